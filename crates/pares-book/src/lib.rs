@@ -1,0 +1,1 @@
+//! Order book and matching.

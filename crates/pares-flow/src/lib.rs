@@ -1,0 +1,1 @@
+//! Order flow: recorded days (LOBSTER, ITCH) and seeded synthetic flow.

@@ -1,0 +1,1 @@
+//! A gateway's rules: number, admit, answer.

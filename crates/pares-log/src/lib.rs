@@ -1,0 +1,1 @@
+//! The mapped log: journal and bus in one.

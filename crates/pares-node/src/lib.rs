@@ -1,0 +1,1 @@
+//! The roles as processes: rules joined to edges by duty cycles.

@@ -1,0 +1,1 @@
+//! A history recorder's rules: accept, deduplicate, quorum.

@@ -1,0 +1,1 @@
+//! The window: agreeing on the total order.

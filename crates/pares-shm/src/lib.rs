@@ -1,0 +1,1 @@
+//! Memory shared between processes: mappings, window, bells, counters.

@@ -1,0 +1,1 @@
+//! The whole system in one thread, virtual time, seeded faults.

@@ -1,0 +1,1 @@
+//! An execution venue's rules: conform, execute, resynchronise.

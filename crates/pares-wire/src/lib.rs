@@ -1,0 +1,1 @@
+//! Every message once: fixed byte layouts.

@@ -1,0 +1,2 @@
+//! Set-up, tests and tidiness checks.
+fn main() {}
