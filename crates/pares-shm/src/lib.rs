@@ -1,1 +1,25 @@
 //! Memory shared between processes: mappings, window, bells, counters.
+//!
+//! Every process of a Pares system is a primary and none may wait for another, so nothing here has a
+//! lock that a stopped process could hold. All that is shared is single-writer words and bytes, or one
+//! compare-and-swap, inside files that outlive the process which wrote them:
+//!
+//! | module | shared thing | who writes |
+//! |---|---|---|
+//! | [`mapping`] | a file as memory | decided by what lies in it |
+//! | [`bell`] | "somebody sleeps here" words | listener sets, whoever rings clears |
+//! | [`counters`] | named numbers of one node | that node |
+//! | [`histogram`] | a latency distribution | one thread of that node |
+//!
+//! [`clock`] reads the two clocks that stamps on shared memory are taken from.
+
+pub mod bell;
+pub mod clock;
+pub mod counters;
+pub mod histogram;
+pub mod mapping;
+
+// pub use bell::{Bell, BellKind, Bells, Ringer};
+// pub use counters::{CountersReader, CountersWriter};
+// pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter};
+pub use mapping::{MapError, Mapping};
