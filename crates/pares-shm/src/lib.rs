@@ -19,7 +19,7 @@ pub mod counters;
 pub mod histogram;
 pub mod mapping;
 
-// pub use bell::{Bell, BellKind, Bells, Ringer};
-// pub use counters::{CountersReader, CountersWriter};
-// pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter};
+pub use bell::{Bell, BellKind, Bells, Ringer};
+pub use counters::{CountersReader, CountersWriter};
+pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter};
 pub use mapping::{MapError, Mapping};
