@@ -1,6 +1,6 @@
 //! What became of a request: one [`Outcome`], and the [`Event`]s it caused on the book.
 
-use crate::{ClientOrderId, MemberId, OrderId, Price, Quantity};
+use crate::{ClientOrderId, MemberId, OrderId, Price, Quantity, Side};
 
 /// The one result of one request, recorded at its position (invariant I3). For an order this is the
 /// whole story at that position: `executed` and `remaining` are totals of the order itself.
@@ -87,6 +87,35 @@ pub enum Reason {
     NothingChanged = 22,
 }
 
+impl Reason {
+    /// Every reason; a reason's code is its index.
+    pub const ALL: [Self; 23] = [
+        Self::None,
+        Self::UnknownInstrument,
+        Self::ZeroQuantity,
+        Self::OffLot,
+        Self::QuantityTooLarge,
+        Self::OffTick,
+        Self::PriceOutOfRange,
+        Self::WouldTrade,
+        Self::InvalidCombination,
+        Self::UnknownOrder,
+        Self::QuantityBelowExecuted,
+        Self::NothingToTrade,
+        Self::CannotFillWhole,
+        Self::Requested,
+        Self::DuplicateRequest,
+        Self::BookFull,
+        Self::Halted,
+        Self::Overloaded,
+        Self::StorageUnavailable,
+        Self::MalformedRequest,
+        Self::NotSignedOn,
+        Self::UnknownClientOrderId,
+        Self::NothingChanged,
+    ];
+}
+
 /// Something that happened on the book because of a request, in the order it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
@@ -98,6 +127,8 @@ pub enum Event {
         resting_member: MemberId,
         /// The owner's name for it.
         resting_client_order_id: ClientOrderId,
+        /// The resting order's side; the incoming order was on the other.
+        resting_side: Side,
         /// The price of the trade: the resting order's.
         price: Price,
         /// Shares traded.
@@ -145,5 +176,17 @@ pub trait EventSink {
 impl EventSink for Vec<Event> {
     fn event(&mut self, event: Event) {
         self.push(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_stands_at_its_code() {
+        for (code, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, code);
+        }
     }
 }
