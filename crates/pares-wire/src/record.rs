@@ -430,6 +430,7 @@ impl From<&Event> for EventRecord {
                 resting,
                 resting_member,
                 resting_client_order_id,
+                resting_side,
                 price,
                 quantity,
                 resting_remaining,
