@@ -1,0 +1,120 @@
+//! Fixed places for things that come and go: a vector, and a stack of its free places.
+//!
+//! A place is named by a 32-bit [`Slot`] where a pointer would take 64, and the slot is typed, so a
+//! price level cannot be looked up among the orders. The place freed last is used first, because it
+//! is the one most likely still in the cache. Nothing is allocated until more things live at one time
+//! than ever before.
+
+use core::marker::PhantomData;
+use core::ops::{Index, IndexMut};
+
+/// The place of a `T` in its [`Slab`].
+pub(super) struct Slot<T>(u32, PhantomData<fn() -> T>);
+
+impl<T> Slot<T> {
+    /// No place: the end of a list.
+    pub(super) const NONE: Self = Self::new(u32::MAX);
+
+    /// The place with this number.
+    pub(super) const fn new(number: u32) -> Self {
+        Self(number, PhantomData)
+    }
+
+    /// Its number.
+    #[cfg(test)]
+    pub(super) const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The place, unless it is [`Slot::NONE`].
+    pub(super) fn some(self) -> Option<Self> {
+        (self != Self::NONE).then_some(self)
+    }
+}
+
+// Derives would ask for the same of `T`, which a slot only names.
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Slot<T> {}
+
+impl<T> PartialEq for Slot<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<T> Eq for Slot<T> {}
+
+impl<T> core::fmt::Debug for Slot<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// Places for values of one type.
+#[derive(Clone, Debug)]
+pub(super) struct Slab<T> {
+    entries: Vec<T>,
+    free: Vec<Slot<T>>,
+}
+
+impl<T> Slab<T> {
+    /// No values, with room for `capacity` of them.
+    pub(super) fn with_capacity(capacity: usize) -> Self {
+        Self { entries: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
+    }
+
+    /// How many values live.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// Puts a value in a free place.
+    pub(super) fn insert(&mut self, value: T) -> Slot<T> {
+        if let Some(slot) = self.free.pop() {
+            self[slot] = value;
+            return slot;
+        }
+        let number = u32::try_from(self.entries.len()).expect("orders_max is below 2^32");
+        self.entries.push(value);
+        Slot::new(number)
+    }
+
+    /// Frees a place. What was there stays readable until the next insert, but means nothing.
+    pub(super) fn remove(&mut self, slot: Slot<T>) {
+        self.free.push(slot);
+    }
+}
+
+impl<T> Index<Slot<T>> for Slab<T> {
+    type Output = T;
+
+    fn index(&self, slot: Slot<T>) -> &T {
+        &self.entries[slot.0 as usize]
+    }
+}
+
+impl<T> IndexMut<Slot<T>> for Slab<T> {
+    fn index_mut(&mut self, slot: Slot<T>) -> &mut T {
+        &mut self.entries[slot.0 as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_freed_last_is_used_first() {
+        let mut slab = Slab::with_capacity(0);
+        let (a, b) = (slab.insert('a'), slab.insert('b'));
+        slab.remove(a);
+        slab.remove(b);
+        assert_eq!(slab.insert('c'), b);
+        assert_eq!((slab[b], slab.len()), ('c', 1));
+    }
+}
