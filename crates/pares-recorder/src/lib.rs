@@ -1,1 +1,20 @@
-//! A history recorder's rules: accept, deduplicate, quorum.
+//! A history recorder's rules: take each position once, in order (paper 1 sections 2.2 and 5).
+//!
+//! Every venue hands out every result, so a recorder hears most positions several times, from sources that
+//! run ahead of and behind each other. The obvious way, remembering what was seen, grows without bound; the
+//! paper's way is one number per shard: the next position. Lower is known, equal is taken, higher waits
+//! where it is (the logs are the queue).
+//!
+//! | module | what |
+//! |---|---|
+//! | [`acceptance`] | which record is taken, and the agreement checks on those that are not |
+//! | [`assembly`] | checkpoints put together from their pieces |
+//! | [`quorum`] | when a record counts as committed, for whoever reads the recorders' logs |
+
+pub mod acceptance;
+pub mod assembly;
+pub mod quorum;
+
+pub use acceptance::{Acceptance, Divergence, Offer, Source, Verdict};
+pub use assembly::Assembly;
+pub use quorum::Quorum;

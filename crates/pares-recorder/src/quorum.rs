@@ -1,0 +1,101 @@
+//! When a record counts as committed: once `quorum` recorders have it (design section 4).
+//!
+//! Recorders do not talk to each other about it, and no one of them decides. Whoever reads their logs
+//! counts: a record is committed when the `quorum`-th of them shows it. The reader has the record's bytes
+//! in hand at that very moment, so nothing is ever kept waiting in memory; and since each log is in order,
+//! committed records come out in order too.
+
+use pares_types::{Position, RecorderId};
+
+/// What one reader knows of one shard's records at all recorders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quorum {
+    /// Next position per recorder.
+    next: Vec<Position>,
+    quorum: usize,
+    committed: Position,
+}
+
+impl Quorum {
+    /// Nothing read yet.
+    ///
+    /// # Panics
+    /// Unless `1 <= quorum <= recorders`.
+    #[must_use]
+    pub fn new(recorders: usize, quorum: usize) -> Self {
+        assert!((1..=recorders).contains(&quorum), "a quorum of {quorum} among {recorders} recorders");
+        Self { next: vec![Position(0); recorders], quorum, committed: Position(0) }
+    }
+
+    /// A recorder's log shows the record of `position`. Says whether that commits it: true exactly once
+    /// per position, in order of positions.
+    pub fn on_record(&mut self, recorder: RecorderId, position: Position) -> bool {
+        let next = &mut self.next[usize::from(recorder.0)];
+        *next = (*next).max(position.next());
+        if position != self.committed {
+            return false;
+        }
+        let have = self.next.iter().filter(|&&next| next > position).count();
+        if have >= self.quorum {
+            self.committed = position.next();
+        }
+        have >= self.quorum
+    }
+
+    /// Starts at a checkpoint: all below `position` counts as committed.
+    pub fn start_at(&mut self, position: Position) {
+        self.committed = self.committed.max(position);
+    }
+
+    /// The next position to commit.
+    #[must_use]
+    pub fn committed(&self) -> Position {
+        self.committed
+    }
+
+    /// What every recorder has: positions below it.
+    #[must_use]
+    pub fn everywhere(&self) -> Position {
+        self.next.iter().copied().min().expect("there is a recorder")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: RecorderId = RecorderId(0);
+    const B: RecorderId = RecorderId(1);
+    const C: RecorderId = RecorderId(2);
+
+    #[test]
+    fn with_a_quorum_of_one_the_first_recorder_commits() {
+        let mut quorum = Quorum::new(2, 1);
+        assert!(quorum.on_record(B, Position(0)));
+        assert!(!quorum.on_record(A, Position(0)));
+        assert_eq!(quorum.committed(), Position(1));
+    }
+
+    #[test]
+    fn with_a_quorum_of_two_the_second_recorder_commits() {
+        let mut quorum = Quorum::new(3, 2);
+        assert!(!quorum.on_record(A, Position(0)));
+        assert!(!quorum.on_record(A, Position(1)));
+        assert!(quorum.on_record(C, Position(0)));
+        assert!(quorum.on_record(C, Position(1)));
+        assert!(!quorum.on_record(B, Position(0)));
+        assert_eq!((quorum.committed(), quorum.everywhere()), (Position(2), Position(1)));
+    }
+
+    #[test]
+    fn a_recorder_that_is_behind_commits_nothing_twice() {
+        let mut quorum = Quorum::new(2, 1);
+        for position in 0..5 {
+            assert!(quorum.on_record(A, Position(position)));
+        }
+        for position in 0..5 {
+            assert!(!quorum.on_record(B, Position(position)));
+        }
+        assert!(quorum.on_record(B, Position(5)));
+    }
+}

@@ -1,0 +1,388 @@
+//! One shard at one venue: its place in the total order, its books, and what they lead to.
+
+use pares_book::{Book, Instrument};
+use pares_sequencer::{ProposeError, Sequencer};
+use pares_types::{
+    Epoch, Event, InstrumentId, OrderId, Outcome, Position, Quantity, Reason, Request, RequestId, ShardId,
+    Status, VenueId,
+};
+
+use crate::CheckpointError;
+use crate::checkpoint::{self, State};
+use crate::names::RecentNames;
+use crate::ordering::Ordering;
+
+/// Requests proposed in one step: the batch is what is pending, up to this, so that one shard
+/// with a long queue cannot keep the others waiting.
+pub const BATCH_MAX: usize = 256;
+
+/// State hashes are taken at positions that are multiples of this (design section 3).
+pub const HASH_EVERY: u64 = 1_024;
+
+/// What a shard needs to know about its place in the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardConfig {
+    /// The shard.
+    pub shard: ShardId,
+    /// This venue's index among the shard's venues, from 0.
+    pub venue: VenueId,
+    /// How many venues serve the shard; at least 1.
+    pub venues: u16,
+    /// Positions between checkpoints; at least 1.
+    pub checkpoint_every: u64,
+}
+
+/// Where a shard's effects go.
+pub trait VenueSink {
+    /// Whether the next results can be taken; asked before anything is executed, so that no result is
+    /// ever lost to a full disk.
+    fn has_room(&mut self) -> bool;
+
+    /// A result for the recorders. `state_hash` is given at every [`HASH_EVERY`]th position.
+    fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]);
+}
+
+/// Where in the total order a result belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultAt {
+    /// The shard.
+    pub shard: ShardId,
+    /// The life of the window that decided it.
+    pub epoch: Epoch,
+    /// The place in the shard's total order.
+    pub position: Position,
+    /// The state after it, where one is due.
+    pub state_hash: Option<u64>,
+}
+
+/// What a [`Shard::step`] achieved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Positions executed.
+    pub executed: u64,
+    /// Positions won by this venue's own proposals.
+    pub won: u64,
+    /// Why it went no further; `None` if all that was pending is done.
+    pub stall: Option<Stall>,
+}
+
+/// Why a shard cannot go on by itself right now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stall {
+    /// A request is decided whose body has not come yet; it lies in its gateway's log.
+    AwaitsBody(RequestId),
+    /// The recorders are a whole window behind; nothing may be decided until they record.
+    WindowFull,
+    /// The window has moved on (soft failure): the committed stream leads back.
+    TooFarBehind,
+    /// A newer life of the window exists: this process is a leftover and must end.
+    EpochOver,
+    /// The sink has no room.
+    NoRoom,
+}
+
+/// A shard's replica.
+pub struct Shard<B> {
+    config: ShardConfig,
+    ordering: Ordering,
+    names: RecentNames,
+    /// In ascending order of instrument id.
+    books: Vec<B>,
+    checkpoint_stored: Position,
+    checkpoint_due: bool,
+    events: Vec<Event>,
+    batch: Vec<RequestId>,
+    decided: Vec<RequestId>,
+}
+
+impl<B: Book> Shard<B> {
+    /// A shard at the start of its life.
+    ///
+    /// # Panics
+    /// If the config has no venues or no checkpoint interval.
+    #[must_use]
+    pub fn new(config: ShardConfig, instruments: &[Instrument]) -> Self {
+        let books = sorted(instruments).into_iter().map(B::new).collect();
+        Self::build(config, Ordering::new(), RecentNames::new(), books)
+    }
+
+    /// A shard as it was when the checkpoint was taken.
+    ///
+    /// # Errors
+    /// If the bytes are no checkpoint of these instruments, or the state they give is not the one saved.
+    ///
+    /// # Panics
+    /// As [`Shard::new`].
+    pub fn restore(
+        config: ShardConfig,
+        instruments: &[Instrument],
+        bytes: &[u8],
+    ) -> Result<Self, CheckpointError> {
+        let State { position, through, names, books, state_hash } =
+            checkpoint::decode(bytes, &sorted(instruments))?;
+        let mut shard = Self::build(config, Ordering::resume(position, &through), names, books);
+        shard.checkpoint_stored = position;
+        match shard.state_hash() {
+            restored if restored == state_hash => Ok(shard),
+            restored => Err(CheckpointError::HashDiffers { restored, saved: state_hash }),
+        }
+    }
+
+    fn build(config: ShardConfig, ordering: Ordering, names: RecentNames, books: Vec<B>) -> Self {
+        assert!(config.venues > 0 && config.checkpoint_every > 0, "a shard has venues and checkpoints");
+        Self {
+            config,
+            ordering,
+            names,
+            books,
+            checkpoint_stored: Position(0),
+            checkpoint_due: false,
+            events: Vec::with_capacity(64),
+            batch: Vec::with_capacity(BATCH_MAX),
+            decided: Vec::with_capacity(2 * BATCH_MAX),
+        }
+    }
+
+    /// Which shard.
+    #[must_use]
+    pub fn id(&self) -> ShardId {
+        self.config.shard
+    }
+
+    /// The next position to execute.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.ordering.next()
+    }
+
+    /// Received requests that are not ordered yet.
+    #[must_use]
+    pub fn pending_len(&self) -> usize {
+        self.ordering.pending_len()
+    }
+
+    /// The book of an instrument of this shard.
+    #[must_use]
+    pub fn book(&self, instrument: InstrumentId) -> Option<&B> {
+        self.book_index(instrument).map(|index| &self.books[index])
+    }
+
+    /// The books, in ascending order of instrument id.
+    #[must_use]
+    pub fn books(&self) -> &[B] {
+        &self.books
+    }
+
+    /// A digest of the whole state: equal at equal positions on every replica, or something is broken.
+    #[must_use]
+    pub fn state_hash(&self) -> u64 {
+        let mut hash = mix(self.ordering.next().0);
+        for (gateway, sequence) in self.ordering.through() {
+            hash = mix(hash ^ mix(u64::from(gateway.0) << 48 ^ sequence));
+        }
+        self.books.iter().fold(hash, |hash, book| mix(hash ^ book.state_hash()))
+    }
+
+    /// Takes a request in from its gateway's log, in the log's order. Says whether it was new.
+    ///
+    /// # Panics
+    /// If the request belongs to another shard.
+    pub fn on_request(&mut self, request: &Request) -> bool {
+        assert_eq!(request.shard, self.config.shard, "requests are routed by shard");
+        self.ordering.on_request(request)
+    }
+
+    /// Takes the record of `position` from the committed stream: executes it if it is next, without
+    /// handing out a result. Says whether it was; records of positions already executed are skipped.
+    ///
+    /// # Errors
+    /// [`Gap`] if the record is beyond the next position: replay from a checkpoint. Nothing changed.
+    ///
+    /// # Panics
+    /// If the record contradicts what the window decided (invariant I1).
+    pub fn on_committed(&mut self, position: Position, request: &Request) -> Result<bool, Gap> {
+        let next = self.ordering.next();
+        if position < next {
+            return Ok(false);
+        }
+        if position > next {
+            return Err(Gap { next, met: position });
+        }
+        self.ordering.on_committed(request.id);
+        self.execute(request);
+        Ok(true)
+    }
+
+    /// A recorder has stored a checkpoint: no need to take one up to there.
+    pub fn on_checkpoint_stored(&mut self, position: Position) {
+        self.checkpoint_stored = self.checkpoint_stored.max(position);
+    }
+
+    /// Proposes what is pending, learns what was decided and executes it. Never waits; bounded by
+    /// [`BATCH_MAX`] proposals.
+    pub fn step(&mut self, sequencer: &mut impl Sequencer, sink: &mut impl VenueSink) -> Progress {
+        let mut progress = Progress { executed: 0, won: 0, stall: None };
+        if !sink.has_room() {
+            progress.stall = Some(Stall::NoRoom);
+            return progress;
+        }
+        progress.stall = self.propose(sequencer, &mut progress.won);
+        let recorded = sequencer.recorded();
+        while let Some(request) = self.ordering.take_next() {
+            let position = Position(self.ordering.next().0 - 1);
+            let outcome = self.execute(&request);
+            self.hand_out(position, sequencer.epoch(), recorded, &request, &outcome, sink);
+            self.consider_checkpoint(recorded);
+            progress.executed += 1;
+        }
+        if let Some(id) = self.ordering.awaited() {
+            progress.stall = Some(Stall::AwaitsBody(id));
+        }
+        progress
+    }
+
+    fn propose(&mut self, sequencer: &mut impl Sequencer, won: &mut u64) -> Option<Stall> {
+        self.ordering.proposals(BATCH_MAX, &mut self.batch);
+        if self.batch.is_empty() {
+            return None;
+        }
+        self.decided.clear();
+        let first = self.ordering.first_undecided();
+        let result = sequencer.propose(first, &self.batch, 2 * BATCH_MAX, &mut self.decided);
+        *won =
+            self.decided.iter().zip(&self.batch).take_while(|(decided, mine)| decided == mine).count() as u64;
+        self.ordering.on_decided(&self.decided);
+        match result {
+            Ok(()) => None,
+            Err(ProposeError::WindowFull { .. }) => Some(Stall::WindowFull),
+            Err(ProposeError::TooFarBehind { .. }) => Some(Stall::TooFarBehind),
+            Err(ProposeError::EpochOver { .. }) => Some(Stall::EpochOver),
+        }
+    }
+
+    /// A result that is recorded already is not sent again (paper 1 section 3, "observe"), except where
+    /// hashes are compared: there the recorders want to hear from everyone.
+    fn hand_out(
+        &self,
+        position: Position,
+        epoch: Epoch,
+        recorded: Position,
+        request: &Request,
+        outcome: &Outcome,
+        sink: &mut impl VenueSink,
+    ) {
+        let state_hash = position.0.is_multiple_of(HASH_EVERY).then(|| self.state_hash());
+        if position >= recorded || state_hash.is_some() {
+            let at = ResultAt { shard: self.config.shard, epoch, position, state_hash };
+            sink.result(at, request, outcome, &self.events);
+        }
+    }
+
+    fn execute(&mut self, request: &Request) -> Outcome {
+        self.events.clear();
+        if !self.names.insert(request.member, request.client_order_id) {
+            return refused(request, Reason::DuplicateRequest);
+        }
+        if request.instrument == InstrumentId(0) {
+            return self.mass_cancel(request);
+        }
+        match self.book_index(request.instrument) {
+            Some(index) => self.books[index].apply(request, &mut self.events),
+            None => refused(request, Reason::UnknownInstrument),
+        }
+    }
+
+    fn mass_cancel(&mut self, request: &Request) -> Outcome {
+        if request.command != pares_types::Command::MassCancel {
+            return refused(request, Reason::UnknownInstrument);
+        }
+        for book in &mut self.books {
+            let one = Request { instrument: book.instrument().id, ..*request };
+            book.apply(&one, &mut self.events);
+        }
+        Outcome {
+            status: Status::MassCancelled,
+            reason: Reason::None,
+            order: OrderId(request.id),
+            executed: Quantity::ZERO,
+            remaining: Quantity::ZERO,
+        }
+    }
+
+    /// Whether a checkpoint should be taken now, at a multiple of the interval: by a venue that is
+    /// behind, so that the one ahead is not disturbed (design section 4); failing that, when one is
+    /// long overdue, by whoever's turn it is.
+    fn consider_checkpoint(&mut self, recorded: Position) {
+        let next = self.ordering.next();
+        let every = self.config.checkpoint_every;
+        if !next.0.is_multiple_of(every) || self.checkpoint_stored >= next {
+            return;
+        }
+        let behind = recorded > next;
+        let turn = (next.0 / every) % u64::from(self.config.venues) == u64::from(self.config.venue.0);
+        let overdue = next.0 - self.checkpoint_stored.0 >= 2 * every;
+        self.checkpoint_due |= behind || (turn && overdue);
+    }
+
+    /// Whether [`Shard::checkpoint`] should be called before the next step.
+    #[must_use]
+    pub fn checkpoint_due(&self) -> bool {
+        self.checkpoint_due
+    }
+
+    /// Writes the state into `out` (emptied first) and says at which position it was taken: the
+    /// next one to execute on it.
+    pub fn checkpoint(&mut self, out: &mut Vec<u8>) -> Position {
+        self.checkpoint_due = false;
+        let through: Vec<_> = self.ordering.through().collect();
+        let position = self.ordering.next();
+        checkpoint::encode(
+            out,
+            position,
+            through.iter().copied(),
+            &self.names,
+            &self.books,
+            self.state_hash(),
+        );
+        position
+    }
+
+    fn book_index(&self, instrument: InstrumentId) -> Option<usize> {
+        match self.books.as_slice() {
+            [only] => (only.instrument().id == instrument).then_some(0),
+            books => books.binary_search_by_key(&instrument, |book| book.instrument().id).ok(),
+        }
+    }
+}
+
+/// A record beyond the next position: something before it was missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The next position to execute.
+    pub next: Position,
+    /// The record's.
+    pub met: Position,
+}
+
+fn refused(request: &Request, reason: Reason) -> Outcome {
+    Outcome {
+        status: Status::Refused,
+        reason,
+        order: OrderId(request.id),
+        executed: Quantity::ZERO,
+        remaining: Quantity::ZERO,
+    }
+}
+
+fn sorted(instruments: &[Instrument]) -> Vec<Instrument> {
+    let mut instruments = instruments.to_vec();
+    instruments.sort_by_key(|instrument| instrument.id);
+    instruments
+}
+
+/// The finaliser of `SplitMix64`: every input bit reaches every output bit.
+fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ (value >> 31)
+}
