@@ -1,0 +1,107 @@
+//! What an instrument allows, and what no caller may do.
+
+use crate::checked::instrument;
+use crate::script::{Script, request};
+use pares_book::{Book, FastBook, Instrument, InstrumentError, NaiveBook, Symbol};
+use pares_types::{Command, InstrumentId, Price, Quantity};
+
+/// What is wrong with the test instrument after `change`.
+fn error_after(change: impl FnOnce(&mut Instrument)) -> Option<InstrumentError> {
+    let mut changed = instrument(10);
+    change(&mut changed);
+    Instrument::new(changed).err()
+}
+
+#[test]
+fn an_instrument_checks_itself() {
+    assert_eq!(error_after(|_| {}), None);
+    assert_eq!(error_after(|i| i.id = InstrumentId(0)), Some(InstrumentError::Id));
+    assert_eq!(error_after(|i| i.tick = Price(0)), Some(InstrumentError::Tick));
+    assert_eq!(error_after(|i| i.tick = Price(-100)), Some(InstrumentError::Tick));
+    assert_eq!(error_after(|i| i.lot = Quantity(0)), Some(InstrumentError::Lot));
+    assert_eq!(error_after(|i| i.quantity_max = Quantity(0)), Some(InstrumentError::QuantityMax));
+    assert_eq!(error_after(|i| i.quantity_max = Quantity(15)), Some(InstrumentError::QuantityMax));
+    assert_eq!(error_after(|i| i.price_min = Price(10_050)), Some(InstrumentError::PriceRange));
+    assert_eq!(error_after(|i| i.price_max = Price(9_900)), Some(InstrumentError::PriceRange));
+    assert_eq!(error_after(|i| i.orders_max = 0), Some(InstrumentError::OrdersMax));
+    assert_eq!(error_after(|i| i.orders_max = u32::MAX), Some(InstrumentError::OrdersMax));
+}
+
+#[test]
+fn the_shares_of_a_full_book_can_be_counted() {
+    assert_eq!(error_after(|i| i.quantity_max = Quantity(900_000_000_000_000_000)), None);
+    let too_large = |i: &mut Instrument| i.quantity_max = Quantity(1_000_000_000_000_000_000);
+    assert_eq!(error_after(too_large), Some(InstrumentError::OrdersMax));
+}
+
+#[test]
+fn prices_may_be_negative_where_the_range_says_so() {
+    let mut spread = instrument(10);
+    (spread.price_min, spread.price_max) = (Price(-10_000), Price(10_000));
+    let amend =
+        |price| Command::Amend { target: Default::default(), price: Price(price), quantity: Quantity(10) };
+    assert_eq!(spread.validate(&amend(-300)), Ok(()));
+    assert_eq!(spread.validate(&amend(-301)), Err(pares_types::Reason::OffTick));
+}
+
+#[test]
+fn symbols_are_short_printable_names() {
+    assert_eq!(Symbol::new("BRK.B").unwrap().as_str(), "BRK.B");
+    assert_eq!(Symbol::new("ABCDEFGHIJKLMNOP").unwrap().to_string().len(), 16);
+    for illegal in ["", "ABCDEFGHIJKLMNOPQ", "A B", "Ä", "A\0"] {
+        assert_eq!(Symbol::new(illegal), Err(InstrumentError::Symbol), "{illegal:?}");
+    }
+}
+
+#[test]
+fn symbols_survive_a_fixed_width_field() {
+    let symbol = Symbol::new("AMZN").unwrap();
+    assert_eq!(Symbol::from_bytes(symbol.to_bytes()), Ok(symbol));
+    assert_eq!(Symbol::from_bytes(*b"AB\0C\0\0\0\0\0\0\0\0\0\0\0\0"), Err(InstrumentError::Symbol));
+    assert_eq!(Symbol::from_bytes([0xff; 16]), Err(InstrumentError::Symbol));
+}
+
+fn route_elsewhere<B: Book>() {
+    let mut request = request(1, 1, Command::Cancel { target: Default::default() });
+    request.instrument = InstrumentId(2);
+    B::new(instrument(10)).apply(&request, &mut Vec::new());
+}
+
+#[test]
+#[should_panic(expected = "came to the book of 1")]
+fn the_naive_book_takes_only_its_instrument() {
+    route_elsewhere::<NaiveBook>();
+}
+
+#[test]
+#[should_panic(expected = "came to the book of 1")]
+fn the_fast_book_takes_only_its_instrument() {
+    route_elsewhere::<FastBook>();
+}
+
+#[test]
+fn a_mass_cancel_may_be_for_all_instruments() {
+    let mut script = Script::<FastBook>::after(&["m1 buy 10 @ 10.00"]);
+    let mut request = request(2, 1, Command::MassCancel);
+    request.instrument = InstrumentId(0);
+    assert_eq!(script.checked.apply(&request).0.len(), 1);
+}
+
+fn enter_twice<B: Book>() {
+    let mut first = Script::<B>::after(&["m1 buy 10 @ 10.00"]);
+    let mut second = Script::<B>::new();
+    std::mem::swap(&mut first.checked, &mut second.checked);
+    second.say("m1 buy 10 @ 10.00"); // counts from 1 again
+}
+
+#[test]
+#[should_panic(expected = "order 1:1 is on the book already")]
+fn the_naive_book_takes_an_order_once() {
+    enter_twice::<NaiveBook>();
+}
+
+#[test]
+#[should_panic(expected = "order 1:1 is on the book already")]
+fn the_fast_book_takes_an_order_once() {
+    enter_twice::<FastBook>();
+}
