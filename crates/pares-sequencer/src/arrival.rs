@@ -1,8 +1,8 @@
 //! Sequencing switched off: the order of arrival is the total order.
 //!
-//! Paper 1, section 6.2: messages of a single gateway reach all venues in the same order, so with one gateway
-//! there is nothing to agree on, and measuring without the sequencer shows what it costs. With two gateways this
-//! would fork the venues.
+//! Paper 1, section 6.2: messages of a single gateway reach all venues in the same order, so with one
+//! gateway there is nothing to agree on, and measuring without the sequencer shows what it costs. With
+//! two gateways this would fork the venues.
 
 use pares_types::{Epoch, Position, RequestId};
 
@@ -31,7 +31,8 @@ impl ArrivalOrder {
 }
 
 impl Sequencer for ArrivalOrder {
-    /// Grants all `requests` up to the window's end. There is nothing to observe: empty `requests` learn nothing.
+    /// Grants all `requests` up to the window's end. There is nothing to observe: empty `requests` learn
+    /// nothing.
     fn propose(
         &mut self,
         first: Position,
@@ -50,8 +51,8 @@ impl Sequencer for ArrivalOrder {
         self.recorded
     }
 
-    /// Raises the mark. Unlike in a window, `to` may be ahead of all that was granted here: a joining venue learns it from
-    /// the record.
+    /// Raises the mark. Unlike in a window, `to` may be ahead of all that was granted here: a joining
+    /// venue learns it from the record.
     fn raise_recorded(&mut self, to: Position) {
         self.recorded = self.recorded.max(to);
     }

@@ -1,11 +1,11 @@
 //! The window: agreeing on the total order (paper 1, section 3).
 //!
-//! Every venue receives every request, but not in the same order. A vote or an elected leader would settle
-//! the order at the price of waiting for the slowest voter, or for the election when the leader dies. So
-//! the sequencer is neither: it is a passive piece of memory that maps a *position* of the total order to the
-//! request processed there. Each venue proposes its own order of arrival; the first proposal for a
-//! position wins it for good, and whoever comes later is told who won and conforms. No venue ever waits
-//! for another: a dead, stopped or slow one is merely one that proposes less.
+//! Every venue receives every request, but not in the same order. A vote or an elected leader would
+//! settle the order at the price of waiting for the slowest voter, or for the election when the leader
+//! dies. So the sequencer is neither: it is a passive piece of memory that maps a *position* of the total
+//! order to the request processed there. Each venue proposes its own order of arrival; the first proposal
+//! for a position wins it for good, and whoever comes later is told who won and conforms. No venue ever
+//! waits for another: a dead, stopped or slow one is merely one that proposes less.
 //!
 //! ```text
 //!             recorded                next undecided      recorded + W
@@ -42,14 +42,14 @@ pub use window::{Memory, Window};
 pub trait Sequencer {
     /// Proposes `requests` for the positions `first`, `first + 1`, ... and learns what is decided there.
     ///
-    /// Pushes to `decided` the requests decided at `first`, `first + 1`, ..., at most `decided_max` of them.
-    /// As long as the proposals win, the next is proposed. At the first position that went to another request
-    /// proposing stops, since the winner may be one of `requests` further on, which must not get a second
-    /// position; but positions already decided after it are still reported, so a follower learns all that is
-    /// known in one call. With empty `requests` it only observes.
+    /// Pushes to `decided` the requests decided at `first`, `first + 1`, ..., at most `decided_max` of
+    /// them. As long as the proposals win, the next is proposed. At the first position that went to
+    /// another request proposing stops, since the winner may be one of `requests` further on, which must
+    /// not get a second position; but positions already decided after it are still reported, so a
+    /// follower learns all that is known in one call. With empty `requests` it only observes.
     ///
-    /// The caller has learnt every position below `first`, and none of `requests` is at one of them: that is what
-    /// keeps a request from being ordered twice and a position from being skipped.
+    /// The caller has learnt every position below `first`, and none of `requests` is at one of them: that
+    /// is what keeps a request from being ordered twice and a position from being skipped.
     ///
     /// # Errors
     /// See [`ProposeError`]. `decided` then holds what was decided before the error was met, possibly
@@ -68,7 +68,8 @@ pub trait Sequencer {
     /// The next unrecorded position: all below it are recorded.
     fn recorded(&self) -> Position;
 
-    /// Raises the recorded mark to `to`; never lowers it. Called by whoever sees the committed stream first.
+    /// Raises the recorded mark to `to`; never lowers it. Called by whoever sees the committed stream
+    /// first.
     ///
     /// # Panics
     /// If `to - 1` is undecided: what is not decided cannot be recorded, and believing it
@@ -87,8 +88,8 @@ pub enum ProposeError {
         /// Positions before this one can no longer be learnt here; all of them are recorded.
         oldest: Position,
     },
-    /// The position is a whole window ahead of the record. Try again when the recorded mark has moved; until
-    /// then refuse new work early.
+    /// The position is a whole window ahead of the record. Try again when the recorded mark has moved;
+    /// until then refuse new work early.
     WindowFull {
         /// The next unrecorded position.
         recorded: Position,

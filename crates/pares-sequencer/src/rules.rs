@@ -1,11 +1,12 @@
 //! The rule every implementation follows: what may be done with a position, given what was read.
 //!
-//! Deciding a position takes two steps, read and compare-and-swap, and a venue may lose the processor for any
-//! time between them. The obvious way, to check when writing, needs a lock, which a stopped venue would hold for
-//! ever. Instead the rule is a pure function of what was read, made such that *acting on it late is
-//! harmless*: either the slot has changed since, and the compare-and-swap fails; or it has not, and
-//! the permission still holds, because the recorded mark only grows. Being pure, the same function runs in
-//! shared memory, under loom and under stateright (paper 1, section 3: "a compare-and-swap like protocol").
+//! Deciding a position takes two steps, read and compare-and-swap, and a venue may lose the processor for
+//! any time between them. The obvious way, to check when writing, needs a lock, which a stopped venue
+//! would hold for ever. Instead the rule is a pure function of what was read, made such that *acting on
+//! it late is harmless*: either the slot has changed since, and the compare-and-swap fails; or it has
+//! not, and the permission still holds, because the recorded mark only grows. Being pure, the same
+//! function runs in shared memory, under loom and under stateright (paper 1, section 3: "a
+//! compare-and-swap like protocol").
 //!
 //! ```text
 //!   slot of p holds          and then            plan
@@ -133,8 +134,9 @@ pub enum Plan {
     },
 }
 
-/// The rule: given the `slot` of `position` and a `recorded` mark that was read *before* the slot, both possibly
-/// out of date by now, says what a proposer of `epoch` may do with `position` in a window of `capacity` slots.
+/// The rule: given the `slot` of `position` and a `recorded` mark that was read *before* the slot, both
+/// possibly out of date by now, says what a proposer of `epoch` may do with `position` in a window of
+/// `capacity` slots.
 ///
 /// # Panics
 /// If the slot names `position` but no request: the memory is damaged.
@@ -147,7 +149,8 @@ pub fn plan(slot: Slot, recorded: Position, epoch: Epoch, capacity: u64, positio
         return reached(slot, capacity, position);
     }
     if position < recorded {
-        // Recorded before this epoch began, so the record is where to learn it, and claiming it would contradict the record.
+        // Recorded before this epoch began, so the record is where to learn it, and claiming it would
+        // contradict the record.
         return Plan::Behind { oldest: recorded };
     }
     if position.0 - recorded.0 >= capacity {

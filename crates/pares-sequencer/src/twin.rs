@@ -1,9 +1,9 @@
 //! The obviously right window: a list under a lock.
 //!
-//! The rules of [`Sequencer`], written down as directly as possible and sharing no code with [`crate::Window`], so
-//! that comparing the two means something. It serves as the oracle of the property tests, as the sequencer of the
-//! simulator, and in unit tests. It is not for production between processes: whoever stops while holding the
-//! lock stops the rest.
+//! The rules of [`Sequencer`], written down as directly as possible and sharing no code with
+//! [`crate::Window`], so that comparing the two means something. It serves as the oracle of the property
+//! tests, as the sequencer of the simulator, and in unit tests. It is not for production between
+//! processes: whoever stops while holding the lock stops the rest.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,7 +12,8 @@ use pares_types::{Epoch, Position, RequestId};
 
 use crate::{ProposeError, Sequencer};
 
-/// A handle on a window inside this process; clones share the window, each being the handle of another venue.
+/// A handle on a window inside this process; clones share the window, each being the handle of another
+/// venue.
 #[derive(Clone, Debug)]
 pub struct LocalWindow {
     shared: Arc<Mutex<State>>,
@@ -34,7 +35,8 @@ impl LocalWindow {
     /// A window of `capacity` positions whose first is `first`, all before it being recorded.
     ///
     /// # Panics
-    /// If `capacity` is not a power of two (the twin could do others; the real window cannot), or `epoch` is 0.
+    /// If `capacity` is not a power of two (the twin could do others; the real window cannot), or `epoch`
+    /// is 0.
     #[must_use]
     pub fn new(capacity: usize, epoch: Epoch, first: Position) -> Self {
         assert!(capacity.is_power_of_two(), "capacity {capacity} is not a power of two");
@@ -44,8 +46,8 @@ impl LocalWindow {
         Self { shared: Arc::new(Mutex::new(state)), epoch }
     }
 
-    /// Starts the epoch `epoch` at `first` with nothing decided, and returns a handle on it. All
-    /// handles so far answer [`ProposeError::EpochOver`]. For use when no venue is alive: what was decided and
+    /// Starts the epoch `epoch` at `first` with nothing decided, and returns a handle on it. All handles
+    /// so far answer [`ProposeError::EpochOver`]. For use when no venue is alive: what was decided and
     /// not recorded is forgotten.
     ///
     /// # Panics

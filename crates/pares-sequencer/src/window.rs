@@ -1,18 +1,20 @@
 //! The wait-free sequencer over any memory of slots.
 //!
-//! A mutual exclusion lock around the window would be simpler, and the first venue stopped while holding it would
-//! stop the exchange. Here a position is decided by one compare-and-swap, so at every instant it is either
-//! undecided or decided, never "being decided", and no venue can be stopped in a state others wait for.
+//! A mutual exclusion lock around the window would be simpler, and the first venue stopped while holding
+//! it would stop the exchange. Here a position is decided by one compare-and-swap, so at every instant it
+//! is either undecided or decided, never "being decided", and no venue can be stopped in a state others
+//! wait for.
 //!
-//! **Bound.** A position takes at most one load and one compare-and-swap. The caller knows that `p - 1` is decided,
-//! hence `p - W` is, and the slot held at least `p - W` when it was loaded. So a failed swap means that the slot now holds `p`
-//! or later (or a fence), and what the swap returned settles it; that is asserted.
+//! **Bound.** A position takes at most one load and one compare-and-swap. The caller knows that `p - 1`
+//! is decided, hence `p - W` is, and the slot held at least `p - W` when it was loaded. So a failed swap
+//! means that the slot now holds `p` or later (or a fence), and what the swap returned settles it; that
+//! is asserted.
 //!
-//! **Late wakers.** A venue may sleep for any time after its loads. If the slot has changed meanwhile, its swap
-//! fails, as positions in a slot only grow. If not, nobody has decided `p`, and `p < recorded + W` still holds as `recorded` only
-//! grows: winning now is as right as winning then. A new epoch begins in a new memory and fences the
-//! old one ([`Slot::fence`]), which changes every slot a sleeper could have loaded. Source: paper 1, section 3;
-//! the window rule is design section 2.
+//! **Late wakers.** A venue may sleep for any time after its loads. If the slot has changed meanwhile,
+//! its swap fails, as positions in a slot only grow. If not, nobody has decided `p`, and `p < recorded +
+//! W` still holds as `recorded` only grows: winning now is as right as winning then. A new epoch begins
+//! in a new memory and fences the old one ([`Slot::fence`]), which changes every slot a sleeper could
+//! have loaded. Source: paper 1, section 3; the window rule is design section 2.
 
 use pares_types::{Epoch, Position, RequestId};
 
@@ -22,8 +24,8 @@ use crate::{ProposeError, Sequencer};
 /// Memory that holds one window: slots and three words, shared by all venues of a shard.
 ///
 /// Any memory will do that keeps two promises, `A` and `B` being any users of it:
-/// - what `A` did before a `compare_exchange` or `raise_recorded` is seen by `B` once `B` has seen its result
-///   (acquire on loads and failed swaps, release on writes);
+/// - what `A` did before a `compare_exchange` or `raise_recorded` is seen by `B` once `B` has seen its
+///   result (acquire on loads and failed swaps, release on writes);
 /// - a `compare_exchange` fails only if the slot differs from `expected`.
 pub trait Memory {
     /// Number of slots, a power of two.
@@ -39,27 +41,27 @@ pub trait Memory {
     fn recorded(&self) -> Position;
     /// Raises the recorded mark to `to` if that is higher.
     fn raise_recorded(&self, to: Position);
-    /// The epoch in force. Higher than the one the memory was made for once it is given up.
+    /// The epoch the memory was made for; never changes.
+    fn made_for(&self) -> Epoch;
+    /// The epoch in force: the one it was made for, or a newer one once the memory is given up.
     fn epoch(&self) -> Epoch;
-    /// The first position of the epoch the memory was made for.
-    fn first(&self) -> Position;
 }
 
 /// One venue's handle on a window in `M`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Window<M> {
     memory: M,
     epoch: Epoch,
 }
 
 impl<M: Memory> Window<M> {
-    /// A handle that proposes in the epoch now in force.
+    /// A handle that proposes in the epoch the memory was made for.
     ///
     /// # Panics
     /// If the capacity is not a power of two.
     pub fn new(memory: M) -> Self {
         assert!(memory.capacity().is_power_of_two(), "capacity {} is not a power of two", memory.capacity());
-        let epoch = memory.epoch();
+        let epoch = memory.made_for();
         Self { memory, epoch }
     }
 
@@ -87,7 +89,7 @@ impl<M: Memory> Window<M> {
                 let settled = look(found);
                 assert!(
                     !matches!(settled, Plan::Claim { .. } | Plan::Full),
-                    "slot of position {position} went from {expected:?} to {found:?}, which is no step forward"
+                    "slot of {position} went from {expected:?} to {found:?}: no step forward"
                 );
                 settled
             }
@@ -126,8 +128,8 @@ impl<M: Memory> Sequencer for Window<M> {
         decided: &mut Vec<RequestId>,
     ) -> Result<(), ProposeError> {
         self.check_epoch()?;
-        // Before any slot: a mark newer than the slot would make a decided position look dropped. Being older is
-        // harmless, so one load serves the whole call.
+        // Before any slot: a mark newer than the slot would make a decided position look dropped. Being
+        // older is harmless, so one load serves the whole call.
         let recorded = self.memory.recorded();
         if !requests.is_empty() {
             self.check_first(first, recorded)?;

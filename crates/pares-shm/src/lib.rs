@@ -10,6 +10,7 @@
 //! | [`bell`] | "somebody sleeps here" words | listener sets, whoever rings clears |
 //! | [`counters`] | named numbers of one node | that node |
 //! | [`histogram`] | a latency distribution | one thread of that node |
+//! | [`window`] | the sequencer: position -> request | all venues of a shard, one compare-and-swap each |
 //!
 //! [`clock`] reads the two clocks that stamps on shared memory are taken from.
 
@@ -18,8 +19,10 @@ pub mod clock;
 pub mod counters;
 pub mod histogram;
 pub mod mapping;
+pub mod window;
 
 pub use bell::{Bell, BellKind, Bells, Ringer};
 pub use counters::{CountersReader, CountersWriter};
 pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter};
 pub use mapping::{MapError, Mapping};
+pub use window::{SharedWindow, WindowError};
