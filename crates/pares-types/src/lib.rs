@@ -11,6 +11,7 @@
 mod ids;
 mod outcome;
 mod request;
+mod session;
 mod units;
 
 pub use ids::{
@@ -19,4 +20,5 @@ pub use ids::{
 };
 pub use outcome::{CancelCause, Event, EventSink, Outcome, Reason, Status};
 pub use request::{Command, NewOrder, OrderKind, Request, Side, TimeInForce};
+pub use session::{Answer, Cancellation, ClientRequest, Reply, Role, Trade};
 pub use units::{Price, Quantity, Timestamp};

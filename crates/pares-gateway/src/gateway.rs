@@ -1,0 +1,146 @@
+//! What a gateway knows.
+
+use std::collections::BTreeMap;
+
+use pares_types::{InstrumentId, MemberId, Position, Reply, Request, RequestId, ShardId, Timestamp};
+
+use crate::fan_out::FanOut;
+use crate::flights::Flights;
+use crate::names::{NameIndex, Names};
+use crate::sessions::Sessions;
+use crate::{Config, GatewaySink, SessionId};
+
+/// A gateway. See the crate's page for the rules; feed it, in any interleaving, what clients ask
+/// ([`Gateway::on_request`]), what is committed ([`Gateway::on_committed`]), what other gateways took in
+/// ([`Gateway::on_peer_request`]) and how far its log is durable ([`Gateway::on_journalled`]).
+///
+/// All state is derived from the logs: after a restart the `recover_` methods rebuild it.
+pub struct Gateway {
+    pub(crate) config: Config,
+    /// Sorted by instrument.
+    pub(crate) instruments: Box<[(InstrumentId, ShardId)]>,
+    /// Sorted by id.
+    pub(crate) shards: Box<[Shard]>,
+    pub(crate) names: Names,
+    pub(crate) fan_outs: BTreeMap<NameIndex, FanOut>,
+    pub(crate) sessions: Sessions,
+    pub(crate) flights: Flights,
+    /// The highest sequence of this gateway seen anywhere.
+    pub(crate) sequence_last: u64,
+    pub(crate) stamp_last: Timestamp,
+}
+
+/// How far a shard's committed stream has been followed.
+pub(crate) struct Shard {
+    pub(crate) id: ShardId,
+    /// The position to come; `None` before the first.
+    pub(crate) next: Option<Position>,
+    /// The highest sequence of this gateway committed in the shard.
+    pub(crate) own_committed: u64,
+}
+
+impl Gateway {
+    /// A gateway that knows nothing yet, trading `instruments`. They and their shards must be the same on
+    /// all gateways, and over restarts as long as names are remembered.
+    ///
+    /// # Panics
+    /// If an instrument is 0 or named twice, or a limit of `config` is too small to take in a request.
+    pub fn new(config: Config, instruments: impl IntoIterator<Item = (InstrumentId, ShardId)>) -> Self {
+        let mut instruments: Vec<_> = instruments.into_iter().collect();
+        instruments.sort_unstable();
+        assert!(instruments.windows(2).all(|pair| pair[0].0 != pair[1].0), "an instrument is in one shard");
+        assert!(instruments.iter().all(|(id, _)| *id != InstrumentId(0)), "instrument 0 means all");
+        let mut ids: Vec<_> = instruments.iter().map(|(_, shard)| *shard).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert!(
+            config.in_flight_max >= ids.len().max(1),
+            "a mass cancel needs room for one request per shard"
+        );
+        assert!(config.session_in_flight_max >= 1, "a session needs room for one request");
+        let shard = |id| Shard { id, next: None, own_committed: 0 };
+        Self {
+            instruments: instruments.into(),
+            flights: Flights::new(ids.len()),
+            shards: ids.into_iter().map(shard).collect(),
+            names: Names::new(config.names_max, 0),
+            fan_outs: BTreeMap::new(),
+            sessions: Sessions::default(),
+            sequence_last: 0,
+            stamp_last: Timestamp(0),
+            config,
+        }
+    }
+
+    /// The same with a secret for its hash tables, so that no member can choose names that collide.
+    /// Nothing observable depends on it. Call before anything else.
+    #[must_use]
+    pub fn with_hash_seed(mut self, seed: u64) -> Self {
+        self.names = Names::new(self.config.names_max, seed);
+        self
+    }
+
+    /// A session speaks for `member` from now on, and with `wants_journalled` is told when each of its
+    /// requests is durable in the gateway's log.
+    pub fn on_sign_on(&mut self, session: SessionId, member: MemberId, wants_journalled: bool) {
+        self.sessions.sign_on(session, member, wants_journalled);
+    }
+
+    /// The session is gone. What it asked stays in flight.
+    pub fn on_disconnect(&mut self, session: SessionId) {
+        self.sessions.disconnect(session);
+    }
+
+    /// Another gateway took `request` in: its name is taken.
+    pub fn on_peer_request(&mut self, request: &Request) {
+        let name = self.names.find_or_insert(request);
+        self.note_part(name, request);
+    }
+
+    /// The gateway's log is durable below `durable_offset`: whoever wants to know is told.
+    pub fn on_journalled(&mut self, durable_offset: u64, sink: &mut impl GatewaySink) {
+        while let Some(durable) = self.flights.next_durable(durable_offset) {
+            if self.sessions.wants_journalled(durable.session) {
+                let (client_order_id, request) = (durable.client_order_id, durable.request);
+                sink.reply(durable.session, Reply::Journalled { client_order_id, request });
+            }
+        }
+    }
+
+    /// The offset below which every request in this gateway's log is answered, given where the log ends:
+    /// older segments may be dropped, and a joining venue starts reading here.
+    #[must_use]
+    pub fn answered_offset(&self, end_of_log: u64) -> u64 {
+        self.flights.oldest_offset().unwrap_or(end_of_log)
+    }
+
+    /// Requests of this gateway that are journalled and not committed.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.flights.in_flight()
+    }
+
+    /// Names known, of all gateways.
+    #[must_use]
+    pub fn names(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The id of the last request of this gateway seen anywhere; [`RequestId::NONE`] before the first.
+    #[must_use]
+    pub fn last_request(&self) -> RequestId {
+        match self.sequence_last {
+            0 => RequestId::NONE,
+            sequence => RequestId::new(self.config.id, sequence),
+        }
+    }
+
+    pub(crate) fn shard_of(&self, instrument: InstrumentId) -> Option<usize> {
+        let at = self.instruments.binary_search_by_key(&instrument, |(id, _)| *id).ok()?;
+        self.shard_index(self.instruments[at].1)
+    }
+
+    pub(crate) fn shard_index(&self, shard: ShardId) -> Option<usize> {
+        self.shards.binary_search_by_key(&shard, |shard| shard.id).ok()
+    }
+}

@@ -1,0 +1,195 @@
+//! Taking requests in: is the name new, is there room, number it, journal it.
+
+use pares_types::{
+    ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, OrderId, Reason, Reply, Request,
+    RequestId, Timestamp,
+};
+
+use crate::flights::Undurable;
+use crate::names::{Kind, NameIndex, State};
+use crate::{Gateway, GatewaySink, SessionId};
+
+/// What one call works on.
+#[derive(Clone, Copy)]
+struct Asking {
+    now: Timestamp,
+    session: SessionId,
+    member: MemberId,
+    client_order_id: ClientOrderId,
+}
+
+/// Where a request goes and what it says there.
+struct Route {
+    instrument: InstrumentId,
+    /// The shard's place in the list of shards; `None`: a part for each of them.
+    shard: Option<usize>,
+    command: Command,
+}
+
+impl Gateway {
+    /// A client asks for something. It is journalled, or joined to the same request made before, or
+    /// rejected with a reason; a rejected request leaves no trace and its name free.
+    pub fn on_request(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        request: ClientRequest,
+        sink: &mut impl GatewaySink,
+    ) {
+        let client_order_id = request.client_order_id();
+        if let Err(reason) = self.take_in(now, session, request, sink) {
+            sink.reply(session, Reply::Rejected { client_order_id, reason });
+        }
+    }
+
+    fn take_in(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        request: ClientRequest,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(), Reason> {
+        let member = self.sessions.member(session).ok_or(Reason::NotSignedOn)?;
+        let asking = Asking { now, session, member, client_order_id: request.client_order_id() };
+        match self.names.find(member, asking.client_order_id) {
+            Some(name) => self.repeat(asking, name, sink),
+            None => self.take_new(asking, request, sink),
+        }
+    }
+
+    fn repeat(&mut self, asking: Asking, name: NameIndex, sink: &mut impl GatewaySink) -> Result<(), Reason> {
+        match self.names.get(name).state() {
+            State::Answered(place) => {
+                sink.answer_again(asking.session, place, asking.client_order_id);
+                Ok(())
+            }
+            State::Pending(asker) => {
+                if asker != Some(asking.session) {
+                    self.sessions.check_room(asking.session, self.config.session_in_flight_max)?;
+                }
+                self.journal_missing_parts(asking, name, sink)?;
+                self.await_answer(name, asking.session);
+                Ok(())
+            }
+        }
+    }
+
+    /// `session` is the one to be told from now on.
+    fn await_answer(&mut self, name: NameIndex, session: SessionId) {
+        let entry = self.names.get_mut(name);
+        let before = entry.state();
+        entry.set_state(State::Pending(Some(session)));
+        if let State::Pending(Some(asker)) = before {
+            self.sessions.end(asker);
+        }
+        self.sessions.begin(session);
+    }
+
+    fn take_new(
+        &mut self,
+        asking: Asking,
+        request: ClientRequest,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(), Reason> {
+        let route = self.route(asking.member, request)?;
+        self.check_room(asking.session, &request, &route)?;
+        let first = route.shard.unwrap_or(0);
+        let (numbered, offset) = self.journal(asking, &route, first, sink)?;
+        let name = self.names.insert(&numbered);
+        self.note_part(name, &numbered);
+        if route.shard.is_none() {
+            // Those before a failure stand: a repeat has the rest taken in.
+            self.journal_missing_parts(asking, name, sink)?;
+        }
+        self.await_answer(name, asking.session);
+        self.await_durable(asking, numbered.id, offset);
+        Ok(())
+    }
+
+    fn route(&self, member: MemberId, request: ClientRequest) -> Result<Route, Reason> {
+        let (instrument, command) = match request {
+            ClientRequest::Enter { instrument, order, .. } => (instrument, Command::Enter(order)),
+            ClientRequest::Amend { target, price, quantity, .. } => {
+                let (instrument, target) = self.order_named(member, target)?;
+                (instrument, Command::Amend { target, price, quantity })
+            }
+            ClientRequest::Cancel { target, .. } => {
+                let (instrument, target) = self.order_named(member, target)?;
+                (instrument, Command::Cancel { target })
+            }
+            ClientRequest::MassCancel { instrument: InstrumentId(0), .. } if !self.shards.is_empty() => {
+                return Ok(Route { instrument: InstrumentId(0), shard: None, command: Command::MassCancel });
+            }
+            ClientRequest::MassCancel { instrument, .. } => (instrument, Command::MassCancel),
+        };
+        let shard = self.shard_of(instrument).ok_or(Reason::UnknownInstrument)?;
+        Ok(Route { instrument, shard: Some(shard), command })
+    }
+
+    fn order_named(&self, member: MemberId, name: ClientOrderId) -> Result<(InstrumentId, OrderId), Reason> {
+        let entry = self.names.find(member, name).map(|index| self.names.get(index));
+        match entry {
+            Some(entry) if entry.kind == Kind::Enter => Ok((entry.instrument, OrderId(entry.id))),
+            _ => Err(Reason::UnknownClientOrderId),
+        }
+    }
+
+    fn check_room(&self, session: SessionId, request: &ClientRequest, route: &Route) -> Result<(), Reason> {
+        self.sessions.check_room(session, self.config.session_in_flight_max)?;
+        let reduces_risk = matches!(request, ClientRequest::Cancel { .. } | ClientRequest::MassCancel { .. });
+        let kept_for_cancels = if reduces_risk { 0 } else { self.config.names_max / 16 };
+        let names_room = self.names.len() < self.config.names_max - kept_for_cancels;
+        let parts = if route.shard.is_some() { 1 } else { self.shards.len() };
+        let flight_room = self.flights.in_flight() + parts <= self.config.in_flight_max;
+        let undurable_room = self.flights.undurable() < self.config.in_flight_max;
+        if names_room && flight_room && undurable_room { Ok(()) } else { Err(Reason::Overloaded) }
+    }
+
+    /// Numbers, stamps and journals a request for the `shard`-th shard. On an error nothing changed.
+    fn journal(
+        &mut self,
+        asking: Asking,
+        route: &Route,
+        shard: usize,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(Request, u64), Reason> {
+        let request = Request {
+            id: RequestId::new(self.config.id, self.sequence_last + 1),
+            stamp: asking.now.max(Timestamp(self.stamp_last.0 + 1)),
+            member: asking.member,
+            client_order_id: asking.client_order_id,
+            instrument: route.instrument,
+            shard: self.shards[shard].id,
+            command: route.command,
+        };
+        let offset = sink.journal(&request)?;
+        self.sequence_last += 1;
+        self.stamp_last = request.stamp;
+        self.flights.take_off(shard, request.id.sequence(), offset);
+        Ok((request, offset))
+    }
+
+    /// Journals the parts of a mass cancel of everything that nobody has journalled.
+    fn journal_missing_parts(
+        &mut self,
+        asking: Asking,
+        name: NameIndex,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(), Reason> {
+        let Some(fan_out) = self.fan_outs.get(&name) else { return Ok(()) };
+        let missing: Vec<usize> = fan_out.missing().collect();
+        let route = Route { instrument: InstrumentId(0), shard: None, command: Command::MassCancel };
+        for shard in missing {
+            let (part, _) = self.journal(asking, &route, shard, sink)?;
+            self.note_part(name, &part);
+        }
+        Ok(())
+    }
+
+    fn await_durable(&mut self, asking: Asking, request: RequestId, offset: u64) {
+        let Asking { session, client_order_id, .. } = asking;
+        if self.sessions.wants_journalled(session) {
+            self.flights.await_durable(Undurable { offset, session, client_order_id, request });
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Rebuilding a gateway from the logs after a restart.
+//!
+//! First every committed record, of all gateways; then every request of the gateway's own log; then the
+//! other gateways' logs through [`Gateway::on_peer_request`]. What is in its own log and not committed is
+//! in flight again with nobody waiting for it: it is still in the log the venues read, so it needs no
+//! second offer, and is answered when it commits or when its member repeats it.
+
+use pares_types::{Outcome, Position, Request, RequestId, Timestamp};
+
+use crate::fan_out::FanOut;
+use crate::names::{Kind, NameIndex};
+use crate::{Gateway, Place, answer};
+
+impl Gateway {
+    /// A committed record, of whichever gateway, lies at `place` with that many events. In order of
+    /// position within each shard; positions seen before are ignored.
+    ///
+    /// # Panics
+    /// If a position is skipped.
+    pub fn recover_committed(
+        &mut self,
+        position: Position,
+        request: &Request,
+        outcome: &Outcome,
+        events: usize,
+        place: Place,
+    ) {
+        if self.follow(request, position) {
+            self.settle(answer::of(position, request, outcome, events), request, place);
+        }
+    }
+
+    /// A request lies in this gateway's own log at `offset`. In the order of the log, after all committed
+    /// records.
+    ///
+    /// # Panics
+    /// If it is another gateway's, or not in the order of the log.
+    pub fn recover_own(&mut self, request: &Request, offset: u64) {
+        assert_eq!(request.id.gateway(), self.config.id, "a gateway's log holds its own requests");
+        self.note_own(request.id, request.stamp);
+        let Some(shard) = self.shard_index(request.shard) else { return };
+        if request.id.sequence() > self.shards[shard].own_committed {
+            let name = self.names.find_or_insert(request);
+            self.note_part(name, request);
+            self.flights.take_off(shard, request.id.sequence(), offset);
+        }
+    }
+
+    /// Whether the record is news of its shard; if so it is noted as the last.
+    pub(crate) fn follow(&mut self, request: &Request, position: Position) -> bool {
+        let own = request.id.gateway() == self.config.id;
+        if let Some(shard) = self.shard_index(request.shard) {
+            let followed = &mut self.shards[shard];
+            if followed.next.is_some_and(|next| position < next) {
+                return false;
+            }
+            assert!(followed.next.is_none_or(|next| position == next), "gap in a shard's committed stream");
+            followed.next = Some(position.next());
+            if own {
+                followed.own_committed = request.id.sequence();
+                self.flights.land(shard, request.id.sequence());
+            }
+        }
+        if own {
+            self.note_own(request.id, request.stamp);
+        }
+        true
+    }
+
+    /// No later request may have this id, or a stamp not above this one.
+    fn note_own(&mut self, id: RequestId, stamp: Timestamp) {
+        self.sequence_last = self.sequence_last.max(id.sequence());
+        self.stamp_last = self.stamp_last.max(stamp);
+    }
+
+    /// If `request` is a part of a pending mass cancel of everything, it is no longer missing.
+    pub(crate) fn note_part(&mut self, name: NameIndex, request: &Request) {
+        let entry = self.names.get(name);
+        if entry.kind != Kind::FanOut || entry.is_answered() {
+            return;
+        }
+        let shards = self.shards.len();
+        let fan_out = self.fan_outs.entry(name).or_insert_with(|| FanOut::new(shards));
+        if let Ok(shard) = self.shards.binary_search_by_key(&request.shard, |shard| shard.id) {
+            fan_out.on_journalled(shard);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Who is signed on, and how much each has in flight.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use pares_types::{MemberId, Reason};
+
+use crate::SessionId;
+
+/// One signed-on session.
+#[derive(Clone, Copy, Debug)]
+struct Session {
+    member: MemberId,
+    wants_journalled: bool,
+    in_flight: u16,
+}
+
+/// The signed-on sessions. The maps are only ever looked up by key, never iterated: the order of a hash
+/// map must not reach any effect.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    sessions: HashMap<SessionId, Session, BuildHasherDefault<Mixer>>,
+    /// Each member's sessions, the newest last.
+    members: HashMap<MemberId, Vec<SessionId>, BuildHasherDefault<Mixer>>,
+}
+
+impl Sessions {
+    pub(crate) fn sign_on(&mut self, session: SessionId, member: MemberId, wants_journalled: bool) {
+        self.disconnect(session);
+        self.sessions.insert(session, Session { member, wants_journalled, in_flight: 0 });
+        self.members.entry(member).or_default().push(session);
+    }
+
+    pub(crate) fn disconnect(&mut self, session: SessionId) {
+        let Some(gone) = self.sessions.remove(&session) else { return };
+        let Some(of_member) = self.members.get_mut(&gone.member) else { return };
+        of_member.retain(|&other| other != session);
+        if of_member.is_empty() {
+            self.members.remove(&gone.member);
+        }
+    }
+
+    pub(crate) fn member(&self, session: SessionId) -> Option<MemberId> {
+        self.sessions.get(&session).map(|session| session.member)
+    }
+
+    pub(crate) fn wants_journalled(&self, session: SessionId) -> bool {
+        self.sessions.get(&session).is_some_and(|session| session.wants_journalled)
+    }
+
+    /// The member's sessions, the newest last.
+    pub(crate) fn of_member(&self, member: MemberId) -> &[SessionId] {
+        self.members.get(&member).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the session may ask for one more answer.
+    pub(crate) fn check_room(&self, session: SessionId, max: u16) -> Result<(), Reason> {
+        match self.sessions.get(&session) {
+            Some(session) if session.in_flight < max => Ok(()),
+            Some(_) => Err(Reason::Overloaded),
+            None => Err(Reason::NotSignedOn),
+        }
+    }
+
+    /// The session waits for one more answer.
+    pub(crate) fn begin(&mut self, session: SessionId) {
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.in_flight += 1;
+        }
+    }
+
+    /// The session waits for one answer less. Whether it is still there to be told.
+    pub(crate) fn end(&mut self, session: SessionId) -> bool {
+        let Some(session) = self.sessions.get_mut(&session) else { return false };
+        session.in_flight -= 1;
+        true
+    }
+}
+
+/// A fixed hasher for keys of one small integer that members do not choose freely.
+#[derive(Default)]
+pub(crate) struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        let mixed = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_s_sessions_are_listed_oldest_first() {
+        let mut sessions = Sessions::default();
+        for session in [3, 1, 2] {
+            sessions.sign_on(SessionId(session), MemberId(7), false);
+        }
+        sessions.disconnect(SessionId(1));
+        assert_eq!(sessions.of_member(MemberId(7)), [SessionId(3), SessionId(2)]);
+    }
+
+    #[test]
+    fn signing_on_again_moves_the_session_to_its_new_member() {
+        let mut sessions = Sessions::default();
+        sessions.sign_on(SessionId(1), MemberId(7), false);
+        sessions.sign_on(SessionId(1), MemberId(8), true);
+        assert!(sessions.of_member(MemberId(7)).is_empty());
+        assert_eq!(sessions.member(SessionId(1)), Some(MemberId(8)));
+    }
+}

@@ -1,0 +1,1 @@
+//! The gateway's rules, put to the test from outside.
