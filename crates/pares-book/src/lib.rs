@@ -34,6 +34,16 @@
 //!                   +---+
 //!                   Amend
 //! ```
+//!
+//! # Where to look
+//!
+//! | question | module |
+//! |---|---|
+//! | what does an instrument allow? | `instrument` |
+//! | what are the rules? | [`Book`], then `naive`, which follows them word for word |
+//! | what can an order end as? | `incoming` |
+//! | how is a book kept, moved and compared? | `snapshot`, `hash` |
+//! | why is it fast? | `fast`, one module per structure |
 
 mod book;
 mod fast;

@@ -81,6 +81,10 @@ impl<T> Slab<T> {
         }
         let number = u32::try_from(self.entries.len()).expect("orders_max is below 2^32");
         self.entries.push(value);
+        // Room for every place to be free at once, so that freeing one never allocates.
+        if self.free.capacity() < self.entries.len() {
+            self.free.reserve(self.entries.capacity());
+        }
         Slot::new(number)
     }
 

@@ -14,8 +14,12 @@ use super::table::Table;
 use crate::{RestingOrder, hash};
 use pares_types::{MemberId, OrderId, Price, Quantity, Side};
 
-/// Orders a new book has room for (or its limit, if lower): 2 MiB. More makes it grow.
-const ORDERS: usize = 16_384;
+/// Orders whose nodes are reserved (unless the instrument's limit is lower): 64 MiB of addresses, of
+/// which only the part ever used becomes memory.
+const ORDERS_RESERVED: usize = 1 << 20;
+/// Orders the id table has room for at first, 512 KiB. It doubles when it is half full, because a
+/// table larger than needed costs a cache miss and a page walk more on every look-up.
+const IDS: usize = 16_384;
 /// Price levels per side a new book has room for.
 const LEVELS: usize = 1_024;
 /// Members with orders a new book has room for.
@@ -38,15 +42,15 @@ pub(super) struct Store {
 impl Store {
     /// No orders.
     pub(super) fn new(orders_max: u32) -> Self {
-        let orders = ORDERS.min(orders_max as usize);
-        let (levels, members) = (LEVELS.min(orders), MEMBERS.min(orders));
+        let orders_max = orders_max as usize;
+        let (levels, members) = (LEVELS.min(orders_max), MEMBERS.min(orders_max));
         Self {
-            nodes: Slab::with_capacity(orders),
+            nodes: Slab::with_capacity(ORDERS_RESERVED.min(orders_max)),
             levels: Slab::with_capacity(2 * levels),
             accounts: Slab::with_capacity(members),
             bids: Ladder::with_capacity(Side::Buy, levels),
             offers: Ladder::with_capacity(Side::Sell, levels),
-            ids: Table::with_capacity(orders),
+            ids: Table::with_capacity(IDS.min(orders_max)),
             members: Table::with_capacity(members),
             hash_sum: 0,
         }
