@@ -22,12 +22,12 @@ mod command;
 mod itch;
 mod lobster;
 mod mirror;
-
+mod paper;
 mod random;
 mod recorded;
 mod replay;
 mod shadow;
-
+mod synthetic;
 mod translate;
 
 pub use check::{Checker, Mismatch, Surprise};
@@ -35,9 +35,9 @@ pub use command::{Action, Expectation, FlowAction, FlowCommand, RowCheck, Step};
 pub use itch::{ItchCounts, ItchMessage, ItchSelect, ItchSource};
 pub use lobster::LobsterSource;
 pub use mirror::BookMirror;
-
+pub use paper::PaperFlow;
 pub use random::Random;
 pub use recorded::{Change, Depth, Level, OrderRef, Recorded, RecordedId, Source, SourceError};
 pub use replay::{Replay, ReplayReport};
-
+pub use synthetic::{FlowInstrument, SyntheticConfig, SyntheticFlow};
 pub use translate::{Tally, Translator, TranslatorConfig};
