@@ -198,3 +198,37 @@ impl Store {
         core::iter::successors(front, |&slot| List::<QUEUE>::after(&self.nodes, slot))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Priority;
+    use pares_types::{ClientOrderId, RequestId};
+
+    /// The `number`-th of a run of orders by five members at seven prices a side.
+    fn order(number: u64) -> RestingOrder {
+        RestingOrder {
+            order: OrderId(RequestId::from_bits(number + 1).unwrap()),
+            member: MemberId((number % 5) as u32),
+            client_order_id: ClientOrderId(number),
+            side: if number.is_multiple_of(2) { Side::Buy } else { Side::Sell },
+            price: Price((number % 7) as i64),
+            remaining: Quantity(number + 1),
+            executed: Quantity::ZERO,
+            priority: Priority(number),
+        }
+    }
+
+    #[test]
+    fn a_book_that_empties_keeps_nothing_of_what_it_held() {
+        let mut store = Store::new(1_000);
+        (0..100).for_each(|number| store.insert(&order(number)));
+        assert_eq!((store.nodes.len(), store.levels.len(), store.accounts.len()), (100, 14, 5));
+        for number in (0..100).map(|n| n * 37 % 100) {
+            store.remove(store.find(order(number).order).unwrap(), &order(number));
+        }
+        assert_eq!((store.nodes.len(), store.levels.len(), store.accounts.len()), (0, 0, 0));
+        assert_eq!(store.hash_sum, 0);
+        assert_eq!(store.oldest_of(MemberId(1)), None);
+    }
+}

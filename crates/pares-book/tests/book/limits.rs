@@ -105,3 +105,18 @@ fn the_naive_book_takes_an_order_once() {
 fn the_fast_book_takes_an_order_once() {
     enter_twice::<FastBook>();
 }
+
+fn sell_below_zero<B: Book>() {
+    let mut spread = instrument(10);
+    spread.price_min = Price(-1_000_000);
+    let mut script = Script::<B>::new();
+    script.checked.book = B::new(spread);
+    script.say("a = m1 buy 10 @ -50.00");
+    assert_eq!(script.say("m2 sell 10 @ market")[0], "fill 10 @ -50.00 with a of m1, 0 left");
+}
+
+#[test]
+fn a_market_order_may_sell_below_zero() {
+    sell_below_zero::<NaiveBook>();
+    sell_below_zero::<FastBook>();
+}
