@@ -101,8 +101,6 @@ fn restore_each_from_the_other(naive: &mut NaiveBook, fast: &mut FastBook) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
-
     #[test]
     fn random_requests_leave_the_books_equal(
         orders_max in prop::sample::select(vec![3_u32, 8, 1_000]),
