@@ -51,7 +51,7 @@ impl<R: BufRead> LobsterSource<R> {
     /// A day from any two readers.
     ///
     /// # Errors
-    /// [`SourceError`] if the first row cannot be read or is no LOBSTER row.
+    /// [`SourceError`] if there is no first row, it cannot be read, or it is no LOBSTER row.
     pub fn new(messages: R, book: R, instrument: InstrumentId) -> Result<Self, SourceError> {
         let mut source = Self {
             instrument,
@@ -60,10 +60,11 @@ impl<R: BufRead> LobsterSource<R> {
             levels: 0,
             first: None,
         };
-        if source.book.advance()? {
-            source.levels = count_levels(&source.book)?;
-            source.first = Some(parse_row(&source.book, source.levels)?);
+        if !source.book.advance()? {
+            return Err(source.book.ends_early());
         }
+        source.levels = count_levels(&source.book)?;
+        source.first = Some(parse_row(&source.book, source.levels)?);
         Ok(source)
     }
 
@@ -134,6 +135,11 @@ impl<R: BufRead> Lines<R> {
     fn parse<T: FromStr>(&self, field: &str, name: &str) -> Result<T, SourceError> {
         field.trim().parse().map_err(|_| self.error(format!("{name} `{field}` is not a number in range")))
     }
+
+    /// Shares: 32 bits, as in the feed the files were made of, so that no sum of them overflows.
+    fn quantity(&self, field: &str) -> Result<Quantity, SourceError> {
+        self.parse::<u32>(field, "size").map(|shares| Quantity(u64::from(shares)))
+    }
 }
 
 fn count_levels<R: BufRead>(row: &Lines<R>) -> Result<usize, SourceError> {
@@ -168,7 +174,7 @@ fn parse_level<'a, R: BufRead>(
         return Err(row.error(format!("fewer than {} columns", levels * 4)));
     };
     let price = Price(row.parse(price, "price")?);
-    let quantity = Quantity(row.parse(size, "size")?);
+    let quantity = row.quantity(size)?;
     Ok((!quantity.is_zero()).then_some(Level { price, quantity }))
 }
 
@@ -197,7 +203,7 @@ fn split_message<R: BufRead>(line: &Lines<R>) -> Result<[&str; 6], SourceError> 
 
 fn parse_change<R: BufRead>(line: &Lines<R>, kind: &str, fields: &[&str; 6]) -> Result<Change, SourceError> {
     let id = RecordedId(line.parse(fields[2], "order id")?);
-    let quantity = Quantity(line.parse(fields[3], "size")?);
+    let quantity = line.quantity(fields[3])?;
     let price = Price(line.parse(fields[4], "price")?);
     let side = match fields[5] {
         "1" => Side::Buy,
@@ -281,6 +287,12 @@ mod tests {
     fn files_of_different_length_do_not_belong_together() {
         let error = read("1,5,0,1,2,1\n1,5,0,1,2,1\n", "2,1,1,1\n").unwrap_err().to_string();
         assert!(error.starts_with("the orderbook file ends after 1 lines"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_book_file_is_an_error() {
+        let error = read("1,5,0,1,2,1\n", "").unwrap_err().to_string();
+        assert!(error.starts_with("the orderbook file ends after 0 lines"), "{error}");
     }
 
     #[test]

@@ -11,7 +11,9 @@
 //! **Executions out of turn.** If the named order is not first in our queue, or a better price is open, an
 //! IOC would rightly hit somebody else. Sending it and mending two orders afterwards would put figures on
 //! the tape that nobody traded; so no IOC is sent, the named order gives up the executed shares by amend or
-//! cancel, and the execution counts as one *not* at the head of its queue.
+//! cancel, and the execution counts as one *not* at the head of its queue. In the published samples these
+//! are 1 in 200 to 400: at the open, where LOBSTER shows a resting order's submission late, so that a seed
+//! stands ahead of it; and pairs of orders that the exchange itself executed out of their order of arrival.
 //!
 //! **Orders never seen.** A recording of the best N levels starts in mid-day and says nothing about levels
 //! outside the window, so shares appear that no submission explains. They are entered as one *seed* order
@@ -366,10 +368,10 @@ impl Turn<'_> {
         }
         for side in SIDES {
             for level in row.side(side) {
-                let missing = level.quantity.minus(self.shadow.quantity_at(side, level.price));
-                if !missing.is_zero() {
+                let held = self.shadow.quantity_at(side, level.price);
+                if level.quantity > held {
                     self.tally.repaired_levels += 1;
-                    self.submit(None, side, level.price, missing);
+                    self.submit(None, side, level.price, level.quantity.minus(held));
                 }
             }
         }
