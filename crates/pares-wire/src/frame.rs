@@ -15,6 +15,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::WireError;
 
+mod session;
+
+pub use session::{
+    ANSWER_REPEAT, ClientFrame, GatewayFrame, SIGN_ON_JOURNALLED, decode_client, decode_gateway,
+    request_name, write_reply, write_request,
+};
+
 /// The version of the protocol in this build.
 pub const VERSION: u8 = 1;
 /// Bytes of a frame's head.
@@ -50,7 +57,7 @@ macro_rules! message {
         const _: () = assert!(size_of::<$name>() == $size && HEAD_BYTES + $size <= FRAME_MAX);
         impl Message for $name { const KIND: u8 = $kind; }
         impl $name {
-            /// The message's fields, in order: name, Rust type, note. For the protocol page.
+            /// The message's fields, in order: name and Rust type. The protocol page is checked against them.
             pub const FIELDS: &'static [(&'static str, &'static str)] = &[$((stringify!($field), stringify!($ty)),)*];
         }
     };

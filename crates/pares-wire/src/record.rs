@@ -544,7 +544,7 @@ pub fn reason(code: u8) -> Result<Reason, WireError> {
     Reason::ALL.get(usize::from(code)).copied().ok_or(WireError::InvalidField("reason"))
 }
 
-fn cause(code: u8) -> Result<CancelCause, WireError> {
+pub(crate) fn cause(code: u8) -> Result<CancelCause, WireError> {
     Ok(match code {
         1 => CancelCause::Requested,
         2 => CancelCause::MassCancel,

@@ -1,0 +1,59 @@
+//! A first trade: one member offers, another buys. Start an exchange (`pares up`), then
+//! `cargo run -p pares-client --example first_trade -- 127.0.0.1:7001`.
+#![allow(clippy::print_stdout)]
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pares_client::{Client, ClientError, ClientRequest, Update};
+use pares_types::{
+    ClientOrderId, InstrumentId, MemberId, NewOrder, OrderKind, Price, Quantity, Side, TimeInForce,
+};
+
+fn main() -> Result<(), ClientError> {
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7001".into());
+    let mut seller = Client::connect(address.as_str(), MemberId(1))?;
+    let mut buyer = Client::connect(address.as_str(), MemberId(2))?;
+    // Names are for life: the time makes this run's its own.
+    let name = ClientOrderId(nanoseconds_since_1970());
+
+    println!("member 1 sells 100 at 10.0000");
+    let offer = seller.submit_and_wait(&order(name, Side::Sell, 100))?;
+    println!("  {:?} at position {}: {} shares wait", offer.status, offer.position, offer.remaining);
+
+    println!("member 2 buys 60 at 10.0000");
+    let bid = buyer.submit_and_wait(&order(name, Side::Buy, 60))?;
+    println!("  {:?} at position {}: {} shares executed", bid.status, bid.position, bid.executed);
+
+    print_trades("member 1", &mut seller)?;
+    print_trades("member 2", &mut buyer)
+}
+
+fn order(client_order_id: ClientOrderId, side: Side, quantity: u64) -> ClientRequest {
+    let order = NewOrder {
+        side,
+        kind: OrderKind::Limit { price: Price(100_000) },
+        time_in_force: TimeInForce::Day,
+        post_only: false,
+        quantity: Quantity(quantity),
+    };
+    ClientRequest::Enter { client_order_id, instrument: InstrumentId(1), order }
+}
+
+/// Trades come before the answer at the same position, so they are here by now, or about to be.
+fn print_trades(who: &str, client: &mut Client) -> Result<(), ClientError> {
+    let mut trades = 0;
+    while trades == 0 && client.wait(Duration::from_secs(1))? {
+        client.poll(|update| {
+            if let Update::Trade(trade) = update {
+                println!("{who}: {:?} {} at {} ({:?})", trade.side, trade.quantity, trade.price, trade.role);
+                trades += 1;
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn nanoseconds_since_1970() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}

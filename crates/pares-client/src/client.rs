@@ -1,0 +1,287 @@
+//! A connection to a gateway.
+
+use std::collections::VecDeque;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use pares_types::{
+    Answer, ClientOrderId, ClientRequest, GatewayId, InstrumentId, MemberId, NewOrder, Price, Quantity,
+};
+use pares_wire::frame::{self, Ping, SIGN_ON_JOURNALLED, SignOn};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::buffers::{Inbox, Outbox};
+use crate::{ClientError, Update};
+
+/// How a client connects and waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Also report when each request is durable in the gateway's journal.
+    pub journalled: bool,
+    /// How long to wait for the sign-on, and in [`Client::submit_and_wait`] for the answer.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { journalled: false, patience: Duration::from_secs(5) }
+    }
+}
+
+/// A signed-on connection to a gateway. Nothing blocks but connecting, [`Client::wait`] and
+/// [`Client::submit_and_wait`].
+pub struct Client {
+    stream: TcpStream,
+    inbox: Inbox,
+    outbox: Outbox,
+    /// Updates that came while something else was waited for; they are handed out first.
+    set_aside: VecDeque<Update>,
+    member: MemberId,
+    gateway: GatewayId,
+    in_flight_max: u16,
+    patience: Duration,
+}
+
+impl Client {
+    /// Connects to the gateway at `address` and signs `member` on.
+    ///
+    /// # Errors
+    /// [`ClientError::Connect`] if nobody listens there; [`ClientError::TimedOut`], [`ClientError::Closed`]
+    /// or [`ClientError::Protocol`] if whoever does is no gateway.
+    pub fn connect(address: impl ToSocketAddrs + ToString, member: MemberId) -> Result<Self, ClientError> {
+        Self::connect_with(address, member, Options::default())
+    }
+
+    /// The same with `options`.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect_with(
+        address: impl ToSocketAddrs + ToString,
+        member: MemberId,
+        options: Options,
+    ) -> Result<Self, ClientError> {
+        let name = address.to_string();
+        let stream = TcpStream::connect(address).and_then(prepare);
+        let stream = stream.map_err(|source| ClientError::Connect { address: name, source })?;
+        let mut client = Self {
+            stream,
+            inbox: Inbox::new(),
+            outbox: Outbox::default(),
+            set_aside: VecDeque::new(),
+            member,
+            gateway: GatewayId(0),
+            in_flight_max: 0,
+            patience: options.patience,
+        };
+        client.sign_on(options.journalled)?;
+        Ok(client)
+    }
+
+    fn sign_on(&mut self, journalled: bool) -> Result<(), ClientError> {
+        let flags = if journalled { SIGN_ON_JOURNALLED } else { 0 };
+        let sign_on = SignOn { member: self.member.0.into(), flags: flags.into(), ..SignOn::default() };
+        self.outbox.push(|out| frame::write(out, &sign_on))?;
+        (self.gateway, self.in_flight_max) = self.wait_for(|update| match *update {
+            Update::SignedOn { gateway, in_flight_max, .. } => Some(Ok((gateway, in_flight_max))),
+            Update::Rejected { reason, .. } => Some(Err(ClientError::Rejected(reason))),
+            _ => None,
+        })?;
+        Ok(())
+    }
+
+    /// The gateway at the other end.
+    #[must_use]
+    pub fn gateway(&self) -> GatewayId {
+        self.gateway
+    }
+
+    /// Who is signed on.
+    #[must_use]
+    pub fn member(&self) -> MemberId {
+        self.member
+    }
+
+    /// Requests that may be unanswered on this connection; more are rejected as overload.
+    #[must_use]
+    pub fn in_flight_max(&self) -> u16 {
+        self.in_flight_max
+    }
+
+    /// Buffers a request; [`Client::flush`] sends it.
+    ///
+    /// # Errors
+    /// [`ClientError::Backlogged`], with nothing buffered.
+    pub fn send(&mut self, request: &ClientRequest) -> Result<(), ClientError> {
+        self.outbox.push(|out| frame::write_request(out, request))
+    }
+
+    /// Buffers a new order.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub fn enter(
+        &mut self,
+        client_order_id: ClientOrderId,
+        instrument: InstrumentId,
+        order: NewOrder,
+    ) -> Result<(), ClientError> {
+        self.send(&ClientRequest::Enter { client_order_id, instrument, order })
+    }
+
+    /// Buffers a change of the order entered as `target`: new price, new total quantity.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub fn amend(
+        &mut self,
+        client_order_id: ClientOrderId,
+        target: ClientOrderId,
+        price: Price,
+        quantity: Quantity,
+    ) -> Result<(), ClientError> {
+        self.send(&ClientRequest::Amend { client_order_id, target, price, quantity })
+    }
+
+    /// Buffers a cancel of the order entered as `target`.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub fn cancel(
+        &mut self,
+        client_order_id: ClientOrderId,
+        target: ClientOrderId,
+    ) -> Result<(), ClientError> {
+        self.send(&ClientRequest::Cancel { client_order_id, target })
+    }
+
+    /// Buffers a cancel of all the member's orders in `instrument`, or everywhere if that is 0.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub fn mass_cancel(
+        &mut self,
+        client_order_id: ClientOrderId,
+        instrument: InstrumentId,
+    ) -> Result<(), ClientError> {
+        self.send(&ClientRequest::MassCancel { client_order_id, instrument })
+    }
+
+    /// Buffers a ping; the gateway answers with [`Update::Pong`].
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub fn ping(&mut self, token: u64) -> Result<(), ClientError> {
+        self.outbox.push(|out| frame::write(out, &Ping { token: token.into() }))
+    }
+
+    /// Sends what is buffered, as far as the connection takes it. Whether that was everything.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub fn flush(&mut self) -> Result<bool, ClientError> {
+        self.outbox.flush(&mut self.stream)
+    }
+
+    /// Flushes; if not everything went, waits a while for the gateway to read on.
+    pub(crate) fn flush_or_wait(&mut self) -> Result<(), ClientError> {
+        if !self.flush()? {
+            self.wait_for_stream(self.patience)?;
+        }
+        Ok(())
+    }
+
+    /// Hands out what has come in, reading the connection at most once, and returns how many updates that was.
+    ///
+    /// # Errors
+    /// If the connection is lost or does not make sense; updates handed out before it count.
+    pub fn poll(&mut self, mut on_update: impl FnMut(Update)) -> Result<usize, ClientError> {
+        let mut count = 0;
+        while let Some(update) = self.set_aside.pop_front() {
+            on_update(update);
+            count += 1;
+        }
+        self.inbox.fill(&mut self.stream)?;
+        while let Some(update) = self.inbox.next()? {
+            on_update(update);
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Waits until there is something to [`Client::poll`] (a lost connection included), or buffered requests
+    /// can be flushed, or `timeout` is over, which is exact to the nanosecond. Whether there is something
+    /// to poll.
+    ///
+    /// # Errors
+    /// If the operating system refuses to wait.
+    pub fn wait(&self, timeout: Duration) -> Result<bool, ClientError> {
+        if self.set_aside.is_empty() { self.wait_for_stream(timeout) } else { Ok(true) }
+    }
+
+    fn wait_for_stream(&self, timeout: Duration) -> Result<bool, ClientError> {
+        let write = if self.outbox.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
+        let mut fds = [PollFd::new(&self.stream, PollFlags::IN | write)];
+        let seconds = i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX);
+        let timeout = Timespec { tv_sec: seconds, tv_nsec: timeout.subsec_nanos().into() };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(fds[0].revents().intersects(!PollFlags::OUT)),
+            Err(error) => Err(std::io::Error::from(error).into()),
+        }
+    }
+
+    /// Sends `request` (and all that is buffered) and waits for its answer. Other updates are kept for
+    /// the next [`Client::poll`].
+    ///
+    /// # Errors
+    /// [`ClientError::Rejected`] if the gateway did not take it in; [`ClientError::TimedOut`] after the
+    /// [`Options::patience`]; others if the connection is lost.
+    pub fn submit_and_wait(&mut self, request: &ClientRequest) -> Result<Answer, ClientError> {
+        self.send(request)?;
+        let name = request.client_order_id();
+        self.wait_for(|update| match *update {
+            Update::Answer(answer) if answer.client_order_id == name => Some(Ok(answer)),
+            Update::Rejected { client_order_id, reason } if client_order_id == name => {
+                Some(Err(ClientError::Rejected(reason)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Flushes and reads until `wanted` says what an update means; sets all others aside.
+    fn wait_for<T>(
+        &mut self,
+        wanted: impl Fn(&Update) -> Option<Result<T, ClientError>>,
+    ) -> Result<T, ClientError> {
+        let deadline = Instant::now() + self.patience;
+        loop {
+            self.flush()?;
+            while let Some(update) = self.inbox.next()? {
+                match wanted(&update) {
+                    Some(result) => return result,
+                    None => self.set_aside.push_back(update),
+                }
+            }
+            if !self.inbox.fill(&mut self.stream)? {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(ClientError::TimedOut);
+                }
+                self.wait_for_stream(left)?;
+            }
+        }
+    }
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+fn prepare(stream: TcpStream) -> std::io::Result<TcpStream> {
+    stream.set_nodelay(true)?;
+    stream.set_nonblocking(true)?;
+    Ok(stream)
+}

@@ -1,0 +1,40 @@
+//! What can go wrong between a client and its gateway.
+
+use std::io;
+
+use pares_types::Reason;
+use pares_wire::WireError;
+
+/// Why a client's call failed. Unless it says otherwise the connection is of no further use: connect again,
+/// to this gateway or another, and repeat what is unanswered.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// No connection came about.
+    #[error(
+        "cannot reach a gateway at {address} ({source}): is the exchange up (`pares up`), and is that its port?"
+    )]
+    Connect {
+        /// Where to.
+        address: String,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The gateway closed the connection.
+    #[error("the gateway closed the connection: connect again and repeat what is unanswered")]
+    Closed,
+    /// Reading or writing failed.
+    #[error("the connection failed ({0}): connect again and repeat what is unanswered")]
+    Io(#[from] io::Error),
+    /// The other end does not speak the protocol.
+    #[error("the other end does not speak this order entry protocol ({0}): check the port and both versions")]
+    Protocol(#[from] WireError),
+    /// Nothing came in time. The connection is intact; the request may still be answered.
+    #[error("no answer in time: wait on, or connect to another gateway and repeat the request")]
+    TimedOut,
+    /// The gateway reads slower than the client writes. The connection is intact and nothing was buffered.
+    #[error("too much is waiting to be sent: call flush until it returns true, then submit again")]
+    Backlogged,
+    /// The gateway did not take the request in. The connection is intact and the name still free.
+    #[error("the gateway rejected the request: {0:?}")]
+    Rejected(Reason),
+}
