@@ -1,11 +1,12 @@
 //! The log as its users see it: writing, tailing, rolling, releasing, refusing.
 #![allow(clippy::unwrap_used)] // helpers of tests, too
 
-use std::path::Path;
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
+use common::{numbered, payloads, small, wait_until};
 use pares_log::{
     AppendError, Config, Durability, Faults, MarksReader, Offset, OpenError, ReadError, Reader, Recovery,
     Writer, verify,
@@ -14,10 +15,6 @@ use tempfile::{TempDir, tempdir};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
-
-fn small() -> Config {
-    Config::default().segment_bytes(4096)
-}
 
 fn new_log(config: Config) -> (TempDir, Writer) {
     let dir = tempdir().unwrap();
@@ -29,22 +26,12 @@ fn log_of(dir: &TempDir) -> std::path::PathBuf {
     dir.path().join("log")
 }
 
-fn payloads(dir: &Path) -> Vec<Vec<u8>> {
-    drain(&mut Reader::open(dir, Offset::START).unwrap())
-}
-
 fn drain(reader: &mut Reader) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     while let Some(record) = reader.next().unwrap() {
         all.push(record.payload.to_vec());
     }
     all
-}
-
-fn numbered(n: u32) -> Vec<u8> {
-    let mut payload = n.to_le_bytes().to_vec();
-    payload.resize(4 + (n as usize * 37) % 300, n as u8);
-    payload
 }
 
 #[test]
@@ -345,13 +332,4 @@ fn a_new_log_says_so() {
     let dir = tempdir().unwrap();
     let (writer, recovery) = Writer::open(dir.path(), small()).unwrap();
     assert_eq!(recovery, Recovery { created: true, tail: writer.tail(), ..Recovery::default() });
-}
-
-/// For what another thread does in its own time: only its never happening reaches the deadline.
-fn wait_until(mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(20), "it never happened");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
