@@ -1,1 +1,0 @@
-//! The gateway's rules, put to the test from outside.

@@ -1,0 +1,167 @@
+//! The rest of the exchange, as small as it can be: per shard a list of resting orders, a memory of names,
+//! and the records committed so far.
+
+use std::collections::BTreeSet;
+
+use pares_types::{
+    CancelCause, ClientOrderId, Command, Event, InstrumentId, MemberId, NewOrder, OrderId, OrderKind,
+    Outcome, Position, Price, Quantity, Reason, RecorderId, Request, Side, Status,
+};
+
+use crate::Place;
+
+/// A committed record.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub(super) position: Position,
+    pub(super) request: Request,
+    pub(super) outcome: Outcome,
+    pub(super) events: Vec<Event>,
+}
+
+impl Record {
+    pub(super) fn place(&self) -> Place {
+        Place { recorder: RecorderId(self.request.shard.0), offset: self.position.0 }
+    }
+
+    pub(super) fn is_duplicate(&self) -> bool {
+        self.outcome.reason == Reason::DuplicateRequest
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Resting {
+    id: OrderId,
+    member: MemberId,
+    name: ClientOrderId,
+    instrument: InstrumentId,
+    side: Side,
+    price: Price,
+    executed: Quantity,
+    remaining: Quantity,
+}
+
+/// One shard.
+#[derive(Default)]
+pub(super) struct Shard {
+    pub(super) committed: Vec<Record>,
+    book: Vec<Resting>,
+    names: BTreeSet<(MemberId, ClientOrderId)>,
+}
+
+impl Shard {
+    pub(super) fn commit(&mut self, request: Request) {
+        let mut events = Vec::new();
+        let outcome = if self.names.insert((request.member, request.client_order_id)) {
+            self.execute(&request, &mut events)
+        } else {
+            refused(&request, Reason::DuplicateRequest)
+        };
+        let position = Position(self.committed.len() as u64);
+        self.committed.push(Record { position, request, outcome, events });
+    }
+
+    fn execute(&mut self, request: &Request, events: &mut Vec<Event>) -> Outcome {
+        match request.command {
+            Command::Enter(NewOrder { side, kind, quantity, .. }) => {
+                let OrderKind::Limit { price } = kind else {
+                    return refused(request, Reason::NothingToTrade);
+                };
+                let order = Resting {
+                    id: OrderId(request.id),
+                    member: request.member,
+                    name: request.client_order_id,
+                    instrument: request.instrument,
+                    side,
+                    price,
+                    executed: Quantity::ZERO,
+                    remaining: quantity,
+                };
+                self.trade(order, events)
+            }
+            Command::Amend { target, price, quantity } => match self.take(request, target) {
+                Some(order) => {
+                    let remaining = quantity.minus(order.executed);
+                    self.trade(Resting { price, remaining, ..order }, events)
+                }
+                None => refused(request, Reason::UnknownOrder),
+            },
+            Command::Cancel { target } => match self.take(request, target) {
+                Some(order) => {
+                    events.push(cancelled(&order, CancelCause::Requested));
+                    outcome(Status::Cancelled, Reason::Requested, &order, Quantity::ZERO)
+                }
+                None => refused(request, Reason::UnknownOrder),
+            },
+            Command::MassCancel => self.mass_cancel(request, events),
+        }
+    }
+
+    fn trade(&mut self, mut order: Resting, events: &mut Vec<Event>) -> Outcome {
+        for resting in &mut self.book {
+            let meets = resting.instrument == order.instrument && resting.side != order.side;
+            let quantity = resting.remaining.min(order.remaining);
+            if meets && !quantity.is_zero() && order.side.crosses(order.price, resting.price) {
+                resting.remaining = resting.remaining.minus(quantity);
+                resting.executed = resting.executed.plus(quantity);
+                order.remaining = order.remaining.minus(quantity);
+                order.executed = order.executed.plus(quantity);
+                events.push(Event::Fill {
+                    resting: resting.id,
+                    resting_member: resting.member,
+                    resting_client_order_id: resting.name,
+                    resting_side: resting.side,
+                    price: resting.price,
+                    quantity,
+                    resting_remaining: resting.remaining,
+                });
+            }
+        }
+        self.book.retain(|order| !order.remaining.is_zero());
+        let status = if order.remaining.is_zero() { Status::Filled } else { Status::Resting };
+        let result = outcome(status, Reason::None, &order, order.remaining);
+        if status == Status::Resting {
+            self.book.push(order);
+        }
+        result
+    }
+
+    fn take(&mut self, request: &Request, target: OrderId) -> Option<Resting> {
+        let at = self.book.iter().position(|order| order.id == target && order.member == request.member)?;
+        Some(self.book.remove(at))
+    }
+
+    fn mass_cancel(&mut self, request: &Request, events: &mut Vec<Event>) -> Outcome {
+        let all = request.instrument == InstrumentId(0);
+        self.book.retain(|order| {
+            let hit = order.member == request.member && (all || order.instrument == request.instrument);
+            if hit {
+                events.push(cancelled(order, CancelCause::MassCancel));
+            }
+            !hit
+        });
+        let (executed, remaining) = (Quantity::ZERO, Quantity::ZERO);
+        let order = OrderId(request.id);
+        Outcome { status: Status::MassCancelled, reason: Reason::None, order, executed, remaining }
+    }
+}
+
+fn outcome(status: Status, reason: Reason, order: &Resting, remaining: Quantity) -> Outcome {
+    Outcome { status, reason, order: order.id, executed: order.executed, remaining }
+}
+
+fn cancelled(order: &Resting, cause: CancelCause) -> Event {
+    Event::Cancelled {
+        order: order.id,
+        member: order.member,
+        client_order_id: order.name,
+        quantity: order.remaining,
+        cause,
+    }
+}
+
+pub(super) fn refused(request: &Request, reason: Reason) -> Outcome {
+    let order = OrderId(request.id);
+    let (executed, remaining) = (Quantity::ZERO, Quantity::ZERO);
+    Outcome { status: Status::Refused, reason, order, executed, remaining }
+}
