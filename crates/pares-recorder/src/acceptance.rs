@@ -112,10 +112,11 @@ impl Acceptance {
     pub fn recover(&mut self, position: Position, request: RequestId, state_hash: Option<u64>) {
         let first = self.next == Position(0) && self.recent.iter().all(Option::is_none);
         assert!(first || position == self.next, "gap in the recorder's own log before position {position}");
-        self.take(position, request, state_hash);
+        self.note(position, request, state_hash);
     }
 
-    /// Judges a record; a taken one counts as taken from here on.
+    /// Judges a record. One to [`Verdict::Take`] counts as taken only once the caller has appended it
+    /// and says so ([`Acceptance::take`]): a full disk then changes nothing.
     pub fn offer(&mut self, offer: &Offer) -> Verdict {
         if self.divergence.is_some() {
             return Verdict::Halted;
@@ -129,11 +130,19 @@ impl Acceptance {
         if offer.position > self.next {
             return Verdict::Wait;
         }
-        self.take(offer.position, offer.request, offer.state_hash);
         Verdict::Take
     }
 
-    fn take(&mut self, position: Position, request: RequestId, state_hash: Option<u64>) {
+    /// Counts a record as taken.
+    ///
+    /// # Panics
+    /// If it is not the next.
+    pub fn take(&mut self, offer: &Offer) {
+        assert_eq!(offer.position, self.next, "records are taken in order");
+        self.note(offer.position, offer.request, offer.state_hash);
+    }
+
+    fn note(&mut self, position: Position, request: RequestId, state_hash: Option<u64>) {
         self.recent[position.0 as usize % RECENT] = Some(request);
         if let Some(hash) = state_hash {
             self.hashes.rotate_right(1);
@@ -175,6 +184,16 @@ mod tests {
         RequestId::new(GatewayId(1), sequence)
     }
 
+    impl Acceptance {
+        fn offer_and_take(&mut self, offer: &Offer) -> Verdict {
+            let verdict = self.offer(offer);
+            if verdict == Verdict::Take {
+                self.take(offer);
+            }
+            verdict
+        }
+    }
+
     fn offer(position: u64, sequence: u64) -> Offer {
         let state_hash = position.is_multiple_of(4).then_some(position);
         Offer {
@@ -189,15 +208,15 @@ mod tests {
     #[test]
     fn paper1_s5_takes_each_position_once_and_ignores_the_second_venue() {
         let mut shard = Acceptance::new(Epoch(2));
-        assert_eq!(shard.offer(&offer(0, 1)), Verdict::Take);
-        assert_eq!(shard.offer(&offer(0, 1)), Verdict::Known);
+        assert_eq!(shard.offer_and_take(&offer(0, 1)), Verdict::Take);
+        assert_eq!(shard.offer_and_take(&offer(0, 1)), Verdict::Known);
         assert_eq!(shard.next(), Position(1));
     }
 
     #[test]
     fn a_record_ahead_of_its_turn_waits() {
         let mut shard = Acceptance::new(Epoch(2));
-        assert_eq!(shard.offer(&offer(1, 2)), Verdict::Wait);
+        assert_eq!(shard.offer_and_take(&offer(1, 2)), Verdict::Wait);
         assert_eq!(shard.next(), Position(0));
     }
 
@@ -205,28 +224,28 @@ mod tests {
     fn a_decision_of_an_earlier_life_is_void_from_a_venue_and_good_from_a_peer() {
         let mut shard = Acceptance::new(Epoch(2));
         let old = Offer { epoch: Epoch(1), ..offer(0, 1) };
-        assert_eq!(shard.offer(&old), Verdict::Void);
-        assert_eq!(shard.offer(&Offer { source: Source::Peer, ..old }), Verdict::Take);
+        assert_eq!(shard.offer_and_take(&old), Verdict::Void);
+        assert_eq!(shard.offer_and_take(&Offer { source: Source::Peer, ..old }), Verdict::Take);
     }
 
     #[test]
     fn another_request_at_a_taken_position_halts_the_shard() {
         let mut shard = Acceptance::new(Epoch(2));
-        shard.offer(&offer(0, 1));
-        assert_eq!(shard.offer(&offer(0, 2)), Verdict::Halted);
+        shard.offer_and_take(&offer(0, 1));
+        assert_eq!(shard.offer_and_take(&offer(0, 2)), Verdict::Halted);
         assert_eq!(
             shard.divergence(),
             Some(Divergence::Request { position: Position(0), taken: id(1), offered: id(2) })
         );
-        assert_eq!(shard.offer(&offer(1, 3)), Verdict::Halted);
+        assert_eq!(shard.offer_and_take(&offer(1, 3)), Verdict::Halted);
     }
 
     #[test]
     fn another_state_at_a_taken_position_halts_the_shard() {
         let mut shard = Acceptance::new(Epoch(2));
-        shard.offer(&offer(0, 1));
+        shard.offer_and_take(&offer(0, 1));
         let other = Offer { state_hash: Some(77), ..offer(0, 1) };
-        assert_eq!(shard.offer(&other), Verdict::Halted);
+        assert_eq!(shard.offer_and_take(&other), Verdict::Halted);
     }
 
     #[test]
@@ -234,7 +253,7 @@ mod tests {
         let mut shard = Acceptance::new(Epoch(2));
         shard.recover(Position(7), id(8), None);
         shard.recover(Position(8), id(9), None);
-        assert_eq!(shard.offer(&offer(9, 10)), Verdict::Take);
+        assert_eq!(shard.offer_and_take(&offer(9, 10)), Verdict::Take);
     }
 
     #[test]

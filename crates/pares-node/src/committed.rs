@@ -1,0 +1,137 @@
+//! The recorders' logs merged into the one committed stream.
+//!
+//! Each recorder's log has every shard's records in order, but the recorders interleave the shards
+//! differently, and any of them may be behind or dead. Reading one of them would make it a single point of
+//! failure; so all are read, and a record passes when the `quorum`-th log shows it (`pares_recorder::Quorum`).
+
+use pares_log::{Offset, ReadError};
+use pares_recorder::Quorum;
+use pares_types::{Position, RecorderId, ShardId};
+use pares_wire::record::{self, CheckpointStored, ResultRecord};
+
+use crate::NodeError;
+use crate::config::{Layout, SystemConfig};
+use crate::tail::Tail;
+
+/// What the committed stream carries.
+pub enum Committed<'a> {
+    /// A record, committed now; each position once, in order per shard.
+    Result {
+        /// The recorder whose log it was read from.
+        recorder: RecorderId,
+        /// Where it lies there.
+        offset: Offset,
+        /// The record.
+        record: ResultRecord<'a>,
+    },
+    /// A recorder has stored a checkpoint.
+    CheckpointStored {
+        /// Of which shard.
+        shard: ShardId,
+        /// At which position.
+        position: Position,
+    },
+}
+
+/// A reader of the committed stream.
+pub struct CommittedStream {
+    tails: Vec<Tail>,
+    /// By shard id.
+    quorums: Vec<Quorum>,
+}
+
+impl CommittedStream {
+    /// Reads from where `from` says for each recorder.
+    ///
+    /// # Errors
+    /// If the configuration has no valid shards.
+    pub fn new(
+        config: &SystemConfig,
+        layout: &Layout,
+        mut from: impl FnMut(RecorderId) -> Offset,
+    ) -> Result<Self, NodeError> {
+        let shards = config.shards()?;
+        let highest = shards.keys().next_back().expect("a system has a shard").0;
+        let quorum = Quorum::new(usize::from(config.recorders), usize::from(config.quorum));
+        Ok(Self {
+            tails: config.recorder_ids().map(|id| Tail::new(layout.recorder_log(id), from(id))).collect(),
+            quorums: vec![quorum; usize::from(highest) + 1],
+        })
+    }
+
+    /// Starts a shard at a checkpoint: records below `position` are taken for committed and do not pass.
+    pub fn start_at(&mut self, shard: ShardId, position: Position) {
+        self.quorums[usize::from(shard.0)].start_at(position);
+    }
+
+    /// The next position of the shard to commit.
+    #[must_use]
+    pub fn committed(&self, shard: ShardId) -> Position {
+        self.quorums[usize::from(shard.0)].committed()
+    }
+
+    /// What all recorders have of the shard.
+    #[must_use]
+    pub fn everywhere(&self, shard: ShardId) -> Position {
+        self.quorums[usize::from(shard.0)].everywhere()
+    }
+
+    /// Bytes published by the recorders and not read, of the most advanced reader.
+    #[must_use]
+    pub fn behind_bytes(&self) -> u64 {
+        self.tails.iter().map(Tail::behind_bytes).min().unwrap_or(0)
+    }
+
+    /// Reads at most `max` records of each recorder and hands on what they commit. Says how many
+    /// records were read.
+    ///
+    /// # Errors
+    /// If a log is damaged or holds what this build does not understand, or `on` fails.
+    pub fn poll(
+        &mut self,
+        max: usize,
+        mut on: impl FnMut(Committed<'_>) -> Result<(), NodeError>,
+    ) -> Result<usize, NodeError> {
+        let mut read = 0;
+        for index in 0..self.tails.len() {
+            read += self.poll_one(index, max, &mut on)?;
+        }
+        Ok(read)
+    }
+
+    fn poll_one(
+        &mut self,
+        index: usize,
+        max: usize,
+        on: &mut impl FnMut(Committed<'_>) -> Result<(), NodeError>,
+    ) -> Result<usize, NodeError> {
+        let recorder = RecorderId(u16::try_from(index).expect("at most 16 recorders"));
+        let alone = self.tails.len() == 1;
+        let tail = &mut self.tails[index];
+        for read in 0..max {
+            let record = match tail.next_durable() {
+                Ok(Some(record)) => record,
+                Ok(None) => return Ok(read),
+                // A damaged log is its recorder's trouble; the others go on.
+                Err(ReadError::Damaged { .. }) if !alone => return Ok(read),
+                Err(error) => return Err(error.into()),
+            };
+            match record::schema(record.payload) {
+                Some(record::RESULT) => {
+                    let result = ResultRecord::read(record.payload)?;
+                    let quorum = &mut self.quorums[usize::from(result.shard().0)];
+                    if quorum.on_record(recorder, result.position()) {
+                        on(Committed::Result { recorder, offset: record.offset, record: result })?;
+                    }
+                }
+                Some(record::CHECKPOINT_STORED) => {
+                    let stored = CheckpointStored::read(record.payload)?;
+                    let (shard, position) = (ShardId(stored.shard.get()), Position(stored.position.get()));
+                    on(Committed::CheckpointStored { shard, position })?;
+                }
+                _ => {}
+            }
+        }
+        Ok(max)
+    }
+}

@@ -1,0 +1,67 @@
+//! What can stop a node, with what to do about it.
+
+use std::path::PathBuf;
+
+use pares_types::{Position, ShardId};
+
+/// Why a node cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The configuration file cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The configuration is not valid.
+    #[error("configuration: {0}")]
+    Config(String),
+    /// A log cannot be opened for writing.
+    #[error("log: {0}")]
+    Open(#[from] pares_log::OpenError),
+    /// A log cannot be read.
+    #[error("reading a log: {0}")]
+    Log(#[from] pares_log::ReadError),
+    /// A log cannot be written.
+    #[error("writing a log: {0}")]
+    Append(#[from] pares_log::AppendError),
+    /// Shared memory cannot be mapped.
+    #[error("shared memory: {0}")]
+    Map(#[from] pares_shm::MapError),
+    /// The window cannot be opened.
+    #[error("window: {0}")]
+    Window(#[from] pares_shm::WindowError),
+    /// A log holds a record this build does not understand.
+    #[error("a log holds a record this build does not understand ({0}); was it written by a newer version?")]
+    Wire(#[from] pares_wire::WireError),
+    /// Anything else the operating system refuses.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// The committed stream has a gap; only a restart from a checkpoint leads over it.
+    #[error("shard {shard}: record {met} came where {next} was expected; restart from a checkpoint")]
+    Gap {
+        /// The shard.
+        shard: ShardId,
+        /// The position expected.
+        next: Position,
+        /// The position met.
+        met: Position,
+    },
+    /// The window has begun a new life; this process is left over from the old one.
+    #[error("the exchange was started anew; this process belongs to an earlier start and ends")]
+    EpochOver,
+}
+
+impl NodeError {
+    /// Wraps an I/O error with what was being done.
+    pub fn io(doing: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { doing, source }
+    }
+}

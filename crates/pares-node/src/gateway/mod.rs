@@ -1,0 +1,411 @@
+//! A gateway: clients' sessions in, one numbered stream of requests out, answers from the committed stream.
+//!
+//! ```text
+//!  clients --frames--> Gateway rules --journal--> own log --publish--> ring venues
+//!     ^                     ^   ^
+//!     +------ replies ------+   +--- committed stream, other gateways' logs
+//! ```
+//! The request is forwarded by being journalled: venues tail the log. With `disk` a thread of its own syncs
+//! it, so neither the venues nor the clients wait for a device that only the *journalled* notice needs.
+
+mod connection;
+mod connections;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pares_gateway::{Config as Rules, Gateway, GatewaySink, Place, SessionId};
+use pares_log::{Config, Offset, Reader, Writer};
+use pares_shm::{Bell, BellKind, Bells, CountersWriter, Ringer, clock};
+use pares_types::{ClientOrderId, Event, GatewayId, MemberId, Reason, Reply, Request, Timestamp};
+use pares_wire::frame::{self, ClientFrame, Pong, SIGN_ON_JOURNALLED, SignOn, SignedOn};
+use pares_wire::record::{RequestRecord, ResultRecord};
+use zerocopy::IntoBytes;
+
+use crate::NodeError;
+use crate::committed::{Committed, CommittedStream};
+use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
+use crate::duty::Duty;
+use crate::tail::Tail;
+use connection::Incoming;
+use connections::Connections;
+
+/// Records read from one log before the rest is looked at.
+const BATCH_MAX: usize = 512;
+/// Between two looks for connections that went silent.
+const SWEEP_EVERY_NS: u64 = 1_000_000_000;
+/// The counter that tells joining venues where to start reading this gateway's log.
+pub const ANSWERED_OFFSET: &str = "answered_offset";
+
+/// Counters of a gateway, in file order.
+pub const COUNTERS: [&str; 12] = [
+    ANSWERED_OFFSET,
+    "requests",
+    "answers",
+    "rejected",
+    "sessions",
+    "in_flight",
+    "names",
+    "refused_connections",
+    "malformed_connections",
+    "slow_connections",
+    "silent_connections",
+    "trades",
+];
+const REQUESTS: usize = 1;
+const ANSWERS: usize = 2;
+const REJECTED: usize = 3;
+const TRADES: usize = 11;
+
+/// A gateway's state.
+pub struct GatewayNode {
+    rules: Gateway,
+    edge: Edge,
+    committed: CommittedStream,
+    peers: Vec<Tail>,
+    /// Each recorder's log, and a reader of it once needed.
+    recorders: Vec<(std::path::PathBuf, Option<Reader>)>,
+    in_flight_max: u16,
+    id: GatewayId,
+    swept_ns: u64,
+    frames: Vec<(SessionId, Incoming)>,
+    events: Vec<Event>,
+    syncer: Option<SyncThread>,
+}
+
+/// What the rules' effects reach: the log and the connections.
+struct Edge {
+    writer: Writer,
+    connections: Connections,
+    counters: CountersWriter,
+    ringer: Ringer,
+    venues: Vec<usize>,
+    appended: bool,
+    again: Vec<(SessionId, Place)>,
+}
+
+impl GatewaySink for Edge {
+    fn journal(&mut self, request: &Request) -> Result<u64, Reason> {
+        let record = RequestRecord::from(request);
+        let offset = self.writer.append(record.as_bytes()).map_err(|_| Reason::StorageUnavailable)?;
+        self.appended = true;
+        self.counters.add(REQUESTS, 1);
+        Ok(offset.0)
+    }
+
+    fn reply(&mut self, session: SessionId, reply: Reply) {
+        match reply {
+            Reply::Answer(_) => self.counters.add(ANSWERS, 1),
+            Reply::Rejected { .. } => self.counters.add(REJECTED, 1),
+            Reply::Trade(_) => self.counters.add(TRADES, 1),
+            _ => {}
+        }
+        if let Some(output) = self.connections.output(session) {
+            frame::write_reply(output, &reply);
+        }
+    }
+
+    fn answer_again(&mut self, session: SessionId, place: Place, _: ClientOrderId) {
+        self.again.push((session, place));
+    }
+}
+
+impl GatewayNode {
+    /// Opens the gateway's log, learns from the logs all that was ever asked and answered, and listens.
+    ///
+    /// # Errors
+    /// If a log is damaged, shared memory is missing or the address is taken.
+    pub fn open(
+        id: GatewayId,
+        config: &SystemConfig,
+        layout: &Layout,
+        bell: &Bell,
+    ) -> Result<Self, NodeError> {
+        let log = layout.gateway_log(id);
+        let log_config =
+            Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into());
+        let (writer, _) = Writer::open(&log, log_config)?;
+        let instruments = config.shards()?.into_iter();
+        let instruments =
+            instruments.flat_map(|(shard, list)| list.into_iter().map(move |one| (one.id, shard)));
+        let rules = Rules {
+            id,
+            session_in_flight_max: config.session_in_flight_max,
+            in_flight_max: config.in_flight_max,
+            names_max: config.names_max,
+        };
+        let mut rules = Gateway::new(rules, instruments).with_hash_seed(clock::now_ns());
+        let mut committed = CommittedStream::new(config, layout, |_| Offset::START)?;
+        recover(&mut rules, &mut committed, &log)?;
+        let peers = config.gateway_ids().filter(|&peer| peer != id);
+        let syncer =
+            (config.durability == DurabilitySetting::Disk).then(|| SyncThread::start(&writer)).transpose()?;
+        Ok(Self {
+            rules,
+            edge: Edge {
+                counters: CountersWriter::create(&layout.counters(&format!("gateway-{id}")), &COUNTERS)?,
+                connections: listen(id, config, layout, bell)?,
+                ringer: Bells::create(&layout.run())?.ringer(),
+                venues: config.venue_ids().map(bells::venue).collect(),
+                writer,
+                appended: false,
+                again: Vec::new(),
+            },
+            committed,
+            peers: peers.map(|peer| Tail::new(layout.gateway_log(peer), Offset::START)).collect(),
+            recorders: config.recorder_ids().map(|id| (layout.recorder_log(id), None)).collect(),
+            in_flight_max: config.session_in_flight_max,
+            id,
+            swept_ns: 0,
+            frames: Vec::new(),
+            events: Vec::new(),
+            syncer,
+        })
+    }
+
+    /// Names taken by other gateways; read before any client's request, so that a repeat is known as one.
+    fn poll_peers(&mut self) -> Result<usize, NodeError> {
+        let mut work = 0;
+        for tail in &mut self.peers {
+            while let Some(entry) = tail.next()? {
+                self.rules.on_peer_request(&RequestRecord::read(entry.payload)?);
+                work += 1;
+            }
+        }
+        Ok(work)
+    }
+
+    fn poll_committed(&mut self) -> Result<usize, NodeError> {
+        let Self { rules, edge, committed, events, .. } = self;
+        committed.poll(BATCH_MAX, |item| {
+            if let Committed::Result { recorder, offset, record } = item {
+                events.clear();
+                for event in record.events() {
+                    events.push(event?);
+                }
+                let (request, outcome) = (record.request()?, record.outcome()?);
+                let place = Place { recorder, offset: offset.0 };
+                rules.on_committed(record.position(), &request, &outcome, events, place, edge);
+            }
+            Ok(())
+        })
+    }
+
+    fn read_clients(&mut self) -> usize {
+        let now_ns = clock::now_ns();
+        let mut frames = std::mem::take(&mut self.frames);
+        let work = self.edge.connections.read(now_ns, &mut frames);
+        for (session, incoming) in frames.drain(..) {
+            match incoming {
+                Incoming::Frame(frame) => self.on_frame(now_ns, session, frame),
+                Incoming::Unreadable(client_order_id) => {
+                    let reason = Reason::MalformedRequest;
+                    self.edge.reply(session, Reply::Rejected { client_order_id, reason });
+                }
+            }
+        }
+        self.frames = frames;
+        work
+    }
+
+    fn on_frame(&mut self, now_ns: u64, session: SessionId, frame: ClientFrame) {
+        match frame {
+            ClientFrame::Request(request) => {
+                self.rules.on_request(Timestamp(now_ns), session, request, &mut self.edge);
+            }
+            ClientFrame::SignOn(sign_on) => self.on_sign_on(session, &sign_on),
+            ClientFrame::Ping(ping) => {
+                if let Some(output) = self.edge.connections.output(session) {
+                    frame::write(output, &Pong { token: ping.token });
+                }
+            }
+        }
+    }
+
+    fn on_sign_on(&mut self, session: SessionId, sign_on: &SignOn) {
+        let member = MemberId(sign_on.member.get());
+        let journalled = sign_on.flags.get() & SIGN_ON_JOURNALLED != 0;
+        self.rules.on_sign_on(session, member, journalled);
+        self.edge.connections.sign_on(session);
+        let reply = SignedOn {
+            token: sign_on.token,
+            gateway: self.id.0.into(),
+            in_flight_max: self.in_flight_max.into(),
+            member: member.0.into(),
+            reserved: 0.into(),
+        };
+        if let Some(output) = self.edge.connections.output(session) {
+            frame::write(output, &reply);
+        }
+    }
+
+    /// Answers repeats from the record of the first answer.
+    fn answer_repeats(&mut self) -> Result<(), NodeError> {
+        for (session, place) in std::mem::take(&mut self.edge.again) {
+            let (log, reader) = &mut self.recorders[usize::from(place.recorder.0)];
+            if reader.is_none() {
+                *reader = Some(Reader::at_end(log)?);
+            }
+            let reader = reader.as_mut().expect("just opened");
+            let entry = reader.read_at(Offset(place.offset))?;
+            let record = ResultRecord::read(entry.payload)?;
+            let (request, outcome) = (record.request()?, record.outcome()?);
+            let answer =
+                self.rules.replay_answer(record.position(), &request, &outcome, record.events().len());
+            self.edge.reply(session, Reply::Answer(answer));
+        }
+        Ok(())
+    }
+
+    /// Publishes what was journalled and wakes the venues.
+    fn publish(&mut self) {
+        if !std::mem::take(&mut self.edge.appended) {
+            return;
+        }
+        self.edge.writer.publish();
+        for &bell in &self.edge.venues {
+            self.edge.ringer.ring(bell);
+        }
+        if let Some(syncer) = &self.syncer {
+            syncer.request();
+        }
+    }
+
+    fn housekeep(&mut self) {
+        let counters = &self.edge.counters;
+        let answered = self.rules.answered_offset(self.edge.writer.tail().0);
+        counters.set(0, answered);
+        self.edge.writer.release_before(Offset(answered));
+        let connections = &mut self.edge.connections;
+        let state = [
+            connections.len() as u64,
+            self.rules.in_flight() as u64,
+            self.rules.names() as u64,
+            connections.refused,
+            connections.malformed,
+            connections.slow,
+            connections.silent,
+        ];
+        state.into_iter().enumerate().for_each(|(index, value)| counters.set(4 + index, value));
+        let now_ns = clock::now_ns();
+        if now_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
+            self.swept_ns = now_ns;
+            connections.sweep(now_ns);
+        }
+    }
+
+    fn poll_sockets(&mut self, timeout: Duration) -> bool {
+        // A failing poll is a broken process; the next system call will say so in its own words.
+        self.edge.connections.wait(timeout, clock::now_ns()).unwrap_or(false)
+    }
+}
+
+impl Duty for GatewayNode {
+    fn work(&mut self) -> Result<usize, NodeError> {
+        let mut work = self.poll_committed()?;
+        work += self.poll_peers()?;
+        self.poll_sockets(Duration::ZERO);
+        work += self.read_clients();
+        self.publish();
+        let durable = self.edge.writer.durable().0;
+        self.rules.on_journalled(durable, &mut self.edge);
+        self.answer_repeats()?;
+        self.edge.connections.flush(|session| self.rules.on_disconnect(session));
+        self.housekeep();
+        Ok(work)
+    }
+
+    fn sleep(&mut self, bell: &Bell, max: Duration) {
+        self.poll_sockets(max);
+        bell.cancel();
+        bell.drain();
+    }
+}
+
+/// All committed records, then the requests of the gateway's own log.
+fn recover(
+    rules: &mut Gateway,
+    committed: &mut CommittedStream,
+    log: &std::path::Path,
+) -> Result<(), NodeError> {
+    loop {
+        let read = committed.poll(usize::MAX, |item| {
+            if let Committed::Result { recorder, offset, record } = item {
+                let (request, outcome) = (record.request()?, record.outcome()?);
+                let place = Place { recorder, offset: offset.0 };
+                rules.recover_committed(record.position(), &request, &outcome, record.events().len(), place);
+            }
+            Ok(())
+        })?;
+        if read == 0 {
+            break;
+        }
+    }
+    let mut own = Reader::at_start(log)?;
+    while let Some(entry) = own.next()? {
+        let offset = entry.offset.0;
+        rules.recover_own(&RequestRecord::read(entry.payload)?, offset);
+    }
+    Ok(())
+}
+
+/// Listens where configured; a restarted gateway whose port was the system's choice takes the same one again.
+fn listen(
+    id: GatewayId,
+    config: &SystemConfig,
+    layout: &Layout,
+    bell: &Bell,
+) -> Result<Connections, NodeError> {
+    let path = layout.gateway_address(id);
+    let configured = config.gateways[usize::from(id.0)];
+    let before = std::fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
+    let address = before.filter(|_| configured.port() == 0).unwrap_or(configured);
+    let fd = bell.fd().expect("a gateway's bell is a named pipe");
+    let connections = Connections::open(address, fd, config.sessions_max)
+        .map_err(NodeError::io("listening for clients (is the port taken?)"))?;
+    let address = connections.address().map_err(NodeError::io("reading the address listened on"))?;
+    let unfinished = path.with_extension("new");
+    std::fs::write(&unfinished, address.to_string()).map_err(NodeError::io("publishing the address"))?;
+    std::fs::rename(&unfinished, &path).map_err(NodeError::io("publishing the address"))?;
+    Ok(connections)
+}
+
+/// The kind of bell a gateway sleeps on: one that a poll of sockets can wait for too.
+pub const BELL: BellKind = BellKind::Fifo;
+
+/// Syncs the log in the background, whenever asked; several requests during one sync become one.
+struct SyncThread {
+    asked: Arc<AtomicBool>,
+    thread: std::thread::Thread,
+}
+
+impl SyncThread {
+    fn start(writer: &Writer) -> Result<Self, NodeError> {
+        let asked = Arc::new(AtomicBool::new(false));
+        let (syncer, seen) = (writer.syncer(), Arc::clone(&asked));
+        let sync = move || {
+            loop {
+                if seen.swap(false, Ordering::AcqRel) {
+                    // A failed sync poisons the log: the next append says so.
+                    if syncer.sync_to_written().is_err() {
+                        return;
+                    }
+                } else {
+                    std::thread::park();
+                }
+            }
+        };
+        let handle = std::thread::Builder::new()
+            .name("sync".into())
+            .spawn(sync)
+            .map_err(NodeError::io("starting a thread"))?;
+        Ok(Self { asked, thread: handle.thread().clone() })
+    }
+
+    fn request(&self) {
+        if !self.asked.swap(true, Ordering::AcqRel) {
+            self.thread.unpark();
+        }
+    }
+}

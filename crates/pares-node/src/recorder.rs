@@ -1,0 +1,393 @@
+//! A history recorder: takes each result once, in order, and its log is the committed stream.
+//!
+//! ```text
+//!  venue logs ----> Acceptance (per shard) --Take--> own log --publish/sync--> ring gateways, venues
+//!  peers' logs --^  (read only while a venue's record waits for an earlier one)
+//! ```
+//! The batch is whatever came in while the last write was in flight. A result passes through untouched: the
+//! bytes a venue wrote are the bytes recorded. Checkpoints are written by a thread of their own, so that
+//! storing one never delays a record.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use pares_log::{AppendError, Config, Offset, Reader, Writer};
+use pares_recorder::{Acceptance, Assembly, Offer, Source, Verdict};
+use pares_shm::{CountersWriter, Ringer};
+use pares_types::{Epoch, Position, RecorderId, ShardId, VenueId};
+use pares_wire::WireError;
+use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultRecord};
+use zerocopy::IntoBytes;
+
+use crate::NodeError;
+use crate::checkpoints::{self, StoredCheckpoint};
+use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
+use crate::duty::Duty;
+use crate::tail::Tail;
+
+/// Records taken from one source before the next is looked at.
+const BATCH_MAX: usize = 512;
+/// Positions between two remembered offsets of a shard, and how many are remembered.
+const INDEX_EVERY: u64 = 64;
+const INDEX_MAX: usize = 4_096;
+
+/// Counters of a recorder, in file order.
+pub const COUNTERS: [&str; 6] = ["records", "known", "waits", "checkpoints", "batches", "halted_shards"];
+const RECORDS: usize = 0;
+const KNOWN: usize = 1;
+const WAITS: usize = 2;
+const CHECKPOINTS: usize = 3;
+const BATCHES: usize = 4;
+const HALTED: usize = 5;
+
+struct ShardRecord {
+    acceptance: Acceptance,
+    /// Some recent positions and where their records lie, oldest first.
+    index: std::collections::VecDeque<(Position, Offset)>,
+    checkpoint: Position,
+}
+
+impl ShardRecord {
+    fn new(epoch: Epoch) -> Self {
+        Self {
+            acceptance: Acceptance::new(epoch),
+            index: std::collections::VecDeque::with_capacity(INDEX_MAX),
+            checkpoint: Position(0),
+        }
+    }
+
+    fn remember(&mut self, position: Position, offset: Offset) {
+        if position.0.is_multiple_of(INDEX_EVERY) {
+            if self.index.len() == INDEX_MAX {
+                self.index.pop_front();
+            }
+            self.index.push_back((position, offset));
+        }
+    }
+
+    /// An offset before which no record at `position` or later lies.
+    fn replay_from(&self, position: Position) -> Offset {
+        let after = self.index.partition_point(|(at, _)| *at <= position);
+        after.checked_sub(1).map_or(Offset::START, |before| self.index[before].1)
+    }
+}
+
+/// A recorder's state.
+pub struct RecorderNode {
+    writer: Writer,
+    shards: BTreeMap<ShardId, ShardRecord>,
+    venues: Vec<Tail>,
+    peers: Vec<Tail>,
+    assemblies: BTreeMap<(VenueId, ShardId), Assembly>,
+    to_store: Sender<StoredCheckpoint>,
+    stored: Receiver<(ShardId, Position)>,
+    counters: CountersWriter,
+    ringer: Ringer,
+    readers: Vec<usize>,
+    durability: DurabilitySetting,
+    epoch: Epoch,
+    appended: u64,
+}
+
+impl RecorderNode {
+    /// Opens the recorder's log and reads it through, to know what is recorded.
+    ///
+    /// # Errors
+    /// If the log is damaged or shared memory is missing.
+    pub fn open(
+        id: RecorderId,
+        config: &SystemConfig,
+        layout: &Layout,
+        epoch: Epoch,
+    ) -> Result<Self, NodeError> {
+        let log = layout.recorder_log(id);
+        let log_config =
+            Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into());
+        let (writer, _) = Writer::open(&log, log_config)?;
+        let mut shards: BTreeMap<_, _> =
+            config.shards()?.into_keys().map(|shard| (shard, ShardRecord::new(epoch))).collect();
+        recover(&mut Reader::at_start(&log)?, &mut shards)?;
+        let peers = config.recorder_ids().filter(|&peer| peer != id);
+        let (to_store, stored) = spawn_store(id, config, layout)?;
+        let bells_of_gateways = config.gateway_ids().map(bells::gateway);
+        Ok(Self {
+            writer,
+            shards,
+            venues: config
+                .venue_ids()
+                .map(|venue| Tail::new(layout.venue_log(venue), Offset::START))
+                .collect(),
+            peers: peers.map(|peer| Tail::new(layout.recorder_log(peer), Offset::START)).collect(),
+            assemblies: BTreeMap::new(),
+            to_store,
+            stored,
+            counters: CountersWriter::create(&layout.counters(&format!("recorder-{id}")), &COUNTERS)?,
+            ringer: pares_shm::Bells::create(&layout.run())?.ringer(),
+            readers: bells_of_gateways.collect(),
+            durability: config.durability,
+            epoch,
+            appended: 0,
+        })
+    }
+
+    fn poll_venue(&mut self, index: usize) -> Result<(usize, bool), NodeError> {
+        let venue = VenueId(u16::try_from(index).expect("at most 16 venues"));
+        for read in 0..BATCH_MAX {
+            let Some(record) = self.venues[index].next()? else { return Ok((read, false)) };
+            let offset = record.offset;
+            match record::schema(record.payload) {
+                Some(record::RESULT) => {
+                    let verdict = accept(
+                        &mut self.shards,
+                        &mut self.writer,
+                        &self.counters,
+                        &mut self.appended,
+                        Source::Venue,
+                        record.payload,
+                    )?;
+                    if verdict == Verdict::Wait {
+                        self.venues[index].seek(offset)?;
+                        self.counters.add(WAITS, 1);
+                        return Ok((read, true));
+                    }
+                }
+                Some(record::CHECKPOINT_CHUNK) => {
+                    let (chunk, piece) = CheckpointChunk::read(record.payload)?;
+                    assemble(
+                        &mut self.assemblies,
+                        &self.shards,
+                        &self.to_store,
+                        self.epoch,
+                        venue,
+                        chunk,
+                        piece,
+                    );
+                }
+                other => {
+                    let schema = other.unwrap_or_default();
+                    return Err(WireError::UnknownSchema { schema, version: 0 }.into());
+                }
+            }
+        }
+        Ok((BATCH_MAX, false))
+    }
+
+    fn poll_peer(&mut self, index: usize) -> Result<usize, NodeError> {
+        for read in 0..BATCH_MAX {
+            let Some(record) = self.peers[index].next()? else { return Ok(read) };
+            if record::schema(record.payload) == Some(record::RESULT) {
+                let offset = record.offset;
+                let verdict = accept(
+                    &mut self.shards,
+                    &mut self.writer,
+                    &self.counters,
+                    &mut self.appended,
+                    Source::Peer,
+                    record.payload,
+                )?;
+                if verdict == Verdict::Wait {
+                    // Its beginning is released and so is the gap: only venues can still help.
+                    self.peers[index].seek(offset)?;
+                    return Ok(read);
+                }
+            }
+        }
+        Ok(BATCH_MAX)
+    }
+
+    fn note_stored_checkpoints(&mut self) -> Result<(), NodeError> {
+        while let Ok((shard, position)) = self.stored.try_recv() {
+            let notice = CheckpointStored {
+                schema: record::CHECKPOINT_STORED,
+                version: record::VERSION,
+                shard: shard.0.into(),
+                epoch: self.epoch.0.into(),
+                position: position.0.into(),
+            };
+            self.shards.get_mut(&shard).expect("only configured shards are stored").checkpoint = position;
+            self.writer.append(notice.as_bytes())?;
+            self.counters.add(CHECKPOINTS, 1);
+            self.appended += 1;
+        }
+        Ok(())
+    }
+
+    /// Makes what was appended durable and readable, and wakes who waits for it.
+    fn flush(&mut self) -> Result<(), NodeError> {
+        if self.appended == 0 {
+            return Ok(());
+        }
+        match self.durability {
+            DurabilitySetting::Os => {
+                self.writer.publish();
+            }
+            DurabilitySetting::Disk => {
+                self.writer.sync()?;
+            }
+        }
+        self.appended = 0;
+        self.counters.add(BATCHES, 1);
+        for &bell in &self.readers {
+            self.ringer.ring(bell);
+        }
+        Ok(())
+    }
+}
+
+impl Duty for RecorderNode {
+    fn work(&mut self) -> Result<usize, NodeError> {
+        let mut work = 0;
+        let mut waiting = false;
+        for index in 0..self.venues.len() {
+            let (read, waits) = self.poll_venue(index)?;
+            work += read;
+            waiting |= waits;
+        }
+        if waiting {
+            for index in 0..self.peers.len() {
+                work += self.poll_peer(index)?;
+            }
+        }
+        self.note_stored_checkpoints()?;
+        self.flush()?;
+        let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
+        self.counters.set(HALTED, halted as u64);
+        Ok(work)
+    }
+}
+
+/// Judges a result and appends it if it is the next of its shard.
+fn accept(
+    shards: &mut BTreeMap<ShardId, ShardRecord>,
+    writer: &mut Writer,
+    counters: &CountersWriter,
+    appended: &mut u64,
+    source: Source,
+    payload: &[u8],
+) -> Result<Verdict, NodeError> {
+    let record = ResultRecord::read(payload)?;
+    let Some(shard) = shards.get_mut(&record.shard()) else { return Ok(Verdict::Void) };
+    let offer = Offer {
+        source,
+        epoch: record.epoch(),
+        position: record.position(),
+        request: record.request_id()?,
+        state_hash: record.state_hash(),
+    };
+    let verdict = shard.acceptance.offer(&offer);
+    match verdict {
+        Verdict::Take => {
+            let offset = match writer.append(payload) {
+                Ok(offset) => offset,
+                // Nothing is lost: the record stays in its venue's log until there is room.
+                Err(AppendError::Full) => return Ok(Verdict::Wait),
+                Err(error) => return Err(error.into()),
+            };
+            shard.acceptance.take(&offer);
+            shard.remember(offer.position, offset);
+            counters.add(RECORDS, 1);
+            *appended += 1;
+        }
+        Verdict::Known => counters.add(KNOWN, 1),
+        Verdict::Void | Verdict::Wait | Verdict::Halted => {}
+    }
+    Ok(verdict)
+}
+
+fn assemble(
+    assemblies: &mut BTreeMap<(VenueId, ShardId), Assembly>,
+    shards: &BTreeMap<ShardId, ShardRecord>,
+    to_store: &Sender<StoredCheckpoint>,
+    epoch: Epoch,
+    venue: VenueId,
+    chunk: &CheckpointChunk,
+    piece: &[u8],
+) {
+    let (shard, position) = (ShardId(chunk.shard.get()), Position(chunk.position.get()));
+    let Some(record) = shards.get(&shard) else { return };
+    if chunk.epoch.get() != epoch.0 || position <= record.checkpoint {
+        return;
+    }
+    let assembly = assemblies.entry((venue, shard)).or_default();
+    let (total, start) = (chunk.total_bytes.get() as usize, chunk.start.get() as usize);
+    if let Some(state) = assembly.on_chunk(position, total, start, piece) {
+        let replay_from = record.replay_from(position);
+        let checkpoint = StoredCheckpoint { shard, position, replay_from, state: state.to_vec() };
+        // The thread ends only with this node; a checkpoint more or less decides nothing.
+        let _ = to_store.send(checkpoint);
+    }
+}
+
+type Stored = (ShardId, Position);
+
+fn spawn_store(
+    id: RecorderId,
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<(Sender<StoredCheckpoint>, Receiver<Stored>), NodeError> {
+    let (to_store, incoming) = channel::<StoredCheckpoint>();
+    let (done, stored) = channel();
+    let (dir, sync) = (layout.checkpoints(id), config.durability == DurabilitySetting::Disk);
+    let store = move || {
+        for checkpoint in incoming {
+            if checkpoints::store(&dir, &checkpoint, sync).is_ok()
+                && done.send((checkpoint.shard, checkpoint.position)).is_err()
+            {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("checkpoints".into())
+        .spawn(store)
+        .map_err(NodeError::io("starting a thread"))?;
+    Ok((to_store, stored))
+}
+
+/// Reads a recorder's log through and learns what it holds.
+fn recover(log: &mut Reader, shards: &mut BTreeMap<ShardId, ShardRecord>) -> Result<(), NodeError> {
+    while let Some(entry) = log.next()? {
+        match record::schema(entry.payload) {
+            Some(record::RESULT) => {
+                let record = ResultRecord::read(entry.payload)?;
+                let Some(shard) = shards.get_mut(&record.shard()) else { continue };
+                shard.acceptance.recover(record.position(), record.request_id()?, record.state_hash());
+                shard.remember(record.position(), entry.offset);
+            }
+            Some(record::CHECKPOINT_STORED) => {
+                let stored = CheckpointStored::read(entry.payload)?;
+                if let Some(shard) = shards.get_mut(&ShardId(stored.shard.get())) {
+                    shard.checkpoint = Position(stored.position.get());
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a recorder's log holds: the next position of each shard, and the latest epoch met.
+///
+/// # Errors
+/// If the log is damaged. A log that does not exist holds nothing.
+pub fn recorded(
+    id: RecorderId,
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<(BTreeMap<ShardId, Position>, Epoch), NodeError> {
+    let mut next: BTreeMap<_, _> = config.shards()?.into_keys().map(|shard| (shard, Position(0))).collect();
+    let mut epoch = Epoch(0);
+    let mut log = match Reader::at_start(&layout.recorder_log(id)) {
+        Ok(log) => log,
+        Err(pares_log::ReadError::NotYet { .. }) => return Ok((next, epoch)),
+        Err(error) => return Err(error.into()),
+    };
+    while let Some(entry) = log.next()? {
+        if record::schema(entry.payload) == Some(record::RESULT) {
+            let record = ResultRecord::read(entry.payload)?;
+            next.insert(record.shard(), record.position().next());
+            epoch = epoch.max(record.epoch());
+        }
+    }
+    Ok((next, epoch))
+}

@@ -1,0 +1,126 @@
+//! The roles by name, and how each runs as a process.
+
+use std::fmt;
+use std::str::FromStr;
+
+use pares_shm::{BellKind, Bells};
+use pares_types::{GatewayId, RecorderId, VenueId};
+
+use crate::config::{Layout, SystemConfig, bells};
+use crate::gateway::{self, GatewayNode};
+use crate::recorder::RecorderNode;
+use crate::venue::VenueNode;
+use crate::{NodeError, duty, epoch};
+
+/// One node of a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// A history recorder.
+    Recorder(RecorderId),
+    /// An execution venue.
+    Venue(VenueId),
+    /// A gateway.
+    Gateway(GatewayId),
+}
+
+impl Role {
+    /// All nodes of a system, in the order in which they are best started: who is read from first.
+    #[must_use]
+    pub fn all(config: &SystemConfig) -> Vec<Self> {
+        let recorders = config.recorder_ids().map(Self::Recorder);
+        let venues = config.venue_ids().map(Self::Venue);
+        recorders.chain(venues).chain(config.gateway_ids().map(Self::Gateway)).collect()
+    }
+
+    /// Its bell.
+    #[must_use]
+    pub fn bell(self) -> usize {
+        match self {
+            Self::Gateway(id) => bells::gateway(id),
+            Self::Venue(id) => bells::venue(id),
+            Self::Recorder(id) => bells::recorder(id),
+        }
+    }
+
+    fn is_configured(self, config: &SystemConfig) -> bool {
+        Self::all(config).contains(&self)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recorder(id) => write!(f, "recorder-{id}"),
+            Self::Venue(id) => write!(f, "venue-{id}"),
+            Self::Gateway(id) => write!(f, "gateway-{id}"),
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let wrong = || format!("`{name}` is no node; nodes are named like gateway-0, venue-1, recorder-0");
+        let (role, id) = name.split_once('-').ok_or_else(wrong)?;
+        let id = id.parse().map_err(|_| wrong())?;
+        match role {
+            "recorder" => Ok(Self::Recorder(RecorderId(id))),
+            "venue" => Ok(Self::Venue(VenueId(id))),
+            "gateway" => Ok(Self::Gateway(GatewayId(id))),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// Runs a node in this process until it is told to stop or its parent is gone.
+///
+/// # Errors
+/// Whatever keeps it from starting or going on.
+pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
+    let config = SystemConfig::load(&layout.config())?;
+    if !role.is_configured(&config) {
+        return Err(NodeError::Config(format!("{role} is not part of {}", layout.config().display())));
+    }
+    let stop = duty::stop_on_signals()?;
+    let kind = if matches!(role, Role::Gateway(_)) { gateway::BELL } else { BellKind::Futex };
+    let mut bell = Bells::create(&layout.run())?
+        .listen(role.bell(), kind)
+        .map_err(NodeError::io("listening to the bell"))?;
+    match role {
+        Role::Recorder(id) => {
+            let mut node = RecorderNode::open(id, &config, layout, epoch::current(&config, layout)?)?;
+            announce(role, layout)?;
+            duty::run(&mut node, &mut bell, &stop)
+        }
+        Role::Venue(id) => {
+            let mut node = VenueNode::open(id, &config, layout)?;
+            announce(role, layout)?;
+            duty::run(&mut node, &mut bell, &stop)
+        }
+        Role::Gateway(id) => {
+            let mut node = GatewayNode::open(id, &config, layout, &bell)?;
+            announce(role, layout)?;
+            duty::run(&mut node, &mut bell, &stop)
+        }
+    }
+}
+
+/// Says that the node is up: its process id, in `run/NODE.pid`.
+fn announce(role: Role, layout: &Layout) -> Result<(), NodeError> {
+    std::fs::write(layout.pid(role), std::process::id().to_string())
+        .map_err(NodeError::io("announcing the node"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_named_as_they_print() {
+        for role in Role::all(&SystemConfig::default()) {
+            assert_eq!(role.to_string().parse(), Ok(role));
+        }
+        assert!("venus-1".parse::<Role>().is_err());
+    }
+}

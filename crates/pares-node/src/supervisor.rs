@@ -1,0 +1,262 @@
+//! `pares up`: starts a system's processes, restarts what dies, stops everything, leaves nothing behind.
+//!
+//! The supervisor is a convenience, not a part of the promise: nothing in the data path asks it anything, and
+//! it detects deaths only to start replacements, while the others go on. If it dies itself the nodes
+//! are told by the kernel and stop (no orphans); the next start finds logs that every node left whole.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pares_types::Epoch;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::config::{Layout, SystemConfig};
+use crate::role::Role;
+use crate::{NodeError, epoch};
+
+/// How long nodes may take to start, and to stop when asked.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A node that dies younger than this is restarted with growing pauses.
+const INFANT: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// A running system.
+pub struct Supervisor {
+    program: PathBuf,
+    layout: Layout,
+    config: SystemConfig,
+    epoch: Epoch,
+    nodes: BTreeMap<Role, Node>,
+    restarts: u64,
+    _lock: File,
+}
+
+struct Node {
+    child: Option<Child>,
+    started: Instant,
+    pause: Duration,
+}
+
+/// A node that died and is being replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// Which node.
+    pub role: Role,
+    /// How it ended.
+    pub how: String,
+    /// The last line it wrote to its log, if it was a complaint.
+    pub complaint: Option<String>,
+}
+
+impl Supervisor {
+    /// Starts the system in `layout`, which is created with `config` if it does not exist yet; otherwise
+    /// the configuration there is used. `program` is run as `program node ROLE --dir DIR` for each node.
+    ///
+    /// # Errors
+    /// If another supervisor runs the system, or a node does not come up.
+    pub fn start(program: &Path, layout: Layout, config: &SystemConfig) -> Result<Self, NodeError> {
+        std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
+        let lock = take_lock(&layout)?;
+        if !layout.config().exists() {
+            config.check()?;
+            config.save(&layout.config())?;
+        }
+        let config = SystemConfig::load(&layout.config())?;
+        let epoch = epoch::begin(&config, &layout)?;
+        let program = program.to_owned();
+        let mut supervisor =
+            Self { program, layout, config, epoch, nodes: BTreeMap::new(), restarts: 0, _lock: lock };
+        for role in Role::all(&supervisor.config) {
+            // A leftover of the last run must not look like a node that is up.
+            let _ = std::fs::remove_file(supervisor.layout.pid(role));
+            let child = Some(supervisor.spawn(role)?);
+            supervisor.nodes.insert(role, Node { child, started: Instant::now(), pause: Duration::ZERO });
+        }
+        supervisor.wait_until_up()?;
+        Ok(supervisor)
+    }
+
+    /// The configuration in force.
+    #[must_use]
+    pub fn config(&self) -> &SystemConfig {
+        &self.config
+    }
+
+    /// Where the system lies.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The life of the window that this start began.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// How often a node was restarted.
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        self.restarts
+    }
+
+    /// Looks for dead nodes and starts their replacements. Does not wait.
+    ///
+    /// # Errors
+    /// If a process cannot be started.
+    pub fn tick(&mut self) -> Result<Vec<Death>, NodeError> {
+        let mut deaths = Vec::new();
+        let roles: Vec<Role> = self.nodes.keys().copied().collect();
+        for role in roles {
+            if let Some(how) = self.reap(role)? {
+                deaths.push(Death { role, how, complaint: self.complaint(role) });
+            }
+            self.restart_if_due(role)?;
+        }
+        Ok(deaths)
+    }
+
+    fn reap(&mut self, role: Role) -> Result<Option<String>, NodeError> {
+        let node = self.nodes.get_mut(&role).expect("asked for a node of the system");
+        let Some(child) = &mut node.child else { return Ok(None) };
+        let Some(status) = child.try_wait().map_err(NodeError::io("looking after a node"))? else {
+            return Ok(None);
+        };
+        node.child = None;
+        node.pause = match node.started.elapsed() < INFANT {
+            true => PAUSE_MAX.min(node.pause * 2 + Duration::from_millis(50)),
+            false => Duration::ZERO,
+        };
+        Ok(Some(status.to_string()))
+    }
+
+    fn restart_if_due(&mut self, role: Role) -> Result<(), NodeError> {
+        let node = &self.nodes[&role];
+        if node.child.is_none() && node.started.elapsed() >= node.pause {
+            let child = self.spawn(role)?;
+            let node = self.nodes.get_mut(&role).expect("just found");
+            node.child = Some(child);
+            node.started = Instant::now();
+            self.restarts += 1;
+        }
+        Ok(())
+    }
+
+    /// Sends a signal to a node.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn signal(&self, role: Role, signal: Signal) -> Result<(), NodeError> {
+        let dead = || NodeError::Config(format!("{role} is not running"));
+        let child = self.nodes.get(&role).and_then(|node| node.child.as_ref()).ok_or_else(dead)?;
+        kill_process(Pid::from_child(child), signal)
+            .map_err(|error| NodeError::io("signalling a node")(error.into()))
+    }
+
+    /// Whether the node's current process has finished starting.
+    #[must_use]
+    pub fn is_up(&self, role: Role) -> bool {
+        let pid = self.nodes.get(&role).and_then(|node| node.child.as_ref()).map(Child::id);
+        let announced =
+            std::fs::read_to_string(self.layout.pid(role)).ok().and_then(|text| text.parse().ok());
+        pid.is_some() && pid == announced
+    }
+
+    /// Stops every node: gateways first, so that nothing new comes in.
+    ///
+    /// # Errors
+    /// If a node cannot be waited for.
+    pub fn stop(&mut self) -> Result<(), NodeError> {
+        for role in Role::all(&self.config).into_iter().rev() {
+            let Some(mut child) = self.nodes.get_mut(&role).and_then(|node| node.child.take()) else {
+                continue;
+            };
+            // A stopped (SIGSTOP) node must go on to be able to end; one that is gone needs no signal.
+            let _ = kill_process(Pid::from_child(&child), Signal::CONT);
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            let asked = Instant::now();
+            while child.try_wait().map_err(NodeError::io("waiting for a node"))?.is_none() {
+                if asked.elapsed() > Duration::from_secs(5) {
+                    child.kill().map_err(NodeError::io("killing a node"))?;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn(&self, role: Role) -> Result<Child, NodeError> {
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.layout.complaints(role))
+            .map_err(NodeError::io("opening a node's log"))?;
+        Command::new(&self.program)
+            .args(["node", &role.to_string(), "--dir"])
+            .arg(self.layout.root())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .map_err(NodeError::io("starting a node"))
+    }
+
+    fn wait_until_up(&mut self) -> Result<(), NodeError> {
+        let begun = Instant::now();
+        let roles = Role::all(&self.config);
+        while !roles.iter().all(|&role| self.is_up(role)) {
+            for &role in &roles {
+                if let Some(how) = self.reap(role)? {
+                    let why = self.complaint(role).unwrap_or(how);
+                    return Err(NodeError::Config(format!("{role} does not start: {why}")));
+                }
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(NodeError::Config("the system did not come up within a minute".into()));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    /// The last line a node wrote to its log.
+    fn complaint(&self, role: Role) -> Option<String> {
+        let text = std::fs::read_to_string(self.layout.complaints(role)).ok()?;
+        text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        // Best effort: the kernel tells the nodes when this process ends.
+        let _ = self.stop();
+    }
+}
+
+fn take_lock(layout: &Layout) -> Result<File, NodeError> {
+    let lock = File::create(layout.lock()).map_err(NodeError::io("creating the system's lock"))?;
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        NodeError::Config(format!(
+            "another `pares up` runs the system in {}; stop it, or use another --dir",
+            layout.root().display()
+        ))
+    })?;
+    Ok(lock)
+}
+
+/// Makes this process end when its parent does. Called by nodes as they start.
+///
+/// # Errors
+/// If the parent is gone already.
+pub fn end_with_parent() -> Result<(), NodeError> {
+    let parent = rustix::process::getppid();
+    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))
+        .map_err(|error| NodeError::io("binding the node to its parent")(error.into()))?;
+    match rustix::process::getppid() == parent {
+        true => Ok(()),
+        false => Err(NodeError::Config("the parent process is gone".into())),
+    }
+}

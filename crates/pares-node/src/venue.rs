@@ -1,0 +1,397 @@
+//! An execution venue: reads every gateway's log and the committed stream, agrees, executes, hands out results.
+//!
+//! ```text
+//!  gateway logs ---> Shard --propose/decided--> window
+//!  committed -----^    |
+//!                      +--results, checkpoint pieces--> own log --publish--> ring recorders
+//! ```
+//! A start is the paper's join (section 4), every time: listen, load the newest checkpoint of each shard,
+//! read the records after it, overlap with live traffic. The live venues notice nothing.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pares_book::FastBook;
+use pares_log::{Config, Offset, Writer};
+use pares_sequencer::{ArrivalOrder, Sequencer};
+use pares_shm::{CountersReader, CountersWriter, Ringer, SharedWindow};
+use pares_types::{Event, GatewayId, Outcome, Position, RecorderId, Request, ShardId, VenueId};
+use pares_venue::{ResultAt, Shard, ShardConfig, Stall, VenueSink};
+use pares_wire::record::{self, CheckpointChunk, RequestRecord, ResultPlace};
+use zerocopy::IntoBytes;
+
+use crate::committed::{Committed, CommittedStream};
+use crate::config::{Layout, SystemConfig, bells};
+use crate::duty::Duty;
+use crate::tail::Tail;
+use crate::{NodeError, checkpoints, gateway};
+
+/// Requests read from one gateway's log, or records from one recorder's, before the rest is looked at.
+const BATCH_MAX: usize = 512;
+/// Bytes of a checkpoint handed out per duty cycle: pieces with pauses.
+const PIECE_BYTES: usize = 16 << 10;
+/// Bytes of own log between two marks of what could be released.
+const RELEASE_EVERY: u64 = 1 << 20;
+
+/// Counters of a venue, in file order; one `position-S` per shard follows.
+pub const COUNTERS: [&str; 9] = [
+    "executed",
+    "won",
+    "observed",
+    "awaits_body",
+    "window_full",
+    "too_far_behind",
+    "checkpoints",
+    "resync_us",
+    "resynced",
+];
+const EXECUTED: usize = 0;
+const WON: usize = 1;
+const OBSERVED: usize = 2;
+const AWAITS_BODY: usize = 3;
+const WINDOW_FULL: usize = 4;
+const TOO_FAR_BEHIND: usize = 5;
+const CHECKPOINTS: usize = 6;
+const RESYNC_US: usize = 7;
+const RESYNCED: usize = 8;
+
+/// What decides the order.
+enum Order {
+    Window(SharedWindow),
+    Arrival(ArrivalOrder),
+}
+
+/// The shard's books and its way into the total order.
+struct ShardSeat {
+    shard: Shard<FastBook>,
+    order: Order,
+    active: bool,
+}
+
+/// A checkpoint being handed out.
+struct Outgoing {
+    shard: ShardId,
+    position: Position,
+    state: Vec<u8>,
+    sent: usize,
+}
+
+/// A venue's state.
+pub struct VenueNode {
+    out: Out,
+    seats: Vec<ShardSeat>,
+    /// Index into `seats` by shard id.
+    seat_of: Vec<usize>,
+    gateways: Vec<Tail>,
+    committed: CommittedStream,
+    outgoing: Option<Outgoing>,
+    spare: Vec<u8>,
+    release: VecDeque<(Offset, Vec<Position>)>,
+    started_ns: u64,
+    resynced: bool,
+}
+
+/// Where results go: the venue's own log.
+struct Out {
+    venue: VenueId,
+    writer: Writer,
+    counters: CountersWriter,
+    ringer: Ringer,
+    recorders: Vec<usize>,
+    appended: bool,
+    failed: Option<pares_log::AppendError>,
+}
+
+impl VenueSink for Out {
+    fn has_room(&mut self) -> bool {
+        self.failed.is_none()
+    }
+
+    fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
+        let place = ResultPlace {
+            shard: at.shard,
+            epoch: at.epoch,
+            position: at.position,
+            venue: self.venue,
+            state_hash: at.state_hash.unwrap_or_default(),
+        };
+        let bytes = record::result_bytes(events.len());
+        let result =
+            self.writer.append_with(bytes, |out| record::write_result(out, &place, request, outcome, events));
+        self.appended = true;
+        if let Err(error) = result {
+            // The position is decided and its request is kept; a restart executes it again.
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+impl VenueNode {
+    /// Opens the venue's log, restores each shard from the newest checkpoint and finds its place in
+    /// every stream.
+    ///
+    /// # Errors
+    /// If a log is damaged or shared memory is missing.
+    pub fn open(id: VenueId, config: &SystemConfig, layout: &Layout) -> Result<Self, NodeError> {
+        let started_ns = pares_shm::clock::mono_ns();
+        // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
+        let gateways = config
+            .gateway_ids()
+            .map(|gateway| Tail::new(layout.gateway_log(gateway), answered_offset(layout, gateway)))
+            .collect();
+        let log_config = Config::default().segment_bytes(config.segment_mib << 20);
+        let (writer, _) = Writer::open(&layout.venue_log(id), log_config)?;
+        let (seats, committed) = restore(id, config, layout)?;
+        let highest = seats.last().expect("a system has a shard").shard.id().0;
+        let mut seat_of = vec![usize::MAX; usize::from(highest) + 1];
+        seats.iter().enumerate().for_each(|(index, seat)| seat_of[usize::from(seat.shard.id().0)] = index);
+        let out = Out {
+            venue: id,
+            writer,
+            counters: counters(id, layout, &seats)?,
+            ringer: pares_shm::Bells::create(&layout.run())?.ringer(),
+            recorders: config.recorder_ids().map(bells::recorder).collect(),
+            appended: false,
+            failed: None,
+        };
+        Ok(Self {
+            out,
+            seats,
+            seat_of,
+            gateways,
+            committed,
+            outgoing: None,
+            spare: Vec::new(),
+            release: VecDeque::new(),
+            started_ns,
+            resynced: false,
+        })
+    }
+
+    fn poll_committed(&mut self) -> Result<usize, NodeError> {
+        let (seats, seat_of, counters) = (&mut self.seats, &self.seat_of, &self.out.counters);
+        self.committed.poll(BATCH_MAX, |item| match item {
+            Committed::Result { record, .. } => {
+                let seat = &mut seats[seat_of[usize::from(record.shard().0)]];
+                let position = record.position();
+                seat.raise_recorded(position.next());
+                if position < seat.shard.position() {
+                    return Ok(());
+                }
+                let request = record.request()?;
+                let gap = |gap: pares_venue::Gap| NodeError::Gap {
+                    shard: record.shard(),
+                    next: gap.next,
+                    met: gap.met,
+                };
+                if seat.shard.on_committed(position, &request).map_err(gap)? {
+                    counters.add(OBSERVED, 1);
+                }
+                Ok(())
+            }
+            Committed::CheckpointStored { shard, position } => {
+                seats[seat_of[usize::from(shard.0)]].shard.on_checkpoint_stored(position);
+                Ok(())
+            }
+        })
+    }
+
+    fn poll_gateways(&mut self) -> Result<usize, NodeError> {
+        let mut work = 0;
+        for tail in &mut self.gateways {
+            for _ in 0..BATCH_MAX {
+                let Some(entry) = tail.next()? else { break };
+                let request = RequestRecord::read(entry.payload)?;
+                let seat = &mut self.seats[self.seat_of[usize::from(request.shard.0)]];
+                seat.active |= seat.shard.on_request(&request);
+                work += 1;
+            }
+        }
+        Ok(work)
+    }
+
+    fn step_shards(&mut self) -> Result<usize, NodeError> {
+        let mut work = 0;
+        for seat in self.seats.iter_mut().filter(|seat| seat.active) {
+            let progress = seat.step(&mut self.out);
+            work += progress.executed as usize;
+            seat.active = progress.stall.is_some() || seat.shard.pending_len() > 0;
+            self.out.counters.add(EXECUTED, progress.executed);
+            self.out.counters.add(WON, progress.won);
+            match progress.stall {
+                Some(Stall::AwaitsBody(_)) => self.out.counters.add(AWAITS_BODY, 1),
+                Some(Stall::WindowFull) => self.out.counters.add(WINDOW_FULL, 1),
+                Some(Stall::TooFarBehind) => self.out.counters.add(TOO_FAR_BEHIND, 1),
+                Some(Stall::EpochOver) => return Err(NodeError::EpochOver),
+                Some(Stall::NoRoom) | None => {}
+            }
+            if seat.shard.checkpoint_due() && self.outgoing.is_none() {
+                let mut state = std::mem::take(&mut self.spare);
+                let position = seat.shard.checkpoint(&mut state);
+                self.outgoing = Some(Outgoing { shard: seat.shard.id(), position, state, sent: 0 });
+            }
+        }
+        self.out.failed.map_or(Ok(work), |error| Err(error.into()))
+    }
+
+    /// Hands out one piece of the checkpoint under way.
+    fn send_piece(&mut self) -> Result<usize, NodeError> {
+        let Some(outgoing) = &mut self.outgoing else { return Ok(0) };
+        let end = outgoing.state.len().min(outgoing.sent + PIECE_BYTES);
+        let piece = &outgoing.state[outgoing.sent..end];
+        let seat = &self.seats[self.seat_of[usize::from(outgoing.shard.0)]];
+        let head = CheckpointChunk {
+            schema: record::CHECKPOINT_CHUNK,
+            version: record::VERSION,
+            shard: outgoing.shard.0.into(),
+            epoch: seat.epoch().0.into(),
+            position: outgoing.position.0.into(),
+            total_bytes: u32::try_from(outgoing.state.len())
+                .expect("a shard's state is far below 4 GiB")
+                .into(),
+            start: u32::try_from(outgoing.sent).expect("as its total").into(),
+        };
+        self.out.writer.append_with(size_of::<CheckpointChunk>() + piece.len(), |out| {
+            let (head_bytes, rest) = out.split_at_mut(size_of::<CheckpointChunk>());
+            head_bytes.copy_from_slice(head.as_bytes());
+            rest.copy_from_slice(piece);
+        })?;
+        self.out.appended = true;
+        outgoing.sent = end;
+        if end == outgoing.state.len() {
+            self.out.counters.add(CHECKPOINTS, 1);
+            self.spare = self.outgoing.take().expect("just matched").state;
+        }
+        Ok(1)
+    }
+
+    fn flush(&mut self) {
+        if std::mem::take(&mut self.out.appended) {
+            self.out.writer.publish();
+            for &bell in &self.out.recorders {
+                self.out.ringer.ring(bell);
+            }
+            for (index, seat) in self.seats.iter().enumerate() {
+                self.out.counters.set(COUNTERS.len() + index, seat.shard.position().0);
+            }
+        }
+    }
+
+    /// Gives up the part of the log that every recorder has.
+    fn release(&mut self) {
+        let tail = self.out.writer.tail();
+        if self.release.back().is_none_or(|(last, _)| tail.since(*last) >= RELEASE_EVERY) {
+            self.release.push_back((tail, self.seats.iter().map(|seat| seat.shard.position()).collect()));
+        }
+        while let Some((offset, positions)) = self.release.front() {
+            let mut shards = self.seats.iter().zip(positions);
+            if !shards.all(|(seat, &position)| self.committed.everywhere(seat.shard.id()) >= position) {
+                return;
+            }
+            self.out.writer.release_before(*offset);
+            self.release.pop_front();
+        }
+    }
+
+    /// Notes the moment this venue has caught up with all there was when it started.
+    fn note_resync(&mut self, work: usize) {
+        if !self.resynced && (work == 0 || self.out.counters.get(WON) > 0) {
+            self.resynced = true;
+            let took_ns = pares_shm::clock::mono_ns() - self.started_ns;
+            self.out.counters.set(RESYNC_US, (took_ns / 1_000).max(1));
+            self.out.counters.set(RESYNCED, 1);
+        }
+    }
+}
+
+impl Duty for VenueNode {
+    fn work(&mut self) -> Result<usize, NodeError> {
+        let mut work = self.poll_gateways()?;
+        work += self.step_shards()?;
+        self.flush();
+        work += self.poll_committed()?;
+        work += self.send_piece()?;
+        self.flush();
+        self.release();
+        self.note_resync(work);
+        Ok(work)
+    }
+}
+
+impl ShardSeat {
+    fn step(&mut self, out: &mut Out) -> pares_venue::Progress {
+        match &mut self.order {
+            Order::Window(window) => self.shard.step(window, out),
+            Order::Arrival(arrival) => self.shard.step(arrival, out),
+        }
+    }
+
+    fn raise_recorded(&mut self, to: Position) {
+        match &mut self.order {
+            Order::Window(window) => window.raise_recorded(to),
+            Order::Arrival(arrival) => arrival.raise_recorded(to),
+        }
+    }
+
+    fn epoch(&self) -> pares_types::Epoch {
+        match &self.order {
+            Order::Window(window) => window.epoch(),
+            Order::Arrival(arrival) => arrival.epoch(),
+        }
+    }
+}
+
+/// Up to where a gateway's requests are all answered; the log's beginning if the gateway says nothing.
+fn answered_offset(layout: &Layout, gateway: GatewayId) -> Offset {
+    let counters = CountersReader::open(&layout.counters(&format!("gateway-{gateway}"))).ok();
+    Offset(counters.and_then(|counters| counters.get(gateway::ANSWERED_OFFSET)).unwrap_or_default())
+}
+
+fn counters(id: VenueId, layout: &Layout, seats: &[ShardSeat]) -> Result<CountersWriter, NodeError> {
+    let positions: Vec<String> = seats.iter().map(|seat| format!("position-{}", seat.shard.id())).collect();
+    let names: Vec<&str> = COUNTERS.into_iter().chain(positions.iter().map(String::as_str)).collect();
+    Ok(CountersWriter::create(&layout.counters(&format!("venue-{id}")), &names)?)
+}
+
+/// Each shard from its newest checkpoint at any recorder, and the committed stream from there.
+fn restore(
+    id: VenueId,
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<(Vec<ShardSeat>, CommittedStream), NodeError> {
+    let mut seats = Vec::new();
+    let mut replay_from: BTreeMap<RecorderId, Offset> =
+        config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
+    for (shard, instruments) in config.shards()? {
+        let shard_config = ShardConfig {
+            shard,
+            venue: id,
+            venues: config.venues,
+            checkpoint_every: config.checkpoint_every,
+        };
+        let mut stored: Vec<_> = config
+            .recorder_ids()
+            .filter_map(|recorder| {
+                checkpoints::newest(&layout.checkpoints(recorder), shard, Position(u64::MAX))
+            })
+            .collect();
+        stored.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.position));
+        let restored = stored.iter().find_map(|c| Shard::restore(shard_config, &instruments, &c.state).ok());
+        let shard_state = restored.unwrap_or_else(|| Shard::new(shard_config, &instruments));
+        for (recorder, from) in &mut replay_from {
+            let own = checkpoints::newest(&layout.checkpoints(*recorder), shard, shard_state.position());
+            *from = (*from).min(own.map_or(Offset::START, |checkpoint| checkpoint.replay_from));
+        }
+        seats.push(ShardSeat { order: order(config, layout, shard)?, shard: shard_state, active: true });
+    }
+    let mut committed = CommittedStream::new(config, layout, |recorder| replay_from[&recorder])?;
+    seats.iter().for_each(|seat| committed.start_at(seat.shard.id(), seat.shard.position()));
+    Ok((seats, committed))
+}
+
+fn order(config: &SystemConfig, layout: &Layout, shard: ShardId) -> Result<Order, NodeError> {
+    let window = SharedWindow::open(&layout.window(shard))?;
+    Ok(match config.sequencer {
+        true => Order::Window(window),
+        false => Order::Arrival(ArrivalOrder::new(config.window as usize, window.epoch(), window.first())),
+    })
+}
