@@ -35,6 +35,7 @@
 //! assert!(reader.next().unwrap().is_none());
 //! ```
 
+pub mod bench;
 mod config;
 mod error;
 pub mod inspect;

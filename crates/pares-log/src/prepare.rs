@@ -6,7 +6,7 @@
 //!
 //! - keeps the pages just ahead of the tail writable: the kernel write-protects a page after writing it back, and the
 //!   next store to it would then fault (only with durability `Os`; with `Disk` it would make every sync write zeros);
-//! - unlinks released segments, which takes the file system milliseconds.
+//! - unmaps finished segments and unlinks released ones, which takes milliseconds.
 //!
 //! The writer never talks to it: it looks at the marks every few milliseconds while they move, and more seldom while
 //! they do not. The writer takes what lies ready, or makes a segment itself and counts that.
@@ -74,6 +74,7 @@ impl State {
         let (mut seen, mut unlinked) = (0, 0);
         while !self.stopped() {
             let written = self.shared.marks.get(Mark::Written);
+            self.shared.retire_segments();
             let next = self.prepare_next();
             unlinked = self.unlink_released(unlinked);
             if written != seen && self.shared.config.durability == Durability::Os {
@@ -91,7 +92,7 @@ impl State {
     /// Makes the segment after the current one unless it is ready. A failure (most often a full disk) is counted and
     /// tried again at the next look.
     fn prepare_next(&self) -> Option<Arc<Segment>> {
-        let wanted = self.shared.current().base + self.shared.geometry.segment_bytes;
+        let wanted = self.shared.current_base.load(Ordering::Acquire) + self.shared.geometry.segment_bytes;
         let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if ready.as_ref().is_some_and(|segment| segment.base == wanted) {
             return ready;
@@ -149,7 +150,7 @@ impl State {
     }
 
     fn warm(&self, written: u64, next: Option<&Segment>) {
-        let current = self.shared.current();
+        let Some(current) = self.shared.current() else { return };
         let len = current.map.len();
         let from = written.saturating_sub(current.base).min(len as u64) as usize;
         let to = len.min(from + WARM_BYTES as usize);

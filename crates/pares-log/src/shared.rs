@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use pares_shm::clock::mono_ns;
 use pares_shm::histogram::HistogramWriter;
@@ -22,8 +23,9 @@ pub(crate) struct Shared {
     pub(crate) marks: Marks,
     pub(crate) geometry: Geometry,
     pub(crate) config: Config,
-    /// Segments that may hold bytes not yet synced, oldest first; the last is the current one. Held for a push, a pop
-    /// or a clone, never across a system call.
+    /// First offset of the segment being written.
+    pub(crate) current_base: AtomicU64,
+    /// Segments that may hold bytes not yet synced, oldest first, and the current one.
     segments: Mutex<VecDeque<Arc<Segment>>>,
     /// One sync at a time; only those who sync wait here.
     syncing: Mutex<HistogramWriter>,
@@ -45,25 +47,41 @@ impl Shared {
             syncing: Mutex::new(marks.sync_latency()),
             marks,
             config,
+            current_base: AtomicU64::new(current.base),
             segments: Mutex::new(VecDeque::from([current])),
             _lock: lock,
         }
     }
 
-    /// Enters a new current segment. With durability `Os` the older ones are let go: nobody need ever sync, and their
-    /// mappings would pile up.
-    pub(crate) fn push_segment(&self, segment: Arc<Segment>) {
-        let mut segments = self.segments();
-        if self.config.durability == Durability::Os {
-            segments.clear();
+    /// Enters segments the writer has begun, unless another thread holds the list just now (it may have been
+    /// descheduled there, and the writer waits for nobody). Until it succeeds a sync finds them by their path.
+    pub(crate) fn try_enter(&self, begun: &mut Vec<Arc<Segment>>) {
+        match self.segments.try_lock() {
+            Ok(mut segments) => segments.extend(begun.drain(..)),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().extend(begun.drain(..)),
+            Err(TryLockError::WouldBlock) => {}
         }
-        segments.push_back(segment);
     }
 
-    /// The segment being written.
-    pub(crate) fn current(&self) -> Arc<Segment> {
-        let segments = self.segments();
-        segments.back().expect("there is always a current segment").clone()
+    /// Lets go of the segments that nobody needs mapped any more: synced ones, or with durability `Os`, where nobody
+    /// need ever sync, all but the current. Called by the preparer only: unmapping takes a millisecond.
+    pub(crate) fn retire_segments(&self) {
+        let needed = match self.config.durability {
+            Durability::Os => self.current_base.load(Ordering::Acquire),
+            Durability::Disk => self.geometry.base_of_end(self.marks.get(Mark::Synced)),
+        };
+        let retired: Vec<_> = {
+            let mut segments = self.segments();
+            let count = segments.iter().take_while(|s| s.base < needed).count();
+            segments.drain(..count).collect()
+        };
+        drop(retired);
+    }
+
+    /// The segment being written, if it is entered already.
+    pub(crate) fn current(&self) -> Option<Arc<Segment>> {
+        let base = self.current_base.load(Ordering::Acquire);
+        self.segments().iter().find(|segment| segment.base == base).cloned()
     }
 
     /// Everything published so far is on the device when this returns.
@@ -95,7 +113,6 @@ impl Shared {
         if first != last && self.config.durability == Durability::Os {
             crate::marks::sync_dir(&self.dir).map_err(|e| self.marks.poison(&e))?;
         }
-        self.segments().retain(|s| s.base >= last);
         Ok(())
     }
 

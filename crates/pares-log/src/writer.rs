@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use pares_shm::HistogramWriter;
 use pares_shm::clock::mono_ns;
@@ -31,6 +32,8 @@ pub struct Writer {
     bytes: u64,
     /// Not before this moment is a segment made in line again after the disk was full.
     retry_full_ns: u64,
+    /// Segments begun but not yet entered in the list that other threads see; nearly always empty.
+    begun: Vec<Arc<Segment>>,
     preparer: Preparer,
     shared: Arc<Shared>,
 }
@@ -51,9 +54,18 @@ impl Writer {
         let shared = Arc::new(Shared::new(dir.to_owned(), marks, config, tail.segment.clone(), lock));
         let preparer =
             Preparer::start(shared.clone()).map_err(OpenError::io("start the preparer of", dir))?;
-        let (appends, bytes, retry_full_ns) = (0, 0, 0);
-        let writer =
-            Writer { tail, payload_bytes_max, latency, appends, bytes, retry_full_ns, preparer, shared };
+        let (appends, bytes, retry_full_ns, begun) = (0, 0, 0, Vec::with_capacity(16));
+        let writer = Writer {
+            tail,
+            payload_bytes_max,
+            latency,
+            appends,
+            bytes,
+            retry_full_ns,
+            begun,
+            preparer,
+            shared,
+        };
         Ok((writer, recovery))
     }
 
@@ -97,6 +109,9 @@ impl Writer {
         let end = self.tail.offset();
         let marks = &self.shared.marks;
         if self.appends > 0 {
+            if !self.begun.is_empty() {
+                self.shared.try_enter(&mut self.begun);
+            }
             marks.set(Mark::Written, end);
             if self.shared.config.durability == Durability::Os {
                 marks.set(Mark::Durable, end);
@@ -168,7 +183,9 @@ impl Writer {
             None => self.make_in_line(base, now_ns)?,
         };
         self.tail.seal();
-        self.shared.push_segment(next.clone());
+        self.begun.push(next.clone());
+        self.shared.current_base.store(base, Ordering::Release);
+        self.shared.try_enter(&mut self.begun);
         self.tail = Tail::new(next, HEADER_BYTES);
         self.shared.marks.add(Mark::Rolls, 1);
         Ok(())
