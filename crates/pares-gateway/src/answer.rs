@@ -6,7 +6,7 @@ use pares_types::{
     Quantity, Reply, Request, Role, Status, Trade,
 };
 
-use crate::fan_out::{FanOut, is_duplicate};
+use crate::fan_out::FanOut;
 use crate::names::{Kind, NameIndex, State};
 use crate::{Gateway, GatewaySink, Place, SessionId};
 
@@ -75,7 +75,8 @@ impl Gateway {
     }
 
     /// Notes a committed answer under its name. If that is the name's first, returns it with the session
-    /// waiting for it.
+    /// waiting for it. A refusal as duplicate comes after the answer it stands behind, in the same shard, so
+    /// it is never the first, unless the record of that answer was no longer there to recover from.
     pub(crate) fn settle(
         &mut self,
         answer: Answer,
@@ -84,9 +85,7 @@ impl Gateway {
     ) -> Option<(Option<SessionId>, Answer)> {
         let name = self.names.find_or_insert(request);
         let State::Pending(asker) = self.names.get(name).state() else { return None };
-        if !is_duplicate(&answer) {
-            self.names.identify(name, request);
-        }
+        self.names.identify(name, request);
         let (answer, place) = match self.names.get(name).kind {
             Kind::FanOut => self.settle_part(name, answer, place)?,
             Kind::Enter | Kind::Other => {

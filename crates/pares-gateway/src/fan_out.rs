@@ -8,7 +8,7 @@
 //! Parts are journalled one by one: a crash or a full disk can come between two. Whoever repeats the
 //! request has the missing parts taken in; should two gateways do so at once, the shard refuses the second.
 
-use pares_types::{Answer, Reason, Status};
+use pares_types::{Answer, Status};
 
 use crate::Place;
 
@@ -67,9 +67,4 @@ impl FanOut {
         let (_, answer, place) = self.speaker.filter(|_| all)?;
         Some((answer, place, self.cancelled))
     }
-}
-
-/// Whether the answer refuses a name that was used before.
-pub(crate) fn is_duplicate(answer: &Answer) -> bool {
-    answer.status == Status::Refused && answer.reason == Reason::DuplicateRequest
 }

@@ -28,7 +28,8 @@ struct Route {
 
 impl Gateway {
     /// A client asks for something. It is journalled, or joined to the same request made before, or
-    /// rejected with a reason; a rejected request leaves no trace and its name free.
+    /// rejected with a reason; a rejected request leaves no trace and its name free (but for a mass cancel of
+    /// everything whose journal fails half way: what was taken in stands, and a repeat adds the rest).
     pub fn on_request(
         &mut self,
         now: Timestamp,

@@ -179,7 +179,7 @@ fn first_answer(world: &World, name: Name) -> Option<Answer> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn every_asking_is_answered_once_with_the_first_answer(

@@ -194,6 +194,18 @@ fn a_session_may_have_so_many_in_flight() {
 }
 
 #[test]
+fn a_request_taken_over_by_a_newer_session_frees_the_older_one_s_room() {
+    let mut world = with(|config| Config { session_in_flight_max: 1, ..config });
+    world.sign_on(0, 2, 7);
+    world.ask(0, 1, buy(1));
+    world.ask(0, 2, buy(1));
+    world.ask(0, 1, buy(2));
+    assert!(world.replies(0).is_empty());
+    world.ask(0, 2, buy(2));
+    assert_eq!(rejection(&mut world), Reason::Overloaded);
+}
+
+#[test]
 fn the_gateway_may_have_so_many_in_flight() {
     let mut world = with(|config| Config { in_flight_max: 2, ..config });
     (1..=3).for_each(|name| world.ask(0, 1, buy(name)));
