@@ -89,7 +89,7 @@ message! {
         instrument: U32,
         /// 1 buy, 2 sell.
         side: u8,
-        /// 1 limit, 2 market, 3 post-only limit.
+        /// 1 limit, 2 market, 3 post-only limit; 4, post-only market, is refused by the venue.
         order_kind: u8,
         /// 1 day, 2 immediate or cancel, 3 fill or kill.
         time_in_force: u8,

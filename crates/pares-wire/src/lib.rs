@@ -62,13 +62,15 @@ fn time_in_force(code: u8) -> Result<TimeInForce, WireError> {
     }
 }
 
-/// `1` limit, `2` market, `3` post-only limit: one byte says kind and flag.
+/// `1` limit, `2` market, `3` post-only limit, `4` post-only market: one byte says kind and flag. The last
+/// means nothing, but a venue must see it to refuse it; dropping the flag here would take liquidity that the
+/// member declined.
 fn order_kind(code: u8, price: i64) -> Result<(OrderKind, bool), WireError> {
     match code {
         1 => Ok((OrderKind::Limit { price: Price(price) }, false)),
-        2 if price == 0 => Ok((OrderKind::Market, false)),
-        2 => Err(WireError::InvalidField("price")),
         3 => Ok((OrderKind::Limit { price: Price(price) }, true)),
+        2 | 4 if price == 0 => Ok((OrderKind::Market, code == 4)),
+        2 | 4 => Err(WireError::InvalidField("price")),
         _ => Err(WireError::InvalidField("order_kind")),
     }
 }
@@ -76,7 +78,8 @@ fn order_kind(code: u8, price: i64) -> Result<(OrderKind, bool), WireError> {
 fn order_kind_code(kind: OrderKind, post_only: bool) -> (u8, i64) {
     match (kind, post_only) {
         (OrderKind::Limit { price }, false) => (1, price.0),
-        (OrderKind::Market, _) => (2, 0),
+        (OrderKind::Market, false) => (2, 0),
         (OrderKind::Limit { price }, true) => (3, price.0),
+        (OrderKind::Market, true) => (4, 0),
     }
 }

@@ -66,7 +66,7 @@ pub struct RequestRecord {
     pub command: u8,
     /// 1 buy, 2 sell; 0 unless entering.
     pub side: u8,
-    /// 1 limit, 2 market, 3 post-only limit; 0 unless entering.
+    /// 1 limit, 2 market, 3 post-only limit, 4 post-only market; 0 unless entering.
     pub order_kind: u8,
     /// 1 day, 2 immediate or cancel, 3 fill or kill; 0 unless entering.
     pub time_in_force: u8,
