@@ -1,12 +1,14 @@
 //! The marks of a log: how far it is written, durable, synced and released, and how it is doing.
 //!
 //! One mapped file, so that a reader learns of new records with a load, and anybody can see from outside how a
-//! running, stopped or dead writer stands. Words that different threads write lie 128 bytes apart.
+//! running, stopped or dead writer stands. The written mark has 128 bytes to itself: readers poll it, and a counter beside
+//! it would be taken from the writer's cache each time.
 //!
 //! ```text
 //!   0    magic "PARESLOG" | version u32 | durability u32 | segment_bytes u64 | writer pid u32 | - | boot id (16)
-//!   128  written | appends | bytes | publishes | rolls | rolls unprepared | full       written by the writer
+//!   128  written                                                                       by publish
 //!   256  durable | synced | syncs                                                     by publish or sync
+//!   320  appends | bytes | publishes | rolls | rolls unprepared | full                by the writer
 //!   384  released | segments prepared | prepare failures                              by release and the preparer
 //!   448  poisoned (error number, u32)
 //!   512  append latency histogram, then sync latency histogram
@@ -41,12 +43,12 @@ const MARKS_BYTES: usize = AT_SYNC_LATENCY + HISTOGRAM_BYTES;
 #[repr(usize)]
 pub(crate) enum Mark {
     Written = 128,
-    Appends = 136,
-    Bytes = 144,
-    Publishes = 152,
-    Rolls = 160,
-    RollsUnprepared = 168,
-    Full = 176,
+    Appends = 320,
+    Bytes = 328,
+    Publishes = 336,
+    Rolls = 344,
+    RollsUnprepared = 352,
+    Full = 360,
     Durable = 256,
     Synced = 264,
     Syncs = 272,

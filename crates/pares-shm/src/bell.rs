@@ -132,7 +132,6 @@ impl Bells {
     }
 
     fn rings_word(&self, slot: usize) -> &AtomicU64 {
-        assert!(slot < SLOTS, "slot {slot} of {SLOTS} bells");
         self.map.atomic_u64(slot * SLOT_BYTES + RINGS)
     }
 }
@@ -192,7 +191,7 @@ impl Bell {
             tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         };
-        // Every outcome (rung, rung before sleeping, signal, timeout) is told apart by the word alone.
+        // The word alone tells every outcome apart.
         let _any = futex::wait(word, futex::Flags::empty(), self.nap, Some(&limit));
         word.swap(0, Ordering::SeqCst) == 0
     }
@@ -271,8 +270,7 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// Far longer than any wake takes: only a lost wake reaches it.
-    const WATCHDOG: Duration = Duration::from_secs(20);
+    const WATCHDOG: Duration = Duration::from_secs(20); // only a lost wake reaches it
 
     #[test]
     fn a_listener_that_is_awake_is_not_woken() {

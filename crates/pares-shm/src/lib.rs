@@ -17,6 +17,7 @@
 pub mod bell;
 pub mod clock;
 pub mod counters;
+mod error;
 pub mod histogram;
 pub mod mapping;
 pub mod window;
