@@ -28,6 +28,8 @@ impl Tail {
     ///
     /// # Errors
     /// As [`Reader::next`]; the reader stays where it is.
+    // Not an Iterator: the record borrows the reader.
+    #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         if self.reader.is_none() && !self.open()? {
             return Ok(None);

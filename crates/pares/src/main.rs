@@ -1,2 +1,51 @@
-//! The command line.
-fn main() {}
+//! The command line of Pares.
+//!
+//! One module per command under `commands/`, each with its arguments and a `run`. What several of them need:
+//!
+//! | module | what |
+//! |---|---|
+//! | [`error`] | why a command failed, and what to do |
+//! | [`system`] | systems started for the length of one command |
+#![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
+#![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
+
+mod commands;
+mod error;
+mod system;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A stock exchange in which every server is a primary.
+///
+/// Start with `pares demo`: it runs a whole exchange on this machine, trades on it and kills
+/// one of its matching engines every few seconds, while you watch nothing happen.
+#[derive(Parser)]
+#[command(name = "pares", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start a system and keep it running until Ctrl-C
+    Up(commands::up::Args),
+    /// Run one node of a system in this process (what `up` starts)
+    Node(commands::node::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Up(args) => commands::up::run(&args),
+        Command::Node(args) => commands::node::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pares: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `pares up`: a system that runs until Ctrl-C.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pares_node::{Layout, Supervisor, SystemConfig, duty};
+
+use crate::error::CommandResult;
+use crate::system;
+
+/// Arguments of `pares up`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The system's directory; created with a default configuration (`pares.toml`) if it does not exist
+    #[arg(long, default_value = "pares-data")]
+    dir: PathBuf,
+}
+
+/// Starts the system, restarts what dies, and stops everything on Ctrl-C.
+///
+/// # Errors
+/// If the system does not come up.
+pub fn run(args: &Args) -> CommandResult {
+    let stop = duty::stop_on_signals()?;
+    let layout = Layout::new(&args.dir);
+    let mut supervisor =
+        Supervisor::start(&system::own_program()?, layout.clone(), &SystemConfig::default())?;
+    let config = supervisor.config();
+    println!(
+        "up: {} gateways, {} venues, {} recorders, {} instruments; epoch {}; {}",
+        config.gateways.len(),
+        config.venues,
+        config.recorders,
+        config.instruments.len(),
+        supervisor.epoch(),
+        layout.root().display(),
+    );
+    for (gateway, address) in system::addresses(&layout, config)?.iter().enumerate() {
+        println!("gateway-{gateway} listens on {address}");
+    }
+    println!("Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.", layout.root().display());
+    while !stop.load(Ordering::Relaxed) {
+        for death in supervisor.tick()? {
+            let complaint = death.complaint.map(|line| format!(": {line}")).unwrap_or_default();
+            println!("{} ended ({}){complaint}; restarting it", death.role, death.how);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    supervisor.stop()?;
+    println!("stopped");
+    Ok(())
+}

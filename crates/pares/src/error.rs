@@ -1,0 +1,36 @@
+//! Why a command failed. Every message says what to do, or what was wrong with what was asked.
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// A node, the supervisor or the configuration.
+    #[error(transparent)]
+    Node(#[from] pares_node::NodeError),
+    /// A client connection.
+    #[error(transparent)]
+    Client(#[from] pares_client::ClientError),
+    /// What was asked cannot be done.
+    #[error("{0}")]
+    Usage(String),
+    /// The command ran, and what it checks does not hold.
+    #[error("{0}")]
+    Failed(String),
+    /// The operating system refused something.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+impl CommandError {
+    /// Wraps an I/O error with what was being done.
+    pub fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { doing: doing.into(), source }
+    }
+}
+
+/// What commands return.
+pub type CommandResult = Result<(), CommandError>;
