@@ -1,6 +1,6 @@
 //! What a flow asks of an exchange, and what must come of it.
 
-use pares_types::{
+use pares_types::{ClientRequest, 
     ClientOrderId, Command, InstrumentId, MemberId, NewOrder, OrderKind, Price, Quantity, Side, TimeInForce,
 };
 
@@ -39,6 +39,21 @@ pub enum FlowAction {
         /// The client order id that entered it.
         original: ClientOrderId,
     },
+}
+
+impl FlowCommand {
+    /// The command as its member sends it.
+    #[must_use]
+    pub fn to_request(self) -> ClientRequest {
+        let Self { client_order_id, instrument, action, .. } = self;
+        match action {
+            FlowAction::Enter(order) => ClientRequest::Enter { client_order_id, instrument, order },
+            FlowAction::Amend { original, price, quantity } => {
+                ClientRequest::Amend { client_order_id, target: original, price, quantity }
+            }
+            FlowAction::Cancel { original } => ClientRequest::Cancel { client_order_id, target: original },
+        }
+    }
 }
 
 impl FlowAction {

@@ -5,12 +5,16 @@
 //! | module | what |
 //! |---|---|
 //! | [`error`] | why a command failed, and what to do |
+//! | [`load`] | the open-loop load generator |
+//! | [`progress`] | progress bars |
 //! | [`system`] | systems started for the length of one command |
 #![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
 #![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
 
 mod commands;
 mod error;
+mod load;
+mod progress;
 mod system;
 
 use std::process::ExitCode;
@@ -32,6 +36,8 @@ struct Cli {
 enum Command {
     /// Start a system and keep it running until Ctrl-C
     Up(commands::up::Args),
+    /// Measure what this machine does
+    Bench(commands::bench::Args),
     /// Run one node of a system in this process (what `up` starts)
     Node(commands::node::Args),
 }
@@ -39,6 +45,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Up(args) => commands::up::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
         Command::Node(args) => commands::node::run(&args),
     };
     match result {

@@ -1,4 +1,5 @@
 //! The commands, one module each.
 
+pub mod bench;
 pub mod node;
 pub mod up;

@@ -1,0 +1,269 @@
+//! The sending thread.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use pares_client::{Client, Update};
+use pares_flow::{FlowCommand, SyntheticFlow};
+use pares_shm::clock::mono_ns;
+use pares_types::{MemberId, Role};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::observed::{Observed, histogram};
+use super::plan::{LoadPlan, Rate};
+use crate::error::CommandError;
+
+/// Requests sent before answers are looked at again.
+const BATCH_MAX: usize = 256;
+/// Nearer deadlines are waited for by yielding: a timer would be late by about as much.
+const YIELD_NS: u64 = 60_000;
+/// How long the last answers may take after the last request.
+const DRAIN_NS: u64 = 10_000_000_000;
+/// Between two hand-overs of latencies to [`Observed`].
+const PUBLISH_NS: u64 = 50_000_000;
+
+/// A load generator at work.
+pub struct Load {
+    observed: Arc<Observed>,
+    thread: JoinHandle<Result<(), CommandError>>,
+}
+
+impl Load {
+    /// Connects the members and starts sending.
+    ///
+    /// # Errors
+    /// If a gateway cannot be reached.
+    pub fn start(plan: LoadPlan) -> Result<Self, CommandError> {
+        let observed = Arc::new(Observed::new());
+        let mut generator = Generator::new(plan, Arc::clone(&observed))?;
+        let thread = std::thread::Builder::new()
+            .name("load".into())
+            .spawn(move || generator.run())
+            .map_err(CommandError::io("starting the load generator"))?;
+        Ok(Self { observed, thread })
+    }
+
+    /// What it has seen so far.
+    #[must_use]
+    pub fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    /// Whether it has ended: its time is over, or it failed.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits until all that was sent is answered (or has had ten seconds), and gives the figures.
+    ///
+    /// # Errors
+    /// If a connection was lost.
+    pub fn finish(self) -> Result<Arc<Observed>, CommandError> {
+        self.observed.stop();
+        match self.thread.join() {
+            Ok(result) => result.map(|()| self.observed),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+struct Generator {
+    plan: LoadPlan,
+    observed: Arc<Observed>,
+    clients: Vec<Client>,
+    flow: SyntheticFlow,
+    start_ns: u64,
+    sent: u64,
+    /// With [`Rate::Max`]: when each request in flight was sent, by its number modulo the ring.
+    sent_at: Vec<u64>,
+    answers: Answers,
+}
+
+/// The receiving half: which requests are answered, and how late.
+struct Answers {
+    observed: Arc<Observed>,
+    first: u64,
+    /// One bit per request.
+    answered: Vec<u64>,
+    completed: u64,
+    latencies: [Histogram<u64>; 2],
+    last_ns: u64,
+}
+
+impl Generator {
+    fn new(plan: LoadPlan, observed: Arc<Observed>) -> Result<Self, CommandError> {
+        let address = |member: u32| plan.addresses[(member - 1) as usize % plan.addresses.len()];
+        let clients = (1..=plan.members)
+            .map(|member| Client::connect(address(member), MemberId(member)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let answers = Answers {
+            observed: Arc::clone(&observed),
+            first: plan.first_client_order_id,
+            answered: Vec::new(),
+            completed: 0,
+            latencies: [histogram(), histogram()],
+            last_ns: mono_ns(),
+        };
+        let sent_at = vec![0; plan.in_flight_max.next_power_of_two() * 2];
+        Ok(Self { flow: plan.flow(), plan, observed, clients, start_ns: 0, sent: 0, sent_at, answers })
+    }
+
+    fn run(&mut self) -> Result<(), CommandError> {
+        // A timer may fire 50 us late by default. Where that cannot be changed, latencies show it.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        self.start_ns = mono_ns();
+        self.answers.last_ns = self.start_ns;
+        let mut published_ns = self.start_ns;
+        let mut drain_until = None;
+        loop {
+            let now_ns = mono_ns();
+            let sending = drain_until.is_none() && !self.is_over(now_ns);
+            if !sending && drain_until.is_none() {
+                drain_until = Some(now_ns + DRAIN_NS);
+            }
+            let sent = if sending { self.send_due(now_ns)? } else { 0 };
+            let received = self.receive()?;
+            if now_ns - published_ns > PUBLISH_NS {
+                published_ns = now_ns;
+                self.answers.publish();
+            }
+            let in_flight =
+                self.sent - self.answers.completed - self.observed.rejected.load(Ordering::Relaxed);
+            if drain_until.is_some_and(|until| in_flight == 0 || now_ns > until) {
+                self.answers.publish();
+                return Ok(());
+            }
+            if sent == 0 && received == 0 {
+                self.idle(sending)?;
+            }
+        }
+    }
+
+    fn is_over(&self, now_ns: u64) -> bool {
+        let over = |duration: Duration| now_ns - self.start_ns >= duration.as_nanos() as u64;
+        self.observed.stopped() || self.plan.duration.is_some_and(over)
+    }
+
+    /// When request `n` is due.
+    fn due_ns(&self, n: u64) -> u64 {
+        match self.plan.rate {
+            Rate::PerSecond(rate) => {
+                self.start_ns + (u128::from(n) * 1_000_000_000 / u128::from(rate)) as u64
+            }
+            Rate::Max => 0,
+        }
+    }
+
+    fn send_due(&mut self, now_ns: u64) -> Result<usize, CommandError> {
+        let offered = match self.plan.rate {
+            Rate::PerSecond(rate) => {
+                (u128::from(now_ns - self.start_ns) * u128::from(rate) / 1_000_000_000) as u64 + 1
+            }
+            Rate::Max => u64::MAX,
+        };
+        let answered = self.answers.completed + self.observed.rejected.load(Ordering::Relaxed);
+        let room = (self.plan.in_flight_max as u64).saturating_sub(self.sent - answered);
+        let count = (offered - self.sent).min(room).min(BATCH_MAX as u64);
+        for _ in 0..count {
+            let command: FlowCommand = self.flow.next_command();
+            let ring = self.sent as usize % self.sent_at.len();
+            self.sent_at[ring] = now_ns;
+            self.clients[(command.member.0 - 1) as usize].send(&command.to_request())?;
+            self.sent += 1;
+        }
+        for client in &mut self.clients {
+            client.flush()?;
+        }
+        let offered = if self.plan.rate == Rate::Max { self.sent } else { offered };
+        self.observed.offered.store(offered, Ordering::Relaxed);
+        self.observed.sent.store(self.sent, Ordering::Relaxed);
+        Ok(count as usize)
+    }
+
+    fn receive(&mut self) -> Result<usize, CommandError> {
+        let (start_ns, rate, sent_at) = (self.start_ns, self.plan.rate, &self.sent_at);
+        let due_ns = |n: u64| match rate {
+            Rate::PerSecond(rate) => start_ns + (u128::from(n) * 1_000_000_000 / u128::from(rate)) as u64,
+            Rate::Max => sent_at[n as usize % sent_at.len()],
+        };
+        let mut received = 0;
+        for client in &mut self.clients {
+            let answers = &mut self.answers;
+            let mut now_ns = 0;
+            received += client.poll(|update| {
+                if now_ns == 0 {
+                    now_ns = mono_ns();
+                }
+                answers.on_update(now_ns, &update, due_ns);
+            })?;
+        }
+        self.observed.completed.store(self.answers.completed, Ordering::Relaxed);
+        Ok(received)
+    }
+
+    /// Waits for an answer or for the next request to be due, whichever comes first.
+    fn idle(&self, sending: bool) -> Result<(), CommandError> {
+        let now_ns = mono_ns();
+        let next_ns = if sending { self.due_ns(self.sent).max(now_ns) } else { now_ns + 1_000_000 };
+        let left_ns = match self.plan.rate {
+            Rate::Max => 1_000_000,
+            Rate::PerSecond(_) => next_ns - now_ns,
+        };
+        if left_ns <= YIELD_NS {
+            std::thread::yield_now();
+            return Ok(());
+        }
+        let wait_ns = left_ns - YIELD_NS / 2;
+        let timeout =
+            Timespec { tv_sec: (wait_ns / 1_000_000_000) as i64, tv_nsec: (wait_ns % 1_000_000_000) as _ };
+        let mut fds: Vec<PollFd<'_>> =
+            self.clients.iter().map(|client| PollFd::new(client, PollFlags::IN)).collect();
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(CommandError::io("waiting for answers")(error.into())),
+        }
+    }
+}
+
+impl Answers {
+    fn on_update(&mut self, now_ns: u64, update: &Update, due_ns: impl Fn(u64) -> u64) {
+        match update {
+            Update::Answer(answer) => self.on_answer(now_ns, answer.client_order_id.0 - self.first, due_ns),
+            Update::Rejected { .. } => bump(&self.observed.rejected),
+            Update::Trade(trade) if trade.role == Role::Incoming => bump(&self.observed.trades),
+            _ => {}
+        }
+    }
+
+    fn on_answer(&mut self, now_ns: u64, n: u64, due_ns: impl Fn(u64) -> u64) {
+        let (word, bit) = ((n / 64) as usize, 1_u64 << (n % 64));
+        if word >= self.answered.len() {
+            self.answered.resize((word + 1).next_power_of_two(), 0);
+        }
+        if self.answered[word] & bit != 0 {
+            bump(&self.observed.duplicated);
+            return;
+        }
+        self.answered[word] |= bit;
+        self.completed += 1;
+        self.observed.note_gap(now_ns - self.last_ns);
+        self.last_ns = now_ns;
+        let latency_ns = now_ns.saturating_sub(due_ns(n));
+        self.latencies[self.observed.phase()].saturating_record(latency_ns.max(1));
+    }
+
+    fn publish(&mut self) {
+        self.observed.last_ns.store(self.last_ns, Ordering::Relaxed);
+        self.observed.add_latencies(&mut self.latencies);
+    }
+}
+
+/// Only the generator's thread writes these.
+fn bump(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}

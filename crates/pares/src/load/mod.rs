@@ -1,0 +1,20 @@
+//! An open-loop load generator.
+//!
+//! A closed loop, which sends the next request when the last is answered, slows down with the system it measures
+//! and hides every pause (coordinated omission). Here requests have a schedule that nothing changes: request
+//! `n` is due at `start + n / rate`, latency counts from that instant, and a pause is seen by every
+//! request that was due in it.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`plan`] | what to offer |
+//! | [`generator`] | the sending thread |
+//! | [`observed`] | what it has seen, readable while it runs |
+
+mod generator;
+mod observed;
+mod plan;
+
+pub use generator::Load;
+pub use observed::{Observed, Phase};
+pub use plan::{LoadPlan, Rate};

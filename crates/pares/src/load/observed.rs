@@ -1,0 +1,122 @@
+//! What a load generator has seen, shared with whoever watches it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use hdrhistogram::Histogram;
+
+/// Under which heading latencies are recorded: a drill compares disturbed stretches with quiet ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Nothing is being done to the system.
+    Quiet = 0,
+    /// A node is dead, stopped or coming back.
+    Disturbed = 1,
+}
+
+/// Latencies in nanoseconds from the scheduled send time, up to two minutes.
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 120_000_000_000, 3).expect("constant bounds are valid")
+}
+
+/// The generator's figures; every field may be read at any time.
+pub struct Observed {
+    /// Requests due so far.
+    pub offered: AtomicU64,
+    /// Requests sent.
+    pub sent: AtomicU64,
+    /// Requests answered, each counted once.
+    pub completed: AtomicU64,
+    /// Answers to a request already answered.
+    pub duplicated: AtomicU64,
+    /// Requests a gateway did not take in.
+    pub rejected: AtomicU64,
+    /// Requests sent again because a connection broke.
+    pub retried: AtomicU64,
+    /// Trades reported to resting or incoming orders.
+    pub trades: AtomicU64,
+    /// When the last answer came, monotonic ns.
+    pub last_ns: AtomicU64,
+    gap_max_ns: AtomicU64,
+    phase: AtomicU8,
+    stop: AtomicBool,
+    latencies: Mutex<[Histogram<u64>; 2]>,
+    recent: Mutex<Histogram<u64>>,
+}
+
+impl Observed {
+    pub(super) fn new() -> Self {
+        Self {
+            offered: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
+            duplicated: AtomicU64::new(0),
+            rejected: AtomicU64::new(0),
+            retried: AtomicU64::new(0),
+            trades: AtomicU64::new(0),
+            last_ns: AtomicU64::new(0),
+            gap_max_ns: AtomicU64::new(0),
+            phase: AtomicU8::new(Phase::Quiet as u8),
+            stop: AtomicBool::new(false),
+            latencies: Mutex::new([histogram(), histogram()]),
+            recent: Mutex::new(histogram()),
+        }
+    }
+
+    /// The longest time between two answers since this was last asked.
+    pub fn take_gap_max_ns(&self) -> u64 {
+        self.gap_max_ns.swap(0, Ordering::Relaxed)
+    }
+
+    pub(super) fn note_gap(&self, gap_ns: u64) {
+        self.gap_max_ns.fetch_max(gap_ns, Ordering::Relaxed);
+    }
+
+    /// Records latencies under `phase` from now on.
+    pub fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    pub(super) fn phase(&self) -> usize {
+        usize::from(self.phase.load(Ordering::Relaxed))
+    }
+
+    /// The latencies recorded under `phase`.
+    pub fn latencies(&self, phase: Phase) -> Histogram<u64> {
+        self.latencies.lock().expect("the generator does not panic while holding this")[phase as usize]
+            .clone()
+    }
+
+    /// All latencies.
+    pub fn all_latencies(&self) -> Histogram<u64> {
+        let mut all = self.latencies(Phase::Quiet);
+        all.add(self.latencies(Phase::Disturbed)).expect("equal bounds");
+        all
+    }
+
+    /// Latencies since this was last asked, for live displays.
+    pub fn take_recent(&self) -> Histogram<u64> {
+        let mut recent = self.recent.lock().expect("the generator does not panic while holding this");
+        std::mem::replace(&mut *recent, histogram())
+    }
+
+    pub(super) fn add_latencies(&self, batch: &mut [Histogram<u64>; 2]) {
+        let mut recent = self.recent.lock().expect("nobody panics while holding this");
+        let mut all = self.latencies.lock().expect("nobody panics while holding this");
+        for (all, batch) in all.iter_mut().zip(batch) {
+            all.add(&*batch).expect("equal bounds");
+            recent.add(&*batch).expect("equal bounds");
+            batch.reset();
+        }
+    }
+
+    /// Asks the generator to send no more, and to end when all is answered.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,19 @@
+//! Progress bars: on standard error, and only when somebody is looking.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar over `seconds` seconds, to be set in milliseconds.
+#[must_use]
+pub fn seconds(what: &'static str, seconds: u64) -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{msg} [{bar:40}] {elapsed} ").expect("a constant template is valid");
+    ProgressBar::new(seconds * 1_000).with_style(style).with_message(what)
+}
+
+/// A bar over `count` steps.
+#[must_use]
+pub fn steps(what: &'static str, count: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} [{bar:40}] {pos}/{len} {eta}")
+        .expect("a constant template is valid");
+    ProgressBar::new(count).with_style(style).with_message(what)
+}
