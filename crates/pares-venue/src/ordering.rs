@@ -130,7 +130,8 @@ impl Ordering {
     }
 
     /// The request to execute at [`Ordering::next`], if it is decided and its body is here; moves to
-    /// the next position.
+    /// the next position. A joining venue does not read a gateway's log from its beginning, so the body of
+    /// an old decision may never come this way; such a position is recorded, and the committed stream brings it.
     ///
     /// # Panics
     /// If a gateway's requests were decided out of the gateway's order: venues cannot do that.
@@ -139,8 +140,11 @@ impl Ordering {
         let lane = self.lane(id.gateway());
         assert!(id.sequence() > lane.through, "{id} was ordered twice");
         let (_, front) = lane.queue.front()?;
-        assert_eq!(front.id, id, "a gateway's requests are decided in the gateway's order");
-        let (_, request) = lane.queue.pop_front().expect("the front was just seen");
+        assert!(front.id.sequence() >= id.sequence(), "{id} was decided before {}", front.id);
+        if front.id != id {
+            return None;
+        }
+        let (_, request) = lane.queue.pop_front()?;
         lane.through = id.sequence();
         self.decided.pop_front();
         self.next = self.next.next();
@@ -265,6 +269,16 @@ mod tests {
         ordering.on_request(&request(1, 2));
         ordering.on_committed(request(1, 1).id);
         assert_eq!(proposals(&ordering), ["1:2"]);
+    }
+
+    #[test]
+    fn a_joining_venue_that_started_behind_an_old_body_gets_it_from_the_record() {
+        let mut ordering = Ordering::new();
+        ordering.on_request(&request(1, 7));
+        ordering.on_decided(&[request(1, 3).id]);
+        assert_eq!((ordering.take_next(), ordering.awaited()), (None, Some(request(1, 3).id)));
+        ordering.on_committed(request(1, 3).id);
+        assert_eq!(proposals(&ordering), ["1:7"]);
     }
 
     #[test]
