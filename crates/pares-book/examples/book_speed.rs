@@ -3,7 +3,7 @@
 //! About half of the requests enter an order near the touch, the others cancel or amend a random live
 //! one. The best of five runs over the same requests, one thread, events counted and dropped.
 
-#![allow(clippy::print_stdout)] // an example may talk
+#![allow(clippy::print_stdout, clippy::disallowed_methods)] // an example may talk and time itself
 
 use pares_book::{Book, FastBook, Instrument, NaiveBook, Symbol};
 use pares_types::{

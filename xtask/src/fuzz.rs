@@ -1,0 +1,76 @@
+//! `cargo xtask fuzz TARGET [SECONDS]`: fuzzing guided by coverage.
+//!
+//! The targets' bodies and a deterministic driver lie in `fuzz/` and run with every test. Guided by coverage
+//! they need libFuzzer, and that a nightly compiler: `fuzz/libfuzzer` is a workspace of its own, so that neither
+//! ever stands in the way of the tests.
+
+use std::process::{Command, Stdio};
+
+use crate::{root, setup};
+
+const SECONDS: &str = "60";
+
+/// Fuzzes one target.
+///
+/// # Errors
+/// What is missing, or that an input was found that breaks the target.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let targets = targets()?;
+    let Some(target) = arguments.first().filter(|target| targets.contains(target)) else {
+        return Err(format!(
+            "cargo xtask fuzz TARGET [SECONDS], where TARGET is one of: {}",
+            targets.join(", ")
+        ));
+    };
+    let seconds = arguments.get(1).map_or(SECONDS, String::as_str);
+    check_tools()?;
+    let status = Command::new("cargo")
+        .args(["+nightly", "fuzz", "run", "--fuzz-dir", "fuzz/libfuzzer", target, "--"])
+        .arg(format!("-max_total_time={seconds}"))
+        .current_dir(root())
+        // Cargo tells its children which toolchain they run under; this one runs under another.
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .env_remove("CARGO")
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|error| format!("cargo fuzz: {error}"))?;
+    match status.success() {
+        true => Ok(()),
+        false => {
+            Err(format!("cargo fuzz ended with {status}; inputs found: fuzz/libfuzzer/artifacts/{target}"))
+        }
+    }
+}
+
+/// The names of the targets: the binaries of `fuzz/libfuzzer`.
+fn targets() -> Result<Vec<String>, String> {
+    let folder = root().join("fuzz/libfuzzer/fuzz_targets");
+    let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".rs")?.to_owned()))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+fn check_tools() -> Result<(), String> {
+    let nightly = |arguments: &[&str]| {
+        let mut command = Command::new("cargo");
+        command.arg("+nightly").args(arguments).env_remove("RUSTUP_TOOLCHAIN");
+        command
+    };
+    if !setup::answers(&mut nightly(&["--version"])) {
+        return Err("setup: fuzzing with coverage needs a nightly compiler; get one with \
+                    `rustup toolchain install nightly --profile minimal`"
+            .into());
+    }
+    if setup::answers(&mut nightly(&["fuzz", "--version"])) {
+        return Ok(());
+    }
+    println!("setup: cargo-fuzz is missing; installing it");
+    let installed = nightly(&["install", "cargo-fuzz", "--locked"]).stdin(Stdio::null()).status();
+    match installed.is_ok_and(|status| status.success()) {
+        true => Ok(()),
+        false => Err("setup: `cargo install cargo-fuzz` failed; see above".into()),
+    }
+}

@@ -1,0 +1,69 @@
+//! What a fresh machine lacks, installed where that is possible and named where it is not.
+
+use std::process::{Command, Stdio};
+
+use crate::{cargo, root};
+
+/// Makes sure that everything the tests need is there.
+///
+/// # Errors
+/// What is missing and cannot be installed from here, and how to get it.
+pub(crate) fn check() -> Result<(), String> {
+    for part in ["fmt", "clippy"] {
+        if !answers(cargo().args([part, "--version"])) {
+            install_component(if part == "fmt" { "rustfmt" } else { part })?;
+        }
+    }
+    if !c_compilers().iter().any(|compiler| answers(Command::new(compiler).arg("--version"))) {
+        return Err("setup: no C compiler (cc, gcc or clang), which SQLite is built with; install one \
+                    (Debian, Ubuntu: `apt-get install gcc libc6-dev`; Fedora: `dnf install gcc`)"
+            .into());
+    }
+    fetch()
+}
+
+fn c_compilers() -> Vec<String> {
+    let chosen = std::env::var("CC").ok();
+    chosen.into_iter().chain(["cc", "gcc", "clang"].map(str::to_owned)).collect()
+}
+
+/// The toolchain is pinned by `rust-toolchain.toml`, which rustup follows by itself; a component may still be
+/// missing if the toolchain was there before.
+fn install_component(component: &str) -> Result<(), String> {
+    println!("setup: {component} is missing; installing it with rustup");
+    let installed = Command::new("rustup")
+        .args(["component", "add", component])
+        .current_dir(root())
+        .stdin(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    match installed {
+        true => Ok(()),
+        false => Err(format!(
+            "setup: {component} is missing and rustup cannot add it; install Rust from https://rustup.rs"
+        )),
+    }
+}
+
+/// Libraries come from the registry once; afterwards nothing needs a network.
+fn fetch() -> Result<(), String> {
+    if answers(cargo().args(["metadata", "--format-version=1", "--locked", "--offline"])) {
+        return Ok(());
+    }
+    println!("setup: fetching the libraries named in Cargo.lock");
+    let fetched = cargo().args(["fetch", "--locked"]).stdin(Stdio::null()).status();
+    match fetched.is_ok_and(|status| status.success()) {
+        true => Ok(()),
+        false => Err("setup: the libraries cannot be fetched; is there a network?".into()),
+    }
+}
+
+/// Whether a command runs and succeeds.
+pub(crate) fn answers(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}

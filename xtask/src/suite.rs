@@ -1,0 +1,89 @@
+//! The steps of `cargo xtask test`, cheapest first.
+
+use std::process::Command;
+
+use crate::steps::Report;
+use crate::{cargo, root, setup, target_dir, tidy};
+
+/// Seeds of the simulator that every run of the tests goes through.
+const SIMULATOR_SEEDS: &str = "0..200";
+/// Inputs per fuzz target. The same ones each time: this is a test, not a search.
+const FUZZ_ITERATIONS: &str = "100000";
+
+/// Runs everything that must hold.
+///
+/// # Errors
+/// The steps that failed.
+pub(crate) fn run() -> Result<(), String> {
+    setup::check()?;
+    let mut report = Report::default();
+    report.command("format", cargo().args(["fmt", "--all", "--check"]));
+    report.check("tidy", tidy::run);
+    report.command(
+        "clippy",
+        cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
+    );
+    report.command("tests", cargo().args(["test", "--workspace", "--locked", "--no-fail-fast"]));
+    report.command("documentation", documentation().args(["doc", "--workspace", "--no-deps", "--locked"]));
+    report.command("loom: the window", &mut loom());
+    report.command("fuzz, short", &mut fuzz());
+    if root().join("crates/pares-sim/src/main.rs").exists() {
+        report.command("simulator", &mut simulator());
+    }
+    licences(&mut report);
+    report.finish()
+}
+
+/// Every schedule and reordering of the window's protocol. Another cfg is another build of everything, so it has
+/// a target folder of its own; sharing one would rebuild the world twice per run.
+fn loom() -> Command {
+    let mut command = cargo();
+    command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target_dir().join("loom")).args([
+        "test",
+        "-p",
+        "pares-sequencer",
+        "--test",
+        "loom",
+        "--release",
+        "--locked",
+    ]);
+    command
+}
+
+/// The bodies of the fuzz targets over inputs made from a fixed seed, in release: more of them in the same time.
+fn fuzz() -> Command {
+    let mut command = cargo();
+    command.env("PARES_FUZZ_ITERATIONS", FUZZ_ITERATIONS).args([
+        "test",
+        "-p",
+        "pares-fuzz",
+        "--release",
+        "--locked",
+        "--no-fail-fast",
+    ]);
+    command
+}
+
+fn simulator() -> Command {
+    let mut command = cargo();
+    command.args(["run", "--quiet", "--release", "--locked", "-p", "pares-sim", "--"]);
+    command.args(["--seeds", SIMULATOR_SEEDS]);
+    command
+}
+
+fn documentation() -> Command {
+    let mut command = cargo();
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    command
+}
+
+/// Licences and sources of the libraries, where cargo-deny is installed: it decides nothing that Cargo.lock has
+/// not pinned already, so it is not worth installing on every machine.
+fn licences(report: &mut Report) {
+    if setup::answers(cargo().args(["deny", "--version"])) {
+        report
+            .command("licences", cargo().args(["deny", "--offline", "check", "bans", "licenses", "sources"]));
+    } else {
+        println!("\n== licences: left out, cargo-deny is not installed (`cargo install cargo-deny`)");
+    }
+}

@@ -1,0 +1,234 @@
+//! Documents that must follow the code: links, the crate lists, settings, counters, libraries.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use super::File;
+use super::layers;
+use crate::root;
+
+const OPERATIONS: &str = "docs/operations.md";
+const LIBRARIES: &str = "docs/decisions/0001-libraries.md";
+
+/// Checks all documents.
+pub(super) fn check(files: &[File], violations: &mut Vec<String>) {
+    for file in files.iter().filter(|file| file.path.ends_with(".md")) {
+        check_links(file, files, violations);
+    }
+    let folders = layers::folders().unwrap_or_default();
+    let listed = |path: &str, mark: &str| names_after(text_of(files, path), mark);
+    compare("README.md", "crate", &folders, &listed("README.md", "| [`pares"), violations);
+    compare(
+        "docs/architecture.md",
+        "crate",
+        &folders,
+        &listed("docs/architecture.md", "### `pares"),
+        violations,
+    );
+    check_settings(files, violations);
+    check_counters(files, violations);
+    compare(
+        LIBRARIES,
+        "library",
+        &libraries(files),
+        &names_after(text_of(files, LIBRARIES), "| `"),
+        violations,
+    );
+}
+
+fn text_of<'a>(files: &'a [File], path: &str) -> &'a str {
+    files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str())
+}
+
+/// The names in backquotes on lines that begin with `mark`.
+fn names_after(text: &str, mark: &str) -> BTreeSet<String> {
+    let lines = text.lines().filter(|line| line.starts_with(mark));
+    lines.filter_map(|line| line.split('`').nth(1)).map(str::to_owned).collect()
+}
+
+fn compare(
+    path: &str,
+    what: &str,
+    there: &BTreeSet<String>,
+    listed: &BTreeSet<String>,
+    violations: &mut Vec<String>,
+) {
+    for name in there.difference(listed) {
+        violations.push(format!("{path}: {what} `{name}` is missing"));
+    }
+    for name in listed.difference(there) {
+        violations.push(format!("{path}: {what} `{name}` does not exist"));
+    }
+}
+
+/// Every setting of `pares.toml` is a row of the operator's tables.
+fn check_settings(files: &[File], violations: &mut Vec<String>) {
+    let config = text_of(files, "crates/pares-node/src/config.rs");
+    let documented = names_after(text_of(files, OPERATIONS), "| `");
+    for of in ["SystemConfig", "InstrumentConfig"] {
+        for field in fields(config, of) {
+            if !documented.contains(&field) {
+                violations.push(format!("{OPERATIONS}: setting `{field}` of {of} is missing"));
+            }
+        }
+    }
+}
+
+/// The public fields of a struct.
+fn fields(text: &str, of: &str) -> Vec<String> {
+    let head = format!("pub struct {of} {{");
+    let body =
+        text.split_once(&head).map_or("", |(_, rest)| rest.split_once("\n}").map_or(rest, |(body, _)| body));
+    let field = |line: &str| Some(line.trim().strip_prefix("pub ")?.split_once(':')?.0.to_owned());
+    body.lines().filter_map(field).collect()
+}
+
+/// Every counter that a node publishes is a row of the operator's tables.
+fn check_counters(files: &[File], violations: &mut Vec<String>) {
+    let documented = names_after(text_of(files, OPERATIONS), "| `");
+    for role in ["gateway/mod", "venue", "recorder"] {
+        let source = text_of(files, &format!("crates/pares-node/src/{role}.rs"));
+        for counter in counters(source) {
+            if !documented.contains(&counter) {
+                violations.push(format!("{OPERATIONS}: counter `{counter}` of {role} is missing"));
+            }
+        }
+    }
+}
+
+/// The strings in `pub const COUNTERS`; one that is named by a constant is looked up.
+fn counters(text: &str) -> Vec<String> {
+    let Some((_, rest)) = text.split_once("pub const COUNTERS") else { return Vec::new() };
+    let list =
+        rest.split_once("= [").map_or("", |(_, rest)| rest.split_once("];").map_or("", |(list, _)| list));
+    let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
+    items.map(|item| quoted(item).unwrap_or_else(|| constant(text, item))).collect()
+}
+
+fn constant(text: &str, name: &str) -> String {
+    let declaration = format!("const {name}: &str = ");
+    let value = text.split_once(&declaration).and_then(|(_, rest)| quoted(rest));
+    value.unwrap_or_else(|| name.to_owned())
+}
+
+/// What stands in quotes at the beginning of `text`.
+fn quoted(text: &str) -> Option<String> {
+    Some(text.strip_prefix('"')?.split_once('"')?.0.to_owned())
+}
+
+/// The libraries named in the root manifest.
+fn libraries(files: &[File]) -> BTreeSet<String> {
+    let manifest = text_of(files, "Cargo.toml");
+    let section = manifest.split_once("[workspace.dependencies]").map_or("", |(_, rest)| rest);
+    let section = section.split_once("\n[").map_or(section, |(section, _)| section);
+    let names = section.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name);
+    names.filter(|name| !name.starts_with('#') && !name.starts_with("pares-")).map(str::to_owned).collect()
+}
+
+fn check_links(file: &File, files: &[File], violations: &mut Vec<String>) {
+    for (number, target) in links(&file.text) {
+        let is_elsewhere = ["http://", "https://", "mailto:"].iter().any(|scheme| target.starts_with(scheme));
+        if !is_elsewhere && let Err(why) = follow(&file.path, &target, files) {
+            violations.push(format!("{}:{number}: link to `{target}`: {why}", file.path));
+        }
+    }
+}
+
+/// The targets of `[text](target)`, with line numbers, outside code.
+fn links(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for (index, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if fenced {
+            continue;
+        }
+        // Odd pieces stand between backquotes, except that a link's text may be code: `[`x`](y)` leaves `](y)`.
+        let outside: String = line.split('`').step_by(2).collect();
+        for piece in outside.split("](").skip(1) {
+            if let Some((target, _)) = piece.split_once(')') {
+                found.push((index + 1, target.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+fn follow(from: &str, target: &str, files: &[File]) -> Result<(), &'static str> {
+    let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
+    let path = if path.is_empty() { PathBuf::from(from) } else { resolve(from, path) };
+    if !root().join(&path).exists() {
+        return Err("there is no such file");
+    }
+    let Some(anchor) = anchor else { return Ok(()) };
+    let text = text_of(files, &path.to_string_lossy());
+    match headings(text).contains(anchor) {
+        true => Ok(()),
+        false => Err("there is no such heading"),
+    }
+}
+
+/// A relative path seen from the root.
+fn resolve(from: &str, target: &str) -> PathBuf {
+    let mut path = Path::new(from).parent().unwrap_or(Path::new("")).to_path_buf();
+    for component in Path::new(target).components() {
+        match component {
+            Component::ParentDir => {
+                path.pop();
+            }
+            Component::CurDir => {}
+            other => path.push(other),
+        }
+    }
+    path
+}
+
+/// The anchors of a document's headings, as they are made for the web.
+fn headings(text: &str) -> BTreeSet<String> {
+    let titles =
+        text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let keep = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+    titles
+        .map(|title| title.to_lowercase().chars().filter(keep).collect::<String>().replace(' ', "-"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_found_outside_code() {
+        let text = "a [b](c.md) `[d](e)`\n```\n[f](g)\n```\n[`h`](i#j)";
+        assert_eq!(links(text), [(1, "c.md".to_owned()), (5, "i#j".to_owned())]);
+    }
+
+    #[test]
+    fn links_are_seen_from_where_they_stand() {
+        assert_eq!(resolve("docs/decisions/x.md", "../protocols/log.md"), Path::new("docs/protocols/log.md"));
+        assert_eq!(resolve("README.md", "docs/x.md"), Path::new("docs/x.md"));
+    }
+
+    #[test]
+    fn a_heading_is_an_anchor() {
+        assert!(headings("## What dies, and `what` then?").contains("what-dies-and-what-then"));
+    }
+
+    #[test]
+    fn fields_and_counters_are_read_from_the_code() {
+        let text =
+            "pub struct A {\n    /// x\n    pub b: u8,\n    c: u8,\n}\npub struct D {\n    pub e: u8,\n}";
+        assert_eq!(fields(text, "A"), ["b"]);
+        let text = "pub const X: &str = \"x_y\";\npub const COUNTERS: [&str; 2] = [\n    X,\n    \"z\",\n];";
+        assert_eq!(counters(text), ["x_y", "z"]);
+    }
+
+    #[test]
+    fn libraries_are_ours_not() {
+        let text = "[workspace.dependencies]\npares-types = { }\n# c = d\nclap = { }\nlibc = \"0\"\n\n[profile.x]\na = 1";
+        let files = [File { path: "Cargo.toml".into(), text: text.into() }];
+        assert_eq!(libraries(&files), ["clap", "libc"].map(str::to_owned).into());
+    }
+}

@@ -1,0 +1,118 @@
+//! What rules crates must not even name: clocks, threads, files, sockets, randomness, floats, hash maps.
+//!
+//! `layers` keeps such things out as libraries, but the standard library has them all. Two replicas that
+//! apply the same requests must hold the same state to the last bit, on any machine; a clock read in the wrong
+//! place shows up months later as a divergence that nobody can repeat.
+
+use super::File;
+use super::layers::is_rules;
+use super::rust::{Line, has_word, lines};
+
+/// What must not appear, and what to do instead.
+const BANNED: &[(&str, &str)] = &[
+    ("Instant", "time is data: take a Timestamp as an argument"),
+    ("SystemTime", "time is data: take a Timestamp as an argument"),
+    ("std::time", "time is data: take a Timestamp as an argument"),
+    ("std::thread", "rules run where their caller runs them"),
+    ("std::fs", "files belong to an edge crate"),
+    ("std::net", "sockets belong to an edge crate"),
+    ("std::io", "I/O belongs to an edge crate"),
+    ("std::process", "processes belong to pares-node"),
+    ("std::env", "settings arrive in constructors"),
+    ("f32", "floating point differs between machines: use integers (Price, Quantity)"),
+    ("f64", "floating point differs between machines: use integers (Price, Quantity)"),
+    ("HashMap", "its order is random: use BTreeMap or an index of your own"),
+    ("HashSet", "its order is random: use BTreeSet or an index of your own"),
+    ("RandomState", "randomness arrives as a seed in a constructor"),
+];
+
+/// Hash maps that are only ever looked up by key: their order reaches nothing. The hasher is fixed, too.
+const LOOKED_UP_ONLY: &[&str] = &["crates/pares-gateway/src/sessions.rs"];
+
+/// What would iterate such a map.
+const ITERATION: &[&str] =
+    &[".iter()", ".iter_mut()", ".keys()", ".values()", ".values_mut()", ".drain(", ".into_iter()", "for ("];
+
+/// Checks the code, not the tests, of a rules crate.
+pub(super) fn check(file: &File, violations: &mut Vec<String>) {
+    let Some(rest) = file.path.strip_prefix("crates/") else { return };
+    let Some((name, in_crate)) = rest.split_once('/') else { return };
+    let is_code = in_crate.starts_with("src/") && in_crate.ends_with(".rs") && !is_test_file(in_crate);
+    if !is_code || !is_rules(name) {
+        return;
+    }
+    let looked_up = LOOKED_UP_ONLY.contains(&file.path.as_str());
+    for (index, line) in lines(&file.text).iter().enumerate().filter(|(_, line)| !line.test) {
+        for found in banned(line, looked_up) {
+            violations.push(format!("{}:{}: {found}", file.path, index + 1));
+        }
+    }
+}
+
+/// Files that hold nothing but tests.
+pub(super) fn is_test_file(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.contains("/tests/") || path.starts_with("tests/")
+}
+
+fn banned(line: &Line, looked_up: bool) -> Vec<String> {
+    let words = BANNED.iter().filter(|(word, _)| has_word(&line.code, word));
+    let words = words.filter(|(word, _)| !(looked_up && *word == "HashMap"));
+    let mut found: Vec<String> = words.map(|(word, instead)| format!("`{word}`: {instead}")).collect();
+    if looked_up && ITERATION.iter().any(|iteration| line.code.contains(iteration)) {
+        found.push("iterates in a file whose hash maps are looked up only; keep an ordered index".into());
+    }
+    found
+}
+
+/// The clippy settings of rules crates. Clippy reads the nearest file only, so each has a whole copy.
+pub(super) fn check_clippy_files(files: &[File], violations: &mut Vec<String>) {
+    let text_of = |name: &str| {
+        let path = format!("crates/{name}/clippy.toml");
+        files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
+    };
+    let Some(model) = text_of("pares-types") else {
+        violations.push("crates/pares-types/clippy.toml: missing".into());
+        return;
+    };
+    for place in super::layers::CRATES.iter().filter(|place| is_rules(place.name)) {
+        if text_of(place.name) != Some(model) && place.name != "pares-gateway" {
+            violations.push(format!(
+                "crates/{}/clippy.toml: must equal that of pares-types (clippy does not merge settings)",
+                place.name
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_text(path: &str, text: &str) -> Vec<String> {
+        let mut violations = Vec::new();
+        check(&File { path: path.into(), text: text.into() }, &mut violations);
+        violations
+    }
+
+    #[test]
+    fn a_clock_in_a_rules_crate_is_refused_and_one_in_an_edge_is_not() {
+        let text = "fn f() { Instant::now(); }";
+        assert_eq!(check_text("crates/pares-venue/src/shard.rs", text).len(), 1);
+        assert!(check_text("crates/pares-node/src/duty.rs", text).is_empty());
+    }
+
+    #[test]
+    fn tests_comments_and_strings_may_name_anything() {
+        let text =
+            "// HashMap\nconst A: &str = \"f64\";\n#[cfg(test)]\nmod tests { use std::time::Instant; }";
+        assert!(check_text("crates/pares-book/src/book.rs", text).is_empty());
+        assert!(check_text("crates/pares-book/tests/book/main.rs", "f64").is_empty());
+    }
+
+    #[test]
+    fn a_hash_map_that_is_looked_up_may_not_be_iterated() {
+        let path = "crates/pares-gateway/src/sessions.rs";
+        assert!(check_text(path, "map: HashMap<A, B>; map.get(&a)").is_empty());
+        assert_eq!(check_text(path, "self.sessions.values().count()").len(), 1);
+    }
+}

@@ -1,0 +1,150 @@
+//! Rules for every file: unsafe code, length, unfinished work, module docs, paths of one machine.
+
+use super::File;
+use super::purity::is_test_file;
+use super::rust::{Line, has_word, lines};
+
+/// Crates that may hold unsafe code, in small modules.
+const UNSAFE_CRATES: &[&str] = &["crates/pares-shm/", "crates/pares-log/"];
+
+/// Lines a source file has at most.
+const LINES_MAX: usize = 600;
+/// Files that are longer, and why that is right.
+const LONGER: &[(&str, &str)] = &[];
+
+/// Words that mark unfinished work. Written apart, so that this file does not hold them.
+const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
+
+/// Beginnings of paths that exist on one machine only.
+const MACHINE_PATHS: &[&str] =
+    &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/tm", "p/lab")];
+
+/// Checks one file.
+pub(super) fn check(file: &File, violations: &mut Vec<String>) {
+    check_machine_paths(file, violations);
+    if !file.path.ends_with(".rs") {
+        return;
+    }
+    let lines = lines(&file.text);
+    check_length(file, lines.len(), violations);
+    check_unfinished(file, &lines, violations);
+    check_unsafe(file, &lines, violations);
+    let is_module = file.path.contains("/src/") || file.path.contains("/examples/");
+    if is_module && !file.text.trim_start().starts_with("//!") {
+        violations.push(format!("{}: begins without saying what it is (`//! ...`)", file.path));
+    }
+    let is_crate = file.path.ends_with("/src/lib.rs") || file.path.ends_with("/src/main.rs");
+    if is_crate {
+        check_manifest(file, violations);
+    }
+}
+
+fn check_machine_paths(file: &File, violations: &mut Vec<String>) {
+    for (index, line) in file.text.lines().enumerate() {
+        if let Some(path) = MACHINE_PATHS.iter().find(|path| line.contains(**path)) {
+            violations.push(format!("{}:{}: `{path}` exists on one machine only", file.path, index + 1));
+        }
+    }
+}
+
+fn check_length(file: &File, length: usize, violations: &mut Vec<String>) {
+    if length > LINES_MAX && !LONGER.iter().any(|(path, _)| *path == file.path) {
+        violations.push(format!("{}: {length} lines; split it by subject ({LINES_MAX} at most)", file.path));
+    }
+}
+
+fn check_unfinished(file: &File, lines: &[Line], violations: &mut Vec<String>) {
+    for (index, line) in lines.iter().enumerate() {
+        let at = format!("{}:{}", file.path, index + 1);
+        if let Some(word) = UNFINISHED.iter().find(|word| has_word(&line.comment, word)) {
+            violations.push(format!("{at}: {word}: do it, or make it an issue"));
+        }
+        if let Some(name) = ["todo!", "dbg!", "unimplemented!"].iter().find(|name| line.code.contains(**name))
+        {
+            violations.push(format!("{at}: `{name}` is not finished code"));
+        }
+    }
+}
+
+fn check_unsafe(file: &File, lines: &[Line], violations: &mut Vec<String>) {
+    let allowed = UNSAFE_CRATES.iter().any(|name| file.path.starts_with(name));
+    for (index, _) in lines.iter().enumerate().filter(|(_, line)| has_word(&line.code, "unsafe")) {
+        let at = format!("{}:{}", file.path, index + 1);
+        if !allowed {
+            violations
+                .push(format!("{at}: unsafe code belongs in pares-shm or pares-log, behind a safe face"));
+        } else if !is_justified(lines, index) && !is_test_file(&file.path) {
+            violations.push(format!("{at}: no SAFETY note (or `# Safety` section) says why this is sound"));
+        }
+    }
+}
+
+/// Whether the comment above the statement that holds line `index` has a SAFETY note; for an unsafe function, a
+/// `# Safety` section.
+fn is_justified(lines: &[Line], index: usize) -> bool {
+    let mut above = lines[..index].iter().rev().peekable();
+    // The statement, and attributes, may have begun some lines up.
+    let mut skipped = 0;
+    while skipped < 4
+        && above.peek().is_some_and(|line| line.comment.is_empty() && !line.code.trim().is_empty())
+    {
+        above.next();
+        skipped += 1;
+    }
+    let comments = above.take_while(|line| !line.comment.is_empty() && line.code.trim().is_empty());
+    let own = &lines[index].comment;
+    comments
+        .map(|line| &line.comment)
+        .chain([own])
+        .any(|text| text.contains("SAFETY:") || text.contains("# Safety"))
+}
+
+fn check_manifest(file: &File, violations: &mut Vec<String>) {
+    let folder = file.path.rsplit_once("/src/").expect("a crate's root file").0;
+    let manifest = std::fs::read_to_string(crate::root().join(folder).join("Cargo.toml")).unwrap_or_default();
+    if !manifest.lines().any(|line| line.starts_with("description = \"") && line.len() > 20) {
+        violations.push(format!("{folder}/Cargo.toml: no description"));
+    }
+    if !manifest.contains("[lints") {
+        violations
+            .push(format!("{folder}/Cargo.toml: without the workspace's lints (`[lints] workspace = true`)"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_text(path: &str, text: &str) -> Vec<String> {
+        let mut violations = Vec::new();
+        check(&File { path: path.into(), text: text.into() }, &mut violations);
+        violations
+    }
+
+    #[test]
+    fn unsafe_code_has_its_places_and_its_notes() {
+        let noted = "//! m\n// SAFETY: checked above.\nlet a =\n    unsafe { b };";
+        assert!(check_text("crates/pares-shm/src/x.rs", noted).is_empty());
+        assert!(check_text("crates/pares-shm/src/x.rs", "//! m\nfn f() {\nunsafe { b }\n}").len() == 1);
+        assert!(check_text("crates/pares-book/src/x.rs", noted)[0].contains("belongs in"));
+    }
+
+    #[test]
+    fn unfinished_work_is_found_in_comments_and_code_only() {
+        let text = format!("//! m\n// {}: later\nconst A: &str = \"{0}\";", UNFINISHED[0]);
+        assert_eq!(check_text("crates/pares-book/src/x.rs", &text).len(), 1);
+        assert_eq!(check_text("crates/pares-book/src/x.rs", "//! m\nfn f() { todo!() }").len(), 1);
+    }
+
+    #[test]
+    fn a_file_grows_to_its_limit_and_no_further() {
+        let path = "crates/pares-book/src/x.rs";
+        assert!(check_text(path, &format!("//! m{}", "\n".repeat(LINES_MAX - 1))).is_empty());
+        assert_eq!(check_text(path, &format!("//! m{}", "\n".repeat(LINES_MAX))).len(), 1);
+    }
+
+    #[test]
+    fn a_path_of_one_machine_is_found_in_any_file() {
+        assert_eq!(check_text("README.md", &format!("see {}me/notes", MACHINE_PATHS[0])).len(), 1);
+    }
+}
