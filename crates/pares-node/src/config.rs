@@ -67,7 +67,7 @@ pub struct SystemConfig {
     /// Positions a window holds, a power of two: at least a second of peak.
     #[serde(default = "default_window")]
     pub window: u32,
-    /// Positions between two checkpoints of a shard.
+    /// Positions, over all shards, between two checkpoints.
     #[serde(default = "default_checkpoint_every")]
     pub checkpoint_every: u64,
     /// Requests a gateway may have in flight, over all sessions.
@@ -139,7 +139,7 @@ fn default_window() -> u32 {
     65_536
 }
 fn default_checkpoint_every() -> u64 {
-    8_192
+    4_096
 }
 fn default_in_flight_max() -> usize {
     32_768

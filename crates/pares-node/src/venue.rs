@@ -13,15 +13,16 @@ use std::collections::{BTreeMap, VecDeque};
 use pares_book::FastBook;
 use pares_log::{Config, Offset, Writer};
 use pares_sequencer::{ArrivalOrder, Sequencer};
-use pares_shm::{CountersReader, CountersWriter, Ringer, SharedWindow};
+use pares_shm::{CountersReader, CountersWriter, Ringer, SharedWindow, clock};
 use pares_types::{Event, GatewayId, Outcome, Position, RecorderId, Request, ShardId, VenueId};
-use pares_venue::{ResultAt, Shard, ShardConfig, Stall, VenueSink};
+use pares_venue::{Pacing, ResultAt, Shard, ShardConfig, Stall, VenueSink};
 use pares_wire::record::{self, CheckpointChunk, RequestRecord, ResultPlace};
 use zerocopy::IntoBytes;
 
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{Layout, SystemConfig, bells};
 use crate::duty::Duty;
+use crate::priority::Background;
 use crate::tail::Tail;
 use crate::{NodeError, checkpoints, gateway};
 
@@ -29,6 +30,8 @@ use crate::{NodeError, checkpoints, gateway};
 const BATCH_MAX: usize = 512;
 /// Bytes of a checkpoint handed out per duty cycle: pieces with pauses.
 const PIECE_BYTES: usize = 16 << 10;
+/// Between the starts of two checkpoints.
+const CHECKPOINT_PAUSE_NS: u64 = 50_000_000;
 /// Bytes of own log between two marks of what could be released.
 const RELEASE_EVERY: u64 = 1 << 20;
 
@@ -83,11 +86,14 @@ pub struct VenueNode {
     seat_of: Vec<usize>,
     gateways: Vec<Tail>,
     committed: CommittedStream,
+    pacing: Pacing,
     outgoing: Option<Outgoing>,
+    outgoing_ns: u64,
     spare: Vec<u8>,
     release: VecDeque<(Offset, Vec<Position>)>,
     started_ns: u64,
     resynced: bool,
+    background: Option<Background>,
 }
 
 /// Where results go: the venue's own log.
@@ -132,7 +138,8 @@ impl VenueNode {
     /// # Errors
     /// If a log is damaged or shared memory is missing.
     pub fn open(id: VenueId, config: &SystemConfig, layout: &Layout) -> Result<Self, NodeError> {
-        let started_ns = pares_shm::clock::mono_ns();
+        let started_ns = clock::mono_ns();
+        let background = Background::enter();
         // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
         let gateways = config
             .gateway_ids()
@@ -144,6 +151,9 @@ impl VenueNode {
         let highest = seats.last().expect("a system has a shard").shard.id().0;
         let mut seat_of = vec![usize::MAX; usize::from(highest) + 1];
         seats.iter().enumerate().for_each(|(index, seat)| seat_of[usize::from(seat.shard.id().0)] = index);
+        let mut pacing = Pacing::new(config.checkpoint_every, id, config.venues, seats.len());
+        let count = executed(&seats);
+        (0..seats.len()).for_each(|shard| pacing.on_checkpoint(shard, count));
         let out = Out {
             venue: id,
             writer,
@@ -159,17 +169,20 @@ impl VenueNode {
             seat_of,
             gateways,
             committed,
+            pacing,
             outgoing: None,
+            outgoing_ns: 0,
             spare: Vec::new(),
             release: VecDeque::new(),
             started_ns,
             resynced: false,
+            background,
         })
     }
 
     fn poll_committed(&mut self) -> Result<usize, NodeError> {
-        let (seats, seat_of, counters) = (&mut self.seats, &self.seat_of, &self.out.counters);
-        self.committed.poll(BATCH_MAX, |item| match item {
+        let Self { seats, seat_of, out: Out { counters, .. }, pacing, committed, .. } = self;
+        committed.poll(BATCH_MAX, |item| match item {
             Committed::Result { record, .. } => {
                 let seat = &mut seats[seat_of[usize::from(record.shard().0)]];
                 let position = record.position();
@@ -189,7 +202,10 @@ impl VenueNode {
                 Ok(())
             }
             Committed::CheckpointStored { shard, position } => {
-                seats[seat_of[usize::from(shard.0)]].shard.on_checkpoint_stored(position);
+                let index = seat_of[usize::from(shard.0)];
+                if position <= seats[index].shard.position() {
+                    pacing.on_checkpoint(index, executed(seats));
+                }
                 Ok(())
             }
         })
@@ -224,13 +240,25 @@ impl VenueNode {
                 Some(Stall::EpochOver) => return Err(NodeError::EpochOver),
                 Some(Stall::NoRoom) | None => {}
             }
-            if seat.shard.checkpoint_due() && self.outgoing.is_none() {
-                let mut state = std::mem::take(&mut self.spare);
-                let position = seat.shard.checkpoint(&mut state);
-                self.outgoing = Some(Outgoing { shard: seat.shard.id(), position, state, sent: 0 });
-            }
         }
+        self.consider_checkpoint();
         self.out.failed.map_or(Ok(work), |error| Err(error.into()))
+    }
+
+    /// Starts handing out a checkpoint if one is due; not more often than [`CHECKPOINT_PAUSE_NS`], so that
+    /// at the highest rates checkpoints stay a small part of the work.
+    fn consider_checkpoint(&mut self) {
+        if self.outgoing.is_some() || clock::mono_ns() - self.outgoing_ns < CHECKPOINT_PAUSE_NS {
+            return;
+        }
+        let count = executed(&self.seats);
+        let behind = self.seats.iter().any(ShardSeat::is_behind);
+        let Some(index) = self.pacing.due(count, behind) else { return };
+        let mut state = std::mem::take(&mut self.spare);
+        let position = self.seats[index].shard.checkpoint(&mut state);
+        self.pacing.on_checkpoint(index, count);
+        self.outgoing = Some(Outgoing { shard: self.seats[index].shard.id(), position, state, sent: 0 });
+        self.outgoing_ns = clock::mono_ns();
     }
 
     /// Hands out one piece of the checkpoint under way.
@@ -296,9 +324,10 @@ impl VenueNode {
     fn note_resync(&mut self, work: usize) {
         if !self.resynced && (work == 0 || self.out.counters.get(WON) > 0) {
             self.resynced = true;
-            let took_ns = pares_shm::clock::mono_ns() - self.started_ns;
+            let took_ns = clock::mono_ns() - self.started_ns;
             self.out.counters.set(RESYNC_US, (took_ns / 1_000).max(1));
             self.out.counters.set(RESYNCED, 1);
+            self.background = None;
         }
     }
 }
@@ -332,12 +361,26 @@ impl ShardSeat {
         }
     }
 
+    /// Whether others have recorded positions that are not executed here yet.
+    fn is_behind(&self) -> bool {
+        let recorded = match &self.order {
+            Order::Window(window) => window.recorded(),
+            Order::Arrival(arrival) => arrival.recorded(),
+        };
+        recorded > self.shard.position()
+    }
+
     fn epoch(&self) -> pares_types::Epoch {
         match &self.order {
             Order::Window(window) => window.epoch(),
             Order::Arrival(arrival) => arrival.epoch(),
         }
     }
+}
+
+/// Positions executed over all shards.
+fn executed(seats: &[ShardSeat]) -> u64 {
+    seats.iter().map(|seat| seat.shard.position().0).sum()
 }
 
 /// Up to where a gateway's requests are all answered; the log's beginning if the gateway says nothing.
@@ -371,15 +414,18 @@ fn restore(
         let mut stored: Vec<_> = config
             .recorder_ids()
             .filter_map(|recorder| {
-                checkpoints::newest(&layout.checkpoints(recorder), shard, Position(u64::MAX))
+                let newest = checkpoints::newest(&layout.checkpoints(recorder), shard, Position(u64::MAX))?;
+                Some((recorder, newest))
             })
             .collect();
-        stored.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.position));
-        let restored = stored.iter().find_map(|c| Shard::restore(shard_config, &instruments, &c.state).ok());
+        stored.sort_by_key(|(_, checkpoint)| std::cmp::Reverse(checkpoint.position));
+        let restored =
+            stored.iter().find_map(|(_, c)| Shard::restore(shard_config, &instruments, &c.state).ok());
         let shard_state = restored.unwrap_or_else(|| Shard::new(shard_config, &instruments));
         for (recorder, from) in &mut replay_from {
-            let own = checkpoints::newest(&layout.checkpoints(*recorder), shard, shard_state.position());
-            *from = (*from).min(own.map_or(Offset::START, |checkpoint| checkpoint.replay_from));
+            // A recorder whose newest checkpoint is not too new tells where its log must be read from.
+            let own = stored.iter().find(|(of, c)| of == recorder && c.position <= shard_state.position());
+            *from = (*from).min(own.map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from));
         }
         seats.push(ShardSeat { order: order(config, layout, shard)?, shard: shard_state, active: true });
     }

@@ -21,13 +21,16 @@
 //! |---|---|
 //! | [`ordering`] | pending requests and conforming: the part the model checker runs |
 //! | [`names`] | the names a shard has seen lately: exactly once, even through two gateways |
+//! | [`pacing`] | when to take a checkpoint, and of which shard |
 //! | [`shard`] | one shard: ordering, books, hash, checkpoints; the crate's face |
 //! | [`checkpoint`] | the shard's state as bytes |
 
 pub mod checkpoint;
 pub mod names;
 pub mod ordering;
+pub mod pacing;
 pub mod shard;
 
 pub use checkpoint::CheckpointError;
+pub use pacing::Pacing;
 pub use shard::{Gap, HASH_EVERY, Progress, ResultAt, Shard, ShardConfig, Stall, VenueSink};
