@@ -1,0 +1,150 @@
+//! A gateway's process: `pares_gateway` over logs in memory.
+
+use pares_gateway::{ClientRequest, Config, Gateway, GatewaySink, Place, Reply, SessionId};
+use pares_types::{
+    ClientOrderId, InstrumentId, MemberId, Position, Reason, RecorderId, Request, ShardId, Timestamp,
+};
+
+use crate::committed::{Committed, CommittedStream};
+use crate::log::Log;
+use crate::record::RecorderEntry;
+
+/// Requests taken from clients in one step.
+const INBOX_MAX: usize = 16;
+
+/// What comes from a client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Input {
+    SignOn(MemberId),
+    Request(ClientRequest),
+    Disconnected,
+}
+
+/// A gateway's memory: gone when its process dies.
+pub(crate) struct GatewayNode {
+    pub(crate) gateway: Gateway,
+    /// Next offset in each gateway's log; its own is not read.
+    pub(crate) peers: Vec<u64>,
+    pub(crate) committed: CommittedStream,
+    pub(crate) inbox: std::collections::VecDeque<(SessionId, Input)>,
+    /// Replies of this step, sent when its journal is published.
+    pub(crate) outbox: Vec<(SessionId, Reply)>,
+    /// Marks to raise: what this gateway saw committed.
+    pub(crate) recorded: Vec<(ShardId, Position)>,
+    pub(crate) syncing: bool,
+}
+
+struct Out<'a> {
+    log: &'a mut Log<Request>,
+    outbox: &'a mut Vec<(SessionId, Reply)>,
+    again: Vec<(SessionId, Place)>,
+}
+
+impl GatewaySink for Out<'_> {
+    fn journal(&mut self, request: &Request) -> Result<u64, Reason> {
+        Ok(self.log.append(*request))
+    }
+
+    fn reply(&mut self, session: SessionId, reply: Reply) {
+        self.outbox.push((session, reply));
+    }
+
+    fn answer_again(&mut self, session: SessionId, place: Place, _: ClientOrderId) {
+        self.again.push((session, place));
+    }
+}
+
+fn place(recorder: usize, offset: u64) -> Place {
+    Place { recorder: RecorderId(u16::try_from(recorder).expect("at most 8 recorders")), offset }
+}
+
+/// What a gateway starts from.
+pub(crate) struct Recovery<'a> {
+    pub(crate) config: Config,
+    pub(crate) instruments: Vec<(InstrumentId, ShardId)>,
+    pub(crate) shards: usize,
+    pub(crate) quorum: usize,
+    pub(crate) gateways: usize,
+    pub(crate) own: &'a Log<Request>,
+    pub(crate) recorders: &'a [&'a Log<RecorderEntry>],
+    pub(crate) reuse_sequences: bool,
+}
+
+impl GatewayNode {
+    /// Rebuilds the gateway from the logs: the committed stream, then its own.
+    pub(crate) fn recover(recovery: &Recovery<'_>) -> Self {
+        let Recovery { config, recorders, .. } = *recovery;
+        let mut gateway = Gateway::new(config, recovery.instruments.iter().copied());
+        let readable: Vec<u64> = recorders.iter().map(|log| log.durable()).collect();
+        let mut committed =
+            CommittedStream::new(recovery.shards, recorders.len(), recovery.quorum, vec![0; recorders.len()]);
+        committed.poll(recorders, &readable, |item| match item {
+            Committed::Result { recorder, offset, record } => gateway.recover_committed(
+                record.position,
+                &record.request,
+                &record.outcome,
+                record.events.len(),
+                place(recorder, offset),
+            ),
+            Committed::Shown { record } if !recovery.reuse_sequences => {
+                gateway.recover_uncommitted(&record.request);
+            }
+            Committed::Shown { .. } | Committed::Known | Committed::CheckpointStored { .. } => {}
+        });
+        for (offset, request) in (0..).zip(recovery.own.range(0, recovery.own.end())) {
+            gateway.recover_own(request, offset);
+        }
+        Self {
+            gateway,
+            peers: vec![0; recovery.gateways],
+            committed,
+            inbox: std::collections::VecDeque::new(),
+            outbox: Vec::new(),
+            recorded: Vec::new(),
+            syncing: false,
+        }
+    }
+
+    /// One duty cycle. Requests lie in `log` afterwards, unpublished; replies in the outbox.
+    pub(crate) fn step(
+        &mut self,
+        now_ns: u64,
+        own: usize,
+        log: &mut Log<Request>,
+        peers: &[(&Log<Request>, u64)],
+        recorders: &[&Log<RecorderEntry>],
+        readable: &[u64],
+    ) {
+        let mut out = Out { log, outbox: &mut self.outbox, again: Vec::new() };
+        let (gateway, recorded) = (&mut self.gateway, &mut self.recorded);
+        self.committed.poll(recorders, readable, |item| {
+            if let Committed::Result { recorder, offset, record } = item {
+                let place = place(recorder, offset);
+                let (request, outcome) = (&record.request, &record.outcome);
+                gateway.on_committed(record.position, request, outcome, &record.events, place, &mut out);
+                recorded.push((record.shard(), record.position.next()));
+            }
+        });
+        for (peer, (requests, readable)) in peers.iter().enumerate().filter(|(peer, _)| *peer != own) {
+            let from = self.peers[peer];
+            self.peers[peer] = (*readable).max(from);
+            requests.range(from, self.peers[peer]).iter().for_each(|r| gateway.on_peer_request(r));
+        }
+        for (session, input) in self.inbox.drain(..self.inbox.len().min(INBOX_MAX)) {
+            match input {
+                Input::SignOn(member) => gateway.on_sign_on(session, member, true),
+                Input::Request(request) => gateway.on_request(Timestamp(now_ns), session, request, &mut out),
+                Input::Disconnected => gateway.on_disconnect(session),
+            }
+        }
+        let durable = out.log.durable();
+        gateway.on_journalled(durable, &mut out);
+        for (session, place) in std::mem::take(&mut out.again) {
+            let entry = recorders[usize::from(place.recorder.0)].get(place.offset);
+            let RecorderEntry::Result(record) = entry else { unreachable!("a place is that of a record") };
+            let (request, outcome) = (&record.request, &record.outcome);
+            let answer = gateway.replay_answer(record.position, request, outcome, record.events.len());
+            self.outbox.push((session, Reply::Answer(answer)));
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What was executed where: the checkers of agreement, exactly once and conservation.
+//!
+//! Every result a venue hands out and every record a recorder takes is compared with the first one seen at its
+//! position. A new epoch voids what no recorder had; the ledger forgets it too.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use pares_gateway::{Answer, Trade};
+use pares_types::{
+    ClientOrderId, Command, Event, InstrumentId, MemberId, OrderId, Outcome, Position, Reason, RequestId,
+    ShardId, Side, Status,
+};
+
+use crate::Broken;
+use crate::record::Record;
+
+/// One shard's history.
+#[derive(Default)]
+struct Shard {
+    records: Vec<Option<Rc<Record>>>,
+    /// State hashes by next position.
+    hashes: BTreeMap<u64, u64>,
+}
+
+/// The first account of everything.
+pub(crate) struct Ledger {
+    shards: Vec<Shard>,
+    requests: BTreeMap<RequestId, (ShardId, Position)>,
+    names: BTreeMap<(ShardId, MemberId, ClientOrderId), Position>,
+    pub(crate) duplicates_refused: u64,
+}
+
+fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
+    Err(Broken { invariant, what })
+}
+
+impl Ledger {
+    pub(crate) fn new(shards: usize) -> Self {
+        Self {
+            shards: (0..shards).map(|_| Shard::default()).collect(),
+            requests: BTreeMap::new(),
+            names: BTreeMap::new(),
+            duplicates_refused: 0,
+        }
+    }
+
+    /// A result was handed out or recorded.
+    pub(crate) fn on_record(&mut self, record: &Rc<Record>) -> Result<(), Broken> {
+        let records = &mut self.shards[usize::from(record.shard().0)].records;
+        let at = record.position.0 as usize;
+        if records.len() <= at {
+            records.resize(at + 1, None);
+        }
+        match &records[at] {
+            Some(first) => {
+                let same = first.request == record.request
+                    && first.outcome == record.outcome
+                    && first.events == record.events;
+                let (shard, position) = (record.shard(), record.position);
+                let what = || format!("shard {shard} position {position}: {first:?} and {record:?}");
+                if same { Ok(()) } else { broken("I1 agreement", what()) }
+            }
+            None => {
+                records[at] = Some(Rc::clone(record));
+                self.check_once(record)
+            }
+        }
+    }
+
+    fn check_once(&mut self, record: &Record) -> Result<(), Broken> {
+        let place = (record.shard(), record.position);
+        if let Some(other) = self.requests.insert(record.request.id, place) {
+            return broken("I3 exactly once", format!("{} is at {other:?} and {place:?}", record.request.id));
+        }
+        if is_duplicate(&record.outcome) {
+            self.duplicates_refused += 1;
+            return Ok(());
+        }
+        let name = (record.shard(), record.request.member, record.request.client_order_id);
+        match self.names.insert(name, record.position) {
+            Some(other) => broken("I3 exactly once", format!("{name:?} executed at {other} and {place:?}")),
+            None => Ok(()),
+        }
+    }
+
+    /// A venue's state after `next` positions.
+    pub(crate) fn on_state(&mut self, shard: usize, next: Position, hash: u64) -> Result<(), Broken> {
+        let first = *self.shards[shard].hashes.entry(next.0).or_insert(hash);
+        let what = || format!("shard {shard} next {next}: state {first:016x} and {hash:016x}");
+        if first == hash { Ok(()) } else { broken("I1 agreement", what()) }
+    }
+
+    /// A new epoch starts at `first`: nothing from there on ever happened.
+    pub(crate) fn void_from(&mut self, shard: usize, first: Position) {
+        let history = &mut self.shards[shard];
+        history.records.truncate(first.0 as usize);
+        history.hashes.retain(|&next, _| next <= first.0);
+        let is_void = |place: &(ShardId, Position)| usize::from(place.0.0) == shard && place.1 >= first;
+        self.requests.retain(|_, place| !is_void(place));
+        self.names.retain(|name, position| !is_void(&(name.0, *position)));
+    }
+
+    fn record(&self, shard: ShardId, position: Position) -> Option<&Rc<Record>> {
+        self.shards[usize::from(shard.0)].records.get(position.0 as usize)?.as_ref()
+    }
+
+    /// An answer reached a client: it must say what is recorded.
+    pub(crate) fn check_answer(&self, member: MemberId, answer: &Answer) -> Result<(), Broken> {
+        let Some(record) = self.record(answer.shard, answer.position) else {
+            return broken("I2 durability", format!("{answer:?} answers what was never executed"));
+        };
+        let (request, outcome) = (&record.request, &record.outcome);
+        let mass = outcome.status == Status::MassCancelled;
+        let same = request.id == answer.request
+            && request.member == member
+            && request.client_order_id == answer.client_order_id
+            && (outcome.status, outcome.reason) == (answer.status, answer.reason)
+            && outcome.remaining == answer.remaining
+            && (mass || outcome.executed == answer.executed);
+        if same && !is_duplicate(outcome) {
+            return Ok(());
+        }
+        broken("I3 exactly once", format!("{answer:?} for {record:?}"))
+    }
+
+    /// A trade reached a client: it must be recorded.
+    pub(crate) fn check_trade(&self, trade: &Trade) -> Result<(), Broken> {
+        let record = self.record(trade.shard, trade.position);
+        let is_it = |event: &Event| matches!(event, Event::Fill { price, quantity, .. } if *price == trade.price && *quantity == trade.quantity);
+        match record.is_some_and(|record| record.events.iter().any(is_it)) {
+            true => Ok(()),
+            false => broken("I2 durability", format!("{trade:?} was never executed")),
+        }
+    }
+
+    /// Positions executed in a shard; all of them, without a gap.
+    pub(crate) fn len(&self, shard: usize) -> Result<Position, Broken> {
+        let records = &self.shards[shard].records;
+        match records.iter().position(Option::is_none) {
+            Some(gap) => broken("I1 agreement", format!("shard {shard}: nothing known of position {gap}")),
+            None => Ok(Position(records.len() as u64)),
+        }
+    }
+
+    /// Positions executed in all shards.
+    pub(crate) fn positions(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.records.len() as u64).sum()
+    }
+
+    /// Follows every share of a shard through its history; returns what rests and how many trades there were.
+    pub(crate) fn accounts(&self, shard: usize) -> Result<(BTreeMap<OrderId, u64>, u64), Broken> {
+        let mut accounts = Accounts::default();
+        for record in self.shards[shard].records.iter().flatten() {
+            if let Err(what) = accounts.follow(record) {
+                return broken("I5 conservation", format!("{what} at {record:?}"));
+            }
+        }
+        let resting = accounts.orders.iter().map(|(id, order)| (*id, order.remaining()));
+        Ok((resting.filter(|(_, remaining)| *remaining > 0).collect(), accounts.trades))
+    }
+}
+
+fn is_duplicate(outcome: &Outcome) -> bool {
+    outcome.status == Status::Refused && outcome.reason == Reason::DuplicateRequest
+}
+
+/// What became of an order's shares.
+struct Shares {
+    side: Side,
+    instrument: InstrumentId,
+    entered: u64,
+    executed: u64,
+    cancelled: u64,
+}
+
+impl Shares {
+    fn remaining(&self) -> u64 {
+        self.entered.saturating_sub(self.executed + self.cancelled)
+    }
+}
+
+#[derive(Default)]
+struct Accounts {
+    orders: BTreeMap<OrderId, Shares>,
+    trades: u64,
+}
+
+impl Accounts {
+    fn follow(&mut self, record: &Record) -> Result<(), String> {
+        if record.outcome.status == Status::Refused {
+            return if record.events.is_empty() { Ok(()) } else { Err("a refusal with effects".into()) };
+        }
+        self.enter(record)?;
+        record.events.iter().try_for_each(|event| self.event(record, event))?;
+        self.settle(record)
+    }
+
+    fn enter(&mut self, record: &Record) -> Result<(), String> {
+        let Outcome { order, .. } = record.outcome;
+        match record.request.command {
+            Command::Enter(new) => {
+                let (side, entered) = (new.side, new.quantity.0);
+                let instrument = record.request.instrument;
+                let shares = Shares { side, instrument, entered, executed: 0, cancelled: 0 };
+                let twice = self.orders.insert(order, shares).is_some();
+                if twice { Err(format!("order {order} entered twice")) } else { Ok(()) }
+            }
+            Command::Amend { quantity, .. } => {
+                let shares = self.orders.get_mut(&order).ok_or("an unknown order amended")?;
+                let total = shares.entered - shares.cancelled;
+                shares.entered += quantity.0.saturating_sub(total);
+                Ok(())
+            }
+            Command::Cancel { .. } | Command::MassCancel => Ok(()),
+        }
+    }
+
+    fn event(&mut self, record: &Record, event: &Event) -> Result<(), String> {
+        match *event {
+            Event::Fill { resting, resting_side, quantity, resting_remaining, .. } => {
+                self.trades += 1;
+                let bought = self.execute(resting, quantity.0)?;
+                let sold = self.execute(record.outcome.order, quantity.0)?;
+                let left = self.orders[&resting].remaining();
+                if bought.0 != resting_side || sold.0 != resting_side.opposite() || bought.1 != sold.1 {
+                    return Err("a trade needs a buyer and a seller of one instrument".into());
+                }
+                if left == resting_remaining.0 {
+                    Ok(())
+                } else {
+                    Err(format!("{left} shares of {resting} are left"))
+                }
+            }
+            Event::Cancelled { order, quantity, .. } => {
+                let shares = self.orders.get_mut(&order).ok_or("an unknown order cancelled")?;
+                shares.cancelled += quantity.0;
+                check(shares)
+            }
+        }
+    }
+
+    fn execute(&mut self, order: OrderId, quantity: u64) -> Result<(Side, InstrumentId), String> {
+        let shares = self.orders.get_mut(&order).ok_or("an unknown order traded")?;
+        shares.executed += quantity;
+        check(shares)?;
+        Ok((shares.side, shares.instrument))
+    }
+
+    /// The outcome must tell what the events add up to.
+    fn settle(&self, record: &Record) -> Result<(), String> {
+        let Some(shares) = self.orders.get(&record.outcome.order) else { return Ok(()) };
+        let told = (record.outcome.executed.0, record.outcome.remaining.0);
+        let counted = (shares.executed, shares.remaining());
+        if told == counted { Ok(()) } else { Err(format!("told {told:?}, counted {counted:?}")) }
+    }
+}
+
+fn check(shares: &Shares) -> Result<(), String> {
+    let gone = shares.executed + shares.cancelled;
+    if gone <= shares.entered { Ok(()) } else { Err(format!("{gone} shares gone of {}", shares.entered)) }
+}

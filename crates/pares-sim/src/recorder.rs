@@ -1,0 +1,209 @@
+//! A recorder's process: the wiring of `pares_node::recorder` over logs in memory.
+
+use std::collections::BTreeMap;
+
+use pares_recorder::{Acceptance, Assembly, Offer, Source, Verdict};
+use pares_types::{Epoch, Position, ShardId};
+
+use crate::log::Log;
+use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
+
+/// Positions between two remembered offsets of a shard.
+const INDEX_EVERY: u64 = 4;
+
+struct ShardRecord {
+    acceptance: Acceptance,
+    /// Some positions and where their records lie, oldest first.
+    index: Vec<(Position, u64)>,
+    checkpoint: Position,
+}
+
+impl ShardRecord {
+    fn remember(&mut self, position: Position, offset: u64) {
+        if position.0.is_multiple_of(INDEX_EVERY) {
+            self.index.push((position, offset));
+        }
+    }
+
+    fn replay_from(&self, position: Position) -> u64 {
+        let after = self.index.partition_point(|(at, _)| *at <= position);
+        after.checked_sub(1).map_or(0, |before| self.index[before].1)
+    }
+}
+
+/// A recorder's memory: gone when its process dies.
+pub(crate) struct RecorderNode {
+    epoch: Epoch,
+    shards: Vec<ShardRecord>,
+    /// Next offset in each venue's log.
+    pub(crate) venues: Vec<u64>,
+    /// Next offset in each recorder's log; its own is not read.
+    pub(crate) peers: Vec<u64>,
+    assemblies: BTreeMap<(usize, ShardId), Assembly>,
+    /// Checkpoints complete and not yet given to whoever stores them.
+    pub(crate) to_store: Vec<StoredCheckpoint>,
+    /// A sync is under way; the process waits for it.
+    pub(crate) syncing: bool,
+    asks_peers: bool,
+}
+
+impl RecorderNode {
+    /// Reads the recorder's own log through. One that `asks_peers` reads its peers' logs also when no venue's
+    /// record waits.
+    pub(crate) fn open(
+        log: &Log<RecorderEntry>,
+        epoch: Epoch,
+        shards: usize,
+        venues: usize,
+        recorders: usize,
+        asks_peers: bool,
+    ) -> Self {
+        let new =
+            || ShardRecord { acceptance: Acceptance::new(epoch), index: vec![], checkpoint: Position(0) };
+        let mut shards: Vec<_> = (0..shards).map(|_| new()).collect();
+        for (offset, entry) in (0..).zip(log.range(0, log.end())) {
+            match entry {
+                RecorderEntry::Result(record) => {
+                    let shard = &mut shards[usize::from(record.shard().0)];
+                    shard.acceptance.recover(record.position, record.request.id, record.state_hash);
+                    shard.remember(record.position, offset);
+                }
+                RecorderEntry::CheckpointStored { shard, position } => {
+                    shards[usize::from(shard.0)].checkpoint = *position;
+                }
+            }
+        }
+        Self {
+            epoch,
+            shards,
+            venues: vec![0; venues],
+            peers: vec![0; recorders],
+            assemblies: BTreeMap::new(),
+            to_store: Vec::new(),
+            syncing: false,
+            asks_peers,
+        }
+    }
+
+    /// The next position of each shard, and why it is halted if it is.
+    pub(crate) fn halted(&self) -> Option<String> {
+        let mut divergences = self.shards.iter().filter_map(|shard| shard.acceptance.divergence());
+        divergences.next().map(|divergence| format!("a recorder halted: {divergence:?}"))
+    }
+
+    /// One duty cycle. Records lie in `log` afterwards, unpublished.
+    pub(crate) fn step(
+        &mut self,
+        own: usize,
+        log: &mut Log<RecorderEntry>,
+        venues: &[(&Log<VenueEntry>, u64)],
+        peers: &[(&Log<RecorderEntry>, u64)],
+    ) {
+        let mut waiting = false;
+        for (venue, (source, readable)) in venues.iter().enumerate() {
+            waiting |= self.poll_venue(venue, log, source, *readable);
+        }
+        if waiting || self.asks_peers {
+            for (peer, (source, readable)) in peers.iter().enumerate().filter(|(peer, _)| *peer != own) {
+                self.poll_peer(peer, log, source, *readable);
+            }
+        }
+    }
+
+    fn poll_venue(
+        &mut self,
+        venue: usize,
+        log: &mut Log<RecorderEntry>,
+        source: &Log<VenueEntry>,
+        readable: u64,
+    ) -> bool {
+        while self.venues[venue] < readable {
+            match source.get(self.venues[venue]) {
+                VenueEntry::Result(record) => {
+                    if self.accept(log, Source::Venue, record) == Verdict::Wait {
+                        return true;
+                    }
+                }
+                VenueEntry::Piece(piece) => self.assemble(venue, piece),
+            }
+            self.venues[venue] += 1;
+        }
+        false
+    }
+
+    fn poll_peer(
+        &mut self,
+        peer: usize,
+        log: &mut Log<RecorderEntry>,
+        source: &Log<RecorderEntry>,
+        readable: u64,
+    ) {
+        while self.peers[peer] < readable {
+            if let RecorderEntry::Result(record) = source.get(self.peers[peer])
+                && self.accept(log, Source::Peer, record) == Verdict::Wait
+            {
+                return;
+            }
+            self.peers[peer] += 1;
+        }
+    }
+
+    fn accept(
+        &mut self,
+        log: &mut Log<RecorderEntry>,
+        source: Source,
+        record: &std::rc::Rc<Record>,
+    ) -> Verdict {
+        let shard = &mut self.shards[usize::from(record.shard().0)];
+        let offer = Offer {
+            source,
+            epoch: record.epoch,
+            position: record.position,
+            request: record.request.id,
+            state_hash: record.state_hash,
+        };
+        let verdict = shard.acceptance.offer(&offer);
+        if verdict == Verdict::Take {
+            let offset = log.append(RecorderEntry::Result(std::rc::Rc::clone(record)));
+            shard.acceptance.take(&offer);
+            shard.remember(offer.position, offset);
+        }
+        verdict
+    }
+
+    fn assemble(&mut self, venue: usize, piece: &Piece) {
+        let shard = &self.shards[usize::from(piece.shard.0)];
+        if piece.epoch != self.epoch || piece.position <= shard.checkpoint {
+            return;
+        }
+        let assembly = self.assemblies.entry((venue, piece.shard)).or_default();
+        if let Some(state) = assembly.on_chunk(piece.position, piece.total_bytes, piece.start, &piece.bytes) {
+            self.to_store.push(StoredCheckpoint {
+                shard: piece.shard,
+                position: piece.position,
+                replay_from: shard.replay_from(piece.position),
+                state: state.to_vec(),
+            });
+        }
+    }
+
+    /// A checkpoint is stored: tells the readers of `log`.
+    pub(crate) fn on_stored(&mut self, log: &mut Log<RecorderEntry>, shard: ShardId, position: Position) {
+        let stored = &mut self.shards[usize::from(shard.0)].checkpoint;
+        *stored = position.max(*stored);
+        log.append(RecorderEntry::CheckpointStored { shard, position });
+    }
+}
+
+/// The next position of each shard in a recorder's log below offset `to`, and the latest epoch met there.
+pub(crate) fn recorded(log: &Log<RecorderEntry>, to: u64, shards: usize) -> (Vec<Position>, Epoch) {
+    let mut next = vec![Position(0); shards];
+    let mut epoch = Epoch(0);
+    for entry in log.range(0, to) {
+        if let RecorderEntry::Result(record) = entry {
+            next[usize::from(record.shard().0)] = record.position.next();
+            epoch = epoch.max(record.epoch);
+        }
+    }
+    (next, epoch)
+}

@@ -1,0 +1,244 @@
+//! What a run is made of: sizes, rates, faults.
+
+/// Nanoseconds in a microsecond and in a millisecond, of virtual time.
+pub(crate) const US: u64 = 1_000;
+pub(crate) const MS: u64 = 1_000_000;
+
+/// What the logs promise (design section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Page cache: what is published survives the death of its process.
+    Os,
+    /// Synced: what is promised survives a power failure.
+    Disk,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Its name, for the command that replays a failure.
+    pub name: &'static str,
+    /// All chance comes from here.
+    pub seed: u64,
+    /// Virtual time during which clients ask and faults happen, ns; draining comes on top.
+    pub duration_ns: u64,
+    /// Members, each with a client of its own; at least 1.
+    pub clients: usize,
+    /// Requests each client makes, repeats not counted.
+    pub requests_per_client: u64,
+    /// Mean time between two requests of a client, ns.
+    pub think_ns: u64,
+    /// Gateways, 1 to 8.
+    pub gateways: usize,
+    /// Venues, 1 to 8; every second one runs the naive book.
+    pub venues: usize,
+    /// Recorders, 1 to 8.
+    pub recorders: usize,
+    /// Recorders that must have a record; 1 to `recorders`.
+    pub quorum: usize,
+    /// Shards; at least 1.
+    pub shards: usize,
+    /// Instruments of each shard; at least 1.
+    pub instruments_per_shard: usize,
+    /// Positions of each window, a power of two.
+    pub window: usize,
+    /// Positions between checkpoints.
+    pub checkpoint_every: u64,
+    /// Unanswered requests a gateway takes on.
+    pub in_flight_max: usize,
+    /// What the logs promise.
+    pub durability: Durability,
+    /// What goes wrong.
+    pub faults: FaultMix,
+    /// A defect put into the simulator's own wiring, to see that the checkers see it.
+    pub bug: Option<Bug>,
+}
+
+/// What goes wrong, and how often. Rates are mean times between two faults of a kind, ns; 0 means never.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FaultMix {
+    /// Messages lost, of 1,000.
+    pub lost_permille: u64,
+    /// Messages delivered twice, of 1,000.
+    pub duplicated_permille: u64,
+    /// Messages that take up to 2 ms, of 1,000; later ones overtake them.
+    pub slow_permille: u64,
+    /// A venue dies and comes back.
+    pub venue_crash_ns: u64,
+    /// A venue is stopped (SIGSTOP), briefly or for long.
+    pub venue_pause_ns: u64,
+    /// All venues die at once.
+    pub venues_crash_ns: u64,
+    /// A gateway dies and comes back.
+    pub gateway_crash_ns: u64,
+    /// A gateway is stopped.
+    pub gateway_pause_ns: u64,
+    /// A recorder dies and comes back.
+    pub recorder_crash_ns: u64,
+    /// A recorder is stopped.
+    pub recorder_pause_ns: u64,
+    /// A client's connection breaks; what was in flight is lost.
+    pub break_ns: u64,
+    /// A link between two processes is cut for a while.
+    pub cut_ns: u64,
+    /// Everything is killed and started again: a new epoch.
+    pub restart_ns: u64,
+    /// Power fails everywhere: what was not synced may be gone. A new epoch.
+    pub power_ns: u64,
+    /// Requests sent through two gateways at the same instant, of 1,000.
+    pub twin_permille: u64,
+}
+
+/// A defect of the wiring that the checkers must catch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// Recorders promise records before they are synced.
+    PromiseBeforeSync,
+    /// Gateways answer from the first recorder that shows a record, whatever the quorum.
+    AnswerBeforeQuorum,
+    /// A venue's handle on the window swallows one decision.
+    SwallowDecision,
+    /// A recorder asks its peers only while a venue's record waits, never by itself.
+    PeersOnlyOnWait,
+    /// A venue starts from the newest checkpoint even if the record does not reach it.
+    CheckpointOfTheFuture,
+    /// A new epoch starts behind what was published, though recorders keep records that were not.
+    EpochFromPublished,
+    /// A venue reads on in the gateways' logs however much is pending.
+    ReadWithoutBound,
+    /// A gateway forgets, at a restart, which of its sequences are recorded at fewer than a quorum.
+    ReuseSequence,
+}
+
+impl Scenario {
+    /// The names [`Scenario::named`] knows.
+    pub const NAMES: [&'static str; 5] = ["quick", "crashes", "power", "partition", "overload"];
+
+    /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
+    #[must_use]
+    pub fn named(name: &str, seed: u64) -> Option<Self> {
+        Some(match name {
+            "quick" => Self::quick(seed),
+            "crashes" => Self::crashes(seed),
+            "power" => Self::power(seed),
+            "partition" => Self::partition(seed),
+            "overload" => Self::overload(seed),
+            _ => return None,
+        })
+    }
+
+    /// A small system on a poor network whose venues come and go: nobody may notice.
+    #[must_use]
+    pub fn quick(seed: u64) -> Self {
+        Self {
+            name: "quick",
+            seed,
+            duration_ns: 60 * MS,
+            clients: 3,
+            requests_per_client: 60,
+            think_ns: 500 * US,
+            gateways: 2,
+            venues: 2,
+            recorders: 2,
+            quorum: 1,
+            shards: 2,
+            instruments_per_shard: 2,
+            window: 16,
+            checkpoint_every: 16,
+            in_flight_max: 64,
+            durability: Durability::Os,
+            faults: FaultMix {
+                lost_permille: 20,
+                duplicated_permille: 20,
+                slow_permille: 20,
+                venue_crash_ns: 12 * MS,
+                venue_pause_ns: 12 * MS,
+                twin_permille: 50,
+                ..FaultMix::default()
+            },
+            bug: None,
+        }
+    }
+
+    /// Every kind of process dies and stops, alone and together.
+    #[must_use]
+    pub fn crashes(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        Self {
+            name: "crashes",
+            venues: 2 + (seed % 2) as usize,
+            recorders: 3,
+            quorum: 1 + (seed / 2 % 3) as usize,
+            faults: FaultMix {
+                venues_crash_ns: 40 * MS,
+                gateway_crash_ns: 20 * MS,
+                gateway_pause_ns: 20 * MS,
+                recorder_crash_ns: 20 * MS,
+                recorder_pause_ns: 20 * MS,
+                break_ns: 10 * MS,
+                restart_ns: 60 * MS,
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Power failures among crashes; logs promise what is synced.
+    #[must_use]
+    pub fn power(seed: u64) -> Self {
+        let crashes = Self::crashes(seed);
+        Self {
+            name: "power",
+            durability: Durability::Disk,
+            faults: FaultMix {
+                power_ns: 20 * MS,
+                gateway_crash_ns: 40 * MS,
+                recorder_crash_ns: 40 * MS,
+                ..crashes.faults.clone()
+            },
+            ..crashes
+        }
+    }
+
+    /// Links are cut for milliseconds, and much is lost on those that are not.
+    #[must_use]
+    pub fn partition(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        Self {
+            name: "partition",
+            venues: 3,
+            recorders: 3,
+            quorum: 2,
+            faults: FaultMix {
+                lost_permille: 100,
+                duplicated_permille: 100,
+                slow_permille: 100,
+                cut_ns: 3 * MS,
+                break_ns: 10 * MS,
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// More requests than the gateways take on, a tiny window, recorders that stand still.
+    #[must_use]
+    pub fn overload(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        Self {
+            name: "overload",
+            clients: 6,
+            requests_per_client: 60,
+            think_ns: 30 * US,
+            window: 4,
+            in_flight_max: 8,
+            durability: Durability::Disk,
+            faults: FaultMix {
+                recorder_pause_ns: 8 * MS,
+                recorder_crash_ns: 30 * MS,
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+}

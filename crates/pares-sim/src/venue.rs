@@ -1,0 +1,320 @@
+//! A venue's process: the wiring of `pares_node::venue` over logs in memory.
+
+use std::rc::Rc;
+
+use pares_book::{Book, FastBook, Instrument, NaiveBook};
+use pares_sequencer::{LocalWindow, ProposeError, Sequencer};
+use pares_types::{Epoch, Event, Outcome, Position, Request, RequestId, ShardId};
+use pares_venue::{Gap, Progress, ResultAt, Shard, ShardConfig, Stall, VenueSink};
+
+use crate::committed::{Committed, CommittedStream};
+use crate::log::Log;
+use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
+
+/// Bytes of a checkpoint handed out per step: small, so that crashes come between pieces.
+const PIECE_BYTES: usize = 1_024;
+
+/// A shard on either book: the two must never differ.
+pub(crate) enum AnyShard {
+    Fast(Shard<FastBook>),
+    Naive(Shard<NaiveBook>),
+}
+
+macro_rules! either {
+    ($any:expr, $shard:ident => $then:expr) => {
+        match $any {
+            AnyShard::Fast($shard) => $then,
+            AnyShard::Naive($shard) => $then,
+        }
+    };
+}
+
+impl AnyShard {
+    fn restore(naive: bool, config: ShardConfig, instruments: &[Instrument], state: Option<&[u8]>) -> Self {
+        fn make<B: Book>(config: ShardConfig, instruments: &[Instrument], state: Option<&[u8]>) -> Shard<B> {
+            match state {
+                Some(bytes) => Shard::restore(config, instruments, bytes).expect("what was stored restores"),
+                None => Shard::new(config, instruments),
+            }
+        }
+        match naive {
+            true => Self::Naive(make(config, instruments, state)),
+            false => Self::Fast(make(config, instruments, state)),
+        }
+    }
+
+    pub(crate) fn position(&self) -> Position {
+        either!(self, shard => shard.position())
+    }
+
+    pub(crate) fn state_hash(&self) -> u64 {
+        either!(self, shard => shard.state_hash())
+    }
+
+    pub(crate) fn pending_len(&self) -> usize {
+        either!(self, shard => shard.pending_len())
+    }
+
+    /// The resting orders of all books, audited: id and shares left.
+    pub(crate) fn resting(&self) -> Vec<(pares_types::OrderId, u64)> {
+        fn of<B: Book>(shard: &Shard<B>) -> Vec<(pares_types::OrderId, u64)> {
+            shard.books().iter().for_each(Book::audit);
+            let orders = shard.books().iter().flat_map(|book| book.snapshot().orders);
+            orders.map(|order| (order.order, order.remaining.0)).collect()
+        }
+        either!(self, shard => of(shard))
+    }
+
+    fn on_request(&mut self, request: &Request) {
+        either!(self, shard => { shard.on_request(request); });
+    }
+
+    fn on_committed(&mut self, position: Position, request: &Request) -> Result<bool, Gap> {
+        either!(self, shard => shard.on_committed(position, request))
+    }
+
+    fn step(&mut self, window: &mut impl Sequencer, sink: &mut impl VenueSink) -> Progress {
+        either!(self, shard => shard.step(window, sink))
+    }
+}
+
+/// A shard and its way into the total order.
+pub(crate) struct Seat {
+    pub(crate) shard: AnyShard,
+    window: Handle,
+}
+
+/// A handle on the window; a defective one loses a decision now and then.
+struct Handle {
+    window: LocalWindow,
+    swallows: bool,
+}
+
+impl Sequencer for Handle {
+    fn propose(
+        &mut self,
+        first: Position,
+        requests: &[RequestId],
+        decided_max: usize,
+        decided: &mut Vec<RequestId>,
+    ) -> Result<(), ProposeError> {
+        let result = self.window.propose(first, requests, decided_max, decided);
+        if self.swallows && decided.len() > 2 {
+            decided.remove(0);
+        }
+        result
+    }
+
+    fn recorded(&self) -> Position {
+        self.window.recorded()
+    }
+
+    fn raise_recorded(&mut self, to: Position) {
+        self.window.raise_recorded(to);
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.window.epoch()
+    }
+}
+
+struct Outgoing {
+    shard: ShardId,
+    position: Position,
+    state: Vec<u8>,
+    sent: usize,
+}
+
+/// A venue's memory: gone when its process dies.
+pub(crate) struct VenueNode {
+    pub(crate) seats: Vec<Seat>,
+    /// Next offset in each gateway's log.
+    pub(crate) cursors: Vec<u64>,
+    pub(crate) committed: CommittedStream,
+    outgoing: Option<Outgoing>,
+    pending_max: usize,
+    /// Whether something waits that only time can bring.
+    pub(crate) stalled: bool,
+    pub(crate) counts: Counts,
+}
+
+/// What happened in steps, for the summary.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) executed: u64,
+    pub(crate) observed: u64,
+    pub(crate) window_full: u64,
+    pub(crate) too_far_behind: u64,
+    pub(crate) awaits_body: u64,
+}
+
+struct Out<'a>(&'a mut Log<VenueEntry>);
+
+impl VenueSink for Out<'_> {
+    fn has_room(&mut self) -> bool {
+        true
+    }
+
+    fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
+        self.0.append(VenueEntry::Result(Rc::new(Record {
+            epoch: at.epoch,
+            position: at.position,
+            state_hash: at.state_hash,
+            request: *request,
+            outcome: *outcome,
+            events: events.to_vec(),
+        })));
+    }
+}
+
+/// What a venue needs to start: the paper's join (section 4), every time.
+pub(crate) struct Join<'a> {
+    pub(crate) naive: bool,
+    pub(crate) configs: Vec<ShardConfig>,
+    pub(crate) instruments: &'a [Vec<Instrument>],
+    pub(crate) windows: &'a [LocalWindow],
+    /// Each gateway's mark: requests before it are answered. Read before the checkpoints.
+    pub(crate) answered: Vec<u64>,
+    pub(crate) checkpoints: Vec<&'a [StoredCheckpoint]>,
+    pub(crate) quorum: usize,
+    /// Requests in flight at all gateways together: no more than these can be undecided.
+    pub(crate) pending_max: usize,
+    pub(crate) swallows: bool,
+    pub(crate) trust_future: bool,
+}
+
+impl VenueNode {
+    pub(crate) fn join(join: &Join<'_>) -> Self {
+        let recorders = join.checkpoints.len();
+        let mut replay_from = vec![u64::MAX; recorders];
+        let mut seats = Vec::new();
+        for (index, config) in join.configs.iter().enumerate() {
+            let window = &join.windows[index];
+            // A checkpoint may hold what was executed and never recorded; the record decides.
+            let limit = if join.trust_future { Position(u64::MAX) } else { window.recorded() };
+            let of_shard = |stored: &&StoredCheckpoint| stored.shard == config.shard;
+            let all = join.checkpoints.iter().flat_map(|stored| stored.iter()).filter(of_shard);
+            let newest = all.filter(|stored| stored.position <= limit).max_by_key(|stored| stored.position);
+            let state = newest.map(|stored| stored.state.as_slice());
+            let shard = AnyShard::restore(join.naive, *config, &join.instruments[index], state);
+            for (from, stored) in replay_from.iter_mut().zip(&join.checkpoints) {
+                let own = stored.iter().filter(of_shard).filter(|own| own.position <= shard.position());
+                *from = (*from).min(own.max_by_key(|own| own.position).map_or(0, |own| own.replay_from));
+            }
+            seats.push(Seat { shard, window: Handle { window: window.clone(), swallows: join.swallows } });
+        }
+        let mut committed = CommittedStream::new(seats.len(), recorders, join.quorum, replay_from);
+        for (index, seat) in seats.iter().enumerate() {
+            committed.start_at(index, seat.shard.position());
+        }
+        Self {
+            seats,
+            cursors: join.answered.clone(),
+            committed,
+            outgoing: None,
+            pending_max: join.pending_max,
+            stalled: false,
+            counts: Counts::default(),
+        }
+    }
+
+    /// One duty cycle. Results lie in `log` afterwards, unpublished.
+    pub(crate) fn step(
+        &mut self,
+        log: &mut Log<VenueEntry>,
+        gateways: &[(&Log<Request>, u64)],
+        recorders: &[&Log<RecorderEntry>],
+        readable: &[u64],
+    ) -> Result<(), String> {
+        self.poll_gateways(gateways);
+        self.step_shards(log)?;
+        self.poll_committed(recorders, readable)?;
+        self.send_piece(log);
+        Ok(())
+    }
+
+    /// Stops reading when more is pending than can be undecided: the committed stream has the rest, and reading
+    /// on would pile up all that was decided while this venue was away.
+    fn poll_gateways(&mut self, gateways: &[(&Log<Request>, u64)]) {
+        let mut room = self.pending_max.saturating_sub(self.pending_len());
+        for (cursor, (log, readable)) in self.cursors.iter_mut().zip(gateways) {
+            let to = (*readable).clamp(*cursor, cursor.saturating_add(room as u64));
+            for request in log.range(*cursor, to) {
+                self.seats[usize::from(request.shard.0)].shard.on_request(request);
+            }
+            room -= (to - *cursor) as usize;
+            *cursor = to;
+        }
+    }
+
+    /// Requests received and not ordered, of all shards.
+    pub(crate) fn pending_len(&self) -> usize {
+        self.seats.iter().map(|seat| seat.shard.pending_len()).sum()
+    }
+
+    fn step_shards(&mut self, log: &mut Log<VenueEntry>) -> Result<(), String> {
+        self.stalled = false;
+        for seat in &mut self.seats {
+            let progress = seat.shard.step(&mut seat.window, &mut Out(log));
+            self.counts.executed += progress.executed;
+            self.stalled |= progress.stall.is_some() || seat.shard.pending_len() > 0;
+            match progress.stall {
+                Some(Stall::AwaitsBody(_)) => self.counts.awaits_body += 1,
+                Some(Stall::WindowFull) => self.counts.window_full += 1,
+                Some(Stall::TooFarBehind) => self.counts.too_far_behind += 1,
+                Some(Stall::EpochOver) => return Err("a live venue found its epoch over".into()),
+                Some(Stall::NoRoom) | None => {}
+            }
+            let due = either!(&seat.shard, shard => shard.checkpoint_due());
+            if due && self.outgoing.is_none() {
+                let mut state = Vec::new();
+                let (shard, position) =
+                    either!(&mut seat.shard, shard => (shard.id(), shard.checkpoint(&mut state)));
+                self.outgoing = Some(Outgoing { shard, position, state, sent: 0 });
+            }
+        }
+        Ok(())
+    }
+
+    fn poll_committed(&mut self, recorders: &[&Log<RecorderEntry>], readable: &[u64]) -> Result<(), String> {
+        let (seats, counts) = (&mut self.seats, &mut self.counts);
+        let mut broken = None;
+        self.committed.poll(recorders, readable, |item| match item {
+            Committed::Result { record, .. } => {
+                let seat = &mut seats[usize::from(record.shard().0)];
+                seat.window.raise_recorded(record.position.next());
+                match seat.shard.on_committed(record.position, &record.request) {
+                    Ok(executed) => counts.observed += u64::from(executed),
+                    Err(gap) => broken = Some(format!("{gap:?} in the committed stream")),
+                }
+            }
+            Committed::Shown { .. } | Committed::Known => {}
+            Committed::CheckpointStored { shard, position } => {
+                either!(&mut seats[usize::from(shard.0)].shard, shard => shard.on_checkpoint_stored(position));
+            }
+        });
+        broken.map_or(Ok(()), Err)
+    }
+
+    fn send_piece(&mut self, log: &mut Log<VenueEntry>) {
+        let Some(outgoing) = &mut self.outgoing else { return };
+        let end = outgoing.state.len().min(outgoing.sent + PIECE_BYTES);
+        log.append(VenueEntry::Piece(Piece {
+            shard: outgoing.shard,
+            epoch: self.seats[usize::from(outgoing.shard.0)].window.epoch(),
+            position: outgoing.position,
+            total_bytes: outgoing.state.len(),
+            start: outgoing.sent,
+            bytes: outgoing.state[outgoing.sent..end].to_vec(),
+        }));
+        outgoing.sent = end;
+        if end == outgoing.state.len() {
+            self.outgoing = None;
+        }
+    }
+
+    /// Whether a step is worth taking without new input.
+    pub(crate) fn restless(&self) -> bool {
+        self.stalled || self.outgoing.is_some()
+    }
+}

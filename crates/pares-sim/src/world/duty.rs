@@ -1,0 +1,260 @@
+//! Duty cycles: poll, step the rules, flush; and what can come between the last two.
+
+use crate::Broken;
+use crate::log::Log;
+use crate::queue::Action;
+use crate::record::{NodeId, RecorderEntry, StoredCheckpoint, VenueEntry};
+use crate::scenario::{Bug, Durability, MS, US};
+
+use super::World;
+use super::faults::Trap;
+
+impl World<'_> {
+    pub(super) fn on_step(&mut self, node: NodeId, life: u32) -> Result<(), Broken> {
+        let process = self.process(node);
+        if process.life != life {
+            return Ok(());
+        }
+        process.step_due = false;
+        if !process.up || process.stopped {
+            return Ok(());
+        }
+        let worked = match node {
+            NodeId::Gateway(n) => self.step_gateway(n)?,
+            NodeId::Venue(n) => self.step_venue(n)?,
+            NodeId::Recorder(n) => self.step_recorder(n)?,
+        };
+        match self.process(node).trap.take_if(|_| worked) {
+            Some(Trap::Crash) => self.crash(node),
+            Some(Trap::Pause { for_ns }) => {
+                self.process(node).unfinished = true;
+                self.stop(node, for_ns);
+            }
+            None => self.finish(node)?,
+        }
+        Ok(())
+    }
+
+    /// Says whether anything lies unpublished.
+    fn step_gateway(&mut self, own: usize) -> Result<bool, Broken> {
+        let reader = NodeId::Gateway(own);
+        let readable: Vec<u64> =
+            (0..self.recorders.len()).map(|n| self.received(reader, NodeId::Recorder(n))).collect();
+        let peers: Vec<u64> =
+            (0..self.gateways.len()).map(|n| self.received(reader, NodeId::Gateway(n))).collect();
+        let mut log = std::mem::replace(&mut self.gateways[own].log, Log::new());
+        let mut node = self.gateways[own].node.take().expect("a process that is up has its memory");
+        let before = log.end();
+        let others: Vec<_> = self.gateways.iter().map(|host| &host.log).zip(peers).collect();
+        let recorders: Vec<_> = self.recorders.iter().map(|host| &host.log).collect();
+        node.step(self.now_ns, own, &mut log, &others, &recorders, &readable);
+        for (shard, to) in node.recorded.drain(..) {
+            pares_sequencer::Sequencer::raise_recorded(&mut self.windows[usize::from(shard.0)], to);
+        }
+        let worked = log.end() > log.published() || !node.outbox.is_empty();
+        for offset in before..log.end() {
+            let request = log.get(offset);
+            let words =
+                [own as u64, request.id.to_bits(), request.member.0.into(), request.client_order_id.0];
+            self.trace.note(self.now_ns, "gateway {} takes in {id}: member {} request {}", &words);
+        }
+        (self.gateways[own].log, self.gateways[own].node) = (log, Some(node));
+        self.check_gateway(own)?;
+        Ok(worked)
+    }
+
+    fn step_venue(&mut self, own: usize) -> Result<bool, Broken> {
+        let reader = NodeId::Venue(own);
+        let readable: Vec<u64> =
+            (0..self.recorders.len()).map(|n| self.received(reader, NodeId::Recorder(n))).collect();
+        let inputs: Vec<u64> =
+            (0..self.gateways.len()).map(|n| self.received(reader, NodeId::Gateway(n))).collect();
+        let gateways: Vec<_> = self.gateways.iter().map(|host| &host.log).zip(inputs).collect();
+        let recorders: Vec<_> = self.recorders.iter().map(|host| &host.log).collect();
+        let host = &mut self.venues[own];
+        let node = host.node.as_mut().expect("a process that is up has its memory");
+        let before = host.log.end();
+        let stepped = node.step(&mut host.log, &gateways, &recorders, &readable);
+        stepped.map_err(|what| Broken { invariant: "I1 agreement", what: format!("venue {own}: {what}") })?;
+        for entry in self.venues[own].log.range(before, self.venues[own].log.end()) {
+            if let VenueEntry::Result(record) = entry {
+                let words =
+                    [own as u64, record.shard().0.into(), record.position.0, record.request.id.to_bits()];
+                self.trace.note(self.now_ns, "venue {} executes shard {} position {}: {id}", &words);
+                self.ledger.on_record(record)?;
+            }
+        }
+        self.check_venue(own)?;
+        Ok(self.venues[own].log.end() > self.venues[own].log.published())
+    }
+
+    fn step_recorder(&mut self, own: usize) -> Result<bool, Broken> {
+        let reader = NodeId::Recorder(own);
+        if self.recorders[own].node.as_ref().is_some_and(|node| node.syncing) {
+            return Ok(false); // it waits for the disk; what comes meanwhile is the next batch
+        }
+        let inputs: Vec<u64> =
+            (0..self.venues.len()).map(|n| self.received(reader, NodeId::Venue(n))).collect();
+        let peers: Vec<u64> =
+            (0..self.recorders.len()).map(|n| self.received(reader, NodeId::Recorder(n))).collect();
+        let mut log = std::mem::replace(&mut self.recorders[own].log, Log::new());
+        let mut node = self.recorders[own].node.take().expect("a process that is up has its memory");
+        let before = log.end();
+        let venues: Vec<_> = self.venues.iter().map(|host| &host.log).zip(inputs).collect();
+        let others: Vec<_> = self.recorders.iter().map(|host| &host.log).zip(peers).collect();
+        node.step(own, &mut log, &venues, &others);
+        let halted = node.halted();
+        (self.recorders[own].log, self.recorders[own].node) = (log, Some(node));
+        if let Some(what) = halted {
+            return Err(Broken { invariant: "I1 agreement", what });
+        }
+        for entry in self.recorders[own].log.range(before, self.recorders[own].log.end()) {
+            if let RecorderEntry::Result(record) = entry {
+                let words =
+                    [own as u64, record.shard().0.into(), record.position.0, record.request.id.to_bits()];
+                self.trace.note(self.now_ns, "recorder {} takes shard {} position {}: {id}", &words);
+                self.ledger.on_record(record)?;
+            }
+        }
+        Ok(self.recorders[own].log.end() > self.recorders[own].log.published())
+    }
+
+    /// The end of a duty cycle: what it did becomes visible.
+    pub(super) fn finish(&mut self, node: NodeId) -> Result<(), Broken> {
+        match node {
+            NodeId::Gateway(n) => self.finish_gateway(n),
+            NodeId::Venue(n) => self.finish_venue(n),
+            NodeId::Recorder(n) => self.finish_recorder(n),
+        }
+        Ok(())
+    }
+
+    fn finish_gateway(&mut self, own: usize) {
+        let os = self.scenario.durability == Durability::Os;
+        let host = &mut self.gateways[own];
+        let node = host.node.as_mut().expect("a process that is up has its memory");
+        host.log.publish();
+        host.answered = node.gateway.answered_offset(host.log.published());
+        let replies = std::mem::take(&mut node.outbox);
+        let more = !node.inbox.is_empty();
+        let undurable = host.log.durable() < host.log.published();
+        let sync = undurable && !node.syncing && !os;
+        node.syncing |= sync;
+        if undurable && os {
+            host.log.promise(host.log.published());
+        }
+        self.publish(NodeId::Gateway(own));
+        if sync {
+            self.sync(NodeId::Gateway(own));
+        }
+        for (session, reply) in replies {
+            self.reply(session, reply);
+        }
+        if more || (undurable && os) {
+            self.schedule(NodeId::Gateway(own));
+        }
+    }
+
+    fn finish_venue(&mut self, own: usize) {
+        self.venues[own].log.publish();
+        self.publish(NodeId::Venue(own));
+        let node = self.venues[own].node.as_ref().expect("a process that is up has its memory");
+        if node.restless() {
+            self.schedule_after(NodeId::Venue(own), 100 * US);
+        }
+    }
+
+    fn finish_recorder(&mut self, own: usize) {
+        let os = self.scenario.durability == Durability::Os;
+        let hasty = self.scenario.bug == Some(Bug::PromiseBeforeSync);
+        let host = &mut self.recorders[own];
+        let node = host.node.as_mut().expect("a process that is up has its memory");
+        let appended = host.log.end() > host.log.published();
+        host.log.publish();
+        if os || hasty {
+            host.log.promise(host.log.published());
+        }
+        let sync = appended && !os;
+        node.syncing |= sync;
+        let life = host.process.life;
+        let to_store = std::mem::take(&mut node.to_store);
+        self.publish(NodeId::Recorder(own));
+        if sync {
+            self.sync(NodeId::Recorder(own));
+        }
+        for checkpoint in to_store {
+            let at_ns = self.now_ns + self.random.between(10 * US, 500 * US);
+            self.queue.push(at_ns, Action::Stored { recorder: own, life, checkpoint });
+        }
+    }
+
+    /// Starts a sync of what is published: mostly some 100 us, now and then milliseconds.
+    fn sync(&mut self, node: NodeId) {
+        let most = if self.random.chance(20) { 4 * MS } else { 200 * US };
+        let at_ns = self.now_ns + self.random.between(30 * US, most);
+        let life = self.process(node).life;
+        let to = match node {
+            NodeId::Gateway(n) => self.gateways[n].log.published(),
+            NodeId::Venue(n) => self.venues[n].log.published(),
+            NodeId::Recorder(n) => self.recorders[n].log.published(),
+        };
+        self.queue.push(at_ns, Action::Synced { node, life, to });
+    }
+
+    /// The device has it, whether or not the process still lives; a power failure has ended the life.
+    pub(super) fn on_synced(&mut self, node: NodeId, life: u32, to: u64) -> Result<(), Broken> {
+        if self.process(node).life != life {
+            return Ok(());
+        }
+        match node {
+            NodeId::Gateway(n) => {
+                let host = &mut self.gateways[n];
+                host.log.sync(to);
+                host.log.promise(to);
+                host.node.as_mut().expect("the same life").syncing = false;
+            }
+            NodeId::Recorder(n) => {
+                let host = &mut self.recorders[n];
+                host.log.sync(to);
+                host.log.promise(to);
+                host.node.as_mut().expect("the same life").syncing = false;
+                self.publish(node);
+            }
+            NodeId::Venue(_) => {}
+        }
+        self.schedule(node);
+        Ok(())
+    }
+
+    /// Checkpoints are stored beside the log, by a thread of their own.
+    pub(super) fn on_stored(
+        &mut self,
+        recorder: usize,
+        life: u32,
+        checkpoint: StoredCheckpoint,
+    ) -> Result<(), Broken> {
+        let host = &mut self.recorders[recorder];
+        if host.process.life != life {
+            return Ok(());
+        }
+        if host.node.as_ref().is_some_and(|node| node.syncing) || host.process.stopped {
+            // The process hears of it in its next cycle.
+            self.queue.push(self.now_ns + 100 * US, Action::Stored { recorder, life, checkpoint });
+            return Ok(());
+        }
+        let (shard, position) = (checkpoint.shard, checkpoint.position);
+        host.node.as_mut().expect("the same life").on_stored(&mut host.log, shard, position);
+        host.checkpoints.push(checkpoint);
+        let of_shard = host.checkpoints.iter().filter(|stored| stored.shard == shard).count();
+        if of_shard > 2 {
+            let oldest = host.checkpoints.iter().position(|stored| stored.shard == shard);
+            host.checkpoints.remove(oldest.expect("there are more than two"));
+        }
+        self.summary.checkpoints += 1;
+        self.note(
+            "recorder {} stores a checkpoint of shard {} at {}",
+            &[recorder as u64, shard.0.into(), position.0],
+        );
+        self.finish(NodeId::Recorder(recorder))
+    }
+}

@@ -1,0 +1,219 @@
+//! Birth and death of processes, and of epochs.
+
+use pares_sequencer::Sequencer;
+use pares_types::{Epoch, Position, VenueId};
+use pares_venue::ShardConfig;
+
+use crate::Broken;
+use crate::gateway::{GatewayNode, Recovery};
+use crate::queue::Action;
+use crate::record::NodeId;
+use crate::recorder::{self, RecorderNode};
+use crate::scenario::{Bug, MS, US};
+use crate::venue::{Join, VenueNode};
+
+use super::{World, shard_id};
+
+impl World<'_> {
+    /// Starts a dead process: it finds its log and reads on.
+    pub(super) fn start(&mut self, node: NodeId) -> Result<(), Broken> {
+        if self.process(node).up || self.restarting {
+            return Ok(());
+        }
+        self.process(node).up = true;
+        match node {
+            NodeId::Gateway(n) => self.start_gateway(n),
+            NodeId::Venue(n) => self.start_venue(n),
+            NodeId::Recorder(n) => self.start_recorder(n),
+        }
+        self.publish(node);
+        self.schedule(node);
+        Ok(())
+    }
+
+    fn start_gateway(&mut self, own: usize) {
+        self.note("gateway {} starts", &[own as u64]);
+        self.gateways[own].log.reopen();
+        let recorders: Vec<_> = self.recorders.iter().map(|host| &host.log).collect();
+        let pairs = self.instruments.iter().enumerate();
+        let instruments =
+            pairs.flat_map(|(shard, list)| list.iter().map(move |one| (one.id, shard_id(shard))));
+        let node = GatewayNode::recover(&Recovery {
+            config: self.gateway_config(own),
+            instruments: instruments.collect(),
+            shards: self.scenario.shards,
+            quorum: self.quorum_of_gateways(),
+            gateways: self.gateways.len(),
+            own: &self.gateways[own].log,
+            recorders: &recorders,
+            reuse_sequences: self.scenario.bug == Some(Bug::ReuseSequence),
+        });
+        for (n, &cursor) in node.committed.cursors.clone().iter().enumerate() {
+            self.open_link(NodeId::Gateway(own), NodeId::Recorder(n), cursor);
+        }
+        for n in (0..self.gateways.len()).filter(|&n| n != own) {
+            self.open_link(NodeId::Gateway(own), NodeId::Gateway(n), 0);
+        }
+        self.gateways[own].node = Some(node);
+    }
+
+    fn quorum_of_gateways(&self) -> usize {
+        if self.scenario.bug == Some(Bug::AnswerBeforeQuorum) { 1 } else { self.scenario.quorum }
+    }
+
+    fn start_venue(&mut self, own: usize) {
+        self.note("venue {} starts", &[own as u64]);
+        self.venues[own].log.reopen();
+        let config = |shard| ShardConfig {
+            shard: shard_id(shard),
+            venue: VenueId(u16::try_from(own).expect("few venues")),
+            venues: u16::try_from(self.scenario.venues).expect("few venues"),
+            checkpoint_every: self.scenario.checkpoint_every,
+        };
+        let unbounded = self.scenario.bug == Some(Bug::ReadWithoutBound);
+        let node = VenueNode::join(&Join {
+            naive: own % 2 == 1,
+            configs: (0..self.scenario.shards).map(config).collect(),
+            instruments: &self.instruments,
+            windows: &self.windows,
+            answered: self.gateways.iter().map(|host| host.answered).collect(),
+            checkpoints: self.recorders.iter().map(|host| host.checkpoints.as_slice()).collect(),
+            quorum: self.scenario.quorum,
+            pending_max: if unbounded { usize::MAX } else { self.pending_max() },
+            swallows: self.scenario.bug == Some(Bug::SwallowDecision) && own == 0,
+            trust_future: self.scenario.bug == Some(Bug::CheckpointOfTheFuture),
+        });
+        for (n, &cursor) in node.cursors.clone().iter().enumerate() {
+            self.open_link(NodeId::Venue(own), NodeId::Gateway(n), cursor);
+        }
+        for (n, &cursor) in node.committed.cursors.clone().iter().enumerate() {
+            self.open_link(NodeId::Venue(own), NodeId::Recorder(n), cursor);
+        }
+        self.venues[own].node = Some(node);
+    }
+
+    fn start_recorder(&mut self, own: usize) {
+        self.note("recorder {} starts", &[own as u64]);
+        let (shards, venues, recorders) = (self.scenario.shards, self.venues.len(), self.recorders.len());
+        let asks_peers = self.scenario.bug != Some(Bug::PeersOnlyOnWait);
+        let host = &mut self.recorders[own];
+        host.log.reopen();
+        host.node = Some(RecorderNode::open(&host.log, self.epoch, shards, venues, recorders, asks_peers));
+        for n in 0..venues {
+            self.open_link(NodeId::Recorder(own), NodeId::Venue(n), 0);
+        }
+        for n in (0..recorders).filter(|&n| n != own) {
+            self.open_link(NodeId::Recorder(own), NodeId::Recorder(n), 0);
+        }
+    }
+
+    /// Ends a process: its memory is gone, its log stays as far as it was published.
+    pub(super) fn kill(&mut self, node: NodeId) {
+        let process = self.process(node);
+        if !process.up {
+            process.life += 1; // whatever start was planned is void
+            return;
+        }
+        let life = process.life + 1;
+        *process = super::Process { life, ..super::Process::default() };
+        match node {
+            NodeId::Gateway(n) => {
+                self.note("gateway {} dies", &[n as u64]);
+                self.gateways[n].log.process_died(&mut self.random);
+                self.gateways[n].node = None;
+                self.break_sessions_of(n);
+            }
+            NodeId::Venue(n) => {
+                self.note("venue {} dies", &[n as u64]);
+                self.venues[n].log.process_died(&mut self.random);
+                let node = self.venues[n].node.take().expect("a process that is up has its memory");
+                self.counts.executed += node.counts.executed;
+                self.counts.observed += node.counts.observed;
+                self.counts.window_full += node.counts.window_full;
+                self.counts.too_far_behind += node.counts.too_far_behind;
+                self.counts.awaits_body += node.counts.awaits_body;
+            }
+            NodeId::Recorder(n) => {
+                self.note("recorder {} dies", &[n as u64]);
+                self.recorders[n].log.process_died(&mut self.random);
+                self.recorders[n].node = None;
+            }
+        }
+    }
+
+    /// SIGSTOP, and SIGCONT later.
+    pub(super) fn stop(&mut self, node: NodeId, for_ns: u64) {
+        let at_ns = self.now_ns + for_ns;
+        let index = self.node_index(node) as u64;
+        let process = self.process(node);
+        process.stopped = true;
+        let life = process.life;
+        self.note("process {} stops for {} us", &[index, for_ns / US]);
+        self.queue.push(at_ns, Action::Resume { node, life });
+    }
+
+    pub(super) fn resume(&mut self, node: NodeId, life: u32) -> Result<(), Broken> {
+        let process = self.process(node);
+        if process.life != life || !process.stopped {
+            return Ok(());
+        }
+        process.stopped = false;
+        let unfinished = std::mem::take(&mut process.unfinished);
+        let index = self.node_index(node) as u64;
+        self.note("process {} goes on", &[index]);
+        if unfinished {
+            self.finish(node)?;
+        }
+        self.schedule(node);
+        Ok(())
+    }
+
+    /// Everything dies; with `power` also what was not synced.
+    pub(super) fn take_down(&mut self, power: bool) -> Result<(), Broken> {
+        for node in self.nodes() {
+            self.kill(node);
+        }
+        if power {
+            self.note("power fails", &[]);
+            self.gateways.iter_mut().for_each(|host| host.log.power_failed(&mut self.random));
+            self.venues.iter_mut().for_each(|host| host.log.power_failed(&mut self.random));
+            self.recorders.iter_mut().for_each(|host| host.log.power_failed(&mut self.random));
+        }
+        self.restarting = true;
+        let at_ns = self.now_ns + self.random.between(100 * US, 2 * MS);
+        self.queue.push(at_ns, Action::BeginEpoch);
+        self.check_answered_is_kept()
+    }
+
+    /// What `pares_node::epoch` does before any node runs: what no recorder has is void.
+    pub(super) fn begin_epoch(&mut self) -> Result<(), Broken> {
+        self.restarting = false;
+        let shards = self.scenario.shards;
+        let mut first = vec![Position(0); shards];
+        let hasty = self.scenario.bug == Some(Bug::EpochFromPublished);
+        for host in &mut self.recorders {
+            // Opening a log keeps whole records that were never published; they count.
+            if !hasty {
+                host.log.reopen();
+            }
+            let (next, met) = recorder::recorded(&host.log, host.log.published(), shards);
+            assert!(met <= self.epoch, "nobody records for an epoch to come");
+            first.iter_mut().zip(next).for_each(|(first, next)| *first = next.max(*first));
+        }
+        self.epoch = Epoch(self.epoch.0 + 1);
+        self.summary.epochs += 1;
+        for (shard, &first) in first.iter().enumerate() {
+            self.windows[shard] = self.windows[shard].begin_epoch(self.epoch, first);
+            assert_eq!(self.windows[shard].recorded(), first, "all before a window's first is recorded");
+            self.ledger.void_from(shard, first);
+            self.note("epoch {}: shard {} goes on at {}", &[self.epoch.0.into(), shard as u64, first.0]);
+        }
+        self.gateways.iter_mut().for_each(|host| host.answered = 0);
+        for node in self.nodes() {
+            let at_ns = self.now_ns + self.random.below(MS);
+            let life = self.process(node).life;
+            self.queue.push(at_ns, Action::Start { node, life });
+        }
+        Ok(())
+    }
+}
