@@ -1,7 +1,8 @@
 //! Rebuilding a gateway from the logs after a restart.
 //!
-//! First every committed record, of all gateways; then every request of the gateway's own log; then the
-//! other gateways' logs through [`Gateway::on_peer_request`]. What is in its own log and not committed is
+//! First every committed record, of all gateways, and every record that too few recorders have to commit it;
+//! then every request of the gateway's own log; then the other gateways' logs through
+//! [`Gateway::on_peer_request`]. What is in its own log and not committed is
 //! in flight again with nobody waiting for it: it is still in the log the venues read, so it needs no
 //! second offer, and is answered when it commits or when its member repeats it.
 
@@ -28,6 +29,16 @@ impl Gateway {
         if self.follow(request, position) {
             self.settle(answer::of(position, request, outcome, events), request, place);
         }
+    }
+
+    /// A record lies in some recorder's log, but in too few of them to be committed. It will be: what any
+    /// recorder has is final. A power failure may have taken the request from this gateway's own log, and
+    /// then only this record says that its sequence is used.
+    pub fn recover_uncommitted(&mut self, request: &Request) {
+        if request.id.gateway() == self.config.id {
+            self.note_own(request.id, request.stamp);
+        }
+        self.on_peer_request(request);
     }
 
     /// A request lies in this gateway's own log at `offset`. In the order of the log, after all committed
