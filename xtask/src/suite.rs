@@ -67,7 +67,7 @@ fn fuzz() -> Command {
 fn simulator() -> Command {
     let mut command = cargo();
     command.args(["run", "--quiet", "--release", "--locked", "-p", "pares-sim", "--"]);
-    command.args(["--seeds", SIMULATOR_SEEDS]);
+    command.args(["--scenario", "all", "--seeds", SIMULATOR_SEEDS]);
     command
 }
 

@@ -1,0 +1,111 @@
+//! A shard's checkpoint: restored by a venue that joins, from a file that may be anything.
+
+use pares_book::{Book, FastBook, Instrument, NaiveBook, Symbol};
+use pares_sequencer::LocalWindow;
+use pares_types::{
+    ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderKind, Outcome,
+    Position, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp, VenueId,
+};
+use pares_venue::{CheckpointError, ResultAt, Shard, ShardConfig, VenueSink};
+
+/// Restores the bytes into both books. The hash at the end of a checkpoint refuses nearly all damage, so it is
+/// put right once: what lies behind it must hold, too.
+pub fn restore(bytes: &[u8]) {
+    let fast = restore_into::<FastBook>(bytes);
+    assert_eq!(
+        fast.is_ok(),
+        restore_into::<NaiveBook>(bytes).is_ok(),
+        "both books take the same checkpoints"
+    );
+    let Err(CheckpointError::HashDiffers { restored, .. }) = fast else { return };
+    let (state, _hash) = bytes.split_at(bytes.len() - 8);
+    let repaired = [state, &restored.to_le_bytes()].concat();
+    assert_eq!(
+        restore_into::<FastBook>(&repaired),
+        Ok(restored),
+        "the state has the hash it was said to have"
+    );
+}
+
+/// Whether the bytes are a checkpoint.
+#[must_use]
+pub fn accepts(bytes: &[u8]) -> bool {
+    restore_into::<FastBook>(bytes).is_ok()
+}
+
+/// Restores, and says the hash of the state; what was restored is saved as the bytes it came from.
+fn restore_into<B: Book>(bytes: &[u8]) -> Result<u64, CheckpointError> {
+    let shard = Shard::<B>::restore(CONFIG, &instruments(), bytes)?;
+    let mut saved = Vec::new();
+    let mut again = shard;
+    again.checkpoint(&mut saved);
+    let twin = Shard::<B>::restore(CONFIG, &instruments(), &saved)?;
+    assert_eq!(twin.state_hash(), again.state_hash(), "what was restored can be saved and restored");
+    assert_eq!(twin.position(), again.position(), "at the same position");
+    Ok(again.state_hash())
+}
+
+const CONFIG: ShardConfig =
+    ShardConfig { shard: ShardId(0), venue: VenueId(0), venues: 2, checkpoint_every: 64 };
+
+fn instruments() -> [Instrument; 2] {
+    [1, 2].map(|id| Instrument {
+        id: InstrumentId(id),
+        symbol: Symbol::new("FUZZ").expect("a legal name"),
+        tick: Price(100),
+        lot: Quantity(1),
+        quantity_max: Quantity(1_000),
+        price_min: Price(100),
+        price_max: Price(1_000_000),
+        orders_max: 64,
+    })
+}
+
+/// Checkpoints of an empty shard, one with a few orders, one with many.
+#[must_use]
+pub fn seeds() -> Vec<Vec<u8>> {
+    [0, 5, 90].map(checkpoint_after).into()
+}
+
+fn checkpoint_after(requests: u64) -> Vec<u8> {
+    let mut shard = Shard::<FastBook>::new(CONFIG, &instruments());
+    let mut window = LocalWindow::new(128, Epoch(1), Position(0));
+    for sequence in 1..=requests {
+        shard.on_request(&request(sequence));
+        shard.step(&mut window, &mut Ignore);
+    }
+    let mut bytes = Vec::new();
+    shard.checkpoint(&mut bytes);
+    bytes
+}
+
+/// Orders around one price, some of which trade.
+fn request(sequence: u64) -> Request {
+    let side = if sequence.is_multiple_of(2) { Side::Buy } else { Side::Sell };
+    let order = NewOrder {
+        side,
+        kind: OrderKind::Limit { price: Price(50_000 + 100 * (sequence % 7) as i64) },
+        time_in_force: TimeInForce::Day,
+        post_only: false,
+        quantity: Quantity(1 + sequence % 5),
+    };
+    Request {
+        id: RequestId::new(GatewayId((sequence % 2) as u16), sequence),
+        stamp: Timestamp(sequence),
+        member: MemberId(1),
+        client_order_id: ClientOrderId(sequence),
+        instrument: InstrumentId(1 + (sequence % 2) as u32),
+        shard: ShardId(0),
+        command: Command::Enter(order),
+    }
+}
+
+struct Ignore;
+
+impl VenueSink for Ignore {
+    fn has_room(&mut self) -> bool {
+        true
+    }
+
+    fn result(&mut self, _: ResultAt, _: &Request, _: &Outcome, _: &[Event]) {}
+}

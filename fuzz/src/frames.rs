@@ -1,0 +1,156 @@
+//! Frames of the order entry protocol, from either end.
+
+use pares_types::{
+    Answer, CancelCause, Cancellation, ClientOrderId, ClientRequest, InstrumentId, NewOrder, OrderId,
+    OrderKind, Position, Price, Quantity, Reason, Reply, RequestId, Role, ShardId, Side, Status, TimeInForce,
+    Trade,
+};
+use pares_wire::frame::{self, ClientFrame, GatewayFrame, Ping, Pong, SignOn};
+
+/// Splits a client's stream and decodes each frame.
+pub fn client(bytes: &[u8]) {
+    split_all(bytes, |kind, body| {
+        // The name of a frame that cannot be read goes into its rejection: it must always be found.
+        let _name = frame::request_name(kind, body);
+        if let Ok(ClientFrame::Request(request)) = frame::decode_client(kind, body) {
+            let mut written = Vec::new();
+            frame::write_request(&mut written, &request);
+            let read = whole(&written, frame::decode_client);
+            assert_eq!(read, ClientFrame::Request(request), "a request reads back as written");
+        }
+    });
+}
+
+/// Splits a gateway's stream and decodes each frame.
+pub fn gateway(bytes: &[u8]) {
+    split_all(bytes, |kind, body| {
+        if let Ok(GatewayFrame::Reply(reply)) = frame::decode_gateway(kind, body) {
+            let mut written = Vec::new();
+            frame::write_reply(&mut written, &reply);
+            let read = whole(&written, frame::decode_gateway);
+            assert_eq!(read, GatewayFrame::Reply(reply), "a reply reads back as written");
+        }
+    });
+}
+
+/// Whether the bytes are nothing but whole, readable frames of a client.
+#[must_use]
+pub fn client_accepts(mut bytes: &[u8]) -> bool {
+    while let Ok(Some((kind, body, rest))) = frame::split(bytes) {
+        if frame::decode_client(kind, body).is_err() {
+            return false;
+        }
+        bytes = rest;
+    }
+    bytes.is_empty()
+}
+
+fn split_all(mut bytes: &[u8], mut on_frame: impl FnMut(u8, &[u8])) {
+    while let Ok(Some((kind, body, rest))) = frame::split(bytes) {
+        assert!(rest.len() < bytes.len(), "every frame takes the reader forward");
+        on_frame(kind, body);
+        bytes = rest;
+    }
+}
+
+fn whole<F>(bytes: &[u8], decode: impl Fn(u8, &[u8]) -> Result<F, pares_wire::WireError>) -> F {
+    let (kind, body, rest) = frame::split(bytes).expect("what was written is legal").expect("and whole");
+    assert!(rest.is_empty(), "one frame was written");
+    decode(kind, body).expect("what was written is readable")
+}
+
+/// A request of each kind, alone and all together.
+#[must_use]
+pub fn client_seeds() -> Vec<Vec<u8>> {
+    let client_order_id = ClientOrderId(7);
+    let enter = |kind, time_in_force, post_only| ClientRequest::Enter {
+        client_order_id,
+        instrument: InstrumentId(1),
+        order: NewOrder { side: Side::Sell, kind, time_in_force, post_only, quantity: Quantity(100) },
+    };
+    let requests = [
+        enter(OrderKind::Limit { price: Price(1_000_000) }, TimeInForce::Day, true),
+        enter(OrderKind::Market, TimeInForce::Ioc, false),
+        ClientRequest::Amend {
+            client_order_id,
+            target: ClientOrderId(3),
+            price: Price(-5),
+            quantity: Quantity(1),
+        },
+        ClientRequest::Cancel { client_order_id, target: ClientOrderId(3) },
+        ClientRequest::MassCancel { client_order_id, instrument: InstrumentId(0) },
+    ];
+    let sign_on = SignOn {
+        member: 1.into(),
+        flags: frame::SIGN_ON_JOURNALLED.into(),
+        token: 9.into(),
+        credential: [0; 32],
+    };
+    let mut seeds: Vec<Vec<u8>> =
+        requests.iter().map(|request| framed(|out| frame::write_request(out, request))).collect();
+    seeds.push(framed(|out| frame::write(out, &sign_on)));
+    seeds.push(framed(|out| frame::write(out, &Ping { token: 1.into() })));
+    seeds.push(seeds.concat());
+    seeds
+}
+
+/// A reply of each kind, alone and all together.
+#[must_use]
+pub fn gateway_seeds() -> Vec<Vec<u8>> {
+    let (client_order_id, order) = (ClientOrderId(7), OrderId(id(1)));
+    let (shard, position) = (ShardId(2), Position(99));
+    let replies = [
+        Reply::Journalled { client_order_id, request: id(2) },
+        Reply::Answer(Answer {
+            client_order_id,
+            request: id(2),
+            order,
+            shard,
+            position,
+            instrument: InstrumentId(1),
+            status: Status::Resting,
+            reason: Reason::None,
+            executed: Quantity(5),
+            remaining: Quantity(95),
+            events: 3,
+            repeat: true,
+        }),
+        Reply::Trade(Trade {
+            client_order_id,
+            order,
+            shard,
+            position,
+            instrument: InstrumentId(1),
+            side: Side::Buy,
+            role: Role::Resting,
+            price: Price(10),
+            quantity: Quantity(5),
+            remaining: Quantity(0),
+        }),
+        Reply::Cancelled(Cancellation {
+            client_order_id,
+            order,
+            shard,
+            position,
+            instrument: InstrumentId(1),
+            quantity: Quantity(5),
+            cause: CancelCause::Reduced,
+        }),
+        Reply::Rejected { client_order_id, reason: Reason::Overloaded },
+    ];
+    let mut seeds: Vec<Vec<u8>> =
+        replies.iter().map(|reply| framed(|out| frame::write_reply(out, reply))).collect();
+    seeds.push(framed(|out| frame::write(out, &Pong { token: 1.into() })));
+    seeds.push(seeds.concat());
+    seeds
+}
+
+fn framed(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(&mut bytes);
+    bytes
+}
+
+fn id(sequence: u64) -> RequestId {
+    RequestId::new(pares_types::GatewayId(1), sequence)
+}

@@ -1,0 +1,43 @@
+//! Everything that reads bytes nobody vouches for, as fuzz targets.
+//!
+//! Fuzzing guided by coverage needs a nightly compiler and time, so it is run now and then, and a parser that
+//! breaks today is found next month. So each target is a plain function that both libFuzzer (`fuzz/libfuzzer`,
+//! `cargo xtask fuzz TARGET`) and an ordinary test run; the test feeds it a fixed number of inputs, made from good ones
+//! by damage that a seed decides.
+//!
+//! A target does not only ask for "no panic": what was accepted must be written back as what was read.
+//!
+//! | module | targets |
+//! |---|---|
+//! | [`frames`] | what a client, or a gateway, sends over TCP |
+//! | [`records`] | what lies in the logs, and the segments of a log themselves |
+//! | [`checkpoints`] | a shard's state as bytes |
+//! | [`days`] | recorded days: LOBSTER, ITCH |
+//! | [`damage`] | the driver of the short runs |
+
+pub mod checkpoints;
+pub mod damage;
+pub mod days;
+pub mod frames;
+pub mod records;
+
+/// A function that must hold for any bytes, and good bytes to start from.
+pub struct Target {
+    /// Its name, which is also that of its binary in `fuzz/libfuzzer`.
+    pub name: &'static str,
+    /// Panics if something does not hold.
+    pub run: fn(&[u8]),
+    /// Inputs that the target accepts.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    Target { name: "client_frames", run: frames::client, seeds: frames::client_seeds },
+    Target { name: "gateway_frames", run: frames::gateway, seeds: frames::gateway_seeds },
+    Target { name: "records", run: records::record, seeds: records::record_seeds },
+    Target { name: "log_segment", run: records::segment, seeds: records::segment_seeds },
+    Target { name: "checkpoint", run: checkpoints::restore, seeds: checkpoints::seeds },
+    Target { name: "lobster", run: days::lobster, seeds: days::lobster_seeds },
+    Target { name: "itch", run: days::itch, seeds: days::itch_seeds },
+];

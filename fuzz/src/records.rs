@@ -1,0 +1,169 @@
+//! Records in the logs, and the segments that hold them.
+
+use pares_log::record as log;
+use pares_types::{
+    ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind,
+    Outcome, Position, Price, Quantity, Reason, Request, RequestId, ShardId, Side, Status, TimeInForce,
+    Timestamp, VenueId,
+};
+use pares_wire::record::{
+    self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, result_bytes,
+    write_result,
+};
+use zerocopy::IntoBytes;
+
+/// Reads one record as each of the schemas.
+pub fn record(bytes: &[u8]) {
+    let _schema = record::schema(bytes);
+    if let Ok(request) = RequestRecord::read(bytes) {
+        let written = RequestRecord::from(&request);
+        assert_eq!(RequestRecord::read(written.as_bytes()), Ok(request), "a request reads back as written");
+    }
+    if let Ok(result) = ResultRecord::read(bytes) {
+        read_result(&result);
+    }
+    if let Ok((chunk, piece)) = CheckpointChunk::read(bytes) {
+        let end = u64::from(chunk.start.get()) + piece.len() as u64;
+        assert!(end <= u64::from(chunk.total_bytes.get()), "a piece lies inside its checkpoint");
+    }
+    let _stored = CheckpointStored::read(bytes).map(|stored| stored.position.get());
+}
+
+fn read_result(result: &ResultRecord<'_>) {
+    let events: Result<Vec<Event>, _> = result.events().collect();
+    let (Ok(request), Ok(outcome), Ok(events)) = (result.request(), result.outcome(), events) else { return };
+    let place = ResultPlace {
+        shard: result.shard(),
+        epoch: result.epoch(),
+        position: result.position(),
+        venue: result.venue(),
+        state_hash: result.state_hash().unwrap_or_default(),
+    };
+    let mut written = vec![0; result_bytes(events.len())];
+    write_result(&mut written, &place, &request, &outcome, &events);
+    let again = ResultRecord::read(&written).expect("what was written is readable");
+    assert_eq!((again.request(), again.outcome()), (Ok(request), Ok(outcome)), "as written");
+    assert!(again.events().eq(events.into_iter().map(Ok)), "events read back as written");
+}
+
+/// Scans a segment of a log, whole and in two halves, at the offset that its first bytes say.
+pub fn segment(bytes: &[u8]) {
+    let Some((base, bytes)) = bytes.split_first_chunk() else { return };
+    // Offsets are bytes written: no log comes near half of all numbers.
+    let base = u64::from_le_bytes(*base) >> 1;
+    let whole = log::scan(bytes, base, 0, usize::MAX);
+    assert!(whole.position <= bytes.len() + 8, "a scan stays in its segment");
+    let first = log::scan(bytes, base, 0, bytes.len() / 2);
+    assert!(first.position <= whole.position && first.records <= whole.records, "a limit only shortens");
+    let second = log::scan(bytes, base, first.position, usize::MAX);
+    let halves = (first.records + second.records, first.payload_bytes + second.payload_bytes);
+    assert_eq!(halves, (whole.records, whole.payload_bytes), "a scan resumes where it stopped");
+}
+
+/// A record of each schema.
+#[must_use]
+pub fn record_seeds() -> Vec<Vec<u8>> {
+    let requests = commands().map(|command| RequestRecord::from(&request(command)).as_bytes().to_vec());
+    let results = [0, 1, 3].map(|events| result(&vec![fill(); events]));
+    let chunk = CheckpointChunk {
+        schema: record::CHECKPOINT_CHUNK,
+        version: record::VERSION,
+        shard: 1.into(),
+        epoch: 1.into(),
+        position: 8_192.into(),
+        total_bytes: 64.into(),
+        start: 16.into(),
+    };
+    let stored = CheckpointStored {
+        schema: record::CHECKPOINT_STORED,
+        version: record::VERSION,
+        shard: 1.into(),
+        epoch: 1.into(),
+        position: 8_192.into(),
+    };
+    let chunk = [chunk.as_bytes(), &[7; 48]].concat();
+    requests.into_iter().chain(results).chain([chunk, stored.as_bytes().to_vec()]).collect()
+}
+
+/// Segments: sealed, open, empty.
+#[must_use]
+pub fn segment_seeds() -> Vec<Vec<u8>> {
+    let base = 4_096_u64;
+    let mut records = Vec::new();
+    for payload in record_seeds() {
+        let start = records.len();
+        records.resize(start + log::size(payload.len()), 0);
+        records[start + log::HEADER_BYTES..][..payload.len()].copy_from_slice(&payload);
+        log::seal(&mut records[start..], base + start as u64, payload.len());
+    }
+    let mut sealed = records.clone();
+    let end = sealed.len();
+    sealed.resize(end + 64, 0);
+    log::seal_pad(&mut sealed[end..], base + end as u64);
+    let open = [records, vec![0; 64]].concat();
+    let head = (base << 1).to_le_bytes();
+    [sealed, open, vec![0; 64]].map(|segment| [head.as_slice(), &segment].concat()).into()
+}
+
+fn request(command: Command) -> Request {
+    Request {
+        id: id(2),
+        stamp: Timestamp(1_700_000_000_000_000_000),
+        member: MemberId(1),
+        client_order_id: ClientOrderId(7),
+        instrument: InstrumentId(1),
+        shard: ShardId(0),
+        command,
+    }
+}
+
+fn commands() -> [Command; 5] {
+    let order = |kind, post_only| {
+        let (side, time_in_force, quantity) = (Side::Buy, TimeInForce::Day, Quantity(100));
+        Command::Enter(NewOrder { side, kind, time_in_force, post_only, quantity })
+    };
+    let target = OrderId(id(1));
+    [
+        order(OrderKind::Limit { price: Price(1_000_000) }, true),
+        order(OrderKind::Market, false),
+        Command::Amend { target, price: Price(900), quantity: Quantity(1) },
+        Command::Cancel { target },
+        Command::MassCancel,
+    ]
+}
+
+fn result(events: &[Event]) -> Vec<u8> {
+    let place = ResultPlace {
+        shard: ShardId(0),
+        epoch: Epoch(1),
+        position: Position(1_024),
+        venue: VenueId(1),
+        state_hash: 0xABCD,
+    };
+    let outcome = Outcome {
+        status: Status::Filled,
+        reason: Reason::None,
+        order: OrderId(id(2)),
+        executed: Quantity(100),
+        remaining: Quantity::ZERO,
+    };
+    let mut bytes = vec![0; result_bytes(events.len())];
+    write_result(&mut bytes, &place, &request(commands()[0]), &outcome, events);
+    bytes
+}
+
+fn fill() -> Event {
+    Event::Fill {
+        resting: OrderId(id(1)),
+        resting_member: MemberId(2),
+        resting_client_order_id: ClientOrderId(3),
+        resting_side: Side::Sell,
+        price: Price(1_000_000),
+        quantity: Quantity(10),
+        resting_remaining: Quantity(5),
+    }
+}
+
+fn id(sequence: u64) -> RequestId {
+    RequestId::new(GatewayId(1), sequence)
+}

@@ -1,0 +1,85 @@
+//! Each target over a fixed number of inputs made from a fixed seed (see `pares_fuzz::damage`).
+//!
+//! `PARES_FUZZ_ITERATIONS` says how many; `cargo xtask test` takes more than the default, in release.
+#![allow(clippy::unwrap_used)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pares_fuzz::damage::{Random, input};
+use pares_fuzz::{TARGETS, Target};
+
+const ITERATIONS: u64 = 5_000;
+
+fn short_run(name: &str) {
+    let target = TARGETS.iter().find(|target| target.name == name).expect("a target of that name");
+    let seeds = (target.seeds)();
+    let iterations = std::env::var("PARES_FUZZ_ITERATIONS").ok().and_then(|text| text.parse().ok());
+    let mut random = Random::new(1);
+    for iteration in 0..iterations.unwrap_or(ITERATIONS) {
+        let bytes = input(&mut random, &seeds);
+        let held = catch_unwind(AssertUnwindSafe(|| (target.run)(&bytes)));
+        assert!(held.is_ok(), "{name}, input {iteration}: {}", show(&bytes));
+    }
+}
+
+/// Bytes as a Rust literal, ready for a test of its own.
+fn show(bytes: &[u8]) -> String {
+    format!("b\"{}\"", bytes.escape_ascii())
+}
+
+macro_rules! short_runs {
+    ($($name:ident)*) => {
+        const NAMES: &[&str] = &[$(stringify!($name)),*];
+        $(#[test] fn $name() { short_run(stringify!($name)); })*
+    };
+}
+
+short_runs! { client_frames gateway_frames records log_segment checkpoint lobster itch }
+
+#[test]
+fn every_target_has_a_short_run_and_a_binary() {
+    let targets: Vec<&str> = TARGETS.iter().map(|target: &Target| target.name).collect();
+    assert_eq!(targets, NAMES);
+    for name in targets {
+        let binary = concat!(env!("CARGO_MANIFEST_DIR"), "/libfuzzer/fuzz_targets/");
+        assert!(std::path::Path::new(&format!("{binary}{name}.rs")).exists(), "no binary for {name}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_inputs() {
+    let seeds = (TARGETS[0].seeds)();
+    let inputs = |seed| {
+        let mut random = Random::new(seed);
+        (0..100).map(|_| input(&mut random, &seeds)).collect::<Vec<_>>()
+    };
+    assert_eq!(inputs(7), inputs(7));
+    assert_ne!(inputs(7), inputs(8));
+}
+
+/// Seeds that a target refuses test nothing but its first check.
+#[test]
+fn seeds_are_accepted() {
+    assert!(pares_fuzz::checkpoints::seeds().iter().all(|seed| pares_fuzz::checkpoints::accepts(seed)));
+    assert!(pares_fuzz::frames::client_seeds().iter().all(|seed| pares_fuzz::frames::client_accepts(seed)));
+    for mut bytes in (pares_fuzz::records::segment_seeds()).into_iter().take(2) {
+        let segment = bytes.split_off(8);
+        assert_eq!(pares_log::record::scan(&segment, 4_096, 0, usize::MAX).records, 10);
+    }
+    for (bytes, events) in [(pares_fuzz::days::itch_seeds(), 5), (pares_fuzz::days::lobster_seeds(), 7)] {
+        assert_eq!(count_events(&bytes[0]), events);
+    }
+}
+
+/// Events of a day, LOBSTER if it has a zero byte in the middle of text, ITCH otherwise.
+fn count_events(bytes: &[u8]) -> usize {
+    use pares_flow::{ItchSelect, ItchSource, LobsterSource, Source};
+    let instrument = pares_types::InstrumentId(1);
+    let mut source: Box<dyn Source + '_> = if bytes.starts_with(b"3") {
+        let zero = bytes.iter().position(|&byte| byte == 0).unwrap();
+        Box::new(LobsterSource::new(&bytes[..zero], &bytes[zero + 1..], instrument).unwrap())
+    } else {
+        Box::new(ItchSource::new(bytes, ItchSelect::All, instrument))
+    };
+    std::iter::from_fn(|| source.next_event().unwrap()).count()
+}
