@@ -30,6 +30,8 @@ pub enum Committed<'a> {
         shard: ShardId,
         /// At which position.
         position: Position,
+        /// Where the notice lies in the recorder's log.
+        offset: Offset,
     },
 }
 
@@ -74,6 +76,12 @@ impl CommittedStream {
     #[must_use]
     pub fn everywhere(&self, shard: ShardId) -> Position {
         self.quorums[usize::from(shard.0)].everywhere()
+    }
+
+    /// How far it has been read: the furthest place in any recorder's log.
+    #[must_use]
+    pub fn reach(&self) -> Offset {
+        self.tails.iter().map(Tail::offset).max().unwrap_or(Offset::START)
     }
 
     /// Bytes published by the recorders and not read, of the most advanced reader.
@@ -126,8 +134,9 @@ impl CommittedStream {
                 }
                 Some(record::CHECKPOINT_STORED) => {
                     let stored = CheckpointStored::read(record.payload)?;
+                    let offset = record.offset;
                     let (shard, position) = (ShardId(stored.shard.get()), Position(stored.position.get()));
-                    on(Committed::CheckpointStored { shard, position })?;
+                    on(Committed::CheckpointStored { shard, position, offset })?;
                 }
                 _ => {}
             }

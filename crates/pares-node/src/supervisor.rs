@@ -38,6 +38,14 @@ struct Node {
     child: Option<Child>,
     started: Instant,
     pause: Duration,
+    /// Asked to die by whoever runs the drill: no reason to suspect it and wait.
+    killed: bool,
+}
+
+impl Node {
+    fn new(child: Option<Child>) -> Self {
+        Self { child, started: Instant::now(), pause: Duration::ZERO, killed: false }
+    }
 }
 
 /// A node that died and is being replaced.
@@ -73,7 +81,7 @@ impl Supervisor {
             // A leftover of the last run must not look like a node that is up.
             let _ = std::fs::remove_file(supervisor.layout.pid(role));
             let child = Some(supervisor.spawn(role)?);
-            supervisor.nodes.insert(role, Node { child, started: Instant::now(), pause: Duration::ZERO });
+            supervisor.nodes.insert(role, Node::new(child));
         }
         supervisor.wait_until_up()?;
         Ok(supervisor)
@@ -126,7 +134,8 @@ impl Supervisor {
             return Ok(None);
         };
         node.child = None;
-        node.pause = match node.started.elapsed() < INFANT {
+        let crashed = !std::mem::take(&mut node.killed);
+        node.pause = match crashed && node.started.elapsed() < INFANT {
             true => PAUSE_MAX.min(node.pause * 2 + Duration::from_millis(50)),
             false => Duration::ZERO,
         };
@@ -145,15 +154,18 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Sends a signal to a node.
+    /// Sends a signal to a node. One that is killed this way is replaced at once, however young it was.
     ///
     /// # Errors
     /// If it is not running.
-    pub fn signal(&self, role: Role, signal: Signal) -> Result<(), NodeError> {
+    pub fn signal(&mut self, role: Role, signal: Signal) -> Result<(), NodeError> {
         let dead = || NodeError::Config(format!("{role} is not running"));
-        let child = self.nodes.get(&role).and_then(|node| node.child.as_ref()).ok_or_else(dead)?;
+        let node = self.nodes.get_mut(&role).ok_or_else(dead)?;
+        let child = node.child.as_ref().ok_or_else(dead)?;
         kill_process(Pid::from_child(child), signal)
-            .map_err(|error| NodeError::io("signalling a node")(error.into()))
+            .map_err(|error| NodeError::io("signalling a node")(error.into()))?;
+        node.killed |= signal == Signal::KILL;
+        Ok(())
     }
 
     /// Whether the node's current process has finished starting.

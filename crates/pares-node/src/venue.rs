@@ -36,7 +36,7 @@ const CHECKPOINT_PAUSE_NS: u64 = 50_000_000;
 const RELEASE_EVERY: u64 = 1 << 20;
 
 /// Counters of a venue, in file order; one `position-S` per shard follows.
-pub const COUNTERS: [&str; 9] = [
+pub const COUNTERS: [&str; 10] = [
     "executed",
     "won",
     "observed",
@@ -46,6 +46,7 @@ pub const COUNTERS: [&str; 9] = [
     "checkpoints",
     "resync_us",
     "resynced",
+    "open_us",
 ];
 const EXECUTED: usize = 0;
 const WON: usize = 1;
@@ -56,6 +57,7 @@ const TOO_FAR_BEHIND: usize = 5;
 const CHECKPOINTS: usize = 6;
 const RESYNC_US: usize = 7;
 const RESYNCED: usize = 8;
+const OPEN_US: usize = 9;
 
 /// What decides the order.
 enum Order {
@@ -68,6 +70,8 @@ struct ShardSeat {
     shard: Shard<FastBook>,
     order: Order,
     active: bool,
+    /// How far into the committed stream the checkpoint it started from reaches.
+    restored_reach: Offset,
 }
 
 /// A checkpoint being handed out.
@@ -153,7 +157,9 @@ impl VenueNode {
         seats.iter().enumerate().for_each(|(index, seat)| seat_of[usize::from(seat.shard.id().0)] = index);
         let mut pacing = Pacing::new(config.checkpoint_every, id, config.venues, seats.len());
         let count = executed(&seats);
-        (0..seats.len()).for_each(|shard| pacing.on_checkpoint(shard, count));
+        for (shard, seat) in seats.iter().enumerate() {
+            pacing.on_checkpoint(shard, seat.restored_reach.0, count);
+        }
         let out = Out {
             venue: id,
             writer,
@@ -163,6 +169,7 @@ impl VenueNode {
             appended: false,
             failed: None,
         };
+        out.counters.set(OPEN_US, (clock::mono_ns() - started_ns) / 1_000);
         Ok(Self {
             out,
             seats,
@@ -201,10 +208,10 @@ impl VenueNode {
                 }
                 Ok(())
             }
-            Committed::CheckpointStored { shard, position } => {
+            Committed::CheckpointStored { shard, position, offset } => {
                 let index = seat_of[usize::from(shard.0)];
                 if position <= seats[index].shard.position() {
-                    pacing.on_checkpoint(index, executed(seats));
+                    pacing.on_checkpoint(index, offset.0, executed(seats));
                 }
                 Ok(())
             }
@@ -256,7 +263,7 @@ impl VenueNode {
         let Some(index) = self.pacing.due(count, behind) else { return };
         let mut state = std::mem::take(&mut self.spare);
         let position = self.seats[index].shard.checkpoint(&mut state);
-        self.pacing.on_checkpoint(index, count);
+        self.pacing.on_checkpoint(index, self.committed.reach().0, count);
         self.outgoing = Some(Outgoing { shard: self.seats[index].shard.id(), position, state, sent: 0 });
         self.outgoing_ns = clock::mono_ns();
     }
@@ -422,12 +429,18 @@ fn restore(
         let restored =
             stored.iter().find_map(|(_, c)| Shard::restore(shard_config, &instruments, &c.state).ok());
         let shard_state = restored.unwrap_or_else(|| Shard::new(shard_config, &instruments));
+        let restored_reach = stored.first().map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from);
         for (recorder, from) in &mut replay_from {
             // A recorder whose newest checkpoint is not too new tells where its log must be read from.
             let own = stored.iter().find(|(of, c)| of == recorder && c.position <= shard_state.position());
             *from = (*from).min(own.map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from));
         }
-        seats.push(ShardSeat { order: order(config, layout, shard)?, shard: shard_state, active: true });
+        seats.push(ShardSeat {
+            order: order(config, layout, shard)?,
+            shard: shard_state,
+            active: true,
+            restored_reach,
+        });
     }
     let mut committed = CommittedStream::new(config, layout, |recorder| replay_from[&recorder])?;
     seats.iter().for_each(|seat| committed.start_at(seat.shard.id(), seat.shard.position()));

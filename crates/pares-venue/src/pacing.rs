@@ -17,8 +17,10 @@ pub struct Pacing {
     every: u64,
     venue: u64,
     venues: u64,
-    /// Per shard, in the caller's order: the count when its newest checkpoint was taken or stored.
+    /// Per shard, in the caller's order: how far into the committed stream its newest checkpoint reaches.
     covered: Vec<u64>,
+    /// The count when any checkpoint was last taken or stored.
+    newest: u64,
     /// The interval last considered.
     considered: u64,
 }
@@ -31,12 +33,21 @@ impl Pacing {
     #[must_use]
     pub fn new(every: u64, venue: VenueId, venues: u16, shards: usize) -> Self {
         assert!(every > 0 && venues > 0 && shards > 0, "checkpoints need an interval, venues and shards");
-        Self { every, venue: venue.0.into(), venues: venues.into(), covered: vec![0; shards], considered: 0 }
+        Self {
+            every,
+            venue: venue.0.into(),
+            venues: venues.into(),
+            covered: vec![0; shards],
+            newest: 0,
+            considered: 0,
+        }
     }
 
-    /// A checkpoint of the shard at that index was taken here, or stored by a recorder.
-    pub fn on_checkpoint(&mut self, shard: usize, count: u64) {
-        self.covered[shard] = self.covered[shard].max(count);
+    /// There is a checkpoint of the shard at that index, which makes the committed stream before `reach` (bytes,
+    /// say) superfluous for it; it was taken, stored or found when the count was `count`.
+    pub fn on_checkpoint(&mut self, shard: usize, reach: u64, count: u64) {
+        self.covered[shard] = self.covered[shard].max(reach);
+        self.newest = self.newest.max(count);
     }
 
     /// The shard to take a checkpoint of now, if any. `count` is the positions executed over all shards, and
@@ -47,9 +58,8 @@ impl Pacing {
             return None;
         }
         self.considered = interval;
-        let newest = self.covered.iter().copied().max().expect("there is a shard");
         let turn = interval % self.venues == self.venue;
-        let overdue = count.saturating_sub(newest) >= 2 * self.every;
+        let overdue = count.saturating_sub(self.newest) >= 2 * self.every;
         if !(behind || turn && overdue) {
             return None;
         }
@@ -68,7 +78,7 @@ mod tests {
     #[test]
     fn a_venue_that_is_behind_takes_the_oldest_shard_once_per_interval() {
         let mut pacing = pacing(0);
-        pacing.on_checkpoint(0, 50);
+        pacing.on_checkpoint(0, 50, 50);
         assert_eq!(pacing.due(99, true), None);
         assert_eq!(pacing.due(100, true), Some(1));
         assert_eq!(pacing.due(101, true), None);
@@ -83,8 +93,8 @@ mod tests {
     fn when_nobody_is_behind_they_take_turns() {
         let (mut a, mut b) = (pacing(0), pacing(1));
         assert_eq!((a.due(200, false), b.due(200, false)), (Some(0), None));
-        a.on_checkpoint(0, 200);
-        b.on_checkpoint(0, 200);
+        a.on_checkpoint(0, 9_000, 200);
+        b.on_checkpoint(0, 9_000, 200);
         assert_eq!((a.due(300, false), b.due(300, false)), (None, None));
         assert_eq!((a.due(400, false), b.due(400, false)), (Some(1), None));
         assert_eq!((a.due(500, false), b.due(500, false)), (None, Some(0)));
