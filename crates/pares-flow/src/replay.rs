@@ -23,6 +23,7 @@ pub struct Replay<S> {
     checker: Checker,
     /// Translated, not handed out.
     actions: VecDeque<Action>,
+    time_ns: u64,
 }
 
 /// What a replay showed. Final once [`Replay::is_finished`].
@@ -65,7 +66,7 @@ impl<S: Source> Replay<S> {
             assert_eq!(config.levels, levels, "compare as many levels as are published");
         }
         let translator = Translator::new(config);
-        Self { source, translator, checker: Checker::new(), actions: VecDeque::new() }
+        Self { source, translator, checker: Checker::new(), actions: VecDeque::new(), time_ns: 0 }
     }
 
     /// The next command to send; `None` at the end of the day.
@@ -85,6 +86,7 @@ impl<S: Source> Replay<S> {
                 }
             }
             let Some(recorded) = self.source.next_event()? else { return Ok(None) };
+            self.time_ns = recorded.time_ns;
             self.translator.translate(&recorded, &mut self.actions);
         }
     }
@@ -104,6 +106,12 @@ impl<S: Source> Replay<S> {
     #[must_use]
     pub fn events(&self) -> u64 {
         self.translator.tally().events
+    }
+
+    /// When the last event translated happened, nanoseconds after midnight, for keeping the recorded pace.
+    #[must_use]
+    pub fn time_ns(&self) -> u64 {
+        self.time_ns
     }
 
     /// The checker, for its lists of first mismatches and surprises.
