@@ -1,7 +1,8 @@
 //! What a flow asks of an exchange, and what must come of it.
 
-use pares_types::{ClientRequest, 
-    ClientOrderId, Command, InstrumentId, MemberId, NewOrder, OrderKind, Price, Quantity, Side, TimeInForce,
+use pares_types::{
+    ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, OrderKind, Price, Quantity,
+    Side, TimeInForce,
 };
 
 use crate::recorded::Depth;
