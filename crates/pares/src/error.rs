@@ -9,6 +9,9 @@ pub enum CommandError {
     /// A client connection.
     #[error(transparent)]
     Client(#[from] pares_client::ClientError),
+    /// A recording cannot be read.
+    #[error(transparent)]
+    Recording(#[from] pares_flow::SourceError),
     /// What was asked cannot be done.
     #[error("{0}")]
     Usage(String),

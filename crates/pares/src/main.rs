@@ -8,6 +8,7 @@
 //! | [`load`] | the open-loop load generator |
 //! | [`progress`] | progress bars |
 //! | [`system`] | systems started for the length of one command |
+//! | [`venues`] | which venue leads, which is back |
 #![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
 #![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
 
@@ -16,6 +17,7 @@ mod error;
 mod load;
 mod progress;
 mod system;
+mod venues;
 
 use std::process::ExitCode;
 
@@ -38,6 +40,8 @@ enum Command {
     Up(commands::up::Args),
     /// Measure what this machine does
     Bench(commands::bench::Args),
+    /// Put a recorded trading day through a whole exchange and compare every published state of the book
+    Replay(commands::replay::Args),
     /// Run one node of a system in this process (what `up` starts)
     Node(commands::node::Args),
 }
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Up(args) => commands::up::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
         Command::Node(args) => commands::node::run(&args),
     };
     match result {

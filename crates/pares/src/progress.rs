@@ -17,3 +17,19 @@ pub fn steps(what: &'static str, count: u64) -> ProgressBar {
         .expect("a constant template is valid");
     ProgressBar::new(count).with_style(style).with_message(what)
 }
+
+/// A bar over bytes.
+#[must_use]
+pub fn bytes(what: &'static str, count: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} [{bar:40}] {bytes}/{total_bytes} {eta}")
+        .expect("a constant template is valid");
+    ProgressBar::new(count).with_style(style).with_message(what)
+}
+
+/// A bar over `count` steps, with how many of them there are a second.
+#[must_use]
+pub fn rate(what: &'static str, count: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} [{bar:40}] {pos}/{len} {per_sec} {eta}")
+        .expect("a constant template is valid");
+    ProgressBar::new(count).with_style(style).with_message(what)
+}

@@ -2,4 +2,5 @@
 
 pub mod bench;
 pub mod node;
+pub mod replay;
 pub mod up;
