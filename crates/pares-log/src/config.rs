@@ -53,7 +53,7 @@ impl Config {
 }
 
 /// Longest payload in a log with such segments: a quarter of a segment, 1 MiB at most.
-pub(crate) fn payload_bytes_max(segment_bytes: u64) -> usize {
+pub fn payload_bytes_max(segment_bytes: u64) -> usize {
     (segment_bytes / 4).min(1 << 20) as usize - record::HEADER_BYTES
 }
 

@@ -49,7 +49,7 @@ mod segment;
 mod shared;
 mod writer;
 
-pub use config::{Config, Durability, Faults};
+pub use config::{Config, Durability, Faults, payload_bytes_max};
 pub use error::{AppendError, OpenError, ReadError};
 pub use inspect::{Damage, Inspection, Verification, cut, inspect, verify};
 pub use marks::{LogStats, MarksReader};

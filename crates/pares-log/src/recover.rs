@@ -172,7 +172,7 @@ fn remove_after(dir: &Path, tail: &Tail) -> Result<u64, OpenError> {
         let path = segment::path(dir, base);
         if let Ok(map) = Mapping::open_read_only(&path) {
             let bytes = map.bytes(0..map.len());
-            let last = bytes.iter().skip(HEADER_BYTES).rposition(|&b| b != 0);
+            let last = segment::last_byte(bytes.get(HEADER_BYTES..).unwrap_or_default());
             cut_bytes += last.map_or(0, |last| last as u64 + 1);
         }
         std::fs::remove_file(&path).map_err(OpenError::io("remove", &path))?;

@@ -23,7 +23,7 @@ use crate::NodeError;
 
 /// Gateways, venues or recorders of one system, at most.
 pub const ROLE_MAX: usize = 16;
-/// Orders on the books of one shard, at most: a request that touches all of them must fit one record.
+/// Orders on the books of one shard, at most.
 pub const SHARD_ORDERS_MAX: u64 = 20_000;
 
 /// What "durable" means in this system (design section 4).
@@ -82,7 +82,7 @@ pub struct SystemConfig {
     /// Names (member, client order id) a gateway remembers.
     #[serde(default = "default_names_max")]
     pub names_max: usize,
-    /// MiB per segment of the gateways' and venues' logs, and of the recorders'.
+    /// MiB per segment of the logs. Small ones restart faster; a roll costs next to nothing.
     #[serde(default = "default_segment_mib")]
     pub segment_mib: u64,
     /// The gateways' addresses, one per gateway. Port 0 takes a free one (see `run/gateway-G.addr`).
@@ -154,7 +154,7 @@ fn default_names_max() -> usize {
     16 << 20
 }
 fn default_segment_mib() -> u64 {
-    16
+    4
 }
 fn default_gateways() -> Vec<SocketAddr> {
     vec![SocketAddr::from(([127, 0, 0, 1], 7100))]
@@ -269,11 +269,17 @@ impl SystemConfig {
         if self.checkpoint_every == 0 || self.segment_mib == 0 || self.segment_mib > 1024 {
             return wrong("`checkpoint_every` and `segment_mib` must be positive, segments at most 1024 MiB");
         }
+        // A request that touches every order of a shard (a mass cancel, a sweep) must fit one record.
+        let record_bytes = pares_log::payload_bytes_max(self.segment_mib << 20);
+        let fits = (record_bytes - pares_wire::record::result_bytes(0))
+            / size_of::<pares_wire::record::EventRecord>();
+        let orders_max = SHARD_ORDERS_MAX.min(fits as u64);
         for (shard, instruments) in self.shards()? {
             let orders: u64 = instruments.iter().map(|instrument| u64::from(instrument.orders_max)).sum();
-            if orders > SHARD_ORDERS_MAX {
+            if orders > orders_max {
                 return Err(NodeError::Config(format!(
-                    "shard {shard}: `orders_max` adds up to {orders}; at most {SHARD_ORDERS_MAX} per shard"
+                    "shard {shard}: `orders_max` adds up to {orders}; with segments of {} MiB at most {orders_max} per shard",
+                    self.segment_mib
                 )));
             }
         }
