@@ -4,16 +4,19 @@
 //! the log comes with the raw one: a plain `pwrite` to a file that was allocated and zeroed beforehand, which is the
 //! best that can be done without a log. The parts alternate in rounds, so that a noisy second hits both alike.
 
+mod round_trip;
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
 use pares_shm::clock::mono_ns;
 
-use crate::{AppendError, Config, Durability, MarksReader, Offset, OpenError, ReadError, Reader, Writer};
+use crate::{AppendError, Config, Durability, MarksReader, OpenError, ReadError, Writer};
+
+pub use round_trip::{ask, echo, round_trip};
 
 /// Why a measurement could not be taken.
 #[derive(Debug, thiserror::Error)]
@@ -66,9 +69,11 @@ pub struct Comparison {
     pub log: Percentiles,
     /// The same bytes with `pwrite` (and `fdatasync`) to a zeroed file.
     pub raw: Percentiles,
-    /// The log's appends that began a new segment, out of those in `log`.
+    /// The log's batches that began a new segment, out of those in `log`.
     pub rolls: Percentiles,
-    /// Rolls for which no segment was ready.
+    /// The log's batches that did not.
+    pub between_rolls: Percentiles,
+    /// Rolls for which no segment was ready; 0 in a [`Tally`]'s comparison.
     pub rolls_unprepared: u64,
 }
 
@@ -96,32 +101,106 @@ const ROUNDS: usize = 20;
 /// # Errors
 /// [`BenchError`] when the disk refuses.
 pub fn compare(dir: &Path, load: Load) -> Result<Comparison, BenchError> {
-    let config = Config::default().segment_bytes(load.segment_bytes).durability(load.durability);
-    let (mut writer, _) = Writer::open(&dir.join("log"), config)?;
-    let mut raw = Raw::create(&dir.join("raw"), load)?;
-    let (mut log_ns, mut raw_ns, mut roll_ns) = (histogram(), histogram(), histogram());
-    let payload = vec![0x5a; load.record_bytes];
+    let mut contest = Contest::open(dir, load)?;
+    let mut tally = Tally::default();
     for _ in 0..ROUNDS {
-        for _ in 0..load.batches.div_ceil(ROUNDS) {
+        contest.round(load.batches.div_ceil(ROUNDS), &mut tally)?;
+    }
+    let rolls_unprepared = contest.close()?;
+    Ok(Comparison { rolls_unprepared, ..tally.comparison() })
+}
+
+/// A new log and a raw file side by side, written in turns, for whoever does something to the log between the rounds.
+pub struct Contest {
+    dir: PathBuf,
+    load: Load,
+    payload: Vec<u8>,
+    writer: Writer,
+    raw: Raw,
+}
+
+impl Contest {
+    /// Creates both in the directory `dir`.
+    ///
+    /// # Errors
+    /// [`BenchError`] when the disk refuses.
+    pub fn open(dir: &Path, load: Load) -> Result<Contest, BenchError> {
+        let config = Config::default().segment_bytes(load.segment_bytes).durability(load.durability);
+        let (writer, _) = Writer::open(&dir.join("log"), config)?;
+        let raw = Raw::create(&dir.join("raw"), load)?;
+        Ok(Contest { dir: dir.to_owned(), load, payload: vec![0x5a; load.record_bytes], writer, raw })
+    }
+
+    /// The log's directory.
+    pub fn log_dir(&self) -> PathBuf {
+        self.dir.join("log")
+    }
+
+    /// Writes so many batches through the log, then as many raw.
+    ///
+    /// # Errors
+    /// [`BenchError`] when the disk refuses.
+    pub fn round(&mut self, batches: usize, tally: &mut Tally) -> Result<(), BenchError> {
+        let Contest { load, payload, writer, raw, .. } = self;
+        for _ in 0..batches {
             let segment = writer.tail().0 / load.segment_bytes;
-            let taken = timed(|| log_batch(&mut writer, &payload, load))?;
-            log_ns.saturating_record(taken);
-            if writer.tail().0 / load.segment_bytes != segment {
-                roll_ns.saturating_record(taken);
-            }
+            let taken = timed(|| log_batch(writer, payload, *load))?;
+            tally.on_log(taken, writer.tail().0 / load.segment_bytes != segment);
             spin(load.pause_ns);
         }
-        for _ in 0..load.batches.div_ceil(ROUNDS) {
-            raw_ns.saturating_record(timed(|| raw.batch(&payload, load))?);
+        for _ in 0..batches {
+            tally.raw.saturating_record(timed(|| raw.batch(payload, *load))?);
             spin(load.pause_ns);
+        }
+        Ok(())
+    }
+
+    /// Removes both, and says for how many rolls no segment was ready.
+    ///
+    /// # Errors
+    /// [`BenchError`] when they cannot be removed.
+    pub fn close(self) -> Result<u64, BenchError> {
+        let rolls_unprepared = MarksReader::open(&self.log_dir())?.stats().rolls_unprepared;
+        let (log, raw) = (self.log_dir(), self.dir.join("raw"));
+        drop(self);
+        std::fs::remove_dir_all(log)?;
+        std::fs::remove_file(raw)?;
+        Ok(rolls_unprepared)
+    }
+}
+
+/// What rounds of a [`Contest`] took: one tally per condition that is compared.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    log: Histogram<u64>,
+    raw: Histogram<u64>,
+    rolls: Histogram<u64>,
+    between_rolls: Histogram<u64>,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        Tally { log: histogram(), raw: histogram(), rolls: histogram(), between_rolls: histogram() }
+    }
+}
+
+impl Tally {
+    fn on_log(&mut self, taken_ns: u64, rolled: bool) {
+        self.log.saturating_record(taken_ns);
+        let part = if rolled { &mut self.rolls } else { &mut self.between_rolls };
+        part.saturating_record(taken_ns);
+    }
+
+    /// The distributions so far.
+    pub fn comparison(&self) -> Comparison {
+        Comparison {
+            log: Percentiles::of(&self.log),
+            raw: Percentiles::of(&self.raw),
+            rolls: Percentiles::of(&self.rolls),
+            between_rolls: Percentiles::of(&self.between_rolls),
+            rolls_unprepared: 0,
         }
     }
-    let rolls_unprepared = MarksReader::open(&dir.join("log"))?.stats().rolls_unprepared;
-    drop(writer);
-    std::fs::remove_dir_all(dir.join("log"))?;
-    std::fs::remove_file(dir.join("raw"))?;
-    let (log, raw) = (Percentiles::of(&log_ns), Percentiles::of(&raw_ns));
-    Ok(Comparison { log, raw, rolls: Percentiles::of(&roll_ns), rolls_unprepared })
 }
 
 fn log_batch(writer: &mut Writer, payload: &[u8], load: Load) -> Result<(), BenchError> {
@@ -169,69 +248,6 @@ impl Raw {
     }
 }
 
-/// Measures round trips between two threads through two logs, both spinning: the echo answers every record.
-///
-/// # Errors
-/// [`BenchError`] when the disk refuses.
-pub fn round_trip(dir: &Path, record_bytes: usize, rounds: usize) -> Result<Percentiles, BenchError> {
-    let (ping, pong) = (dir.join("ping"), dir.join("pong"));
-    let config = Config::default().segment_bytes(16 << 20);
-    let (mut writer, _) = Writer::open(&ping, config.clone())?;
-    let (mut answers, _) = Writer::open(&pong, config)?;
-    let mut requests = Reader::open(&ping, Offset::START)?;
-    let mut reader = Reader::open(&pong, Offset::START)?;
-    let stop = AtomicBool::new(false);
-    let payload = vec![0x5a; record_bytes];
-    let measured = std::thread::scope(|s| {
-        let echo = s.spawn(|| echo(&mut requests, &mut answers, &stop));
-        let measured = ask(&mut writer, &mut reader, &payload, rounds, || echo.is_finished());
-        stop.store(true, Ordering::Relaxed);
-        echo.join().expect("the echo does not panic")?;
-        measured
-    });
-    std::fs::remove_dir_all(ping)?;
-    std::fs::remove_dir_all(pong)?;
-    measured
-}
-
-fn ask(
-    writer: &mut Writer,
-    reader: &mut Reader,
-    payload: &[u8],
-    rounds: usize,
-    gone: impl Fn() -> bool,
-) -> Result<Percentiles, BenchError> {
-    let mut trips = histogram();
-    for _ in 0..rounds {
-        let start = mono_ns();
-        writer.append(payload)?;
-        writer.publish();
-        let mut looks = 0u32;
-        while reader.next()?.is_none() {
-            std::hint::spin_loop();
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(1 << 20) && gone() {
-                return Ok(Percentiles::of(&trips));
-            }
-        }
-        trips.saturating_record(mono_ns() - start);
-    }
-    Ok(Percentiles::of(&trips))
-}
-
-fn echo(requests: &mut Reader, answers: &mut Writer, stop: &AtomicBool) -> Result<(), BenchError> {
-    while !stop.load(Ordering::Relaxed) {
-        match requests.next()? {
-            Some(request) => {
-                answers.append(request.payload)?;
-                answers.publish();
-            }
-            None => std::hint::spin_loop(),
-        }
-    }
-    Ok(())
-}
-
 fn timed(work: impl FnOnce() -> Result<(), BenchError>) -> Result<u64, BenchError> {
     let start = mono_ns();
     work()?;
@@ -268,6 +284,7 @@ mod tests {
             let found = compare(dir.path(), load).unwrap();
             assert_eq!((found.log.count, found.raw.count), (100, 100));
             assert!(found.rolls.count >= 5);
+            assert_eq!(found.rolls.count + found.between_rolls.count, 100);
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
