@@ -1,0 +1,100 @@
+//! `pares demo`: a whole exchange on this machine, traded on, with its leading venue killed every few seconds.
+//!
+//! The point to see is that there is nothing to see: no failover, no pause, no answer lost or given twice. What
+//! would show one is on the screen: the longest gap between two completions of each second, with the kills
+//! marked, and the order books, rebuilt here from the recorders' logs alone.
+//!
+//! ```text
+//!   Load --requests--> gateway, venues, recorders --answers--> Observed --+
+//!                        ^ kill -9      | logs                            v
+//!                     Director          +------------> Market -------> Picture --> Screen | Lines | nothing
+//! ```
+//! One thread does all of it but the load: looks after the processes every few milliseconds, reads the logs and
+//! draws a few times a second, so that the exchange keeps the processors.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`scene`] | the system and the load |
+//! | [`director`] | who is killed when, and when it is back |
+//! | [`race`] | who leads |
+//! | [`market`] | the books, from the record |
+//! | [`minute`] | figures second by second |
+//! | [`picture`] | all that is shown |
+//! | [`face`] | how: [`screen`] (drawn by [`view`]), [`lines`], or nothing |
+//! | [`verdict`] | what it came to |
+
+mod director;
+mod face;
+mod lines;
+mod market;
+mod minute;
+mod picture;
+mod race;
+mod scene;
+mod screen;
+mod stage;
+mod verdict;
+mod view;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pares_node::duty;
+
+use crate::error::CommandResult;
+use face::Face;
+use stage::Stage;
+
+/// Arguments of `pares demo`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// End after so many seconds; without it the demo runs until q or Ctrl-C
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Requests offered per second
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    rate: u64,
+    /// Kill the leading venue about every so many seconds; 0: never
+    #[arg(long, default_value = "3", value_parser = parse_seconds)]
+    kill_every: Duration,
+    /// The same seed gives the same orders
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where the system lies; by default a scratch directory that is removed at the end
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Lines instead of a dashboard (what you get anyway when the output is not a terminal)
+    #[arg(long)]
+    plain: bool,
+    /// Print nothing but the verdict, as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    text.parse()
+        .ok()
+        .filter(|seconds| (0.0..=86_400.0).contains(seconds))
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "a number of seconds up to a day, such as 3 or 0.5".into())
+}
+
+/// Runs the demonstration and says what it came to.
+///
+/// # Errors
+/// If the system fails, or a request was lost, answered twice, or not reproduced by the record.
+pub fn run(args: &Args) -> CommandResult {
+    let stop = duty::stop_on_signals()?;
+    let mut stage = Stage::set(args)?;
+    let mut face = Face::open(args)?;
+    let ended = stage.play(&mut face, &stop);
+    // The terminal is itself again before anything is said.
+    drop(face);
+    ended?;
+    let verdict = stage.finish()?;
+    match args.json {
+        true => println!("{}", serde_json::to_string(&verdict).expect("a verdict is plain numbers")),
+        false => println!("{verdict}"),
+    }
+    verdict.check()
+}

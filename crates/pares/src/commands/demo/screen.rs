@@ -1,0 +1,71 @@
+//! The terminal: taken over for the dashboard, and given back however this ends.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::DefaultTerminal;
+
+use super::face::Wish;
+use super::picture::Picture;
+use super::view;
+use crate::error::CommandError;
+
+/// Between two drawings.
+const DRAW_EVERY: Duration = Duration::from_millis(200);
+
+/// The terminal while the dashboard has it. A panic gives it back too.
+pub struct Screen {
+    terminal: DefaultTerminal,
+    drawn: Option<Instant>,
+}
+
+impl Screen {
+    /// Takes the terminal over.
+    ///
+    /// # Errors
+    /// If it cannot be set up.
+    pub fn open() -> Result<Self, CommandError> {
+        let terminal = ratatui::try_init()
+            .map_err(CommandError::io("setting up the terminal (--plain does without a dashboard)"))?;
+        Ok(Self { terminal, drawn: None })
+    }
+
+    /// Draws if it is time, and waits at most `wait` for a key.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub fn turn(&mut self, picture: &Picture, wait: Duration) -> Result<Option<Wish>, CommandError> {
+        if self.drawn.is_none_or(|drawn| drawn.elapsed() >= DRAW_EVERY) {
+            self.drawn = Some(Instant::now());
+            self.terminal
+                .draw(|frame| view::draw(frame, picture))
+                .map_err(CommandError::io("drawing on the terminal"))?;
+        }
+        let reading = CommandError::io("reading the keyboard");
+        let next = || event::poll(wait)?.then(event::read).transpose();
+        Ok(match next().map_err(reading)? {
+            Some(Event::Key(key)) if key.kind == KeyEventKind::Press => wish(key),
+            Some(Event::Resize(..)) => {
+                self.drawn = None;
+                None
+            }
+            _ => None,
+        })
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+fn wish(key: KeyEvent) -> Option<Wish> {
+    match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => Some(Wish::Quit),
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Wish::Quit),
+        KeyCode::Char('k') => Some(Wish::Kill),
+        KeyCode::Char('p') => Some(Wish::Pause),
+        _ => None,
+    }
+}
