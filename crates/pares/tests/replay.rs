@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use pares_flow::Random;
+use pares_shm::CountersReader;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -238,4 +239,31 @@ fn a_directory_in_use_is_left_alone() {
     assert!(first.status.success(), "{}", complaint(&first));
     let second = replay_lobster(&dir, &day, &more);
     assert!(complaint(&second).contains("holds a system already"), "{}", complaint(&second));
+}
+
+/// Once the gateway has taken in a request: its process.
+fn gateway_at_work(system: &Path) -> rustix::process::Pid {
+    let begun = std::time::Instant::now();
+    let requests = || CountersReader::open(&system.join("run/gateway-0.counters")).ok()?.get("requests");
+    while requests().is_none_or(|requests| requests == 0) {
+        assert!(begun.elapsed().as_secs() < 60, "the replay does not start");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = std::fs::read_to_string(system.join("run/gateway-0.pid")).unwrap();
+    rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap()
+}
+
+#[test]
+fn a_gateway_that_dies_ends_the_replay_and_is_named() {
+    let (dir, day) = (tempfile::tempdir().unwrap(), MadeUpDay::new(11, 100));
+    let system = dir.path().join("system");
+    let output = std::thread::scope(|scope| {
+        // At a thousandth of the recorded pace: a hundred seconds, if nothing happened.
+        let more = ["--speed", "0.001", "--dir", system.to_str().unwrap()];
+        let replay = scope.spawn(move || replay_lobster(&dir, &day, &more));
+        rustix::process::kill_process(gateway_at_work(&system), rustix::process::Signal::KILL).unwrap();
+        replay.join().unwrap()
+    });
+    assert!(!output.status.success() && output.stdout.is_empty());
+    assert!(complaint(&output).contains("gateway-0 ended (signal: 9 (SIGKILL))"), "{}", complaint(&output));
 }

@@ -24,6 +24,8 @@ pub const MEMBER: MemberId = MemberId(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks after the nodes, and at most asleep.
 const TICK: Duration = Duration::from_millis(1);
+/// How long a dead node may take to be known as dead.
+const DEATH_MAX: Duration = Duration::from_millis(300);
 
 /// A day that was driven to its end.
 pub struct Driven {
@@ -175,16 +177,26 @@ impl Driver<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return self.stopped();
         }
-        // Best effort: the connection's own error is reported in any case.
-        let deaths = self.system.supervisor.tick().unwrap_or_default();
-        let why: Vec<String> = deaths
-            .into_iter()
-            .map(|death| {
-                format!("; {} ended ({}) {}", death.role, death.how, death.complaint.unwrap_or_default())
-            })
-            .collect();
         let (event, open) = (self.answers.replay.events(), self.answers.in_flight());
-        CommandError::Failed(format!("at event {event}, {open} commands in flight: {error}{}", why.concat()))
+        let death = self.wait_for_death().map_or(String::new(), |why| format!("; {why}"));
+        CommandError::Failed(format!(
+            "the connection to the gateway broke at event {event}, {open} commands in flight ({error}){death}. \
+             A replay keeps one connection: start it again"
+        ))
+    }
+
+    /// A process that dies closes its connections before its parent can know.
+    fn wait_for_death(&mut self) -> Option<String> {
+        let begun = Instant::now();
+        while begun.elapsed() < DEATH_MAX {
+            // Best effort: the connection's own error is reported in any case.
+            if let Some(death) = self.system.supervisor.tick().unwrap_or_default().pop() {
+                let complaint = death.complaint.as_deref().unwrap_or("it said nothing");
+                return Some(format!("{} ended ({}): {complaint}", death.role, death.how));
+            }
+            std::thread::sleep(TICK);
+        }
+        None
     }
 }
 

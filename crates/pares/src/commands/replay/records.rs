@@ -153,3 +153,108 @@ fn fingerprint(record: &ResultRecord<'_>) -> Result<u64, WireError> {
     }
     Ok(hasher.finish())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pares_log::{Config, Writer};
+    use pares_types::{
+        Command, Epoch, GatewayId, InstrumentId, OrderId, Outcome, Position, Quantity, Reason, RecorderId,
+        Request, ShardId, Status, Timestamp, VenueId,
+    };
+    use pares_wire::record::{ResultPlace, result_bytes, write_result};
+
+    /// Name (and request number), position, shares executed: enough to tell records apart.
+    type Entry = (u64, u64, u64);
+
+    const PLACE: Place = (ShardId(0), Position(0));
+
+    fn append(writer: &mut Writer, venue: u16, (name, position, executed): Entry) {
+        let id = RequestId::new(GatewayId(0), name);
+        let request = Request {
+            id,
+            stamp: Timestamp(0),
+            member: MEMBER,
+            client_order_id: ClientOrderId(name),
+            instrument: InstrumentId(1),
+            shard: ShardId(0),
+            command: Command::Cancel { target: OrderId(id) },
+        };
+        let outcome = Outcome {
+            status: Status::Cancelled,
+            reason: Reason::Requested,
+            order: OrderId(id),
+            executed: Quantity(executed),
+            remaining: Quantity::ZERO,
+        };
+        let place = ResultPlace {
+            shard: ShardId(0),
+            epoch: Epoch(1),
+            position: Position(position),
+            venue: VenueId(venue),
+            state_hash: 0,
+        };
+        writer
+            .append_with(result_bytes(0), |out| write_result(out, &place, &request, &outcome, &[]))
+            .unwrap();
+    }
+
+    /// What is found in these two logs after one command was sent and met that fate.
+    fn findings(fate: Fate, logs: [&[Entry]; 2]) -> Findings {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        for (recorder, entries) in (0..).zip(logs) {
+            let config = Config::default().segment_bytes(1 << 20);
+            let (mut writer, _) = Writer::open(&layout.recorder_log(RecorderId(recorder)), config).unwrap();
+            entries.iter().for_each(|&entry| append(&mut writer, recorder, entry));
+            writer.publish();
+        }
+        let mut ledger = Ledger::default();
+        ledger.on_sent(Ledger::FIRST);
+        ledger.on_fate(Ledger::FIRST, fate);
+        compare(&layout, &SystemConfig::default(), &ledger).unwrap()
+    }
+
+    #[test]
+    fn logs_that_agree_but_for_the_venue_are_clean() {
+        let found = findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[(1, 0, 0)]]);
+        assert_eq!(found, Findings { recorded: 1, ..Findings::default() });
+    }
+
+    #[test]
+    fn an_answer_that_nobody_recorded_is_a_loss() {
+        assert_eq!(findings(Fate::Answered(PLACE), [&[], &[]]).lost, 1);
+        assert_eq!(findings(Fate::Unanswered, [&[(1, 0, 0)], &[(1, 0, 0)]]).lost, 1);
+        assert_eq!(findings(Fate::Rejected, [&[], &[]]).lost, 0);
+    }
+
+    #[test]
+    fn an_answer_recorded_elsewhere_is_a_loss() {
+        let elsewhere = Fate::Answered((ShardId(0), Position(5)));
+        assert_eq!(findings(elsewhere, [&[(1, 0, 0)], &[(1, 0, 0)]]).lost, 1);
+    }
+
+    #[test]
+    fn a_request_at_two_places_is_a_duplicate_whichever_logs_they_are_in() {
+        let one_log = findings(Fate::Answered(PLACE), [&[(1, 0, 0), (1, 1, 0)], &[(1, 0, 0), (1, 1, 0)]]);
+        assert_eq!((one_log.duplicated, one_log.disagreements), (1, 0));
+        let two_logs = findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[(1, 1, 0)]]);
+        assert_eq!((two_logs.duplicated, two_logs.disagreements), (1, 2));
+    }
+
+    #[test]
+    fn a_place_recorded_twice_is_a_duplicate() {
+        assert_eq!(findings(Fate::Answered(PLACE), [&[(1, 0, 0), (1, 0, 0)], &[(1, 0, 0)]]).duplicated, 1);
+    }
+
+    #[test]
+    fn recorders_that_differ_or_lack_a_place_disagree() {
+        assert_eq!(findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[(1, 0, 7)]]).disagreements, 1);
+        assert_eq!(findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[]]).disagreements, 1);
+    }
+
+    #[test]
+    fn a_command_nobody_sent_is_found() {
+        assert_eq!(findings(Fate::Answered(PLACE), [&[(1, 0, 0), (2, 1, 0)], &[]]).unasked, 1);
+    }
+}
