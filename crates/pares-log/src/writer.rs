@@ -101,6 +101,23 @@ impl Writer {
         Ok(Offset(offset))
     }
 
+    /// Makes sure that the next `bytes` (records with their headers) can be appended without meeting a full disk,
+    /// by rolling early if the current segment has no room for them. For whoever cannot refuse once it has begun.
+    ///
+    /// # Errors
+    /// [`AppendError::Full`] or [`AppendError::Poisoned`]; the log is as before.
+    ///
+    /// # Panics
+    /// If `bytes` exceeds a quarter of a segment: reserving would waste more than it secures.
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), AppendError> {
+        assert!(
+            bytes as u64 <= self.shared.geometry.segment_bytes / 4,
+            "{bytes} bytes are too much to reserve"
+        );
+        self.shared.check_poison()?;
+        if bytes > self.tail.room() { self.roll(mono_ns()) } else { Ok(()) }
+    }
+
     /// Makes everything appended so far readable. With [`Durability::Os`] that is also durable.
     ///
     /// One store for readers, however many records: publish per batch.

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_book::FastBook;
-use pares_log::{Config, Offset, Writer};
+use pares_log::{AppendError, Config, Offset, Writer};
 use pares_sequencer::{ArrivalOrder, Sequencer};
 use pares_shm::{CountersReader, CountersWriter, Ringer, SharedWindow, clock};
 use pares_types::{Event, GatewayId, Outcome, Position, RecorderId, Request, ShardId, VenueId};
@@ -32,6 +32,8 @@ const BATCH_MAX: usize = 512;
 const PIECE_BYTES: usize = 16 << 10;
 /// Between the starts of two checkpoints.
 const CHECKPOINT_PAUSE_NS: u64 = 50_000_000;
+/// Room wanted in the log before a shard takes a step.
+const STEP_BYTES: usize = 128 << 10;
 /// Bytes of own log between two marks of what could be released.
 const RELEASE_EVERY: u64 = 1 << 20;
 
@@ -108,12 +110,21 @@ struct Out {
     ringer: Ringer,
     recorders: Vec<usize>,
     appended: bool,
-    failed: Option<pares_log::AppendError>,
+    failed: Option<AppendError>,
 }
 
 impl VenueSink for Out {
     fn has_room(&mut self) -> bool {
-        self.failed.is_none()
+        // Deciding is for good, so there must be room for the results before anything is proposed. A step
+        // that needs more (thousands of fills) and meets a full disk ends the node; it then starts over.
+        match self.writer.reserve(STEP_BYTES) {
+            Ok(()) => true,
+            Err(AppendError::Full) => false,
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                false
+            }
+        }
     }
 
     fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
@@ -285,11 +296,16 @@ impl VenueNode {
                 .into(),
             start: u32::try_from(outgoing.sent).expect("as its total").into(),
         };
-        self.out.writer.append_with(size_of::<CheckpointChunk>() + piece.len(), |out| {
+        let appended = self.out.writer.append_with(size_of::<CheckpointChunk>() + piece.len(), |out| {
             let (head_bytes, rest) = out.split_at_mut(size_of::<CheckpointChunk>());
             head_bytes.copy_from_slice(head.as_bytes());
             rest.copy_from_slice(piece);
-        })?;
+        });
+        match appended {
+            Ok(_) => {}
+            Err(AppendError::Full) => return Ok(0),
+            Err(error) => return Err(error.into()),
+        }
         self.out.appended = true;
         outgoing.sent = end;
         if end == outgoing.state.len() {

@@ -5,8 +5,10 @@
 //!     ^                     ^   ^
 //!     +------ replies ------+   +--- committed stream, other gateways' logs
 //! ```
-//! The request is forwarded by being journalled: venues tail the log. With `disk` a thread of its own syncs
-//! it, so neither the venues nor the clients wait for a device that only the *journalled* notice needs.
+//! The request is forwarded by being journalled: venues tail the log. An answer rests on the recorders'
+//! logs, which hold the request too; only the *journalled* notice rests on the gateway's own. So with `disk`
+//! a thread of its own syncs it at once while any client wants such notices, and every second otherwise:
+//! the device is left to the recorders, and nobody waits for a sync that nobody was promised.
 
 mod connection;
 mod connections;
@@ -69,6 +71,8 @@ pub struct GatewayNode {
     in_flight_max: u16,
     id: GatewayId,
     swept_ns: u64,
+    /// Whether any client has asked for journalled notices.
+    wants_journalled: bool,
     frames: Vec<(SessionId, Incoming)>,
     events: Vec<Event>,
     syncer: Option<SyncThread>,
@@ -158,6 +162,7 @@ impl GatewayNode {
             in_flight_max: config.session_in_flight_max,
             id,
             swept_ns: 0,
+            wants_journalled: false,
             frames: Vec::new(),
             events: Vec::new(),
             syncer,
@@ -227,6 +232,7 @@ impl GatewayNode {
         let member = MemberId(sign_on.member.get());
         let journalled = sign_on.flags.get() & SIGN_ON_JOURNALLED != 0;
         self.rules.on_sign_on(session, member, journalled);
+        self.wants_journalled |= journalled;
         self.edge.connections.sign_on(session);
         let reply = SignedOn {
             token: sign_on.token,
@@ -267,7 +273,7 @@ impl GatewayNode {
         for &bell in &self.edge.venues {
             self.edge.ringer.ring(bell);
         }
-        if let Some(syncer) = &self.syncer {
+        if let Some(syncer) = self.syncer.as_ref().filter(|_| self.wants_journalled) {
             syncer.request();
         }
     }
@@ -292,6 +298,9 @@ impl GatewayNode {
         if now_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
             self.swept_ns = now_ns;
             connections.sweep(now_ns);
+            if let Some(syncer) = &self.syncer {
+                syncer.request();
+            }
         }
     }
 
