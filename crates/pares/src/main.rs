@@ -8,6 +8,8 @@
 //! | [`load`] | the open-loop load generator |
 //! | [`progress`] | progress bars |
 //! | [`system`] | systems started for the length of one command |
+//! | [`text`] | aligned tables and figures for people |
+//! | [`utc`] | moments as people write them |
 //! | [`venues`] | which venue leads, which is back |
 #![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
 #![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
@@ -17,6 +19,8 @@ mod error;
 mod load;
 mod progress;
 mod system;
+mod text;
+mod utc;
 mod venues;
 
 use std::process::ExitCode;
@@ -42,6 +46,12 @@ enum Command {
     Bench(commands::bench::Args),
     /// Put a recorded trading day through a whole exchange and compare every published state of the book
     Replay(commands::replay::Args),
+    /// Show what a system is doing: nodes, shards, logs
+    Stat(commands::stat::Args),
+    /// Look up orders and trades in the record
+    History(commands::history::Args),
+    /// Look into a log, or check it
+    Journal(commands::journal::Args),
     /// Run one node of a system in this process (what `up` starts)
     Node(commands::node::Args),
 }
@@ -51,6 +61,9 @@ fn main() -> ExitCode {
         Command::Up(args) => commands::up::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Stat(args) => commands::stat::run(&args),
+        Command::History(args) => commands::history::run(&args),
+        Command::Journal(args) => commands::journal::run(&args),
         Command::Node(args) => commands::node::run(&args),
     };
     match result {

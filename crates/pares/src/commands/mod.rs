@@ -1,6 +1,9 @@
 //! The commands, one module each.
 
 pub mod bench;
+pub mod history;
+pub mod journal;
 pub mod node;
 pub mod replay;
+pub mod stat;
 pub mod up;

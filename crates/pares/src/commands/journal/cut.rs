@@ -1,0 +1,40 @@
+//! `pares journal cut`: ends a log before damage that no peer can repair.
+
+use std::path::PathBuf;
+
+use pares_log::Offset;
+
+use crate::error::{CommandError, CommandResult};
+use crate::text;
+
+/// Arguments of `pares journal cut`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The log: a directory such as pares-data/gateway-0. Nothing may be writing it
+    log: PathBuf,
+    /// Where the log shall end: the offset of the damage that `pares journal verify` names
+    #[arg(long)]
+    at: u64,
+    /// Really give up what follows
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Cuts the log.
+///
+/// # Errors
+/// Without `--yes`, if the log is being written, or if no record begins or ends there.
+pub fn run(args: &Args) -> CommandResult {
+    let path = args.log.display();
+    if !args.yes {
+        return Err(CommandError::Usage(format!(
+            "this gives up every record of {path} from offset {} on, for good. If a copy of the log or a peer's log \
+             exists, use that instead; otherwise repeat with --yes",
+            args.at
+        )));
+    }
+    let bytes = pares_log::cut(&args.log, Offset(args.at))
+        .map_err(|error| CommandError::Failed(format!("{path} was not cut: {error}")))?;
+    println!("{path} ends at offset {} now; {} given up", args.at, text::bytes(bytes));
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! `pares journal`: looking into a log, checking it, and the last resort when it is damaged.
+//!
+//! A log is a directory: `DIR/gateway-0`, `DIR/venue-1`, `DIR/recorder-0` (docs/protocols/log.md). Looking and
+//! checking only read, and work while the log is being written.
+
+mod cut;
+mod decode;
+mod inspect;
+mod verify;
+
+use crate::error::CommandResult;
+
+/// Arguments of `pares journal`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Print a log's marks, segments and records
+    Inspect(inspect::Args),
+    /// Check every checksum of a log; fails if there is damage, and says what to do
+    Verify(verify::Args),
+    /// Last resort for a damaged log: give up everything from an offset on
+    Cut(cut::Args),
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// If there is no log, it cannot be read, or it is damaged.
+pub fn run(args: &Args) -> CommandResult {
+    match &args.command {
+        Command::Inspect(args) => inspect::run(args),
+        Command::Verify(args) => verify::run(args),
+        Command::Cut(args) => cut::run(args),
+    }
+}

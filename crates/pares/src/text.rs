@@ -1,0 +1,149 @@
+//! Figures for people: aligned tables, grouped digits, times in a fitting unit, names of codes.
+//!
+//! Widths are counted in characters; everything printed here is ASCII.
+
+use std::fmt::{Debug, Write};
+
+/// A plain table: left-aligned words, right-aligned figures, two spaces between columns, no lines.
+pub struct Table {
+    rows: Vec<Vec<String>>,
+    columns: Vec<Column>,
+}
+
+/// How a column is aligned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Words.
+    Left,
+    /// Figures.
+    Right,
+}
+
+impl Table {
+    /// A table with a head; a title that starts with `>` heads a column of figures.
+    pub fn new<'a>(titles: impl IntoIterator<Item = &'a str>) -> Self {
+        let (mut columns, mut head) = (Vec::new(), Vec::new());
+        for title in titles {
+            columns.push(if title.starts_with('>') { Column::Right } else { Column::Left });
+            head.push(title.trim_start_matches('>').to_owned());
+        }
+        Self { rows: vec![head], columns }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    /// If it has not one cell per column.
+    pub fn row(&mut self, cells: Vec<String>) {
+        assert_eq!(cells.len(), self.columns.len(), "one cell per column");
+        self.rows.push(cells);
+    }
+
+    /// Whether there is nothing but the head.
+    pub fn is_empty(&self) -> bool {
+        self.rows.len() == 1
+    }
+
+    /// The table, a line per row.
+    pub fn render(&self) -> String {
+        let width = |index: usize| self.rows.iter().map(|row| row[index].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+        let mut out = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for ((cell, &column), &width) in row.iter().zip(&self.columns).zip(&widths) {
+                let written = match column {
+                    Column::Left => write!(line, "{cell:<width$}  "),
+                    Column::Right => write!(line, "{cell:>width$}  "),
+                };
+                written.expect("writing to a string never fails");
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// `1234567` as `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Nanoseconds in a unit that leaves one to three digits before the point.
+pub fn duration(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{}.{} us", ns / 1_000, ns % 1_000 / 100),
+        1_000_000..1_000_000_000 => format!("{}.{} ms", ns / 1_000_000, ns % 1_000_000 / 100_000),
+        _ => format!("{}.{} s", ns / 1_000_000_000, ns % 1_000_000_000 / 100_000_000),
+    }
+}
+
+/// Bytes in a binary unit.
+pub fn bytes(count: u64) -> String {
+    let tenths = |unit: u32| format!("{}.{}", count >> unit, ((count & ((1 << unit) - 1)) * 10) >> unit);
+    match count {
+        0..0x400 => format!("{count} B"),
+        0x400..0x10_0000 => format!("{} KiB", tenths(10)),
+        0x10_0000..0x4000_0000 => format!("{} MiB", tenths(20)),
+        _ => format!("{} GiB", tenths(30)),
+    }
+}
+
+/// The name of a code (a fieldless variant) as the protocol documents write it: `UnknownOrder` is
+/// `unknown_order`.
+pub fn name(code: &impl Debug) -> String {
+    let mut out = String::new();
+    for letter in format!("{code:?}").chars() {
+        if letter.is_ascii_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_align_left_and_figures_right() {
+        let mut table = Table::new(["node", ">records"]);
+        table.row(vec!["venue-0".into(), "7".into()]);
+        table.row(vec!["x".into(), "1,234,567".into()]);
+        assert_eq!(table.render(), "node       records\nvenue-0          7\nx        1,234,567\n");
+    }
+
+    #[test]
+    fn digits_are_grouped_by_three() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn durations_and_sizes_take_a_fitting_unit() {
+        assert_eq!(
+            [999, 1_250, 12_345_678, 3_000_000_000].map(duration),
+            ["999 ns", "1.2 us", "12.3 ms", "3.0 s"]
+        );
+        assert_eq!(
+            [1_023, 1_536, 16 << 20, 5 << 30].map(bytes),
+            ["1023 B", "1.5 KiB", "16.0 MiB", "5.0 GiB"]
+        );
+    }
+
+    #[test]
+    fn codes_are_named_as_in_the_protocol() {
+        assert_eq!(name(&pares_types::Reason::UnknownClientOrderId), "unknown_client_order_id");
+        assert_eq!(name(&pares_types::Status::Resting), "resting");
+    }
+}
