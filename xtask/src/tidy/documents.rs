@@ -61,26 +61,58 @@ fn compare(
     }
 }
 
-/// Every setting of `pares.toml` is a row of the operator's tables.
+/// Every setting of `pares.toml` is a row of the operator's tables, with the default that the code has.
 fn check_settings(files: &[File], violations: &mut Vec<String>) {
     let config = text_of(files, "crates/pares-node/src/config.rs");
-    let documented = names_after(text_of(files, OPERATIONS), "| `");
+    let operations = text_of(files, OPERATIONS);
+    let documented = names_after(operations, "| `");
     for of in ["SystemConfig", "InstrumentConfig"] {
-        for field in fields(config, of) {
-            if !documented.contains(&field) {
-                violations.push(format!("{OPERATIONS}: setting `{field}` of {of} is missing"));
+        for Setting { name, default } in settings(config, of) {
+            let row = operations.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+            let told = row.and_then(|row| row.split('|').nth(2)).map(str::trim).unwrap_or_default();
+            if !documented.contains(&name) {
+                violations.push(format!("{OPERATIONS}: setting `{name}` of {of} is missing"));
+            } else if default.as_ref().is_some_and(|default| default != told) {
+                let default = default.unwrap_or_default();
+                violations.push(format!("{OPERATIONS}: `{name}` is {default} by default, not {told}"));
             }
         }
     }
 }
 
-/// The public fields of a struct.
-fn fields(text: &str, of: &str) -> Vec<String> {
+/// A setting, and its default if that is a number or a truth value.
+#[derive(Debug, PartialEq, Eq)]
+struct Setting {
+    name: String,
+    default: Option<String>,
+}
+
+/// The public fields of a struct, with what `#[serde(default = "...")]` above each names.
+fn settings(text: &str, of: &str) -> Vec<Setting> {
     let head = format!("pub struct {of} {{");
-    let body =
-        text.split_once(&head).map_or("", |(_, rest)| rest.split_once("\n}").map_or(rest, |(body, _)| body));
-    let field = |line: &str| Some(line.trim().strip_prefix("pub ")?.split_once(':')?.0.to_owned());
-    body.lines().filter_map(field).collect()
+    let rest = text.split_once(&head).map_or("", |(_, rest)| rest);
+    let body = rest.split_once("\n}").map_or(rest, |(body, _)| body);
+    let mut function = None;
+    let mut found = Vec::new();
+    for line in body.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix("#[serde(default = \"") {
+            function = rest.split_once('"').map(|(name, _)| name);
+        } else if let Some((name, _)) = line.strip_prefix("pub ").and_then(|rest| rest.split_once(':')) {
+            let default = function.take().and_then(|name| plain_value(text, name));
+            found.push(Setting { name: name.to_owned(), default });
+        }
+    }
+    found
+}
+
+/// What a function of one plain expression returns: a number, one shifted left, or a truth value.
+fn plain_value(text: &str, function: &str) -> Option<String> {
+    let (_, rest) = text.split_once(&format!("fn {function}() -> "))?;
+    let body = rest.split_once("{\n")?.1.split_once("\n}")?.0.trim().replace('_', "");
+    if let Some((number, by)) = body.split_once(" << ") {
+        return Some((number.parse::<u64>().ok()? << by.parse::<u32>().ok()?).to_string());
+    }
+    (body.parse::<i64>().is_ok() || body.parse::<bool>().is_ok()).then_some(body)
 }
 
 /// Every counter that a node publishes is a row of the operator's tables.
@@ -220,9 +252,18 @@ mod tests {
     fn fields_and_counters_are_read_from_the_code() {
         let text =
             "pub struct A {\n    /// x\n    pub b: u8,\n    c: u8,\n}\npub struct D {\n    pub e: u8,\n}";
-        assert_eq!(fields(text, "A"), ["b"]);
+        assert_eq!(settings(text, "A"), [Setting { name: "b".into(), default: None }]);
         let text = "pub const X: &str = \"x_y\";\npub const COUNTERS: [&str; 2] = [\n    X,\n    \"z\",\n];";
         assert_eq!(counters(text), ["x_y", "z"]);
+    }
+
+    #[test]
+    fn a_default_is_what_its_function_returns() {
+        let text = "pub struct A {\n    #[serde(default = \"f\")]\n    pub b: u8,\n    pub c: u8,\n}\n\
+                    fn f() -> usize {\n    16 << 20\n}\nfn g() -> i64 {\n    1_000\n}\n";
+        let defaults: Vec<_> = settings(text, "A").into_iter().map(|setting| setting.default).collect();
+        assert_eq!(defaults, [Some("16777216".into()), None]);
+        assert_eq!(plain_value(text, "g"), Some("1000".into()));
     }
 
     #[test]
