@@ -19,7 +19,10 @@ fn processes_of(dir: &Path) -> Vec<String> {
     let dir = dir.to_str().unwrap();
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
-    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).filter(|line| line.contains(dir)).collect()
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(dir))
+        .collect()
 }
 
 #[test]

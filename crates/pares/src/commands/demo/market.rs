@@ -24,6 +24,8 @@ pub struct Market {
     listings: BTreeMap<InstrumentId, Listing>,
     events: Vec<Event>,
     tally: Tally,
+    /// By venue: positions recorded from it first.
+    firsts: Vec<u64>,
 }
 
 /// What the record came to.
@@ -87,8 +89,9 @@ impl Market {
                 listings.insert(id, Listing { symbol, shard, book, last: None, trades: 0 });
             }
         }
+        let firsts = vec![0; usize::from(config.venues)];
         let stream = CommittedStream::new(config, layout, |_| Offset::START)?;
-        Ok(Self { stream, listings, events: Vec::new(), tally: Tally::default() })
+        Ok(Self { stream, listings, events: Vec::new(), tally: Tally::default(), firsts })
     }
 
     /// Reads on, a bounded amount. Says whether there may be more.
@@ -96,9 +99,15 @@ impl Market {
     /// # Errors
     /// If the record is damaged.
     pub fn read(&mut self) -> Result<bool, NodeError> {
-        let Self { stream, listings, events, tally } = self;
+        let Self { stream, listings, events, tally, firsts } = self;
         let read = stream.poll(BATCH_MAX, |item| match item {
-            Committed::Result { record, .. } => replay(listings, events, tally, &record),
+            Committed::Result { record, .. } => {
+                // A record may be of a time when the system had more venues.
+                if let Some(count) = firsts.get_mut(usize::from(record.venue().0)) {
+                    *count += 1;
+                }
+                replay(listings, events, tally, &record)
+            }
             Committed::CheckpointStored { .. } => Ok(()),
         })?;
         Ok(read >= BATCH_MAX)
@@ -116,6 +125,11 @@ impl Market {
     /// What the record came to so far.
     pub fn tally(&self) -> Tally {
         self.tally
+    }
+
+    /// By venue: how many positions were recorded from it, because it was first with them.
+    pub fn firsts(&self) -> &[u64] {
+        &self.firsts
     }
 
     /// The top of every book.

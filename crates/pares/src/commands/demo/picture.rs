@@ -37,7 +37,7 @@ pub struct VenueLine {
     pub position: u64,
     /// Positions behind the one that is farthest.
     pub behind: u64,
-    /// How many of the last second's positions it won, in percent.
+    /// How many of the last second's positions were recorded from it, in percent.
     pub share_percent: u64,
     /// How long its last resynchronisation took.
     pub resync: Duration,

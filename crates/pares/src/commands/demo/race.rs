@@ -1,62 +1,58 @@
-//! Who leads: the venue that won most positions in the last second.
+//! Who leads: the venue whose results were first on record in the last second.
 //!
-//! Nobody appoints a leader, so there is none to ask for. Venues count the positions they won; the one whose
-//! count rises faster was first more often.
+//! Nobody appoints a leader, so there is none to ask for; and a venue cannot tell, because proposals that agree
+//! both stand. The record tells: each position is recorded once, from the venue that was first with it.
 
 use std::collections::VecDeque;
 
 use pares_types::VenueId;
 
-use crate::venues::VenueState;
-
 /// Samples over which a venue's share is taken.
-const SAMPLES: usize = 4;
+const SAMPLES: usize = 5;
 
 /// The race between the venues, sampled.
 pub struct Race {
-    won: Vec<u64>,
+    firsts: Vec<u64>,
     lately: VecDeque<Vec<u64>>,
 }
 
 impl Race {
-    /// A race that nobody has won anything in.
+    /// A race in which nobody has been first yet.
     pub fn new(venues: usize) -> Self {
-        Self { won: vec![0; venues], lately: VecDeque::new() }
+        Self { firsts: vec![0; venues], lately: VecDeque::new() }
     }
 
-    /// Takes in what the venues say now. One that restarted counts from 0.
-    pub fn sample(&mut self, states: &[VenueState]) {
-        let gain = |(now, before): (u64, u64)| if now < before { now } else { now - before };
-        let won: Vec<u64> = states.iter().map(|state| state.won).collect();
-        self.lately.push_back(won.iter().copied().zip(self.won.iter().copied()).map(gain).collect());
-        self.won = won;
+    /// Takes in how many positions of the whole record each venue was first with.
+    pub fn sample(&mut self, firsts: &[u64]) {
+        self.lately.push_back(firsts.iter().zip(&self.firsts).map(|(now, before)| now - before).collect());
+        self.firsts.copy_from_slice(firsts);
         if self.lately.len() > SAMPLES {
             self.lately.pop_front();
         }
     }
 
-    /// Forgets the past: what a dead venue won says nothing about who leads.
+    /// Forgets the past: what a dead venue did says nothing about who leads.
     pub fn restart(&mut self) {
         self.lately.clear();
     }
 
-    /// The venue that leads; the first if nothing was won.
+    /// The venue that leads; the first if nobody was ahead.
     pub fn leading(&self) -> VenueId {
-        let wins = self.wins();
-        let most = wins.iter().max().copied().unwrap_or_default();
-        let index = wins.iter().position(|&won| won == most).unwrap_or_default();
+        let sums = self.sums();
+        let most = sums.iter().max().copied().unwrap_or_default();
+        let index = sums.iter().position(|&sum| sum == most).unwrap_or_default();
         VenueId(u16::try_from(index).expect("at most 16 venues"))
     }
 
-    /// How many of a hundred positions each venue won.
+    /// How many of a hundred positions each venue was first with.
     pub fn shares_percent(&self) -> Vec<u64> {
-        let wins = self.wins();
-        let all: u64 = wins.iter().sum();
-        wins.iter().map(|won| (won * 100 + all / 2) / all.max(1)).collect()
+        let sums = self.sums();
+        let all: u64 = sums.iter().sum();
+        sums.iter().map(|sum| (sum * 100 + all / 2) / all.max(1)).collect()
     }
 
-    fn wins(&self) -> Vec<u64> {
-        (0..self.won.len()).map(|venue| self.lately.iter().map(|gains| gains[venue]).sum()).collect()
+    fn sums(&self) -> Vec<u64> {
+        (0..self.firsts.len()).map(|venue| self.lately.iter().map(|gains| gains[venue]).sum()).collect()
     }
 }
 
@@ -64,24 +60,20 @@ impl Race {
 mod tests {
     use super::*;
 
-    fn states(won: [u64; 2]) -> [VenueState; 2] {
-        won.map(|won| VenueState { won, ..VenueState::default() })
-    }
-
     #[test]
-    fn who_won_most_lately_leads() {
+    fn who_was_first_most_often_lately_leads() {
         let mut race = Race::new(2);
-        race.sample(&states([1_000, 0]));
-        (1..=SAMPLES as u64).for_each(|n| race.sample(&states([1_000 + n, 3 * n])));
+        race.sample(&[1_000, 0]);
+        (1..=SAMPLES as u64).for_each(|n| race.sample(&[1_000 + n, 3 * n]));
         assert_eq!((race.leading(), race.shares_percent()), (VenueId(1), vec![25, 75]));
     }
 
     #[test]
-    fn a_restarted_venue_counts_from_zero() {
+    fn a_dead_venues_past_is_forgotten() {
         let mut race = Race::new(2);
-        race.sample(&states([1_000, 10]));
+        race.sample(&[1_000, 10]);
         race.restart();
-        race.sample(&states([5, 20]));
-        assert_eq!((race.leading(), race.shares_percent()), (VenueId(1), vec![33, 67]));
+        race.sample(&[1_000, 20]);
+        assert_eq!((race.leading(), race.shares_percent()), (VenueId(1), vec![0, 100]));
     }
 }

@@ -24,10 +24,8 @@ const STARTS_CENTS: [i64; 10] = [18_250, 4_210, 9_975, 31_640, 2_755, 6_480, 12_
 /// # Errors
 /// If it does not come up, or lies in a directory whose system has no second venue.
 pub fn start(args: &Args) -> Result<ScratchSystem, CommandError> {
-    let mut config = SystemConfig {
-        gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
-        ..SystemConfig::default()
-    };
+    let mut config =
+        SystemConfig { gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0))], ..SystemConfig::default() };
     config.instruments.iter_mut().for_each(|instrument| instrument.lot = LOT);
     let system = ScratchSystem::start(&config, args.dir.clone())?;
     match system.supervisor.config().venues {

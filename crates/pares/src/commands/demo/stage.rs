@@ -192,7 +192,7 @@ impl Stage {
 
     fn refresh_venues(&mut self) {
         let states = self.venues.states();
-        self.race.sample(&states);
+        self.race.sample(self.market.firsts());
         let (leading, shares) = (self.race.leading(), self.race.shares_percent());
         let farthest = states.iter().map(|state| state.position).max().unwrap_or_default();
         for (index, (line, state)) in self.picture.venues.iter_mut().zip(&states).enumerate() {

@@ -32,7 +32,15 @@ const WIDTHS: [Constraint; 7] = [
 ];
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
-    let titles = [("", false), ("shares", true), ("bid", true), ("offer", true), ("shares", false), ("last", true), ("", true)];
+    let titles = [
+        ("", false),
+        ("shares", true),
+        ("bid", true),
+        ("offer", true),
+        (" shares", false),
+        ("last", true),
+        ("", true),
+    ];
     let head = titles.map(|(title, is_right)| if is_right { right(title.into()) } else { Cell::new(title) });
     let rows = picture.tops.iter().map(row);
     let title = format!("top of book, from the record; {} trades", grouped(picture.trades));
@@ -50,7 +58,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
 fn row(top: &Top) -> Row<'static> {
     let shares = |level: &Level| grouped(level.quantity.0);
     let price = |level: &Level| cents(level.price);
-    let side = |level: Option<Level>, show: &dyn Fn(&Level) -> String| level.as_ref().map(show).unwrap_or_default();
+    let side =
+        |level: Option<Level>, show: &dyn Fn(&Level) -> String| level.as_ref().map(show).unwrap_or_default();
     let (last, last_shares) = last(top.last);
     Row::new([
         Cell::new(format!(" {}", top.symbol)),

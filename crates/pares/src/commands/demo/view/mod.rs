@@ -7,7 +7,7 @@
 //!   | completions per second, kills marked        | so far      |
 //!   | longest gap in each second                  | last second |
 //!   +---------------------------------------------+-------------+
-//!   +- top of book ----------------------+- what happened ------+
+//!   +- top of book ----------------------+- kills --------------+
 //!   |                                    |                      |
 //!   +------------------------------------+----------------------+
 //!   keys                                                  footer
@@ -50,8 +50,7 @@ pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
         Constraint::Length(1),
     ];
     let [header, venues, pace, market, footer] = Layout::vertical(rows).areas(frame.area());
-    let [charts, figures] =
-        Layout::horizontal([Constraint::Min(40), Constraint::Length(33)]).areas(pace);
+    let [charts, figures] = Layout::horizontal([Constraint::Min(40), Constraint::Length(33)]).areas(pace);
     let [books, log] = Layout::horizontal([Constraint::Length(61), Constraint::Min(20)]).areas(market);
     draw_header(frame, header, picture);
     venues::draw(frame, venues, picture);
@@ -98,7 +97,7 @@ fn draw_footer(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
 }
 
 fn draw_log(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
-    let block = panel("what happened");
+    let block = panel(format!("{} kills", picture.kills()));
     let rows = usize::from(block.inner(area).height);
     let mut lines = Vec::new();
     for (when, happening) in picture.told.iter().take(rows) {

@@ -19,19 +19,16 @@ pub(super) fn draw_charts(frame: &mut Frame<'_>, area: Rect, picture: &Picture) 
     let block = panel(format!("completions per second: {}", grouped(last.completed)));
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let rows =
-        [Constraint::Min(2), Constraint::Length(1), Constraint::Length(1), Constraint::Length(2)].map(Into::into);
+    let rows = [Constraint::Min(2), Constraint::Length(1), Constraint::Length(1), Constraint::Length(2)]
+        .map(Into::into);
     let [pace, kills, label, gaps] = Layout::vertical::<[Constraint; 4]>(rows).areas(inner);
     let seconds: Vec<Second> = picture.minute.lately(usize::from(inner.width)).copied().collect();
     let pace_scale = seconds.iter().map(|second| second.completed).max().unwrap_or(1).max(picture.rate);
     let gap_scale = seconds.iter().map(|second| second.gap_ns).max().unwrap_or(0).max(GAP_SCALE_NS);
     draw_bars(frame, pace, &seconds, pace_scale, Color::Blue, |second| second.completed);
     draw_kills(frame, kills, &seconds);
-    let words = format!(
-        "longest gap in each second: {} (scale to {})",
-        duration(last.gap_ns),
-        duration(gap_scale)
-    );
+    let words =
+        format!("longest gap in each second: {} (scale to {})", duration(last.gap_ns), duration(gap_scale));
     frame.render_widget(Line::styled(words, FAINT), label);
     draw_bars(frame, gaps, &seconds, gap_scale, Color::Gray, |second| second.gap_ns);
 }
@@ -85,7 +82,8 @@ pub(super) fn draw_figures(frame: &mut Frame<'_>, area: Rect, picture: &Picture)
     let block = panel("so far, and the last second");
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let words: Vec<Line<'_>> = rows.iter().map(|(what, ..)| Line::styled(format!(" {what}"), FAINT)).collect();
+    let words: Vec<Line<'_>> =
+        rows.iter().map(|(what, ..)| Line::styled(format!(" {what}"), FAINT)).collect();
     let figures: Vec<Line<'_>> = rows
         .iter()
         .map(|(_, figure, colour)| Line::from(Span::styled(format!("{figure} "), Style::new().fg(*colour))))

@@ -11,7 +11,8 @@ use crate::commands::demo::market::{Top, Trade};
 use crate::commands::demo::picture::{Condition, VenueLine};
 
 fn picture() -> Picture {
-    let level = |price, quantity| Some(Level { price: Price(price), quantity: Quantity(quantity), orders: 1 });
+    let level =
+        |price, quantity| Some(Level { price: Price(price), quantity: Quantity(quantity), orders: 1 });
     let mut picture = Picture {
         elapsed: Duration::from_millis(42_100),
         rate: 2_000,
@@ -48,7 +49,8 @@ fn drawn(width: u16, height: u16) -> String {
 #[test]
 fn everything_has_its_place_on_a_hundred_by_thirty() {
     let screen = drawn(100, 30);
-    for shown in ["● leads", "x down", "84,200", "182.49", "1,300", "▲ 182.5050", "back, 21.0 ms", "00:42.1"] {
+    for shown in ["● leads", "x down", "84,200", "182.49", "1,300", "▲ 182.5050", "back, 21.0 ms", "00:42.1"]
+    {
         assert!(screen.contains(shown), "{shown} is not on\n{screen}");
     }
 }

@@ -21,7 +21,7 @@ const WIDTHS: [Constraint; 7] = [
 ];
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
-    let titles = ["", "", "position", "behind", "first at", "last resync", "killed"];
+    let titles = ["", "", "position", "behind", "on record", "last resync", "killed"];
     let head = Row::new(titles.map(|title| right(title.to_owned()))).style(FAINT);
     let rows = picture.venues.iter().map(row);
     let table = Table::new(rows, WIDTHS).header(head).column_spacing(2).block(panel("venues"));
