@@ -74,6 +74,8 @@ struct ShardSeat {
     active: bool,
     /// How far into the committed stream the checkpoint it started from reaches.
     restored_reach: Offset,
+    /// What was recorded when this venue started: from here on it is a peer.
+    resynced_at: Position,
 }
 
 /// A checkpoint being handed out.
@@ -321,9 +323,6 @@ impl VenueNode {
             for &bell in &self.out.recorders {
                 self.out.ringer.ring(bell);
             }
-            for (index, seat) in self.seats.iter().enumerate() {
-                self.out.counters.set(COUNTERS.len() + index, seat.shard.position().0);
-            }
         }
     }
 
@@ -343,9 +342,16 @@ impl VenueNode {
         }
     }
 
-    /// Notes the moment this venue has caught up with all there was when it started.
-    fn note_resync(&mut self, work: usize) {
-        if !self.resynced && (work == 0 || self.out.counters.get(WON) > 0) {
+    /// Shows where every shard stands, whether its results were handed out or only followed.
+    fn show_positions(&self) {
+        for (index, seat) in self.seats.iter().enumerate() {
+            self.out.counters.set(COUNTERS.len() + index, seat.shard.position().0);
+        }
+    }
+
+    /// Notes the moment every shard has caught up with all that was recorded when this venue started.
+    fn note_resync(&mut self) {
+        if !self.resynced && self.seats.iter().all(|seat| seat.shard.position() >= seat.resynced_at) {
             self.resynced = true;
             let took_ns = clock::mono_ns() - self.started_ns;
             self.out.counters.set(RESYNC_US, (took_ns / 1_000).max(1));
@@ -364,8 +370,20 @@ impl Duty for VenueNode {
         work += self.send_piece()?;
         self.flush();
         self.release();
-        self.note_resync(work);
+        if work > 0 {
+            self.show_positions();
+        }
+        self.note_resync();
         Ok(work)
+    }
+}
+
+impl Order {
+    fn recorded(&self) -> Position {
+        match self {
+            Self::Window(window) => window.recorded(),
+            Self::Arrival(arrival) => arrival.recorded(),
+        }
     }
 }
 
@@ -386,11 +404,7 @@ impl ShardSeat {
 
     /// Whether others have recorded positions that are not executed here yet.
     fn is_behind(&self) -> bool {
-        let recorded = match &self.order {
-            Order::Window(window) => window.recorded(),
-            Order::Arrival(arrival) => arrival.recorded(),
-        };
-        recorded > self.shard.position()
+        self.order.recorded() > self.shard.position()
     }
 
     fn epoch(&self) -> pares_types::Epoch {
