@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -212,6 +213,8 @@ impl Supervisor {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
+            // Ctrl-C in a terminal goes to a whole process group: the nodes end when the supervisor says so.
+            .process_group(0)
             .spawn()
             .map_err(NodeError::io("starting a node"))
     }
