@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use pares_gateway::{Reply, SessionId};
+use pares_types::{Position, ShardId};
 
 use crate::gateway::Input;
 use crate::record::{NodeId, StoredCheckpoint};
@@ -20,8 +21,10 @@ pub(crate) enum Action {
     Step { node: NodeId, life: u32 },
     /// A sync of the log below `to` is done.
     Synced { node: NodeId, life: u32, to: u64 },
-    /// A recorder has stored a checkpoint.
+    /// A recorder's helper thread has stored a checkpoint.
     Stored { recorder: usize, life: u32, checkpoint: StoredCheckpoint },
+    /// The recorder hears of it.
+    Heard { recorder: usize, life: u32, shard: ShardId, position: Position },
     /// A dead process starts.
     Start { node: NodeId, life: u32 },
     /// A stopped process goes on.

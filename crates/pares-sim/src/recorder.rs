@@ -40,8 +40,8 @@ pub(crate) struct RecorderNode {
     /// Next offset in each recorder's log; its own is not read.
     pub(crate) peers: Vec<u64>,
     assemblies: BTreeMap<(usize, ShardId), Assembly>,
-    /// Checkpoints complete and not yet given to whoever stores them.
-    pub(crate) to_store: Vec<StoredCheckpoint>,
+    /// Checkpoints complete and not stored yet: at most one of each shard, the newest.
+    complete: BTreeMap<ShardId, StoredCheckpoint>,
     /// A sync is under way; the process waits for it.
     pub(crate) syncing: bool,
     asks_peers: bool,
@@ -79,7 +79,7 @@ impl RecorderNode {
             venues: vec![0; venues],
             peers: vec![0; recorders],
             assemblies: BTreeMap::new(),
-            to_store: Vec::new(),
+            complete: BTreeMap::new(),
             syncing: false,
             asks_peers,
         }
@@ -178,13 +178,23 @@ impl RecorderNode {
         }
         let assembly = self.assemblies.entry((venue, piece.shard)).or_default();
         if let Some(state) = assembly.on_chunk(piece.position, piece.total_bytes, piece.start, &piece.bytes) {
-            self.to_store.push(StoredCheckpoint {
-                shard: piece.shard,
-                position: piece.position,
-                replay_from: shard.replay_from(piece.position),
-                state: state.to_vec(),
-            });
+            let replay_from = shard.replay_from(piece.position);
+            let (shard, position, state) = (piece.shard, piece.position, state.to_vec());
+            self.complete.insert(shard, StoredCheckpoint { shard, position, replay_from, state });
         }
+    }
+
+    /// Checkpoints that may be stored now that all of the log is safe: those the log reaches. One that it does not
+    /// reach would outlive a power failure that its records do not, and bring back what then never happened.
+    pub(crate) fn take_storable(&mut self, unreached_too: bool) -> Vec<StoredCheckpoint> {
+        let shards = &self.shards;
+        let storable = |shard: &ShardId, checkpoint: &StoredCheckpoint| {
+            unreached_too || checkpoint.position <= shards[usize::from(shard.0)].acceptance.next()
+        };
+        self.complete
+            .extract_if(.., |shard, checkpoint| storable(shard, checkpoint))
+            .map(|(_, one)| one)
+            .collect()
     }
 
     /// A checkpoint is stored: tells the readers of `log`.

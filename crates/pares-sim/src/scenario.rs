@@ -63,6 +63,8 @@ pub struct FaultMix {
     pub duplicated_permille: u64,
     /// Messages that take up to 2 ms, of 1,000; later ones overtake them.
     pub slow_permille: u64,
+    /// Syncs that take milliseconds, of 1,000.
+    pub slow_sync_permille: u64,
     /// A venue dies and comes back.
     pub venue_crash_ns: u64,
     /// A venue is stopped (SIGSTOP), briefly or for long.
@@ -100,7 +102,7 @@ pub enum Bug {
     SwallowDecision,
     /// A recorder asks its peers only while a venue's record waits, never by itself.
     PeersOnlyOnWait,
-    /// A venue starts from the newest checkpoint even if the record does not reach it.
+    /// Recorders store checkpoints that reach beyond what is safe in their logs.
     CheckpointOfTheFuture,
     /// A new epoch starts behind what was published, though recorders keep records that were not.
     EpochFromPublished,
@@ -133,10 +135,10 @@ impl Scenario {
         Self {
             name: "quick",
             seed,
-            duration_ns: 60 * MS,
+            duration_ns: 45 * MS,
             clients: 3,
-            requests_per_client: 60,
-            think_ns: 500 * US,
+            requests_per_client: 100,
+            think_ns: 600 * US,
             gateways: 2,
             venues: 2,
             recorders: 2,
@@ -151,8 +153,8 @@ impl Scenario {
                 lost_permille: 20,
                 duplicated_permille: 20,
                 slow_permille: 20,
-                venue_crash_ns: 12 * MS,
-                venue_pause_ns: 12 * MS,
+                venue_crash_ns: 8 * MS,
+                venue_pause_ns: 8 * MS,
                 twin_permille: 50,
                 ..FaultMix::default()
             },
@@ -176,7 +178,7 @@ impl Scenario {
                 recorder_crash_ns: 20 * MS,
                 recorder_pause_ns: 20 * MS,
                 break_ns: 10 * MS,
-                restart_ns: 60 * MS,
+                restart_ns: 30 * MS,
                 ..quick.faults.clone()
             },
             ..quick
@@ -191,7 +193,8 @@ impl Scenario {
             name: "power",
             durability: Durability::Disk,
             faults: FaultMix {
-                power_ns: 20 * MS,
+                power_ns: 12 * MS,
+                slow_sync_permille: 200,
                 gateway_crash_ns: 40 * MS,
                 recorder_crash_ns: 40 * MS,
                 ..crashes.faults.clone()

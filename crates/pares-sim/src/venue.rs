@@ -5,14 +5,11 @@ use std::rc::Rc;
 use pares_book::{Book, FastBook, Instrument, NaiveBook};
 use pares_sequencer::{LocalWindow, ProposeError, Sequencer};
 use pares_types::{Epoch, Event, Outcome, Position, Request, RequestId, ShardId};
-use pares_venue::{Gap, Progress, ResultAt, Shard, ShardConfig, Stall, VenueSink};
+use pares_venue::{Gap, Pacing, Progress, ResultAt, Shard, ShardConfig, Stall, VenueSink};
 
 use crate::committed::{Committed, CommittedStream};
 use crate::log::Log;
 use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
-
-/// Bytes of a checkpoint handed out per step: small, so that crashes come between pieces.
-const PIECE_BYTES: usize = 1_024;
 
 /// A shard on either book: the two must never differ.
 pub(crate) enum AnyShard {
@@ -131,7 +128,10 @@ pub(crate) struct VenueNode {
     /// Next offset in each gateway's log.
     pub(crate) cursors: Vec<u64>,
     pub(crate) committed: CommittedStream,
+    pacing: Pacing,
     outgoing: Option<Outgoing>,
+    /// Bytes of a checkpoint handed out per step.
+    piece_bytes: usize,
     pending_max: usize,
     /// Whether something waits that only time can bring.
     pub(crate) stalled: bool,
@@ -170,6 +170,7 @@ impl VenueSink for Out<'_> {
 /// What a venue needs to start: the paper's join (section 4), every time.
 pub(crate) struct Join<'a> {
     pub(crate) naive: bool,
+    pub(crate) piece_bytes: usize,
     pub(crate) configs: Vec<ShardConfig>,
     pub(crate) instruments: &'a [Vec<Instrument>],
     pub(crate) windows: &'a [LocalWindow],
@@ -177,10 +178,10 @@ pub(crate) struct Join<'a> {
     pub(crate) answered: Vec<u64>,
     pub(crate) checkpoints: Vec<&'a [StoredCheckpoint]>,
     pub(crate) quorum: usize,
+    pub(crate) checkpoint_every: u64,
     /// Requests in flight at all gateways together: no more than these can be undecided.
     pub(crate) pending_max: usize,
     pub(crate) swallows: bool,
-    pub(crate) trust_future: bool,
 }
 
 impl VenueNode {
@@ -190,11 +191,9 @@ impl VenueNode {
         let mut seats = Vec::new();
         for (index, config) in join.configs.iter().enumerate() {
             let window = &join.windows[index];
-            // A checkpoint may hold what was executed and never recorded; the record decides.
-            let limit = if join.trust_future { Position(u64::MAX) } else { window.recorded() };
             let of_shard = |stored: &&StoredCheckpoint| stored.shard == config.shard;
             let all = join.checkpoints.iter().flat_map(|stored| stored.iter()).filter(of_shard);
-            let newest = all.filter(|stored| stored.position <= limit).max_by_key(|stored| stored.position);
+            let newest = all.max_by_key(|stored| stored.position);
             let state = newest.map(|stored| stored.state.as_slice());
             let shard = AnyShard::restore(join.naive, *config, &join.instruments[index], state);
             for (from, stored) in replay_from.iter_mut().zip(&join.checkpoints) {
@@ -207,11 +206,16 @@ impl VenueNode {
         for (index, seat) in seats.iter().enumerate() {
             committed.start_at(index, seat.shard.position());
         }
+        let config = join.configs[0];
+        let mut pacing = Pacing::new(join.checkpoint_every, config.venue, config.venues, seats.len());
+        (0..seats.len()).for_each(|shard| pacing.on_checkpoint(shard, executed(&seats)));
         Self {
             seats,
+            pacing,
             cursors: join.answered.clone(),
             committed,
             outgoing: None,
+            piece_bytes: join.piece_bytes,
             pending_max: join.pending_max,
             stalled: false,
             counts: Counts::default(),
@@ -265,19 +269,27 @@ impl VenueNode {
                 Some(Stall::EpochOver) => return Err("a live venue found its epoch over".into()),
                 Some(Stall::NoRoom) | None => {}
             }
-            let due = either!(&seat.shard, shard => shard.checkpoint_due());
-            if due && self.outgoing.is_none() {
-                let mut state = Vec::new();
-                let (shard, position) =
-                    either!(&mut seat.shard, shard => (shard.id(), shard.checkpoint(&mut state)));
-                self.outgoing = Some(Outgoing { shard, position, state, sent: 0 });
-            }
         }
+        self.consider_checkpoint();
         Ok(())
     }
 
+    fn consider_checkpoint(&mut self) {
+        if self.outgoing.is_some() {
+            return;
+        }
+        let count = executed(&self.seats);
+        let behind = self.seats.iter().any(|seat| seat.window.recorded() > seat.shard.position());
+        let Some(index) = self.pacing.due(count, behind) else { return };
+        let mut state = Vec::new();
+        let shard = &mut self.seats[index].shard;
+        let (shard, position) = either!(shard, shard => (shard.id(), shard.checkpoint(&mut state)));
+        self.pacing.on_checkpoint(index, count);
+        self.outgoing = Some(Outgoing { shard, position, state, sent: 0 });
+    }
+
     fn poll_committed(&mut self, recorders: &[&Log<RecorderEntry>], readable: &[u64]) -> Result<(), String> {
-        let (seats, counts) = (&mut self.seats, &mut self.counts);
+        let (seats, counts, pacing) = (&mut self.seats, &mut self.counts, &mut self.pacing);
         let mut broken = None;
         self.committed.poll(recorders, readable, |item| match item {
             Committed::Result { record, .. } => {
@@ -290,7 +302,10 @@ impl VenueNode {
             }
             Committed::Shown { .. } | Committed::Known => {}
             Committed::CheckpointStored { shard, position } => {
-                either!(&mut seats[usize::from(shard.0)].shard, shard => shard.on_checkpoint_stored(position));
+                let index = usize::from(shard.0);
+                if position <= seats[index].shard.position() {
+                    pacing.on_checkpoint(index, executed(seats));
+                }
             }
         });
         broken.map_or(Ok(()), Err)
@@ -298,7 +313,7 @@ impl VenueNode {
 
     fn send_piece(&mut self, log: &mut Log<VenueEntry>) {
         let Some(outgoing) = &mut self.outgoing else { return };
-        let end = outgoing.state.len().min(outgoing.sent + PIECE_BYTES);
+        let end = outgoing.state.len().min(outgoing.sent + self.piece_bytes);
         log.append(VenueEntry::Piece(Piece {
             shard: outgoing.shard,
             epoch: self.seats[usize::from(outgoing.shard.0)].window.epoch(),
@@ -317,4 +332,9 @@ impl VenueNode {
     pub(crate) fn restless(&self) -> bool {
         self.stalled || self.outgoing.is_some()
     }
+}
+
+/// Positions executed over all shards.
+fn executed(seats: &[Seat]) -> u64 {
+    seats.iter().map(|seat| seat.shard.position().0).sum()
 }

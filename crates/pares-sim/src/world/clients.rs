@@ -16,7 +16,7 @@ const TIMEOUT_NS: u64 = 8 * MS;
 /// Requests a client leaves unanswered before it asks more.
 const OPEN_MAX: usize = 24;
 /// With one venue at work, on time means within this: loss, resends and group commit included.
-const COMPLETION_BOUND_NS: u64 = 30 * MS;
+const COMPLETION_BOUND_NS: u64 = 10 * MS;
 
 impl World<'_> {
     /// A client does what is due: asks again, asks something new.
@@ -34,11 +34,9 @@ impl World<'_> {
             }
             self.ask_gateway(client, name);
         }
-        if self.clients[client].left > 0 && self.clients[client].open.len() < OPEN_MAX {
-            let instruments = self.instruments.iter().map(Vec::len).sum::<usize>();
-            let instruments = u32::try_from(instruments).expect("few instruments");
-            let name = self.clients[client].invent(instruments, self.now_ns);
-            self.ask_gateway(client, name);
+        let burst = if self.random.chance(150) { self.random.between(2, 8) } else { 1 };
+        for _ in 0..burst {
+            self.ask_something_new(client);
         }
         let think_ns = match self.clients[client].left {
             0 => 2 * MS,
@@ -46,6 +44,15 @@ impl World<'_> {
         };
         if !self.clients[client].is_done() {
             self.queue.push(self.now_ns + think_ns, Action::Wake { client });
+        }
+    }
+
+    fn ask_something_new(&mut self, client: usize) {
+        if self.clients[client].left > 0 && self.clients[client].open.len() < OPEN_MAX {
+            let instruments = self.instruments.iter().map(Vec::len).sum::<usize>();
+            let instruments = u32::try_from(instruments).expect("few instruments");
+            let name = self.clients[client].invent(instruments, self.now_ns);
+            self.ask_gateway(client, name);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Duty cycles: poll, step the rules, flush; and what can come between the last two.
 
+use pares_types::{Position, ShardId};
+
 use crate::Broken;
 use crate::log::Log;
 use crate::queue::Action;
@@ -19,11 +21,7 @@ impl World<'_> {
         if !process.up || process.stopped {
             return Ok(());
         }
-        let worked = match node {
-            NodeId::Gateway(n) => self.step_gateway(n)?,
-            NodeId::Venue(n) => self.step_venue(n)?,
-            NodeId::Recorder(n) => self.step_recorder(n)?,
-        };
+        let worked = self.step(node)?;
         match self.process(node).trap.take_if(|_| worked) {
             Some(Trap::Crash) => self.crash(node),
             Some(Trap::Pause { for_ns }) => {
@@ -35,7 +33,15 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Says whether anything lies unpublished.
+    /// The first part of a duty cycle; says whether anything lies unpublished after it.
+    pub(super) fn step(&mut self, node: NodeId) -> Result<bool, Broken> {
+        match node {
+            NodeId::Gateway(n) => self.step_gateway(n),
+            NodeId::Venue(n) => self.step_venue(n),
+            NodeId::Recorder(n) => self.step_recorder(n),
+        }
+    }
+
     fn step_gateway(&mut self, own: usize) -> Result<bool, Broken> {
         let reader = NodeId::Gateway(own);
         let readable: Vec<u64> =
@@ -176,13 +182,23 @@ impl World<'_> {
         }
         let sync = appended && !os;
         node.syncing |= sync;
-        let life = host.process.life;
-        let to_store = std::mem::take(&mut node.to_store);
         self.publish(NodeId::Recorder(own));
         if sync {
             self.sync(NodeId::Recorder(own));
         }
-        for checkpoint in to_store {
+        self.store_checkpoints(own);
+    }
+
+    /// Gives complete checkpoints to the thread that stores them, once all of the log is safe.
+    fn store_checkpoints(&mut self, own: usize) {
+        let hasty = self.scenario.bug == Some(Bug::CheckpointOfTheFuture);
+        let host = &mut self.recorders[own];
+        let node = host.node.as_mut().expect("a process that is up has its memory");
+        if node.syncing && !hasty {
+            return;
+        }
+        let life = host.process.life;
+        for checkpoint in node.take_storable(hasty) {
             let at_ns = self.now_ns + self.random.between(10 * US, 500 * US);
             self.queue.push(at_ns, Action::Stored { recorder: own, life, checkpoint });
         }
@@ -190,7 +206,8 @@ impl World<'_> {
 
     /// Starts a sync of what is published: mostly some 100 us, now and then milliseconds.
     fn sync(&mut self, node: NodeId) {
-        let most = if self.random.chance(20) { 4 * MS } else { 200 * US };
+        let most =
+            if self.random.chance(self.scenario.faults.slow_sync_permille) { 4 * MS } else { 200 * US };
         let at_ns = self.now_ns + self.random.between(30 * US, most);
         let life = self.process(node).life;
         let to = match node {
@@ -219,6 +236,7 @@ impl World<'_> {
                 host.log.promise(to);
                 host.node.as_mut().expect("the same life").syncing = false;
                 self.publish(node);
+                self.store_checkpoints(n);
             }
             NodeId::Venue(_) => {}
         }
@@ -226,24 +244,13 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Checkpoints are stored beside the log, by a thread of their own.
-    pub(super) fn on_stored(
-        &mut self,
-        recorder: usize,
-        life: u32,
-        checkpoint: StoredCheckpoint,
-    ) -> Result<(), Broken> {
+    /// Checkpoints are stored beside the log, by a thread of their own: the log's own sync may still be under way.
+    pub(super) fn on_stored(&mut self, recorder: usize, life: u32, checkpoint: StoredCheckpoint) {
         let host = &mut self.recorders[recorder];
         if host.process.life != life {
-            return Ok(());
-        }
-        if host.node.as_ref().is_some_and(|node| node.syncing) || host.process.stopped {
-            // The process hears of it in its next cycle.
-            self.queue.push(self.now_ns + 100 * US, Action::Stored { recorder, life, checkpoint });
-            return Ok(());
+            return;
         }
         let (shard, position) = (checkpoint.shard, checkpoint.position);
-        host.node.as_mut().expect("the same life").on_stored(&mut host.log, shard, position);
         host.checkpoints.push(checkpoint);
         let of_shard = host.checkpoints.iter().filter(|stored| stored.shard == shard).count();
         if of_shard > 2 {
@@ -251,10 +258,29 @@ impl World<'_> {
             host.checkpoints.remove(oldest.expect("there are more than two"));
         }
         self.summary.checkpoints += 1;
-        self.note(
-            "recorder {} stores a checkpoint of shard {} at {}",
-            &[recorder as u64, shard.0.into(), position.0],
-        );
+        let words = [recorder as u64, shard.0.into(), position.0];
+        self.note("recorder {} stores a checkpoint of shard {} at {}", &words);
+        self.queue.push(self.now_ns + 10 * US, Action::Heard { recorder, life, shard, position });
+    }
+
+    /// The recorder tells its readers in a cycle of its own.
+    pub(super) fn on_heard(
+        &mut self,
+        recorder: usize,
+        life: u32,
+        shard: ShardId,
+        position: Position,
+    ) -> Result<(), Broken> {
+        let host = &mut self.recorders[recorder];
+        if host.process.life != life {
+            return Ok(());
+        }
+        let node = host.node.as_mut().expect("the same life");
+        if node.syncing || host.process.stopped {
+            self.queue.push(self.now_ns + 100 * US, Action::Heard { recorder, life, shard, position });
+            return Ok(());
+        }
+        node.on_stored(&mut host.log, shard, position);
         self.finish(NodeId::Recorder(recorder))
     }
 }

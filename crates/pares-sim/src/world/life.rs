@@ -73,15 +73,17 @@ impl World<'_> {
         let unbounded = self.scenario.bug == Some(Bug::ReadWithoutBound);
         let node = VenueNode::join(&Join {
             naive: own % 2 == 1,
+            // Some hand a checkpoint out in many pieces, some in one.
+            piece_bytes: if own.is_multiple_of(2) { 512 } else { 16 << 10 },
             configs: (0..self.scenario.shards).map(config).collect(),
             instruments: &self.instruments,
             windows: &self.windows,
             answered: self.gateways.iter().map(|host| host.answered).collect(),
             checkpoints: self.recorders.iter().map(|host| host.checkpoints.as_slice()).collect(),
             quorum: self.scenario.quorum,
+            checkpoint_every: self.scenario.checkpoint_every,
             pending_max: if unbounded { usize::MAX } else { self.pending_max() },
             swallows: self.scenario.bug == Some(Bug::SwallowDecision) && own == 0,
-            trust_future: self.scenario.bug == Some(Bug::CheckpointOfTheFuture),
         });
         for (n, &cursor) in node.cursors.clone().iter().enumerate() {
             self.open_link(NodeId::Venue(own), NodeId::Gateway(n), cursor);
@@ -170,6 +172,13 @@ impl World<'_> {
 
     /// Everything dies; with `power` also what was not synced.
     pub(super) fn take_down(&mut self, power: bool) -> Result<(), Broken> {
+        for node in self.nodes() {
+            // Some are in the middle of a cycle.
+            let process = self.process(node);
+            if process.up && !process.stopped && self.random.chance(500) {
+                self.step(node)?;
+            }
+        }
         for node in self.nodes() {
             self.kill(node);
         }

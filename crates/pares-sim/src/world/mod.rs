@@ -173,8 +173,9 @@ impl<'a> World<'a> {
             Action::Ask { source, reader, life } => self.on_ask(source, reader, life),
             Action::Step { node, life } => return self.on_step(node, life),
             Action::Synced { node, life, to } => return self.on_synced(node, life, to),
-            Action::Stored { recorder, life, checkpoint } => {
-                return self.on_stored(recorder, life, checkpoint);
+            Action::Stored { recorder, life, checkpoint } => self.on_stored(recorder, life, checkpoint),
+            Action::Heard { recorder, life, shard, position } => {
+                return self.on_heard(recorder, life, shard, position);
             }
             Action::Start { node, life } if self.process(node).life == life => return self.start(node),
             Action::Start { .. } => {}

@@ -1,0 +1,61 @@
+//! The checkers checked: a defect put into the wiring must be found within some seeds, as what it is.
+
+use pares_sim::{Bug, Failure, Scenario, run};
+
+/// The first failure among some seeds of a scenario with that defect.
+fn found(name: &str, bug: Bug, seeds: u64) -> Box<Failure> {
+    let with_bug = |seed| Scenario { bug: Some(bug), ..Scenario::named(name, seed).expect("a known name") };
+    let failure = (0..seeds).find_map(|seed| run(&with_bug(seed)).err());
+    failure.unwrap_or_else(|| panic!("{bug:?} went unnoticed in {seeds} seeds of {name}"))
+}
+
+#[test]
+fn a_recorder_that_promises_before_it_has_synced_is_found() {
+    assert_eq!(found("power", Bug::PromiseBeforeSync, 50).invariant, "I2 durability");
+}
+
+#[test]
+fn a_gateway_that_answers_before_the_quorum_is_found() {
+    assert_eq!(found("crashes", Bug::AnswerBeforeQuorum, 50).invariant, "I2 durability");
+}
+
+#[test]
+fn a_venue_that_drops_a_decided_request_is_found() {
+    // Either another request at a position, or the rules' own assertion that an order has no gaps.
+    let failure = found("quick", Bug::SwallowDecision, 50);
+    assert!(["I1 agreement", "an assertion of the rules"].contains(&failure.invariant), "{failure}");
+}
+
+#[test]
+fn a_recorder_that_waits_to_be_told_what_it_lacks_is_found() {
+    assert_eq!(found("power", Bug::PeersOnlyOnWait, 300).invariant, "everything is answered");
+}
+
+#[test]
+fn a_checkpoint_beyond_the_record_is_found() {
+    found("power", Bug::CheckpointOfTheFuture, 300);
+}
+
+#[test]
+fn an_epoch_that_starts_before_what_recorders_kept_is_found() {
+    found("power", Bug::EpochFromPublished, 300);
+}
+
+#[test]
+fn a_venue_that_queues_without_bound_is_found() {
+    assert_eq!(found("overload", Bug::ReadWithoutBound, 50).invariant, "I6 bounded");
+}
+
+#[test]
+fn a_sequence_used_again_is_found() {
+    found("power", Bug::ReuseSequence, 300);
+}
+
+#[test]
+fn a_failure_names_the_command_that_replays_it() {
+    let failure = found("power", Bug::PromiseBeforeSync, 50);
+    let text = failure.to_string();
+    let command = format!("-p pares-sim -- --seed {} --scenario power --trace", failure.seed);
+    assert!(text.ends_with(&command), "{text}");
+    assert!(!failure.trace.is_empty());
+}
