@@ -8,32 +8,30 @@
 //! A start is the paper's join (section 4), every time: listen, load the newest checkpoint of each shard,
 //! read the records after it, overlap with live traffic. The live venues notice nothing.
 
-use std::collections::{BTreeMap, VecDeque};
+mod out;
+mod seat;
 
-use pares_book::FastBook;
-use pares_log::{AppendError, Config, Offset, Writer};
-use pares_sequencer::{ArrivalOrder, Sequencer};
-use pares_shm::{CountersReader, CountersWriter, Ringer, SharedWindow, clock};
-use pares_types::{Event, GatewayId, Outcome, Position, RecorderId, Request, ShardId, VenueId};
-use pares_venue::{Pacing, ResultAt, Shard, ShardConfig, Stall, VenueSink};
-use pares_wire::record::{self, CheckpointChunk, RequestRecord, ResultPlace};
-use zerocopy::IntoBytes;
+use std::collections::VecDeque;
 
+use pares_log::{Config, Offset, Writer};
+use pares_shm::{CountersWriter, clock};
+use pares_types::{Position, VenueId};
+use pares_venue::{Pacing, Stall};
+use pares_wire::record::RequestRecord;
+
+use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{Layout, SystemConfig, bells};
 use crate::duty::Duty;
 use crate::priority::Background;
 use crate::tail::Tail;
-use crate::{NodeError, checkpoints, gateway};
+use out::{Out, Outgoing};
+use seat::{ShardSeat, answered_offset, executed, restore};
 
 /// Requests read from one gateway's log, or records from one recorder's, before the rest is looked at.
 const BATCH_MAX: usize = 512;
-/// Bytes of a checkpoint handed out per duty cycle: pieces with pauses.
-const PIECE_BYTES: usize = 16 << 10;
 /// Between the starts of two checkpoints.
 const CHECKPOINT_PAUSE_NS: u64 = 50_000_000;
-/// Room wanted in the log before a shard takes a step.
-const STEP_BYTES: usize = 128 << 10;
 /// Bytes of own log between two marks of what could be released.
 const RELEASE_EVERY: u64 = 1 << 20;
 
@@ -61,31 +59,6 @@ const RESYNC_US: usize = 7;
 const RESYNCED: usize = 8;
 const OPEN_US: usize = 9;
 
-/// What decides the order.
-enum Order {
-    Window(SharedWindow),
-    Arrival(ArrivalOrder),
-}
-
-/// The shard's books and its way into the total order.
-struct ShardSeat {
-    shard: Shard<FastBook>,
-    order: Order,
-    active: bool,
-    /// How far into the committed stream the checkpoint it started from reaches.
-    restored_reach: Offset,
-    /// What was recorded when this venue started: from here on it is a peer.
-    resynced_at: Position,
-}
-
-/// A checkpoint being handed out.
-struct Outgoing {
-    shard: ShardId,
-    position: Position,
-    state: Vec<u8>,
-    sent: usize,
-}
-
 /// A venue's state.
 pub struct VenueNode {
     out: Out,
@@ -102,50 +75,6 @@ pub struct VenueNode {
     started_ns: u64,
     resynced: bool,
     background: Option<Background>,
-}
-
-/// Where results go: the venue's own log.
-struct Out {
-    venue: VenueId,
-    writer: Writer,
-    counters: CountersWriter,
-    ringer: Ringer,
-    recorders: Vec<usize>,
-    appended: bool,
-    failed: Option<AppendError>,
-}
-
-impl VenueSink for Out {
-    fn has_room(&mut self) -> bool {
-        // Deciding is for good, so there must be room for the results before anything is proposed. A step
-        // that needs more (thousands of fills) and meets a full disk ends the node; it then starts over.
-        match self.writer.reserve(STEP_BYTES) {
-            Ok(()) => true,
-            Err(AppendError::Full) => false,
-            Err(error) => {
-                self.failed.get_or_insert(error);
-                false
-            }
-        }
-    }
-
-    fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
-        let place = ResultPlace {
-            shard: at.shard,
-            epoch: at.epoch,
-            position: at.position,
-            venue: self.venue,
-            state_hash: at.state_hash.unwrap_or_default(),
-        };
-        let bytes = record::result_bytes(events.len());
-        let result =
-            self.writer.append_with(bytes, |out| record::write_result(out, &place, request, outcome, events));
-        self.appended = true;
-        if let Err(error) = result {
-            // The position is decided and its request is kept; a restart executes it again.
-            self.failed.get_or_insert(error);
-        }
-    }
 }
 
 impl VenueNode {
@@ -277,53 +206,23 @@ impl VenueNode {
         let mut state = std::mem::take(&mut self.spare);
         let position = self.seats[index].shard.checkpoint(&mut state);
         self.pacing.on_checkpoint(index, self.committed.reach().0, count);
-        self.outgoing = Some(Outgoing { shard: self.seats[index].shard.id(), position, state, sent: 0 });
+        let seat = &self.seats[index];
+        self.outgoing =
+            Some(Outgoing { shard: seat.shard.id(), epoch: seat.epoch(), position, state, sent: 0 });
         self.outgoing_ns = clock::mono_ns();
     }
 
     /// Hands out one piece of the checkpoint under way.
     fn send_piece(&mut self) -> Result<usize, NodeError> {
         let Some(outgoing) = &mut self.outgoing else { return Ok(0) };
-        let end = outgoing.state.len().min(outgoing.sent + PIECE_BYTES);
-        let piece = &outgoing.state[outgoing.sent..end];
-        let seat = &self.seats[self.seat_of[usize::from(outgoing.shard.0)]];
-        let head = CheckpointChunk {
-            schema: record::CHECKPOINT_CHUNK,
-            version: record::VERSION,
-            shard: outgoing.shard.0.into(),
-            epoch: seat.epoch().0.into(),
-            position: outgoing.position.0.into(),
-            total_bytes: u32::try_from(outgoing.state.len())
-                .expect("a shard's state is far below 4 GiB")
-                .into(),
-            start: u32::try_from(outgoing.sent).expect("as its total").into(),
-        };
-        let appended = self.out.writer.append_with(size_of::<CheckpointChunk>() + piece.len(), |out| {
-            let (head_bytes, rest) = out.split_at_mut(size_of::<CheckpointChunk>());
-            head_bytes.copy_from_slice(head.as_bytes());
-            rest.copy_from_slice(piece);
-        });
-        match appended {
-            Ok(_) => {}
-            Err(AppendError::Full) => return Ok(0),
-            Err(error) => return Err(error.into()),
+        if !self.out.piece(outgoing)? {
+            return Ok(0);
         }
-        self.out.appended = true;
-        outgoing.sent = end;
-        if end == outgoing.state.len() {
+        if outgoing.sent == outgoing.state.len() {
             self.out.counters.add(CHECKPOINTS, 1);
-            self.spare = self.outgoing.take().expect("just matched").state;
+            self.spare = self.outgoing.take().map(|sent| sent.state).unwrap_or_default();
         }
         Ok(1)
-    }
-
-    fn flush(&mut self) {
-        if std::mem::take(&mut self.out.appended) {
-            self.out.writer.publish();
-            for &bell in &self.out.recorders {
-                self.out.ringer.ring(bell);
-            }
-        }
     }
 
     /// Gives up the part of the log that every recorder has.
@@ -365,10 +264,10 @@ impl Duty for VenueNode {
     fn work(&mut self) -> Result<usize, NodeError> {
         let mut work = self.poll_gateways()?;
         work += self.step_shards()?;
-        self.flush();
+        self.out.flush();
         work += self.poll_committed()?;
         work += self.send_piece()?;
-        self.flush();
+        self.out.flush();
         self.release();
         if work > 0 {
             self.show_positions();
@@ -378,109 +277,8 @@ impl Duty for VenueNode {
     }
 }
 
-impl Order {
-    fn recorded(&self) -> Position {
-        match self {
-            Self::Window(window) => window.recorded(),
-            Self::Arrival(arrival) => arrival.recorded(),
-        }
-    }
-}
-
-impl ShardSeat {
-    fn step(&mut self, out: &mut Out) -> pares_venue::Progress {
-        match &mut self.order {
-            Order::Window(window) => self.shard.step(window, out),
-            Order::Arrival(arrival) => self.shard.step(arrival, out),
-        }
-    }
-
-    fn raise_recorded(&mut self, to: Position) {
-        match &mut self.order {
-            Order::Window(window) => window.raise_recorded(to),
-            Order::Arrival(arrival) => arrival.raise_recorded(to),
-        }
-    }
-
-    /// Whether others have recorded positions that are not executed here yet.
-    fn is_behind(&self) -> bool {
-        self.order.recorded() > self.shard.position()
-    }
-
-    fn epoch(&self) -> pares_types::Epoch {
-        match &self.order {
-            Order::Window(window) => window.epoch(),
-            Order::Arrival(arrival) => arrival.epoch(),
-        }
-    }
-}
-
-/// Positions executed over all shards.
-fn executed(seats: &[ShardSeat]) -> u64 {
-    seats.iter().map(|seat| seat.shard.position().0).sum()
-}
-
-/// Up to where a gateway's requests are all answered; the log's beginning if the gateway says nothing.
-fn answered_offset(layout: &Layout, gateway: GatewayId) -> Offset {
-    let counters = CountersReader::open(&layout.counters(&format!("gateway-{gateway}"))).ok();
-    Offset(counters.and_then(|counters| counters.get(gateway::ANSWERED_OFFSET)).unwrap_or_default())
-}
-
 fn counters(id: VenueId, layout: &Layout, seats: &[ShardSeat]) -> Result<CountersWriter, NodeError> {
     let positions: Vec<String> = seats.iter().map(|seat| format!("position-{}", seat.shard.id())).collect();
     let names: Vec<&str> = COUNTERS.into_iter().chain(positions.iter().map(String::as_str)).collect();
     Ok(CountersWriter::create(&layout.counters(&format!("venue-{id}")), &names)?)
-}
-
-/// Each shard from its newest checkpoint at any recorder, and the committed stream from there.
-fn restore(
-    id: VenueId,
-    config: &SystemConfig,
-    layout: &Layout,
-) -> Result<(Vec<ShardSeat>, CommittedStream), NodeError> {
-    let mut seats = Vec::new();
-    let mut replay_from: BTreeMap<RecorderId, Offset> =
-        config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
-    for (shard, instruments) in config.shards()? {
-        let shard_config = ShardConfig {
-            shard,
-            venue: id,
-            venues: config.venues,
-            checkpoint_every: config.checkpoint_every,
-        };
-        let mut stored: Vec<_> = config
-            .recorder_ids()
-            .filter_map(|recorder| {
-                let newest = checkpoints::newest(&layout.checkpoints(recorder), shard, Position(u64::MAX))?;
-                Some((recorder, newest))
-            })
-            .collect();
-        stored.sort_by_key(|(_, checkpoint)| std::cmp::Reverse(checkpoint.position));
-        let restored =
-            stored.iter().find_map(|(_, c)| Shard::restore(shard_config, &instruments, &c.state).ok());
-        let shard_state = restored.unwrap_or_else(|| Shard::new(shard_config, &instruments));
-        let restored_reach = stored.first().map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from);
-        for (recorder, from) in &mut replay_from {
-            // A recorder whose newest checkpoint is not too new tells where its log must be read from.
-            let own = stored.iter().find(|(of, c)| of == recorder && c.position <= shard_state.position());
-            *from = (*from).min(own.map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from));
-        }
-        seats.push(ShardSeat {
-            order: order(config, layout, shard)?,
-            shard: shard_state,
-            active: true,
-            restored_reach,
-        });
-    }
-    let mut committed = CommittedStream::new(config, layout, |recorder| replay_from[&recorder])?;
-    seats.iter().for_each(|seat| committed.start_at(seat.shard.id(), seat.shard.position()));
-    Ok((seats, committed))
-}
-
-fn order(config: &SystemConfig, layout: &Layout, shard: ShardId) -> Result<Order, NodeError> {
-    let window = SharedWindow::open(&layout.window(shard))?;
-    Ok(match config.sequencer {
-        true => Order::Window(window),
-        false => Order::Arrival(ArrivalOrder::new(config.window as usize, window.epoch(), window.first())),
-    })
 }

@@ -1,0 +1,135 @@
+//! A shard's seat at a venue: its books, its way into the total order, and how both are restored.
+
+use std::collections::BTreeMap;
+
+use pares_book::FastBook;
+use pares_log::Offset;
+use pares_sequencer::{ArrivalOrder, Sequencer};
+use pares_shm::{CountersReader, SharedWindow};
+use pares_types::{GatewayId, Position, RecorderId, ShardId, VenueId};
+use pares_venue::{Shard, ShardConfig};
+
+use super::out::Out;
+use crate::committed::CommittedStream;
+use crate::config::{Layout, SystemConfig};
+use crate::{NodeError, checkpoints, gateway};
+
+/// What decides the order.
+pub(super) enum Order {
+    Window(SharedWindow),
+    Arrival(ArrivalOrder),
+}
+
+/// The shard's books and its way into the total order.
+pub(super) struct ShardSeat {
+    pub(super) shard: Shard<FastBook>,
+    pub(super) order: Order,
+    pub(super) active: bool,
+    /// How far into the committed stream the checkpoint it started from reaches.
+    pub(super) restored_reach: Offset,
+    /// What was recorded when this venue started: from here on it is a peer.
+    pub(super) resynced_at: Position,
+}
+
+impl Order {
+    pub(super) fn recorded(&self) -> Position {
+        match self {
+            Self::Window(window) => window.recorded(),
+            Self::Arrival(arrival) => arrival.recorded(),
+        }
+    }
+}
+
+impl ShardSeat {
+    pub(super) fn step(&mut self, out: &mut Out) -> pares_venue::Progress {
+        match &mut self.order {
+            Order::Window(window) => self.shard.step(window, out),
+            Order::Arrival(arrival) => self.shard.step(arrival, out),
+        }
+    }
+
+    pub(super) fn raise_recorded(&mut self, to: Position) {
+        match &mut self.order {
+            Order::Window(window) => window.raise_recorded(to),
+            Order::Arrival(arrival) => arrival.raise_recorded(to),
+        }
+    }
+
+    /// Whether others have recorded positions that are not executed here yet.
+    pub(super) fn is_behind(&self) -> bool {
+        self.order.recorded() > self.shard.position()
+    }
+
+    pub(super) fn epoch(&self) -> pares_types::Epoch {
+        match &self.order {
+            Order::Window(window) => window.epoch(),
+            Order::Arrival(arrival) => arrival.epoch(),
+        }
+    }
+}
+
+/// Positions executed over all shards.
+pub(super) fn executed(seats: &[ShardSeat]) -> u64 {
+    seats.iter().map(|seat| seat.shard.position().0).sum()
+}
+
+/// Up to where a gateway's requests are all answered; the log's beginning if the gateway says nothing.
+pub(super) fn answered_offset(layout: &Layout, gateway: GatewayId) -> Offset {
+    let counters = CountersReader::open(&layout.counters(&format!("gateway-{gateway}"))).ok();
+    Offset(counters.and_then(|counters| counters.get(gateway::ANSWERED_OFFSET)).unwrap_or_default())
+}
+
+/// Each shard from its newest checkpoint at any recorder, and the committed stream from there.
+pub(super) fn restore(
+    id: VenueId,
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<(Vec<ShardSeat>, CommittedStream), NodeError> {
+    let mut seats = Vec::new();
+    let mut replay_from: BTreeMap<RecorderId, Offset> =
+        config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
+    for (shard, instruments) in config.shards()? {
+        let shard_config = ShardConfig {
+            shard,
+            venue: id,
+            venues: config.venues,
+            checkpoint_every: config.checkpoint_every,
+        };
+        let mut stored: Vec<_> = config
+            .recorder_ids()
+            .filter_map(|recorder| {
+                let newest = checkpoints::newest(&layout.checkpoints(recorder), shard, Position(u64::MAX))?;
+                Some((recorder, newest))
+            })
+            .collect();
+        stored.sort_by_key(|(_, checkpoint)| std::cmp::Reverse(checkpoint.position));
+        let restored =
+            stored.iter().find_map(|(_, c)| Shard::restore(shard_config, &instruments, &c.state).ok());
+        let shard_state = restored.unwrap_or_else(|| Shard::new(shard_config, &instruments));
+        let restored_reach = stored.first().map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from);
+        for (recorder, from) in &mut replay_from {
+            // A recorder whose newest checkpoint is not too new tells where its log must be read from.
+            let own = stored.iter().find(|(of, c)| of == recorder && c.position <= shard_state.position());
+            *from = (*from).min(own.map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from));
+        }
+        let order = order(config, layout, shard)?;
+        seats.push(ShardSeat {
+            resynced_at: order.recorded(),
+            shard: shard_state,
+            order,
+            active: true,
+            restored_reach,
+        });
+    }
+    let mut committed = CommittedStream::new(config, layout, |recorder| replay_from[&recorder])?;
+    seats.iter().for_each(|seat| committed.start_at(seat.shard.id(), seat.shard.position()));
+    Ok((seats, committed))
+}
+
+fn order(config: &SystemConfig, layout: &Layout, shard: ShardId) -> Result<Order, NodeError> {
+    let window = SharedWindow::open(&layout.window(shard))?;
+    Ok(match config.sequencer {
+        true => Order::Window(window),
+        false => Order::Arrival(ArrivalOrder::new(config.window as usize, window.epoch(), window.first())),
+    })
+}
