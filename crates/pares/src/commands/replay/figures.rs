@@ -118,7 +118,8 @@ impl Figures {
     pub fn print(&self) {
         let line = |what: &str, figure: u64, note: &str| println!("{what:<30} {figure:>10}   {note}");
         let known = format!("{:.2} % of known ones at the head of their queue", self.percent_at_head);
-        line("events", self.events, &format!("{} instruments", self.instruments));
+        let instruments = format!("instruments: {}", self.instruments);
+        line("events", self.events, &instruments);
         line("published rows compared", self.rows_checked, &format!("{} differed", self.mismatched_rows));
         line("executions", self.executions, "");
         line("  of known orders", self.executions_of_known_orders, "");

@@ -8,7 +8,8 @@
 //! ```
 //! At full speed N events pass faster than a process starts. Killing the survivor would prove nothing
 //! about a race, and skipping the kill would make the figure a matter of luck; so the flow is held until
-//! both race again, and goes on for a moment before the kill, which thus always meets commands in flight.
+//! both race again, and goes on for a moment before the kill, which thus always meets commands in flight
+//! (a kill whose moment would lie beyond the end of the day is left out).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

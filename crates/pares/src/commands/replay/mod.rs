@@ -30,6 +30,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use clap::ArgGroup;
 use pares_node::{SystemConfig, duty};
 
 use crate::error::{CommandError, CommandResult};
@@ -37,22 +38,31 @@ use crate::system::ScratchSystem;
 use day::{Recording, Survey};
 use figures::Figures;
 
+const EXAMPLES: &str = "\
+Examples:
+  pares replay --itch 12302019.NASDAQ_ITCH50 --symbol AAPL
+  pares replay --lobster-messages message_5.csv --lobster-book orderbook_5.csv \\
+      --kill-venue-every 5000
+
+Submissions become limit orders, reductions and deletions amends and cancels, and each execution an opposite \
+immediate-or-cancel order that must fill the very order the recording names. Fails if a published row differs, \
+anything is lost or done twice, or the two recorders do not agree.";
+
 /// Arguments of `pares replay`.
-///
-/// Give either both LOBSTER files or one ITCH file.
 #[derive(clap::Args, Clone, Debug)]
+#[command(group(ArgGroup::new("recording").required(true)), after_help = EXAMPLES)]
 pub struct Args {
     /// LOBSTER message file of the day (unpacked CSV)
-    #[arg(long, value_name = "CSV", requires = "lobster_book", required_unless_present = "itch")]
+    #[arg(long, value_name = "CSV", group = "recording", requires = "lobster_book")]
     lobster_messages: Option<PathBuf>,
     /// LOBSTER orderbook file of the same day: the published rows to compare with
     #[arg(long, value_name = "CSV", requires = "lobster_messages")]
     lobster_book: Option<PathBuf>,
     /// ITCH 5.0 file (messages with 2-byte length prefixes)
-    #[arg(long, value_name = "FILE", conflicts_with = "lobster_messages")]
+    #[arg(long, value_name = "FILE", group = "recording", conflicts_with = "lobster_book")]
     itch: Option<PathBuf>,
     /// Replay only this symbol of the ITCH file
-    #[arg(long, requires = "itch", conflicts_with = "lobster_messages")]
+    #[arg(long, requires = "itch")]
     symbol: Option<String>,
     /// Kill the leading venue (SIGKILL) after every so many events; it is restarted each time
     #[arg(long, value_name = "EVENTS")]
