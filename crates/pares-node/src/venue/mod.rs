@@ -34,6 +34,8 @@ const BATCH_MAX: usize = 512;
 const CHECKPOINT_PAUSE_NS: u64 = 50_000_000;
 /// Bytes of own log between two marks of what could be released.
 const RELEASE_EVERY: u64 = 1 << 20;
+/// Marks kept for a recorder that is behind: 256 MiB of results.
+const KEPT_MAX: usize = 256;
 
 /// Counters of a venue, in file order; one `position-S` per shard follows.
 pub const COUNTERS: [&str; 10] = [
@@ -225,15 +227,21 @@ impl VenueNode {
         Ok(1)
     }
 
-    /// Gives up the part of the log that every recorder has.
+    /// Gives up the part of the log that every recorder has; or, once much is kept for one that is dead or far
+    /// behind, what a quorum has: that recorder can fetch it from its peers.
     fn release(&mut self) {
         let tail = self.out.writer.tail();
         if self.release.back().is_none_or(|(last, _)| tail.since(*last) >= RELEASE_EVERY) {
             self.release.push_back((tail, self.seats.iter().map(|seat| seat.shard.position()).collect()));
         }
         while let Some((offset, positions)) = self.release.front() {
-            let mut shards = self.seats.iter().zip(positions);
-            if !shards.all(|(seat, &position)| self.committed.everywhere(seat.shard.id()) >= position) {
+            let patient = self.release.len() <= KEPT_MAX;
+            let mut shards = self.seats.iter().map(|seat| seat.shard.id()).zip(positions);
+            let kept_by = |shard| match patient {
+                true => self.committed.everywhere(shard),
+                false => self.committed.committed(shard),
+            };
+            if !shards.all(|(shard, &position)| kept_by(shard) >= position) {
                 return;
             }
             self.out.writer.release_before(*offset);
