@@ -14,6 +14,7 @@ const LIBRARIES: &str = "docs/decisions/0001-libraries.md";
 pub(super) fn check(files: &[File], violations: &mut Vec<String>) {
     for file in files.iter().filter(|file| file.path.ends_with(".md")) {
         check_links(file, files, violations);
+        check_tests_named(file, files, violations);
     }
     let folders = layers::folders().unwrap_or_default();
     let listed = |path: &str, mark: &str| names_after(text_of(files, path), mark);
@@ -59,6 +60,28 @@ fn compare(
     for name in listed.difference(there) {
         violations.push(format!("{path}: {what} `{name}` does not exist"));
     }
+}
+
+/// A document that names a test as its proof names one that exists; `name_*` stands for all that begin so.
+fn check_tests_named(file: &File, files: &[File], violations: &mut Vec<String>) {
+    for (index, line) in file.text.lines().enumerate() {
+        for name in line.split('`').skip(1).step_by(2).filter(|name| is_test_name(name)) {
+            let declaration = match name.strip_suffix('*') {
+                Some(beginning) => format!("fn {beginning}"),
+                None => format!("fn {name}("),
+            };
+            if !files.iter().any(|file| file.path.ends_with(".rs") && file.text.contains(&declaration)) {
+                violations.push(format!("{}:{}: there is no test `{name}`", file.path, index + 1));
+            }
+        }
+    }
+}
+
+/// Tests are named by behaviour: five words at least, which no field is.
+fn is_test_name(name: &str) -> bool {
+    let is_name =
+        name.trim_end_matches('*').chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    is_name && name.matches('_').count() >= 4
 }
 
 /// Every setting of `pares.toml` is a row of the operator's tables, with the default that the code has.
@@ -255,6 +278,22 @@ mod tests {
         assert_eq!(settings(text, "A"), [Setting { name: "b".into(), default: None }]);
         let text = "pub const X: &str = \"x_y\";\npub const COUNTERS: [&str; 2] = [\n    X,\n    \"z\",\n];";
         assert_eq!(counters(text), ["x_y", "z"]);
+    }
+
+    #[test]
+    fn a_test_named_as_proof_must_exist() {
+        let code = File { path: "a.rs".into(), text: "fn a_torn_tail_is_cut() {}".into() };
+        let page = |text: &str| File { path: "a.md".into(), text: text.into() };
+        let files = [
+            code,
+            page("`a_torn_tail_is_cut`, `a_torn_tail_*` and `session_in_flight_max`"),
+            page("`a_torn_tail_is_kept`"),
+        ];
+        let mut violations = Vec::new();
+        check_tests_named(&files[1], &files, &mut violations);
+        assert!(violations.is_empty(), "{violations:?}");
+        check_tests_named(&files[2], &files, &mut violations);
+        assert_eq!(violations.len(), 1);
     }
 
     #[test]
