@@ -1,0 +1,77 @@
+//! Traders at work while harm is done.
+
+use std::time::{Duration, Instant};
+
+use pares_types::Reason;
+
+use super::exchange::Exchange;
+use super::record;
+use super::trader::Trader;
+use super::{PATIENCE, record::Records};
+
+/// Requests each trader keeps open.
+const IN_FLIGHT: usize = 20;
+
+/// `count` traders, spread over the gateways.
+pub(crate) fn traders(exchange: &Exchange, count: u32) -> Vec<Trader> {
+    let addresses = exchange.addresses();
+    let instruments = u32::try_from(exchange.config().instruments.len()).unwrap();
+    (1..=count).map(|member| Trader::new(member, &addresses, member as usize, instruments)).collect()
+}
+
+/// Requests answered so far, of all traders.
+pub(crate) fn answered(traders: &[Trader]) -> u64 {
+    traders.iter().map(|trader| trader.answers.len() as u64).sum()
+}
+
+/// Lets the traders trade until `more` more requests are answered.
+pub(crate) fn trade(exchange: &mut Exchange, traders: &mut [Trader], more: u64) {
+    let until = answered(traders) + more;
+    work(exchange, traders, IN_FLIGHT, |traders| answered(traders) >= until);
+}
+
+/// Lets the traders trade for that long, answered or not.
+pub(crate) fn trade_for(exchange: &mut Exchange, traders: &mut [Trader], time: Duration) {
+    let begun = Instant::now();
+    work(exchange, traders, IN_FLIGHT, |_| begun.elapsed() >= time);
+}
+
+/// Submits nothing more and waits until everything is answered.
+pub(crate) fn finish(exchange: &mut Exchange, traders: &mut [Trader]) {
+    work(exchange, traders, 0, |traders| traders.iter().all(|trader| trader.open().is_empty()));
+}
+
+fn work(exchange: &mut Exchange, traders: &mut [Trader], in_flight: usize, done: impl Fn(&[Trader]) -> bool) {
+    let begun = Instant::now();
+    while !done(traders) {
+        let updates: usize = traders.iter_mut().map(|trader| trader.pump(in_flight)).sum();
+        exchange.tick();
+        if updates == 0 {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        assert!(begun.elapsed() < PATIENCE, "stuck: {}", describe(exchange, traders));
+    }
+}
+
+fn describe(exchange: &Exchange, traders: &[Trader]) -> String {
+    let trader = |trader: &Trader| {
+        let (member, answers, open) = (trader.member, trader.answers.len(), trader.open());
+        format!("member {member}: {answers} answers, {} open, first {:?}\n", open.len(), open.iter().next())
+    };
+    traders.iter().map(trader).collect::<String>() + &exchange.complaints()
+}
+
+/// Finishes and checks that everything was answered exactly once: the promise.
+pub(crate) fn finish_and_check(exchange: &mut Exchange, traders: &mut [Trader]) -> Records {
+    finish(exchange, traders);
+    exchange.wait_until_up();
+    let records = record::agreed(exchange);
+    record::check_matching(exchange.config(), &records);
+    for trader in traders.iter() {
+        record::check_trader(&records, trader);
+        // A name of the last few may be a cancel's, or an order's that was itself rejected so.
+        let unexpected = trader.rejected.iter().find(|(_, why)| *why != Reason::UnknownClientOrderId);
+        assert_eq!(unexpected, None, "member {}", trader.member);
+    }
+    records
+}

@@ -1,0 +1,50 @@
+//! What the tests share.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`exchange`] | a system in a directory of its own, and harm to it |
+//! | [`trader`] | a member that trades at random, survives its gateways and remembers every answer |
+//! | [`load`] | traders at work while harm is done |
+//! | [`record`] | what the recorders' logs say, and whether it can be true |
+//! | [`process`] | `pares up` as a process; processes by id |
+
+pub(crate) mod exchange;
+pub(crate) mod load;
+pub(crate) mod process;
+pub(crate) mod record;
+pub(crate) mod trader;
+
+use std::time::{Duration, Instant};
+
+use pares_types::{
+    ClientOrderId, ClientRequest, InstrumentId, NewOrder, OrderKind, Price, Quantity, Side, TimeInForce,
+};
+
+/// What would never end is ended after this long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until `holds`; `what` names what did not come about.
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "did not come about: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A limit order for the day.
+pub(crate) fn limit(name: u64, instrument: u32, side: Side, quantity: u64, price: i64) -> ClientRequest {
+    let order = NewOrder {
+        side,
+        kind: OrderKind::Limit { price: Price(price) },
+        time_in_force: TimeInForce::Day,
+        post_only: false,
+        quantity: Quantity(quantity),
+    };
+    ClientRequest::Enter { client_order_id: ClientOrderId(name), instrument: InstrumentId(instrument), order }
+}
+
+/// A cancel of the order entered as `target`.
+pub(crate) fn cancel(name: u64, target: u64) -> ClientRequest {
+    ClientRequest::Cancel { client_order_id: ClientOrderId(name), target: ClientOrderId(target) }
+}
