@@ -8,9 +8,9 @@
 //! | [`load`] | the open-loop load generator |
 //! | [`progress`] | progress bars |
 //! | [`system`] | systems started for the length of one command |
+//! | [`venues`] | which venue leads, which is back |
 //! | [`text`] | aligned tables and figures for people |
 //! | [`utc`] | moments as people write them |
-//! | [`venues`] | which venue leads, which is back |
 #![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
 #![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
 
@@ -40,30 +40,36 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Watch a whole exchange trade while its leading venue is killed every few seconds
+    Demo(commands::demo::Args),
     /// Start a system and keep it running until Ctrl-C
     Up(commands::up::Args),
     /// Measure what this machine does
     Bench(commands::bench::Args),
-    /// Put a recorded trading day through a whole exchange and compare every published state of the book
-    Replay(commands::replay::Args),
     /// Show what a system is doing: nodes, shards, logs
     Stat(commands::stat::Args),
     /// Look up orders and trades in the record
     History(commands::history::Args),
     /// Look into a log, or check it
     Journal(commands::journal::Args),
+    /// Kill or stop the leading venue again and again under load, and see whether anybody notices
+    Drill(commands::drill::Args),
+    /// Put a recorded trading day through a whole exchange and compare every published state of the book
+    Replay(commands::replay::Args),
     /// Run one node of a system in this process (what `up` starts)
     Node(commands::node::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Demo(args) => commands::demo::run(&args),
         Command::Up(args) => commands::up::run(&args),
         Command::Bench(args) => commands::bench::run(&args),
-        Command::Replay(args) => commands::replay::run(&args),
         Command::Stat(args) => commands::stat::run(&args),
         Command::History(args) => commands::history::run(&args),
         Command::Journal(args) => commands::journal::run(&args),
+        Command::Drill(args) => commands::drill::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
         Command::Node(args) => commands::node::run(&args),
     };
     match result {

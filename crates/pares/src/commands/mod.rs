@@ -1,6 +1,8 @@
 //! The commands, one module each.
 
 pub mod bench;
+pub mod demo;
+pub mod drill;
 pub mod history;
 pub mod journal;
 pub mod node;
