@@ -3,6 +3,22 @@
 //! Widths are counted in characters; everything printed here is ASCII.
 
 use std::fmt::{Debug, Write};
+use std::io::{ErrorKind, Write as _};
+
+use crate::error::CommandError;
+
+/// Prints to standard output. Says whether anybody still reads: a pager that was closed early is no failure.
+///
+/// # Errors
+/// If standard output cannot be written otherwise (a full disk behind it).
+pub fn print(text: &str) -> Result<bool, CommandError> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(CommandError::io("printing")(error)),
+    }
+}
 
 /// A plain table: left-aligned words, right-aligned figures, two spaces between columns, no lines.
 pub struct Table {

@@ -109,13 +109,12 @@ pub fn run(args: &Args) -> CommandResult {
     };
     let mut index = Index::open(&layout.root().join(format!("history-{recorder}.sqlite")))?;
     update(&mut index, recorder, &layout)?;
-    let text = match &args.what {
+    let found = match &args.what {
         What::Orders { .. } => print::orders(&index.orders(&filter)?, &symbols, args.json),
         What::Trades { .. } => print::trades(&index.trades(&filter)?, &symbols, args.json),
         What::Order { id } => print::story(&story(&index, *id, recorder)?, &symbols, args.json),
     };
-    println!("{}", text.trim_end());
-    Ok(())
+    text::print(&found).map(|_| ())
 }
 
 impl Select {

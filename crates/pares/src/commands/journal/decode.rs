@@ -224,6 +224,68 @@ fn merge(into: &mut Value, from: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pares_types::{
+        CancelCause, ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Outcome, Position,
+        Price, Quantity, Reason, RequestId, ShardId, Side, Status, Timestamp, VenueId,
+    };
+    use pares_wire::record::{ResultPlace, result_bytes, write_result};
+
+    fn order(sequence: u64) -> OrderId {
+        OrderId(RequestId::new(GatewayId(2), sequence))
+    }
+
+    /// An amend that trades 3 and gives up 1.
+    fn result() -> Vec<u8> {
+        let request = Request {
+            id: order(9).0,
+            stamp: Timestamp(1_000_000_007),
+            member: MemberId(4),
+            client_order_id: ClientOrderId(77),
+            instrument: InstrumentId(1),
+            shard: ShardId(5),
+            command: Command::Amend { target: order(8), price: Price(1_000_100), quantity: Quantity(6) },
+        };
+        let (status, reason) = (Status::Resting, Reason::None);
+        let outcome =
+            Outcome { status, reason, order: order(8), executed: Quantity(3), remaining: Quantity(3) };
+        let (member, client_order_id) = (MemberId(4), ClientOrderId(70));
+        let fill = Event::Fill {
+            resting: order(1),
+            resting_member: MemberId(6),
+            resting_client_order_id: ClientOrderId(1),
+            resting_side: Side::Sell,
+            price: Price(999_900),
+            quantity: Quantity(3),
+            resting_remaining: Quantity(10),
+        };
+        let (cause, quantity) = (CancelCause::Reduced, Quantity(1));
+        let events = [fill, Event::Cancelled { order: order(8), member, client_order_id, quantity, cause }];
+        let (shard, epoch, venue) = (ShardId(5), Epoch(1), VenueId(1));
+        let place = ResultPlace { shard, epoch, position: Position(12), venue, state_hash: 0 };
+        let mut bytes = vec![0; result_bytes(events.len())];
+        write_result(&mut bytes, &place, &request, &outcome, &events);
+        bytes
+    }
+
+    #[test]
+    fn a_result_is_one_line_with_its_request_outcome_and_events() {
+        assert_eq!(
+            show(&result()).line,
+            "shard 5 position 12: 2:9 member 4 name 77 instrument 1: amend 2:8 to 6 at 100.0100 -> resting \
+             executed 3 remaining 3; 3 at 99.9900 with 2:1 (10 left); 1 of 2:8 cancelled (reduced)"
+        );
+    }
+
+    #[test]
+    fn the_json_of_a_result_has_its_parts() {
+        let fields = show(&result()).fields;
+        assert_eq!(fields["request"]["stamp"], "1970-01-01T00:00:01.000000007Z");
+        assert_eq!((&fields["status"], &fields["order"]), (&"resting".into(), &"2:8".into()));
+        assert_eq!(
+            (&fields["events"][0]["event"], &fields["events"][1]["cause"]),
+            (&"fill".into(), &"reduced".into())
+        );
+    }
 
     #[test]
     fn what_is_not_understood_is_shown_as_such() {

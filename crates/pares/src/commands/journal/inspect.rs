@@ -42,10 +42,10 @@ struct Listing {
 pub fn run(args: &Args) -> CommandResult {
     let inspection = pares_log::inspect(&args.log).map_err(|error| failed(&args.log, &error))?;
     let listing = list(args).map_err(|error| failed(&args.log, &error))?;
-    match args.json {
-        true => println!("{}", as_json(&args.log, &inspection, &listing)),
-        false => print(&args.log, &inspection, &listing),
-    }
+    text::print(&match args.json {
+        true => as_json(&args.log, &inspection, &listing).to_string(),
+        false => as_text(&args.log, &inspection, &listing),
+    })?;
     listing.damage.as_ref().map_or(Ok(()), |error| Err(failed(&args.log, error)))
 }
 
@@ -82,28 +82,28 @@ fn list(args: &Args) -> Result<Listing, ReadError> {
     Ok(Listing { records, next: reader.offset(), damage })
 }
 
-fn print(log: &Path, inspection: &Inspection, listing: &Listing) {
+fn as_text(log: &Path, inspection: &Inspection, listing: &Listing) -> String {
     let stats = &inspection.stats;
-    println!("{}", log.display());
-    println!("{}", marks(stats).render());
-    println!(
-        "{} segments of {} ({}): {}\n",
+    let mut out = format!("{}\n{}\n", log.display(), marks(stats).render());
+    out.push_str(&format!(
+        "{} segments of {} ({}): {}\n\n",
         inspection.segments.len(),
         text::bytes(stats.segment_bytes),
         text::bytes(inspection.file_bytes),
         segments(&inspection.segments),
-    );
+    ));
     let mut table = Table::new([">offset", ">bytes", "kind", "content"]);
     for (offset, bytes, shown) in &listing.records {
         table.row(vec![offset.to_string(), bytes.to_string(), shown.kind.into(), shown.line.clone()]);
     }
     match table.is_empty() {
-        true => println!("no records here"),
-        false => print!("{}", table.render()),
+        true => out.push_str("no records here\n"),
+        false => out.push_str(&table.render()),
     }
     if listing.damage.is_none() && listing.next < stats.written {
-        println!("more: --from {}", listing.next);
+        out.push_str(&format!("more: --from {}\n", listing.next));
     }
+    out
 }
 
 fn marks(stats: &LogStats) -> Table {

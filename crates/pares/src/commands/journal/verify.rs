@@ -33,10 +33,10 @@ pub fn run(args: &Args) -> CommandResult {
     let found = pares_log::verify(&args.log, &mut tell);
     bar.finish_and_clear();
     let found = found.map_err(|error| failed(&args.log, &error))?;
-    match args.json {
-        true => println!("{}", as_json(&args.log, &found)),
-        false => println!("{}", summary(&found)),
-    }
+    text::print(&match args.json {
+        true => as_json(&args.log, &found).to_string(),
+        false => summary(&found),
+    })?;
     found.damage.first().map_or(Ok(()), |first| Err(CommandError::Failed(advice(&args.log, first, &found))))
 }
 

@@ -14,6 +14,7 @@ use crossterm::{cursor, execute, terminal};
 use pares_node::{Layout, SystemConfig};
 
 use crate::error::{CommandError, CommandResult};
+use crate::text;
 
 /// Between two looks of `--watch`.
 const EVERY: Duration = Duration::from_secs(1);
@@ -49,8 +50,7 @@ pub fn run(args: &Args) -> CommandResult {
         if args.watch && !args.json {
             clear()?;
         }
-        println!("{}", text.trim_end());
-        if !args.watch {
+        if !text::print(&text)? || !args.watch {
             return Ok(());
         }
         before = Some(system);
