@@ -1,5 +1,7 @@
 //! The demonstration as a user runs it: the built program, real processes, real kills.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+
 use std::path::Path;
 use std::process::Command;
 
