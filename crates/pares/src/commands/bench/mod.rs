@@ -1,10 +1,16 @@
 //! `pares bench`: what this machine does.
 
 pub mod end_to_end;
+pub mod journal;
+pub mod peer;
+pub mod sequencer;
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
 
 /// Arguments of `pares bench`.
 #[derive(clap::Args)]
@@ -15,8 +21,15 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Bench {
+    /// Agreeing on an order: time per position, alone and against another process, beside a bare compare-and-swap
+    Sequencer(sequencer::Args),
+    /// The log beside raw writes of the same bytes in the same run, rolls, stopped readers, round trips
+    Journal(journal::Args),
     /// A whole exchange under load: throughput, and latency from the scheduled send time to the answer
     EndToEnd(end_to_end::Args),
+    /// The other process of a benchmark
+    #[command(subcommand, hide = true)]
+    Peer(peer::Peer),
 }
 
 /// Runs one benchmark.
@@ -25,6 +38,45 @@ enum Bench {
 /// If it cannot run.
 pub fn run(args: &Args) -> CommandResult {
     match &args.bench {
+        Bench::Sequencer(args) => sequencer::run(args),
+        Bench::Journal(args) => journal::run(args),
         Bench::EndToEnd(args) => end_to_end::run(args),
+        Bench::Peer(peer) => peer::run(peer),
     }
+}
+
+/// A directory for the files of one benchmark, removed when it ends.
+pub struct ScratchDirectory {
+    path: PathBuf,
+}
+
+impl ScratchDirectory {
+    /// Makes one in `within`, or where temporary files go.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn create(within: Option<&Path>) -> Result<Self, CommandError> {
+        let within = within.map_or_else(std::env::temp_dir, Path::to_owned);
+        let path = within.join(format!("pares-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&path)
+            .map_err(CommandError::io(format!("making the directory {}", path.display())))?;
+        Ok(Self { path })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for ScratchDirectory {
+    fn drop(&mut self) {
+        // What cannot be removed now is reported by nobody: the command has its result already.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Makes a failure of `what` the command's failure.
+pub fn failed<E: Display>(what: &str) -> impl FnOnce(E) -> CommandError {
+    move |error| CommandError::Failed(format!("{what}: {error}"))
 }
