@@ -12,9 +12,8 @@
 
 mod connection;
 mod connections;
+mod sync;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pares_gateway::{Config as Rules, Gateway, GatewaySink, Place, SessionId};
@@ -32,6 +31,7 @@ use crate::duty::Duty;
 use crate::tail::Tail;
 use connection::Incoming;
 use connections::Connections;
+use sync::SyncThread;
 
 /// Records read from one log before the rest is looked at.
 const BATCH_MAX: usize = 512;
@@ -382,39 +382,3 @@ fn listen(
 
 /// The kind of bell a gateway sleeps on: one that a poll of sockets can wait for too.
 pub const BELL: BellKind = BellKind::Fifo;
-
-/// Syncs the log in the background, whenever asked; several requests during one sync become one.
-struct SyncThread {
-    asked: Arc<AtomicBool>,
-    thread: std::thread::Thread,
-}
-
-impl SyncThread {
-    fn start(writer: &Writer) -> Result<Self, NodeError> {
-        let asked = Arc::new(AtomicBool::new(false));
-        let (syncer, seen) = (writer.syncer(), Arc::clone(&asked));
-        let sync = move || {
-            loop {
-                if seen.swap(false, Ordering::AcqRel) {
-                    // A failed sync poisons the log: the next append says so.
-                    if syncer.sync_to_written().is_err() {
-                        return;
-                    }
-                } else {
-                    std::thread::park();
-                }
-            }
-        };
-        let handle = std::thread::Builder::new()
-            .name("sync".into())
-            .spawn(sync)
-            .map_err(NodeError::io("starting a thread"))?;
-        Ok(Self { asked, thread: handle.thread().clone() })
-    }
-
-    fn request(&self) {
-        if !self.asked.swap(true, Ordering::AcqRel) {
-            self.thread.unpark();
-        }
-    }
-}
