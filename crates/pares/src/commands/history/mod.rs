@@ -82,7 +82,7 @@ struct Select {
     /// The member's own name for an order
     #[arg(long)]
     client_order_id: Option<u64>,
-    /// Taken in by a gateway at or after this moment: 2026-08-01, 2026-08-01T09:30:00 (UTC), or 90s, 15m, 2h, 3d ago
+    /// Taken in by a gateway at or after this moment: 2026-08-01, 2026-08-01T09:30:00 (UTC), or how long ago: 90s, 15m, 2h, 3d
     #[arg(long)]
     from: Option<Moment>,
     /// Taken in before this moment
