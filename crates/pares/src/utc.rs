@@ -38,7 +38,10 @@ impl FromStr for Moment {
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = parse_ago(text).map(Self::Ago).or_else(|| parse_date(text).map(Self::At));
         parsed.ok_or_else(|| {
-            format!("`{text}` is no moment; write 2026-08-01, 2026-08-01T09:30:00.5 (UTC), or how long ago: 90s, 15m, 2h, 3d")
+            format!(
+                "`{text}` is no moment; write 2026-08-01, 2026-08-01T09:30:00.5 (UTC), or how long ago: 90s, 15m, \
+                 2h, 3d"
+            )
         })
     }
 }

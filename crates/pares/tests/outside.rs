@@ -34,8 +34,9 @@ impl Up {
         let up = Self(command.arg("up").arg("--dir").arg(dir).stdout(Stdio::null()).spawn().unwrap());
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(60) {
-            if let Ok(address) = std::fs::read_to_string(dir.join("run/gateway-0.addr")) {
-                return (up, address);
+            let stat = json(dir, &["stat", "--json"]);
+            if stat["nodes"].as_array().unwrap().iter().all(|node| node["state"] == "up") {
+                return (up, std::fs::read_to_string(dir.join("run/gateway-0.addr")).unwrap());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -79,8 +80,7 @@ fn a_trade_is_seen_in_stat_and_history_while_the_system_runs_and_after() {
 
     let stat = json(dir.path(), &["stat", "--json"]);
     assert_eq!((&stat["running"], &stat["epoch"]), (&true.into(), &1.into()));
-    let nodes = stat["nodes"].as_array().unwrap();
-    assert!(nodes.len() == 5 && nodes.iter().all(|node| node["state"] == "up"), "{nodes:?}");
+    assert_eq!((stat["nodes"].as_array().unwrap().len(), stat["logs"].as_array().unwrap().len()), (5, 5));
     let orders =
         json(dir.path(), &["history", "orders", "--instrument", "ALFA", "--status", "resting", "--json"]);
     let order = &orders["orders"][0];
