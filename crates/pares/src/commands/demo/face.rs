@@ -1,6 +1,6 @@
 //! How the demonstration is shown: on a screen, in lines, or not at all.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
@@ -10,7 +10,7 @@ use super::director::Happening;
 use super::lines;
 use super::picture::Picture;
 use super::screen::Screen;
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandResult};
 use crate::progress;
 
 /// Between two looks at everything.
@@ -69,18 +69,31 @@ impl Face {
     }
 
     /// A second is over.
-    pub fn second(&self, picture: &Picture) {
-        if let Self::Lines = self {
-            println!("{}", lines::second(picture));
+    ///
+    /// # Errors
+    /// If nobody reads any more.
+    pub fn second(&self, picture: &Picture) -> CommandResult {
+        match self {
+            Self::Lines => say(&lines::second(picture)),
+            Self::Screen(_) | Self::Silent(_) => Ok(()),
         }
     }
 
     /// Something happened.
-    pub fn happening(&self, elapsed: Duration, happening: &Happening) {
-        if let Self::Lines = self {
-            println!("{}", lines::happening(elapsed, happening));
+    ///
+    /// # Errors
+    /// If nobody reads any more.
+    pub fn happening(&self, elapsed: Duration, happening: &Happening) -> CommandResult {
+        match self {
+            Self::Lines => say(&lines::happening(elapsed, happening)),
+            Self::Screen(_) | Self::Silent(_) => Ok(()),
         }
     }
+}
+
+/// Prints a line. A pipe whose reader has gone ends the demonstration, in order.
+fn say(line: &str) -> CommandResult {
+    writeln!(std::io::stdout(), "{line}").map_err(CommandError::io("printing"))
 }
 
 impl Drop for Face {

@@ -37,11 +37,12 @@ mod verdict;
 mod view;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pares_node::duty;
 
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
 use face::Face;
 use stage::Stage;
 
@@ -85,6 +86,9 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 /// If the system fails, or a request was lost, answered twice, or not reproduced by the record.
 pub fn run(args: &Args) -> CommandResult {
     let stop = duty::stop_on_signals()?;
+    // Closing the terminal ends a demonstration like Ctrl-C: no scratch directory stays behind.
+    signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&stop))
+        .map_err(CommandError::io("installing a signal handler"))?;
     let mut stage = Stage::set(args)?;
     let mut face = Face::open(args)?;
     let ended = stage.play(&mut face, &stop);

@@ -13,7 +13,7 @@ use super::picture::{Condition, Picture, VenueLine};
 use super::race::Race;
 use super::verdict::Verdict;
 use super::{Args, scene};
-use crate::error::CommandError;
+use crate::error::{CommandError, CommandResult};
 use crate::load::Load;
 use crate::system::ScratchSystem;
 use crate::venues::Venues;
@@ -122,7 +122,7 @@ impl Stage {
         self.note_answers();
         for death in self.system.supervisor.tick()? {
             if !self.director.on_death(&death) {
-                self.tell(face, Happening::Died(death));
+                self.tell(face, Happening::Died(death))?;
             }
         }
         let leading = self.race.leading();
@@ -132,19 +132,20 @@ impl Stage {
                 self.picture.minute.note_kill();
                 self.race.restart();
             }
-            self.tell(face, happening);
+            self.tell(face, happening)?;
         }
         self.refresh()?;
         if self.picture.minute.tick(self.picture.elapsed, self.load.observed()) {
             self.note_second();
-            face.second(&self.picture);
+            face.second(&self.picture)?;
         }
         face.turn(&self.picture)
     }
 
-    fn tell(&mut self, face: &Face, happening: Happening) {
-        face.happening(self.picture.elapsed, &happening);
+    fn tell(&mut self, face: &Face, happening: Happening) -> CommandResult {
+        face.happening(self.picture.elapsed, &happening)?;
         self.picture.tell(happening);
+        Ok(())
     }
 
     /// Takes in gaps, and how many requests wait for an answer.
