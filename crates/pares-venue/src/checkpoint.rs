@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! "PARESCK1" | position | gateways n | (gateway, through)* | names n | (member, name)* |
-//! books n | ( instrument | priority_next | orders n | order* )* | state hash
+//! books n | ( instrument | priority_next | orders n | order* )* | state hash | checksum
 //! order: order id | member | client order id | side | price | remaining | executed | priority
 //! ```
 //! Every number is a little-endian u64, counts included: plain beats small, since a checkpoint is written
-//! once every few thousand requests, off the leading venue. The state hash at the end is computed by
-//! the venue that took it and checked by whoever restores it, so neither a damaged nor a wrongly
-//! restored state can go into service.
+//! once every few thousand requests, off the leading venue. The checksum covers every word before it, so that a
+//! damaged checkpoint is refused before it is read; the state hash is computed by the venue that took it and
+//! checked by whoever restores it, so that a wrongly restored one is. (The hash alone would not do: it covers
+//! ordering and books, and a damaged name would let its request be executed twice.)
 
 use pares_book::{Book, Instrument, Priority, RestingOrder, RestoreError, Snapshot};
 use pares_types::{
@@ -25,6 +26,9 @@ pub enum CheckpointError {
     /// Not a checkpoint, or one of another version.
     #[error("not a checkpoint of this version")]
     Magic,
+    /// Not the bytes that were written.
+    #[error("the checkpoint is damaged or cut short")]
+    Damaged,
     /// It ends before its last field.
     #[error("the checkpoint is cut short")]
     Truncated,
@@ -90,6 +94,18 @@ pub(crate) fn encode<B: Book>(
         encode_book(out, book);
     }
     put(out, state_hash);
+    put(out, checksum(out));
+}
+
+/// Each step is a bijection of the sum so far and of the word, so no change of one word goes unnoticed.
+fn checksum(bytes: &[u8]) -> u64 {
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let words = bytes.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    words.fold(bytes.len() as u64, |sum, word| (sum ^ word).wrapping_mul(ODD).rotate_left(29))
 }
 
 fn encode_book<B: Book>(out: &mut Vec<u8>, book: &B) {
@@ -112,10 +128,14 @@ fn encode_book<B: Book>(out: &mut Vec<u8>, book: &B) {
 
 /// Reads a checkpoint for exactly these instruments.
 pub(crate) fn decode<B: Book>(bytes: &[u8], instruments: &[Instrument]) -> Result<State<B>, CheckpointError> {
-    let mut input = Input(bytes);
-    if input.u64()? != MAGIC {
+    if Input(bytes).u64()? != MAGIC {
         return Err(CheckpointError::Magic);
     }
+    let (content, saved) = bytes.split_last_chunk().ok_or(CheckpointError::Truncated)?;
+    if checksum(content) != u64::from_le_bytes(*saved) {
+        return Err(CheckpointError::Damaged);
+    }
+    let mut input = Input(&content[size_of_val(&MAGIC)..]);
     let position = Position(input.u64()?);
     let through = (0..input.count(16)?)
         .map(|_| Ok((GatewayId(input.u16("gateway")?), input.u64()?)))

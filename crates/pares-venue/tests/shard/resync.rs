@@ -1,0 +1,205 @@
+//! Falling behind, joining, and what is not said twice (paper 1 sections 3 and 4).
+
+use pares_book::{FastBook, NaiveBook};
+use pares_sequencer::Sequencer;
+use pares_types::{Position, Reason, Request, Side, Status};
+use pares_venue::{Gap, HASH_EVERY, Stall};
+
+use crate::rig::{Result, Venue, cancel, enter, named, window};
+
+/// Orders that rest, trade and are cancelled.
+fn flow(count: u64) -> Vec<Request> {
+    let one = |n: u64| match n % 4 {
+        0 => enter(1, n, Side::Buy, 100 - (n % 7) as i64, 3 + n % 5),
+        1 => enter(1, n, Side::Sell, 98 + (n % 7) as i64, 2 + n % 5),
+        2 => enter(1, n, Side::Sell, 101, 1),
+        _ => cancel(1, n, enter(1, n.saturating_sub(3).max(1), Side::Buy, 1, 1).id),
+    };
+    (1..=count).map(one).collect()
+}
+
+/// Executes everything; the record follows at once.
+fn run<B: pares_book::Book>(venue: &mut Venue<B>, requests: &[Request]) {
+    for request in requests {
+        venue.receive([request]);
+        venue.step();
+        venue.window.raise_recorded(venue.shard.position());
+    }
+}
+
+fn observe<B: pares_book::Book>(venue: &mut Venue<B>, records: &[Result]) {
+    for record in records {
+        venue.shard.on_committed(record.at.position, &record.request).unwrap();
+    }
+}
+
+#[test]
+fn a_venue_too_far_behind_comes_back_through_the_committed_stream() {
+    let window = window(8);
+    let (mut ahead, mut behind) = (Venue::<FastBook>::new(&window), Venue::<NaiveBook>::new(&window));
+    let requests = flow(40);
+    run(&mut ahead, &requests);
+    behind.receive(&requests);
+    let progress = behind.step();
+    assert_eq!((progress.stall, progress.executed), (Some(Stall::TooFarBehind), 0));
+    observe(&mut behind, &ahead.out.all);
+    assert_eq!(behind.shard.state_hash(), ahead.shard.state_hash());
+    assert_eq!((behind.shard.pending_len(), behind.out.all.len()), (0, 0));
+    behind.receive(&[enter(2, 1, Side::Buy, 90, 1)]);
+    assert_eq!(behind.step().won, 1);
+}
+
+#[test]
+fn a_joining_venue_equals_one_that_never_died() {
+    let window = window(64);
+    let requests = flow(200);
+    let mut live = Venue::<FastBook>::new(&window);
+    run(&mut live, &requests[..120]);
+    let checkpoint = live.checkpoint();
+    run(&mut live, &requests[120..150]);
+
+    let mut joined = Venue::<NaiveBook>::restore(&window, &checkpoint);
+    joined.receive(&requests[100..170]); // listening since before it asked for the records
+    observe(&mut joined, &live.out.all[110..130]); // records it has, and records it has not
+    live.receive(&requests[150..]);
+    joined.step(); // proposes; most of it is decided
+    joined.receive(&requests[170..]);
+    live.step();
+    while joined.step().executed > 0 {}
+    live.step();
+    assert_eq!(joined.shard.position(), Position(200));
+    assert_eq!(joined.shard.state_hash(), live.shard.state_hash());
+}
+
+#[test]
+fn a_record_beyond_the_next_position_is_a_gap_and_changes_nothing() {
+    let window = window(64);
+    let mut venue = Venue::<FastBook>::new(&window);
+    let before = venue.shard.state_hash();
+    let gap = venue.shard.on_committed(Position(1), &flow(1)[0]);
+    assert_eq!(gap, Err(Gap { next: Position(0), met: Position(1) }));
+    assert_eq!(venue.shard.state_hash(), before);
+}
+
+#[test]
+fn a_record_seen_before_is_skipped() {
+    let window = window(64);
+    let mut venue = Venue::<FastBook>::new(&window);
+    run(&mut venue, &flow(3));
+    let before = venue.shard.state_hash();
+    assert_eq!(venue.shard.on_committed(Position(2), &flow(3)[2]), Ok(false));
+    assert_eq!(venue.shard.state_hash(), before);
+}
+
+#[test]
+fn what_is_recorded_is_not_handed_out_again_except_hashes() {
+    let count = HASH_EVERY + 2;
+    let window = window(2_048);
+    let (mut first, mut second) = (Venue::<FastBook>::new(&window), Venue::<NaiveBook>::new(&window));
+    let requests = flow(count);
+    run(&mut first, &requests);
+    second.receive(&requests);
+    while second.step().executed > 0 {}
+    assert_eq!(second.shard.position(), Position(count));
+    let at: Vec<u64> = second.out.all.iter().map(|result| result.at.position.0).collect();
+    assert_eq!(at, [0, HASH_EVERY]);
+    assert_eq!(second.out.all[1], first.out.all[HASH_EVERY as usize]);
+    assert!(second.out.all[1].at.state_hash.is_some());
+}
+
+#[test]
+fn what_is_not_recorded_is_handed_out_by_everyone() {
+    let window = window(64);
+    let (mut first, mut second) = (Venue::<FastBook>::new(&window), Venue::<NaiveBook>::new(&window));
+    for venue_requests in [&mut first.shard as &mut dyn FnRequest, &mut second.shard] {
+        flow(9).iter().for_each(|request| venue_requests.take(request));
+    }
+    first.step();
+    second.step();
+    assert_eq!(first.out.all.len(), 9);
+    assert_eq!(first.out.all, second.out.all);
+}
+
+/// Shards on different books, as one thing that takes requests.
+trait FnRequest {
+    fn take(&mut self, request: &Request);
+}
+
+impl<B: pares_book::Book> FnRequest for pares_venue::Shard<B> {
+    fn take(&mut self, request: &Request) {
+        self.on_request(request);
+    }
+}
+
+#[test]
+fn a_full_window_stalls_until_the_record_moves() {
+    let window = window(4);
+    let mut venue = Venue::<FastBook>::new(&window);
+    venue.receive(&flow(6));
+    let progress = venue.step();
+    assert_eq!((progress.executed, progress.stall), (4, Some(Stall::WindowFull)));
+    assert_eq!(venue.step().executed, 0);
+    venue.window.raise_recorded(Position(2));
+    let progress = venue.step();
+    assert_eq!((progress.executed, progress.stall), (2, None));
+}
+
+#[test]
+fn a_decision_without_its_body_holds_everything_back() {
+    let window = window(8);
+    let (mut knows, mut waits) = (Venue::<FastBook>::new(&window), Venue::<FastBook>::new(&window));
+    let (first, second) = (enter(1, 1, Side::Buy, 100, 1), enter(2, 1, Side::Sell, 100, 1));
+    knows.receive(&[first]);
+    knows.step();
+    waits.receive(&[second]);
+    assert_eq!(waits.step().stall, Some(Stall::AwaitsBody(first.id)));
+    waits.receive(&[first]);
+    waits.step();
+    waits.step();
+    assert_eq!(waits.order(), [first.id, second.id]);
+}
+
+#[test]
+fn without_room_for_results_nothing_is_proposed() {
+    let window = window(8);
+    let mut venue = Venue::<FastBook>::new(&window);
+    venue.out.full = true;
+    venue.receive(&flow(1));
+    assert_eq!(venue.step().stall, Some(Stall::NoRoom));
+    assert_eq!(window.undecided(), Position(0));
+}
+
+#[test]
+fn a_venue_of_an_earlier_epoch_is_told_to_end() {
+    let window = window(8);
+    let mut leftover = Venue::<FastBook>::new(&window);
+    let _next = window.begin_epoch(pares_types::Epoch(2), Position(0));
+    leftover.receive(&flow(1));
+    assert_eq!(leftover.step().stall, Some(Stall::EpochOver));
+    assert!(leftover.out.all.is_empty());
+}
+
+#[test]
+fn the_second_use_of_a_name_is_refused_and_does_nothing() {
+    let window = window(8);
+    let mut venue = Venue::<FastBook>::new(&window);
+    let first = named(7, 1, enter(1, 1, Side::Buy, 100, 10));
+    let again = named(7, 1, enter(2, 1, Side::Buy, 100, 10)); // the same request through another gateway
+    let other = named(8, 1, enter(2, 2, Side::Buy, 100, 10)); // the same name of another member
+    venue.receive(&[first, again, other]);
+    venue.step();
+    let outcomes: Vec<_> = venue.out.all.iter().map(|r| (r.outcome.status, r.outcome.reason)).collect();
+    let resting = (Status::Resting, Reason::None);
+    assert_eq!(outcomes, [resting, (Status::Refused, Reason::DuplicateRequest), resting]);
+    assert_eq!(pares_book::Book::orders_len(&venue.shard.books()[0]), 2);
+}
+
+#[test]
+fn a_joining_venue_knows_the_names_used_before_it() {
+    let window = window(8);
+    let mut live = Venue::<FastBook>::new(&window);
+    run(&mut live, &[named(7, 1, enter(1, 1, Side::Buy, 100, 10))]);
+    let mut joined = Venue::<FastBook>::restore(&window, &live.checkpoint());
+    run(&mut joined, &[named(7, 1, enter(2, 1, Side::Buy, 100, 10))]);
+    assert_eq!(joined.out.all[0].outcome.reason, Reason::DuplicateRequest);
+}
