@@ -78,6 +78,12 @@ pub trait Sequencer {
 
     /// The epoch this handle proposes in.
     fn epoch(&self) -> Epoch;
+
+    /// Positions that this handle's proposals have claimed: not those where another had claimed it for the same
+    /// request before. Who claims most leads. 0 where nobody counts.
+    fn won(&self) -> u64 {
+        0
+    }
 }
 
 /// Why a proposal went no further. What is in `decided` by then stands; nothing else was changed.

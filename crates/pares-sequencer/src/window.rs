@@ -52,6 +52,7 @@ pub trait Memory {
 pub struct Window<M> {
     memory: M,
     epoch: Epoch,
+    won: u64,
 }
 
 impl<M: Memory> Window<M> {
@@ -62,7 +63,7 @@ impl<M: Memory> Window<M> {
     pub fn new(memory: M) -> Self {
         assert!(memory.capacity().is_power_of_two(), "capacity {} is not a power of two", memory.capacity());
         let epoch = memory.made_for();
-        Self { memory, epoch }
+        Self { memory, epoch, won: 0 }
     }
 
     /// The memory below.
@@ -76,15 +77,19 @@ impl<M: Memory> Window<M> {
 
     /// Settles `position` as far as the rule allows: learns it, or claims it for `request` if there is one.
     /// `recorded` was read before this call.
-    fn settle(&self, position: Position, request: Option<RequestId>, recorded: Position) -> Plan {
+    fn settle(&mut self, position: Position, request: Option<RequestId>, recorded: Position) -> Plan {
         let index = self.index(position);
-        let look = |slot| plan(slot, recorded, self.epoch, self.memory.capacity(), position);
+        let (epoch, capacity) = (self.epoch, self.memory.capacity());
+        let look = |slot| plan(slot, recorded, epoch, capacity, position);
         let seen = look(self.memory.load(index));
         let (Plan::Claim { expected }, Some(request)) = (seen, request) else {
             return seen;
         };
         match self.memory.compare_exchange(index, expected, Slot::new(self.epoch, position, request)) {
-            Ok(()) => Plan::Decided(request),
+            Ok(()) => {
+                self.won += 1;
+                Plan::Decided(request)
+            }
             Err(found) => {
                 let settled = look(found);
                 assert!(
@@ -171,5 +176,9 @@ impl<M: Memory> Sequencer for Window<M> {
 
     fn epoch(&self) -> Epoch {
         self.epoch
+    }
+
+    fn won(&self) -> u64 {
+        self.won
     }
 }

@@ -181,6 +181,11 @@ impl Sequencer for SharedWindow {
     fn epoch(&self) -> Epoch {
         self.window.epoch()
     }
+
+    #[inline]
+    fn won(&self) -> u64 {
+        self.window.won()
+    }
 }
 
 /// The window that a new one of `epoch` would replace, if the file at `path` can be read as one. What

@@ -97,6 +97,8 @@ mod tests {
         b.on_checkpoint(0, 9_000, 200);
         assert_eq!((a.due(300, false), b.due(300, false)), (None, None));
         assert_eq!((a.due(400, false), b.due(400, false)), (Some(1), None));
-        assert_eq!((a.due(500, false), b.due(500, false)), (None, Some(0)));
+        a.on_checkpoint(1, 9_400, 400);
+        b.on_checkpoint(1, 9_400, 400);
+        assert_eq!((a.due(700, false), b.due(700, false)), (None, Some(2)));
     }
 }

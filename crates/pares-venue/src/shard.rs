@@ -60,7 +60,7 @@ pub struct ResultAt {
 pub struct Progress {
     /// Positions executed.
     pub executed: u64,
-    /// Positions won by this venue's own proposals.
+    /// Positions claimed by this venue's own proposals, before any other venue's.
     pub won: u64,
     /// Why it went no further; `None` if all that was pending is done.
     pub stall: Option<Stall>,
@@ -248,9 +248,9 @@ impl<B: Book> Shard<B> {
         }
         self.decided.clear();
         let first = self.ordering.first_undecided();
+        let won_before = sequencer.won();
         let result = sequencer.propose(first, &self.batch, 2 * BATCH_MAX, &mut self.decided);
-        *won =
-            self.decided.iter().zip(&self.batch).take_while(|(decided, mine)| decided == mine).count() as u64;
+        *won = sequencer.won() - won_before;
         self.ordering.on_decided(&self.decided);
         match result {
             Ok(()) => None,
