@@ -46,7 +46,7 @@ fn a_venue_too_far_behind_comes_back_through_the_committed_stream() {
     assert_eq!(behind.shard.state_hash(), ahead.shard.state_hash());
     assert_eq!((behind.shard.pending_len(), behind.out.all.len()), (0, 0));
     behind.receive(&[enter(2, 1, Side::Buy, 90, 1)]);
-    assert_eq!(behind.step().won, 1);
+    assert_eq!(behind.step().executed, 1);
 }
 
 #[test]

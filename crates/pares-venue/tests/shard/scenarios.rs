@@ -62,7 +62,7 @@ fn show(result: &Result) -> String {
 fn step<B: Book>(venue: &mut Venue<B>) -> String {
     let before = venue.out.all.len();
     let progress = venue.step();
-    let mut text = format!("executes {}, {} won", progress.executed, progress.won);
+    let mut text = format!("executes {}", progress.executed);
     match progress.stall {
         Some(Stall::AwaitsBody(id)) => write!(text, ", awaits {id}").unwrap(),
         Some(stall) => write!(text, ", {stall:?}").unwrap(),
@@ -133,14 +133,14 @@ fn venue_dies_between_decision_and_result() {
         B step
         ",
         &expect![[r#"
-            A executes 2, 2 won
+            A executes 2
               0 1:1 Resting executed 0 remaining 10
               1 2:1 Filled executed 4 remaining 0, 4 with 1:1 at 100
-            B executes 0, 0 won, awaits 1:1
-            B executes 2, 0 won
+            B executes 0, awaits 1:1
+            B executes 2
               0 1:1 Resting executed 0 remaining 10
               1 2:1 Filled executed 4 remaining 0, 4 with 1:1 at 100
-            B executes 0, 0 won
+            B executes 0
             A at 2, B at 2
             same state
         "#]],
@@ -168,16 +168,16 @@ fn follower_observes_what_is_recorded_and_takes_over_in_the_middle() {
         A step
         ",
         &expect![[r#"
-            A executes 3, 3 won
+            A executes 3
               0 1:1 Resting executed 0 remaining 10
               1 1:2 Resting executed 0 remaining 5
               2 1:3 Filled executed 12 remaining 0, 5 with 1:2 at 101, 7 with 1:1 at 100
             B observes 2
-            B executes 2, 2 won
+            B executes 2
               2 1:3 Filled executed 12 remaining 0, 5 with 1:2 at 101, 7 with 1:1 at 100
               3 1:4 Cancelled executed 7 remaining 0, 3 of 1:1 gone
-            B executes 0, 0 won
-            A executes 1, 1 won
+            B executes 0
+            A executes 1
               3 1:4 Cancelled executed 7 remaining 0, 3 of 1:1 gone
             A at 4, B at 4
             same state
@@ -205,16 +205,16 @@ fn sleeper_wakes_behind_a_window_of_four() {
         B step
         ",
         &expect![[r#"
-            A executes 4, 4 won, WindowFull
+            A executes 4, WindowFull
               0 1:1 Resting executed 0 remaining 10
               1 1:2 Resting executed 0 remaining 5
               2 1:3 Filled executed 12 remaining 0, 5 with 1:2 at 101, 7 with 1:1 at 100
               3 1:4 Cancelled executed 7 remaining 0, 3 of 1:1 gone
-            A executes 1, 1 won
+            A executes 1
               4 1:5 Resting executed 0 remaining 1
-            B executes 0, 0 won, TooFarBehind
+            B executes 0, TooFarBehind
             B observes 5
-            B executes 0, 0 won
+            B executes 0
             A at 5, B at 5
             same state
         "#]],
