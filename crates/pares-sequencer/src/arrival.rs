@@ -16,6 +16,7 @@ pub struct ArrivalOrder {
     capacity: u64,
     epoch: Epoch,
     recorded: Position,
+    won: u64,
 }
 
 impl ArrivalOrder {
@@ -26,7 +27,7 @@ impl ArrivalOrder {
     #[must_use]
     pub fn new(capacity: usize, epoch: Epoch, first: Position) -> Self {
         assert!(capacity > 0, "a window has at least one position");
-        Self { capacity: capacity as u64, epoch, recorded: first }
+        Self { capacity: capacity as u64, epoch, recorded: first, won: 0 }
     }
 }
 
@@ -44,6 +45,7 @@ impl Sequencer for ArrivalOrder {
         let wanted = requests.len().min(decided_max);
         let room = usize::try_from(end.saturating_sub(first.0)).unwrap_or(usize::MAX);
         decided.extend_from_slice(&requests[..wanted.min(room)]);
+        self.won += wanted.min(room) as u64;
         if wanted > room { Err(ProposeError::WindowFull { recorded: self.recorded }) } else { Ok(()) }
     }
 
@@ -59,6 +61,10 @@ impl Sequencer for ArrivalOrder {
 
     fn epoch(&self) -> Epoch {
         self.epoch
+    }
+
+    fn won(&self) -> u64 {
+        self.won
     }
 }
 

@@ -80,10 +80,8 @@ pub trait Sequencer {
     fn epoch(&self) -> Epoch;
 
     /// Positions that this handle's proposals have claimed: not those where another had claimed it for the same
-    /// request before. Who claims most leads. 0 where nobody counts.
-    fn won(&self) -> u64 {
-        0
-    }
+    /// request before. Who claims most leads.
+    fn won(&self) -> u64;
 }
 
 /// Why a proposal went no further. What is in `decided` by then stands; nothing else was changed.

@@ -18,6 +18,7 @@ use crate::{ProposeError, Sequencer};
 pub struct LocalWindow {
     shared: Arc<Mutex<State>>,
     epoch: Epoch,
+    won: u64,
 }
 
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl LocalWindow {
         assert!(epoch > Epoch(0), "epochs start at 1");
         let decided = VecDeque::with_capacity(capacity);
         let state = State { epoch, capacity, recorded: first, oldest: first, decided };
-        Self { shared: Arc::new(Mutex::new(state)), epoch }
+        Self { shared: Arc::new(Mutex::new(state)), epoch, won: 0 }
     }
 
     /// Starts the epoch `epoch` at `first` with nothing decided, and returns a handle on it. All handles
@@ -61,7 +62,7 @@ impl LocalWindow {
         state.oldest = first;
         state.decided.clear();
         drop(state);
-        Self { shared: Arc::clone(&self.shared), epoch }
+        Self { shared: Arc::clone(&self.shared), epoch, won: 0 }
     }
 
     /// The next undecided position.
@@ -97,6 +98,25 @@ impl State {
         Ok(request)
     }
 
+    fn settle_all(
+        &mut self,
+        first: Position,
+        requests: &[RequestId],
+        decided_max: usize,
+        decided: &mut Vec<RequestId>,
+    ) -> Result<(), ProposeError> {
+        let mut lost = false;
+        for n in 0..decided_max {
+            let proposal = requests.get(n).copied().filter(|_| !lost);
+            let Some(winner) = self.settle(Position(first.0 + n as u64), proposal)? else {
+                break;
+            };
+            lost |= proposal != Some(winner);
+            decided.push(winner);
+        }
+        Ok(())
+    }
+
     /// The winner of `position`, which is `proposal` if nobody was first; `None` if there is no winner.
     fn settle(
         &mut self,
@@ -122,21 +142,15 @@ impl Sequencer for LocalWindow {
         decided_max: usize,
         decided: &mut Vec<RequestId>,
     ) -> Result<(), ProposeError> {
-        let mut state = self.lock();
+        let mut state = self.shared.lock().expect("another handle panicked; its message says why");
         if state.epoch != self.epoch {
             return Err(ProposeError::EpochOver { current: state.epoch });
         }
+        let undecided = state.undecided();
         assert!(requests.is_empty() || first <= state.undecided(), "position before {first} is undecided");
-        let mut lost = false;
-        for n in 0..decided_max {
-            let proposal = requests.get(n).copied().filter(|_| !lost);
-            let Some(winner) = state.settle(Position(first.0 + n as u64), proposal)? else {
-                break;
-            };
-            lost |= proposal != Some(winner);
-            decided.push(winner);
-        }
-        Ok(())
+        let result = state.settle_all(first, requests, decided_max, decided);
+        self.won += state.undecided().0 - undecided.0;
+        result
     }
 
     fn recorded(&self) -> Position {
@@ -154,5 +168,9 @@ impl Sequencer for LocalWindow {
 
     fn epoch(&self) -> Epoch {
         self.epoch
+    }
+
+    fn won(&self) -> u64 {
+        self.won
     }
 }

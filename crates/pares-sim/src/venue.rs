@@ -113,6 +113,10 @@ impl Sequencer for Handle {
     fn epoch(&self) -> Epoch {
         self.window.epoch()
     }
+
+    fn won(&self) -> u64 {
+        self.window.won()
+    }
 }
 
 struct Outgoing {

@@ -126,6 +126,10 @@ impl Sequencer for OneAtATime<'_> {
     fn epoch(&self) -> Epoch {
         self.0.epoch()
     }
+
+    fn won(&self) -> u64 {
+        self.0.won()
+    }
 }
 
 /// A request of the gateway; its name is its own unless given by [`named`].
