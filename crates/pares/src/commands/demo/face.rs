@@ -92,7 +92,10 @@ impl Face {
 }
 
 /// Prints a line. A pipe whose reader has gone ends the demonstration, in order.
-fn say(line: &str) -> CommandResult {
+///
+/// # Errors
+/// If nobody reads any more.
+pub fn say(line: &str) -> CommandResult {
     writeln!(std::io::stdout(), "{line}").map_err(CommandError::io("printing"))
 }
 

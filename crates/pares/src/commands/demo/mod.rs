@@ -96,9 +96,9 @@ pub fn run(args: &Args) -> CommandResult {
     drop(face);
     ended?;
     let verdict = stage.finish()?;
-    match args.json {
-        true => println!("{}", serde_json::to_string(&verdict).expect("a verdict is plain numbers")),
-        false => println!("{verdict}"),
-    }
+    face::say(&match args.json {
+        true => serde_json::to_string(&verdict).expect("a verdict is plain numbers"),
+        false => verdict.to_string(),
+    })?;
     verdict.check()
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::DefaultTerminal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::face::Wish;
 use super::picture::Picture;
@@ -30,7 +31,7 @@ impl Screen {
         Ok(Self { terminal, drawn: None })
     }
 
-    /// Draws if it is time, and waits at most `wait` for a key.
+    /// Draws if it is time, and waits at most `wait`, less than a second, for a key.
     ///
     /// # Errors
     /// If the terminal is gone.
@@ -42,7 +43,10 @@ impl Screen {
                 .map_err(CommandError::io("drawing on the terminal"))?;
         }
         let reading = CommandError::io("reading the keyboard");
-        let next = || event::poll(wait)?.then(event::read).transpose();
+        if is_gone_after(wait).map_err(CommandError::io("waiting for the keyboard"))? {
+            return Ok(Some(Wish::Quit));
+        }
+        let next = || event::poll(Duration::ZERO)?.then(event::read).transpose();
         Ok(match next().map_err(reading)? {
             Some(Event::Key(key)) if key.kind == KeyEventKind::Press => wish(key),
             Some(Event::Resize(..)) => {
@@ -56,7 +60,21 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        ratatui::restore();
+        // A terminal that was closed cannot be given back, and nobody is left to be told.
+        let _ = ratatui::try_restore();
+    }
+}
+
+/// Waits for a key, at most `wait`, and says whether the terminal was closed meanwhile: crossterm 0.29 reads
+/// the end of a closed terminal again and again and never returns.
+fn is_gone_after(wait: Duration) -> std::io::Result<bool> {
+    let stdin = std::io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    let timeout = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(_) => Ok(fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
