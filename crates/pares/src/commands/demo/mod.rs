@@ -91,11 +91,10 @@ pub fn run(args: &Args) -> CommandResult {
         .map_err(CommandError::io("installing a signal handler"))?;
     let mut stage = Stage::set(args)?;
     let mut face = Face::open(args)?;
-    let ended = stage.play(&mut face, &stop);
-    // The terminal is itself again before anything is said.
+    // First the system ends: giving back a terminal that was closed may end this process.
+    let verdict = stage.play(&mut face, &stop).and_then(move |()| stage.finish());
     drop(face);
-    ended?;
-    let verdict = stage.finish()?;
+    let verdict = verdict?;
     face::say(&match args.json {
         true => serde_json::to_string(&verdict).expect("a verdict is plain numbers"),
         false => verdict.to_string(),
