@@ -8,23 +8,46 @@ use pares_types::{
 };
 use pares_venue::{CheckpointError, ResultAt, Shard, ShardConfig, VenueSink};
 
-/// Restores the bytes into both books. The hash at the end of a checkpoint refuses nearly all damage, so it is
-/// put right once: what lies behind it must hold, too.
+/// Bytes of the checksum, and of the state hash before it.
+const SUM_BYTES: usize = 8;
+
+/// Restores the bytes into both books. Checksum and state hash refuse nearly all damage, so both are put right in
+/// turn: what lies behind them must hold for whatever a checksum happens to fit.
 pub fn restore(bytes: &[u8]) {
+    let _as_it_came = restore_into_both(bytes);
+    let Some(end) = bytes.len().checked_sub(2 * SUM_BYTES) else { return };
+    let summed = with_checksum(bytes[..end + SUM_BYTES].to_vec());
+    let Err(CheckpointError::HashDiffers { restored, .. }) = restore_into_both(&summed) else { return };
+    let hashed = with_checksum([&bytes[..end], &restored.to_le_bytes()].concat());
+    assert_eq!(restore_into_both(&hashed), Ok(restored), "the state has the hash it was said to have");
+}
+
+fn restore_into_both(bytes: &[u8]) -> Result<u64, CheckpointError> {
     let fast = restore_into::<FastBook>(bytes);
     assert_eq!(
         fast.is_ok(),
         restore_into::<NaiveBook>(bytes).is_ok(),
         "both books take the same checkpoints"
     );
-    let Err(CheckpointError::HashDiffers { restored, .. }) = fast else { return };
-    let (state, _hash) = bytes.split_at(bytes.len() - 8);
-    let repaired = [state, &restored.to_le_bytes()].concat();
-    assert_eq!(
-        restore_into::<FastBook>(&repaired),
-        Ok(restored),
-        "the state has the hash it was said to have"
-    );
+    fast
+}
+
+/// Appends the checksum as `pares_venue::checkpoint` describes it, written a second time on purpose.
+fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+    let mut sum = bytes.len() as u64;
+    for chunk in bytes.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        sum = (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    }
+    bytes.extend_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// Whether a repaired checksum is accepted: without that, [`restore`] would test the checksum alone.
+#[must_use]
+pub fn repairs_checksums() -> bool {
+    seeds().iter().all(|seed| with_checksum(seed[..seed.len() - SUM_BYTES].to_vec()) == *seed)
 }
 
 /// Whether the bytes are a checkpoint.

@@ -61,6 +61,7 @@ fn the_same_seed_gives_the_same_inputs() {
 #[test]
 fn seeds_are_accepted() {
     assert!(pares_fuzz::checkpoints::seeds().iter().all(|seed| pares_fuzz::checkpoints::accepts(seed)));
+    assert!(pares_fuzz::checkpoints::repairs_checksums());
     assert!(pares_fuzz::frames::client_seeds().iter().all(|seed| pares_fuzz::frames::client_accepts(seed)));
     for mut bytes in (pares_fuzz::records::segment_seeds()).into_iter().take(2) {
         let segment = bytes.split_off(8);

@@ -6,7 +6,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::{root, setup};
+use crate::{cargo, root, setup};
 
 const SECONDS: &str = "60";
 
@@ -24,6 +24,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     };
     let seconds = arguments.get(1).map_or(SECONDS, String::as_str);
     check_tools()?;
+    write_seeds(target)?;
     let status = Command::new("cargo")
         .args(["+nightly", "fuzz", "run", "--fuzz-dir", "fuzz/libfuzzer", target, "--"])
         .arg(format!("-max_total_time={seconds}"))
@@ -39,6 +40,30 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         false => {
             Err(format!("cargo fuzz ended with {status}; inputs found: fuzz/libfuzzer/artifacts/{target}"))
         }
+    }
+}
+
+/// Begins the corpus with inputs that the target accepts.
+fn write_seeds(target: &str) -> Result<(), String> {
+    let corpus = format!("fuzz/libfuzzer/corpus/{target}");
+    let written = cargo()
+        .args([
+            "run",
+            "--quiet",
+            "--locked",
+            "-p",
+            "pares-fuzz",
+            "--example",
+            "write_seeds",
+            "--",
+            target,
+            &corpus,
+        ])
+        .stdin(Stdio::null())
+        .status();
+    match written.is_ok_and(|status| status.success()) {
+        true => Ok(()),
+        false => Err(format!("{corpus}: the seeds could not be written; see above")),
     }
 }
 
