@@ -31,6 +31,7 @@ pub(crate) enum Committed<'a> {
     CheckpointStored {
         shard: ShardId,
         position: Position,
+        offset: u64,
     },
 }
 
@@ -42,6 +43,11 @@ impl CommittedStream {
     /// Starts a shard at a checkpoint.
     pub(crate) fn start_at(&mut self, shard: usize, position: Position) {
         self.quorums[shard].start_at(position);
+    }
+
+    /// How far into the recorders' logs this reader has come, of the most advanced.
+    pub(crate) fn reach(&self) -> u64 {
+        self.cursors.iter().copied().max().unwrap_or(0)
     }
 
     /// Reads each recorder's log up to `readable` and hands on what passes.
@@ -76,7 +82,7 @@ impl CommittedStream {
                 }
             }
             &RecorderEntry::CheckpointStored { shard, position } => {
-                Committed::CheckpointStored { shard, position }
+                Committed::CheckpointStored { shard, position, offset }
             }
         }
     }

@@ -192,12 +192,13 @@ impl VenueNode {
     pub(crate) fn join(join: &Join<'_>) -> Self {
         let recorders = join.checkpoints.len();
         let mut replay_from = vec![u64::MAX; recorders];
-        let mut seats = Vec::new();
+        let (mut seats, mut reaches) = (Vec::new(), Vec::new());
         for (index, config) in join.configs.iter().enumerate() {
             let window = &join.windows[index];
             let of_shard = |stored: &&StoredCheckpoint| stored.shard == config.shard;
             let all = join.checkpoints.iter().flat_map(|stored| stored.iter()).filter(of_shard);
             let newest = all.max_by_key(|stored| stored.position);
+            reaches.push(newest.map_or(0, |stored| stored.replay_from));
             let state = newest.map(|stored| stored.state.as_slice());
             let shard = AnyShard::restore(join.naive, *config, &join.instruments[index], state);
             for (from, stored) in replay_from.iter_mut().zip(&join.checkpoints) {
@@ -212,7 +213,9 @@ impl VenueNode {
         }
         let config = join.configs[0];
         let mut pacing = Pacing::new(join.checkpoint_every, config.venue, config.venues, seats.len());
-        (0..seats.len()).for_each(|shard| pacing.on_checkpoint(shard, executed(&seats)));
+        for (shard, reach) in reaches.into_iter().enumerate() {
+            pacing.on_checkpoint(shard, reach, executed(&seats));
+        }
         Self {
             seats,
             pacing,
@@ -288,7 +291,7 @@ impl VenueNode {
         let mut state = Vec::new();
         let shard = &mut self.seats[index].shard;
         let (shard, position) = either!(shard, shard => (shard.id(), shard.checkpoint(&mut state)));
-        self.pacing.on_checkpoint(index, count);
+        self.pacing.on_checkpoint(index, self.committed.reach(), count);
         self.outgoing = Some(Outgoing { shard, position, state, sent: 0 });
     }
 
@@ -305,10 +308,10 @@ impl VenueNode {
                 }
             }
             Committed::Shown { .. } | Committed::Known => {}
-            Committed::CheckpointStored { shard, position } => {
+            Committed::CheckpointStored { shard, position, offset } => {
                 let index = usize::from(shard.0);
                 if position <= seats[index].shard.position() {
-                    pacing.on_checkpoint(index, executed(seats));
+                    pacing.on_checkpoint(index, offset, executed(seats));
                 }
             }
         });
