@@ -6,7 +6,7 @@ use crate::steps::Report;
 use crate::{cargo, root, setup, target_dir, tidy};
 
 /// Seeds of the simulator that every run of the tests goes through.
-const SIMULATOR_SEEDS: &str = "0..200";
+const SIMULATOR_SEEDS: &str = "0..1000";
 /// Inputs per fuzz target. The same ones each time: this is a test, not a search.
 const FUZZ_ITERATIONS: &str = "100000";
 
