@@ -24,6 +24,11 @@ pub enum Committed<'a> {
         /// The record.
         record: ResultRecord<'a>,
     },
+    /// A record that too few recorders show yet. It is final all the same: it will be committed.
+    Shown {
+        /// The record.
+        record: ResultRecord<'a>,
+    },
     /// A recorder has stored a checkpoint.
     CheckpointStored {
         /// Of which shard.
@@ -130,6 +135,8 @@ impl CommittedStream {
                     let quorum = &mut self.quorums[usize::from(result.shard().0)];
                     if quorum.on_record(recorder, result.position()) {
                         on(Committed::Result { recorder, offset: record.offset, record: result })?;
+                    } else if result.position() >= quorum.committed() {
+                        on(Committed::Shown { record: result })?;
                     }
                 }
                 Some(record::CHECKPOINT_STORED) => {

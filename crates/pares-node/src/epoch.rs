@@ -7,6 +7,7 @@
 //!
 //! Only the supervisor does this, holding the system's lock, before any node runs.
 
+use pares_log::Writer;
 use pares_shm::SharedWindow;
 use pares_types::{Epoch, Position};
 
@@ -22,6 +23,9 @@ pub fn begin(config: &SystemConfig, layout: &Layout) -> Result<Epoch, NodeError>
     let mut first: std::collections::BTreeMap<_, _> =
         config.shards()?.into_keys().map(|shard| (shard, Position(0))).collect();
     for id in config.recorder_ids() {
+        // Opening for writing keeps whole records that were not published yet; what the recorder will find
+        // when it starts must be counted here.
+        drop(Writer::open(&layout.recorder_log(id), recorder::log_config(config))?);
         let (next, met) = recorder::recorded(id, config, layout)?;
         epoch = epoch.max(met);
         for (shard, position) in next {

@@ -42,6 +42,16 @@ impl Role {
         }
     }
 
+    /// The log it writes.
+    #[must_use]
+    pub fn log(self, layout: &Layout) -> std::path::PathBuf {
+        match self {
+            Self::Gateway(id) => layout.gateway_log(id),
+            Self::Venue(id) => layout.venue_log(id),
+            Self::Recorder(id) => layout.recorder_log(id),
+        }
+    }
+
     fn is_configured(self, config: &SystemConfig) -> bool {
         Self::all(config).contains(&self)
     }

@@ -23,6 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A node that dies younger than this is restarted with growing pauses.
 const INFANT: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// How long nodes of an earlier start, whose supervisor was killed, may take to be gone.
+const LEFTOVERS_MAX: Duration = Duration::from_secs(10);
+/// Tells a node which process started it.
+const PARENT: &str = "PARES_PARENT";
 
 /// A running system.
 pub struct Supervisor {
@@ -32,7 +36,7 @@ pub struct Supervisor {
     epoch: Epoch,
     nodes: BTreeMap<Role, Node>,
     restarts: u64,
-    _lock: File,
+    lock: File,
 }
 
 struct Node {
@@ -41,11 +45,13 @@ struct Node {
     pause: Duration,
     /// Asked to die by whoever runs the drill: no reason to suspect it and wait.
     killed: bool,
+    /// Not to be restarted for now.
+    held: bool,
 }
 
 impl Node {
     fn new(child: Option<Child>) -> Self {
-        Self { child, started: Instant::now(), pause: Duration::ZERO, killed: false }
+        Self { child, started: Instant::now(), pause: Duration::ZERO, killed: false, held: false }
     }
 }
 
@@ -74,10 +80,11 @@ impl Supervisor {
             config.save(&layout.config())?;
         }
         let config = SystemConfig::load(&layout.config())?;
+        await_leftovers(&config, &layout)?;
         let epoch = epoch::begin(&config, &layout)?;
         let program = program.to_owned();
-        let mut supervisor =
-            Self { program, layout, config, epoch, nodes: BTreeMap::new(), restarts: 0, _lock: lock };
+        let nodes = BTreeMap::new();
+        let mut supervisor = Self { program, layout, config, epoch, nodes, restarts: 0, lock };
         for role in Role::all(&supervisor.config) {
             // A leftover of the last run must not look like a node that is up.
             let _ = std::fs::remove_file(supervisor.layout.pid(role));
@@ -145,7 +152,7 @@ impl Supervisor {
 
     fn restart_if_due(&mut self, role: Role) -> Result<(), NodeError> {
         let node = &self.nodes[&role];
-        if node.child.is_none() && node.started.elapsed() >= node.pause {
+        if node.child.is_none() && !node.held && node.started.elapsed() >= node.pause {
             let child = self.spawn(role)?;
             let node = self.nodes.get_mut(&role).expect("just found");
             node.child = Some(child);
@@ -167,6 +174,14 @@ impl Supervisor {
             .map_err(|error| NodeError::io("signalling a node")(error.into()))?;
         node.killed |= signal == Signal::KILL;
         Ok(())
+    }
+
+    /// Leaves the node dead when it dies, until called again with `held` false: for drills that need it away for a while.
+    ///
+    /// # Panics
+    /// If the system has no such node.
+    pub fn hold(&mut self, role: Role, held: bool) {
+        self.nodes.get_mut(&role).expect("a node of the system").held = held;
     }
 
     /// Whether the node's current process has finished starting.
@@ -210,6 +225,7 @@ impl Supervisor {
         Command::new(&self.program)
             .args(["node", &role.to_string(), "--dir"])
             .arg(self.layout.root())
+            .env(PARENT, std::process::id().to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -246,8 +262,10 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        // Best effort: the kernel tells the nodes when this process ends.
+        // Best effort: the kernel ends the nodes when this process ends, and frees the lock. A copy of the lock's
+        // file may be in a process that is just being started, so closing it here might not free it.
         let _ = self.stop();
+        let _ = rustix::fs::flock(&self.lock, rustix::fs::FlockOperation::Unlock);
     }
 }
 
@@ -262,13 +280,32 @@ fn take_lock(layout: &Layout) -> Result<File, NodeError> {
     Ok(lock)
 }
 
-/// Makes this process end when its parent does. Called by nodes as they start.
+/// Waits until no node of an earlier start is left. Killed with their supervisor they take a moment to be gone, and
+/// until then could add to a log that [`epoch::begin`] has read.
+fn await_leftovers(config: &SystemConfig, layout: &Layout) -> Result<(), NodeError> {
+    let begun = Instant::now();
+    for role in Role::all(config) {
+        while let Some(process) = pares_log::writing_process(&role.log(layout))? {
+            if begun.elapsed() > LEFTOVERS_MAX {
+                return Err(NodeError::Config(format!(
+                    "{role} of an earlier start still runs as process {process}; end it first"
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the kernel kill this process when its parent ends. Called by nodes as they start. A polite signal would
+/// do for a running node, but one that is stopped (SIGSTOP) would stay behind; no node needs to tidy up.
 ///
 /// # Errors
 /// If the parent is gone already.
 pub fn end_with_parent() -> Result<(), NodeError> {
-    let parent = rustix::process::getppid();
-    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))
+    let starter = std::env::var(PARENT).ok().and_then(|id| id.parse().ok()).and_then(Pid::from_raw);
+    let parent = starter.or_else(rustix::process::getppid);
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| NodeError::io("binding the node to its parent")(error.into()))?;
     match rustix::process::getppid() == parent {
         true => Ok(()),

@@ -76,6 +76,10 @@ impl Connection {
 
     pub(super) fn sign_on(&mut self) {
         self.signed_on = true;
+        if self.input_len == 0 {
+            // Only the sign-on was missing; from now on the client may be silent for as long as it likes.
+            self.incomplete_since_ns = 0;
+        }
         if self.input.len() < IN_BYTES {
             let mut larger = vec![0; IN_BYTES].into_boxed_slice();
             larger[..self.input_len].copy_from_slice(&self.input[..self.input_len]);
@@ -116,12 +120,15 @@ impl Connection {
             }
         }
         let left = rest.len();
+        let progress = left < self.input_len;
         self.input.copy_within(self.input_len - left..self.input_len, 0);
         self.input_len = left;
-        self.incomplete_since_ns = match (left > 0 || !self.signed_on, self.incomplete_since_ns) {
-            (false, _) => 0,
-            (true, 0) => now_ns,
-            (true, since) => since,
+        // A busy client's reads may always end within a frame; it is not the same frame for long.
+        self.incomplete_since_ns = match self.incomplete_since_ns {
+            since if !self.signed_on => since,
+            _ if left == 0 => 0,
+            since if since == 0 || progress => now_ns,
+            since => since,
         };
         result
     }

@@ -340,10 +340,20 @@ fn recover(
 ) -> Result<(), NodeError> {
     loop {
         let read = committed.poll(usize::MAX, |item| {
-            if let Committed::Result { recorder, offset, record } = item {
-                let (request, outcome) = (record.request()?, record.outcome()?);
-                let place = Place { recorder, offset: offset.0 };
-                rules.recover_committed(record.position(), &request, &outcome, record.events().len(), place);
+            match item {
+                Committed::Result { recorder, offset, record } => {
+                    let (request, outcome) = (record.request()?, record.outcome()?);
+                    let place = Place { recorder, offset: offset.0 };
+                    rules.recover_committed(
+                        record.position(),
+                        &request,
+                        &outcome,
+                        record.events().len(),
+                        place,
+                    );
+                }
+                Committed::Shown { record } => rules.recover_uncommitted(&record.request()?),
+                Committed::CheckpointStored { .. } => {}
             }
             Ok(())
         })?;

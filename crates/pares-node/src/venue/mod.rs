@@ -68,6 +68,7 @@ pub struct VenueNode {
     /// Index into `seats` by shard id.
     seat_of: Vec<usize>,
     gateways: Vec<Tail>,
+    pending_max: usize,
     committed: CommittedStream,
     pacing: Pacing,
     outgoing: Option<Outgoing>,
@@ -119,6 +120,7 @@ impl VenueNode {
             seats,
             seat_of,
             gateways,
+            pending_max: config.gateways.len() * config.in_flight_max + BATCH_MAX,
             committed,
             pacing,
             outgoing: None,
@@ -152,6 +154,7 @@ impl VenueNode {
                 }
                 Ok(())
             }
+            Committed::Shown { .. } => Ok(()),
             Committed::CheckpointStored { shard, position, offset } => {
                 let index = seat_of[usize::from(shard.0)];
                 if position <= seats[index].shard.position() {
@@ -164,8 +167,12 @@ impl VenueNode {
 
     fn poll_gateways(&mut self) -> Result<usize, NodeError> {
         let mut work = 0;
+        // A venue that slept must not take everything into memory at once. What is in flight bounds what can
+        // be pending; with less than that, the request that is decided next might never be read.
+        let pending: usize = self.seats.iter().map(|seat| seat.shard.pending_len()).sum();
+        let batch = BATCH_MAX.min(self.pending_max.saturating_sub(pending));
         for tail in &mut self.gateways {
-            for _ in 0..BATCH_MAX {
+            for _ in 0..batch {
                 let Some(entry) = tail.next()? else { break };
                 let request = RequestRecord::read(entry.payload)?;
                 let seat = &mut self.seats[self.seat_of[usize::from(request.shard.0)]];

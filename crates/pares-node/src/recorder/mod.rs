@@ -2,17 +2,18 @@
 //!
 //! ```text
 //!  venue logs ----> Acceptance (per shard) --Take--> own log --publish/sync--> ring gateways, venues
-//!  peers' logs --^  (read only while a venue's record waits for an earlier one)
+//!  peers' logs --^  (read while a venue's record waits for an earlier one, and when idle)
 //! ```
 //! The batch is whatever came in while the last write was in flight. A result passes through untouched: the
 //! bytes a venue wrote are the bytes recorded. Checkpoints are written by a thread of their own, so that
 //! storing one never delays a record.
 
+mod intake;
+
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, Sender, channel};
 
 use pares_log::{AppendError, Config, Offset, Reader, Writer};
-use pares_recorder::{Acceptance, Assembly, Offer, Source, Verdict};
+use pares_recorder::{Acceptance, Offer, Source, Verdict};
 use pares_shm::{CountersWriter, Ringer};
 use pares_types::{Epoch, Position, RecorderId, ShardId, VenueId};
 use pares_wire::WireError;
@@ -20,10 +21,10 @@ use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultRecord};
 use zerocopy::IntoBytes;
 
 use crate::NodeError;
-use crate::checkpoints::{self, StoredCheckpoint};
 use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
 use crate::duty::Duty;
 use crate::tail::Tail;
+use intake::CheckpointIntake;
 
 /// Records taken from one source before the next is looked at.
 const BATCH_MAX: usize = 512;
@@ -78,9 +79,7 @@ pub struct RecorderNode {
     shards: BTreeMap<ShardId, ShardRecord>,
     venues: Vec<Tail>,
     peers: Vec<Tail>,
-    assemblies: BTreeMap<(VenueId, ShardId), Assembly>,
-    to_store: Sender<StoredCheckpoint>,
-    stored: Receiver<(ShardId, Position)>,
+    intake: CheckpointIntake,
     counters: CountersWriter,
     ringer: Ringer,
     readers: Vec<usize>,
@@ -101,14 +100,11 @@ impl RecorderNode {
         epoch: Epoch,
     ) -> Result<Self, NodeError> {
         let log = layout.recorder_log(id);
-        let log_config =
-            Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into());
-        let (writer, _) = Writer::open(&log, log_config)?;
+        let (writer, _) = Writer::open(&log, log_config(config))?;
         let mut shards: BTreeMap<_, _> =
             config.shards()?.into_keys().map(|shard| (shard, ShardRecord::new(epoch))).collect();
         recover(&mut Reader::at_start(&log)?, &mut shards)?;
         let peers = config.recorder_ids().filter(|&peer| peer != id);
-        let (to_store, stored) = spawn_store(id, config, layout)?;
         let bells_of_gateways = config.gateway_ids().map(bells::gateway);
         Ok(Self {
             writer,
@@ -118,9 +114,10 @@ impl RecorderNode {
                 .map(|venue| Tail::new(layout.venue_log(venue), Offset::START))
                 .collect(),
             peers: peers.map(|peer| Tail::new(layout.recorder_log(peer), Offset::START)).collect(),
-            assemblies: BTreeMap::new(),
-            to_store,
-            stored,
+            intake: CheckpointIntake::start(
+                layout.checkpoints(id),
+                config.durability == DurabilitySetting::Disk,
+            )?,
             counters: CountersWriter::create(&layout.counters(&format!("recorder-{id}")), &COUNTERS)?,
             ringer: pares_shm::Bells::create(&layout.run())?.ringer(),
             readers: bells_of_gateways.collect(),
@@ -153,15 +150,9 @@ impl RecorderNode {
                 }
                 Some(record::CHECKPOINT_CHUNK) => {
                     let (chunk, piece) = CheckpointChunk::read(record.payload)?;
-                    assemble(
-                        &mut self.assemblies,
-                        &self.shards,
-                        &self.to_store,
-                        self.epoch,
-                        venue,
-                        chunk,
-                        piece,
-                    );
+                    if chunk.epoch.get() == self.epoch.0 {
+                        self.intake.on_chunk(venue, chunk, piece);
+                    }
                 }
                 other => {
                     let schema = other.unwrap_or_default();
@@ -196,7 +187,7 @@ impl RecorderNode {
     }
 
     fn note_stored_checkpoints(&mut self) -> Result<(), NodeError> {
-        while let Ok((shard, position)) = self.stored.try_recv() {
+        while let Some((shard, position)) = self.intake.stored() {
             let notice = CheckpointStored {
                 schema: record::CHECKPOINT_STORED,
                 version: record::VERSION,
@@ -243,17 +234,31 @@ impl Duty for RecorderNode {
             work += read;
             waiting |= waits;
         }
-        if waiting {
+        // Peers are asked when a venue's record waits for an earlier one, and whenever there is nothing else to do:
+        // after a full restart a record may lie in one recorder's log alone, and no venue will send it again.
+        if waiting || work == 0 {
             for index in 0..self.peers.len() {
                 work += self.poll_peer(index)?;
             }
         }
         self.note_stored_checkpoints()?;
         self.flush()?;
+        // Everything appended is durable now, so a state may be kept once its last position is recorded.
+        self.intake.store_recorded(|shard, position| {
+            let record = self.shards.get(&shard)?;
+            let ready = record.acceptance.next() >= position && position > record.checkpoint;
+            ready.then(|| record.replay_from(position))
+        });
         let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
         self.counters.set(HALTED, halted as u64);
         Ok(work)
     }
+}
+
+/// How a recorder's log is kept.
+#[must_use]
+pub fn log_config(config: &SystemConfig) -> Config {
+    Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into())
 }
 
 /// Judges a result and appends it if it is the next of its shard.
@@ -292,56 +297,6 @@ fn accept(
         Verdict::Void | Verdict::Wait | Verdict::Halted => {}
     }
     Ok(verdict)
-}
-
-fn assemble(
-    assemblies: &mut BTreeMap<(VenueId, ShardId), Assembly>,
-    shards: &BTreeMap<ShardId, ShardRecord>,
-    to_store: &Sender<StoredCheckpoint>,
-    epoch: Epoch,
-    venue: VenueId,
-    chunk: &CheckpointChunk,
-    piece: &[u8],
-) {
-    let (shard, position) = (ShardId(chunk.shard.get()), Position(chunk.position.get()));
-    let Some(record) = shards.get(&shard) else { return };
-    if chunk.epoch.get() != epoch.0 || position <= record.checkpoint {
-        return;
-    }
-    let assembly = assemblies.entry((venue, shard)).or_default();
-    let (total, start) = (chunk.total_bytes.get() as usize, chunk.start.get() as usize);
-    if let Some(state) = assembly.on_chunk(position, total, start, piece) {
-        let replay_from = record.replay_from(position);
-        let checkpoint = StoredCheckpoint { shard, position, replay_from, state: state.to_vec() };
-        // The thread ends only with this node; a checkpoint more or less decides nothing.
-        let _ = to_store.send(checkpoint);
-    }
-}
-
-type Stored = (ShardId, Position);
-
-fn spawn_store(
-    id: RecorderId,
-    config: &SystemConfig,
-    layout: &Layout,
-) -> Result<(Sender<StoredCheckpoint>, Receiver<Stored>), NodeError> {
-    let (to_store, incoming) = channel::<StoredCheckpoint>();
-    let (done, stored) = channel();
-    let (dir, sync) = (layout.checkpoints(id), config.durability == DurabilitySetting::Disk);
-    let store = move || {
-        for checkpoint in incoming {
-            if checkpoints::store(&dir, &checkpoint, sync).is_ok()
-                && done.send((checkpoint.shard, checkpoint.position)).is_err()
-            {
-                return;
-            }
-        }
-    };
-    std::thread::Builder::new()
-        .name("checkpoints".into())
-        .spawn(store)
-        .map_err(NodeError::io("starting a thread"))?;
-    Ok((to_store, stored))
 }
 
 /// Reads a recorder's log through and learns what it holds.

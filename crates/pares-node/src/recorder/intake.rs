@@ -1,0 +1,77 @@
+//! Checkpoints on their way from the venues to files.
+//!
+//! A checkpoint may arrive before the records it was made of: its venue was quick. Stored at once it could
+//! survive a power failure that those records do not, and then a state nobody ever agreed on would be
+//! restored (the simulator found this). So a whole checkpoint is kept here until this recorder has, durably,
+//! every position below it. Writing is left to a thread, so that it never delays a record.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use pares_log::Offset;
+use pares_recorder::Assembly;
+use pares_types::{Position, ShardId, VenueId};
+use pares_wire::record::CheckpointChunk;
+
+use crate::NodeError;
+use crate::checkpoints::{self, StoredCheckpoint};
+
+/// Checkpoints being put together, waiting for their records, and being written.
+pub(super) struct CheckpointIntake {
+    assemblies: BTreeMap<(VenueId, ShardId), Assembly>,
+    /// The newest whole one of each shard.
+    whole: BTreeMap<ShardId, (Position, Vec<u8>)>,
+    to_store: Sender<StoredCheckpoint>,
+    stored: Receiver<(ShardId, Position)>,
+}
+
+impl CheckpointIntake {
+    /// Starts the thread that writes checkpoints into `dir`, syncing them if `sync`.
+    pub(super) fn start(dir: PathBuf, sync: bool) -> Result<Self, NodeError> {
+        let (to_store, incoming) = channel::<StoredCheckpoint>();
+        let (done, stored) = channel();
+        let store = move || {
+            for checkpoint in incoming {
+                let (shard, position) = (checkpoint.shard, checkpoint.position);
+                // One that cannot be written is not announced; the venues take another in a while.
+                if checkpoints::store(&dir, &checkpoint, sync).is_ok()
+                    && done.send((shard, position)).is_err()
+                {
+                    return;
+                }
+            }
+        };
+        let builder = std::thread::Builder::new().name("checkpoints".into());
+        builder.spawn(store).map_err(NodeError::io("starting a thread"))?;
+        Ok(Self { assemblies: BTreeMap::new(), whole: BTreeMap::new(), to_store, stored })
+    }
+
+    /// A piece has come from a venue.
+    pub(super) fn on_chunk(&mut self, venue: VenueId, chunk: &CheckpointChunk, piece: &[u8]) {
+        let (shard, position) = (ShardId(chunk.shard.get()), Position(chunk.position.get()));
+        let assembly = self.assemblies.entry((venue, shard)).or_default();
+        let (total, start) = (chunk.total_bytes.get() as usize, chunk.start.get() as usize);
+        let Some(state) = assembly.on_chunk(position, total, start, piece) else { return };
+        if self.whole.get(&shard).is_none_or(|(newest, _)| position > *newest) {
+            self.whole.insert(shard, (position, state.to_vec()));
+        }
+    }
+
+    /// Has those written for which `recorded` says from where in the log to replay: every position below
+    /// them is recorded durably. The others go on waiting.
+    pub(super) fn store_recorded(&mut self, recorded: impl Fn(ShardId, Position) -> Option<Offset>) {
+        self.whole.retain(|&shard, (position, state)| {
+            let Some(replay_from) = recorded(shard, *position) else { return true };
+            let state = std::mem::take(state);
+            // The thread ends only with this node; a checkpoint more or less decides nothing.
+            let _ = self.to_store.send(StoredCheckpoint { shard, position: *position, replay_from, state });
+            false
+        });
+    }
+
+    /// The next checkpoint that has been written and verified.
+    pub(super) fn stored(&mut self) -> Option<(ShardId, Position)> {
+        self.stored.try_recv().ok()
+    }
+}
