@@ -55,6 +55,6 @@ pub use inspect::{Damage, Inspection, Verification, cut, inspect, verify};
 pub use marks::{LogStats, MarksReader};
 pub use offset::Offset;
 pub use reader::{Reader, Record};
-pub use recover::Recovery;
+pub use recover::{Recovery, writing_process};
 pub use shared::Syncer;
 pub use writer::Writer;

@@ -58,6 +58,24 @@ pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
     }
 }
 
+/// The process that writes the log in `dir`, if one does (0 if it has not entered itself yet). A process that was
+/// killed goes on holding its log until the kernel is done with it.
+///
+/// # Errors
+/// [`OpenError::Io`] if the kernel does not tell.
+pub fn writing_process(dir: &Path) -> Result<Option<u32>, OpenError> {
+    match dir.join("lock").try_exists() {
+        Ok(true) => {}
+        Ok(false) => return Ok(None),
+        Err(e) => return Err(OpenError::io("look for", &dir.join("lock"))(e)),
+    }
+    match lock(dir) {
+        Ok(_freed_at_once) => Ok(None),
+        Err(OpenError::Locked { pid, .. }) => Ok(Some(pid)),
+        Err(e) => Err(e),
+    }
+}
+
 /// Marks and tail of the log in `dir`, which is created if there is none. The caller holds the lock.
 pub(crate) fn open(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery), OpenError> {
     remove_unfinished(dir)?;
