@@ -24,8 +24,12 @@ pub(crate) fn run() -> Result<(), String> {
         cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     );
     report.command("tests", cargo().args(["test", "--workspace", "--locked", "--no-fail-fast"]));
-    report.command("documentation", documentation().args(["doc", "--workspace", "--no-deps", "--locked"]));
+    report.command(
+        "documentation",
+        documentation().args(["doc", "--workspace", "--no-deps", "--locked", "--keep-going"]),
+    );
     report.command("loom: the window", &mut loom());
+    report.command("stateright, further", &mut stateright());
     report.command("fuzz, short", &mut fuzz());
     if root().join("crates/pares-sim/src/main.rs").exists() {
         report.command("simulator", &mut simulator());
@@ -47,6 +51,14 @@ fn loom() -> Command {
         "--release",
         "--locked",
     ]);
+    command
+}
+
+/// The protocol's cases that are too large for every `cargo test`.
+fn stateright() -> Command {
+    let mut command = cargo();
+    command.args(["test", "-p", "pares-sequencer", "--test", "protocol", "--release", "--locked"]);
+    command.args(["--", "--ignored"]);
     command
 }
 
