@@ -108,7 +108,7 @@ impl Market {
                 }
                 replay(listings, events, tally, &record)
             }
-            Committed::CheckpointStored { .. } => Ok(()),
+            Committed::Shown { .. } | Committed::CheckpointStored { .. } => Ok(()),
         })?;
         Ok(read >= BATCH_MAX)
     }
