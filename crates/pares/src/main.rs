@@ -56,6 +56,8 @@ enum Command {
     Drill(commands::drill::Args),
     /// Put a recorded trading day through a whole exchange and compare every published state of the book
     Replay(commands::replay::Args),
+    /// Measure the papers' figures and tables again on this machine
+    Experiment(commands::experiment::Args),
     /// Run one node of a system in this process (what `up` starts)
     Node(commands::node::Args),
 }
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
         Command::Journal(args) => commands::journal::run(&args),
         Command::Drill(args) => commands::drill::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Experiment(args) => commands::experiment::run(&args),
         Command::Node(args) => commands::node::run(&args),
     };
     match result {

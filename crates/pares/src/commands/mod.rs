@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod demo;
 pub mod drill;
+pub mod experiment;
 pub mod history;
 pub mod journal;
 pub mod node;
