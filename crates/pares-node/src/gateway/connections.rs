@@ -16,6 +16,9 @@ use super::connection::{Close, Connection, Incoming, ReadState};
 
 const LISTENER: Token = Token(usize::MAX);
 const BELL: Token = Token(usize::MAX - 1);
+/// Connections that may wait to be accepted. When there are more the kernel drops the attempt and the client's tries
+/// again after a second; the usual 128 come in within the few milliseconds a busy machine takes to run this process.
+const BACKLOG: i32 = 4_096;
 /// A sign-on or a frame must be complete within this.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
@@ -40,6 +43,7 @@ impl Connections {
     pub(super) fn open(address: SocketAddr, bell: BorrowedFd<'_>, sessions_max: usize) -> io::Result<Self> {
         let poll = Poll::new()?;
         let mut listener = TcpListener::bind(address)?;
+        rustix::net::listen(&listener, BACKLOG)?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         poll.registry().register(&mut SourceFd(&bell.as_raw_fd()), BELL, Interest::READABLE)?;
         Ok(Self {
