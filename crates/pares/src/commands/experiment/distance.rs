@@ -85,7 +85,7 @@ pub fn over_time(context: &Context) -> Result<Report, CommandError> {
     let bar = progress::steps("fig6", RATES.len() as u64);
     let (mut summaries, mut charts) = (Vec::new(), Vec::new());
     for (rate, letter) in RATES.into_iter().zip(["a", "b", "c"]) {
-        let found = distances(rate, INTERVAL, context.time(Duration::from_secs(20)))?;
+        let found = distances(rate, INTERVAL, context.time(Duration::from_secs(15)))?;
         let name = format!("fig6{letter}");
         let rows = found.iter().map(|&(seconds, distance)| vec![seconds, distance as f64]);
         context.write(&name, &bars(rate, &found), &csv("seconds,venue_0_ahead", rows))?;
@@ -101,7 +101,7 @@ pub fn over_time(context: &Context) -> Result<Report, CommandError> {
         paper: "The difference of the venues' positions, every 5 s for about two minutes, results stored: the venues take turns \
                 at leading; at 9,000 per second the largest distance is about 21 requests, 2.3 ms to make up.",
         here: format!(
-            "The same every 250 ms, one symbol; made up at the highest rate measured in the same run, {} per second.",
+            "The same every 250 ms, one symbol, looked at from the same cores; made up at the highest rate measured in the same run, {} per second.",
             grouped(highest_rate as u64)
         ),
         charts,

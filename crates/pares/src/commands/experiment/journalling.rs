@@ -171,7 +171,7 @@ fn empty() -> Histogram<u64> {
 /// # Errors
 /// If the disk refuses.
 pub fn run(context: &Context) -> Result<Report, CommandError> {
-    let run = measure(if context.quick { Duration::from_secs(4) } else { Duration::from_secs(40) })?;
+    let run = measure(if context.quick { Duration::from_secs(4) } else { Duration::from_secs(30) })?;
     let bench = journal::measure(None, if context.quick { 10_000 } else { 100_000 })?;
     let writes = [
         run.writes("the log", |second| &second.log, &run.log_rolls_ns),

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::Context;
 use super::chart::{Axis, Chart, Look, Scale, Series};
-use super::report::{Grid, Report, csv};
+use super::report::{Grid, Report, count, csv};
 use super::stage::{Sample, Setting, latencies};
 use crate::error::CommandError;
 use crate::progress;
@@ -132,10 +132,6 @@ fn word(durability: DurabilitySetting) -> String {
     crate::text::name(&durability)
 }
 
-fn count(n: u32, of: &str) -> String {
-    if n == 1 { format!("one {of}") } else { format!("{n} {of}s") }
-}
-
 fn write(
     context: &Context,
     file: String,
@@ -217,7 +213,7 @@ fn report(
         ">off: p99",
         ">the paper, on: mean, us",
     ];
-    let what = "from the scheduled send time at the client, over TCP, to the answer there (the paper: from gateway to gateway); \
+    let what = "latency from the scheduled send time at the client, over TCP, to the answer there (the paper: from gateway to gateway); \
                 `os` stands for not stored, `disk` for stored. Medians of the rounds, on and off in turns.";
     Report {
         name,

@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
     /// How long table1 looks at each rate (the paper: 30)
-    #[arg(long, default_value_t = 0.5)]
+    #[arg(long, default_value_t = 0.4)]
     minutes: f64,
     /// Print one JSON object
     #[arg(long)]

@@ -161,6 +161,11 @@ impl Context {
     }
 }
 
+/// `1 symbol`, `10 symbols`.
+pub fn count(n: u32, of: &str) -> String {
+    format!("{n} {of}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Lines of comma-separated values, the titles first.
 pub fn csv(titles: &str, rows: impl IntoIterator<Item = Vec<f64>>) -> String {
     let mut out = format!("{titles}\n");

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Context;
 use super::chart::{Axis, Chart, Look, Scale, Series};
-use super::report::{Grid, Report, csv};
+use super::report::{Grid, Report, count, csv};
 use super::stage::{Setting, latencies};
 use crate::error::CommandError;
 use crate::progress;
@@ -52,7 +52,7 @@ pub fn run(context: &Context) -> Result<Report, CommandError> {
             }
             bar.inc(1);
         }
-        let shows = format!("Latencies at 1,000 requests per second, {symbols} symbol(s)");
+        let shows = format!("Latencies at 1,000 requests per second, {}", count(symbols, "symbol"));
         write(context, file, &shows, &os, &disk)?;
         charts.push((file.to_owned(), shows));
         spreads.push(summary(symbols, "os", &os));

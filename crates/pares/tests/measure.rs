@@ -1,0 +1,47 @@
+//! What measures runs, prints one JSON object and leaves its files; what it measures is not judged here.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::process::Command;
+
+use serde_json::Value;
+
+fn pares(arguments: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_pares")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_sequencer_is_measured_alone_and_against_another_process() {
+    let found = pares(&["bench", "sequencer", "--seconds", "1", "--json"]);
+    let figures = found["figures"].as_array().unwrap();
+    assert_eq!(figures.len(), 8);
+    assert!(figures.iter().all(|line| line["positions"].as_u64() > Some(0)));
+    let alone = figures.iter().filter(|line| line["processes"] == 1);
+    assert!(alone.map(|line| &line["won_share"]).all(|share| *share == 1.0));
+}
+
+#[test]
+fn the_journal_is_measured_beside_raw_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let within = dir.path().to_str().unwrap();
+    let found = pares(&["bench", "journal", "--kilo-records", "4", "--dir", within, "--json"]);
+    assert_eq!(found["append"]["log"]["count"], 4_000);
+    assert_eq!(found["append"]["raw"]["count"], 4_000);
+    assert_eq!(found["round_trip"]["count"], 4_000);
+    assert!(found["rolls"]["rolls"]["count"].as_u64() > Some(0));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_experiment_leaves_its_chart_its_data_and_its_section() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    std::fs::write(dir.path().join("results.md"), "# Results\n\nkept\n").unwrap();
+    let found = pares(&["experiment", "fig3", "--quick", "--json", "--out", out.to_str().unwrap()]);
+    assert!(found["fig3"]["resync_ms"].as_f64() > Some(0.0));
+    let text = std::fs::read_to_string(dir.path().join("results.md")).unwrap();
+    assert!(text.starts_with("# Results\n\nkept\n\n<!-- fig3 -->"));
+    assert!(std::fs::read_to_string(out.join("fig3.svg")).unwrap().contains("<text"));
+    assert!(std::fs::read_to_string(out.join("fig3.csv")).unwrap().lines().count() > 10);
+}
