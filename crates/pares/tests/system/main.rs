@@ -9,6 +9,14 @@
 
 mod common;
 
+mod bad_input;
+
+mod disk_full;
 mod first_trade;
 mod kills;
+mod recorders;
+mod repeats;
+mod restart;
 mod stopped;
+mod supervision;
+mod topologies;

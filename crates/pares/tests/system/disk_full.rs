@@ -1,0 +1,206 @@
+//! A full disk under one log: requests are refused or wait, nothing acknowledged is lost, and once there is room
+//! everything goes on without a restart.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use pares_client::{Client, ClientError, Update};
+use pares_node::{Layout, SystemConfig};
+use pares_types::{GatewayId, Reason, RecorderId, Side, VenueId};
+
+use crate::common::exchange::{Exchange, small};
+use crate::common::{limit, load, record};
+
+/// A small disk of its own, mounted at a log's directory.
+struct SmallDisk {
+    at: PathBuf,
+}
+
+impl SmallDisk {
+    /// Mounts it; says why and returns none where that is not allowed.
+    fn mount(at: &Path, mib: u32) -> Option<Self> {
+        std::fs::create_dir_all(at).unwrap();
+        let size = format!("size={mib}m");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).stderr(Stdio::null());
+        let mounted = mount.status().is_ok_and(|status| status.success());
+        if !mounted {
+            eprintln!("skipped: mounting a small tmpfs is not allowed here");
+        }
+        mounted.then(|| Self { at: at.to_owned() })
+    }
+
+    /// Uses up all room that is left.
+    fn fill(&self) {
+        use std::io::Write;
+        let mut filler = std::fs::File::create(self.filler()).unwrap();
+        while filler.write_all(&[1; 4_096]).is_ok() {}
+    }
+
+    fn make_room(&self) {
+        std::fs::remove_file(self.filler()).unwrap();
+    }
+
+    fn filler(&self) -> PathBuf {
+        self.at.join("filler")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a failed test may still hold files open.
+        let _ = Command::new("umount").arg("-l").arg(&self.at).stderr(Stdio::null()).status();
+    }
+}
+
+/// A system of which `log` lies on a small disk. The disk is dropped after the system.
+fn start(config: &SystemConfig, log: impl Fn(&Layout) -> PathBuf) -> Option<(Exchange, SmallDisk)> {
+    let dir = Arc::new(tempfile::tempdir().unwrap());
+    let disk = SmallDisk::mount(&log(&Layout::new(dir.path())), 24)?;
+    Some((Exchange::start_in(dir, config), disk))
+}
+
+/// A member that sends pairs of orders that trade with each other, as fast as they are answered.
+struct Flood {
+    client: Client,
+    sent: u64,
+    answered: u64,
+    rejected: Vec<Reason>,
+}
+
+impl Flood {
+    fn new(exchange: &Exchange) -> Self {
+        Self { client: exchange.client(0, 7), sent: 0, answered: 0, rejected: Vec::new() }
+    }
+
+    /// Keeps up to `in_flight` orders open until `done`, or nothing has come for a second.
+    fn run(&mut self, in_flight: u64, done: impl Fn(&Self) -> bool) {
+        while !done(self) {
+            while self.sent - self.answered - (self.rejected.len() as u64) < in_flight {
+                let name = self.sent + 1;
+                let side = if name.is_multiple_of(2) { Side::Sell } else { Side::Buy };
+                match self.client.send(&limit(name, 3, side, 1, 1_000_000)) {
+                    Ok(()) => self.sent = name,
+                    Err(ClientError::Backlogged) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            self.client.flush().unwrap();
+            if !self.client.wait(std::time::Duration::from_secs(1)).unwrap() {
+                return;
+            }
+            let Self { client, answered, rejected, .. } = self;
+            client
+                .poll(|update| match update {
+                    Update::Answer(_) => *answered += 1,
+                    Update::Rejected { reason, .. } => rejected.push(reason),
+                    _ => {}
+                })
+                .unwrap();
+        }
+    }
+}
+
+/// Everything answered is recorded, nothing else is, and all recorders agree.
+fn check(exchange: &mut Exchange, flood: &Flood) {
+    let records = record::agreed(exchange);
+    record::check_matching(exchange.config(), &records);
+    let recorded = records.values().map(Vec::len).sum::<usize>() as u64;
+    assert_eq!(recorded, flood.answered);
+    assert_eq!(exchange.supervisor().restarts(), 0);
+}
+
+#[test]
+fn disk_full_under_the_gateways_log_rejects_requests_until_there_is_room() {
+    let config = SystemConfig { in_flight_max: 65_000, session_in_flight_max: 65_000, ..small(1) };
+    let Some((mut exchange, disk)) = start(&config, |layout| layout.gateway_log(GatewayId(0))) else {
+        return;
+    };
+    let mut flood = Flood::new(&exchange);
+    flood.run(100, |flood| flood.answered >= 1_000);
+    // No venue reads on, so nothing of the log is released; what is prepared is used up in the end.
+    disk.fill();
+    let venues = [0, 1].map(crate::common::exchange::venue);
+    venues.iter().for_each(|&venue| exchange.freeze(venue));
+    flood.run(60_000, |flood| flood.rejected.len() >= 1_000);
+    assert!(flood.rejected.contains(&Reason::StorageUnavailable), "{:?}", flood.rejected.first());
+    venues.iter().for_each(|&venue| exchange.thaw(venue));
+    flood.run(0, |flood| flood.sent == flood.answered + flood.rejected.len() as u64);
+    disk.make_room();
+    let before = flood.answered;
+    flood.run(100, |flood| flood.answered >= before + 40_000);
+    assert!(flood.answered >= before + 40_000, "it works again");
+    flood.run(0, |flood| flood.sent == flood.answered + flood.rejected.len() as u64);
+    check(&mut exchange, &flood);
+}
+
+#[test]
+fn disk_full_under_the_only_recorder_answers_nothing_until_there_is_room() {
+    let config = SystemConfig { recorders: 1, ..small(1) };
+    let Some((mut exchange, disk)) = start(&config, |layout| layout.recorder_log(RecorderId(0))) else {
+        return;
+    };
+    let mut flood = Flood::new(&exchange);
+    flood.run(100, |flood| flood.answered >= 1_000);
+    disk.fill();
+    flood.run(100, |flood| flood.answered >= 200_000);
+    assert!(flood.answered < 200_000, "there was no room for so many");
+    assert_eq!(flood.sent - flood.answered - flood.rejected.len() as u64, 100, "the last ones wait");
+    disk.make_room();
+    let before = flood.answered;
+    flood.run(100, |flood| flood.answered >= before + 20_000);
+    assert!(flood.answered >= before + 20_000, "it works again");
+    flood.run(0, |flood| flood.sent == flood.answered + flood.rejected.len() as u64);
+    check(&mut exchange, &flood);
+}
+
+#[test]
+fn disk_full_under_one_of_two_recorders_disturbs_nobody() {
+    let Some((mut exchange, disk)) = start(&small(1), |layout| layout.recorder_log(RecorderId(1))) else {
+        return;
+    };
+    let mut traders = load::traders(&exchange, 4);
+    load::trade(&mut exchange, &mut traders, 200);
+    disk.fill();
+    load::trade(&mut exchange, &mut traders, 20_000);
+    disk.make_room();
+    load::finish_and_check(&mut exchange, &mut traders);
+    assert_eq!(exchange.supervisor().restarts(), 0);
+}
+
+#[test]
+fn disk_full_under_one_of_two_venues_disturbs_nobody() {
+    let Some((mut exchange, disk)) = start(&small(1), |layout| layout.venue_log(VenueId(1))) else {
+        return;
+    };
+    let mut traders = load::traders(&exchange, 4);
+    load::trade(&mut exchange, &mut traders, 200);
+    disk.fill();
+    load::trade(&mut exchange, &mut traders, 20_000);
+    disk.make_room();
+    load::finish_and_check(&mut exchange, &mut traders);
+    assert_eq!(exchange.supervisor().restarts(), 0);
+}
+
+#[test]
+fn disk_full_under_the_only_venue_answers_nothing_until_there_is_room() {
+    let config = SystemConfig { venues: 1, recorders: 1, ..small(1) };
+    let Some((mut exchange, disk)) = start(&config, |layout| layout.venue_log(VenueId(0))) else {
+        return;
+    };
+    let mut flood = Flood::new(&exchange);
+    flood.run(100, |flood| flood.answered >= 1_000);
+    // The recorder reads nothing, so nothing of the log is released.
+    disk.fill();
+    exchange.freeze(crate::common::exchange::recorder(0));
+    flood.run(16_000, |_| false);
+    exchange.thaw(crate::common::exchange::recorder(0));
+    disk.make_room();
+    flood.run(0, |flood| flood.sent == flood.answered + flood.rejected.len() as u64);
+    let before = flood.answered;
+    flood.run(100, |flood| flood.answered >= before + 20_000);
+    assert!(flood.answered >= before + 20_000, "it works again");
+    flood.run(0, |flood| flood.sent == flood.answered + flood.rejected.len() as u64);
+    check(&mut exchange, &flood);
+}
