@@ -27,7 +27,6 @@ pub mod duty;
 pub mod epoch;
 mod error;
 pub mod gateway;
-mod priority;
 pub mod recorder;
 pub mod role;
 pub mod supervisor;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use pares_shm::{BellKind, Bells};
+use pares_shm::{BellKind, Bells, scheduling};
 use pares_types::{GatewayId, RecorderId, VenueId};
 
 use crate::config::{Layout, SystemConfig, bells};
@@ -100,6 +100,7 @@ pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
     match role {
         Role::Recorder(id) => {
             let mut node = RecorderNode::open(id, &config, layout, epoch::current(&config, layout)?)?;
+            scheduling::short_slices();
             announce(role, layout)?;
             duty::run(&mut node, &mut bell, &stop)
         }
@@ -110,6 +111,7 @@ pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
         }
         Role::Gateway(id) => {
             let mut node = GatewayNode::open(id, &config, layout, &bell)?;
+            scheduling::short_slices();
             announce(role, layout)?;
             duty::run(&mut node, &mut bell, &stop)
         }

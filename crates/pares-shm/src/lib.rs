@@ -12,7 +12,7 @@
 //! | [`histogram`] | a latency distribution | one thread of that node |
 //! | [`window`] | the sequencer: position -> request | all venues of a shard, one compare-and-swap each |
 //!
-//! [`clock`] reads the two clocks that stamps on shared memory are taken from.
+//! [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
 
 pub mod bell;
 pub mod clock;
@@ -20,6 +20,7 @@ pub mod counters;
 mod error;
 pub mod histogram;
 pub mod mapping;
+pub mod scheduling;
 pub mod window;
 
 pub use bell::{Bell, BellKind, Bells, Ringer};

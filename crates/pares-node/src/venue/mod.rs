@@ -12,8 +12,10 @@ mod out;
 mod seat;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use pares_log::{Config, Offset, Writer};
+use pares_shm::scheduling::{self, Background};
 use pares_shm::{CountersWriter, clock};
 use pares_types::{Position, VenueId};
 use pares_venue::{Pacing, Stall};
@@ -23,11 +25,13 @@ use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{Layout, SystemConfig, bells};
 use crate::duty::Duty;
-use crate::priority::Background;
 use crate::tail::Tail;
 use out::{Out, Outgoing};
 use seat::{ShardSeat, answered_offset, executed, restore};
 
+/// How long a starting venue leaves the processor to the others before it takes its share: catching up takes a
+/// few milliseconds of it.
+const BACKGROUND: Duration = Duration::from_millis(100);
 /// Requests read from one gateway's log, or records from one recorder's, before the rest is looked at.
 const BATCH_MAX: usize = 512;
 /// Between the starts of two checkpoints.
@@ -88,7 +92,7 @@ impl VenueNode {
     /// If a log is damaged or shared memory is missing.
     pub fn open(id: VenueId, config: &SystemConfig, layout: &Layout) -> Result<Self, NodeError> {
         let started_ns = clock::mono_ns();
-        let background = Background::enter();
+        let background = Background::enter(BACKGROUND);
         // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
         let gateways = config
             .gateway_ids()
@@ -271,6 +275,7 @@ impl VenueNode {
             self.out.counters.set(RESYNC_US, (took_ns / 1_000).max(1));
             self.out.counters.set(RESYNCED, 1);
             self.background = None;
+            scheduling::short_slices();
         }
     }
 }

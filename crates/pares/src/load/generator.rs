@@ -116,6 +116,7 @@ impl Generator {
     fn run(&mut self) -> Result<(), CommandError> {
         // A timer may fire 50 us late by default. Where that cannot be changed, latencies show it.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        pares_shm::scheduling::short_slices();
         self.start_ns = mono_ns();
         self.answers.last_ns = self.start_ns;
         let mut published_ns = self.start_ns;

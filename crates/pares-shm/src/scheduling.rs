@@ -1,0 +1,138 @@
+//! How a node takes its turns on the processor.
+//!
+//! With more processes than cores the scheduler lets each run for a slice, a few milliseconds by default, and
+//! who wakes with work waits for the end of somebody's slice. A node does microseconds of work per wake-up,
+//! so it asks for short slices ([`short_slices`]): under EEVDF (Linux 6.12 and later) that also lets it preempt
+//! whoever has a long one. It takes no more of the processor by this, only sooner, and needs no privilege.
+//!
+//! A node that is starting is the opposite: milliseconds of work that nobody waits for. [`Background`] lets it run
+//! only where the others leave room.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Resource, getpriority_process, getrlimit};
+
+/// Slices a node asks for.
+const SLICE_NS: u64 = 200_000;
+const NORMAL: u32 = 0;
+const IDLE: u32 = 5;
+
+/// `struct sched_attr` of `sched_setattr(2)`, its first version.
+#[repr(C)]
+#[derive(Default)]
+struct SchedAttr {
+    size: u32,
+    sched_policy: u32,
+    sched_flags: u64,
+    sched_nice: i32,
+    sched_priority: u32,
+    /// For [`NORMAL`]: the slice in nanoseconds; 0 leaves the choice to the kernel, and old kernels ignore it.
+    sched_runtime: u64,
+    sched_deadline: u64,
+    sched_period: u64,
+}
+const _: () = assert!(size_of::<SchedAttr>() == 48);
+
+/// Sets policy and slice of a thread, keeping its nice value. Says whether the kernel took it.
+fn set(thread: i32, policy: u32, slice_ns: u64) -> bool {
+    let attr = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        sched_policy: policy,
+        sched_nice: getpriority_process(None).unwrap_or(0),
+        sched_runtime: slice_ns,
+        ..SchedAttr::default()
+    };
+    // SAFETY: the kernel reads `size` bytes of a live, fully initialised struct laid out as it expects, and writes
+    // nothing; a thread id that is gone is an error, and flags are 0 as required.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, thread, std::ptr::from_ref(&attr), 0) == 0 }
+}
+
+/// Asks for short slices for the calling thread. Says whether the kernel took it.
+pub fn short_slices() -> bool {
+    set(0, NORMAL, SLICE_NS)
+}
+
+/// The calling thread runs only when no other wants the processor, until this is dropped or `patience` is over:
+/// on a machine that is never idle it would otherwise never come to an end.
+pub struct Background {
+    thread: i32,
+    over: Arc<AtomicBool>,
+}
+
+impl Background {
+    /// Enters the background, if leaving it again is allowed: that takes a privilege, and catching up fast
+    /// beats staying slow for ever.
+    #[must_use]
+    pub fn enter(patience: Duration) -> Option<Self> {
+        let thread = rustix::thread::gettid().as_raw_pid();
+        if !may_leave() || !set(thread, IDLE, 0) {
+            return None;
+        }
+        let background = Self { thread, over: Arc::new(AtomicBool::new(false)) };
+        let over = Arc::clone(&background.over);
+        let watch = move || {
+            std::thread::sleep(patience);
+            if !over.swap(true, Ordering::AcqRel) {
+                set(thread, NORMAL, 0);
+            }
+        };
+        // Without the watcher the thread could starve: then rather not enter at all (dropping leaves).
+        std::thread::Builder::new().name("patience".into()).spawn(watch).ok().map(|_| background)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if !self.over.swap(true, Ordering::AcqRel) {
+            set(self.thread, NORMAL, 0);
+        }
+    }
+}
+
+/// Whether this process may go back to normal from the idle policy.
+fn may_leave() -> bool {
+    // The limit is given as 20 - nice; the superuser is above it.
+    let floor = 20 - getrlimit(Resource::Nice).current.map_or(40, |limit| limit.min(40) as i32);
+    rustix::process::geteuid().is_root() || getpriority_process(None).is_ok_and(|nice| nice >= floor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy() -> String {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        stat.rsplit(' ').nth(11).unwrap().to_owned()
+    }
+
+    #[test]
+    fn short_slices_are_granted_to_anybody() {
+        assert!(short_slices());
+    }
+
+    #[test]
+    fn a_thread_comes_back_from_the_background() {
+        let before = policy();
+        let background = Background::enter(Duration::from_secs(60));
+        if background.is_some() {
+            assert_eq!(policy(), IDLE.to_string());
+        }
+        drop(background);
+        assert_eq!(policy(), before);
+    }
+
+    #[test]
+    fn patience_has_an_end() {
+        let before = policy();
+        let background = Background::enter(Duration::from_millis(1));
+        let begun = std::time::Instant::now();
+        while policy() != before && begun.elapsed() < Duration::from_secs(30) {
+            std::thread::yield_now();
+        }
+        assert_eq!(policy(), before);
+        drop(background);
+    }
+}
