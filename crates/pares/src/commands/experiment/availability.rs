@@ -189,8 +189,8 @@ fn report(parts: &[Part], resync_ms: f64) -> Report {
                 50,000 it is started again. The other goes on at roughly 5,000 per second \"as if nothing happened\" (no \
                 numbers beyond the plot).",
         here: format!(
-            "The same, with `kill -9`. The killed venue was back in step {resync_ms:.1} ms after its process began; \
-             nothing was lost or answered twice."
+            "The same, with `kill -9`. The killed venue was back in step {resync_ms:.1} ms after it began to open its files \
+             (its peak is the catching up); nothing was lost or answered twice."
         ),
         charts: vec![("fig3".into(), "requests per second of both venues and of clients, over time".into())],
         grids: vec![Grid { head, rows: parts.iter().map(row).collect() }],
