@@ -16,12 +16,13 @@ pub struct Tail {
     from: Offset,
     reader: Option<Reader>,
     polls: u32,
+    skipped: bool,
 }
 
 impl Tail {
     /// Will read the log in `dir` from `from`.
     pub fn new(dir: impl Into<PathBuf>, from: Offset) -> Self {
-        Self { dir: dir.into(), from, reader: None, polls: 0 }
+        Self { dir: dir.into(), from, reader: None, polls: 0, skipped: false }
     }
 
     /// The next published record. A log whose beginning is released is read from what is left.
@@ -38,6 +39,7 @@ impl Tail {
         if reader.offset() < reader.released() {
             let first = reader.released();
             reader.seek(first)?;
+            self.skipped = true;
         }
         reader.next()
     }
@@ -60,6 +62,11 @@ impl Tail {
     pub fn seek(&mut self, offset: Offset) -> Result<(), ReadError> {
         self.from = offset;
         self.reader.as_mut().map_or(Ok(()), |reader| reader.seek(offset))
+    }
+
+    /// Whether records were passed over, since this was last asked, because they were released.
+    pub fn take_skipped(&mut self) -> bool {
+        std::mem::take(&mut self.skipped)
     }
 
     /// Where the next record is expected.

@@ -81,6 +81,9 @@ pub struct VenueNode {
     release: VecDeque<(Offset, Vec<Position>)>,
     started_ns: u64,
     resynced: bool,
+    /// Whether the committed stream was read to its end after the gateways' logs were last joined midway: every
+    /// request before the place of joining is executed then.
+    caught_up: bool,
     background: Option<Background>,
 }
 
@@ -133,6 +136,7 @@ impl VenueNode {
             release: VecDeque::new(),
             started_ns,
             resynced: false,
+            caught_up: false,
             background,
         })
     }
@@ -183,13 +187,16 @@ impl VenueNode {
                 seat.active |= seat.shard.on_request(&request);
                 work += 1;
             }
+            self.caught_up &= !tail.take_skipped();
         }
         Ok(work)
     }
 
     fn step_shards(&mut self) -> Result<usize, NodeError> {
         let mut work = 0;
-        for seat in self.seats.iter_mut().filter(|seat| seat.active) {
+        let caught_up = self.caught_up;
+        let may_step = |seat: &&mut ShardSeat| seat.active && (caught_up || seat.order.knows_the_past());
+        for seat in self.seats.iter_mut().filter(may_step) {
             let progress = seat.step(&mut self.out);
             work += progress.executed as usize;
             seat.active = progress.stall.is_some() || seat.shard.pending_len() > 0;
@@ -285,8 +292,10 @@ impl Duty for VenueNode {
         let mut work = self.poll_gateways()?;
         work += self.step_shards()?;
         self.out.flush();
-        work += self.poll_committed()?;
-        work += self.send_piece()?;
+        let followed = self.poll_committed()?;
+        // Fewer than one batch in all: no recorder had more.
+        self.caught_up |= followed < BATCH_MAX;
+        work += followed + self.send_piece()?;
         self.out.flush();
         self.release();
         if work > 0 {

@@ -38,6 +38,12 @@ impl Order {
             Self::Arrival(arrival) => arrival.recorded(),
         }
     }
+
+    /// Whether it tells a venue that has missed something what stands at its next position. The order of arrival
+    /// grants any position to whatever is proposed.
+    pub(super) fn knows_the_past(&self) -> bool {
+        matches!(self, Self::Window(_))
+    }
 }
 
 impl ShardSeat {
