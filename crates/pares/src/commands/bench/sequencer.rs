@@ -28,8 +28,8 @@ const CAPACITY: usize = 65_536;
 const SAMPLE_POSITIONS: u64 = 64;
 /// Decisions learnt in one call at most, as venues do.
 const DECIDED_MAX: usize = 512;
-/// How far one of two processes may be ahead of the other.
-const LEAD_MAX: u64 = 512;
+/// How far ahead of the other one of two processes may begin a sample.
+const LEAD_MAX: u64 = SAMPLE_POSITIONS;
 const BATCHES: [usize; 3] = [1, 16, 256];
 const ROUNDS: u32 = 10;
 
@@ -134,13 +134,13 @@ impl Subject {
             None => {
                 let mut swap = BareSwap::create(&path)?;
                 let _peer = self.peer(&arguments)?;
-                self.sample(slice, &pair, || swap.turn());
+                self.sample(slice, &pair, &mut || swap.turn());
                 self.won += swap.won;
             }
             Some(batch) => {
                 let mut proposer = Proposer::create(&path)?;
                 let _peer = self.peer(&arguments)?;
-                self.sample(slice, &pair, || proposer.turn(batch));
+                self.sample(slice, &pair, &mut || proposer.turn(batch));
                 self.won += proposer.won;
             }
         }
@@ -152,17 +152,15 @@ impl Subject {
         (self.processes == 2).then(|| PeerProcess::start(arguments)).transpose()
     }
 
-    fn sample(&mut self, slice: Duration, pair: &Pair, mut turn: impl FnMut() -> u64) {
+    fn sample(&mut self, slice: Duration, pair: &Pair, turn: &mut dyn FnMut() -> u64) {
         let (begun, mut position) = (Instant::now(), 0);
         while begun.elapsed() < slice {
             if self.processes == 2 && !pair.may_go_on(0, position) {
                 std::thread::yield_now();
                 continue;
             }
-            let (mut positions, start_ns) = (0, mono_ns());
-            while positions < SAMPLE_POSITIONS {
-                positions += turn();
-            }
+            let start_ns = mono_ns();
+            let positions = one_sample(turn);
             self.times_ps.saturating_record((mono_ns() - start_ns) * 1_000 / positions);
             position += positions;
         }
@@ -210,10 +208,19 @@ pub fn contend(dir: &Path, batch: Option<usize>) -> CommandResult {
     let mut position = 0;
     loop {
         match pair.may_go_on(1, position) {
-            true => position += turn(),
+            true => position += one_sample(&mut turn),
             false => std::thread::yield_now(),
         }
     }
+}
+
+/// Turns until enough positions are decided; how many that is.
+fn one_sample(turn: &mut dyn FnMut() -> u64) -> u64 {
+    let mut positions = 0;
+    while positions < SAMPLE_POSITIONS {
+        positions += turn();
+    }
+    positions
 }
 
 /// How far each of two processes is.
