@@ -91,7 +91,7 @@ struct Answers {
     /// One bit per request.
     answered: Vec<u64>,
     completed: u64,
-    latencies: [Histogram<u64>; 2],
+    latencies: [Histogram<u64>; 3],
     last_ns: u64,
 }
 
@@ -106,7 +106,7 @@ impl Generator {
             first: plan.first_client_order_id,
             answered: Vec::new(),
             completed: 0,
-            latencies: [histogram(), histogram()],
+            latencies: [histogram(), histogram(), histogram()],
             last_ns: mono_ns(),
         };
         let sent_at = vec![0; plan.in_flight_max.next_power_of_two() * 2];

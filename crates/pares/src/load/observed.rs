@@ -11,8 +11,10 @@ use hdrhistogram::Histogram;
 pub enum Phase {
     /// Nothing is being done to the system.
     Quiet = 0,
-    /// A node is dead, stopped or coming back.
+    /// A node is dead or stopped.
     Disturbed = 1,
+    /// A node is coming back.
+    Resync = 2,
 }
 
 /// Latencies in nanoseconds from the scheduled send time, up to two minutes.
@@ -41,7 +43,7 @@ pub struct Observed {
     gap_max_ns: AtomicU64,
     phase: AtomicU8,
     stop: AtomicBool,
-    latencies: Mutex<[Histogram<u64>; 2]>,
+    latencies: Mutex<[Histogram<u64>; 3]>,
     recent: Mutex<Histogram<u64>>,
 }
 
@@ -59,7 +61,7 @@ impl Observed {
             gap_max_ns: AtomicU64::new(0),
             phase: AtomicU8::new(Phase::Quiet as u8),
             stop: AtomicBool::new(false),
-            latencies: Mutex::new([histogram(), histogram()]),
+            latencies: Mutex::new([histogram(), histogram(), histogram()]),
             recent: Mutex::new(histogram()),
         }
     }
@@ -91,7 +93,9 @@ impl Observed {
     /// All latencies.
     pub fn all_latencies(&self) -> Histogram<u64> {
         let mut all = self.latencies(Phase::Quiet);
-        all.add(self.latencies(Phase::Disturbed)).expect("equal bounds");
+        for phase in [Phase::Disturbed, Phase::Resync] {
+            all.add(self.latencies(phase)).expect("equal bounds");
+        }
         all
     }
 
@@ -101,7 +105,7 @@ impl Observed {
         std::mem::replace(&mut *recent, histogram())
     }
 
-    pub(super) fn add_latencies(&self, batch: &mut [Histogram<u64>; 2]) {
+    pub(super) fn add_latencies(&self, batch: &mut [Histogram<u64>; 3]) {
         let mut recent = self.recent.lock().expect("nobody panics while holding this");
         let mut all = self.latencies.lock().expect("nobody panics while holding this");
         for (all, batch) in all.iter_mut().zip(batch) {
