@@ -4,9 +4,9 @@ use pares_book::{Book, FastBook, Instrument, NaiveBook, Symbol};
 use pares_sequencer::LocalWindow;
 use pares_types::{
     ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderKind, Outcome,
-    Position, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp, VenueId,
+    Position, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
 };
-use pares_venue::{CheckpointError, ResultAt, Shard, ShardConfig, VenueSink};
+use pares_venue::{CheckpointError, ResultAt, Shard, VenueSink};
 
 /// Bytes of the checksum, and of the state hash before it.
 const SUM_BYTES: usize = 8;
@@ -58,18 +58,17 @@ pub fn accepts(bytes: &[u8]) -> bool {
 
 /// Restores, and says the hash of the state; what was restored is saved as the bytes it came from.
 fn restore_into<B: Book>(bytes: &[u8]) -> Result<u64, CheckpointError> {
-    let shard = Shard::<B>::restore(CONFIG, &instruments(), bytes)?;
+    let shard = Shard::<B>::restore(SHARD, &instruments(), bytes)?;
     let mut saved = Vec::new();
     let mut again = shard;
     again.checkpoint(&mut saved);
-    let twin = Shard::<B>::restore(CONFIG, &instruments(), &saved)?;
+    let twin = Shard::<B>::restore(SHARD, &instruments(), &saved)?;
     assert_eq!(twin.state_hash(), again.state_hash(), "what was restored can be saved and restored");
     assert_eq!(twin.position(), again.position(), "at the same position");
     Ok(again.state_hash())
 }
 
-const CONFIG: ShardConfig =
-    ShardConfig { shard: ShardId(0), venue: VenueId(0), venues: 2, checkpoint_every: 64 };
+const SHARD: ShardId = ShardId(0);
 
 fn instruments() -> [Instrument; 2] {
     [1, 2].map(|id| Instrument {
@@ -91,7 +90,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 }
 
 fn checkpoint_after(requests: u64) -> Vec<u8> {
-    let mut shard = Shard::<FastBook>::new(CONFIG, &instruments());
+    let mut shard = Shard::<FastBook>::new(SHARD, &instruments());
     let mut window = LocalWindow::new(128, Epoch(1), Position(0));
     for sequence in 1..=requests {
         shard.on_request(&request(sequence));

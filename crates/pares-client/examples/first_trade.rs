@@ -1,5 +1,5 @@
 //! A first trade: one member offers, another buys. Start an exchange (`pares up`), then
-//! `cargo run -p pares-client --example first_trade -- 127.0.0.1:7001`.
+//! `cargo run -p pares-client --example first_trade -- 127.0.0.1:7100`.
 #![allow(clippy::print_stdout)]
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ use pares_types::{
 };
 
 fn main() -> Result<(), ClientError> {
-    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7001".into());
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7100".into());
     let mut seller = Client::connect(address.as_str(), MemberId(1))?;
     let mut buyer = Client::connect(address.as_str(), MemberId(2))?;
     // Names are for life: the time makes this run's its own.

@@ -12,7 +12,7 @@
 //! use pares_types::{ClientOrderId, ClientRequest, InstrumentId, MemberId};
 //! use std::time::Duration;
 //!
-//! let mut client = Client::connect("127.0.0.1:7001", MemberId(7))?;
+//! let mut client = Client::connect("127.0.0.1:7100", MemberId(7))?;
 //! client.send(&ClientRequest::MassCancel { client_order_id: ClientOrderId(1), instrument: InstrumentId(0) })?;
 //! client.flush()?;
 //! while client.wait(Duration::from_secs(1))? {

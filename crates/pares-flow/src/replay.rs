@@ -26,7 +26,7 @@ pub struct Replay<S> {
     time_ns: u64,
 }
 
-/// What a replay showed. Final once [`Replay::is_finished`].
+/// What a replay showed. Final once [`Replay::next_command`] gave nothing and nothing is in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayReport {
     /// Events of the recording.

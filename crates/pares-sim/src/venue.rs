@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use pares_book::{Book, FastBook, Instrument, NaiveBook};
 use pares_sequencer::{LocalWindow, ProposeError, Sequencer};
-use pares_types::{Epoch, Event, Outcome, Position, Request, RequestId, ShardId};
-use pares_venue::{Gap, Pacing, Progress, ResultAt, Shard, ShardConfig, Stall, VenueSink};
+use pares_types::{Epoch, Event, Outcome, Position, Request, RequestId, ShardId, VenueId};
+use pares_venue::{Gap, Pacing, Progress, ResultAt, Shard, Stall, VenueSink};
 
 use crate::committed::{Committed, CommittedStream};
 use crate::log::Log;
@@ -27,16 +27,16 @@ macro_rules! either {
 }
 
 impl AnyShard {
-    fn restore(naive: bool, config: ShardConfig, instruments: &[Instrument], state: Option<&[u8]>) -> Self {
-        fn make<B: Book>(config: ShardConfig, instruments: &[Instrument], state: Option<&[u8]>) -> Shard<B> {
+    fn restore(naive: bool, id: ShardId, instruments: &[Instrument], state: Option<&[u8]>) -> Self {
+        fn make<B: Book>(id: ShardId, instruments: &[Instrument], state: Option<&[u8]>) -> Shard<B> {
             match state {
-                Some(bytes) => Shard::restore(config, instruments, bytes).expect("what was stored restores"),
-                None => Shard::new(config, instruments),
+                Some(bytes) => Shard::restore(id, instruments, bytes).expect("what was stored restores"),
+                None => Shard::new(id, instruments),
             }
         }
         match naive {
-            true => Self::Naive(make(config, instruments, state)),
-            false => Self::Fast(make(config, instruments, state)),
+            true => Self::Naive(make(id, instruments, state)),
+            false => Self::Fast(make(id, instruments, state)),
         }
     }
 
@@ -175,7 +175,9 @@ impl VenueSink for Out<'_> {
 pub(crate) struct Join<'a> {
     pub(crate) naive: bool,
     pub(crate) piece_bytes: usize,
-    pub(crate) configs: Vec<ShardConfig>,
+    pub(crate) venue: VenueId,
+    pub(crate) venues: u16,
+    pub(crate) shards: Vec<ShardId>,
     pub(crate) instruments: &'a [Vec<Instrument>],
     pub(crate) windows: &'a [LocalWindow],
     /// Each gateway's mark: requests before it are answered. Read before the checkpoints.
@@ -193,14 +195,14 @@ impl VenueNode {
         let recorders = join.checkpoints.len();
         let mut replay_from = vec![u64::MAX; recorders];
         let (mut seats, mut reaches) = (Vec::new(), Vec::new());
-        for (index, config) in join.configs.iter().enumerate() {
+        for (index, id) in join.shards.iter().enumerate() {
             let window = &join.windows[index];
-            let of_shard = |stored: &&StoredCheckpoint| stored.shard == config.shard;
+            let of_shard = |stored: &&StoredCheckpoint| stored.shard == *id;
             let all = join.checkpoints.iter().flat_map(|stored| stored.iter()).filter(of_shard);
             let newest = all.max_by_key(|stored| stored.position);
             reaches.push(newest.map_or(0, |stored| stored.replay_from));
             let state = newest.map(|stored| stored.state.as_slice());
-            let shard = AnyShard::restore(join.naive, *config, &join.instruments[index], state);
+            let shard = AnyShard::restore(join.naive, *id, &join.instruments[index], state);
             for (from, stored) in replay_from.iter_mut().zip(&join.checkpoints) {
                 let own = stored.iter().filter(of_shard).filter(|own| own.position <= shard.position());
                 *from = (*from).min(own.max_by_key(|own| own.position).map_or(0, |own| own.replay_from));
@@ -211,8 +213,7 @@ impl VenueNode {
         for (index, seat) in seats.iter().enumerate() {
             committed.start_at(index, seat.shard.position());
         }
-        let config = join.configs[0];
-        let mut pacing = Pacing::new(join.checkpoint_every, config.venue, config.venues, seats.len());
+        let mut pacing = Pacing::new(join.checkpoint_every, join.venue, join.venues, seats.len());
         for (shard, reach) in reaches.into_iter().enumerate() {
             pacing.on_checkpoint(shard, reach, executed(&seats));
         }

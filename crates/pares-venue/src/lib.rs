@@ -33,4 +33,4 @@ pub mod shard;
 
 pub use checkpoint::CheckpointError;
 pub use pacing::Pacing;
-pub use shard::{Gap, HASH_EVERY, Progress, ResultAt, Shard, ShardConfig, Stall, VenueSink};
+pub use shard::{Gap, HASH_EVERY, Progress, ResultAt, Shard, Stall, VenueSink};

@@ -4,7 +4,7 @@ use pares_book::{Book, Instrument};
 use pares_sequencer::{ProposeError, Sequencer};
 use pares_types::{
     Epoch, Event, InstrumentId, OrderId, Outcome, Position, Quantity, Reason, Request, RequestId, ShardId,
-    Status, VenueId,
+    Status,
 };
 
 use crate::CheckpointError;
@@ -18,19 +18,6 @@ pub const BATCH_MAX: usize = 256;
 
 /// State hashes are taken at positions that are multiples of this (design section 3).
 pub const HASH_EVERY: u64 = 1_024;
-
-/// What a shard needs to know about its place in the system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShardConfig {
-    /// The shard.
-    pub shard: ShardId,
-    /// This venue's index among the shard's venues, from 0.
-    pub venue: VenueId,
-    /// How many venues serve the shard; at least 1.
-    pub venues: u16,
-    /// Positions between checkpoints; at least 1.
-    pub checkpoint_every: u64,
-}
 
 /// Where a shard's effects go.
 pub trait VenueSink {
@@ -83,13 +70,11 @@ pub enum Stall {
 
 /// A shard's replica.
 pub struct Shard<B> {
-    config: ShardConfig,
+    id: ShardId,
     ordering: Ordering,
     names: RecentNames,
     /// In ascending order of instrument id.
     books: Vec<B>,
-    checkpoint_stored: Position,
-    checkpoint_due: bool,
     events: Vec<Event>,
     batch: Vec<RequestId>,
     decided: Vec<RequestId>,
@@ -97,46 +82,32 @@ pub struct Shard<B> {
 
 impl<B: Book> Shard<B> {
     /// A shard at the start of its life.
-    ///
-    /// # Panics
-    /// If the config has no venues or no checkpoint interval.
     #[must_use]
-    pub fn new(config: ShardConfig, instruments: &[Instrument]) -> Self {
+    pub fn new(id: ShardId, instruments: &[Instrument]) -> Self {
         let books = sorted(instruments).into_iter().map(B::new).collect();
-        Self::build(config, Ordering::new(), RecentNames::new(), books)
+        Self::build(id, Ordering::new(), RecentNames::new(), books)
     }
 
     /// A shard as it was when the checkpoint was taken.
     ///
     /// # Errors
     /// If the bytes are no checkpoint of these instruments, or the state they give is not the one saved.
-    ///
-    /// # Panics
-    /// As [`Shard::new`].
-    pub fn restore(
-        config: ShardConfig,
-        instruments: &[Instrument],
-        bytes: &[u8],
-    ) -> Result<Self, CheckpointError> {
+    pub fn restore(id: ShardId, instruments: &[Instrument], bytes: &[u8]) -> Result<Self, CheckpointError> {
         let State { position, through, names, books, state_hash } =
             checkpoint::decode(bytes, &sorted(instruments))?;
-        let mut shard = Self::build(config, Ordering::resume(position, &through), names, books);
-        shard.checkpoint_stored = position;
+        let shard = Self::build(id, Ordering::resume(position, &through), names, books);
         match shard.state_hash() {
             restored if restored == state_hash => Ok(shard),
             restored => Err(CheckpointError::HashDiffers { restored, saved: state_hash }),
         }
     }
 
-    fn build(config: ShardConfig, ordering: Ordering, names: RecentNames, books: Vec<B>) -> Self {
-        assert!(config.venues > 0 && config.checkpoint_every > 0, "a shard has venues and checkpoints");
+    fn build(id: ShardId, ordering: Ordering, names: RecentNames, books: Vec<B>) -> Self {
         Self {
-            config,
+            id,
             ordering,
             names,
             books,
-            checkpoint_stored: Position(0),
-            checkpoint_due: false,
             events: Vec::with_capacity(64),
             batch: Vec::with_capacity(BATCH_MAX),
             decided: Vec::with_capacity(2 * BATCH_MAX),
@@ -146,7 +117,7 @@ impl<B: Book> Shard<B> {
     /// Which shard.
     #[must_use]
     pub fn id(&self) -> ShardId {
-        self.config.shard
+        self.id
     }
 
     /// The next position to execute.
@@ -188,7 +159,7 @@ impl<B: Book> Shard<B> {
     /// # Panics
     /// If the request belongs to another shard.
     pub fn on_request(&mut self, request: &Request) -> bool {
-        assert_eq!(request.shard, self.config.shard, "requests are routed by shard");
+        assert_eq!(request.shard, self.id, "requests are routed by shard");
         self.ordering.on_request(request)
     }
 
@@ -213,11 +184,6 @@ impl<B: Book> Shard<B> {
         Ok(true)
     }
 
-    /// A recorder has stored a checkpoint: no need to take one up to there.
-    pub fn on_checkpoint_stored(&mut self, position: Position) {
-        self.checkpoint_stored = self.checkpoint_stored.max(position);
-    }
-
     /// Proposes what is pending, learns what was decided and executes it. Never waits; bounded by
     /// [`BATCH_MAX`] proposals.
     pub fn step(&mut self, sequencer: &mut impl Sequencer, sink: &mut impl VenueSink) -> Progress {
@@ -232,7 +198,6 @@ impl<B: Book> Shard<B> {
             let position = Position(self.ordering.next().0 - 1);
             let outcome = self.execute(&request);
             self.hand_out(position, sequencer.epoch(), recorded, &request, &outcome, sink);
-            self.consider_checkpoint(recorded);
             progress.executed += 1;
         }
         if let Some(id) = self.ordering.awaited() {
@@ -273,7 +238,7 @@ impl<B: Book> Shard<B> {
     ) {
         let state_hash = position.0.is_multiple_of(HASH_EVERY).then(|| self.state_hash());
         if position >= recorded || state_hash.is_some() {
-            let at = ResultAt { shard: self.config.shard, epoch, position, state_hash };
+            let at = ResultAt { shard: self.id, epoch, position, state_hash };
             sink.result(at, request, outcome, &self.events);
         }
     }
@@ -309,31 +274,9 @@ impl<B: Book> Shard<B> {
         }
     }
 
-    /// Whether a checkpoint should be taken now, at a multiple of the interval: by a venue that is
-    /// behind, so that the one ahead is not disturbed (design section 4); failing that, when one is
-    /// long overdue, by whoever's turn it is.
-    fn consider_checkpoint(&mut self, recorded: Position) {
-        let next = self.ordering.next();
-        let every = self.config.checkpoint_every;
-        if !next.0.is_multiple_of(every) || self.checkpoint_stored >= next {
-            return;
-        }
-        let behind = recorded > next;
-        let turn = (next.0 / every) % u64::from(self.config.venues) == u64::from(self.config.venue.0);
-        let overdue = next.0 - self.checkpoint_stored.0 >= 2 * every;
-        self.checkpoint_due |= behind || (turn && overdue);
-    }
-
-    /// Whether [`Shard::checkpoint`] should be called before the next step.
-    #[must_use]
-    pub fn checkpoint_due(&self) -> bool {
-        self.checkpoint_due
-    }
-
     /// Writes the state into `out` (emptied first) and says at which position it was taken: the
     /// next one to execute on it.
     pub fn checkpoint(&mut self, out: &mut Vec<u8>) -> Position {
-        self.checkpoint_due = false;
         let through: Vec<_> = self.ordering.through().collect();
         let position = self.ordering.next();
         checkpoint::encode(

@@ -7,7 +7,7 @@ use pares_log::Offset;
 use pares_sequencer::{ArrivalOrder, Sequencer};
 use pares_shm::{CountersReader, SharedWindow};
 use pares_types::{GatewayId, Position, RecorderId, ShardId, VenueId};
-use pares_venue::{Shard, ShardConfig};
+use pares_venue::Shard;
 
 use super::out::Out;
 use crate::committed::CommittedStream;
@@ -95,12 +95,6 @@ pub(super) fn restore(
     let mut replay_from: BTreeMap<RecorderId, Offset> =
         config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
     for (shard, instruments) in config.shards()? {
-        let shard_config = ShardConfig {
-            shard,
-            venue: id,
-            venues: config.venues,
-            checkpoint_every: config.checkpoint_every,
-        };
         let mut stored: Vec<_> = config
             .recorder_ids()
             .filter_map(|recorder| {
@@ -109,9 +103,8 @@ pub(super) fn restore(
             })
             .collect();
         stored.sort_by_key(|(_, checkpoint)| std::cmp::Reverse(checkpoint.position));
-        let restored =
-            stored.iter().find_map(|(_, c)| Shard::restore(shard_config, &instruments, &c.state).ok());
-        let shard_state = restored.unwrap_or_else(|| Shard::new(shard_config, &instruments));
+        let restored = stored.iter().find_map(|(_, c)| Shard::restore(shard, &instruments, &c.state).ok());
+        let shard_state = restored.unwrap_or_else(|| Shard::new(shard, &instruments));
         let restored_reach = stored.first().map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from);
         for (recorder, from) in &mut replay_from {
             // A recorder whose newest checkpoint is not too new tells where its log must be read from.

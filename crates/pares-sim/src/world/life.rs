@@ -2,7 +2,6 @@
 
 use pares_sequencer::Sequencer;
 use pares_types::{Epoch, Position, VenueId};
-use pares_venue::ShardConfig;
 
 use crate::Broken;
 use crate::gateway::{GatewayNode, Recovery};
@@ -64,18 +63,14 @@ impl World<'_> {
     fn start_venue(&mut self, own: usize) {
         self.note("venue {} starts", &[own as u64]);
         self.venues[own].log.reopen();
-        let config = |shard| ShardConfig {
-            shard: shard_id(shard),
-            venue: VenueId(u16::try_from(own).expect("few venues")),
-            venues: u16::try_from(self.scenario.venues).expect("few venues"),
-            checkpoint_every: self.scenario.checkpoint_every,
-        };
         let unbounded = self.scenario.bug == Some(Bug::ReadWithoutBound);
         let node = VenueNode::join(&Join {
             naive: own % 2 == 1,
             // Some hand a checkpoint out in many pieces, some in one.
             piece_bytes: if own.is_multiple_of(2) { 512 } else { 16 << 10 },
-            configs: (0..self.scenario.shards).map(config).collect(),
+            venue: VenueId(u16::try_from(own).expect("few venues")),
+            venues: u16::try_from(self.scenario.venues).expect("few venues"),
+            shards: (0..self.scenario.shards).map(shard_id).collect(),
             instruments: &self.instruments,
             windows: &self.windows,
             answered: self.gateways.iter().map(|host| host.answered).collect(),

@@ -5,7 +5,7 @@ use pares_sequencer::Sequencer;
 use pares_types::{Request, Side};
 use pares_venue::{CheckpointError, Shard, names};
 
-use crate::rig::{Venue, cancel, config, enter, instruments, window};
+use crate::rig::{SHARD, Venue, cancel, enter, instruments, window};
 
 /// A shard with orders on both books, gateways with a history, and names.
 fn lived() -> Venue<FastBook> {
@@ -24,7 +24,7 @@ fn lived() -> Venue<FastBook> {
 }
 
 fn restore<B: Book>(bytes: &[u8]) -> Result<Shard<B>, CheckpointError> {
-    Shard::restore(config(), &instruments(), bytes)
+    Shard::restore(SHARD, &instruments(), bytes)
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_checkpoint_cut_short_anywhere_or_with_something_behind_it_is_refused() {
 #[test]
 fn a_checkpoint_of_other_instruments_is_refused() {
     let bytes = lived().checkpoint();
-    let fewer = Shard::<FastBook>::restore(config(), &instruments()[..1], &bytes);
+    let fewer = Shard::<FastBook>::restore(SHARD, &instruments()[..1], &bytes);
     assert_eq!(fewer.err(), Some(CheckpointError::OtherInstruments));
 }
 

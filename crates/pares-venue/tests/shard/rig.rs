@@ -6,11 +6,9 @@ use pares_types::{
     ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind,
     Outcome, Position, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp, VenueId,
 };
-use pares_venue::{Progress, ResultAt, Shard, ShardConfig, VenueSink};
+use pares_venue::{Progress, ResultAt, Shard, VenueSink};
 
-pub(crate) fn config() -> ShardConfig {
-    ShardConfig { shard: ShardId(3), venue: VenueId(0), venues: 2, checkpoint_every: 1_000_000 }
-}
+pub(crate) const SHARD: ShardId = ShardId(3);
 
 pub(crate) fn instruments() -> Vec<Instrument> {
     [2, 1]
@@ -65,12 +63,12 @@ pub(crate) struct Venue<B> {
 
 impl<B: Book> Venue<B> {
     pub(crate) fn new(window: &LocalWindow) -> Self {
-        let shard = Shard::new(config(), &instruments());
+        let shard = Shard::new(SHARD, &instruments());
         Self { shard, window: window.clone(), out: Results::default() }
     }
 
     pub(crate) fn restore(window: &LocalWindow, checkpoint: &[u8]) -> Self {
-        let shard = Shard::restore(config(), &instruments(), checkpoint).unwrap();
+        let shard = Shard::restore(SHARD, &instruments(), checkpoint).unwrap();
         Self { shard, window: window.clone(), out: Results::default() }
     }
 
@@ -140,7 +138,7 @@ pub(crate) fn request(gateway: u16, sequence: u64, command: Command) -> Request 
         member: MemberId(u32::from(gateway)),
         client_order_id: ClientOrderId(sequence),
         instrument: InstrumentId(1),
-        shard: config().shard,
+        shard: SHARD,
         command,
     }
 }
