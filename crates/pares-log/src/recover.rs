@@ -43,13 +43,26 @@ pub struct Recovery {
     pub lost_bytes: u64,
 }
 
-/// Takes the exclusive right to write the log; freed when the file is closed, however the process ends.
-pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
+/// The exclusive right to write a log; freed when it is dropped, and however the process ends.
+#[derive(Debug)]
+pub(crate) struct WriteLock(File);
+
+/// Closing the file is not enough: a process just being started by another thread of this one has a copy of it for a
+/// moment, which would go on holding the lock.
+impl Drop for WriteLock {
+    fn drop(&mut self) {
+        // If even this fails the lock goes with the last copy.
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// Takes the exclusive right to write the log.
+pub(crate) fn lock(dir: &Path) -> Result<WriteLock, OpenError> {
     let path = dir.join("lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(OpenError::io("open", &path))?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(WriteLock(file)),
         Err(rustix::io::Errno::WOULDBLOCK) => {
             let pid = Marks::open(dir).ok().flatten().map_or(0, |marks| marks.pid());
             Err(OpenError::Locked { dir: dir.to_owned(), pid })

@@ -14,6 +14,7 @@ use crate::config::{Config, Durability, Faults};
 use crate::error::AppendError;
 use crate::marks::{Mark, Marks};
 use crate::offset::{Geometry, Offset};
+use crate::recover::WriteLock;
 use crate::segment::{self, Segment};
 
 /// Shared by writer, syncers and preparer of one log.
@@ -30,7 +31,7 @@ pub(crate) struct Shared {
     /// One sync at a time; only those who sync wait here.
     syncing: Mutex<HistogramWriter>,
     /// The exclusive right to write, released when the last of us is gone.
-    _lock: File,
+    _lock: WriteLock,
 }
 
 impl Shared {
@@ -39,7 +40,7 @@ impl Shared {
         marks: Marks,
         config: Config,
         current: Arc<Segment>,
-        lock: File,
+        lock: WriteLock,
     ) -> Shared {
         Shared {
             dir,
