@@ -6,7 +6,6 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use pares_client::{Client, ClientError, Update};
-use pares_flow::Random;
 use pares_node::SystemConfig;
 use pares_types::{
     ClientOrderId, ClientRequest, MemberId, NewOrder, OrderKind, Price, Quantity, Reason, Side, Status,
@@ -15,7 +14,7 @@ use pares_types::{
 use pares_wire::frame::{self, FRAME_MAX, GatewayFrame, SignOn};
 
 use crate::common::exchange::{Exchange, gateway, small};
-use crate::common::{PATIENCE, cancel, limit};
+use crate::common::{PATIENCE, cancel, limit, random};
 
 /// A member that wants to trade in peace.
 struct Bystander {
@@ -107,7 +106,7 @@ fn garbage_closes_the_connection_and_nobody_else_notices() {
     let exchange = Exchange::start(&small(1));
     let mut bystander = Bystander::new(&exchange);
     let address = exchange.addresses()[0];
-    let mut random = Random::new(1);
+    let mut random = random(1);
     for round in 0..200 {
         let mut garbage: Vec<u8> = (0..1 + random.below(4_000)).map(|_| random.next_u64() as u8).collect();
         // Never by accident a head that is right: that would be half a frame, which is waited for.
@@ -127,7 +126,7 @@ fn damaged_frames_are_rejected_or_close_the_connection() {
     let exchange = Exchange::start(&small(1));
     let mut bystander = Bystander::new(&exchange);
     let address = exchange.addresses()[0];
-    let mut random = Random::new(2);
+    let mut random = random(2);
     for round in 0..300 {
         let mut bytes = Vec::new();
         for name in 0..5 {

@@ -1,5 +1,5 @@
-//! A full disk under one log: requests are refused or wait, nothing acknowledged is lost, and once there is room
-//! everything goes on without a restart.
+//! A full disk under one log: requests are refused or wait, nothing acknowledged is lost, and once there is
+//! room everything goes on without a restart.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,18 +1,18 @@
-//! kill -9 at random instants under load, of each role, of several, of all. Afterwards every request has exactly
-//! one outcome, the recorders agree record by record, and the matching is that of the naive book.
+//! kill -9 at random instants under load, of each role, of several, of all. Afterwards every request has
+//! exactly one outcome, the recorders agree record by record, and the matching is that of the naive book.
 
 use pares_flow::Random;
 use pares_node::{Role, SystemConfig};
 
 use crate::common::exchange::{Exchange, gateway, recorder, small, venue};
 use crate::common::load;
-use crate::common::record;
+use crate::common::{random, record};
 
 /// Kills what `pick` says, again and again, while four members trade; then checks the promise.
 fn trade_while_killing(config: &SystemConfig, kills: u64, mut pick: impl FnMut(&mut Random) -> Vec<Role>) {
     let mut exchange = Exchange::start(config);
     let mut traders = load::traders(&exchange, 4);
-    let mut random = Random::new(kills);
+    let mut random = random(1_000 + kills);
     for _ in 0..kills {
         load::trade(&mut exchange, &mut traders, 50 + random.below(300));
         for role in pick(&mut random) {
@@ -30,7 +30,7 @@ fn nobody_dies() {
     let mut traders = load::traders(&exchange, 4);
     load::trade(&mut exchange, &mut traders, 2_000);
     let records = load::finish_and_check(&mut exchange, &mut traders);
-    traders.iter().for_each(|trader| record::check_trades(&records, trader));
+    traders.iter_mut().for_each(|trader| record::check_trades(&records, trader));
     assert_eq!(exchange.supervisor().restarts(), 0);
 }
 
@@ -39,13 +39,13 @@ fn venue_dies_between_match_and_record() {
     let config = small(1);
     let mut exchange = Exchange::start(&config);
     let mut traders = load::traders(&exchange, 4);
-    let mut random = Random::new(1);
+    let mut random = random(1_000);
     for _ in 0..12 {
         load::trade(&mut exchange, &mut traders, 50 + random.below(300));
         exchange.kill(venue(random.below(2) as u16));
     }
     let records = load::finish_and_check(&mut exchange, &mut traders);
-    for trader in &traders {
+    for trader in &mut traders {
         assert_eq!(trader.reconnects, 0, "the members notice nothing");
         record::check_trades(&records, trader);
     }

@@ -1,8 +1,9 @@
 //! The real thing: every test starts a system of its own, of real processes over real sockets and files, does
 //! to it what happens to exchanges, and reads the recorders' logs afterwards.
 //!
-//! One program for all of them, so that it is linked once: `cargo test -p pares --test system venue_dies`. Time
-//! decides nothing here; deadlines are generous and only end what would never end.
+//! One program for all of them, so that it is linked once: `cargo test -p pares --test system venue_dies`.
+//! Time decides nothing here; deadlines are generous and only end what would never end. `PARES_SEED=7` trades
+//! and kills otherwise than usual.
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 #![allow(clippy::print_stderr)] // a test that skips says why

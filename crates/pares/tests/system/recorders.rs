@@ -1,5 +1,5 @@
-//! Several recorders: one that dies disturbs nobody, finds what it missed, and counts for the quorum only when
-//! it has the record.
+//! Several recorders: one that dies disturbs nobody, finds what it missed, and counts for the quorum only
+//! when it has the record.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn a_recorder_that_stays_away_finds_what_it_missed() {
     assert!(recorded(&exchange, 1) < recorded(&exchange, 0));
     exchange.look_away(false);
     let records = load::finish_and_check(&mut exchange, &mut traders);
-    for trader in &traders {
+    for trader in &mut traders {
         assert_eq!(trader.reconnects, 0, "the members notice nothing");
         record::check_trades(&records, trader);
     }

@@ -81,7 +81,8 @@ fn a_repeat_gets_the_first_answer_after_everything_was_stopped() {
 fn a_repeat_in_flight_joins_it_and_the_last_to_ask_is_answered() {
     let mut exchange = Exchange::start(&small(1));
     let (mut first, mut second) = (exchange.client(0, 7), exchange.client(0, 7));
-    [0, 1].map(|id| exchange.freeze(recorder(id)));
+    exchange.freeze(recorder(0));
+    exchange.freeze(recorder(1));
     for client in [&mut first, &mut second] {
         client.send(&limit(1, 1, Side::Sell, 100, 1_000_000)).unwrap();
         client.ping(5).unwrap();
@@ -93,7 +94,8 @@ fn a_repeat_in_flight_joins_it_and_the_last_to_ask_is_answered() {
             client.poll(|update| pong |= update == Update::Pong { token: 5 }).unwrap();
         }
     }
-    [0, 1].map(|id| exchange.thaw(recorder(id)));
+    exchange.thaw(recorder(0));
+    exchange.thaw(recorder(1));
     let answer = answers(&mut second, 1)[0];
     assert_eq!((answer.status, answer.repeat), (Status::Resting, false));
     let mut to_first = Vec::new();

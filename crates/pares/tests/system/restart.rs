@@ -12,7 +12,8 @@ use crate::common::exchange::{Exchange, small};
 use crate::common::process::Up;
 use crate::common::{limit, load};
 
-/// SIGKILL for the supervisor and all nodes while members trade, and a new start on the same directory: `times`.
+/// SIGKILL for the supervisor and all nodes while members trade, and a new start on the same directory; so many
+/// times.
 fn trade_while_restarting(config: &SystemConfig, times: u32) {
     let dir = Arc::new(tempfile::tempdir().unwrap());
     let mut up = Up::start(dir.path(), config);

@@ -1,12 +1,11 @@
 //! Systems of other shapes than the usual.
 
-use pares_flow::Random;
 use pares_node::config::DurabilitySetting;
 use pares_node::{Role, SystemConfig};
 
 use crate::common::exchange::{Exchange, gateway, small, venue};
 use crate::common::load;
-use crate::common::record;
+use crate::common::{random, record};
 
 #[test]
 fn one_gateway_orders_by_arrival_without_a_sequencer() {
@@ -14,7 +13,7 @@ fn one_gateway_orders_by_arrival_without_a_sequencer() {
     let mut traders = load::traders(&exchange, 4);
     load::trade(&mut exchange, &mut traders, 1_000);
     let records = load::finish_and_check(&mut exchange, &mut traders);
-    traders.iter().for_each(|trader| record::check_trades(&records, trader));
+    traders.iter_mut().for_each(|trader| record::check_trades(&records, trader));
 }
 
 #[test]
@@ -45,7 +44,7 @@ fn three_gateways_and_three_venues_agree_on_one_order() {
     let mut traders = load::traders(&exchange, 6);
     load::trade(&mut exchange, &mut traders, 3_000);
     let records = load::finish_and_check(&mut exchange, &mut traders);
-    traders.iter().for_each(|trader| record::check_trades(&records, trader));
+    traders.iter_mut().for_each(|trader| record::check_trades(&records, trader));
 }
 
 #[test]
@@ -54,7 +53,7 @@ fn anything_dies_with_three_of_each() {
     let all = Role::all(&config);
     let mut exchange = Exchange::start(&config);
     let mut traders = load::traders(&exchange, 6);
-    let mut random = Random::new(3);
+    let mut random = random(1_000);
     for _ in 0..15 {
         load::trade(&mut exchange, &mut traders, 200);
         exchange.kill(all[random.below(all.len() as u64) as usize]);

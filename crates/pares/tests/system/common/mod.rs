@@ -16,12 +16,20 @@ pub(crate) mod trader;
 
 use std::time::{Duration, Instant};
 
+use pares_flow::Random;
 use pares_types::{
     ClientOrderId, ClientRequest, InstrumentId, NewOrder, OrderKind, Price, Quantity, Side, TimeInForce,
 };
 
 /// What would never end is ended after this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A stream of random numbers for one part of a test: the same every time, unless the environment has another
+/// `PARES_SEED`, to look further.
+pub(crate) fn random(part: u64) -> Random {
+    let seed = std::env::var("PARES_SEED").map_or(0, |seed| seed.parse().expect("PARES_SEED is a number"));
+    Random::new(u64::wrapping_mul(seed, 1 << 32) + part)
+}
 
 /// Waits until `holds`; `what` names what did not come about.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {

@@ -43,7 +43,7 @@ impl Trader {
             client: None,
             addresses: addresses.to_vec(),
             at: at % addresses.len(),
-            random: Random::new(u64::from(member)),
+            random: super::random(u64::from(member)),
             instruments,
             names: 0,
         }
