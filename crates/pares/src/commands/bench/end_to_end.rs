@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, default_value_t = 10)]
     pub symbols: u32,
     /// Whether venues agree through the window; off is legal with one gateway only
-    #[arg(long, default_value = "on", value_parser = on_off)]
+    #[arg(long, default_value = "on", value_parser = on_off, action = clap::ArgAction::Set)]
     pub sequencer: bool,
     /// What an answer promises: `os` survives the death of any process, `disk` the loss of power
     #[arg(long, default_value = "os", value_parser = durability)]
