@@ -222,7 +222,7 @@ impl Supervisor {
             .append(true)
             .open(self.layout.complaints(role))
             .map_err(NodeError::io("opening a node's log"))?;
-        Command::new(&self.program)
+        let child = Command::new(&self.program)
             .args(["node", &role.to_string(), "--dir"])
             .arg(self.layout.root())
             .env(PARENT, std::process::id().to_string())
@@ -232,7 +232,12 @@ impl Supervisor {
             // Ctrl-C in a terminal goes to a whole process group: the nodes end when the supervisor says so.
             .process_group(0)
             .spawn()
-            .map_err(NodeError::io("starting a node"))
+            .map_err(NodeError::io("starting a node"))?;
+        if matches!(role, Role::Venue(_)) {
+            // The others go on trading meanwhile; a venue leaves the background when it has caught up.
+            pares_shm::scheduling::start_in_background(child.id());
+        }
+        Ok(child)
     }
 
     fn wait_until_up(&mut self) -> Result<(), NodeError> {

@@ -55,6 +55,12 @@ pub fn short_slices() -> bool {
     set(0, NORMAL, SLICE_NS)
 }
 
+/// Puts a process just started into the background from its first instruction: loading a program costs milliseconds
+/// too. It leaves by itself, through [`Background`]. Says whether it was put there.
+pub fn start_in_background(process: u32) -> bool {
+    i32::try_from(process).is_ok_and(|process| may_leave() && set(process, IDLE, 0))
+}
+
 /// The calling thread runs only when no other wants the processor, until this is dropped or `patience` is over:
 /// on a machine that is never idle it would otherwise never come to an end.
 pub struct Background {
