@@ -103,7 +103,7 @@ impl VenueNode {
             .collect();
         let log_config = Config::default().segment_bytes(config.segment_mib << 20);
         let (writer, _) = Writer::open(&layout.venue_log(id), log_config)?;
-        let (seats, committed) = restore(id, config, layout)?;
+        let (seats, committed) = restore(config, layout)?;
         let highest = seats.last().expect("a system has a shard").shard.id().0;
         let mut seat_of = vec![usize::MAX; usize::from(highest) + 1];
         seats.iter().enumerate().for_each(|(index, seat)| seat_of[usize::from(seat.shard.id().0)] = index);

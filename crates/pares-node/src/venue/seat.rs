@@ -6,7 +6,7 @@ use pares_book::FastBook;
 use pares_log::Offset;
 use pares_sequencer::{ArrivalOrder, Sequencer};
 use pares_shm::{CountersReader, SharedWindow};
-use pares_types::{GatewayId, Position, RecorderId, ShardId, VenueId};
+use pares_types::{GatewayId, Position, RecorderId, ShardId};
 use pares_venue::Shard;
 
 use super::out::Out;
@@ -87,7 +87,6 @@ pub(super) fn answered_offset(layout: &Layout, gateway: GatewayId) -> Offset {
 
 /// Each shard from its newest checkpoint at any recorder, and the committed stream from there.
 pub(super) fn restore(
-    id: VenueId,
     config: &SystemConfig,
     layout: &Layout,
 ) -> Result<(Vec<ShardSeat>, CommittedStream), NodeError> {
