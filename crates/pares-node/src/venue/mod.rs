@@ -27,7 +27,7 @@ use crate::config::{Layout, SystemConfig, bells};
 use crate::duty::Duty;
 use crate::tail::Tail;
 use out::{Out, Outgoing};
-use seat::{ShardSeat, answered_offset, executed, restore};
+use seat::{ShardSeat, answered_offset, executed, give_way, restore};
 
 /// How long a starting venue leaves the processor to the others before it takes its share: catching up takes a
 /// few milliseconds of it.
@@ -300,6 +300,9 @@ impl Duty for VenueNode {
         self.release();
         if work > 0 {
             self.show_positions();
+        }
+        if self.background.is_some() {
+            give_way();
         }
         self.note_resync();
         Ok(work)

@@ -85,6 +85,12 @@ pub(super) fn answered_offset(layout: &Layout, gateway: GatewayId) -> Offset {
     Offset(counters.and_then(|counters| counters.get(gateway::ANSWERED_OFFSET)).unwrap_or_default())
 }
 
+/// Lets whoever waits for this processor have it. Long stretches without a system call are not interrupted
+/// before the next tick of the scheduler, milliseconds later, whatever the priorities.
+pub(super) fn give_way() {
+    std::thread::yield_now();
+}
+
 /// Each shard from its newest checkpoint at any recorder, and the committed stream from there.
 pub(super) fn restore(
     config: &SystemConfig,
@@ -98,6 +104,7 @@ pub(super) fn restore(
             .recorder_ids()
             .filter_map(|recorder| {
                 let newest = checkpoints::newest(&layout.checkpoints(recorder), shard, Position(u64::MAX))?;
+                give_way();
                 Some((recorder, newest))
             })
             .collect();
@@ -110,6 +117,7 @@ pub(super) fn restore(
             let own = stored.iter().find(|(of, c)| of == recorder && c.position <= shard_state.position());
             *from = (*from).min(own.map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from));
         }
+        give_way();
         let order = order(config, layout, shard)?;
         seats.push(ShardSeat {
             resynced_at: order.recorded(),
