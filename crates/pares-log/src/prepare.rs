@@ -129,11 +129,14 @@ impl State {
         Ok(segment)
     }
 
-    /// Faults in the beginning; the rest is kept [`WARM_BYTES`] ahead of the tail. Not all of it: a process that is
-    /// killed takes a core from the living for as long as unmapping its pages takes.
     fn fault_in(&self, segment: &Segment) {
-        if self.shared.config.durability == Durability::Os {
-            segment.map.prefault(0..segment.map.len().min(WARM_BYTES as usize));
+        if self.shared.config.durability != Durability::Os {
+            return;
+        }
+        let len = segment.map.len();
+        for from in (0..len).step_by(WARM_BYTES as usize) {
+            segment.map.prefault(from..len.min(from + WARM_BYTES as usize));
+            self.pause();
         }
     }
 
