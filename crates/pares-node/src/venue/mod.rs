@@ -31,7 +31,7 @@ use seat::{ShardSeat, answered_offset, executed, give_way, restore};
 
 /// How long a starting venue leaves the processor to the others before it takes its share: catching up takes a
 /// few milliseconds of it.
-const BACKGROUND: Duration = Duration::from_millis(100);
+const BACKGROUND: Duration = Duration::from_millis(25);
 /// Requests read from one gateway's log, or records from one recorder's, before the rest is looked at.
 const BATCH_MAX: usize = 512;
 /// Between the starts of two checkpoints.
