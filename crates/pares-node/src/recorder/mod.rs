@@ -28,6 +28,9 @@ use intake::CheckpointIntake;
 
 /// Records taken from one source before the next is looked at.
 const BATCH_MAX: usize = 512;
+/// Duty cycles a recorder that is asked to stop still spends on what lies ready: enough for millions of records, and
+/// an end even if the venues go on.
+const STOP_CYCLES: usize = 10_000;
 /// Positions between two remembered offsets of a shard, and how many are remembered.
 const INDEX_EVERY: u64 = 64;
 const INDEX_MAX: usize = 4_096;
@@ -252,6 +255,16 @@ impl Duty for RecorderNode {
         let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
         self.counters.set(HALTED, halted as u64);
         Ok(work)
+    }
+
+    /// Takes what the venues handed out before they were stopped, so that recorders stopped in order end alike.
+    fn stop(&mut self) -> Result<(), NodeError> {
+        for _ in 0..STOP_CYCLES {
+            if self.work()? == 0 {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 }
 
