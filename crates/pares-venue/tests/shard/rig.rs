@@ -4,7 +4,7 @@ use pares_book::{Book, Instrument, Symbol};
 use pares_sequencer::{LocalWindow, ProposeError, Sequencer};
 use pares_types::{
     ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind,
-    Outcome, Position, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp, VenueId,
+    Outcome, Position, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
 };
 use pares_venue::{Progress, ResultAt, Shard, VenueSink};
 
