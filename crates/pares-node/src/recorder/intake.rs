@@ -23,7 +23,16 @@ pub(super) struct CheckpointIntake {
     /// The newest whole one of each shard.
     whole: BTreeMap<ShardId, (Position, Vec<u8>)>,
     to_store: Sender<StoredCheckpoint>,
-    stored: Receiver<(ShardId, Position)>,
+    stored: Receiver<Stored>,
+}
+
+/// What became of a checkpoint that was to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    /// It is written and verified.
+    Kept(ShardId, Position),
+    /// It could not be written. The venues take another in a while; until one is kept, joining takes longer.
+    Failed,
 }
 
 impl CheckpointIntake {
@@ -70,8 +79,8 @@ impl CheckpointIntake {
         });
     }
 
-    /// The next checkpoint that has been written and verified.
-    pub(super) fn stored(&mut self) -> Option<(ShardId, Position)> {
+    /// What became of the next checkpoint.
+    pub(super) fn stored(&mut self) -> Option<Stored> {
         self.stored.try_recv().ok()
     }
 }

@@ -24,7 +24,7 @@ use crate::NodeError;
 use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
 use crate::duty::Duty;
 use crate::tail::Tail;
-use intake::CheckpointIntake;
+use intake::{CheckpointIntake, Stored};
 
 /// Records taken from one source before the next is looked at.
 const BATCH_MAX: usize = 512;
@@ -36,13 +36,15 @@ const INDEX_EVERY: u64 = 64;
 const INDEX_MAX: usize = 4_096;
 
 /// Counters of a recorder, in file order.
-pub const COUNTERS: [&str; 6] = ["records", "known", "waits", "checkpoints", "batches", "halted_shards"];
+pub const COUNTERS: [&str; 7] =
+    ["records", "known", "waits", "checkpoints", "batches", "halted_shards", "checkpoint_failures"];
 const RECORDS: usize = 0;
 const KNOWN: usize = 1;
 const WAITS: usize = 2;
 const CHECKPOINTS: usize = 3;
 const BATCHES: usize = 4;
 const HALTED: usize = 5;
+const CHECKPOINT_FAILURES: usize = 6;
 
 struct ShardRecord {
     acceptance: Acceptance,
@@ -190,7 +192,11 @@ impl RecorderNode {
     }
 
     fn note_stored_checkpoints(&mut self) -> Result<(), NodeError> {
-        while let Some((shard, position)) = self.intake.stored() {
+        while let Some(stored) = self.intake.stored() {
+            let Stored::Kept(shard, position) = stored else {
+                self.counters.add(CHECKPOINT_FAILURES, 1);
+                continue;
+            };
             let notice = CheckpointStored {
                 schema: record::CHECKPOINT_STORED,
                 version: record::VERSION,
