@@ -42,11 +42,11 @@ impl CheckpointIntake {
         let (done, stored) = channel();
         let store = move || {
             for checkpoint in incoming {
-                let (shard, position) = (checkpoint.shard, checkpoint.position);
-                // One that cannot be written is not announced; the venues take another in a while.
-                if checkpoints::store(&dir, &checkpoint, sync).is_ok()
-                    && done.send((shard, position)).is_err()
-                {
+                let stored = match checkpoints::store(&dir, &checkpoint, sync) {
+                    Ok(()) => Stored::Kept(checkpoint.shard, checkpoint.position),
+                    Err(_) => Stored::Failed,
+                };
+                if done.send(stored).is_err() {
                     return;
                 }
             }
