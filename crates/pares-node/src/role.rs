@@ -120,7 +120,11 @@ pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
 
 /// Says that the node is up: its process id, in `run/NODE.pid`.
 fn announce(role: Role, layout: &Layout) -> Result<(), NodeError> {
-    std::fs::write(layout.pid(role), std::process::id().to_string())
+    let path = layout.pid(role);
+    // Renamed into place: whoever reads it finds the old or the new, never half of one.
+    let unfinished = path.with_extension("pid.new");
+    std::fs::write(&unfinished, std::process::id().to_string())
+        .and_then(|()| std::fs::rename(&unfinished, &path))
         .map_err(NodeError::io("announcing the node"))
 }
 
