@@ -1,6 +1,6 @@
 //! A first trade: one member offers, another buys. Start an exchange (`pares up`), then
 //! `cargo run -p pares-client --example first_trade -- 127.0.0.1:7100`.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout)] // printing what it did is what an example is for
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

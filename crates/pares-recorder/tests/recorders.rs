@@ -1,6 +1,6 @@
 //! Recorders fed by venues that lag, repeat and die, and the committed stream read from them (paper 1
 //! sections 2.2 and 5; design section 4).
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 use pares_recorder::{Acceptance, Divergence, Offer, Quorum, Source, Verdict};
 use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId};

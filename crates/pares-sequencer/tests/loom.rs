@@ -20,7 +20,7 @@
 //! Two tests weaken the memory and expect loom to find the fault: they show that the orderings of
 //! `pares_shm::window` are needed, and that these tests would notice their loss.
 #![cfg(loom)]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;

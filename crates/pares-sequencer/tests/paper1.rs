@@ -1,5 +1,5 @@
 //! Every worked example of paper 1, sections 3 and 5, on both implementations of the window.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 mod common;
 

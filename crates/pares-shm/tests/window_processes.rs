@@ -5,7 +5,7 @@
 //! own, conforms to the window, and writes what it executes to a file. The test itself is the recorder:
 //! it observes the window, appends to the record, and only then raises the mark, so slots are reused
 //! thousands of times.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File, OpenOptions};

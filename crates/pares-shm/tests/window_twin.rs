@@ -1,5 +1,5 @@
 //! The shared window and the safe twin give the same answers, each held to the model.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 #[path = "../../pares-sequencer/tests/common/mod.rs"]
 mod common;

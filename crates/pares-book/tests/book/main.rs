@@ -2,7 +2,7 @@
 //! full trace, and random runs that compare the two.
 
 // The lint's own exception reaches only the test functions, not what they call.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 mod checked;
 mod equivalence;

@@ -1,5 +1,5 @@
 //! A shard as its venue drives it: several on one window, joining, falling behind, checkpoints.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 mod agreement;
 mod checkpoints;
