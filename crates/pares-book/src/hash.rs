@@ -5,7 +5,9 @@
 //! when it comes to rest and takes it away when it leaves or changes; addition does not care in which
 //! order that happens, nor where an implementation keeps its orders.
 
-use crate::{Priority, RestingOrder};
+use pares_types::{OrderKind, Price, SelfTrade, TimeInForce, Timestamp};
+
+use crate::{Instrument, Priority, RestingOrder, Trading};
 
 /// Odd constants with about half their bits set (from the fraction of pi), one for each word.
 const KEYS: [u64; 8] = [
@@ -25,9 +27,14 @@ fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// The hash of one resting order: every field of it counts.
+/// The hash of one order: every field of it counts.
 pub(crate) fn order(order: &RestingOrder) -> u64 {
-    // The four products do not wait for each other, so they cost little more than one.
+    plain(order).wrapping_add(special(order))
+}
+
+/// What every order has. The four products do not wait for each other, so they cost little more than one.
+#[inline]
+pub(crate) fn plain(order: &RestingOrder) -> u64 {
     let identity = fold(order.order.0.to_bits() ^ KEYS[0], order.priority.0 ^ KEYS[1]);
     let owner = u64::from(order.member.0) << 8 | order.side as u64;
     let name = fold(order.client_order_id.0 ^ KEYS[2], owner ^ KEYS[3]);
@@ -36,12 +43,102 @@ pub(crate) fn order(order: &RestingOrder) -> u64 {
     fold(identity ^ terms.rotate_left(32), name.wrapping_add(past) ^ KEYS[7])
 }
 
-/// The hash of a book from the sum of its orders' hashes.
-pub(crate) fn finish(sum: u64, priority_next: Priority) -> u64 {
-    fold(sum ^ KEYS[0], priority_next.0 ^ KEYS[7]).wrapping_add(sum)
+/// What few orders have: zero for a plain day order on the book, so that it need not be computed.
+fn special(order: &RestingOrder) -> u64 {
+    let plain = RestingOrder {
+        kind: OrderKind::Limit { price: order.price },
+        shown: order.remaining,
+        display: pares_types::Quantity::ZERO,
+        time_in_force: TimeInForce::Day,
+        self_trade: SelfTrade::Allow,
+        trigger: None,
+        ..*order
+    };
+    if plain == *order {
+        return 0;
+    }
+    let (kind, limit) = match order.kind {
+        OrderKind::Limit { price } => (1, price),
+        OrderKind::Market => (2, Price(0)),
+        OrderKind::Pegged { to, limit } => (2 + to as u64, limit),
+    };
+    let (stay, until) = match order.time_in_force {
+        TimeInForce::Day => (1, 0),
+        TimeInForce::Ioc => (2, 0),
+        TimeInForce::Fok => (3, 0),
+        TimeInForce::Gtc => (4, 0),
+        TimeInForce::Gtd { until } => (5, until.0),
+        TimeInForce::AtOpen => (6, 0),
+        TimeInForce::AtClose => (7, 0),
+    };
+    let codes = kind | stay << 8 | (order.self_trade as u64) << 16;
+    words(&[
+        order.order.0.to_bits(),
+        codes,
+        limit.0.cast_unsigned(),
+        until,
+        order.shown.0,
+        order.display.0,
+        u64::from(order.trigger.is_some()),
+        order.trigger.unwrap_or_default().0.cast_unsigned(),
+    ])
 }
 
-/// The hash of a book from scratch.
-pub(crate) fn state(orders: &[RestingOrder], priority_next: Priority) -> u64 {
-    finish(orders.iter().map(order).fold(0, u64::wrapping_add), priority_next)
+/// The hash of a few words, in their order.
+fn words(words: &[u64]) -> u64 {
+    words.iter().fold(KEYS[0], |hash, word| fold(hash ^ KEYS[1], word ^ KEYS[2]).wrapping_add(KEYS[3]))
+}
+
+fn optional(price: Option<Price>) -> [u64; 2] {
+    [u64::from(price.is_some()), price.unwrap_or_default().0.cast_unsigned()]
+}
+
+/// The hash of a book from the sum of its orders' hashes.
+pub(crate) fn finish(sum: u64, next: Priority, trading: &Trading, instrument: &Instrument) -> u64 {
+    let orders = fold(sum ^ KEYS[0], next.0 ^ KEYS[7]).wrapping_add(sum);
+    words(&[orders, self::trading(trading), rules(instrument)])
+}
+
+fn trading(trading: &Trading) -> u64 {
+    let Trading {
+        phase,
+        transition,
+        until,
+        last,
+        reference,
+        closing,
+        time,
+        timetable_done,
+        indicated,
+        busts,
+    } = trading;
+    let mut hash = words(&[*phase as u64, until.0, time.0, timetable_done.0]);
+    for price in [*last, *reference, *closing, transition.and_then(|pending| pending.price)] {
+        let [is, price] = optional(price);
+        hash = words(&[hash, is, price]);
+    }
+    hash = words(&[hash, transition.map_or(0, |pending| pending.to as u64)]);
+    if let Some((price, quantity)) = indicated {
+        hash = words(&[hash, price.0.cast_unsigned(), quantity.0]);
+    }
+    busts.iter().fold(hash, |hash, (position, index)| words(&[hash, position.0, u64::from(*index)]))
+}
+
+fn rules(instrument: &Instrument) -> u64 {
+    let mut hash = words(&[
+        u64::from(instrument.id.0),
+        instrument.lot.0,
+        instrument.quantity_max.0,
+        instrument.value_max,
+        instrument.price_min.0.cast_unsigned(),
+        instrument.price_max.0.cast_unsigned(),
+        u64::from(instrument.orders_max) << 32 | u64::from(instrument.step_max),
+        u64::from(instrument.static_band) << 32 | u64::from(instrument.dynamic_band),
+        instrument.call_ns,
+    ]);
+    for row in instrument.ticks.rows() {
+        hash = words(&[hash, row.from.0.cast_unsigned(), row.tick.0.cast_unsigned()]);
+    }
+    let rows = instrument.timetable.rows().iter();
+    rows.fold(hash, |hash, row| words(&[hash, Timestamp(row.at_ns).0, row.phase as u64]))
 }

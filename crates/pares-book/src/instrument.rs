@@ -4,69 +4,9 @@
 //! before it spends a position on a request that no book would take, and both books run the same
 //! ones again, since a venue trusts nobody's checks but its own.
 
-use core::fmt;
-use pares_types::{Command, InstrumentId, NewOrder, OrderKind, Price, Quantity, Reason, TimeInForce};
+use pares_types::{InstrumentId, Phase, Price, Quantity, Reason, Rule, Symbol};
 
-/// The name members know an instrument by: 1 to 16 printable ASCII characters without spaces.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Symbol([u8; Symbol::LENGTH_MAX]);
-
-impl Symbol {
-    /// The most characters a symbol can have.
-    pub const LENGTH_MAX: usize = 16;
-
-    /// The symbol spelled `name`.
-    ///
-    /// # Errors
-    /// [`InstrumentError::Symbol`] if `name` is empty, too long, or has a character that is not
-    /// printable ASCII.
-    pub fn new(name: &str) -> Result<Self, InstrumentError> {
-        let legal =
-            (1..=Self::LENGTH_MAX).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
-        if !legal {
-            return Err(InstrumentError::Symbol);
-        }
-        let mut bytes = [0; Self::LENGTH_MAX];
-        bytes[..name.len()].copy_from_slice(name.as_bytes());
-        Ok(Self(bytes))
-    }
-
-    /// The symbol of a fixed-width field: the name, then zero bytes.
-    ///
-    /// # Errors
-    /// [`InstrumentError::Symbol`] if the field holds no legal name or something follows the zeros.
-    pub fn from_bytes(bytes: [u8; Self::LENGTH_MAX]) -> Result<Self, InstrumentError> {
-        let length = bytes.iter().position(|&b| b == 0).unwrap_or(Self::LENGTH_MAX);
-        let name = core::str::from_utf8(&bytes[..length]).map_err(|_| InstrumentError::Symbol)?;
-        let symbol = Self::new(name)?;
-        if symbol.0 == bytes { Ok(symbol) } else { Err(InstrumentError::Symbol) }
-    }
-
-    /// The fixed-width field: the name, then zero bytes.
-    #[must_use]
-    pub fn to_bytes(self) -> [u8; Self::LENGTH_MAX] {
-        self.0
-    }
-
-    /// The name.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        let length = self.0.iter().position(|&b| b == 0).unwrap_or(Self::LENGTH_MAX);
-        core::str::from_utf8(&self.0[..length]).expect("a symbol is ASCII by construction")
-    }
-}
-
-impl fmt::Display for Symbol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl fmt::Debug for Symbol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Symbol({})", self.as_str())
-    }
-}
+use crate::ticks::{TickTable, Timetable};
 
 /// One tradable instrument and its limits. Read the fields freely; only [`Instrument::new`] makes one
 /// that is known to be consistent, and every book asks for that again.
@@ -76,31 +16,40 @@ pub struct Instrument {
     pub id: InstrumentId,
     /// Its name.
     pub symbol: Symbol,
-    /// The smallest price step, in price units; above zero.
-    pub tick: Price,
+    /// The smallest price steps, by price; see [`TickTable::flat`] for one tick at all prices.
+    pub ticks: TickTable,
     /// The smallest quantity step, in shares; above zero.
     pub lot: Quantity,
     /// The largest order, in shares; a multiple of the lot, above zero.
     pub quantity_max: Quantity,
+    /// The largest order, in price units times shares; zero for no limit.
+    pub value_max: u64,
     /// The lowest legal limit price; a multiple of the tick.
     pub price_min: Price,
     /// The highest legal limit price; a multiple of the tick, not below `price_min`.
     pub price_max: Price,
-    /// The most orders that may rest at one time; above zero.
+    /// The most orders that may be there at one time; above zero.
     pub orders_max: u32,
+    /// The most events one step may cause; above zero.
+    pub step_max: u32,
+    /// How far from the reference price trades may be, in hundredths of a percent; zero for no limit.
+    pub static_band: u32,
+    /// How far from the last trade trades may be, in hundredths of a percent; zero for no limit.
+    pub dynamic_band: u32,
+    /// How long a volatility call lasts; zero for none.
+    pub call_ns: u64,
+    /// When it enters which phase; empty for an instrument that is always in continuous trading.
+    pub timetable: Timetable,
 }
 
 /// Why an instrument's definition is inconsistent. Nothing was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstrumentError {
-    /// The symbol is not a legal name.
-    #[error("a symbol is 1 to 16 printable ASCII characters without spaces")]
-    Symbol,
     /// The id is 0.
     #[error("instrument id 0 means all instruments; use an id from 1")]
     Id,
-    /// The tick is not above zero.
-    #[error("the tick must be above zero")]
+    /// No tick holds at the lowest price, or a row does not begin at a multiple of its tick.
+    #[error("the tick table must cover the price range, and its rows begin at multiples of their tick")]
     Tick,
     /// The lot is zero.
     #[error("the lot must be above zero")]
@@ -114,9 +63,39 @@ pub enum InstrumentError {
     /// No order could rest, or a full book could hold more shares than a quantity counts.
     #[error("the order limit must be above zero, and order limit times largest order below 2^63")]
     OrdersMax,
+    /// No step could do anything.
+    #[error("a step must be allowed at least one event, and at most {}", Instrument::STEP_MAX)]
+    StepMax,
+    /// A band of more than the price itself.
+    #[error("a band is at most 10,000 hundredths of a percent")]
+    Band,
 }
 
 impl Instrument {
+    /// The most events any step may cause: a result must fit its record.
+    pub const STEP_MAX: u32 = 4_096;
+
+    /// An instrument as [`pares_types::Command::AddInstrument`] lists it (docs/rules.md, section 8).
+    #[must_use]
+    pub fn listed(id: InstrumentId, symbol: Symbol) -> Self {
+        Self {
+            id,
+            symbol,
+            ticks: TickTable::flat(Price(100)),
+            lot: Quantity(1),
+            quantity_max: Quantity(1_000_000),
+            value_max: 0,
+            price_min: Price(100),
+            price_max: Price(1_000_000_000),
+            orders_max: 20_000,
+            step_max: Self::STEP_MAX,
+            static_band: 0,
+            dynamic_band: 0,
+            call_ns: 0,
+            timetable: Timetable::EMPTY,
+        }
+    }
+
     /// `instrument`, if it is consistent.
     ///
     /// # Errors
@@ -125,7 +104,7 @@ impl Instrument {
         if instrument.id.0 == 0 {
             return Err(InstrumentError::Id);
         }
-        if instrument.tick.0 <= 0 {
+        if !instrument.ticks.is_legal() || instrument.ticks.rows()[0].from > instrument.price_min {
             return Err(InstrumentError::Tick);
         }
         if instrument.lot.is_zero() {
@@ -140,42 +119,77 @@ impl Instrument {
         if !instrument.totals_fit() {
             return Err(InstrumentError::OrdersMax);
         }
+        if !(1..=Self::STEP_MAX).contains(&instrument.step_max) {
+            return Err(InstrumentError::StepMax);
+        }
+        if instrument.static_band > 10_000 || instrument.dynamic_band > 10_000 {
+            return Err(InstrumentError::Band);
+        }
         Ok(instrument)
     }
 
-    /// Checks everything about a command that can be told without the book. A command that passes
-    /// can still be refused by the book (unknown order, post-only that would trade, book full ...).
+    /// The phase it starts in: continuous trading, unless a timetable says when that is.
+    #[must_use]
+    pub fn first_phase(&self) -> Phase {
+        if self.timetable.rows().is_empty() { Phase::Continuous } else { Phase::Closed }
+    }
+
+    /// The instrument with one rule changed (docs/rules.md, section 8). `orders` says whether an order is there.
     ///
     /// # Errors
-    /// The reason to refuse it with: quantity first, then price, then the combination.
-    pub fn validate(&self, command: &Command) -> Result<(), Reason> {
-        match command {
-            Command::Enter(order) => self.validate_enter(order),
-            Command::Amend { price, quantity, .. } => self.validate_terms(*price, *quantity),
-            Command::Cancel { .. } | Command::MassCancel => Ok(()),
+    /// The reason to refuse the change with.
+    pub fn with_rule(&self, rule: Rule, orders: bool) -> Result<Self, Reason> {
+        let mut changed = *self;
+        let needs_empty = match rule {
+            Rule::PriceRange { min, max } => {
+                (changed.price_min, changed.price_max) = (min, max);
+                true
+            }
+            Rule::Tick { from, tick } => {
+                changed.ticks = self.ticks.with_row(from, tick).ok_or(Reason::InvalidRule)?;
+                true
+            }
+            Rule::Lot(lot) => {
+                changed.lot = lot;
+                true
+            }
+            other => {
+                changed.set_limit(other)?;
+                false
+            }
+        };
+        let changed = Self::new(changed).map_err(|_| Reason::InvalidRule)?;
+        match () {
+            () if needs_empty && orders => Err(Reason::BookNotEmpty),
+            () if changed == *self && !matches!(rule, Rule::Reference(_)) => Err(Reason::NothingChanged),
+            () => Ok(changed),
         }
     }
 
-    fn validate_enter(&self, order: &NewOrder) -> Result<(), Reason> {
-        self.validate_quantity(order.quantity)?;
-        if let OrderKind::Limit { price } = order.kind {
-            self.validate_price(price)?;
-        }
-        let may_rest =
-            matches!(order.kind, OrderKind::Limit { .. }) && order.time_in_force == TimeInForce::Day;
-        if order.post_only && !may_rest {
-            return Err(Reason::InvalidCombination);
+    /// Changes a rule that does not touch orders that are there. The reference price is the book's.
+    fn set_limit(&mut self, rule: Rule) -> Result<(), Reason> {
+        match rule {
+            Rule::QuantityMax(quantity) => self.quantity_max = quantity,
+            Rule::ValueMax(value) => self.value_max = value,
+            Rule::OrdersMax(orders) => self.orders_max = orders,
+            Rule::StepMax(events) => self.step_max = events,
+            Rule::StaticBand(band) => self.static_band = band,
+            Rule::DynamicBand(band) => self.dynamic_band = band,
+            Rule::CallTime { ns } => self.call_ns = ns,
+            Rule::Schedule { at_ns, phase } => {
+                self.timetable = self.timetable.with_row(at_ns, phase).ok_or(Reason::InvalidRule)?;
+            }
+            Rule::Reference(price) => {
+                self.validate_price(price)?;
+            }
+            Rule::PriceRange { .. } | Rule::Tick { .. } | Rule::Lot(_) => {
+                unreachable!("these change the layout of the book")
+            }
         }
         Ok(())
     }
 
-    /// Checks the price and total quantity of an order that rests or is to rest.
-    pub(crate) fn validate_terms(&self, price: Price, quantity: Quantity) -> Result<(), Reason> {
-        self.validate_quantity(quantity)?;
-        self.validate_price(price)
-    }
-
-    fn validate_quantity(&self, quantity: Quantity) -> Result<(), Reason> {
+    pub(crate) fn validate_quantity(&self, quantity: Quantity) -> Result<(), Reason> {
         if quantity.is_zero() {
             Err(Reason::ZeroQuantity)
         } else if quantity > self.quantity_max {
@@ -187,27 +201,31 @@ impl Instrument {
         }
     }
 
-    fn validate_price(&self, price: Price) -> Result<(), Reason> {
+    pub(crate) fn validate_price(&self, price: Price) -> Result<(), Reason> {
         if !(self.price_min..=self.price_max).contains(&price) {
             Err(Reason::PriceOutOfRange)
-        } else if !self.on_tick(price) {
+        } else if !self.ticks.on_tick(price) {
             Err(Reason::OffTick)
         } else {
             Ok(())
         }
     }
 
-    fn on_lot(&self, quantity: Quantity) -> bool {
+    /// Checks price times quantity.
+    pub(crate) fn validate_value(&self, price: Price, quantity: Quantity) -> Result<(), Reason> {
+        let value = u128::from(price.0.max(0).unsigned_abs()) * u128::from(quantity.0);
+        let within = self.value_max == 0 || value <= u128::from(self.value_max);
+        if within { Ok(()) } else { Err(Reason::ValueTooLarge) }
+    }
+
+    pub(crate) fn on_lot(&self, quantity: Quantity) -> bool {
         // Most shares trade in lots of one, and a division is the dearest instruction of this check.
         self.lot.0 == 1 || quantity.0.is_multiple_of(self.lot.0)
     }
 
-    fn on_tick(&self, price: Price) -> bool {
-        price.0 % self.tick.0 == 0
-    }
-
     fn range_is_legal(&self) -> bool {
-        self.price_min <= self.price_max && self.on_tick(self.price_min) && self.on_tick(self.price_max)
+        let on_tick = |price| self.ticks.on_tick(price);
+        self.price_min <= self.price_max && on_tick(self.price_min) && on_tick(self.price_max)
     }
 
     /// Whether the shares of a full book can be counted: sums of quantities then never overflow.

@@ -48,13 +48,18 @@
 mod book;
 mod fast;
 mod hash;
-mod incoming;
 mod instrument;
 mod naive;
 mod snapshot;
+mod state;
+mod ticks;
+mod validate;
 
-pub use book::{Book, Level, Priority, RestingOrder};
+pub use book::{Book, Level};
 pub use fast::FastBook;
-pub use instrument::{Instrument, InstrumentError, Symbol};
+pub use instrument::{Instrument, InstrumentError};
 pub use naive::NaiveBook;
+pub use pares_types::Symbol;
 pub use snapshot::{RestoreError, Snapshot};
+pub use state::{Indication, Priority, RestingOrder, Trading, Transition};
+pub use ticks::{TickRow, TickTable, Timetable, TimetableRow};

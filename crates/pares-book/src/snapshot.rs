@@ -1,29 +1,27 @@
 //! A book at rest: what must be kept to build it again, and the proof that it can be built.
 
-use crate::{Instrument, Priority, RestingOrder};
-use pares_types::{OrderId, Price, Reason, RequestId, Side};
+use pares_types::{OrderId, OrderKind, Price, Reason, RequestId, Side, TimeInForce};
+
+use crate::{Instrument, Priority, RestingOrder, Trading};
 
 /// The whole state of a book. An order carries its own place in the queue, so the list may come in
 /// any order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The priority the next order put to rest will get.
+    /// The priority the next order that joins a queue will get.
     pub priority_next: Priority,
-    /// Every resting order.
+    /// Phase, prices and time.
+    pub trading: Trading,
+    /// Every order, on the book or held.
     pub orders: Vec<RestingOrder>,
 }
 
 /// Why a snapshot cannot be a state of the instrument's book. Nothing was built: fetch another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
-    /// More orders than the instrument allows.
-    #[error("{orders} orders, but the instrument allows {orders_max}")]
-    TooManyOrders {
-        /// Orders in the snapshot.
-        orders: usize,
-        /// The instrument's limit.
-        orders_max: u32,
-    },
+    /// More orders than a book can hold.
+    #[error("{0} orders are more than a book can hold")]
+    TooManyOrders(usize),
     /// Price or quantities that no order of this instrument can have.
     #[error("order {order} has terms the instrument does not allow: {reason:?}")]
     IllegalTerms {
@@ -38,7 +36,7 @@ pub enum RestoreError {
     /// A priority that occurs twice or was not given out yet.
     #[error("order {0} has a priority that occurs twice or was never given out")]
     Priorities(OrderId),
-    /// The best bid is not below the best offer.
+    /// The best bid is not below the best offer, in a phase in which orders match.
     #[error("the book is crossed: bid {bid}, offer {offer}")]
     Crossed {
         /// The best bid.
@@ -46,20 +44,27 @@ pub enum RestoreError {
         /// The best offer.
         offer: Price,
     },
+    /// A trading state that no book can be in.
+    #[error("the trading state holds {0} that no book can have")]
+    Trading(&'static str),
 }
 
 impl Snapshot {
-    /// Checks that a book of `instrument` can be in this state.
+    /// Checks that a book of `instrument` can be in this state. Maxima do not count: they may have been
+    /// lowered since the orders came.
     ///
     /// # Errors
     /// The first rule broken, see [`RestoreError`].
     pub fn check(&self, instrument: &Instrument) -> Result<(), RestoreError> {
-        self.check_len(instrument)?;
+        if u32::try_from(self.orders.len()).is_err() {
+            return Err(RestoreError::TooManyOrders(self.orders.len()));
+        }
         for order in &self.orders {
             check_terms(order, instrument)?;
         }
         self.check_ids()?;
         self.check_priorities()?;
+        self.check_trading()?;
         self.check_uncrossed()
     }
 
@@ -68,14 +73,6 @@ impl Snapshot {
         let mut orders = self.orders.clone();
         orders.sort_unstable_by_key(|order| order.priority);
         orders
-    }
-
-    fn check_len(&self, instrument: &Instrument) -> Result<(), RestoreError> {
-        let (orders, orders_max) = (self.orders.len(), instrument.orders_max);
-        if orders > orders_max as usize {
-            return Err(RestoreError::TooManyOrders { orders, orders_max });
-        }
-        Ok(())
     }
 
     fn check_ids(&self) -> Result<(), RestoreError> {
@@ -94,14 +91,31 @@ impl Snapshot {
         let newest = orders.last().filter(|order| order.priority >= self.priority_next);
         match repeated.map(|pair| &pair[1]).or(newest) {
             Some(order) => Err(RestoreError::Priorities(order.order)),
+            None if self.priority_next > Priority::MAX => Err(RestoreError::Trading("a priority")),
             None => Ok(()),
         }
     }
 
+    fn check_trading(&self) -> Result<(), RestoreError> {
+        let busts = &self.trading.busts;
+        if busts.len() > Trading::BUSTS_MAX || busts.windows(2).any(|two| two[0] >= two[1]) {
+            return Err(RestoreError::Trading("busted trades"));
+        }
+        if self.orders.iter().filter(|order| order.is_pegged()).count() > Trading::PEGS_MAX {
+            return Err(RestoreError::Trading("pegged orders"));
+        }
+        Ok(())
+    }
+
     fn check_uncrossed(&self) -> Result<(), RestoreError> {
-        let prices = |side| self.orders.iter().filter(move |o| o.side == side).map(|o| o.price);
+        let prices = |side| {
+            let on_book = self.orders.iter().filter(|order| !order.is_held());
+            on_book.filter(move |order| order.side == side).map(|order| order.price)
+        };
         match (prices(Side::Buy).max(), prices(Side::Sell).min()) {
-            (Some(bid), Some(offer)) if bid >= offer => Err(RestoreError::Crossed { bid, offer }),
+            (Some(bid), Some(offer)) if bid >= offer && self.trading.phase.matches() => {
+                Err(RestoreError::Crossed { bid, offer })
+            }
             _ => Ok(()),
         }
     }
@@ -109,12 +123,30 @@ impl Snapshot {
 
 fn check_terms(order: &RestingOrder, instrument: &Instrument) -> Result<(), RestoreError> {
     let illegal = |reason| RestoreError::IllegalTerms { order: order.order, reason };
-    if order.remaining.is_zero() {
+    if order.remaining.is_zero() || order.shown > order.remaining {
         return Err(illegal(Reason::ZeroQuantity));
     }
-    let total = order.executed.0.checked_add(order.remaining.0);
-    let total = total.ok_or(illegal(Reason::QuantityTooLarge))?;
-    instrument.validate_terms(order.price, pares_types::Quantity(total)).map_err(illegal)?;
+    // Sums of quantities must not overflow, whatever the maxima are now.
+    if order.executed.0.checked_add(order.remaining.0).is_none_or(|total| total > 1 << 62) {
+        return Err(illegal(Reason::QuantityTooLarge));
+    }
     // Trades are between orders on the lot, so what is left is on the lot too.
-    instrument.validate_terms(order.price, order.remaining).map_err(illegal)
+    let lots = [order.remaining, order.shown, order.executed, order.display];
+    if !lots.into_iter().all(|quantity| instrument.on_lot(quantity)) {
+        return Err(illegal(Reason::OffLot));
+    }
+    let limit = match order.kind {
+        OrderKind::Limit { price } | OrderKind::Pegged { limit: price, .. } => Some(price),
+        OrderKind::Market => None,
+    };
+    let place = Some(order.price).filter(|_| !order.is_held());
+    for price in [limit, place, order.trigger].into_iter().flatten() {
+        instrument.validate_price(price).map_err(illegal)?;
+    }
+    let is_iceberg = !order.display.is_zero();
+    let waits = order.trigger.is_some() || order.is_pegged() || order.time_in_force == TimeInForce::AtClose;
+    let legal_stay = !matches!(order.time_in_force, TimeInForce::Ioc | TimeInForce::Fok);
+    let legal_shown = if order.is_held() { waits } else { is_iceberg || order.shown == order.remaining };
+    let legal_place = !order.is_held() || order.price == Price(0);
+    if legal_stay && legal_shown && legal_place { Ok(()) } else { Err(illegal(Reason::InvalidCombination)) }
 }

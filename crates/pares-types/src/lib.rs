@@ -10,15 +10,21 @@
 
 mod ids;
 mod outcome;
+mod phase;
 mod request;
 mod session;
+mod symbol;
 mod units;
 
 pub use ids::{
     ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
     ShardId, VenueId,
 };
-pub use outcome::{CancelCause, Event, EventSink, Outcome, Reason, Status};
-pub use request::{Command, NewOrder, OrderKind, Request, Side, TimeInForce};
+pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, Reason, RestCause, Status};
+pub use phase::{DAY_NS, Phase, Rule};
+pub use request::{
+    Amendment, BustedTrade, Command, NewOrder, OrderKind, Peg, Request, SelfTrade, Side, TimeInForce,
+};
 pub use session::{Answer, Cancellation, ClientRequest, Reply, Role, Trade};
+pub use symbol::{Symbol, SymbolError};
 pub use units::{Price, Quantity, Timestamp};

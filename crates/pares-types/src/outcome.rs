@@ -1,20 +1,25 @@
 //! What became of a request: one [`Outcome`], and the [`Event`]s it caused on the book.
 
-use crate::{ClientOrderId, MemberId, OrderId, Price, Quantity, Side};
+use crate::{
+    ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, Side, Timestamp,
+};
 
-/// The one result of one request, recorded at its position (invariant I3). For an order this is the
-/// whole story at that position: `executed` and `remaining` are totals of the order itself.
+/// The one result of one request, recorded at its position (invariant I3). For an order, `executed` and
+/// `remaining` are totals of the order itself when its own matching is over: an [`Event::Incoming`] of
+/// the same position, and what follows it, happens after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Outcome {
     /// What became of the request.
     pub status: Status,
     /// Why it was refused or cancelled; [`Reason::None`] otherwise.
     pub reason: Reason,
-    /// The order concerned: the one entered, amended or cancelled; for a mass cancel the request's own id.
+    /// The order concerned: the one entered, amended or cancelled; otherwise the request's own id.
     pub order: OrderId,
-    /// Shares of that order executed so far, this request included.
+    /// Shares of that order executed so far, this request included; for [`Status::MassCancelled`] the
+    /// number of orders cancelled.
     pub executed: Quantity,
-    /// Shares of that order still on the book after this request.
+    /// Shares of that order still there after this request; for [`Status::MassCancelled`] the number
+    /// of orders left to cancel.
     pub remaining: Quantity,
 }
 
@@ -33,6 +38,24 @@ pub enum Status {
     Refused = 4,
     /// A mass cancel was carried out; one [`Event::Cancelled`] per order.
     MassCancelled = 5,
+    /// A request of the exchange was carried out.
+    Accepted = 6,
+    /// The order is accepted but not on the book: it waits for its trigger, for the closing call, or for
+    /// a price to be pegged to.
+    Held = 7,
+}
+
+impl Status {
+    /// Every status, in the order of their codes, from 1.
+    pub const ALL: [Self; 7] = [
+        Self::Resting,
+        Self::Filled,
+        Self::Cancelled,
+        Self::Refused,
+        Self::MassCancelled,
+        Self::Accepted,
+        Self::Held,
+    ];
 }
 
 /// Why a request was refused or an order cancelled. Codes are part of the protocol: never reuse one.
@@ -85,11 +108,57 @@ pub enum Reason {
     UnknownClientOrderId = 21,
     /// An amend that changes nothing.
     NothingChanged = 22,
+    /// The member is blocked by the kill switch.
+    Blocked = 23,
+    /// The instrument's phase does not allow it.
+    NotInThisPhase = 24,
+    /// The instrument is changing its phase; try again shortly.
+    InTransition = 25,
+    /// Price times quantity is above the instrument's maximum.
+    ValueTooLarge = 26,
+    /// An iceberg must show less than all of it, at least a hundredth, on the lot.
+    InvalidDisplay = 27,
+    /// The minimum is off the lot or above the quantity.
+    InvalidMinimum = 28,
+    /// Less than the minimum could trade at once.
+    MinimumNotMet = 29,
+    /// It met an order of the same member.
+    SelfTrade = 30,
+    /// The next trade would have been outside a price band.
+    PriceBand = 31,
+    /// It traded as often as one step allows.
+    StepLimit = 32,
+    /// Its date has passed.
+    Expired = 33,
+    /// Only the exchange may ask for that.
+    NotPermitted = 34,
+    /// An instrument of that id is there already.
+    InstrumentExists = 35,
+    /// That can only be changed while no order is there.
+    BookNotEmpty = 36,
+    /// No instrument can have such a rule.
+    InvalidRule = 37,
+    /// That trade has been busted before.
+    AlreadyBusted = 38,
+    /// The instrument remembers no more busted trades today.
+    TooManyBusts = 39,
+    /// The instrument takes no more pegged orders.
+    TooManyPegs = 40,
+    /// After the close orders are at the closing price only.
+    NotClosingPrice = 41,
+    /// Carried out in part, as much as one step allows: send it again for the rest.
+    Unfinished = 42,
+    /// The shard takes no more instruments.
+    TooManyInstruments = 43,
+    /// The member is not blocked.
+    NotBlocked = 44,
+    /// The instrument must be closed or halted for that.
+    NotCloseable = 45,
 }
 
 impl Reason {
     /// Every reason; a reason's code is its index.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 46] = [
         Self::None,
         Self::UnknownInstrument,
         Self::ZeroQuantity,
@@ -113,13 +182,37 @@ impl Reason {
         Self::NotSignedOn,
         Self::UnknownClientOrderId,
         Self::NothingChanged,
+        Self::Blocked,
+        Self::NotInThisPhase,
+        Self::InTransition,
+        Self::ValueTooLarge,
+        Self::InvalidDisplay,
+        Self::InvalidMinimum,
+        Self::MinimumNotMet,
+        Self::SelfTrade,
+        Self::PriceBand,
+        Self::StepLimit,
+        Self::Expired,
+        Self::NotPermitted,
+        Self::InstrumentExists,
+        Self::BookNotEmpty,
+        Self::InvalidRule,
+        Self::AlreadyBusted,
+        Self::TooManyBusts,
+        Self::TooManyPegs,
+        Self::NotClosingPrice,
+        Self::Unfinished,
+        Self::TooManyInstruments,
+        Self::NotBlocked,
+        Self::NotCloseable,
     ];
 }
 
-/// Something that happened on the book because of a request, in the order it happened.
+/// Something that happened on the book because of a request, in the order it happened. Together with the
+/// requests and outcomes they are enough to rebuild the whole order-by-order book (docs/rules.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// The incoming order traded with a resting one, at the resting order's price.
+    /// The incoming order traded with a resting one.
     Fill {
         /// The resting order.
         resting: OrderId,
@@ -129,11 +222,11 @@ pub enum Event {
         resting_client_order_id: ClientOrderId,
         /// The resting order's side; the incoming order was on the other.
         resting_side: Side,
-        /// The price of the trade: the resting order's.
+        /// The price of the trade: the resting order's, in an auction the auction's.
         price: Price,
         /// Shares traded.
         quantity: Quantity,
-        /// Shares of the resting order left after it.
+        /// Shares of the resting order left after it, hidden ones included.
         resting_remaining: Quantity,
     },
     /// Shares left the book (or never reached it) without trading.
@@ -149,9 +242,113 @@ pub enum Event {
         /// Why.
         cause: CancelCause,
     },
+    /// From here on this order is the incoming one of all that follows, in place of the request's own.
+    Incoming {
+        /// The order.
+        order: OrderId,
+        /// Its owner.
+        member: MemberId,
+        /// The owner's name for it.
+        client_order_id: ClientOrderId,
+        /// Its side.
+        side: Side,
+        /// The price it is limited to; 0 for a market order.
+        price: Price,
+        /// Shares it has left.
+        quantity: Quantity,
+        /// Why it is.
+        cause: IncomingCause,
+    },
+    /// An order went to the end of the queue at a price, or left the book to be held.
+    Rested {
+        /// The order.
+        order: OrderId,
+        /// Its owner.
+        member: MemberId,
+        /// The owner's name for it.
+        client_order_id: ClientOrderId,
+        /// Its side.
+        side: Side,
+        /// The price; for [`RestCause::Withdrawn`] where it was.
+        price: Price,
+        /// Shares it has left, hidden ones included.
+        quantity: Quantity,
+        /// Shares it shows; zero for [`RestCause::Withdrawn`].
+        shown: Quantity,
+        /// Why.
+        cause: RestCause,
+    },
+    /// The instrument entered a phase.
+    PhaseEntered {
+        /// The phase.
+        phase: Phase,
+        /// When a volatility call ends; [`Timestamp::NEVER`] otherwise.
+        until: Timestamp,
+        /// The reference price, if there is one.
+        reference: Option<Price>,
+    },
+    /// The price at which an auction would trade, or trades now.
+    Auction {
+        /// The price.
+        price: Price,
+        /// Shares that would trade, or will.
+        quantity: Quantity,
+        /// Shares that would be left at that price.
+        surplus: Quantity,
+        /// The side of the surplus; meaningless without one.
+        surplus_side: Side,
+        /// Whether the auction trades now; otherwise the figures are indicative. An indicative quantity of
+        /// zero says that nothing would trade any more.
+        firm: bool,
+    },
+    /// A trade was declared void.
+    Busted {
+        /// The resting order.
+        resting: OrderId,
+        /// The incoming order.
+        incoming: OrderId,
+        /// Where in the shard's total order it happened.
+        position: Position,
+        /// Which event of that position it was, from 0.
+        index: u16,
+        /// Its price.
+        price: Price,
+        /// Shares traded.
+        quantity: Quantity,
+    },
+    /// What follows happened in this instrument. Only in requests for all instruments (instrument 0).
+    Instrument(InstrumentId),
 }
 
-/// Why shares were cancelled.
+/// Why an order became the incoming one. Codes are part of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum IncomingCause {
+    /// A stop order that was held is triggered.
+    Triggered = 1,
+    /// A pegged order leaves its place on the book, if it had one, for a new price.
+    Repriced = 2,
+    /// It is the buy order of the auction's next trades; it keeps its place on the book.
+    Auction = 3,
+}
+
+/// Why an order joined the end of a queue, or left the book to be held. Codes are part of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum RestCause {
+    /// A triggered stop order comes to rest with what is left of it.
+    Triggered = 1,
+    /// A pegged order comes to rest at its new price.
+    Repriced = 2,
+    /// What an iceberg showed has traded; it shows more.
+    Refilled = 3,
+    /// An order held for the closing call joins it.
+    Released = 4,
+    /// A pegged order leaves the book until there is a price to follow.
+    Withdrawn = 5,
+}
+
+/// Why shares were cancelled. Codes are part of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum CancelCause {
@@ -165,6 +362,44 @@ pub enum CancelCause {
     FillOrKill = 4,
     /// An amend made the order smaller.
     Reduced = 5,
+    /// It met an order of the same member.
+    SelfTrade = 6,
+    /// Less than its minimum could trade at once.
+    Minimum = 7,
+    /// Its next trade would have been outside a price band.
+    PriceBand = 8,
+    /// It traded as often as one step allows.
+    StepLimit = 9,
+    /// Its date has passed.
+    Expired = 10,
+    /// The trading day is over.
+    DayEnd = 11,
+    /// The call it was for is over.
+    CallOver = 12,
+    /// The kill switch.
+    Blocked = 13,
+    /// The instrument is removed.
+    Removed = 14,
+}
+
+impl CancelCause {
+    /// Every cause, in the order of their codes, from 1.
+    pub const ALL: [Self; 14] = [
+        Self::Requested,
+        Self::MassCancel,
+        Self::Remainder,
+        Self::FillOrKill,
+        Self::Reduced,
+        Self::SelfTrade,
+        Self::Minimum,
+        Self::PriceBand,
+        Self::StepLimit,
+        Self::Expired,
+        Self::DayEnd,
+        Self::CallOver,
+        Self::Blocked,
+        Self::Removed,
+    ];
 }
 
 /// Where events go. The caller owns it, so nobody can forget to drain one.
@@ -187,6 +422,16 @@ mod tests {
     fn every_reason_stands_at_its_code() {
         for (code, reason) in Reason::ALL.into_iter().enumerate() {
             assert_eq!(reason as usize, code);
+        }
+    }
+
+    #[test]
+    fn every_status_and_cause_stands_at_its_code() {
+        for (index, status) in Status::ALL.into_iter().enumerate() {
+            assert_eq!(status as usize, index + 1);
+        }
+        for (index, cause) in CancelCause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, index + 1);
         }
     }
 }

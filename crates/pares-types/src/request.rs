@@ -1,6 +1,9 @@
-//! What members ask for, as it travels from a gateway through the total order into the record.
+//! What is asked for, as it travels from a gateway through the total order into the record.
 
-use crate::{ClientOrderId, InstrumentId, MemberId, OrderId, Price, Quantity, RequestId, ShardId, Timestamp};
+use crate::{
+    ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, RequestId, Rule,
+    ShardId, Symbol, Timestamp,
+};
 
 /// One numbered request. The gateway that took it in stamps and numbers it; nothing changes it after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,7 +16,7 @@ pub struct Request {
     pub member: MemberId,
     /// The member's own name for this request; unique per member, repeats return the first answer.
     pub client_order_id: ClientOrderId,
-    /// The instrument concerned; 0 (all of the shard) only with [`Command::MassCancel`].
+    /// The instrument concerned; 0 (all of the shard) only where the command says so.
     pub instrument: InstrumentId,
     /// The total order it belongs to.
     pub shard: ShardId,
@@ -21,31 +24,47 @@ pub struct Request {
     pub command: Command,
 }
 
-/// What a request asks of the book.
+/// What a request asks. The rules of each are in docs/rules.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Enter an order; its [`OrderId`] is the request's id.
     Enter(NewOrder),
-    /// Change a resting order of the same member and instrument.
-    ///
-    /// `quantity` is the order's new *total*, executed part included, so that a fill racing with
-    /// the amend can never make the member trade more than it named. A smaller total at the same
-    /// price keeps the order's priority; anything else loses it, and a new price may match at once.
-    Amend {
-        /// The order to change.
-        target: OrderId,
-        /// The new limit price.
-        price: Price,
-        /// The new total quantity, executed part included.
-        quantity: Quantity,
-    },
-    /// Cancel what is left of a resting order of the same member and instrument.
+    /// Change an order of the same member and instrument.
+    Amend(Amendment),
+    /// Cancel what is left of an order of the same member and instrument.
     Cancel {
         /// The order to cancel.
         target: OrderId,
     },
-    /// Cancel all resting orders of the member in the instrument, or in the whole shard.
-    MassCancel,
+    /// Cancel the member's orders in the instrument, or with instrument 0 in the whole shard.
+    MassCancel {
+        /// Only bids, or only offers; both if `None`.
+        side: Option<Side>,
+    },
+    /// The time is the request's stamp: do what is due. Issued by gateways (member 0), for instrument 0.
+    Time,
+    /// Bring the instrument into a phase. The exchange (member 0) only.
+    SetPhase(Phase),
+    /// Change one rule of the instrument. The exchange only.
+    SetRule(Rule),
+    /// List a new instrument under the request's instrument id; it starts closed, with
+    /// default rules. The exchange only.
+    AddInstrument(Symbol),
+    /// Cancel all orders of a closed or halted instrument, then remove it. The exchange only.
+    RemoveInstrument,
+    /// The kill switch: cancel all orders of a member in the shard (instrument 0) and take no more from it.
+    /// The exchange, or the member for itself.
+    Block {
+        /// The member.
+        member: MemberId,
+    },
+    /// Take orders of a blocked member again. The exchange only.
+    Unblock {
+        /// The member.
+        member: MemberId,
+    },
+    /// Declare a trade void. The exchange only.
+    Bust(BustedTrade),
 }
 
 /// A new order.
@@ -53,13 +72,92 @@ pub enum Command {
 pub struct NewOrder {
     /// Buy or sell.
     pub side: Side,
-    /// Limit or market.
+    /// Limit, market or pegged.
     pub kind: OrderKind,
     /// How long what does not match at once stays.
     pub time_in_force: TimeInForce,
-    /// Refuse the order rather than let it take liquidity. Limit day orders only.
+    /// Refuse the order rather than let it take liquidity. Plain limit orders that may rest only.
     pub post_only: bool,
+    /// What happens when it meets an order of the same member.
+    pub self_trade: SelfTrade,
     /// Shares wanted: a positive multiple of the lot, at most the instrument's maximum.
+    pub quantity: Quantity,
+    /// An iceberg shows no more than this at a time; zero shows everything.
+    pub display: Quantity,
+    /// Unless so many shares match at once, none does; zero for no such wish.
+    pub minimum: Quantity,
+    /// A stop order waits until the last trade is at this price or beyond.
+    pub trigger: Option<Price>,
+}
+
+impl NewOrder {
+    /// A plain day order.
+    #[must_use]
+    pub const fn limit(side: Side, price: Price, quantity: Quantity) -> Self {
+        Self {
+            side,
+            kind: OrderKind::Limit { price },
+            time_in_force: TimeInForce::Day,
+            post_only: false,
+            self_trade: SelfTrade::Allow,
+            quantity,
+            display: Quantity::ZERO,
+            minimum: Quantity::ZERO,
+            trigger: None,
+        }
+    }
+
+    /// A plain market order.
+    #[must_use]
+    pub const fn market(side: Side, quantity: Quantity) -> Self {
+        Self {
+            kind: OrderKind::Market,
+            time_in_force: TimeInForce::Ioc,
+            ..Self::limit(side, Price(0), quantity)
+        }
+    }
+}
+
+/// The new terms of an order. What is `None` stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Amendment {
+    /// The order to change.
+    pub target: OrderId,
+    /// The new limit price.
+    pub price: Price,
+    /// The new *total* quantity, executed part included, so that a fill racing with the amend can
+    /// never make the member trade more than it named.
+    pub quantity: Quantity,
+    /// The new size of what an iceberg shows; zero shows everything.
+    pub display: Option<Quantity>,
+    /// The new trigger of a stop order that still waits.
+    pub trigger: Option<Price>,
+    /// How long it stays: day, good till cancelled or good till a date.
+    pub time_in_force: Option<TimeInForce>,
+}
+
+impl Amendment {
+    /// A new price and total quantity, all else as it is.
+    #[must_use]
+    pub const fn new(target: OrderId, price: Price, quantity: Quantity) -> Self {
+        Self { target, price, quantity, display: None, trigger: None, time_in_force: None }
+    }
+}
+
+/// A trade of the record that the exchange declares void, with what it was, for those who are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BustedTrade {
+    /// Where in the shard's total order it happened.
+    pub position: Position,
+    /// Which event of that position it was, from 0.
+    pub index: u16,
+    /// The resting order (of an auction's trade: the sell order).
+    pub resting: OrderId,
+    /// The incoming order (of an auction's trade: the buy order).
+    pub incoming: OrderId,
+    /// Its price.
+    pub price: Price,
+    /// Shares traded.
     pub quantity: Quantity,
 }
 
@@ -101,20 +199,65 @@ pub enum OrderKind {
         /// The worst price accepted.
         price: Price,
     },
-    /// At whatever the book offers; never rests: what does not match is cancelled.
+    /// At whatever the book offers; never rests on the book: what does not match is cancelled.
     Market,
+    /// At a price that follows the book, never worse than `limit`.
+    Pegged {
+        /// What it follows.
+        to: Peg,
+        /// The worst price accepted.
+        limit: Price,
+    },
 }
 
-/// What happens to the part of an order that does not match at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// What a pegged order's price follows. Pegged orders themselves do not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
+pub enum Peg {
+    /// The best price of its own side.
+    Best = 1,
+    /// The middle between best bid and best offer, rounded to the tick away from the other side.
+    Mid = 2,
+}
+
+/// How long the part of an order that does not match at once stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimeInForce {
-    /// It rests on the book (the trading day's end arrives as a request of its own, later).
-    Day = 1,
-    /// Immediate or cancel: it is cancelled.
-    Ioc = 2,
+    /// Until the end of the trading day.
+    Day,
+    /// Immediate or cancel: not at all.
+    Ioc,
     /// Fill or kill: unless all of it matches at once, none of it trades.
-    Fok = 3,
+    Fok,
+    /// Until it is cancelled; it is carried over from day to day.
+    Gtc,
+    /// Until the first time request at or after `until`; it is carried over from day to day.
+    Gtd {
+        /// When it expires.
+        until: Timestamp,
+    },
+    /// It takes part in the opening call only.
+    AtOpen,
+    /// It takes part in the closing call only; entered before, it waits for it.
+    AtClose,
+}
+
+/// What happens when an incoming order meets a resting one of the same member: the incoming order's
+/// wish counts. Auctions do not look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum SelfTrade {
+    /// They trade.
+    #[default]
+    Allow = 0,
+    /// The resting order is cancelled, the incoming one goes on.
+    CancelResting = 1,
+    /// What is left of the incoming order is cancelled.
+    CancelIncoming = 2,
+    /// Both are cancelled.
+    CancelBoth = 3,
+    /// Both lose as many shares as would have traded.
+    Decrement = 4,
 }
 
 #[cfg(test)]

@@ -1,0 +1,161 @@
+//! What a book knows besides its orders: phase, prices, time. A plain value, part of every snapshot.
+
+use pares_types::{
+    ClientOrderId, MemberId, OrderId, OrderKind, Phase, Position, Price, Quantity, SelfTrade, Side,
+    TimeInForce, Timestamp,
+};
+
+use crate::Instrument;
+
+/// The trading state of one instrument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trading {
+    /// The phase it is in; while a transition is pending, the one it leaves.
+    pub phase: Phase,
+    /// A change of phase that one step could not finish.
+    pub transition: Option<Transition>,
+    /// When a volatility call ends; [`Timestamp::NEVER`] otherwise.
+    pub until: Timestamp,
+    /// The price of the last trade, if there ever was one.
+    pub last: Option<Price>,
+    /// What static bands and auctions refer to.
+    pub reference: Option<Price>,
+    /// The price at which the last closing call ended.
+    pub closing: Option<Price>,
+    /// The latest time told.
+    pub time: Timestamp,
+    /// Up to when the timetable is done; zero before the first time told.
+    pub timetable_done: Timestamp,
+    /// The auction price and volume last told in this call.
+    pub indicated: Option<(Price, Quantity)>,
+    /// Trades busted since the last close, in ascending order.
+    pub busts: Vec<(Position, u16)>,
+}
+
+/// A change of phase on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// The phase to come.
+    pub to: Phase,
+    /// The price of its auction, if the book was crossed.
+    pub price: Option<Price>,
+}
+
+impl Trading {
+    /// Busted trades an instrument remembers.
+    pub const BUSTS_MAX: usize = 1_024;
+    /// Pegged orders an instrument takes.
+    pub const PEGS_MAX: usize = 64;
+
+    /// The state of an instrument that never traded, in `phase`.
+    #[must_use]
+    pub fn new(phase: Phase) -> Self {
+        Self {
+            phase,
+            transition: None,
+            until: Timestamp::NEVER,
+            last: None,
+            reference: None,
+            closing: None,
+            time: Timestamp(0),
+            timetable_done: Timestamp(0),
+            indicated: None,
+            busts: Vec::new(),
+        }
+    }
+
+    /// Lowest and highest price at which the instrument may trade in this step (docs/rules.md, section 6).
+    pub(crate) fn bands(&self, instrument: &Instrument) -> (Price, Price) {
+        let (mut low, mut high) = (i64::MIN, i64::MAX);
+        let bands = [(self.reference, instrument.static_band), (self.last, instrument.dynamic_band)];
+        for (price, band) in bands {
+            let (Some(price), true) = (price, band > 0) else { continue };
+            let away = u128::from(price.0.unsigned_abs()) * u128::from(band) / 10_000;
+            let away = i64::try_from(away).expect("a band is at most the price itself");
+            low = low.max(price.0.saturating_sub(away));
+            high = high.min(price.0.saturating_add(away));
+        }
+        (Price(low), Price(high))
+    }
+}
+
+/// What an auction would do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Indication {
+    /// The price.
+    pub price: Price,
+    /// Shares that would trade.
+    pub quantity: Quantity,
+    /// Shares that would be left at that price.
+    pub surplus: Quantity,
+    /// The side of the surplus; [`Side::Buy`] without one.
+    pub surplus_side: Side,
+}
+
+/// The place of an order in a book's queue: the book counts the orders it puts to rest, so of two
+/// orders at one price the one with the lower number is older and trades first. An order that loses
+/// its priority gets a new number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Priority(pub u64);
+
+impl Priority {
+    /// The number after this one.
+    ///
+    /// # Panics
+    /// Beyond [`Priority::MAX`], which a book resting a billion orders a second reaches in two years.
+    #[must_use]
+    pub(crate) fn next(self) -> Self {
+        assert!(self < Self::MAX, "a book rests fewer than 2^56 orders");
+        Self(self.0 + 1)
+    }
+
+    /// The highest number.
+    pub const MAX: Self = Self((1 << 56) - 1);
+}
+
+/// An order that is there: on the book, or held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestingOrder {
+    /// Its id: that of the request that entered it.
+    pub order: OrderId,
+    /// Its owner.
+    pub member: MemberId,
+    /// The owner's name for it.
+    pub client_order_id: ClientOrderId,
+    /// Bid or offer.
+    pub side: Side,
+    /// Limit, market or pegged, as entered or amended.
+    pub kind: OrderKind,
+    /// The price at which it is on the book; zero while it is held.
+    pub price: Price,
+    /// Shares still to trade; never zero.
+    pub remaining: Quantity,
+    /// Shares shown, of those; zero while it is held.
+    pub shown: Quantity,
+    /// Shares traded so far.
+    pub executed: Quantity,
+    /// What an iceberg shows at a time; zero for all.
+    pub display: Quantity,
+    /// How long it stays; never `Ioc` or `Fok`.
+    pub time_in_force: TimeInForce,
+    /// What happens when it comes in and meets an order of the same member.
+    pub self_trade: SelfTrade,
+    /// What a stop order waits for; `None` once it is triggered.
+    pub trigger: Option<Price>,
+    /// Its place in the queue of its price, or among the held.
+    pub priority: Priority,
+}
+
+impl RestingOrder {
+    /// Whether it is held: accepted, but not on the book.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.shown.is_zero()
+    }
+
+    /// Whether its price follows the book.
+    #[must_use]
+    pub fn is_pegged(&self) -> bool {
+        matches!(self.kind, OrderKind::Pegged { .. })
+    }
+}

@@ -1,0 +1,131 @@
+//! Phases of an instrument's trading day, and the rules the exchange can change while it runs.
+
+use crate::{Price, Quantity, Timestamp};
+
+/// What an instrument is doing. docs/rules.md says what each phase allows.
+///
+/// ```text
+///  Closed -> OpeningCall -> Continuous -> ClosingCall -> PostClose -> Closed
+///                             |    ^
+///                             v    |              any phase -> Halted -> any phase
+///                         VolatilityCall
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Phase {
+    /// Between trading days: orders may only be cancelled.
+    Closed = 1,
+    /// Orders gather for the opening auction; nothing matches until the phase ends.
+    OpeningCall = 2,
+    /// Orders match as they come.
+    #[default]
+    Continuous = 3,
+    /// Orders gather because a trade would have been outside a price band.
+    VolatilityCall = 4,
+    /// Orders gather for the closing auction.
+    ClosingCall = 5,
+    /// Orders match at the closing price.
+    PostClose = 6,
+    /// Stopped by the exchange: orders may only be cancelled.
+    Halted = 7,
+}
+
+impl Phase {
+    /// Every phase, in the order of their codes, from 1.
+    pub const ALL: [Self; 7] = [
+        Self::Closed,
+        Self::OpeningCall,
+        Self::Continuous,
+        Self::VolatilityCall,
+        Self::ClosingCall,
+        Self::PostClose,
+        Self::Halted,
+    ];
+
+    /// Whether orders gather without matching.
+    #[must_use]
+    pub fn is_call(self) -> bool {
+        matches!(self, Self::OpeningCall | Self::VolatilityCall | Self::ClosingCall)
+    }
+
+    /// Whether orders match as they come.
+    #[must_use]
+    pub fn matches(self) -> bool {
+        matches!(self, Self::Continuous | Self::PostClose)
+    }
+}
+
+/// One rule of an instrument, with its new value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// The legal limit prices, both included; multiples of their ticks. Only while no order is there.
+    PriceRange {
+        /// Lowest.
+        min: Price,
+        /// Highest.
+        max: Price,
+    },
+    /// The tick of prices from `from` up to the next row of the table; a zero `tick` removes the row.
+    /// Only while no order is there.
+    Tick {
+        /// Where it begins; a multiple of the tick. The first row begins at the lowest legal price or below.
+        from: Price,
+        /// The smallest price step.
+        tick: Price,
+    },
+    /// The smallest quantity step. Only while no order is there.
+    Lot(Quantity),
+    /// The largest order, in shares.
+    QuantityMax(Quantity),
+    /// The largest order, in price units times shares; zero for no limit.
+    ValueMax(u64),
+    /// The most orders that may be there at one time.
+    OrdersMax(u32),
+    /// The most events one step may cause.
+    StepMax(u32),
+    /// How far from the reference price trades may be, in hundredths of a percent of it; zero for no limit.
+    StaticBand(u32),
+    /// How far from the last trade trades may be, in hundredths of a percent of it; zero for no limit.
+    DynamicBand(u32),
+    /// How long a volatility call lasts; zero for none: what would trade outside a band is cancelled.
+    CallTime {
+        /// Nanoseconds.
+        ns: u64,
+    },
+    /// At that time of each day (nanoseconds since midnight UTC) the instrument enters `phase`;
+    /// `None` removes the row.
+    Schedule {
+        /// Nanoseconds since midnight UTC, below 86,400 seconds.
+        at_ns: u64,
+        /// The phase; not [`Phase::Halted`] nor [`Phase::VolatilityCall`].
+        phase: Option<Phase>,
+    },
+    /// The reference price of the static band and of auctions.
+    Reference(Price),
+}
+
+/// Nanoseconds of a day.
+pub const DAY_NS: u64 = 86_400_000_000_000;
+
+impl Timestamp {
+    /// A time that never comes.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// `self` later by so many nanoseconds; [`Timestamp::NEVER`] beyond the end of time.
+    #[must_use]
+    pub fn plus_ns(self, ns: u64) -> Self {
+        Self(self.0.saturating_add(ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phase_stands_at_its_code() {
+        for (index, phase) in Phase::ALL.into_iter().enumerate() {
+            assert_eq!(phase as usize, index + 1);
+        }
+    }
+}
