@@ -5,7 +5,9 @@
 //! when it comes to rest and takes it away when it leaves or changes; addition does not care in which
 //! order that happens, nor where an implementation keeps its orders.
 
-use pares_types::{OrderKind, Price, SelfTrade, TimeInForce, Timestamp};
+use pares_types::{
+    ClientOrderId, MemberId, OrderId, OrderKind, Price, Quantity, SelfTrade, Side, TimeInForce, Timestamp,
+};
 
 use crate::{Instrument, Priority, RestingOrder, Trading};
 
@@ -29,12 +31,26 @@ fn fold(a: u64, b: u64) -> u64 {
 
 /// The hash of one order: every field of it counts.
 pub(crate) fn order(order: &RestingOrder) -> u64 {
-    plain(order).wrapping_add(special(order))
+    let RestingOrder { order: id, priority, member, side, client_order_id, price, remaining, executed, .. } = *order;
+    let parts = Plain { order: id, priority, member, side, client_order_id, price, remaining, executed };
+    plain(&parts).wrapping_add(special(order))
 }
 
-/// What every order has. The four products do not wait for each other, so they cost little more than one.
+/// What every order has.
+pub(crate) struct Plain {
+    pub(crate) order: OrderId,
+    pub(crate) priority: Priority,
+    pub(crate) member: MemberId,
+    pub(crate) side: Side,
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) price: Price,
+    pub(crate) remaining: Quantity,
+    pub(crate) executed: Quantity,
+}
+
+/// The hash of what every order has. The four products do not wait for each other, so they cost little more than one.
 #[inline]
-pub(crate) fn plain(order: &RestingOrder) -> u64 {
+pub(crate) fn plain(order: &Plain) -> u64 {
     let identity = fold(order.order.0.to_bits() ^ KEYS[0], order.priority.0 ^ KEYS[1]);
     let owner = u64::from(order.member.0) << 8 | order.side as u64;
     let name = fold(order.client_order_id.0 ^ KEYS[2], owner ^ KEYS[3]);
@@ -48,7 +64,7 @@ fn special(order: &RestingOrder) -> u64 {
     let plain = RestingOrder {
         kind: OrderKind::Limit { price: order.price },
         shown: order.remaining,
-        display: pares_types::Quantity::ZERO,
+        display: Quantity::ZERO,
         time_in_force: TimeInForce::Day,
         self_trade: SelfTrade::Allow,
         trigger: None,
