@@ -24,6 +24,7 @@ const KEYS: [u64; 8] = [
 ];
 
 /// Multiplies two words to 128 bits and folds the halves: one instruction that spreads every bit.
+#[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ ((product >> 64) as u64)
@@ -48,15 +49,15 @@ pub(crate) struct Plain {
     pub(crate) executed: Quantity,
 }
 
-/// The hash of what every order has. The four products do not wait for each other, so they cost little more than one.
+/// The hash of what every order has. The three products do not wait for each other, so they cost little more than one.
 #[inline]
 pub(crate) fn plain(order: &Plain) -> u64 {
-    let identity = fold(order.order.0.to_bits() ^ KEYS[0], order.priority.0 ^ KEYS[1]);
-    let owner = u64::from(order.member.0) << 8 | order.side as u64;
-    let name = fold(order.client_order_id.0 ^ KEYS[2], owner ^ KEYS[3]);
-    let terms = fold(order.price.0.cast_unsigned() ^ KEYS[4], order.remaining.0 ^ KEYS[5]);
-    let past = order.executed.0.wrapping_mul(KEYS[6]);
-    fold(identity ^ terms.rotate_left(32), name.wrapping_add(past) ^ KEYS[7])
+    let name = fold(order.order.0.to_bits() ^ KEYS[0], order.client_order_id.0 ^ KEYS[1]);
+    let rank = order.priority.0 << 8 | order.side as u64;
+    let place = fold(order.price.0.cast_unsigned() ^ KEYS[2], rank ^ KEYS[3]);
+    let past = order.executed.0.rotate_left(32) ^ u64::from(order.member.0);
+    let shares = fold(order.remaining.0 ^ KEYS[4], past ^ KEYS[5]);
+    name ^ place.rotate_left(23) ^ shares.rotate_left(47)
 }
 
 /// What few orders have: zero for a plain day order on the book, so that it need not be computed.

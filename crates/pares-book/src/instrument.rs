@@ -189,6 +189,7 @@ impl Instrument {
         Ok(())
     }
 
+    #[inline]
     pub(crate) fn validate_quantity(&self, quantity: Quantity) -> Result<(), Reason> {
         if quantity.is_zero() {
             Err(Reason::ZeroQuantity)
@@ -201,6 +202,7 @@ impl Instrument {
         }
     }
 
+    #[inline]
     pub(crate) fn validate_price(&self, price: Price) -> Result<(), Reason> {
         if !(self.price_min..=self.price_max).contains(&price) {
             Err(Reason::PriceOutOfRange)
@@ -218,6 +220,7 @@ impl Instrument {
         if within { Ok(()) } else { Err(Reason::ValueTooLarge) }
     }
 
+    #[inline]
     pub(crate) fn on_lot(&self, quantity: Quantity) -> bool {
         // Most shares trade in lots of one, and a division is the dearest instruction of this check.
         self.lot.0 == 1 || quantity.0.is_multiple_of(self.lot.0)

@@ -5,7 +5,7 @@ use super::node::Node;
 use super::slab::Slot;
 use super::store::Terms;
 use super::{FastBook, Step, refused};
-use crate::RestingOrder;
+use crate::{RestingOrder, hash};
 use pares_types::{
     Amendment, CancelCause, EventSink, MemberId, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
     Request, Side, Status, TimeInForce,
@@ -58,6 +58,9 @@ impl FastBook {
         let Some(slot) = self.find_of(request.member, amendment.target) else {
             return refused(amendment.target, Reason::UnknownOrder);
         };
+        if let Some(outcome) = self.amend_plain(slot, amendment, step) {
+            return outcome;
+        }
         let before = self.store.order(slot);
         match self.change(before, amendment, step) {
             Ok(change) => self.carry_out(slot, &change, step),
@@ -69,6 +72,35 @@ impl FastBook {
                 remaining: before.remaining,
             },
         }
+    }
+
+    /// A plain order that moves to another place without meeting anything: most amends. `None` for all others.
+    #[inline]
+    fn amend_plain<S: EventSink>(
+        &mut self,
+        slot: Slot<Node>,
+        wish: &Amendment,
+        step: &mut Step<'_, S>,
+    ) -> Option<Outcome> {
+        let Node { order, client_order_id, remaining, executed, rank, level, account, .. } = self.store.nodes[slot];
+        let side = rank.traits().side();
+        let total_before = executed.plus(remaining);
+        let (price, total) = (wish.price, wish.quantity);
+        let same_terms = wish.display.is_none() && wish.trigger.is_none() && wish.time_in_force.is_none();
+        let plain = rank.traits().is_plain() && same_terms && self.is_continuous() && self.is_legal(side, price, total);
+        let meets = self.best_price(side.opposite()).is_some_and(|best| side.crosses(price, best));
+        let stays = price == self.store.levels[level].price && total <= total_before;
+        if !plain || meets || stays || total <= executed {
+            return None;
+        }
+        if total < total_before {
+            step.emit(self.event_cancelled(slot, total_before.minus(total), CancelCause::Reduced));
+        }
+        let remaining = total.minus(executed);
+        let priority = self.next_priority();
+        let member = self.store.accounts[account].member;
+        self.store.move_plain(slot, &hash::Plain { order, priority, member, side, client_order_id, price, remaining, executed });
+        Some(Outcome { status: Status::Resting, reason: Reason::None, order, executed, remaining })
     }
 
     /// What the amendment would make of an order.

@@ -2,10 +2,10 @@
 
 use super::incoming::{End, Incoming};
 use super::{FastBook, Step, refused};
-use crate::Trading;
+use crate::{Trading, hash};
 use pares_types::{
-    CancelCause, EventSink, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request, Side,
-    Status, TimeInForce,
+    CancelCause, EventSink, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
+    SelfTrade, Side, Status, TimeInForce,
 };
 
 impl FastBook {
@@ -17,8 +17,22 @@ impl FastBook {
         step: &mut Step<'_, S>,
     ) -> Outcome {
         let id = OrderId(request.id);
-        assert!(self.store.find(id).is_none(), "an order enters once");
         let plain = self.is_plain(order);
+        if plain && let Some(price) = self.rests_at_once(order) {
+            let priority = self.next_priority();
+            self.store.add_plain(&hash::Plain {
+                order: id,
+                priority,
+                member: request.member,
+                side: order.side,
+                client_order_id: request.client_order_id,
+                price,
+                remaining: order.quantity,
+                executed: Quantity::ZERO,
+            });
+            let remaining = order.quantity;
+            return Outcome { status: Status::Resting, reason: Reason::None, order: id, executed: Quantity::ZERO, remaining };
+        }
         if !plain && let Err(reason) = self.instrument.validate(&request.command) {
             return refused(id, reason);
         }
@@ -33,21 +47,37 @@ impl FastBook {
         self.enter_special(order, incoming, step)
     }
 
+    /// The price of a plain day order that meets nothing: most orders.
+    #[inline]
+    fn rests_at_once(&self, order: &NewOrder) -> Option<Price> {
+        let OrderKind::Limit { price } = order.kind else { return None };
+        let day = order.time_in_force == TimeInForce::Day && order.self_trade == SelfTrade::Allow;
+        let room = self.store.nodes.len() < self.instrument.orders_max as usize;
+        let meets = self.best_price(order.side.opposite()).is_some_and(|best| order.side.crosses(price, best));
+        (day && room && self.is_continuous() && !meets).then_some(price)
+    }
+
     /// Whether nothing is special about a limit order, and its terms are certainly legal: the checks
     /// that nearly all orders need, in a few instructions.
     #[inline]
     fn is_plain(&self, order: &NewOrder) -> bool {
         let OrderKind::Limit { price } = order.kind else { return false };
-        let instrument = &self.instrument;
         let wishes = order.post_only as u64 | order.display.0 | order.minimum.0;
         matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc | TimeInForce::Fok | TimeInForce::Gtc)
             && wishes == 0
             && order.trigger.is_none()
-            && instrument.ticks.rows().len() == 1
-            && self.store.ladder(order.side).numbering.is_legal(price)
+            && self.is_legal(order.side, price, order.quantity)
+    }
+
+    /// Whether price and quantity are certainly legal, as far as can be told in a few instructions.
+    #[inline]
+    pub(super) fn is_legal(&self, side: Side, price: Price, quantity: Quantity) -> bool {
+        let instrument = &self.instrument;
+        instrument.ticks.rows().len() == 1
+            && self.store.ladder(side).numbering.is_legal(price)
             && instrument.lot.0 == 1
             && instrument.value_max == 0
-            && order.quantity.0.wrapping_sub(1) < instrument.quantity_max.0
+            && quantity.0.wrapping_sub(1) < instrument.quantity_max.0
     }
 
     #[inline]

@@ -110,8 +110,7 @@ impl FastBook {
             resting_remaining,
         };
         if resting_remaining.is_zero() {
-            self.store.detach(slot);
-            self.store.discard(slot);
+            self.store.remove(slot);
         } else {
             self.store.reduce(slot, quantity, Quantity::ZERO);
         }

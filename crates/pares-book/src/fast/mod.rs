@@ -101,6 +101,7 @@ impl FastBook {
         priority
     }
 
+    #[inline]
     fn event_cancelled(&self, slot: Slot<Node>, quantity: Quantity, cause: pares_types::CancelCause) -> Event {
         let node = &self.store.nodes[slot];
         Event::Cancelled {
@@ -113,6 +114,7 @@ impl FastBook {
     }
 
     /// Cancels all that is left of an order that is there.
+    #[inline]
     fn cancel_order<S: EventSink>(
         &mut self,
         slot: Slot<Node>,
@@ -120,8 +122,7 @@ impl FastBook {
         step: &mut Step<'_, S>,
     ) {
         step.emit(self.event_cancelled(slot, self.store.nodes[slot].remaining, cause));
-        self.store.detach(slot);
-        self.store.discard(slot);
+        self.store.remove(slot);
     }
 
     fn level(&self, slot: Slot<PriceLevel>) -> Level {
@@ -129,6 +130,7 @@ impl FastBook {
         Level { price, quantity: shown, orders }
     }
 
+    #[inline]
     fn best_price(&self, side: Side) -> Option<Price> {
         self.store.ladder(side).best().map(|(price, _)| price)
     }

@@ -100,6 +100,12 @@ impl Traits {
         Self(side | if special { Self::SPECIAL } else { 0 } | (self_trade as u8) << 3 | stay)
     }
 
+    /// Of a plain day order.
+    #[inline]
+    pub(super) fn plain(side: Side) -> Self {
+        Self(if side == Side::Sell { Self::SELL } else { 0 })
+    }
+
     /// Whether it is a plain day order: nothing but its side is particular.
     #[inline]
     pub(super) fn is_plain(self) -> bool {

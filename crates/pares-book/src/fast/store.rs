@@ -213,12 +213,93 @@ impl Store {
             account,
             links: [Links::NONE; 2],
         });
-        self.ids.insert(terms.order.0.to_bits(), slot);
+        let nodes = &self.nodes;
+        self.ids.insert(terms.order.0.to_bits(), slot, |slot| nodes[slot].order == terms.order);
         self.accounts[account].orders.push_back(&mut self.nodes, slot);
         if let Some(special) = special {
             self.add_special(slot, special);
         }
         slot
+    }
+
+    /// Creates a plain order and puts it behind all others at its price.
+    #[inline]
+    pub(super) fn add_plain(&mut self, order: &hash::Plain) {
+        let account = match self.account(order.member) {
+            Some(account) => account,
+            None => self.add_account(order.member),
+        };
+        let level = self.level_at(order.side, order.price);
+        let slot = self.nodes.insert(Node {
+            order: order.order,
+            client_order_id: order.client_order_id,
+            remaining: order.remaining,
+            executed: order.executed,
+            rank: Rank::new(order.priority, Traits::plain(order.side)),
+            level,
+            account,
+            links: [Links::NONE; 2],
+        });
+        let nodes = &self.nodes;
+        self.ids.insert(order.order.0.to_bits(), slot, |slot| nodes[slot].order == order.order);
+        self.accounts[account].orders.push_back(&mut self.nodes, slot);
+        self.join(slot, level, order);
+    }
+
+    /// Moves a plain order that is on the book behind all others at another price, or at its own.
+    #[inline]
+    pub(super) fn move_plain(&mut self, slot: Slot<Node>, order: &hash::Plain) {
+        self.leave(slot);
+        let level = self.level_at(order.side, order.price);
+        let node = &mut self.nodes[slot];
+        node.remaining = order.remaining;
+        node.rank = Rank::new(order.priority, Traits::plain(order.side));
+        node.level = level;
+        self.join(slot, level, order);
+    }
+
+    #[inline]
+    fn join(&mut self, slot: Slot<Node>, level: Slot<PriceLevel>, order: &hash::Plain) {
+        let level = &mut self.levels[level];
+        level.queue.push_back(&mut self.nodes, slot);
+        level.orders += 1;
+        level.shown = level.shown.plus(order.remaining);
+        self.hash_sum = self.hash_sum.wrapping_add(hash::plain(order));
+    }
+
+    /// Takes a plain order out of its level and out of the hash.
+    #[inline]
+    fn leave(&mut self, slot: Slot<Node>) {
+        let Node { order, client_order_id, remaining, executed, rank, level: at, account, .. } = self.nodes[slot];
+        let level = &mut self.levels[at];
+        let side = rank.traits().side();
+        self.hash_sum = self.hash_sum.wrapping_sub(hash::plain(&hash::Plain {
+            order,
+            priority: rank.priority(),
+            member: self.accounts[account].member,
+            side,
+            client_order_id,
+            price: level.price,
+            remaining,
+            executed,
+        }));
+        level.queue.unlink(&mut self.nodes, slot);
+        level.orders -= 1;
+        level.shown = level.shown.minus(remaining);
+        if level.orders == 0 {
+            self.drop_level(side, at);
+        }
+    }
+
+    /// Takes an order off the book, or off the held ones, and forgets it.
+    #[inline]
+    pub(super) fn remove(&mut self, slot: Slot<Node>) {
+        if self.nodes[slot].rank.traits().is_plain() {
+            self.leave(slot);
+        } else {
+            self.detach(slot);
+        }
+        self.discard(slot);
     }
 
     /// Gives a detached order new terms. Its id, owner and side stay.
@@ -308,6 +389,7 @@ impl Store {
         self.nodes[slot].level = Slot::NONE;
     }
 
+    #[inline(never)]
     fn drop_level(&mut self, side: Side, at: Slot<PriceLevel>) {
         let PriceLevel { price, shown, hidden, .. } = self.levels[at];
         assert!(shown.is_zero() && hidden.is_zero(), "a level without orders has no shares");
@@ -405,7 +487,7 @@ impl Store {
             self.special_owner.push(slot);
         }
         self.special_owner[number] = slot;
-        self.special_of.insert(u64::from(slot.number()), at);
+        self.special_of.insert(u64::from(slot.number()), at, |_| false);
     }
 
     #[inline]
@@ -440,7 +522,7 @@ impl Store {
     #[cold]
     fn add_account(&mut self, member: MemberId) -> Slot<Account> {
         let account = self.accounts.insert(Account { member, orders: List::EMPTY });
-        self.members.insert(u64::from(member.0), account);
+        self.members.insert(u64::from(member.0), account, |_| false);
         account
     }
 

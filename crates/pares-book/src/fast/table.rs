@@ -40,7 +40,7 @@ impl Table {
     pub(super) fn get<T>(&self, key: u64, is_it: impl Fn(Slot<T>) -> bool) -> Option<Slot<T>> {
         let hash = hash(key);
         let mask = self.entries.len() - 1;
-        let mut place = hash as usize & mask;
+        let mut place = hash as usize;
         loop {
             let entry = self.entries[place & mask];
             if entry == EMPTY {
@@ -53,14 +53,28 @@ impl Table {
         }
     }
 
-    /// Adds a key that is not there.
+    /// Adds a key; `is_it` tells whether a slot with the key's hash has that key.
+    ///
+    /// # Panics
+    /// If the key is there already.
     #[inline]
-    pub(super) fn insert<T>(&mut self, key: u64, slot: Slot<T>) {
+    pub(super) fn insert<T>(&mut self, key: u64, slot: Slot<T>, is_it: impl Fn(Slot<T>) -> bool) {
         if (self.len + 1) * 2 > self.entries.len() {
             self.grow();
         }
         self.len += 1;
-        self.put(u64::from(hash(key)) << 32 | u64::from(slot.number()));
+        let hash = hash(key);
+        let mask = self.entries.len() - 1;
+        let mut place = hash as usize;
+        loop {
+            let entry = &mut self.entries[place & mask];
+            if *entry == EMPTY {
+                *entry = u64::from(hash) << 32 | u64::from(slot.number());
+                return;
+            }
+            assert!((*entry >> 32) as u32 != hash || !is_it(Slot::new(*entry as u32)), "a key is added once");
+            place += 1;
+        }
     }
 
     fn put(&mut self, entry: u64) {
@@ -146,7 +160,7 @@ mod tests {
                 table.remove(key, Slot::<()>::new(slot));
             } else {
                 model.insert(key, step);
-                table.insert(key, Slot::<()>::new(step));
+                table.insert(key, Slot::<()>::new(step), |_| false);
             }
             let probe = (seed >> 20) % 512;
             let found = table.get(probe, |slot: Slot<()>| keys[slot.number() as usize] == probe);
