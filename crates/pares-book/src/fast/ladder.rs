@@ -3,23 +3,23 @@
 //! A sorted vector is the fastest ladder as long as the book is dense, and collapses when it is thin: a
 //! crash through thousands of prices moves kilobytes at each new one. A flat array by tick needs
 //! gigabytes where one instrument trades from a cent to a hundred thousand dollars. So prices are numbered by their distance
-//! from the best possible one, 64 neighbours share a *leaf*, and leaves hang in a tree of 64-way
-//! nodes, each with one word that says which children exist. A search is a few bit
-//! operations a layer; the tree holds only what is used, and its height depends on the
-//! range alone (10 million ticks: four layers).
+//! from the best possible one, 64 neighbours share a *leaf*, 64 leaves a *branch*, and branches hang in a flat
+//! array, the *trunk*, of one word for 4,096 prices. At every joint a bitmap says which children exist, so that a
+//! level is found, added and removed, and the next one found, in a few bit operations without a loop; leaves and
+//! branches exist only where there are orders.
 //!
 //! ```text
-//!   number of a price:  | layer 2 | layer 1 | leaf | bit in leaf |      6 bits each
+//!   number of a price:   | trunk, up to 18 bits | branch, 6 | leaf, 6 |
 //!
-//!   root  [..1..1....]
-//!             |   \
-//!       [1.......]  [....1...]          inner nodes
-//!        |               |
-//!     leaf 0: 1.11....   leaf 68: .1..  each set bit: a level
+//!   trunk   [ . . 1 . . . . . . 1 . . ]   which branches exist: a bitmap, a bitmap of its words, and of theirs
+//!                 |             |
+//!   branch     [1.......]   [....1...]
+//!                |               |
+//!   leaf      [1.11....]     [.1......]   each set bit: a level
 //! ```
 //! Numbers count away from the best price on both sides (bids downwards, offers upwards), so that the
 //! best level is always the lowest number. Trading happens near the touch, so a few leaves
-//! are remembered by page and found without going down the tree.
+//! are remembered and found without going down the tree.
 
 use super::node::PriceLevel;
 use super::slab::{Slab, Slot};
@@ -28,27 +28,131 @@ use pares_types::{Price, Side};
 
 /// Leaves remembered; a power of two.
 const REMEMBERED: usize = 16;
-/// Bits of a price number that one layer decides.
-const BITS: u32 = 6;
-/// The most layers above the leaves: 64-bit numbers.
-const LAYERS_MAX: usize = 10;
 
-/// 64 neighbouring prices.
+/// 64 neighbours: prices of a leaf, or leaves of a branch.
 #[derive(Clone, Debug)]
-struct Leaf {
-    /// Which of them have a level; zero only in a free leaf.
+struct Joint<T> {
+    /// Which of them exist; zero only in a free joint.
     occupied: u64,
-    /// The number of its first price, divided by 64.
+    /// The number of its first price, divided by the prices it spans.
     page: u64,
-    levels: [Slot<PriceLevel>; 64],
+    /// What does not exist means nothing.
+    children: [Slot<T>; 64],
 }
 
-/// 64 neighbouring nodes or leaves of the layer below.
+type Leaf = Joint<PriceLevel>;
+type Branch = Joint<Leaf>;
+
+impl<T> Joint<T> {
+    const EMPTY: Self = Self { occupied: 0, page: 0, children: [Slot::NONE; 64] };
+
+    #[inline]
+    fn get(&self, number: u64) -> Option<Slot<T>> {
+        let at = (number % 64) as usize;
+        (self.occupied >> at & 1 == 1).then(|| self.children[at])
+    }
+
+    #[inline]
+    fn set(&mut self, number: u64, child: Slot<T>) {
+        let at = (number % 64) as usize;
+        self.occupied |= 1 << at;
+        self.children[at] = child;
+    }
+
+    /// Removes a child; says whether none is left.
+    #[inline]
+    fn clear(&mut self, number: u64) -> bool {
+        self.occupied &= !(1 << (number % 64));
+        self.occupied == 0
+    }
+
+    /// The first child behind a number, whether that has one or not.
+    #[inline]
+    fn after(&self, number: u64) -> Option<(u64, Slot<T>)> {
+        self.first_of(self.occupied & above(number))
+    }
+
+    #[inline]
+    fn first(&self) -> Option<(u64, Slot<T>)> {
+        self.first_of(self.occupied)
+    }
+
+    #[inline]
+    fn first_of(&self, among: u64) -> Option<(u64, Slot<T>)> {
+        if among == 0 {
+            return None;
+        }
+        let at = among.trailing_zeros() as usize;
+        Some((self.page * 64 + at as u64, self.children[at % 64]))
+    }
+}
+
+/// Which branches exist, and where they are. Empty until the first order comes.
 #[derive(Clone, Debug)]
-struct Inner {
-    /// Which of them exist.
-    occupied: u64,
-    children: [u32; 64],
+struct Trunk {
+    branches: Vec<Slot<Branch>>,
+    /// A bit for each branch, a bit for each word of those, a bit for each word of these.
+    bitmaps: [Vec<u64>; 3],
+}
+
+impl Trunk {
+    /// Room for numbers up to `last`.
+    #[cold]
+    fn grow(&mut self, last: u64) {
+        let branches = (last / 4_096 + 1) as usize;
+        self.branches = vec![Slot::NONE; branches];
+        let mut bits = branches;
+        for bitmap in &mut self.bitmaps {
+            let words = bits.div_ceil(64);
+            (*bitmap, bits) = (vec![0; words], words);
+        }
+    }
+
+    #[inline]
+    fn get(&self, number: u64) -> Option<Slot<Branch>> {
+        self.branches.get(number as usize)?.some()
+    }
+
+    #[cold]
+    fn set(&mut self, number: u64, branch: Slot<Branch>) {
+        self.branches[number as usize] = branch;
+        let mut at = number;
+        for bitmap in &mut self.bitmaps {
+            bitmap[at as usize / 64] |= 1 << (at % 64);
+            at /= 64;
+        }
+    }
+
+    #[cold]
+    fn clear(&mut self, number: u64) {
+        self.branches[number as usize] = Slot::NONE;
+        let mut at = number;
+        for bitmap in &mut self.bitmaps {
+            bitmap[at as usize / 64] &= !(1 << (at % 64));
+            if bitmap[at as usize / 64] != 0 {
+                return;
+            }
+            at /= 64;
+        }
+    }
+
+    /// The first branch behind a number.
+    #[cold]
+    fn after(&self, number: u64) -> Option<Slot<Branch>> {
+        let mut at = number;
+        for tier in 0..self.bitmaps.len() {
+            let behind = self.bitmaps[tier][at as usize / 64] & above(at);
+            if behind != 0 {
+                at = at / 64 * 64 + u64::from(behind.trailing_zeros());
+                for below in self.bitmaps[..tier].iter().rev() {
+                    at = at * 64 + u64::from(below[at as usize].trailing_zeros());
+                }
+                return Some(self.branches[at as usize]);
+            }
+            at /= 64;
+        }
+        None
+    }
 }
 
 /// From prices to their numbers, for one side of one instrument.
@@ -101,10 +205,8 @@ impl Numbering {
 #[derive(Clone, Debug)]
 pub(super) struct Ladder {
     pub(super) numbering: Numbering,
-    /// Layers of inner nodes above the leaves.
-    layers: usize,
-    root: u32,
-    inners: Slab<Inner>,
+    trunk: Trunk,
+    branches: Slab<Branch>,
     leaves: Slab<Leaf>,
     /// Leaves by the lowest bits of their page. May name free or other leaves: a leaf knows its page.
     remembered: [Slot<Leaf>; REMEMBERED],
@@ -115,18 +217,13 @@ pub(super) struct Ladder {
     best_price: Price,
 }
 
-const NOTHING: u32 = u32::MAX;
-
 impl Ladder {
     /// No levels.
     pub(super) fn new(instrument: &Instrument, side: Side) -> Self {
-        let numbering = Numbering::new(instrument, side);
-        let bits = u64::BITS - numbering.last.leading_zeros();
         Self {
-            numbering,
-            layers: (bits.div_ceil(BITS).max(1) - 1) as usize,
-            root: NOTHING,
-            inners: Slab::with_capacity(0),
+            numbering: Numbering::new(instrument, side),
+            trunk: Trunk { branches: Vec::new(), bitmaps: [const { Vec::new() }; 3] },
+            branches: Slab::with_capacity(0),
             leaves: Slab::with_capacity(0),
             remembered: [Slot::NONE; REMEMBERED],
             best_number: u64::MAX,
@@ -145,25 +242,19 @@ impl Ladder {
     #[inline]
     pub(super) fn get(&self, price: Price) -> Option<Slot<PriceLevel>> {
         let number = self.numbering.of(price);
-        if number == self.best_number {
-            return Some(self.best_level);
-        }
-        let leaf = &self.leaves[self.leaf(number)?];
-        let bit = number as usize % 64;
-        if leaf.occupied >> bit & 1 == 1 { Some(leaf.levels[bit]) } else { None }
+        self.leaves[self.leaf(number)?].get(number)
     }
 
     /// Adds the level at a price that has none.
+    #[inline]
     pub(super) fn insert(&mut self, price: Price, level: Slot<PriceLevel>) {
         let number = self.numbering.of(price);
-        assert!(number <= self.numbering.last, "price {price} is on the grid of the instrument");
+        assert!(number <= self.numbering.last, "prices are on the grid of the instrument");
         let slot = match self.leaf(number) {
             Some(slot) => slot,
             None => self.add_leaf(number),
         };
-        let leaf = &mut self.leaves[slot];
-        leaf.occupied |= 1 << (number % 64);
-        leaf.levels[number as usize % 64] = level;
+        self.leaves[slot].set(number, level);
         self.remembered[(number / 64) as usize % REMEMBERED] = slot;
         if number < self.best_number {
             (self.best_number, self.best_level, self.best_price) = (number, level, price);
@@ -174,27 +265,19 @@ impl Ladder {
     ///
     /// # Panics
     /// If there is none.
+    #[inline]
     pub(super) fn remove(&mut self, price: Price, price_of: impl Fn(Slot<PriceLevel>) -> Price) {
         let number = self.numbering.of(price);
         let slot = self.leaf(number).expect("a level that empties is on the ladder");
         let leaf = &mut self.leaves[slot];
-        assert!(leaf.occupied >> (number % 64) & 1 == 1, "a level that empties is on the ladder");
-        leaf.occupied &= !(1 << (number % 64));
-        let left = leaf.occupied;
+        assert!(leaf.get(number).is_some(), "a level that empties is on the ladder");
+        if leaf.clear(number) {
+            self.drop_leaf(number, slot);
+        }
         if number == self.best_number {
-            // The rest of the leaf first: it is nearly always there.
-            let next = if left == 0 {
-                self.after(number)
-            } else {
-                let bit = left.trailing_zeros();
-                Some((number / 64 * 64 + u64::from(bit), leaf.levels[bit as usize]))
-            };
+            let next = self.after(number);
             (self.best_number, self.best_level) = next.unwrap_or((u64::MAX, Slot::NONE));
             self.best_price = next.map_or(Price(0), |(_, level)| price_of(level));
-        }
-        if left == 0 {
-            self.leaves.remove(slot);
-            self.drop_path(number);
         }
     }
 
@@ -204,148 +287,72 @@ impl Ladder {
         core::iter::successors(best, |(number, _)| self.after(*number)).map(|(_, level)| level)
     }
 
-    /// What a look-up of a price will touch first, to call it to the cache.
-    #[inline]
-    pub(super) fn near(&self, price: Price) -> Option<Slot<PriceLevel>> {
-        let number = self.numbering.of(price);
-        let slot = self.remembered[(number / 64) as usize % REMEMBERED];
-        let leaf = self.leaves.get(slot)?;
-        (leaf.occupied >> (number % 64) & 1 == 1).then(|| leaf.levels[number as usize % 64])
-    }
-
     #[inline]
     fn leaf(&self, number: u64) -> Option<Slot<Leaf>> {
         let page = number / 64;
         let slot = self.remembered[page as usize % REMEMBERED];
         match self.leaves.get(slot) {
             Some(leaf) if leaf.page == page && leaf.occupied != 0 => Some(slot),
-            _ => self.descend(page),
+            _ => self.branches[self.trunk.get(number / 4_096)?].get(page),
         }
     }
 
-    /// Finds a leaf from the root.
-    #[cold]
-    fn descend(&self, page: u64) -> Option<Slot<Leaf>> {
-        let mut at = self.root;
-        for layer in (0..self.layers).rev() {
-            let inner = self.inners.get(Slot::new(at))?;
-            let child = child_at(page, layer);
-            if inner.occupied >> child & 1 == 0 {
-                return None;
-            }
-            at = inner.children[child];
-        }
-        let leaf = self.leaves.get(Slot::new(at))?;
-        (leaf.page == page && leaf.occupied != 0).then(|| Slot::new(at))
-    }
-
-    /// Adds the leaf of a number, and the nodes above it.
-    #[cold]
+    /// Adds the leaf of a number, and its branch.
     fn add_leaf(&mut self, number: u64) -> Slot<Leaf> {
         let page = number / 64;
-        let leaf = self.leaves.insert(Leaf { occupied: 0, page, levels: [Slot::NONE; 64] });
-        if self.layers == 0 {
-            self.root = leaf.number();
-            return leaf;
-        }
-        if self.root == NOTHING {
-            self.root = self.add_inner();
-        }
-        let mut at = Slot::new(self.root);
-        for layer in (0..self.layers).rev() {
-            let child = child_at(page, layer);
-            let exists = self.inners[at].occupied >> child & 1 == 1;
-            let below = match layer {
-                0 => leaf.number(),
-                _ if exists => self.inners[at].children[child],
-                _ => self.add_inner(),
-            };
-            self.inners[at].occupied |= 1 << child;
-            self.inners[at].children[child] = below;
-            at = Slot::new(below);
-        }
+        let leaf = self.leaves.reuse(&Joint::EMPTY);
+        self.leaves[leaf].page = page;
+        let branch = match self.trunk.get(page / 64) {
+            Some(branch) => branch,
+            None => self.add_branch(page / 64),
+        };
+        self.branches[branch].set(page, leaf);
         leaf
     }
 
-    fn add_inner(&mut self) -> u32 {
-        self.inners.insert(Inner { occupied: 0, children: [NOTHING; 64] }).number()
-    }
-
-    /// Takes the freed leaf of a number out of the tree, and the nodes that lead nowhere then.
     #[cold]
-    fn drop_path(&mut self, number: u64) {
-        let page = number / 64;
-        let (path, _) = self.path(page);
-        for layer in 0..self.layers {
-            let at = path[layer];
-            self.inners[at].occupied &= !(1 << child_at(page, layer));
-            if self.inners[at].occupied != 0 {
-                return;
-            }
-            self.inners.remove(at);
+    fn add_branch(&mut self, page: u64) -> Slot<Branch> {
+        if self.trunk.branches.is_empty() {
+            self.trunk.grow(self.numbering.last);
         }
-        self.root = NOTHING;
+        let branch = self.branches.reuse(&Joint::EMPTY);
+        self.branches[branch].page = page;
+        self.trunk.set(page, branch);
+        branch
     }
 
-    /// The inner nodes on the way to a page as far as they exist, by layer, and the lowest layer that does.
-    fn path(&self, page: u64) -> ([Slot<Inner>; LAYERS_MAX], usize) {
-        let mut path = [Slot::NONE; LAYERS_MAX];
-        let (mut at, mut lowest) = (self.root, self.layers);
-        for layer in (0..self.layers).rev() {
-            if at == NOTHING {
-                break;
-            }
-            (path[layer], lowest) = (Slot::new(at), layer);
-            let inner = &self.inners[path[layer]];
-            let child = child_at(page, layer);
-            at = if inner.occupied >> child & 1 == 1 { inner.children[child] } else { NOTHING };
+    /// Drops the leaf of a number, which is empty, and its branch if it was the last one there.
+    fn drop_leaf(&mut self, number: u64, leaf: Slot<Leaf>) {
+        self.leaves.remove(leaf);
+        let branch = self.trunk.get(number / 4_096).expect("a leaf hangs on a branch");
+        if self.branches[branch].clear(number / 64) {
+            self.branches.remove(branch);
+            self.trunk.clear(number / 4_096);
         }
-        (path, lowest)
     }
 
     /// The first level behind a number, whether that has one or not.
+    #[inline]
     fn after(&self, number: u64) -> Option<(u64, Slot<PriceLevel>)> {
-        if let Some(slot) = self.leaf(number) {
-            let behind = self.leaves[slot].occupied & above(number as usize % 64);
-            if behind != 0 {
-                return Some(self.in_leaf(slot, behind));
-            }
-        }
         let page = number / 64;
-        let (path, lowest) = self.path(page);
-        for layer in lowest..self.layers {
-            let behind = self.inners[path[layer]].occupied & above(child_at(page, layer));
-            if behind != 0 {
-                return Some(self.first_below(path[layer], layer, behind));
+        if let Some(branch) = self.trunk.get(page / 64) {
+            let branch = &self.branches[branch];
+            let here = branch.get(page).and_then(|leaf| self.leaves[leaf].after(number));
+            if here.is_some() {
+                return here;
+            }
+            if let Some((_, leaf)) = branch.after(page) {
+                return self.leaves[leaf].first();
             }
         }
-        None
-    }
-
-    /// The first level below one of the children in `among` of a node.
-    fn first_below(&self, node: Slot<Inner>, layer: usize, among: u64) -> (u64, Slot<PriceLevel>) {
-        let mut at = self.inners[node].children[among.trailing_zeros() as usize];
-        for _ in 0..layer {
-            let inner = &self.inners[Slot::new(at)];
-            at = inner.children[inner.occupied.trailing_zeros() as usize];
-        }
-        let leaf = Slot::new(at);
-        self.in_leaf(leaf, self.leaves[leaf].occupied)
-    }
-
-    fn in_leaf(&self, slot: Slot<Leaf>, among: u64) -> (u64, Slot<PriceLevel>) {
-        let bit = among.trailing_zeros();
-        let leaf = &self.leaves[slot];
-        (leaf.page * 64 + u64::from(bit), leaf.levels[bit as usize])
+        let branch = self.trunk.after(page / 64)?;
+        let (_, leaf) = self.branches[branch].first()?;
+        self.leaves[leaf].first()
     }
 }
 
-/// Which child of a node leads to a page.
-fn child_at(page: u64, layer: usize) -> usize {
-    (page >> (BITS as usize * layer)) as usize % 64
-}
-
-/// All bits above this one.
-fn above(bit: usize) -> u64 {
-    (u64::MAX << bit) << 1
+/// All bits of a word above the one of a number.
+#[inline]
+fn above(number: u64) -> u64 {
+    (u64::MAX << (number % 64)) << 1
 }

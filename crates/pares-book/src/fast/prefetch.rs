@@ -6,7 +6,8 @@
 //! left out (the safe twin of this module is one that does nothing).
 
 use super::FastBook;
-use pares_types::{Command, OrderId, OrderKind, Request};
+use super::slab::Slot;
+use pares_types::OrderId;
 
 /// Asks for the cache line of a value.
 #[inline(always)]
@@ -22,30 +23,22 @@ fn call<T>(value: &T) {
 }
 
 impl FastBook {
-    /// Calls what a request will touch.
     #[inline]
-    pub(super) fn call_to_cache(&self, request: &Request) {
-        match &request.command {
-            Command::Cancel { target } => self.call_order(*target),
-            Command::Amend(amendment) => self.call_order(amendment.target),
-            Command::Enter(order) => {
-                call(self.store.home(OrderId(request.id)));
-                if let Some(node) = self.store.nodes.next_free() {
-                    call(node);
-                }
-                if let OrderKind::Limit { price } = order.kind
-                    && let Some(level) = self.store.ladder(order.side).near(price)
-                {
-                    call(&self.store.levels[level]);
-                }
-            }
-            _ => {}
-        }
+    pub fn prefetch_id(&self, order: OrderId) {
+        call(self.store.home(order));
     }
-
     #[inline]
-    fn call_order(&self, target: OrderId) {
-        let Some(slot) = self.store.find_unread(target) else { return };
-        call(&self.store.nodes[slot]);
+    pub fn prefetch_order(&self, order: OrderId) {
+        if let Some(slot) = self.store.find_unread(order) { call(&self.store.nodes[slot]); }
+    }
+    #[inline]
+    pub fn prefetch_neighbours(&self, order: OrderId) {
+        if let Some(slot) = self.store.find_unread(order) {
+            let node = &self.store.nodes[slot];
+            for links in &node.links { 
+                for slot in [links.prev, links.next] {
+                    if let Some(n) = self.store.nodes.get(slot) { call(n); } } }
+            if let Some(level) = self.store.levels.get(node.level) { call(level); }
+        }
     }
 }

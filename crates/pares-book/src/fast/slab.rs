@@ -98,6 +98,18 @@ impl<T> Slab<T> {
         Slot::new(number)
     }
 
+    /// A free place with what it held before, or with `fresh` if it never held anything: for values that are
+    /// large, and mean nothing once they are removed.
+    pub(super) fn reuse(&mut self, fresh: &T) -> Slot<T>
+    where
+        T: Clone,
+    {
+        match self.free.pop() {
+            Some(slot) => slot,
+            None => self.insert(fresh.clone()),
+        }
+    }
+
     /// Frees a place. What was there stays readable until the next insert, but means nothing.
     #[inline]
     pub(super) fn remove(&mut self, slot: Slot<T>) {
