@@ -83,11 +83,14 @@ impl FastBook {
         step: &mut Step<'_, S>,
     ) -> Option<Outcome> {
         let Node { order, client_order_id, remaining, executed, rank, level, account, .. } = self.store.nodes[slot];
+        if !rank.traits().is_plain() {
+            return None;
+        }
         let side = rank.traits().side();
         let total_before = executed.plus(remaining);
         let (price, total) = (wish.price, wish.quantity);
         let same_terms = wish.display.is_none() && wish.trigger.is_none() && wish.time_in_force.is_none();
-        let plain = rank.traits().is_plain() && same_terms && self.is_continuous() && self.is_legal(side, price, total);
+        let plain = same_terms && self.is_continuous() && self.is_legal(side, price, total);
         let meets = self.best_price(side.opposite()).is_some_and(|best| side.crosses(price, best));
         let stays = price == self.store.levels[level].price && total <= total_before;
         if !plain || meets || stays || total <= executed {

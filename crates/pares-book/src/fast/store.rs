@@ -458,7 +458,8 @@ impl Store {
     fn note(&mut self, slot: Slot<Node>) {
         self.hash_sum = self.hash_sum.wrapping_add(self.hash_of(slot));
         if self.nodes[slot].rank.traits().is_special() {
-            self.lists.add(&self.order(slot), slot);
+            let held = self.nodes[slot].level == Slot::NONE;
+            self.lists.add(&self.order(slot), held, slot);
         }
     }
 
@@ -466,7 +467,8 @@ impl Store {
     fn unnote(&mut self, slot: Slot<Node>) {
         self.hash_sum = self.hash_sum.wrapping_sub(self.hash_of(slot));
         if self.nodes[slot].rank.traits().is_special() {
-            self.lists.remove(&self.order(slot));
+            let held = self.nodes[slot].level == Slot::NONE;
+            self.lists.remove(&self.order(slot), held);
         }
     }
 
