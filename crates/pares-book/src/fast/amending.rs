@@ -133,7 +133,9 @@ impl FastBook {
             ..Terms::of(&before)
         };
         let same_price = kind == before.kind && after.trigger == before.trigger;
-        let keeps = same_price && total <= total_before && display == before.display;
+        // An iceberg that became too small to hide anything has not been asked to show something else.
+        let same_display = wish.display.is_none() || display == before.display;
+        let keeps = same_price && total <= total_before && same_display;
         if keeps && total == total_before && after.time_in_force == before.time_in_force {
             return Err(Reason::NothingChanged);
         }
@@ -259,8 +261,9 @@ impl FastBook {
         if !lost.is_zero() {
             self.store.reduce(slot, Quantity::ZERO, lost);
         }
-        if change.after.time_in_force != change.before.time_in_force {
-            self.store.set_time_in_force(slot, change.after.time_in_force);
+        let (before, after) = (&change.before, &change.after);
+        if after.time_in_force != before.time_in_force || after.display != before.display {
+            self.store.change_in_place(slot, after.time_in_force, after.display);
         }
         self.there(slot)
     }
