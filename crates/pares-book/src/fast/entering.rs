@@ -4,7 +4,7 @@ use super::incoming::{End, Incoming};
 use super::{FastBook, Step, refused};
 use crate::{Trading, hash};
 use pares_types::{
-    CancelCause, EventSink, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
+    CancelCause, Event, EventSink, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
     SelfTrade, Side, Status, TimeInForce,
 };
 
@@ -18,7 +18,23 @@ impl FastBook {
     ) -> Outcome {
         let id = OrderId(request.id);
         let plain = self.is_plain(order);
-        if plain && let Some(price) = self.rests_at_once(order) {
+        if plain && let Some(price) = self.meets_nothing(order) {
+            if order.time_in_force == TimeInForce::Ioc {
+                step.emit(Event::Cancelled {
+                    order: id,
+                    member: request.member,
+                    client_order_id: request.client_order_id,
+                    quantity: order.quantity,
+                    cause: CancelCause::Remainder,
+                });
+                return Outcome {
+                    status: Status::Cancelled,
+                    reason: Reason::NothingToTrade,
+                    order: id,
+                    executed: Quantity::ZERO,
+                    remaining: Quantity::ZERO,
+                };
+            }
             let priority = self.next_priority();
             self.store.add_plain(&hash::Plain {
                 order: id,
@@ -47,14 +63,15 @@ impl FastBook {
         self.enter_special(order, incoming, step)
     }
 
-    /// The price of a plain day order that meets nothing: most orders.
+    /// The price of a plain order that meets nothing and either rests or is cancelled: most orders.
     #[inline]
-    fn rests_at_once(&self, order: &NewOrder) -> Option<Price> {
+    fn meets_nothing(&self, order: &NewOrder) -> Option<Price> {
         let OrderKind::Limit { price } = order.kind else { return None };
-        let day = order.time_in_force == TimeInForce::Day && order.self_trade == SelfTrade::Allow;
+        let simple = matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc)
+            && order.self_trade == SelfTrade::Allow;
         let room = self.store.nodes.len() < self.instrument.orders_max as usize;
         let meets = self.best_price(order.side.opposite()).is_some_and(|best| order.side.crosses(price, best));
-        (day && room && self.is_continuous() && !meets).then_some(price)
+        (simple && room && self.is_continuous() && !meets).then_some(price)
     }
 
     /// Whether nothing is special about a limit order, and its terms are certainly legal: the checks

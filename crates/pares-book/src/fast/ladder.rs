@@ -103,8 +103,8 @@ impl Trunk {
         self.branches = vec![Slot::NONE; branches];
         let mut bits = branches;
         for bitmap in &mut self.bitmaps {
-            let words = bits.div_ceil(64);
-            (*bitmap, bits) = (vec![0; words], words);
+            bits = bits.div_ceil(64);
+            *bitmap = vec![0; bits];
         }
     }
 
@@ -158,11 +158,11 @@ impl Trunk {
 /// From prices to their numbers, for one side of one instrument.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbering {
-    side: Side,
     /// The best possible price: number 0.
     origin: i64,
     /// The grid is `odd << shift`; `inverse` undoes a multiplication by `odd` modulo 2^64
     /// (Granlund and Montgomery, Division by Invariant Integers Using Multiplication, section 9).
+    /// Negative for bids, whose numbers rise as prices fall: no branch asks for the side.
     inverse: u64,
     shift: u32,
     /// The number of the worst possible price.
@@ -177,20 +177,17 @@ impl Numbering {
         // Newton's iteration doubles the number of right bits: 3, 6, 12, 24, 48, 96.
         let inverse = (0..5).fold(odd, |x: u64, _| x.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(x))));
         let range = instrument.price_max.0.abs_diff(instrument.price_min.0);
-        let origin = match side {
-            Side::Buy => instrument.price_max.0,
-            Side::Sell => instrument.price_min.0,
+        let (origin, inverse) = match side {
+            Side::Buy => (instrument.price_max.0, inverse.wrapping_neg()),
+            Side::Sell => (instrument.price_min.0, inverse),
         };
-        Self { side, origin, inverse, shift, last: range / grid }
+        Self { origin, inverse, shift, last: range / grid }
     }
 
     /// The number of a price; above `last` for any price outside the range or off the grid.
     #[inline]
     pub(super) fn of(&self, price: Price) -> u64 {
-        let away = match self.side {
-            Side::Buy => self.origin.wrapping_sub(price.0),
-            Side::Sell => price.0.wrapping_sub(self.origin),
-        };
+        let away = price.0.wrapping_sub(self.origin);
         away.cast_unsigned().wrapping_mul(self.inverse).rotate_right(self.shift)
     }
 
@@ -355,4 +352,88 @@ impl Ladder {
 #[inline]
 fn above(number: u64) -> u64 {
     (u64::MAX << (number % 64)) << 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TickTable;
+    use pares_types::{InstrumentId, Symbol};
+    use std::collections::BTreeMap;
+
+    /// Prices from 0.01 to 100,000.00.
+    fn instrument() -> Instrument {
+        Instrument::listed(InstrumentId(1), Symbol::new("X").unwrap())
+    }
+
+    fn ladder(side: Side, cents: &[i64]) -> Ladder {
+        let mut ladder = Ladder::new(&instrument(), side);
+        cents.iter().for_each(|&at| ladder.insert(Price(at * 100), Slot::new(at as u32)));
+        ladder
+    }
+
+    fn numbers(ladder: &Ladder) -> Vec<u32> {
+        ladder.best_first().map(Slot::number).collect()
+    }
+
+    #[test]
+    fn bids_are_best_at_the_highest_price() {
+        assert_eq!(numbers(&ladder(Side::Buy, &[5, 10_000_000, 1, 70_000])), [10_000_000, 70_000, 5, 1]);
+    }
+
+    #[test]
+    fn offers_are_best_at_the_lowest_price() {
+        assert_eq!(numbers(&ladder(Side::Sell, &[5, 10_000_000, 1, 70_000])), [1, 5, 70_000, 10_000_000]);
+    }
+
+    #[test]
+    fn prices_off_the_grid_or_out_of_range_have_no_number() {
+        for tick in [1, 3, 100, 250] {
+            let wide = Instrument {
+                ticks: TickTable::flat(Price(tick)),
+                price_min: Price(-tick * 10),
+                price_max: Price(tick * 90),
+                ..instrument()
+            };
+            for side in [Side::Buy, Side::Sell] {
+                let numbering = Numbering::new(&wide, side);
+                for price in -tick * 12..tick * 92 {
+                    let legal = price % tick == 0 && (-tick * 10..=tick * 90).contains(&price);
+                    assert_eq!(numbering.is_legal(Price(price)), legal, "{price} in steps of {tick}");
+                }
+                let away = if side == Side::Sell { 15 } else { 85 };
+                assert_eq!(numbering.of(Price(tick * 5)), away);
+            }
+        }
+    }
+
+    /// A random walk of levels that come and go near and far, against an ordered map.
+    #[test]
+    fn agrees_with_an_ordered_map() {
+        let (mut ladder, mut model) = (Ladder::new(&instrument(), Side::Sell), BTreeMap::new());
+        let mut seed = 1_u64;
+        for step in 0..50_000_u32 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let span = [70, 5_000, 10_000_000][step as usize % 3];
+            let price = Price(((seed >> 33) as i64 % span + 1) * 100);
+            if model.remove(&price).is_some() {
+                let prices = |slot: Slot<PriceLevel>| Price(i64::from(slot.number()));
+                ladder.remove(price, prices);
+            } else {
+                model.insert(price, ());
+                ladder.insert(price, Slot::new(price.0 as u32));
+            }
+            assert_eq!(ladder.best().map(|(price, _)| price), model.keys().next().copied());
+            if step % 512 == 0 {
+                assert!(ladder.best_first().map(|slot| i64::from(slot.number())).eq(model.keys().map(|p| p.0)));
+                model.retain(|price, ()| {
+                    let keep = price.0 % 300 != 0;
+                    if !keep {
+                        ladder.remove(*price, |slot| Price(i64::from(slot.number())));
+                    }
+                    keep
+                });
+            }
+        }
+    }
 }

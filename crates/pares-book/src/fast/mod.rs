@@ -198,8 +198,9 @@ impl Book for FastBook {
         outcome
     }
 
+    #[inline]
     fn prefetch(&self, request: &Request) {
-        let _ = request;
+        self.call_to_cache(request);
     }
 
     fn best(&self, side: Side) -> Option<Level> {

@@ -67,14 +67,10 @@ impl<T> Slab<T> {
         Self { entries: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
     }
 
-    /// A value's cache lines can be called before it is looked at.
+    /// The value of a place, or of none for [`Slot::NONE`].
+    #[inline]
     pub(super) fn get(&self, slot: Slot<T>) -> Option<&T> {
         self.entries.get(slot.0 as usize)
-    }
-
-    /// The place the next value will be put in, if it has been used before.
-    pub(super) fn next_free(&self) -> Option<&T> {
-        self.free.last().map(|slot| &self[*slot])
     }
 
     /// How many values live.

@@ -25,6 +25,12 @@ use pares_types::{
 /// need never move a great many nodes in one step.
 const GROWS: usize = 32_768;
 
+/// Where a side's ladder is.
+#[inline]
+fn index(side: Side) -> usize {
+    (side as usize - 1) & 1
+}
+
 /// What an order is, apart from its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
@@ -68,8 +74,8 @@ pub(super) struct Store {
     pub(super) nodes: Slab<Node>,
     pub(super) levels: Slab<PriceLevel>,
     pub(super) accounts: Slab<Account>,
-    bids: Ladder,
-    offers: Ladder,
+    /// Bids, offers.
+    ladders: [Ladder; 2],
     ids: Table,
     members: Table,
     specials: Slab<Special>,
@@ -90,8 +96,7 @@ impl Store {
             nodes: Slab::with_capacity(reserved),
             levels: Slab::with_capacity(0),
             accounts: Slab::with_capacity(0),
-            bids: Ladder::new(instrument, Side::Buy),
-            offers: Ladder::new(instrument, Side::Sell),
+            ladders: [Ladder::new(instrument, Side::Buy), Ladder::new(instrument, Side::Sell)],
             ids: Table::new(),
             members: Table::new(),
             specials: Slab::with_capacity(0),
@@ -104,10 +109,7 @@ impl Store {
 
     #[inline]
     pub(super) fn ladder(&self, side: Side) -> &Ladder {
-        match side {
-            Side::Buy => &self.bids,
-            Side::Sell => &self.offers,
-        }
+        &self.ladders[index(side)]
     }
 
     /// The node of an order.
@@ -393,10 +395,7 @@ impl Store {
     fn drop_level(&mut self, side: Side, at: Slot<PriceLevel>) {
         let PriceLevel { price, shown, hidden, .. } = self.levels[at];
         assert!(shown.is_zero() && hidden.is_zero(), "a level without orders has no shares");
-        let ladder = match side {
-            Side::Buy => &mut self.bids,
-            Side::Sell => &mut self.offers,
-        };
+        let ladder = &mut self.ladders[index(side)];
         ladder.remove(price, |level| self.levels[level].price);
         self.levels.remove(at);
     }
@@ -407,12 +406,8 @@ impl Store {
         let Node { order, account: at, .. } = self.nodes[slot];
         self.ids.remove(order.0.to_bits(), slot);
         self.drop_special(slot);
-        let account = &mut self.accounts[at];
-        account.orders.unlink(&mut self.nodes, slot);
-        if account.orders.front().is_none() {
-            self.members.remove(u64::from(account.member.0), at);
-            self.accounts.remove(at);
-        }
+        // The account stays: there are few members, and they come back.
+        self.accounts[at].orders.unlink(&mut self.nodes, slot);
         self.nodes.remove(slot);
     }
 
@@ -503,10 +498,7 @@ impl Store {
 
     #[inline]
     fn level_at(&mut self, side: Side, price: Price) -> Slot<PriceLevel> {
-        let ladder = match side {
-            Side::Buy => &mut self.bids,
-            Side::Sell => &mut self.offers,
-        };
+        let ladder = &mut self.ladders[index(side)];
         if let Some(level) = ladder.get(price) {
             return level;
         }
@@ -531,12 +523,6 @@ impl Store {
     /// The nodes of a level, oldest first.
     pub(super) fn queue(&self, level: Slot<PriceLevel>) -> impl Iterator<Item = Slot<Node>> {
         self.levels[level].queue.iter(&self.nodes)
-    }
-
-    /// The node that probably is the order's, told without reading it.
-    #[inline]
-    pub(super) fn find_unread(&self, order: OrderId) -> Option<Slot<Node>> {
-        self.ids.get(order.0.to_bits(), |_| true)
     }
 
     /// The id table's entry for an order, to call it to the cache.

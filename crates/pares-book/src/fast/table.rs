@@ -2,7 +2,7 @@
 //!
 //! The standard map seeds its hash at random, moves to the heap what could lie flat, and leaves marks
 //! behind deleted keys that slow a book with a million cancels a minute. This one is an array of words,
-//! probed one after the other, at most half full. A word holds a slot and 32 bits of its key's hash; the key
+//! probed one after the other, at most a third full. A word holds a slot and 32 bits of its key's hash; the key
 //! itself lies where the slot points, which a look-up is about to touch anyway, so a cache line
 //! holds eight entries. A removal moves the entries behind it back into the gap (Knuth, The Art of Computer
 //! Programming, volume 3, 6.4, algorithm R), so the table never ages. It grows by moving everything at
@@ -59,7 +59,7 @@ impl Table {
     /// If the key is there already.
     #[inline]
     pub(super) fn insert<T>(&mut self, key: u64, slot: Slot<T>, is_it: impl Fn(Slot<T>) -> bool) {
-        if (self.len + 1) * 2 > self.entries.len() {
+        if (self.len + 1) * 3 > self.entries.len() {
             self.grow();
         }
         self.len += 1;
