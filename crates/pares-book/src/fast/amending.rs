@@ -189,13 +189,9 @@ impl FastBook {
                 self.instrument.validate_display(display, wish.quantity)?;
                 Ok(display)
             }
+            None if wish.quantity == total_before => Ok(before.display),
             None if before.display >= wish.quantity => Ok(Quantity::ZERO),
-            None => {
-                if wish.quantity != total_before {
-                    self.instrument.validate_display(before.display, wish.quantity)?;
-                }
-                Ok(before.display)
-            }
+            None => self.instrument.validate_display(before.display, wish.quantity).map(|()| before.display),
         }
     }
 

@@ -32,7 +32,11 @@ impl FastBook {
             }
             Command::Time => return self.pass_time(request, step),
             Command::SetPhase(phase) => self.set_phase(phase, step),
-            Command::SetRule(rule) => self.set_rule(rule),
+            Command::SetRule(rule) => {
+                let result = self.set_rule(rule);
+                step.events_max = self.instrument.step_max;
+                result
+            }
             Command::RemoveInstrument => self.remove_all(step),
             Command::Bust(bust) => self.bust(&bust, step),
             Command::AddInstrument(_) | Command::Unblock { .. } => Ok(Reason::None),
