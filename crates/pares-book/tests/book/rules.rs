@@ -1,13 +1,13 @@
 //! The rules one by one, on both books.
 
 use crate::script::{Script, request};
-use pares_book::{Book, FastBook, Level, NaiveBook};
+use pares_book::{Book, Level, NaiveBook};
 use pares_types::{Command, OrderId, Price, Quantity, RequestId, Side};
 
 macro_rules! on_both_books {
     ($($name:ident),* $(,)?) => {
         mod naive { $(#[test] fn $name() { super::$name::<super::NaiveBook>(); })* }
-        mod fast { $(#[test] fn $name() { super::$name::<super::FastBook>(); })* }
+        mod fast { $(#[test] fn $name() { super::$name::<crate::Other>(); })* }
     };
 }
 

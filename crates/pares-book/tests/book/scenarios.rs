@@ -3,9 +3,10 @@
 //! A file is its own expectation: the indented lines are replaced by what happens. After a wanted
 //! change of the rules run the tests with `UPDATE_EXPECT=1` and review the difference.
 
+use crate::Other;
 use crate::script::Script;
 use expect_test::expect_file;
-use pares_book::{Book, FastBook, NaiveBook};
+use pares_book::{Book, NaiveBook};
 
 /// The file with every indented line as this book would have it.
 fn trace<B: Book>(text: &str) -> String {
@@ -28,7 +29,7 @@ macro_rules! scenarios {
                 let text = include_str!(concat!("../scenarios/", stringify!($name), ".txt"));
                 let expected = expect_file![concat!("../scenarios/", stringify!($name), ".txt")];
                 expected.assert_eq(&trace::<NaiveBook>(text));
-                assert_eq!(trace::<FastBook>(text), trace::<NaiveBook>(text));
+                assert_eq!(trace::<Other>(text), trace::<NaiveBook>(text));
             }
         )*
     };
