@@ -69,6 +69,10 @@ pub enum MarketError {
 impl Instrument {
     /// The most instruments of one shard.
     pub const SHARD_MAX: usize = 65_536;
+    /// The most events any result has. A request for all instruments begins its last book with almost
+    /// [`Instrument::STEP_MAX`] events and adds as many; what a step finishes beyond its limit (a fill's second half, 64
+    /// pegged orders withdrawn, a phase) is far fewer than the rest.
+    pub const EVENTS_MAX: usize = 2 * Self::STEP_MAX as usize + 256;
 }
 
 impl<B: Book> Market<B> {

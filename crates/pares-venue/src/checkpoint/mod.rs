@@ -4,8 +4,8 @@
 //! "PARESCK2" | shard | position | gateways n | (gateway, through)* | names n | (member, name)* |
 //! blocked n | member* | books n | book* | state hash | checksum
 //! ```
-//! A book is described in [`book`](self): the instrument with all its rules is part of it, for instruments come, change and go
-//! while a shard lives, and what is configured is only what it began with.
+//! The module `book` says what a book is made of. The instrument with all its rules is part of it, for instruments come,
+//! change and go while a shard lives, and what is configured is only what it began with.
 //!
 //! Every number is a little-endian u64, counts included: plain beats small, since a checkpoint is written
 //! once every few thousand requests, off the leading venue. The checksum covers every word before it, so that a
