@@ -7,8 +7,8 @@ use pares_types::{
     RequestId, RestCause, Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, VenueId,
 };
 use pares_wire::record::{
-    self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, result_bytes,
-    write_result,
+    self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, request_bytes,
+    result_bytes, write_request, write_result,
 };
 use zerocopy::IntoBytes;
 
@@ -16,8 +16,7 @@ use zerocopy::IntoBytes;
 pub fn record(bytes: &[u8]) {
     let _schema = record::schema(bytes);
     if let Ok(request) = RequestRecord::read(bytes) {
-        let written = RequestRecord::from(&request);
-        assert_eq!(RequestRecord::read(written.as_bytes()), Ok(request), "a request reads back as written");
+        assert_eq!(RequestRecord::read(&written(&request)), Ok(request), "a request reads back as written");
     }
     if let Ok(result) = ResultRecord::read(bytes) {
         read_result(&result);
@@ -27,6 +26,12 @@ pub fn record(bytes: &[u8]) {
         assert!(end <= u64::from(chunk.total_bytes.get()), "a piece lies inside its checkpoint");
     }
     let _stored = CheckpointStored::read(bytes).map(|stored| stored.position.get());
+}
+
+fn written(request: &Request) -> Vec<u8> {
+    let mut bytes = vec![0; request_bytes(request)];
+    write_request(&mut bytes, request);
+    bytes
 }
 
 fn read_result(result: &ResultRecord<'_>) {
@@ -39,7 +44,7 @@ fn read_result(result: &ResultRecord<'_>) {
         venue: result.venue(),
         state_hash: result.state_hash().unwrap_or_default(),
     };
-    let mut written = vec![0; result_bytes(events.len())];
+    let mut written = vec![0; result_bytes(&request, events.len())];
     write_result(&mut written, &place, &request, &outcome, &events);
     let again = ResultRecord::read(&written).expect("what was written is readable");
     assert_eq!((again.request(), again.outcome()), (Ok(request), Ok(outcome)), "as written");
@@ -63,7 +68,7 @@ pub fn segment(bytes: &[u8]) {
 /// A record of each schema.
 #[must_use]
 pub fn record_seeds() -> Vec<Vec<u8>> {
-    let bytes = |command| RequestRecord::from(&request(command)).as_bytes().to_vec();
+    let bytes = |command| written(&request(command));
     let requests = commands().into_iter().map(bytes);
     let results = [0, 1, 3].map(|events| result(&vec![fill(); events])).into_iter().chain([result(&events())]);
     let chunk = CheckpointChunk {
@@ -176,8 +181,9 @@ fn result(events: &[Event]) -> Vec<u8> {
         executed: Quantity(100),
         remaining: Quantity::ZERO,
     };
-    let mut bytes = vec![0; result_bytes(events.len())];
-    write_result(&mut bytes, &place, &request(commands()[0]), &outcome, events);
+    let request = request(commands()[0]);
+    let mut bytes = vec![0; result_bytes(&request, events.len())];
+    write_result(&mut bytes, &place, &request, &outcome, events);
     bytes
 }
 

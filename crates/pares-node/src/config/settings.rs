@@ -7,10 +7,16 @@ use std::path::Path;
 use pares_book::Instrument;
 use pares_log::Durability;
 use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
+use pares_wire::record;
 use serde::{Deserialize, Serialize};
 
 use super::InstrumentConfig;
 use crate::NodeError;
+
+/// Bytes of the largest result there can be.
+const RESULT_BYTES_MAX: usize = size_of::<record::ResultHead>()
+    + record::REQUEST_BYTES_MAX
+    + Instrument::EVENTS_MAX * size_of::<record::EventRecord>();
 
 /// Gateways, venues or recorders of one system, at most.
 pub const ROLE_MAX: usize = 16;
@@ -175,8 +181,7 @@ impl SystemConfig {
         if self.checkpoint_every == 0 || self.segment_mib == 0 || self.segment_mib > 1024 {
             return wrong("`checkpoint_every` and `segment_mib` must be positive, segments at most 1024 MiB");
         }
-        let largest = pares_wire::record::result_bytes(Instrument::EVENTS_MAX);
-        if pares_log::payload_bytes_max(self.segment_mib << 20) < largest {
+        if pares_log::payload_bytes_max(self.segment_mib << 20) < RESULT_BYTES_MAX {
             return wrong("`segment_mib` is too small: a record is at most a quarter of a segment, and a result must fit one");
         }
         for (shard, instruments) in self.shards()? {
@@ -242,6 +247,12 @@ mod tests {
     fn an_unknown_setting_is_named() {
         let error = toml::from_str::<SystemConfig>("venuse = 3").unwrap_err();
         assert!(error.to_string().contains("venuse"));
+    }
+
+    #[test]
+    fn a_segment_in_which_no_result_fits_is_refused() {
+        assert!(SystemConfig { segment_mib: 1, ..SystemConfig::default() }.check().is_err());
+        SystemConfig { segment_mib: 2, ..SystemConfig::default() }.check().unwrap();
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl Day {
         };
         self.positions[seat] += 1;
         let fill = |out: &mut [u8]| record::write_result(out, &place, &request, &outcome, &events);
-        self.writer.append_with(record::result_bytes(events.len()), fill).unwrap();
+        self.writer.append_with(record::result_bytes(&request, events.len()), fill).unwrap();
         self.writer.publish();
         OrderId(request.id)
     }
