@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use pares_book::Instrument;
 use pares_gateway::{Answer, Trade};
 use pares_types::{
     ClientOrderId, Command, Event, InstrumentId, MemberId, OrderId, Outcome, Position, Reason, RequestId,
@@ -73,8 +74,15 @@ impl Ledger {
         if let Some(other) = self.requests.insert(record.request.id, place) {
             return broken("I3 exactly once", format!("{} is at {other:?} and {place:?}", record.request.id));
         }
+        if record.events.len() > Instrument::EVENTS_MAX {
+            return broken("I6 bounded", format!("{} events at {place:?}", record.events.len()));
+        }
         if is_duplicate(&record.outcome) {
             self.duplicates_refused += 1;
+            return Ok(());
+        }
+        // To be told the time twice is no harm, and its names are the gateways' own affair.
+        if record.request.command == Command::Time {
             return Ok(());
         }
         let name = (record.shard(), record.request.member, record.request.client_order_id);
@@ -187,13 +195,26 @@ struct Accounts {
 }
 
 impl Accounts {
+    /// Follows a record as docs/rules.md, section 9 says: what comes before the first [`Event::Incoming`] is of the request's
+    /// own order, then the outcome counts, then the rest.
     fn follow(&mut self, record: &Record) -> Result<(), String> {
-        if record.outcome.status == Status::Refused {
-            return if record.events.is_empty() { Ok(()) } else { Err("a refusal with effects".into()) };
+        let is_incoming = |event: &Event| matches!(event, Event::Incoming { .. });
+        let own = record.events.iter().position(is_incoming).unwrap_or(record.events.len());
+        let refused = record.outcome.status == Status::Refused;
+        if refused && record.events[..own].iter().any(moves_shares) {
+            return Err("a refusal with effects".into());
         }
-        self.enter(record)?;
-        record.events.iter().try_for_each(|event| self.event(record, event))?;
-        self.settle(record)
+        if !refused {
+            self.enter(record)?;
+        }
+        let mut incoming = record.outcome.order;
+        for event in &record.events[..own] {
+            self.event(&mut incoming, event)?;
+        }
+        if !refused {
+            self.settle(record)?;
+        }
+        record.events[own..].iter().try_for_each(|event| self.event(&mut incoming, event))
     }
 
     fn enter(&mut self, record: &Record) -> Result<(), String> {
@@ -206,38 +227,49 @@ impl Accounts {
                 let twice = self.orders.insert(order, shares).is_some();
                 if twice { Err(format!("order {order} entered twice")) } else { Ok(()) }
             }
-            Command::Amend { quantity, .. } => {
+            Command::Amend(amendment) => {
                 let shares = self.orders.get_mut(&order).ok_or("an unknown order amended")?;
                 let total = shares.entered - shares.cancelled;
-                shares.entered += quantity.0.saturating_sub(total);
+                shares.entered += amendment.quantity.0.saturating_sub(total);
                 Ok(())
             }
-            Command::Cancel { .. } | Command::MassCancel => Ok(()),
+            _ => Ok(()),
         }
     }
 
-    fn event(&mut self, record: &Record, event: &Event) -> Result<(), String> {
+    fn event(&mut self, incoming: &mut OrderId, event: &Event) -> Result<(), String> {
         match *event {
             Event::Fill { resting, resting_side, quantity, resting_remaining, .. } => {
                 self.trades += 1;
-                let bought = self.execute(resting, quantity.0)?;
-                let sold = self.execute(record.outcome.order, quantity.0)?;
-                let left = self.orders[&resting].remaining();
-                if bought.0 != resting_side || sold.0 != resting_side.opposite() || bought.1 != sold.1 {
+                let one = self.execute(resting, quantity.0)?;
+                let other = self.execute(*incoming, quantity.0)?;
+                if one.0 != resting_side || other.0 != resting_side.opposite() || one.1 != other.1 {
                     return Err("a trade needs a buyer and a seller of one instrument".into());
                 }
-                if left == resting_remaining.0 {
-                    Ok(())
-                } else {
-                    Err(format!("{left} shares of {resting} are left"))
-                }
+                self.expect_left(resting, resting_remaining.0)
             }
             Event::Cancelled { order, quantity, .. } => {
                 let shares = self.orders.get_mut(&order).ok_or("an unknown order cancelled")?;
                 shares.cancelled += quantity.0;
                 check(shares)
             }
+            Event::Incoming { order, quantity, .. } => {
+                *incoming = order;
+                self.expect_left(order, quantity.0)
+            }
+            Event::Rested { order, quantity, shown, .. } => {
+                let hides = shown > quantity;
+                if hides { Err(format!("{order} shows more than it has")) } else { self.expect_left(order, quantity.0) }
+            }
+            Event::PhaseEntered { .. } | Event::Auction { .. } | Event::Busted { .. } | Event::Instrument(_) => {
+                Ok(())
+            }
         }
+    }
+
+    fn expect_left(&self, order: OrderId, told: u64) -> Result<(), String> {
+        let left = self.orders.get(&order).ok_or("an unknown order moved")?.remaining();
+        if left == told { Ok(()) } else { Err(format!("{left} shares of {order} are left, not {told}")) }
     }
 
     fn execute(&mut self, order: OrderId, quantity: u64) -> Result<(Side, InstrumentId), String> {
@@ -254,6 +286,10 @@ impl Accounts {
         let counted = (shares.executed, shares.remaining());
         if told == counted { Ok(()) } else { Err(format!("told {told:?}, counted {counted:?}")) }
     }
+}
+
+fn moves_shares(event: &Event) -> bool {
+    matches!(event, Event::Fill { .. } | Event::Cancelled { .. })
 }
 
 fn check(shares: &Shares) -> Result<(), String> {

@@ -121,7 +121,7 @@ impl World<'_> {
     /// What a gateway may have in flight.
     fn in_flight_max(&self) -> usize {
         // A repeated mass cancel of everything has its missing parts taken in on top.
-        self.scenario.in_flight_max + self.scenario.shards * self.scenario.clients
+        self.scenario.in_flight_max + self.scenario.shards * self.clients.len()
     }
 
     /// What may be undecided at all.
