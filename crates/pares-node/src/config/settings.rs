@@ -18,6 +18,9 @@ const RESULT_BYTES_MAX: usize = size_of::<record::ResultHead>()
     + record::REQUEST_BYTES_MAX
     + Instrument::EVENTS_MAX * size_of::<record::EventRecord>();
 
+/// Milliseconds of an hour.
+const CLOCK_MS_MAX: u64 = 3_600_000;
+
 /// Gateways, venues or recorders of one system, at most.
 pub const ROLE_MAX: usize = 16;
 
@@ -77,6 +80,9 @@ pub struct SystemConfig {
     /// Names (member, client order id) a gateway remembers.
     #[serde(default = "default_names_max")]
     pub names_max: usize,
+    /// Milliseconds between two times a gateway tells a shard in which something can become due.
+    #[serde(default = "default_clock_ms")]
+    pub clock_ms: u64,
     /// MiB per segment of the logs. Small ones restart faster; a roll costs next to nothing.
     #[serde(default = "default_segment_mib")]
     pub segment_mib: u64,
@@ -117,6 +123,9 @@ fn default_sessions_max() -> usize {
 }
 fn default_names_max() -> usize {
     16 << 20
+}
+fn default_clock_ms() -> u64 {
+    1_000
 }
 fn default_segment_mib() -> u64 {
     4
@@ -181,8 +190,13 @@ impl SystemConfig {
         if self.checkpoint_every == 0 || self.segment_mib == 0 || self.segment_mib > 1024 {
             return wrong("`checkpoint_every` and `segment_mib` must be positive, segments at most 1024 MiB");
         }
+        if !(1..=CLOCK_MS_MAX).contains(&self.clock_ms) {
+            return wrong("`clock_ms` must be between 1 and 3600000, an hour");
+        }
         if pares_log::payload_bytes_max(self.segment_mib << 20) < RESULT_BYTES_MAX {
-            return wrong("`segment_mib` is too small: a record is at most a quarter of a segment, and a result must fit one");
+            return wrong(
+                "`segment_mib` is too small: a record is at most a quarter of a segment, and a result must fit one",
+            );
         }
         for (shard, instruments) in self.shards()? {
             if instruments.len() > Instrument::SHARD_MAX {
@@ -253,6 +267,13 @@ mod tests {
     fn a_segment_in_which_no_result_fits_is_refused() {
         assert!(SystemConfig { segment_mib: 1, ..SystemConfig::default() }.check().is_err());
         SystemConfig { segment_mib: 2, ..SystemConfig::default() }.check().unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_never_ticks_or_never_rests_is_refused() {
+        for clock_ms in [0, 3_600_001] {
+            assert!(SystemConfig { clock_ms, ..SystemConfig::default() }.check().is_err());
+        }
     }
 
     #[test]
