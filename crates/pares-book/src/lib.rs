@@ -43,12 +43,14 @@
 //! | what are the rules? | [`Book`], then `naive`, which follows them word for word |
 //! | what can an order end as? | `incoming` |
 //! | how is a book kept, moved and compared? | `snapshot`, `hash` |
+//! | who gets which request of a shard? | `market` |
 //! | why is it fast? | `fast`, one module per structure |
 
 mod book;
 mod fast;
 mod hash;
 mod instrument;
+mod market;
 mod naive;
 mod snapshot;
 mod state;
@@ -58,6 +60,7 @@ mod validate;
 pub use book::{Book, Level};
 pub use fast::FastBook;
 pub use instrument::{Instrument, InstrumentError};
+pub use market::{Market, MarketError};
 pub use naive::NaiveBook;
 pub use pares_types::Symbol;
 pub use snapshot::{RestoreError, Snapshot};

@@ -51,7 +51,7 @@ fn an_amend_that_matches_trades_under_the_amended_orders_id() {
 fn a_mass_cancel_ends_the_members_orders_and_stands_in_their_stories() {
     let mut day = Day::new();
     let (mine, theirs) = (day.limit(1, 1, Side::Buy, 5, 9_000), day.limit(2, 1, Side::Buy, 5, 9_000));
-    day.ask(1, 1, Command::MassCancel);
+    day.ask(1, 1, Command::MassCancel { side: None });
     assert_eq!(standing(&day.order(theirs)), ("resting", 0, 5));
     let story = day.index().story(mine).unwrap().unwrap();
     assert_eq!((standing(&story.order), story.order.reason.as_str()), (("cancelled", 0, 0), "requested"));
@@ -110,16 +110,14 @@ fn random_request(day: &mut Day, random: &mut u64) {
     let price = 10_000 + 100 * below(6) as i64;
     let target = OrderId(RequestId::new(GatewayId(0), 1 + below(day.sequence.max(1))));
     match below(20) {
-        0 => day.ask(member, instrument, Command::MassCancel),
+        0 => day.ask(member, instrument, Command::MassCancel { side: None }),
         1..=3 => day.ask(member, instrument, Command::Cancel { target }),
         4..=7 => {
             let quantity = Quantity(below(30));
-            day.ask(member, instrument, Command::Amend { target, price: Price(price), quantity })
+            day.ask(member, instrument, Command::Amend(Amendment::new(target, Price(price), quantity)))
         }
         8 => {
-            let (kind, time_in_force) = (OrderKind::Market, TimeInForce::Ioc);
-            let quantity = Quantity(1 + below(20));
-            let order = NewOrder { side, kind, time_in_force, post_only: false, quantity };
+            let order = NewOrder::market(side, Quantity(1 + below(20)));
             day.ask(member, instrument, Command::Enter(order))
         }
         _ => day.limit(member, instrument, side, 1 + below(20), price),
