@@ -81,7 +81,7 @@ fn is_combination(order: &NewOrder) -> bool {
             !(post && (minimum || trigger) || trigger && (display || minimum))
         }
         (OrderKind::Limit { .. }, Ioc) => !post && !display && !trigger,
-        (OrderKind::Market, Day) => !post && !display && !(minimum && trigger),
+        (OrderKind::Market, Day) => !(post || display || minimum && trigger),
         (OrderKind::Market, Ioc) => !post && !display && !trigger,
         (OrderKind::Market, Gtc | Gtd { .. }) => !post && !display && !minimum && trigger,
         (OrderKind::Limit { .. } | OrderKind::Market, Fok | AtOpen | AtClose)

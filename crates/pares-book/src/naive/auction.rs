@@ -1,0 +1,107 @@
+//! The auction at the end of a call: docs/rules.md, section 6.
+
+use pares_types::{Event, EventSink, IncomingCause, Phase, Price, Quantity, Side};
+
+use super::{NaiveBook, Step};
+use crate::{Indication, Transition};
+
+impl NaiveBook {
+    /// What an auction would do now; `None` unless the book is crossed.
+    pub(super) fn auction_price(&self) -> Option<Indication> {
+        if !self.is_crossed() {
+            return None;
+        }
+        let (offer, bid) = (self.offers[0].price, self.bids[0].price);
+        let limits = self.bids.iter().chain(&self.offers).map(|order| order.price);
+        let mut prices: Vec<Price> = limits.filter(|price| (offer..=bid).contains(price)).collect();
+        prices.sort();
+        prices.dedup();
+        // 1. The largest volume.
+        let volume = prices.iter().map(|price| self.at(*price).quantity).max();
+        prices.retain(|price| Some(self.at(*price).quantity) == volume);
+        // 2. The smallest surplus.
+        let surplus = prices.iter().map(|price| self.at(*price).surplus).min();
+        prices.retain(|price| Some(self.at(*price).surplus) == surplus);
+        let all_on = |side| {
+            prices
+                .iter()
+                .map(|price| self.at(*price))
+                .all(|at| !at.surplus.is_zero() && at.surplus_side == side)
+        };
+        let (lowest, highest) = (prices[0], prices[prices.len() - 1]);
+        let price = match self.trading.reference {
+            // 3. The side that wants more decides.
+            _ if all_on(Side::Buy) => highest,
+            _ if all_on(Side::Sell) => lowest,
+            // 4. As near to the reference price as can be.
+            Some(reference) => self.instrument.ticks.round_down(reference).clamp(lowest, highest),
+            None => lowest,
+        };
+        Some(self.at(price))
+    }
+
+    /// What would trade at a price.
+    fn at(&self, price: Price) -> Indication {
+        let sum = |side: Side| {
+            let accepting = self.side(side).iter().filter(|order| side.crosses(order.price, price));
+            accepting.fold(Quantity::ZERO, |sum, order| sum.plus(order.remaining))
+        };
+        let (bids, offers) = (sum(Side::Buy), sum(Side::Sell));
+        let quantity = bids.min(offers);
+        let surplus = bids.max(offers).minus(quantity);
+        let surplus_side = if bids >= offers { Side::Buy } else { Side::Sell };
+        Indication { price, quantity, surplus, surplus_side }
+    }
+
+    /// Trades at the auction price. Says whether the book is uncrossed; otherwise the step is spent.
+    ///
+    /// Orders may be cancelled while a transition is pending, and what is left may then be crossed at other
+    /// prices than the one computed before: that is an auction of its own.
+    pub(super) fn uncross(&mut self, step: &mut Step<impl EventSink>, transition: &mut Transition) -> bool {
+        loop {
+            if let Some(price) = transition.price {
+                while self.both_accept(price) {
+                    if step.is_spent(self.instrument.step_max) {
+                        return false;
+                    }
+                    self.trade_best(step, price);
+                }
+            }
+            let Some(auction) = self.auction_price() else { return true };
+            self.announce(step, &auction, true);
+            self.trading.reference = Some(auction.price);
+            if self.trading.phase == Phase::ClosingCall {
+                self.trading.closing = Some(auction.price);
+            }
+            transition.price = Some(auction.price);
+        }
+    }
+
+    fn both_accept(&self, price: Price) -> bool {
+        let accepts = |side: Side| self.best_order(side).is_some_and(|best| side.crosses(best.price, price));
+        accepts(Side::Buy) && accepts(Side::Sell)
+    }
+
+    /// Best bid and best offer trade what both show.
+    fn trade_best(&mut self, step: &mut Step<impl EventSink>, price: Price) {
+        let (bid, offer) = (self.bids[0], self.offers[0]);
+        if step.auction_buy != Some(bid.order) {
+            step.incoming(&bid, bid.price, IncomingCause::Auction);
+            step.auction_buy = Some(bid.order);
+        }
+        let quantity = bid.shown.min(offer.shown);
+        let bid = self.trade_resting(&bid, quantity);
+        let offer = self.trade_resting(&offer, quantity);
+        self.trading.last = Some(price);
+        step.filled(&offer, price, quantity);
+        if self.refill(step, &bid) {
+            step.auction_buy = None;
+        }
+        self.refill(step, &offer);
+    }
+
+    pub(super) fn announce(&self, step: &mut Step<impl EventSink>, auction: &Indication, firm: bool) {
+        let Indication { price, quantity, surplus, surplus_side } = *auction;
+        step.event(Event::Auction { price, quantity, surplus, surplus_side, firm });
+    }
+}

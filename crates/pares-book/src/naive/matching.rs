@@ -1,0 +1,221 @@
+//! Matching, and what happens when a member meets itself: docs/rules.md, sections 2 and 7.
+
+use pares_types::{
+    CancelCause, EventSink, OrderKind, Outcome, Phase, Price, Quantity, Reason, RestCause, SelfTrade, Side,
+    Status, TimeInForce,
+};
+
+use super::{NaiveBook, Step, there};
+use crate::RestingOrder;
+
+/// An order on its way through the book.
+pub(super) struct Incoming {
+    /// The order; `remaining` is what it has left.
+    pub(super) order: RestingOrder,
+    /// The worst price it accepts.
+    pub(super) limit: Price,
+}
+
+/// Why an incoming order stopped matching with something left, or a part of it gone without a trade.
+#[derive(PartialEq, Eq)]
+enum Stop {
+    SelfTrade,
+    StepLimit,
+    /// Nothing more on the other side is at an accepted price, or nothing is left.
+    Done,
+}
+
+impl Incoming {
+    /// An order at the limit of its own terms; a market order accepts every price.
+    pub(super) fn of(order: RestingOrder) -> Self {
+        let every = if order.side == Side::Buy { Price(i64::MAX) } else { Price(i64::MIN) };
+        let limit = match order.kind {
+            OrderKind::Limit { price } => price,
+            OrderKind::Market => every,
+            OrderKind::Pegged { .. } => unreachable!("a pegged order comes in at its target"),
+        };
+        Self { order, limit }
+    }
+}
+
+/// Whether what is left of an order may rest.
+pub(super) fn may_rest(order: &RestingOrder) -> bool {
+    let has_limit = !matches!(order.kind, OrderKind::Market);
+    has_limit && !matches!(order.time_in_force, TimeInForce::Ioc | TimeInForce::Fok)
+}
+
+impl NaiveBook {
+    /// Whether an order of `side` limited to `limit` may trade at `price` in this step.
+    pub(super) fn accepts(
+        &self,
+        step: &Step<impl EventSink>,
+        side: Side,
+        limit: Price,
+        price: Price,
+    ) -> bool {
+        let (low, high) = step.bands;
+        let within_bands = self.trading.phase != Phase::Continuous || (low <= price && price <= high);
+        side.crosses(limit, price) && within_bands
+    }
+
+    /// Whether the best order of the other side is at an accepted price.
+    pub(super) fn can_trade(&self, step: &Step<impl EventSink>, side: Side, limit: Price) -> bool {
+        let best = self.best_order(side.opposite());
+        best.is_some_and(|best| self.accepts(step, side, limit, best.price))
+    }
+
+    /// Whether the best order of the other side is within the limit, whatever the bands say.
+    pub(super) fn would_trade(&self, side: Side, limit: Price) -> bool {
+        self.best_order(side.opposite()).is_some_and(|best| side.crosses(limit, best.price))
+    }
+
+    /// Matches an order, then rests or cancels what is left of it. `report` is the cause under which its
+    /// coming to rest is told; `None` if the outcome tells it.
+    pub(super) fn execute(
+        &mut self,
+        step: &mut Step<impl EventSink>,
+        mut incoming: Incoming,
+        report: Option<RestCause>,
+    ) -> Outcome {
+        let stop = self.match_incoming(step, &mut incoming);
+        let Incoming { order, limit } = incoming;
+        if order.remaining.is_zero() {
+            return match stop {
+                Stop::SelfTrade => there(&order, Status::Cancelled, Reason::SelfTrade),
+                Stop::StepLimit | Stop::Done => there(&order, Status::Filled, Reason::None),
+            };
+        }
+        match stop {
+            Stop::SelfTrade => cancel_left(step, order, CancelCause::SelfTrade, Reason::SelfTrade),
+            Stop::StepLimit => cancel_left(step, order, CancelCause::StepLimit, Reason::StepLimit),
+            Stop::Done if self.would_trade(order.side, limit) => self.breach(step, order, limit, report),
+            Stop::Done if may_rest(&order) => self.rest_left(step, order, limit, report),
+            Stop::Done => cancel_left(step, order, CancelCause::Remainder, Reason::NothingToTrade),
+        }
+    }
+
+    fn match_incoming(&mut self, step: &mut Step<impl EventSink>, incoming: &mut Incoming) -> Stop {
+        let side = incoming.order.side;
+        while !incoming.order.remaining.is_zero() && self.can_trade(step, side, incoming.limit) {
+            if step.is_spent(self.instrument.step_max) {
+                return Stop::StepLimit;
+            }
+            let resting = *self.best_order(side.opposite()).expect("it can trade with it");
+            let own = resting.member == incoming.order.member;
+            if own && incoming.order.self_trade != SelfTrade::Allow {
+                if self.prevent_self_trade(step, &mut incoming.order, &resting) {
+                    return Stop::SelfTrade;
+                }
+                continue;
+            }
+            let quantity = incoming.order.remaining.min(resting.shown);
+            trade(&mut incoming.order, quantity);
+            let resting = self.trade_resting(&resting, quantity);
+            self.trading.last = Some(resting.price);
+            step.filled(&resting, resting.price, quantity);
+            self.refill(step, &resting);
+        }
+        Stop::Done
+    }
+
+    /// The next trade would be outside the bands.
+    fn breach(
+        &mut self,
+        step: &mut Step<impl EventSink>,
+        order: RestingOrder,
+        limit: Price,
+        report: Option<RestCause>,
+    ) -> Outcome {
+        if self.instrument.call_ns == 0 {
+            return cancel_left(step, order, CancelCause::PriceBand, Reason::PriceBand);
+        }
+        let outcome = if may_rest(&order) {
+            self.rest_left(step, order, limit, report)
+        } else {
+            cancel_left(step, order, CancelCause::PriceBand, Reason::PriceBand)
+        };
+        self.begin_volatility_call(step);
+        outcome
+    }
+
+    fn rest_left(
+        &mut self,
+        step: &mut Step<impl EventSink>,
+        order: RestingOrder,
+        limit: Price,
+        report: Option<RestCause>,
+    ) -> Outcome {
+        let rested = self.rest(order, limit);
+        if let Some(cause) = report {
+            step.rested(&rested, cause);
+        }
+        there(&rested, Status::Resting, Reason::None)
+    }
+
+    /// A resting order trades so many of its shown shares.
+    pub(super) fn trade_resting(&mut self, resting: &RestingOrder, quantity: Quantity) -> RestingOrder {
+        let resting = self.find_mut(resting.order);
+        trade(resting, quantity);
+        resting.shown = resting.shown.minus(quantity);
+        *resting
+    }
+
+    /// After a trade: an order with nothing remaining is gone, an iceberg shows more. Says whether it did.
+    pub(super) fn refill(&mut self, step: &mut Step<impl EventSink>, resting: &RestingOrder) -> bool {
+        if !resting.shown.is_zero() {
+            return false;
+        }
+        self.remove(resting);
+        if resting.remaining.is_zero() {
+            return false;
+        }
+        let refilled = self.rest(*resting, resting.price);
+        step.rested(&refilled, RestCause::Refilled);
+        true
+    }
+
+    /// An order meets one of the same member. Says whether it stops.
+    fn prevent_self_trade(
+        &mut self,
+        step: &mut Step<impl EventSink>,
+        incoming: &mut RestingOrder,
+        resting: &RestingOrder,
+    ) -> bool {
+        match incoming.self_trade {
+            SelfTrade::Allow => unreachable!("they trade"),
+            SelfTrade::CancelIncoming => true,
+            SelfTrade::CancelResting => {
+                self.cancel_whole(step, resting, CancelCause::SelfTrade);
+                false
+            }
+            SelfTrade::CancelBoth => {
+                self.cancel_whole(step, resting, CancelCause::SelfTrade);
+                true
+            }
+            SelfTrade::Decrement => {
+                let quantity = incoming.remaining.min(resting.remaining);
+                self.reduce(resting.order, quantity);
+                step.cancelled(resting, quantity, CancelCause::SelfTrade);
+                incoming.remaining = incoming.remaining.minus(quantity);
+                step.cancelled(incoming, quantity, CancelCause::SelfTrade);
+                incoming.remaining.is_zero()
+            }
+        }
+    }
+}
+
+fn trade(order: &mut RestingOrder, quantity: Quantity) {
+    order.remaining = order.remaining.minus(quantity);
+    order.executed = order.executed.plus(quantity);
+}
+
+/// Cancels what is left of an incoming order.
+pub(super) fn cancel_left(
+    step: &mut Step<impl EventSink>,
+    order: RestingOrder,
+    cause: CancelCause,
+    reason: Reason,
+) -> Outcome {
+    step.cancelled(&order, order.remaining, cause);
+    there(&RestingOrder { remaining: Quantity::ZERO, ..order }, Status::Cancelled, reason)
+}

@@ -1,0 +1,114 @@
+//! What is due at a time: docs/rules.md, section 6.
+
+use pares_types::{
+    CancelCause, DAY_NS, EventSink, Outcome, Phase, Quantity, Request, Side, TimeInForce, Timestamp,
+};
+
+use super::{NaiveBook, Step, accepted};
+use crate::{Indication, RestingOrder};
+
+impl NaiveBook {
+    pub(super) fn tell_time(&mut self, step: &mut Step<impl EventSink>, request: &Request) -> Outcome {
+        self.trading.time = step.now;
+        if let Some(transition) = self.trading.transition {
+            self.go_on(step, transition);
+            if self.trading.transition.is_some() {
+                return accepted(request, true);
+            }
+        }
+        self.expire(step);
+        self.begin_timetable();
+        if self.trading.phase == Phase::VolatilityCall && self.trading.until <= self.trading.time {
+            self.begin_transition(step, Phase::Continuous);
+        } else {
+            self.follow_timetable(step);
+        }
+        self.settle(step);
+        self.indicate(step);
+        accepted(request, self.is_unfinished())
+    }
+
+    /// Orders good till a date, by date.
+    fn expiring(&self) -> Vec<(Timestamp, RestingOrder)> {
+        let dated = self.all().filter_map(|order| match order.time_in_force {
+            TimeInForce::Gtd { until } => Some((until, *order)),
+            _ => None,
+        });
+        let mut dated: Vec<(Timestamp, RestingOrder)> = dated.collect();
+        dated.sort_by_key(|(until, order)| (*until, order.priority));
+        dated
+    }
+
+    fn expire(&mut self, step: &mut Step<impl EventSink>) {
+        for (until, order) in self.expiring() {
+            if until <= self.trading.time && !step.is_spent(self.instrument.step_max) {
+                self.cancel_whole(step, &order, CancelCause::Expired);
+            }
+        }
+    }
+
+    /// Rows up to the midnight before the first time told count as done.
+    fn begin_timetable(&mut self) {
+        let time = self.trading.time;
+        if self.trading.timetable_done == Timestamp(0) && !self.instrument.timetable.rows().is_empty() {
+            self.trading.timetable_done = Timestamp(time.0 - time.0 % DAY_NS);
+        }
+    }
+
+    /// Does the first row that is due.
+    fn follow_timetable(&mut self, step: &mut Step<impl EventSink>) {
+        let time = self.trading.time;
+        let next = self.instrument.timetable.next_after(self.trading.timetable_done);
+        let Some((at, to)) = next.filter(|(at, _)| *at <= time) else {
+            self.trading.timetable_done = time;
+            return;
+        };
+        self.trading.timetable_done = at;
+        let phase = self.trading.phase;
+        let passed_over = phase == Phase::Halted && to != Phase::Closed
+            || phase == to
+            || to == Phase::Continuous && phase == Phase::VolatilityCall;
+        if !passed_over {
+            self.begin_transition(step, to);
+        }
+    }
+
+    /// In a call, tells what the auction would do, if that is not what was told last.
+    fn indicate(&mut self, step: &mut Step<impl EventSink>) {
+        if !self.trading.phase.is_call() || self.trading.transition.is_some() {
+            return;
+        }
+        let now = self.auction_price();
+        let told = self.trading.indicated;
+        let indicated = now.map(|auction| (auction.price, auction.quantity));
+        match (now, told) {
+            _ if indicated == told => {}
+            (Some(auction), _) => self.announce(step, &auction, false),
+            (None, Some((price, _))) => {
+                let (quantity, surplus, surplus_side) = (Quantity::ZERO, Quantity::ZERO, Side::Buy);
+                self.announce(step, &Indication { price, quantity, surplus, surplus_side }, false);
+            }
+            (None, None) => unreachable!("nothing told and nothing to tell are the same"),
+        }
+        self.trading.indicated = indicated;
+    }
+
+    /// Whether there is something to do without waiting for a later time.
+    fn is_unfinished(&self) -> bool {
+        let time = self.trading.time;
+        let row = self.instrument.timetable.next_after(self.trading.timetable_done);
+        self.trading.transition.is_some()
+            || self.expiring().iter().any(|(until, _)| *until <= time)
+            || row.is_some_and(|(at, _)| at <= time)
+            || self.is_unsettled()
+    }
+
+    pub(super) fn next_deadline(&self) -> Timestamp {
+        if self.is_unfinished() {
+            return Timestamp(0);
+        }
+        let dates = self.expiring().into_iter().map(|(until, _)| until);
+        let row = self.instrument.timetable.next_after(self.trading.timetable_done).map(|(at, _)| at);
+        dates.chain(row).chain([self.trading.until]).min().expect("there is at least one")
+    }
+}
