@@ -67,26 +67,16 @@ impl<B: Book, const AHEAD: usize> Engine for Books<B, AHEAD> {
     }
 
     fn apply(&mut self, messages: &[Message], out: &mut impl Output, after: &mut impl FnMut()) {
-        if AHEAD == 0 {
-            for message in messages {
-                self.take(&request(message, self.taken), out);
-                after();
-            }
-            return;
-        }
-        let Some(first) = messages.first() else { return };
-        // A request lies here until it is applied, at its number modulo the length.
-        let mut window = [request(first, self.taken); LOOK_AHEAD];
-        assert_eq!(AHEAD, LOOK_AHEAD, "the only look-ahead there is");
-        let mut made = 0;
-        for applied in 0..messages.len() {
-            while made < messages.len() && made < applied + AHEAD {
-                let ahead = request(&messages[made], self.taken + (made - applied) as u64);
+        // In the window requests lie ready. Here one is made of its message when it is shown and again when it is due, which
+        // is cheaper than keeping it in between.
+        for (at, message) in messages.iter().enumerate() {
+            if AHEAD > 0
+                && let Some(ahead) = messages.get(at + AHEAD)
+            {
+                let ahead = request(ahead, self.taken + AHEAD as u64);
                 self.book(ahead.instrument).prefetch(&ahead);
-                window[made % AHEAD] = ahead;
-                made += 1;
             }
-            self.take(&window[applied % AHEAD], out);
+            self.take(&request(message, self.taken), out);
             after();
         }
     }
