@@ -112,8 +112,9 @@ impl Snapshot {
             let on_book = self.orders.iter().filter(|order| !order.is_held());
             on_book.filter(move |order| order.side == side).map(|order| order.price)
         };
+        let matched = self.trading.phase.matches() && self.trading.transition.is_none();
         match (prices(Side::Buy).max(), prices(Side::Sell).min()) {
-            (Some(bid), Some(offer)) if bid >= offer && self.trading.phase.matches() => {
+            (Some(bid), Some(offer)) if bid >= offer && matched => {
                 Err(RestoreError::Crossed { bid, offer })
             }
             _ => Ok(()),

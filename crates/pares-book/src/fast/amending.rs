@@ -83,11 +83,14 @@ impl FastBook {
         step: &mut Step<'_, S>,
     ) -> Option<Outcome> {
         let Node { order, client_order_id, remaining, executed, rank, level, account, .. } = self.store.nodes[slot];
+        if !rank.traits().is_plain() {
+            return None;
+        }
         let side = rank.traits().side();
         let total_before = executed.plus(remaining);
         let (price, total) = (wish.price, wish.quantity);
         let same_terms = wish.display.is_none() && wish.trigger.is_none() && wish.time_in_force.is_none();
-        let plain = rank.traits().is_plain() && same_terms && self.is_continuous() && self.is_legal(side, price, total);
+        let plain = same_terms && self.is_continuous() && self.is_legal(side, price, total);
         let meets = self.best_price(side.opposite()).is_some_and(|best| side.crosses(price, best));
         let stays = price == self.store.levels[level].price && total <= total_before;
         if !plain || meets || stays || total <= executed {
@@ -130,7 +133,9 @@ impl FastBook {
             ..Terms::of(&before)
         };
         let same_price = kind == before.kind && after.trigger == before.trigger;
-        let keeps = same_price && total <= total_before && display == before.display;
+        // An iceberg that became too small to hide anything has not been asked to show something else.
+        let same_display = wish.display.is_none() || display == before.display;
+        let keeps = same_price && total <= total_before && same_display;
         if keeps && total == total_before && after.time_in_force == before.time_in_force {
             return Err(Reason::NothingChanged);
         }
@@ -256,8 +261,9 @@ impl FastBook {
         if !lost.is_zero() {
             self.store.reduce(slot, Quantity::ZERO, lost);
         }
-        if change.after.time_in_force != change.before.time_in_force {
-            self.store.set_time_in_force(slot, change.after.time_in_force);
+        let (before, after) = (&change.before, &change.after);
+        if after.time_in_force != before.time_in_force || after.display != before.display {
+            self.store.change_in_place(slot, after.time_in_force, after.display);
         }
         self.there(slot)
     }

@@ -3,7 +3,7 @@
 use super::settling::incoming_event;
 use super::{FastBook, Step};
 use crate::Indication;
-use pares_types::{EventSink, IncomingCause, OrderId, Price, Quantity, Side};
+use pares_types::{EventSink, IncomingCause, Price, Quantity, Side};
 
 /// A price at which an auction could trade.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +102,6 @@ impl FastBook {
 
     /// Trades at the auction's price while both sides accept it; says whether it is done.
     pub(super) fn uncross<S: EventSink>(&mut self, price: Price, step: &mut Step<'_, S>) -> bool {
-        let mut told: Option<OrderId> = None;
         loop {
             let accepts = |side: Side| {
                 let best = self.store.ladder(side).best();
@@ -115,10 +114,10 @@ impl FastBook {
             let front = |level| self.store.levels[level].queue.front().expect("a level has orders");
             let (buy, sell) = (front(bids), front(offers));
             let id = self.store.nodes[buy].order;
-            if told != Some(id) {
+            if step.auction_buy != Some(id) {
                 let order = self.store.order(buy);
                 step.emit(incoming_event(&order, order.price, IncomingCause::Auction));
-                told = Some(id);
+                step.auction_buy = Some(id);
             }
             let (buy_shown, sell_shown) = (self.store.shown(buy), self.store.shown(sell));
             let quantity = buy_shown.min(sell_shown);
@@ -131,7 +130,7 @@ impl FastBook {
             self.trading.last = Some(price);
             if buy_refills {
                 self.refill(buy, step);
-                told = None;
+                step.auction_buy = None;
             }
             if sell_refills {
                 self.refill(sell, step);

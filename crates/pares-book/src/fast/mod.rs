@@ -67,6 +67,8 @@ struct Step<'a, S> {
     now: Timestamp,
     /// Whether an order that comes to rest is reported, and why: all but the request's own.
     reports_rest: Option<RestCause>,
+    /// The buy order whose trades in an auction are told now.
+    auction_buy: Option<OrderId>,
 }
 
 impl<S: EventSink> Step<'_, S> {
@@ -91,7 +93,7 @@ impl FastBook {
         let banded = self.instrument.static_band | self.instrument.dynamic_band != 0;
         let bands = if banded { self.trading.bands(&self.instrument) } else { ANY_PRICE };
         let now = self.trading.time.max(request.stamp);
-        Step { sink, events: 0, events_max: self.instrument.step_max, bands, now, reports_rest: None }
+        Step { sink, events: 0, events_max: self.instrument.step_max, bands, now, reports_rest: None, auction_buy: None }
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use super::slab::Slot;
 use super::{FastBook, Step};
 use crate::{RestingOrder, Transition};
 use pares_types::{
-    CancelCause, DAY_NS, Event, EventSink, Outcome, Phase, Quantity, Reason, Request, RestCause, Side,
+    CancelCause, DAY_NS, Event, EventSink, Outcome, Phase, Price, Quantity, Reason, Request, RestCause, Side,
     TimeInForce, Timestamp,
 };
 
@@ -32,45 +32,68 @@ impl FastBook {
             self.withdraw_all(step);
         }
         self.trading.until = Timestamp::NEVER;
-        let mut price = None;
-        if matches!(to, Phase::Continuous | Phase::PostClose | Phase::Closed) {
-            if let Some(auction) = self.auction() {
-                step.emit(Event::Auction {
-                    price: auction.price,
-                    quantity: auction.quantity,
-                    surplus: auction.surplus,
-                    surplus_side: auction.surplus_side,
-                    firm: true,
-                });
-                price = Some(auction.price);
-                self.trading.reference = price;
-            }
+        if to == Phase::Halted {
+            return self.enter_phase(to, step);
         }
-        if self.trading.phase == Phase::ClosingCall && to != Phase::Halted {
-            if let Some(closing) = price.or(self.trading.last) {
-                self.trading.closing = Some(closing);
-                self.trading.reference = Some(closing);
-            }
+        // An auction that follows sets its own.
+        if self.trading.phase == Phase::ClosingCall
+            && !(ends_in_an_auction(to) && self.is_crossed())
+            && let Some(last) = self.trading.last
+        {
+            (self.trading.closing, self.trading.reference) = (Some(last), Some(last));
         }
-        self.trading.transition = Some(Transition { to, price });
+        self.trading.transition = Some(Transition { to, price: None });
         self.continue_transition(step);
     }
 
     /// Goes on with a pending transition.
     pub(super) fn continue_transition<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
         let Some(Transition { to, price }) = self.trading.transition else { return };
-        if to != Phase::Halted {
-            let uncrossed = price.is_none_or(|price| self.uncross(price, step));
-            if !uncrossed || !self.sweep(to, step) || !self.release(to, step) {
-                return;
-            }
+        let done = (!ends_in_an_auction(to) || self.hold_auction(to, price, step))
+            && self.sweep(to, step)
+            && self.release(to, step);
+        if !done {
+            return;
         }
         if to == Phase::Closed {
             self.trading.busts.clear();
         }
         self.enter_phase(to, step);
-        if to == Phase::Continuous {
-            self.settle(step);
+    }
+
+    fn is_crossed(&self) -> bool {
+        let best = (self.best_price(Side::Buy), self.best_price(Side::Sell));
+        matches!(best, (Some(bid), Some(offer)) if bid >= offer)
+    }
+
+    /// Trades at the auction's price, `price` if it is known already; says whether the book is uncrossed. What was
+    /// cancelled while a transition was pending may leave it crossed at other prices: that is an auction of its own.
+    fn hold_auction<S: EventSink>(
+        &mut self,
+        to: Phase,
+        mut price: Option<Price>,
+        step: &mut Step<'_, S>,
+    ) -> bool {
+        loop {
+            if let Some(price) = price
+                && !self.uncross(price, step)
+            {
+                return false;
+            }
+            let Some(auction) = self.auction() else { return true };
+            step.emit(Event::Auction {
+                price: auction.price,
+                quantity: auction.quantity,
+                surplus: auction.surplus,
+                surplus_side: auction.surplus_side,
+                firm: true,
+            });
+            price = Some(auction.price);
+            self.trading.transition = Some(Transition { to, price });
+            self.trading.reference = price;
+            if self.trading.phase == Phase::ClosingCall {
+                self.trading.closing = price;
+            }
         }
     }
 
@@ -185,13 +208,8 @@ impl FastBook {
         if self.trading.phase == Phase::VolatilityCall && self.trading.until <= time {
             return self.begin_transition(Phase::Continuous, step);
         }
-        if self.trading.timetable_done == Timestamp(0) && !self.instrument.timetable.rows().is_empty() {
-            self.trading.timetable_done = Self::begin_of_day(time);
-        }
         let Some((at, to)) = row else {
-            if !self.instrument.timetable.rows().is_empty() {
-                self.trading.timetable_done = time;
-            }
+            self.trading.timetable_done = time;
             return;
         };
         self.trading.timetable_done = at;
@@ -255,11 +273,12 @@ impl FastBook {
         }
         let dated = self.store.lists.dated.first_key_value().map(|((until, _), _)| *until);
         let call = Some(self.trading.until).filter(|_| self.trading.phase == Phase::VolatilityCall);
-        let row = match self.trading.timetable_done {
-            // Before the first time told, any time is news.
-            Timestamp(0) if !self.instrument.timetable.rows().is_empty() => Some(Timestamp(0)),
-            done => self.instrument.timetable.next_after(done).map(|(at, _)| at),
-        };
+        let row = self.instrument.timetable.next_after(self.trading.timetable_done).map(|(at, _)| at);
         [dated, call, row].into_iter().flatten().min().unwrap_or(Timestamp::NEVER)
     }
+}
+
+/// Whether orders trade on the way to that phase.
+fn ends_in_an_auction(to: Phase) -> bool {
+    matches!(to, Phase::Continuous | Phase::PostClose | Phase::Closed)
 }

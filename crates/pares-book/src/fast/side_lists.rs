@@ -26,19 +26,20 @@ pub(super) struct SideLists {
 }
 
 impl SideLists {
-    /// Adds an order at the place it has now.
-    pub(super) fn add(&mut self, order: &RestingOrder, slot: Slot<Node>) {
-        self.each(order, |list| list.insert(slot));
+    /// Adds an order at the place it has now; `held` says whether it is held, since an iceberg about to
+    /// show more shows nothing either.
+    pub(super) fn add(&mut self, order: &RestingOrder, held: bool, slot: Slot<Node>) {
+        self.each(order, held, |list| list.insert(slot));
     }
 
     /// Takes an order off, with the place it was added at.
-    pub(super) fn remove(&mut self, order: &RestingOrder) {
-        self.each(order, |list| list.remove());
+    pub(super) fn remove(&mut self, order: &RestingOrder, held: bool) {
+        self.each(order, held, |list| list.remove());
     }
 
-    fn each(&mut self, order: &RestingOrder, change: impl Fn(Place<'_>)) {
+    fn each(&mut self, order: &RestingOrder, held: bool, change: impl Fn(Place<'_>)) {
         let priority = order.priority;
-        if order.is_held() {
+        if held {
             change(Place::ByPriority(&mut self.held, priority));
             match (order.trigger, order.side) {
                 (Some(price), Side::Buy) => change(Place::BuyStop(&mut self.buy_stops, (price, priority))),

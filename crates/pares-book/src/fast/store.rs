@@ -439,12 +439,12 @@ impl Store {
         self.hash_sum = self.hash_sum.wrapping_add(self.hash_of(slot));
     }
 
-    /// Changes how long an attached or held order stays.
-    pub(super) fn set_time_in_force(&mut self, slot: Slot<Node>, time_in_force: TimeInForce) {
+    /// Changes how long an attached or held order stays and what it will show next time.
+    pub(super) fn change_in_place(&mut self, slot: Slot<Node>, time_in_force: TimeInForce, display: Quantity) {
         let order = self.order(slot);
         self.unnote(slot);
         let hidden = self.special(slot).map_or(Quantity::ZERO, |special| special.hidden);
-        let terms = Terms { time_in_force, ..Terms::of(&order) };
+        let terms = Terms { time_in_force, display, ..Terms::of(&order) };
         self.set_terms(slot, &terms);
         if self.nodes[slot].rank.traits().is_special() {
             let special = self.special_slot(slot);
@@ -458,7 +458,8 @@ impl Store {
     fn note(&mut self, slot: Slot<Node>) {
         self.hash_sum = self.hash_sum.wrapping_add(self.hash_of(slot));
         if self.nodes[slot].rank.traits().is_special() {
-            self.lists.add(&self.order(slot), slot);
+            let held = self.nodes[slot].level == Slot::NONE;
+            self.lists.add(&self.order(slot), held, slot);
         }
     }
 
@@ -466,7 +467,8 @@ impl Store {
     fn unnote(&mut self, slot: Slot<Node>) {
         self.hash_sum = self.hash_sum.wrapping_sub(self.hash_of(slot));
         if self.nodes[slot].rank.traits().is_special() {
-            self.lists.remove(&self.order(slot));
+            let held = self.nodes[slot].level == Slot::NONE;
+            self.lists.remove(&self.order(slot), held);
         }
     }
 
