@@ -78,7 +78,7 @@ fn print_instruments(figures: &InstrumentFigures) {
         ]);
     }
     print!("{}", table.render());
-    println!("\nthe normal flow; the k-th instrument gets 1/k of what the first one gets");
+    println!("\nthe second half of the normal flow; the k-th instrument gets 1/k of what the first one gets");
     if let Some(idle) = figures.idle_book_bytes {
         println!("a book in which nothing ever happened: {} of resident memory", bytes(idle));
     }
