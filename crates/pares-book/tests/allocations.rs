@@ -69,7 +69,7 @@ fn request(random: &mut Random, sequence: u64) -> Request {
     Request {
         id: RequestId::new(GatewayId(1), sequence),
         stamp: Timestamp(sequence),
-        member: MemberId(u32::try_from(member).unwrap()),
+        member: MemberId(member as u32),
         client_order_id: ClientOrderId(sequence),
         instrument: InstrumentId(1),
         shard: ShardId(0),
