@@ -7,8 +7,8 @@
 
 use pares_book::{Book, FastBook, Instrument, NaiveBook, Symbol};
 use pares_types::{
-    ClientOrderId, Command, Event, EventSink, GatewayId, InstrumentId, MemberId, NewOrder, OrderId,
-    OrderKind, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
+    Amendment, ClientOrderId, Command, Event, EventSink, GatewayId, InstrumentId, MemberId, NewOrder,
+    OrderId, Price, Quantity, Request, RequestId, ShardId, Side, Timestamp,
 };
 use std::time::Instant;
 
@@ -33,10 +33,8 @@ impl EventSink for Count {
 
 fn instrument() -> Instrument {
     let symbol = Symbol::new("SPEED").expect("a legal name");
-    let (tick, lot, quantity_max) = (Price(100), Quantity(1), Quantity(1_000_000));
-    let (price_min, price_max, orders_max) = (Price(100), Price(10_000_000), 1_000_000);
-    let id = InstrumentId(1);
-    Instrument { id, symbol, tick, lot, quantity_max, price_min, price_max, orders_max }
+    let listed = Instrument::listed(InstrumentId(1), symbol);
+    Instrument { price_max: Price(10_000_000), orders_max: 1_000_000, ..listed }
 }
 
 /// A flow that keeps about `depth` orders on the book: those it entered and did not cancel since.
@@ -69,15 +67,14 @@ impl Flow {
         let victim = self.random.below(self.live.len() as u64) as usize;
         if !(20..90).contains(&roll) {
             let (side, quantity) = (self.side(), self.quantity());
-            return Command::Amend { target: self.live[victim], price: self.price(side), quantity };
+            return Command::Amend(Amendment::new(self.live[victim], self.price(side), quantity));
         }
         Command::Cancel { target: self.live.swap_remove(victim) }
     }
 
     fn order(&mut self) -> NewOrder {
         let (side, quantity) = (self.side(), self.quantity());
-        let kind = OrderKind::Limit { price: self.price(side) };
-        NewOrder { side, kind, time_in_force: TimeInForce::Day, post_only: false, quantity }
+        NewOrder::limit(side, self.price(side), quantity)
     }
 
     fn side(&mut self) -> Side {

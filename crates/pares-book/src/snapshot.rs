@@ -112,8 +112,10 @@ impl Snapshot {
             let on_book = self.orders.iter().filter(|order| !order.is_held());
             on_book.filter(move |order| order.side == side).map(|order| order.price)
         };
+        // On the way from continuous trading into a closing call the orders for the close are let in.
+        let orders_match = self.trading.phase.matches() && self.trading.transition.is_none();
         match (prices(Side::Buy).max(), prices(Side::Sell).min()) {
-            (Some(bid), Some(offer)) if bid >= offer && self.trading.phase.matches() => {
+            (Some(bid), Some(offer)) if bid >= offer && orders_match => {
                 Err(RestoreError::Crossed { bid, offer })
             }
             _ => Ok(()),

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_gateway::{Answer, ClientRequest, SessionId};
 use pares_types::{
-    ClientOrderId, Command, InstrumentId, MemberId, NewOrder, NewTerms, OrderKind, Peg, Phase, Price,
-    Quantity, Rule, SelfTrade, Side, TimeInForce, Timestamp,
+    BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms, OrderId,
+    OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, Rule, SelfTrade, Side, Symbol, TimeInForce,
+    Timestamp,
 };
 
 use crate::random::Random;
@@ -68,12 +69,14 @@ impl Client {
         self.names += 1;
         self.left -= 1;
         let client_order_id = ClientOrderId(self.names);
-        let instrument = InstrumentId(1 + self.random.below(instruments.into()) as u32);
+        // Those behind the configured ones come and go.
+        let behind = if self.random.chance(100) || self.member == EXCHANGE { 2 } else { 0 };
+        let instrument = InstrumentId(1 + self.random.below(u64::from(instruments) + behind) as u32);
         let request = match self.member {
             EXCHANGE => self.rule(client_order_id, instrument),
             _ => self.trade(client_order_id, instrument, now_ns),
         };
-        if matches!(request, ClientRequest::Enter { instrument, .. } if instrument.0 <= instruments) {
+        if matches!(request, ClientRequest::Enter { instrument, .. } if instrument.0 <= instruments + 2) {
             self.entered.push(self.names);
         }
         let open = Open { request, first_sent_ns: now_ns, retry_at_ns: now_ns, spoilt: false };
@@ -96,7 +99,7 @@ impl Client {
             (28..=67, Some(target)) => ClientRequest::Cancel { client_order_id, target },
             (68..=71, _) => ClientRequest::MassCancel { client_order_id, instrument, side },
             (72..=75, _) => ClientRequest::MassCancel { client_order_id, instrument: EVERYWHERE, side },
-            (76, _) => ClientRequest::Exchange {
+            (76, _) if self.random.chance(300) => ClientRequest::Exchange {
                 client_order_id,
                 instrument: EVERYWHERE,
                 command: Command::Block { member: self.member },
@@ -113,21 +116,36 @@ impl Client {
     fn rule(&mut self, client_order_id: ClientOrderId, instrument: InstrumentId) -> ClientRequest {
         let member = MemberId(1 + self.random.below(4) as u32);
         let command = match self.random.below(100) {
-            0..=24 => Command::SetPhase(Phase::Continuous),
-            25..=49 => Command::SetPhase(Phase::ALL[self.random.index(Phase::ALL.len())]),
-            50..=54 => Command::SetRule(Rule::StepMax(self.random.between(1, 30) as u32)),
+            0..=34 => Command::SetPhase(Phase::Continuous),
+            35..=49 => Command::SetPhase(Phase::ALL[self.random.index(Phase::ALL.len())]),
+            50..=54 => Command::SetRule(Rule::StepMax(self.random.between(1, 6) as u32)),
             55..=59 => Command::SetRule(Rule::DynamicBand(self.random.below(20) as u32)),
             60..=64 => Command::SetRule(Rule::StaticBand(self.random.below(20) as u32)),
             65..=69 => Command::SetRule(Rule::CallTime { ns: self.random.below(4) * 1_000_000 }),
             70..=74 => Command::SetRule(Rule::Reference(self.price())),
             75..=77 => Command::SetRule(Rule::Lot(Quantity(self.random.between(1, 2)))),
-            78..=79 => Command::RemoveInstrument,
-            80..=85 => Command::Block { member },
+            78 => Command::RemoveInstrument,
+            79..=81 => Command::AddInstrument(Symbol::new("NEW").expect("a legal symbol")),
+            82..=83 => Command::Bust(self.bust()),
+            84..=86 => Command::Block { member },
             _ => Command::Unblock { member },
         };
         let everywhere = matches!(command, Command::Block { .. } | Command::Unblock { .. });
         let instrument = if everywhere { EVERYWHERE } else { instrument };
         ClientRequest::Exchange { client_order_id, instrument, command }
+    }
+
+    /// A trade nobody made, as far as this client knows: venues do not look it up.
+    fn bust(&mut self) -> BustedTrade {
+        let order = OrderId(RequestId::new(GatewayId(0), 1));
+        BustedTrade {
+            position: Position(self.random.below(4)),
+            index: 0,
+            resting: order,
+            incoming: order,
+            price: self.price(),
+            quantity: Quantity(1),
+        }
     }
 
     fn terms(&mut self, now_ns: u64) -> NewTerms {
@@ -160,9 +178,7 @@ impl Client {
             23 => NewOrder { post_only: true, ..market },
             24..=31 => NewOrder { display: few, ..limit },
             32..=36 => NewOrder { trigger: Some(self.price()), ..limit },
-            37..=39 => {
-                NewOrder { trigger: Some(self.price()), time_in_force: TimeInForce::Day, ..market }
-            }
+            37..=39 => NewOrder { trigger: Some(self.price()), time_in_force: TimeInForce::Day, ..market },
             40..=44 => NewOrder { kind: OrderKind::Pegged { to: Peg::Best, limit: self.price() }, ..limit },
             45..=49 => NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: self.price() }, ..limit },
             50..=51 => NewOrder { time_in_force: TimeInForce::AtOpen, ..limit },

@@ -9,12 +9,12 @@ use std::rc::Rc;
 use pares_book::Instrument;
 use pares_gateway::{Answer, Trade};
 use pares_types::{
-    ClientOrderId, Command, Event, InstrumentId, MemberId, OrderId, Outcome, Position, Reason, RequestId,
-    ShardId, Side, Status,
+    CancelCause, ClientOrderId, Command, Event, IncomingCause, InstrumentId, MemberId, OrderId, Outcome,
+    Phase, Position, Reason, RequestId, RestCause, ShardId, Side, Status,
 };
 
-use crate::Broken;
 use crate::record::Record;
+use crate::{Broken, Summary};
 
 /// One shard's history.
 #[derive(Default)]
@@ -156,8 +156,8 @@ impl Ledger {
         self.shards.iter().map(|shard| shard.records.len() as u64).sum()
     }
 
-    /// Follows every share of a shard through its history; returns what rests and how many trades there were.
-    pub(crate) fn accounts(&self, shard: usize) -> Result<(BTreeMap<OrderId, u64>, u64), Broken> {
+    /// Follows every share of a shard through its history; returns what is left of each order that has anything left.
+    pub(crate) fn accounts(&self, shard: usize) -> Result<BTreeMap<OrderId, u64>, Broken> {
         let mut accounts = Accounts::default();
         for record in self.shards[shard].records.iter().flatten() {
             if let Err(what) = accounts.follow(record) {
@@ -165,7 +165,15 @@ impl Ledger {
             }
         }
         let resting = accounts.orders.iter().map(|(id, order)| (*id, order.remaining()));
-        Ok((resting.filter(|(_, remaining)| *remaining > 0).collect(), accounts.trades))
+        Ok(resting.filter(|(_, remaining)| *remaining > 0).collect())
+    }
+
+    /// Trades of a shard, and what else became of orders, added to `summary`.
+    pub(crate) fn tally(&self, shard: usize, summary: &mut Summary) {
+        for record in self.shards[shard].records.iter().flatten() {
+            summary.seen.unfinished += u64::from(record.outcome.reason == Reason::Unfinished);
+            record.events.iter().for_each(|event| tally(event, summary));
+        }
     }
 }
 
@@ -191,7 +199,6 @@ impl Shares {
 #[derive(Default)]
 struct Accounts {
     orders: BTreeMap<OrderId, Shares>,
-    trades: u64,
 }
 
 impl Accounts {
@@ -240,7 +247,6 @@ impl Accounts {
     fn event(&mut self, incoming: &mut OrderId, event: &Event) -> Result<(), String> {
         match *event {
             Event::Fill { resting, resting_side, quantity, resting_remaining, .. } => {
-                self.trades += 1;
                 let one = self.execute(resting, quantity.0)?;
                 let other = self.execute(*incoming, quantity.0)?;
                 if one.0 != resting_side || other.0 != resting_side.opposite() || one.1 != other.1 {
@@ -259,11 +265,16 @@ impl Accounts {
             }
             Event::Rested { order, quantity, shown, .. } => {
                 let hides = shown > quantity;
-                if hides { Err(format!("{order} shows more than it has")) } else { self.expect_left(order, quantity.0) }
+                if hides {
+                    Err(format!("{order} shows more than it has"))
+                } else {
+                    self.expect_left(order, quantity.0)
+                }
             }
-            Event::PhaseEntered { .. } | Event::Auction { .. } | Event::Busted { .. } | Event::Instrument(_) => {
-                Ok(())
-            }
+            Event::PhaseEntered { .. }
+            | Event::Auction { .. }
+            | Event::Busted { .. }
+            | Event::Instrument(_) => Ok(()),
         }
     }
 
@@ -286,6 +297,23 @@ impl Accounts {
         let counted = (shares.executed, shares.remaining());
         if told == counted { Ok(()) } else { Err(format!("told {told:?}, counted {counted:?}")) }
     }
+}
+
+fn tally(event: &Event, summary: &mut Summary) {
+    let seen = &mut summary.seen;
+    let count = match event {
+        Event::Fill { .. } => &mut summary.trades,
+        Event::Incoming { cause: IncomingCause::Triggered, .. } => &mut seen.triggered,
+        Event::Incoming { cause: IncomingCause::Repriced, .. } => &mut seen.repriced,
+        Event::Incoming { cause: IncomingCause::Auction, .. } => &mut seen.auctioned,
+        Event::Rested { cause: RestCause::Refilled, .. } => &mut seen.refilled,
+        Event::Cancelled { cause: CancelCause::SelfTrade, .. } => &mut seen.self_trades,
+        Event::Cancelled { cause: CancelCause::Expired, .. } => &mut seen.expired,
+        Event::Cancelled { cause: CancelCause::Blocked, .. } => &mut seen.blocked,
+        Event::PhaseEntered { phase: Phase::VolatilityCall, .. } => &mut seen.volatility_calls,
+        _ => return,
+    };
+    *count += 1;
 }
 
 fn moves_shares(event: &Event) -> bool {

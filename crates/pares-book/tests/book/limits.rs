@@ -1,9 +1,10 @@
 //! What an instrument allows, and what no caller may do.
 
+use crate::Other;
 use crate::checked::instrument;
 use crate::script::{Script, request};
-use pares_book::{Book, FastBook, Instrument, InstrumentError, NaiveBook, Symbol};
-use pares_types::{Command, InstrumentId, Price, Quantity};
+use pares_book::{Book, Instrument, InstrumentError, NaiveBook, Symbol, TickTable};
+use pares_types::{Command, InstrumentId, NewOrder, Price, Quantity, Reason, Side, SymbolError};
 
 /// What is wrong with the test instrument after `change`.
 fn error_after(change: impl FnOnce(&mut Instrument)) -> Option<InstrumentError> {
@@ -16,8 +17,8 @@ fn error_after(change: impl FnOnce(&mut Instrument)) -> Option<InstrumentError> 
 fn an_instrument_checks_itself() {
     assert_eq!(error_after(|_| {}), None);
     assert_eq!(error_after(|i| i.id = InstrumentId(0)), Some(InstrumentError::Id));
-    assert_eq!(error_after(|i| i.tick = Price(0)), Some(InstrumentError::Tick));
-    assert_eq!(error_after(|i| i.tick = Price(-100)), Some(InstrumentError::Tick));
+    assert_eq!(error_after(|i| i.ticks = TickTable::flat(Price(0))), Some(InstrumentError::Tick));
+    assert_eq!(error_after(|i| i.ticks = TickTable::flat(Price(-100))), Some(InstrumentError::Tick));
     assert_eq!(error_after(|i| i.lot = Quantity(0)), Some(InstrumentError::Lot));
     assert_eq!(error_after(|i| i.quantity_max = Quantity(0)), Some(InstrumentError::QuantityMax));
     assert_eq!(error_after(|i| i.quantity_max = Quantity(15)), Some(InstrumentError::QuantityMax));
@@ -25,6 +26,10 @@ fn an_instrument_checks_itself() {
     assert_eq!(error_after(|i| i.price_max = Price(9_900)), Some(InstrumentError::PriceRange));
     assert_eq!(error_after(|i| i.orders_max = 0), Some(InstrumentError::OrdersMax));
     assert_eq!(error_after(|i| i.orders_max = u32::MAX), Some(InstrumentError::OrdersMax));
+    assert_eq!(error_after(|i| i.step_max = 0), Some(InstrumentError::StepMax));
+    assert_eq!(error_after(|i| i.step_max = Instrument::STEP_MAX + 1), Some(InstrumentError::StepMax));
+    assert_eq!(error_after(|i| i.static_band = 10_001), Some(InstrumentError::Band));
+    assert_eq!(error_after(|i| i.dynamic_band = 10_001), Some(InstrumentError::Band));
 }
 
 #[test]
@@ -38,10 +43,9 @@ fn the_shares_of_a_full_book_can_be_counted() {
 fn prices_may_be_negative_where_the_range_says_so() {
     let mut spread = instrument(10);
     (spread.price_min, spread.price_max) = (Price(-10_000), Price(10_000));
-    let amend =
-        |price| Command::Amend { target: Default::default(), price: Price(price), quantity: Quantity(10) };
-    assert_eq!(spread.validate(&amend(-300)), Ok(()));
-    assert_eq!(spread.validate(&amend(-301)), Err(pares_types::Reason::OffTick));
+    let enter = |price| Command::Enter(NewOrder::limit(Side::Buy, Price(price), Quantity(10)));
+    assert_eq!(spread.validate(&enter(-300)), Ok(()));
+    assert_eq!(spread.validate(&enter(-301)), Err(Reason::OffTick));
 }
 
 #[test]
@@ -49,7 +53,7 @@ fn symbols_are_short_printable_names() {
     assert_eq!(Symbol::new("BRK.B").unwrap().as_str(), "BRK.B");
     assert_eq!(Symbol::new("ABCDEFGHIJKLMNOP").unwrap().to_string().len(), 16);
     for illegal in ["", "ABCDEFGHIJKLMNOPQ", "A B", "Ä", "A\0"] {
-        assert_eq!(Symbol::new(illegal), Err(InstrumentError::Symbol), "{illegal:?}");
+        assert_eq!(Symbol::new(illegal), Err(SymbolError), "{illegal:?}");
     }
 }
 
@@ -57,8 +61,8 @@ fn symbols_are_short_printable_names() {
 fn symbols_survive_a_fixed_width_field() {
     let symbol = Symbol::new("AMZN").unwrap();
     assert_eq!(Symbol::from_bytes(symbol.to_bytes()), Ok(symbol));
-    assert_eq!(Symbol::from_bytes(*b"AB\0C\0\0\0\0\0\0\0\0\0\0\0\0"), Err(InstrumentError::Symbol));
-    assert_eq!(Symbol::from_bytes([0xff; 16]), Err(InstrumentError::Symbol));
+    assert_eq!(Symbol::from_bytes(*b"AB\0C\0\0\0\0\0\0\0\0\0\0\0\0"), Err(SymbolError));
+    assert_eq!(Symbol::from_bytes([0xff; 16]), Err(SymbolError));
 }
 
 fn route_elsewhere<B: Book>() {
@@ -76,13 +80,13 @@ fn the_naive_book_takes_only_its_instrument() {
 #[test]
 #[should_panic(expected = "came to the book of 1")]
 fn the_fast_book_takes_only_its_instrument() {
-    route_elsewhere::<FastBook>();
+    route_elsewhere::<Other>();
 }
 
 #[test]
 fn a_mass_cancel_may_be_for_all_instruments() {
-    let mut script = Script::<FastBook>::after(&["m1 buy 10 @ 10.00"]);
-    let mut request = request(2, 1, Command::MassCancel);
+    let mut script = Script::<Other>::after(&["m1 buy 10 @ 10.00"]);
+    let mut request = request(2, 1, Command::MassCancel { side: None });
     request.instrument = InstrumentId(0);
     assert_eq!(script.checked.apply(&request).0.len(), 1);
 }
@@ -103,14 +107,13 @@ fn the_naive_book_takes_an_order_once() {
 #[test]
 #[should_panic(expected = "order 1:1 is on the book already")]
 fn the_fast_book_takes_an_order_once() {
-    enter_twice::<FastBook>();
+    enter_twice::<Other>();
 }
 
 fn sell_below_zero<B: Book>() {
     let mut spread = instrument(10);
     spread.price_min = Price(-1_000_000);
-    let mut script = Script::<B>::new();
-    script.checked.book = B::new(spread);
+    let mut script = Script::<B>::of(spread);
     script.say("a = m1 buy 10 @ -50.00");
     assert_eq!(script.say("m2 sell 10 @ market")[0], "fill 10 @ -50.00 with a of m1, 0 left");
 }
@@ -118,5 +121,5 @@ fn sell_below_zero<B: Book>() {
 #[test]
 fn a_market_order_may_sell_below_zero() {
     sell_below_zero::<NaiveBook>();
-    sell_below_zero::<FastBook>();
+    sell_below_zero::<Other>();
 }

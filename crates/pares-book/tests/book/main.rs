@@ -7,7 +7,14 @@
 mod checked;
 mod equivalence;
 mod limits;
+mod random;
+mod rebuilt;
 mod restore;
 mod rules;
 mod scenarios;
 mod script;
+mod telling;
+mod words;
+
+/// The book that is compared with [`pares_book::NaiveBook`].
+type Other = pares_book::NaiveBook;

@@ -1,9 +1,13 @@
-//! Snapshots that are no book are refused by name, and no field of an order escapes the hash.
+//! Snapshots that are no book are refused by name, and no field of the state escapes the hash.
 
+use crate::Other;
 use crate::checked::instrument;
 use crate::script::Script;
-use pares_book::{Book, FastBook, NaiveBook, Priority, RestingOrder, RestoreError, Snapshot};
-use pares_types::{ClientOrderId, MemberId, OrderId, Price, Quantity, Reason, RequestId};
+use pares_book::{Book, NaiveBook, Priority, RestingOrder, RestoreError, Snapshot, Transition};
+use pares_types::{
+    ClientOrderId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Reason, RequestId,
+    SelfTrade, TimeInForce, Timestamp,
+};
 
 /// A bid of ten, older than an offer of twenty.
 fn snapshot() -> Snapshot {
@@ -15,7 +19,7 @@ fn error_after(change: impl FnOnce(&mut Vec<RestingOrder>)) -> Option<RestoreErr
     let mut snapshot = snapshot();
     change(&mut snapshot.orders);
     let naive = NaiveBook::restore(instrument(2), &snapshot).err();
-    assert_eq!(FastBook::restore(instrument(2), &snapshot).err(), naive);
+    assert_eq!(Other::restore(instrument(2), &snapshot).err(), naive);
     naive
 }
 
@@ -24,14 +28,31 @@ fn a_snapshot_that_is_no_book_is_refused() {
     let (first, second) = (snapshot().orders[0], snapshot().orders[1]);
     let illegal = |reason| Some(RestoreError::IllegalTerms { order: first.order, reason });
     assert_eq!(error_after(|_| {}), None);
-    let too_many = RestoreError::TooManyOrders { orders: 3, orders_max: 2 };
-    assert_eq!(error_after(|orders| orders.push(first)), Some(too_many));
+    let again = Some(RestoreError::OrderIds(first.order));
+    assert_eq!(error_after(|orders| orders.push(first)), again);
     assert_eq!(error_after(|o| o[0].remaining = Quantity(0)), illegal(Reason::ZeroQuantity));
-    assert_eq!(error_after(|o| o[0].remaining = Quantity(15)), illegal(Reason::OffLot));
-    assert_eq!(error_after(|o| o[0].executed = Quantity(10_000)), illegal(Reason::QuantityTooLarge));
+    assert_eq!(
+        error_after(|o| (o[0].remaining, o[0].shown) = (Quantity(15), Quantity(15))),
+        illegal(Reason::OffLot)
+    );
+    let uncountable = |o: &mut Vec<RestingOrder>| o[0].executed = Quantity(1 << 62);
+    assert_eq!(error_after(uncountable), illegal(Reason::QuantityTooLarge));
     assert_eq!(error_after(|o| o[0].executed = Quantity(u64::MAX)), illegal(Reason::QuantityTooLarge));
     assert_eq!(error_after(|o| o[0].price = Price(100_001)), illegal(Reason::OffTick));
     assert_eq!(error_after(|o| o[0].price = Price(0)), illegal(Reason::PriceOutOfRange));
+    assert_eq!(
+        error_after(|o| o[0].kind = OrderKind::Limit { price: Price(50) }),
+        illegal(Reason::PriceOutOfRange)
+    );
+    assert_eq!(error_after(|o| o[0].trigger = Some(Price(100_001))), illegal(Reason::OffTick));
+    assert_eq!(error_after(|o| o[0].shown = Quantity(20)), illegal(Reason::ZeroQuantity));
+    assert_eq!(error_after(|o| o[0].time_in_force = TimeInForce::Ioc), illegal(Reason::InvalidCombination));
+    // Neither held for a reason nor shown.
+    let aside = |o: &mut Vec<RestingOrder>| (o[0].shown, o[0].price) = (Quantity(0), Price(0));
+    assert_eq!(error_after(aside), illegal(Reason::InvalidCombination));
+    // Hidden shares are an iceberg's.
+    let hidden = |o: &mut Vec<RestingOrder>| o[0].remaining = Quantity(20);
+    assert_eq!(error_after(hidden), illegal(Reason::InvalidCombination));
     let same_id = |o: &mut Vec<RestingOrder>| o[1].order = first.order;
     assert_eq!(error_after(same_id), Some(RestoreError::OrderIds(first.order)));
     let none = OrderId(RequestId::NONE);
@@ -48,16 +69,16 @@ fn a_snapshot_that_is_no_book_is_refused() {
 fn the_orders_of_a_snapshot_may_come_in_any_order() {
     let mut reversed = snapshot();
     reversed.orders.reverse();
-    let book = FastBook::restore(instrument(2), &reversed).unwrap();
+    let book = Other::restore(instrument(2), &reversed).unwrap();
     assert_eq!(book.snapshot(), snapshot());
 }
 
 #[test]
-fn every_field_of_an_order_counts_in_the_hash() {
+fn every_field_of_the_state_counts_in_the_hash() {
     let hash_after = |change: fn(&mut Snapshot)| {
         let mut snapshot = snapshot();
         change(&mut snapshot);
-        let fast = FastBook::restore(instrument(10), &snapshot).unwrap().state_hash();
+        let fast = Other::restore(instrument(10), &snapshot).unwrap().state_hash();
         assert_eq!(fast, NaiveBook::restore(instrument(10), &snapshot).unwrap().state_hash());
         fast
     };
@@ -66,13 +87,35 @@ fn every_field_of_an_order_counts_in_the_hash() {
         hash_after(|s| s.orders[0].order = OrderId(RequestId::from_bits(77).unwrap())),
         hash_after(|s| s.orders[0].member = MemberId(7)),
         hash_after(|s| s.orders[0].client_order_id = ClientOrderId(7)),
+        hash_after(|s| s.orders[0].kind = OrderKind::Limit { price: Price(99_900) }),
+        hash_after(|s| s.orders[0].kind = OrderKind::Market),
+        hash_after(|s| s.orders[0].kind = OrderKind::Pegged { to: Peg::Best, limit: Price(100_000) }),
+        hash_after(|s| s.orders[0].kind = OrderKind::Pegged { to: Peg::Mid, limit: Price(100_000) }),
         hash_after(|s| s.orders[0].price = Price(99_900)),
-        hash_after(|s| s.orders[0].remaining = Quantity(20)),
+        hash_after(|s| (s.orders[0].remaining, s.orders[0].shown) = (Quantity(20), Quantity(20))),
+        hash_after(|s| (s.orders[0].remaining, s.orders[0].display) = (Quantity(20), Quantity(10))),
         hash_after(|s| s.orders[0].executed = Quantity(10)),
+        hash_after(|s| s.orders[0].display = Quantity(10)),
+        hash_after(|s| s.orders[0].time_in_force = TimeInForce::Gtc),
+        hash_after(|s| s.orders[0].time_in_force = TimeInForce::Gtd { until: Timestamp(7) }),
+        hash_after(|s| s.orders[0].time_in_force = TimeInForce::Gtd { until: Timestamp(8) }),
+        hash_after(|s| s.orders[0].self_trade = SelfTrade::Decrement),
+        hash_after(|s| s.orders[0].trigger = Some(Price(100_000))),
         hash_after(swap_priorities),
         hash_after(|s| s.priority_next = Priority(3)),
         hash_after(|s| s.orders.truncate(1)),
         hash_after(|s| s.orders.clear()),
+        hash_after(|s| s.trading.phase = Phase::Halted),
+        hash_after(|s| s.trading.transition = Some(Transition { to: Phase::Closed, price: None })),
+        hash_after(|s| s.trading.transition = Some(Transition { to: Phase::Closed, price: Some(Price(7)) })),
+        hash_after(|s| s.trading.until = Timestamp(7)),
+        hash_after(|s| s.trading.last = Some(Price(7))),
+        hash_after(|s| s.trading.reference = Some(Price(7))),
+        hash_after(|s| s.trading.closing = Some(Price(7))),
+        hash_after(|s| s.trading.time = Timestamp(7)),
+        hash_after(|s| s.trading.timetable_done = Timestamp(7)),
+        hash_after(|s| s.trading.indicated = Some((Price(7), Quantity(7)))),
+        hash_after(|s| s.trading.busts.push((Position(8), 9))),
     ];
     let distinct: std::collections::BTreeSet<u64> = hashes.into_iter().collect();
     assert_eq!(distinct.len(), hashes.len(), "{hashes:x?}");
@@ -84,7 +127,21 @@ fn swap_priorities(snapshot: &mut Snapshot) {
 }
 
 #[test]
+fn a_trading_state_that_is_no_book_is_refused() {
+    let refused_after = |change: fn(&mut Snapshot)| {
+        let mut snapshot = snapshot();
+        change(&mut snapshot);
+        let naive = NaiveBook::restore(instrument(2), &snapshot).err();
+        assert_eq!(Other::restore(instrument(2), &snapshot).err(), naive);
+        assert!(matches!(naive, Some(RestoreError::Trading(_))), "{naive:?}");
+    };
+    refused_after(|s| s.trading.busts = vec![(Position(2), 0), (Position(1), 0)]);
+    refused_after(|s| s.trading.busts = vec![(Position(1), 0), (Position(1), 0)]);
+    refused_after(|s| s.priority_next = Priority(Priority::MAX.0 + 1));
+}
+
+#[test]
 fn an_empty_book_is_restored_from_an_empty_snapshot() {
-    let restored = FastBook::restore(instrument(2), &Snapshot::default()).unwrap();
-    assert_eq!(restored.state_hash(), FastBook::new(instrument(2)).state_hash());
+    let restored = Other::restore(instrument(2), &Other::new(instrument(2)).snapshot()).unwrap();
+    assert_eq!(restored.state_hash(), Other::new(instrument(2)).state_hash());
 }

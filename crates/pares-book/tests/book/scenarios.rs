@@ -3,9 +3,10 @@
 //! A file is its own expectation: the indented lines are replaced by what happens. After a wanted
 //! change of the rules run the tests with `UPDATE_EXPECT=1` and review the difference.
 
+use crate::Other;
 use crate::script::Script;
 use expect_test::expect_file;
-use pares_book::{Book, FastBook, NaiveBook};
+use pares_book::{Book, NaiveBook};
 
 /// The file with every indented line as this book would have it.
 fn trace<B: Book>(text: &str) -> String {
@@ -28,10 +29,97 @@ macro_rules! scenarios {
                 let text = include_str!(concat!("../scenarios/", stringify!($name), ".txt"));
                 let expected = expect_file![concat!("../scenarios/", stringify!($name), ".txt")];
                 expected.assert_eq(&trace::<NaiveBook>(text));
-                assert_eq!(trace::<FastBook>(text), trace::<NaiveBook>(text));
+                assert_eq!(trace::<Other>(text), trace::<NaiveBook>(text));
             }
         )*
     };
 }
 
-scenarios!(a_quiet_morning, orders_that_never_rest, amends, mass_cancels, refusals, a_full_book);
+scenarios!(
+    a_call_ends_late,
+    a_full_book,
+    a_full_book_and_held_orders,
+    a_halt_ends_a_transition,
+    a_limit_is_never_passed,
+    a_quiet_morning,
+    a_schedule_catches_up,
+    a_schedule_changed,
+    a_whole_day,
+    after_the_close,
+    amend_display,
+    amend_held_orders,
+    amend_pegs,
+    amend_price_and_total,
+    amend_refusals,
+    amend_time_in_force,
+    amend_total,
+    amend_trigger,
+    amends,
+    an_amend_never_rests_crossed,
+    an_instrument_is_removed,
+    at_the_close,
+    at_the_open,
+    auction_1_largest_volume,
+    auction_2_smallest_surplus,
+    auction_3_the_side_that_is_left,
+    auction_4_the_reference_price,
+    auction_changed_in_between,
+    auction_in_steps,
+    auction_knows_no_bands,
+    auction_of_icebergs,
+    auction_of_market_orders,
+    auction_triggers_stops,
+    busts,
+    checks_in_order,
+    closing_price_without_an_auction,
+    combinations,
+    day_end,
+    day_end_in_steps,
+    dynamic_band,
+    fill_or_kill,
+    fill_or_kill_within_a_step,
+    fills_at_the_resting_price,
+    halt_and_resume,
+    icebergs_refill,
+    icebergs_swept,
+    ids_end_with_their_order,
+    indicative_prices,
+    kinds_of_phase_requests,
+    mass_cancel_by_side,
+    mass_cancel_in_steps,
+    mass_cancels,
+    minimum_quantity,
+    no_phantom_best_price,
+    nothing_immediate_rests,
+    only_the_exchange,
+    orders_expire,
+    orders_that_never_rest,
+    pegs_in_a_table_of_ticks,
+    pegs_sleep_in_a_call,
+    pegs_to_the_best,
+    pegs_to_the_middle,
+    pegs_trade_by_themselves,
+    price_then_time,
+    refusals,
+    release_in_steps,
+    rules_while_running,
+    self_trade_cancels_both,
+    self_trade_cancels_incoming,
+    self_trade_cancels_resting,
+    self_trade_decrements,
+    siblings_keep_their_place,
+    static_band,
+    step_limit_of_an_order,
+    stop_limits,
+    stops_and_self_trade,
+    stops_bounded_cascade,
+    stops_cascade,
+    stops_cut_short,
+    stops_in_order,
+    stops_meet_a_band,
+    stops_trigger,
+    the_kill_switch,
+    tick_tables,
+    volatility_call,
+    what_a_phase_takes,
+);

@@ -2,22 +2,39 @@
 //!
 //! ```text
 //!  a = m1 buy 100 @ 10.00          an order named a; without a name it is called #n
-//!  m1 sell 50 @ market ioc         also: fok, post
-//!  m1 amend a 80 @ 10.01
+//!  m1 sell 50 @ market ioc         also: fok, gtc, gtd 60 (until that time), opening, closing
+//!  m1 buy 90 @ 10.00 show 10       an iceberg
+//!  m1 buy 90 @ 10.00 min 50        at least 50 at once, or nothing
+//!  m1 buy 90 @ 10.60 stop 10.50    waits for a trade at 10.50 or above
+//!  m1 buy 90 @ 10.60 peg mid       follows the middle up to 10.60; also: peg best
+//!  m1 buy 90 @ 10.00 post          post-only
+//!  m1 buy 90 @ 10.00 stp both      meets itself: both, incoming, resting (cancel that one), decrement
+//!  m1 amend a 80 @ 10.01           also: show 10, stop 10.40, day, gtc, gtd 60
 //!  m1 cancel a
-//!  m1 mass cancel
-//!  book                            shows the book
+//!  m1 mass cancel                  also: buy, sell
+//!
+//!  time 60                         the exchange tells the time: seconds, or 09:30, or 2/09:30 on day 2
+//!  phase opening                   also: continuous, volatility, closing, post, closed, halted
+//!  rule step_max 5                 changes a rule, see `rule` below
+//!  block m2, unblock m2, bust a b 10 @ 10.00 at 7.0, remove, add
+//!  m1 phase halted                 a member tries what is not permitted
+//!
+//!  clock 60                        the stamp of the requests that follow, without telling the time
+//!  book                            shows bids, offers (shown+hidden shares) and held orders
+//!  auction                         shows what an auction would do
+//!  deadline                        shows when the book has something to do
 //!  restore                         goes on with a book restored from a snapshot
-//!  orders_max 2                    goes on with an empty book that holds two orders
+//!  new step_max 5, lot 1           goes on with an empty book whose rules are these
 //! ```
 
 use crate::checked::{Checked, instrument};
-use pares_book::{Book, RestingOrder};
+use crate::telling::{Names, tell_event, tell_indication, tell_outcome, tell_time};
+use crate::words::{command, rule};
+use pares_book::{Book, Instrument, RestingOrder};
 use pares_types::{
-    CancelCause, ClientOrderId, Command, Event, GatewayId, MemberId, NewOrder, OrderId, OrderKind, Outcome,
-    Price, Quantity, Reason, Request, RequestId, ShardId, Side, Status, TimeInForce, Timestamp,
+    ClientOrderId, Command, GatewayId, InstrumentId, MemberId, OrderId, Price, Request, RequestId, ShardId,
+    Side, Timestamp,
 };
-use std::collections::BTreeMap;
 
 /// The request a gateway would make of a member's command.
 pub(crate) fn request(sequence: u64, member: u32, command: Command) -> Request {
@@ -26,7 +43,7 @@ pub(crate) fn request(sequence: u64, member: u32, command: Command) -> Request {
         stamp: Timestamp(sequence),
         member: MemberId(member),
         client_order_id: ClientOrderId(1_000 + sequence),
-        instrument: instrument(1).id,
+        instrument: InstrumentId(1),
         shard: ShardId(0),
         command,
     }
@@ -36,12 +53,18 @@ pub(crate) fn request(sequence: u64, member: u32, command: Command) -> Request {
 pub(crate) struct Script<B> {
     pub(crate) checked: Checked<B>,
     sequence: u64,
-    names: BTreeMap<OrderId, String>,
+    clock: Timestamp,
+    names: Names,
 }
 
 impl<B: Book> Script<B> {
     pub(crate) fn new() -> Self {
-        Self { checked: Checked::new(1_000), sequence: 0, names: BTreeMap::new() }
+        Self::of(instrument(1_000))
+    }
+
+    /// An empty book of that instrument.
+    pub(crate) fn of(instrument: Instrument) -> Self {
+        Self { checked: Checked::of(instrument), sequence: 0, clock: Timestamp(0), names: Names::default() }
     }
 
     /// A book to which these lines were said.
@@ -57,11 +80,14 @@ impl<B: Book> Script<B> {
     pub(crate) fn say(&mut self, line: &str) -> Vec<String> {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
             ["book"] => self.show_book(),
-            ["restore"] => self.restore(),
-            ["orders_max", number] => {
-                self.checked = Checked::new(number.parse().unwrap());
+            ["auction"] => vec![self.checked.book.indication().map_or("none".into(), tell_indication)],
+            ["deadline"] => vec![tell_time(self.checked.book.deadline())],
+            ["clock", time] => {
+                self.clock = crate::words::time(time);
                 Vec::new()
             }
+            ["restore"] => self.restore(),
+            ["new", ..] => self.new_book(line.strip_prefix("new").unwrap()),
             [name, "=", ref words @ ..] => self.request(Some(name), words),
             ref words => self.request(None, words),
         }
@@ -69,35 +95,23 @@ impl<B: Book> Script<B> {
 
     /// The order of that name.
     pub(crate) fn id(&self, name: &str) -> OrderId {
-        let found = self.names.iter().find(|(_, known)| *known == name);
-        *found.unwrap_or_else(|| panic!("no order is named {name}")).0
+        self.names.id(name)
     }
 
     fn request(&mut self, name: Option<&str>, words: &[&str]) -> Vec<String> {
         self.sequence += 1;
-        let member = words[0].strip_prefix('m').expect("a line starts with a member, as m1").parse().unwrap();
-        let request = request(self.sequence, member, self.command(&words[1..]));
-        let name = name.map_or_else(|| format!("#{}", self.sequence), str::to_owned);
-        self.names.insert(OrderId(request.id), name);
-        let (events, outcome) = self.checked.apply(&request);
-        let mut lines: Vec<String> = events.iter().map(|event| self.tell_event(event)).collect();
-        lines.push(self.tell_outcome(&outcome));
-        lines
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        match *words {
-            ["buy", quantity, "@", price, ref flags @ ..] => enter(Side::Buy, quantity, price, flags),
-            ["sell", quantity, "@", price, ref flags @ ..] => enter(Side::Sell, quantity, price, flags),
-            ["amend", name, total, "@", price] => Command::Amend {
-                target: self.id(name),
-                price: parse_price(price),
-                quantity: parse_quantity(total),
-            },
-            ["cancel", name] => Command::Cancel { target: self.id(name) },
-            ["mass", "cancel"] => Command::MassCancel,
-            _ => panic!("not understood: {words:?}"),
+        let member = words[0].strip_prefix('m').and_then(|number| number.parse().ok());
+        let words = if member.is_some() { &words[1..] } else { words };
+        let mut request = request(self.sequence, member.unwrap_or(0), command(words, &self.names));
+        if let ["time", time] = words {
+            self.clock = crate::words::time(time);
         }
+        request.stamp = self.clock;
+        self.names.name(OrderId(request.id), name);
+        let (events, outcome) = self.checked.apply(&request);
+        let mut lines: Vec<String> = events.iter().map(|event| tell_event(event, &self.names)).collect();
+        lines.push(tell_outcome(&outcome, &request, &self.names));
+        lines
     }
 
     fn restore(&mut self) -> Vec<String> {
@@ -108,11 +122,22 @@ impl<B: Book> Script<B> {
         Vec::new()
     }
 
+    fn new_book(&mut self, rules: &str) -> Vec<String> {
+        let mut changed = instrument(1_000);
+        for words in rules.split(',').map(|rule| rule.split_whitespace().collect::<Vec<_>>()) {
+            changed = changed.with_rule(rule(&words), false).unwrap();
+        }
+        self.checked = Checked::of(changed);
+        self.clock = Timestamp(0);
+        Vec::new()
+    }
+
     fn show_book(&self) -> Vec<String> {
-        let (mut offers, mut bids) = (self.show_side(Side::Sell), self.show_side(Side::Buy));
-        offers.reverse();
-        offers.append(&mut bids);
-        offers
+        let mut lines = self.show_side(Side::Sell);
+        lines.reverse();
+        lines.append(&mut self.show_side(Side::Buy));
+        self.checked.book.for_each_held(&mut |order| lines.push(self.show_held(order)));
+        lines
     }
 
     fn show_side(&self, side: Side) -> Vec<String> {
@@ -123,92 +148,25 @@ impl<B: Book> Script<B> {
             }
             levels.last_mut().unwrap().1.push(self.show_order(order));
         });
+        let word = if side == Side::Buy { "buy " } else { "sell" };
         let show = |(price, orders): (Price, Vec<String>)| {
-            format!(
-                "{} {}: {}",
-                if side == Side::Buy { "buy " } else { "sell" },
-                money(price),
-                orders.join(", ")
-            )
+            format!("{word} {}: {}", crate::telling::money(price), orders.join(", "))
         };
         levels.into_iter().map(show).collect()
     }
 
     fn show_order(&self, order: &RestingOrder) -> String {
-        format!("{} m{} {}", self.names[&order.order], order.member, order.remaining)
-    }
-
-    fn tell_event(&self, event: &Event) -> String {
-        match *event {
-            Event::Fill { resting, resting_member, price, quantity, resting_remaining, .. } => {
-                let name = &self.names[&resting];
-                let price = money(price);
-                format!(
-                    "fill {quantity} @ {price} with {name} of m{resting_member}, {resting_remaining} left"
-                )
-            }
-            Event::Cancelled { order, member, quantity, cause, .. } => {
-                let name = &self.names[&order];
-                format!("cancelled {quantity} of {name} of m{member}, {}", tell_cause(cause))
-            }
+        let (name, member) = (self.names.of(order.order), order.member);
+        let hidden = order.remaining.minus(order.shown);
+        let peg = if order.is_pegged() { " pegged" } else { "" };
+        if hidden.is_zero() {
+            format!("{name} m{member} {}{peg}", order.shown)
+        } else {
+            format!("{name} m{member} {}+{hidden}", order.shown)
         }
     }
 
-    fn tell_outcome(&self, outcome: &Outcome) -> String {
-        let Outcome { status, reason, order, executed, remaining } = *outcome;
-        let (name, why) = (&self.names[&order], tell_reason(reason));
-        match status {
-            Status::MassCancelled => "mass cancelled".to_owned(),
-            Status::Refused => format!("{name} refused{why}: executed {executed}, remaining {remaining}"),
-            Status::Resting => format!("{name} resting{why}: executed {executed}, remaining {remaining}"),
-            Status::Filled => format!("{name} filled{why}: executed {executed}"),
-            Status::Cancelled => format!("{name} cancelled{why}: executed {executed}"),
-        }
+    fn show_held(&self, order: &RestingOrder) -> String {
+        format!("held {} m{} {}", self.names.of(order.order), order.member, crate::telling::terms(order))
     }
-}
-
-fn enter(side: Side, quantity: &str, price: &str, flags: &[&str]) -> Command {
-    let kind = match price {
-        "market" => OrderKind::Market,
-        price => OrderKind::Limit { price: parse_price(price) },
-    };
-    let time_in_force = match flags {
-        _ if flags.contains(&"ioc") => TimeInForce::Ioc,
-        _ if flags.contains(&"fok") => TimeInForce::Fok,
-        _ => TimeInForce::Day,
-    };
-    assert!(flags.iter().all(|flag| ["ioc", "fok", "post"].contains(flag)), "flags: {flags:?}");
-    let post_only = flags.contains(&"post");
-    Command::Enter(NewOrder { side, kind, time_in_force, post_only, quantity: parse_quantity(quantity) })
-}
-
-fn parse_quantity(text: &str) -> Quantity {
-    Quantity(text.parse().unwrap())
-}
-
-/// Currency with up to four decimals.
-fn parse_price(text: &str) -> Price {
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    let units: i64 = format!("{whole}{decimals:0<4}").parse().unwrap();
-    Price(units)
-}
-
-/// Currency with two decimals, four where they are needed.
-fn money(price: Price) -> String {
-    let text = price.to_string();
-    text.strip_suffix("00").unwrap_or(&text).to_owned()
-}
-
-fn tell_cause(cause: CancelCause) -> &'static str {
-    match cause {
-        CancelCause::Requested => "requested",
-        CancelCause::MassCancel => "mass cancel",
-        CancelCause::Remainder => "remainder",
-        CancelCause::FillOrKill => "fill or kill",
-        CancelCause::Reduced => "reduced",
-    }
-}
-
-fn tell_reason(reason: Reason) -> String {
-    if reason == Reason::None { String::new() } else { format!(" ({reason:?})") }
 }

@@ -176,8 +176,8 @@ impl World<'_> {
                     return Err(self.unanswered());
                 }
             }
-            let (resting, trades) = self.ledger.accounts(shard)?;
-            self.summary.trades += trades;
+            let resting = self.ledger.accounts(shard)?;
+            self.ledger.tally(shard, &mut self.summary);
             for (venue, host) in self.venues.iter().enumerate() {
                 let node = host.node.as_ref().expect("in the end all are up");
                 if node.seats[shard].shard.position() != len {

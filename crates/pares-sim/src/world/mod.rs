@@ -53,6 +53,8 @@ struct GatewayHost {
     /// Published mark: requests before it are answered.
     answered: u64,
     node: Option<GatewayNode>,
+    /// Whether its clock is to wake it.
+    wound: bool,
 }
 
 struct VenueHost {
@@ -119,8 +121,8 @@ impl<'a> World<'a> {
         let members = (1..=scenario.clients).map(|n| MemberId(u32::try_from(n).expect("few clients")));
         let requests = scenario.requests_per_client;
         let clients = members.map(|member| (member, requests)).chain([(EXCHANGE, requests / 4)]);
-        let clients = clients
-            .map(|(member, requests)| Client::new(member, requests, scenario.gateways, random.fork()));
+        let clients =
+            clients.map(|(member, requests)| Client::new(member, requests, scenario.gateways, random.fork()));
         let nodes = scenario.gateways + scenario.venues + scenario.recorders;
         Self {
             now_ns: 0,
@@ -188,6 +190,7 @@ impl<'a> World<'a> {
             Action::Resume { node, life } => return self.resume(node, life),
             Action::BeginEpoch => return self.begin_epoch(),
             Action::Wake { client } => self.wake(client),
+            Action::Tick { gateway, life } => self.on_tick(gateway, life),
             Action::ToGateway { session, input } => self.on_input(session, input),
             Action::ToClient { session, reply } => return self.on_reply(session, reply),
             Action::Broken { session } => self.on_broken(session),
@@ -259,7 +262,7 @@ impl<'a> World<'a> {
 
 impl GatewayHost {
     fn new() -> Self {
-        Self { process: Process::default(), log: Log::new(), answered: 0, node: None }
+        Self { process: Process::default(), log: Log::new(), answered: 0, node: None, wound: false }
     }
 }
 
@@ -309,7 +312,7 @@ fn instruments(scenario: &Scenario) -> Vec<Vec<Instrument>> {
             )
         };
         let eventful = Instrument {
-            step_max: 8,
+            step_max: 2,
             static_band: 10,
             dynamic_band: 8,
             call_ns: 2 * MS,

@@ -1,0 +1,194 @@
+//! The words of a script: commands and rules out of text.
+
+use crate::telling::Names;
+use pares_types::{
+    Amendment, BustedTrade, Command, MemberId, NewOrder, OrderKind, Peg, Phase, Position, Price, Quantity,
+    Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
+};
+
+/// The command of a line, without who asks.
+pub(crate) fn command(words: &[&str], names: &Names) -> Command {
+    match *words {
+        ["buy", quantity, "@", price, ref wishes @ ..] => enter(Side::Buy, quantity, price, wishes),
+        ["sell", quantity, "@", price, ref wishes @ ..] => enter(Side::Sell, quantity, price, wishes),
+        ["amend", name, total, "@", price, ref wishes @ ..] => {
+            let price = if price == "market" { Price(0) } else { money(price) };
+            amend(Amendment::new(names.id(name), price, quantity(total)), wishes)
+        }
+        ["cancel", name] => Command::Cancel { target: names.id(name) },
+        ["mass", "cancel"] => Command::MassCancel { side: None },
+        ["mass", "cancel", "buy"] => Command::MassCancel { side: Some(Side::Buy) },
+        ["mass", "cancel", "sell"] => Command::MassCancel { side: Some(Side::Sell) },
+        ["time", _] => Command::Time,
+        ["phase", name] => Command::SetPhase(phase(name)),
+        ["rule", ref words @ ..] => Command::SetRule(rule(words)),
+        ["block", name] => Command::Block { member: member(name) },
+        ["unblock", name] => Command::Unblock { member: member(name) },
+        ["bust", resting, incoming, shares, "@", price, "at", place] => {
+            let (position, index) = place.split_once('.').unwrap();
+            Command::Bust(BustedTrade {
+                position: Position(position.parse().unwrap()),
+                index: index.parse().unwrap(),
+                resting: names.id(resting),
+                incoming: names.id(incoming),
+                price: money(price),
+                quantity: quantity(shares),
+            })
+        }
+        ["remove"] => Command::RemoveInstrument,
+        ["add"] => Command::AddInstrument(Symbol::new("NEW").unwrap()),
+        _ => panic!("not understood: {words:?}"),
+    }
+}
+
+fn enter(side: Side, shares: &str, price: &str, wishes: &[&str]) -> Command {
+    let kind = if price == "market" { OrderKind::Market } else { OrderKind::Limit { price: money(price) } };
+    let mut order = NewOrder { kind, ..NewOrder::limit(side, Price(0), quantity(shares)) };
+    let mut wishes = wishes;
+    while let [wish, rest @ ..] = wishes {
+        wishes = match (*wish, rest) {
+            ("post", rest) => {
+                order.post_only = true;
+                rest
+            }
+            ("show", [shares, rest @ ..]) => {
+                order.display = quantity(shares);
+                rest
+            }
+            ("min", [shares, rest @ ..]) => {
+                order.minimum = quantity(shares);
+                rest
+            }
+            ("stop", [price, rest @ ..]) => {
+                order.trigger = Some(money(price));
+                rest
+            }
+            ("peg", [to, rest @ ..]) => {
+                let to = if *to == "mid" { Peg::Mid } else { Peg::Best };
+                order.kind = OrderKind::Pegged { to, limit: money(price) };
+                rest
+            }
+            ("stp", [mode, rest @ ..]) => {
+                order.self_trade = self_trade(mode);
+                rest
+            }
+            _ => {
+                let (stay, rest) = time_in_force(wishes);
+                order.time_in_force = stay;
+                rest
+            }
+        };
+    }
+    Command::Enter(order)
+}
+
+fn amend(mut amendment: Amendment, wishes: &[&str]) -> Command {
+    let mut wishes = wishes;
+    while let [wish, rest @ ..] = wishes {
+        wishes = match (*wish, rest) {
+            ("show", [shares, rest @ ..]) => {
+                amendment.display = Some(quantity(shares));
+                rest
+            }
+            ("stop", [price, rest @ ..]) => {
+                amendment.trigger = Some(money(price));
+                rest
+            }
+            _ => {
+                let (stay, rest) = time_in_force(wishes);
+                amendment.time_in_force = Some(stay);
+                rest
+            }
+        };
+    }
+    Command::Amend(amendment)
+}
+
+fn time_in_force<'a, 'b>(words: &'a [&'b str]) -> (TimeInForce, &'a [&'b str]) {
+    match words {
+        ["day", rest @ ..] => (TimeInForce::Day, rest),
+        ["ioc", rest @ ..] => (TimeInForce::Ioc, rest),
+        ["fok", rest @ ..] => (TimeInForce::Fok, rest),
+        ["gtc", rest @ ..] => (TimeInForce::Gtc, rest),
+        ["gtd", until, rest @ ..] => (TimeInForce::Gtd { until: time(until) }, rest),
+        ["opening", rest @ ..] => (TimeInForce::AtOpen, rest),
+        ["closing", rest @ ..] => (TimeInForce::AtClose, rest),
+        _ => panic!("not understood: {words:?}"),
+    }
+}
+
+fn self_trade(mode: &str) -> SelfTrade {
+    match mode {
+        "resting" => SelfTrade::CancelResting,
+        "incoming" => SelfTrade::CancelIncoming,
+        "both" => SelfTrade::CancelBoth,
+        "decrement" => SelfTrade::Decrement,
+        _ => panic!("no such mode: {mode}"),
+    }
+}
+
+/// A rule and its new value; prices and values in currency, times in seconds.
+pub(crate) fn rule(words: &[&str]) -> Rule {
+    match *words {
+        ["price_range", min, max] => Rule::PriceRange { min: money(min), max: money(max) },
+        ["tick", from, tick] => Rule::Tick { from: money(from), tick: money(tick) },
+        ["lot", shares] => Rule::Lot(quantity(shares)),
+        ["quantity_max", shares] => Rule::QuantityMax(quantity(shares)),
+        ["value_max", value] => Rule::ValueMax(money(value).0.unsigned_abs()),
+        ["orders_max", orders] => Rule::OrdersMax(orders.parse().unwrap()),
+        ["step_max", events] => Rule::StepMax(events.parse().unwrap()),
+        ["static_band", percent] => Rule::StaticBand(hundredths(percent)),
+        ["dynamic_band", percent] => Rule::DynamicBand(hundredths(percent)),
+        ["call_time", seconds] => Rule::CallTime { ns: time(seconds).0 },
+        ["schedule", at, "none"] => Rule::Schedule { at_ns: time(at).0, phase: None },
+        ["schedule", at, name] => Rule::Schedule { at_ns: time(at).0, phase: Some(phase(name)) },
+        ["reference", price] => Rule::Reference(money(price)),
+        _ => panic!("no such rule: {words:?}"),
+    }
+}
+
+/// A percentage, as in `2.5%`, in hundredths of a percent.
+fn hundredths(percent: &str) -> u32 {
+    let units = money(percent.strip_suffix('%').unwrap()).0;
+    u32::try_from(units / 100).unwrap()
+}
+
+fn phase(name: &str) -> Phase {
+    match name {
+        "closed" => Phase::Closed,
+        "opening" => Phase::OpeningCall,
+        "continuous" => Phase::Continuous,
+        "volatility" => Phase::VolatilityCall,
+        "closing" => Phase::ClosingCall,
+        "post" => Phase::PostClose,
+        "halted" => Phase::Halted,
+        _ => panic!("no such phase: {name}"),
+    }
+}
+
+fn member(name: &str) -> MemberId {
+    MemberId(name.strip_prefix('m').unwrap().parse().unwrap())
+}
+
+fn quantity(text: &str) -> Quantity {
+    Quantity(text.parse().unwrap())
+}
+
+/// Currency with up to four decimals.
+pub(crate) fn money(text: &str) -> Price {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    Price(format!("{whole}{decimals:0<4}").parse().unwrap())
+}
+
+/// Seconds since the epoch, or a time of its first day as 09:30, or of another day as 2/09:30.
+pub(crate) fn time(text: &str) -> Timestamp {
+    let (day, text) = text.split_once('/').unwrap_or(("0", text));
+    let day: u64 = day.parse().unwrap();
+    let seconds = match text.split_once(':') {
+        Some((hours, minutes)) => {
+            hours.parse::<u64>().unwrap() * 3_600 + minutes.parse::<u64>().unwrap() * 60
+        }
+        None => text.parse().unwrap(),
+    };
+    Timestamp((day * 86_400 + seconds) * 1_000_000_000)
+}
