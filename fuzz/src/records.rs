@@ -2,9 +2,10 @@
 
 use pares_log::record as log;
 use pares_types::{
-    Amendment, BustedTrade, CancelCause, ClientOrderId, Command, Epoch, Event, GatewayId, IncomingCause, InstrumentId,
-    MemberId, NewOrder, OrderId, OrderKind, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Request,
-    RequestId, RestCause, Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, VenueId,
+    Amendment, BustedTrade, CancelCause, ClientOrderId, Command, Epoch, Event, GatewayId, IncomingCause,
+    InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Outcome, Peg, Phase, Position, Price, Quantity,
+    Reason, Request, RequestId, RestCause, Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
+    VenueId,
 };
 use pares_wire::record::{
     self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, request_bytes,
@@ -70,7 +71,8 @@ pub fn segment(bytes: &[u8]) {
 pub fn record_seeds() -> Vec<Vec<u8>> {
     let bytes = |command| written(&request(command));
     let requests = commands().into_iter().map(bytes);
-    let results = [0, 1, 3].map(|events| result(&vec![fill(); events])).into_iter().chain([result(&events())]);
+    let results =
+        [0, 1, 3].map(|events| result(&vec![fill(); events])).into_iter().chain([result(&events())]);
     let chunk = CheckpointChunk {
         schema: record::CHECKPOINT_CHUNK,
         version: record::VERSION,

@@ -14,9 +14,7 @@
 //! ```
 //! No allocation after construction.
 
-use pares_types::{
-    ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Side, TimeInForce,
-};
+use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Side, TimeInForce};
 
 use crate::command::{FlowAction, FlowCommand, limit};
 use crate::random::Random;

@@ -178,9 +178,7 @@ impl Client {
             23 => NewOrder { post_only: true, ..market },
             24..=31 => NewOrder { display: few, ..limit },
             32..=36 => NewOrder { trigger: Some(self.price()), ..limit },
-            37..=39 => {
-                NewOrder { trigger: Some(self.price()), time_in_force: TimeInForce::Day, ..market }
-            }
+            37..=39 => NewOrder { trigger: Some(self.price()), time_in_force: TimeInForce::Day, ..market },
             40..=44 => NewOrder { kind: OrderKind::Pegged { to: Peg::Best, limit: self.price() }, ..limit },
             45..=49 => NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: self.price() }, ..limit },
             50..=51 => NewOrder { time_in_force: TimeInForce::AtOpen, ..limit },

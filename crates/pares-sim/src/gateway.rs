@@ -77,8 +77,8 @@ impl GatewayNode {
     pub(crate) fn recover(recovery: &Recovery<'_>) -> Self {
         let Recovery { config, recorders, .. } = *recovery;
         let timed = recovery.instruments.iter().map(|(_, shard)| *shard);
-        let mut gateway = Gateway::new(config, recovery.instruments.iter().copied())
-            .with_clock(CLOCK_EVERY_NS, timed);
+        let mut gateway =
+            Gateway::new(config, recovery.instruments.iter().copied()).with_clock(CLOCK_EVERY_NS, timed);
         let readable: Vec<u64> = recorders.iter().map(|log| log.durable()).collect();
         let mut committed =
             CommittedStream::new(recovery.shards, recorders.len(), recovery.quorum, vec![0; recorders.len()]);

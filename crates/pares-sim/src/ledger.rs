@@ -13,8 +13,8 @@ use pares_types::{
     Phase, Position, Reason, RequestId, RestCause, ShardId, Side, Status,
 };
 
-use crate::{Broken, Summary};
 use crate::record::Record;
+use crate::{Broken, Summary};
 
 /// One shard's history.
 #[derive(Default)]
@@ -265,11 +265,16 @@ impl Accounts {
             }
             Event::Rested { order, quantity, shown, .. } => {
                 let hides = shown > quantity;
-                if hides { Err(format!("{order} shows more than it has")) } else { self.expect_left(order, quantity.0) }
+                if hides {
+                    Err(format!("{order} shows more than it has"))
+                } else {
+                    self.expect_left(order, quantity.0)
+                }
             }
-            Event::PhaseEntered { .. } | Event::Auction { .. } | Event::Busted { .. } | Event::Instrument(_) => {
-                Ok(())
-            }
+            Event::PhaseEntered { .. }
+            | Event::Auction { .. }
+            | Event::Busted { .. }
+            | Event::Instrument(_) => Ok(()),
         }
     }
 

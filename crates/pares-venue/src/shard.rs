@@ -283,9 +283,7 @@ impl<B: Book> Shard<B> {
     fn execute(&mut self, request: &Request) -> Outcome {
         self.events.clear();
         // Times have no names worth remembering: a gateway never uses one twice, and hearing one again is harmless.
-        if request.command != Command::Time
-            && !self.names.insert(request.member, request.client_order_id)
-        {
+        if request.command != Command::Time && !self.names.insert(request.member, request.client_order_id) {
             return duplicate(request);
         }
         self.market.apply(request, &mut self.events)

@@ -121,8 +121,8 @@ impl<'a> World<'a> {
         let members = (1..=scenario.clients).map(|n| MemberId(u32::try_from(n).expect("few clients")));
         let requests = scenario.requests_per_client;
         let clients = members.map(|member| (member, requests)).chain([(EXCHANGE, requests / 4)]);
-        let clients = clients
-            .map(|(member, requests)| Client::new(member, requests, scenario.gateways, random.fork()));
+        let clients =
+            clients.map(|(member, requests)| Client::new(member, requests, scenario.gateways, random.fork()));
         let nodes = scenario.gateways + scenario.venues + scenario.recorders;
         Self {
             now_ns: 0,

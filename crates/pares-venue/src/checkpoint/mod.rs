@@ -174,7 +174,8 @@ impl Input<'_> {
     }
 
     fn names(&mut self) -> Result<RecentNames, CheckpointError> {
-        let list = self.list(16, |input| Ok((MemberId(input.u32("member")?), ClientOrderId(input.u64()?))))?;
+        let list =
+            self.list(16, |input| Ok((MemberId(input.u32("member")?), ClientOrderId(input.u64()?))))?;
         let mut names = RecentNames::new();
         let all_new = list.iter().all(|&(member, name)| names.insert(member, name));
         if all_new && list.len() <= NAMES_MAX {

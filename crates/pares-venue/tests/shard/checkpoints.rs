@@ -3,8 +3,9 @@
 use pares_book::{Book, FastBook, NaiveBook};
 use pares_sequencer::Sequencer;
 use pares_types::{
-    BustedTrade, Command, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Peg, Phase, Position,
-    Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
+    BustedTrade, Command, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Peg, Phase,
+    Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol,
+    TimeInForce, Timestamp,
 };
 use pares_venue::{CheckpointError, Shard, names};
 
