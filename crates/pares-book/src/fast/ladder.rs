@@ -27,7 +27,7 @@ use crate::Instrument;
 use pares_types::{Price, Side};
 
 /// Leaves remembered; a power of two.
-const REMEMBERED: usize = 16;
+const REMEMBERED: usize = 8;
 
 /// 64 neighbours: prices of a leaf, or leaves of a branch.
 #[derive(Clone, Debug)]
@@ -90,7 +90,9 @@ impl<T> Joint<T> {
 /// Which branches exist, and where they are. Empty until the first order comes.
 #[derive(Clone, Debug)]
 struct Trunk {
-    branches: Vec<Slot<Branch>>,
+    places: Vec<Slot<Branch>>,
+    /// The branches themselves.
+    branches: Slab<Branch>,
     /// A bit for each branch, a bit for each word of those, a bit for each word of these.
     bitmaps: [Vec<u64>; 3],
 }
@@ -100,7 +102,7 @@ impl Trunk {
     #[cold]
     fn grow(&mut self, last: u64) {
         let branches = (last / 4_096 + 1) as usize;
-        self.branches = vec![Slot::NONE; branches];
+        self.places = vec![Slot::NONE; branches];
         let mut bits = branches;
         for bitmap in &mut self.bitmaps {
             bits = bits.div_ceil(64);
@@ -110,12 +112,12 @@ impl Trunk {
 
     #[inline]
     fn get(&self, number: u64) -> Option<Slot<Branch>> {
-        self.branches.get(number as usize)?.some()
+        self.places.get(number as usize)?.some()
     }
 
     #[cold]
     fn set(&mut self, number: u64, branch: Slot<Branch>) {
-        self.branches[number as usize] = branch;
+        self.places[number as usize] = branch;
         let mut at = number;
         for bitmap in &mut self.bitmaps {
             bitmap[at as usize / 64] |= 1 << (at % 64);
@@ -125,7 +127,7 @@ impl Trunk {
 
     #[cold]
     fn clear(&mut self, number: u64) {
-        self.branches[number as usize] = Slot::NONE;
+        self.places[number as usize] = Slot::NONE;
         let mut at = number;
         for bitmap in &mut self.bitmaps {
             bitmap[at as usize / 64] &= !(1 << (at % 64));
@@ -147,7 +149,7 @@ impl Trunk {
                 for below in self.bitmaps[..tier].iter().rev() {
                     at = at * 64 + u64::from(below[at as usize].trailing_zeros());
                 }
-                return Some(self.branches[at as usize]);
+                return Some(self.places[at as usize]);
             }
             at /= 64;
         }
@@ -202,8 +204,8 @@ impl Numbering {
 #[derive(Clone, Debug)]
 pub(super) struct Ladder {
     pub(super) numbering: Numbering,
-    trunk: Trunk,
-    branches: Slab<Branch>,
+    /// What is needed only beyond the leaves remembered.
+    trunk: Box<Trunk>,
     leaves: Slab<Leaf>,
     /// Leaves by the lowest bits of their page. May name free or other leaves: a leaf knows its page.
     remembered: [Slot<Leaf>; REMEMBERED],
@@ -219,8 +221,11 @@ impl Ladder {
     pub(super) fn new(instrument: &Instrument, side: Side) -> Self {
         Self {
             numbering: Numbering::new(instrument, side),
-            trunk: Trunk { branches: Vec::new(), bitmaps: [const { Vec::new() }; 3] },
-            branches: Slab::with_capacity(0),
+            trunk: Box::new(Trunk {
+                places: Vec::new(),
+                branches: Slab::with_capacity(0),
+                bitmaps: [const { Vec::new() }; 3],
+            }),
             leaves: Slab::with_capacity(0),
             remembered: [Slot::NONE; REMEMBERED],
             best_number: u64::MAX,
@@ -290,7 +295,7 @@ impl Ladder {
         let slot = self.remembered[page as usize % REMEMBERED];
         match self.leaves.get(slot) {
             Some(leaf) if leaf.page == page && leaf.occupied != 0 => Some(slot),
-            _ => self.branches[self.trunk.get(number / 4_096)?].get(page),
+            _ => self.trunk.branches[self.trunk.get(number / 4_096)?].get(page),
         }
     }
 
@@ -303,17 +308,17 @@ impl Ladder {
             Some(branch) => branch,
             None => self.add_branch(page / 64),
         };
-        self.branches[branch].set(page, leaf);
+        self.trunk.branches[branch].set(page, leaf);
         leaf
     }
 
     #[cold]
     fn add_branch(&mut self, page: u64) -> Slot<Branch> {
-        if self.trunk.branches.is_empty() {
+        if self.trunk.places.is_empty() {
             self.trunk.grow(self.numbering.last);
         }
-        let branch = self.branches.reuse(&Joint::EMPTY);
-        self.branches[branch].page = page;
+        let branch = self.trunk.branches.reuse(&Joint::EMPTY);
+        self.trunk.branches[branch].page = page;
         self.trunk.set(page, branch);
         branch
     }
@@ -322,8 +327,8 @@ impl Ladder {
     fn drop_leaf(&mut self, number: u64, leaf: Slot<Leaf>) {
         self.leaves.remove(leaf);
         let branch = self.trunk.get(number / 4_096).expect("a leaf hangs on a branch");
-        if self.branches[branch].clear(number / 64) {
-            self.branches.remove(branch);
+        if self.trunk.branches[branch].clear(number / 64) {
+            self.trunk.branches.remove(branch);
             self.trunk.clear(number / 4_096);
         }
     }
@@ -333,7 +338,7 @@ impl Ladder {
     fn after(&self, number: u64) -> Option<(u64, Slot<PriceLevel>)> {
         let page = number / 64;
         if let Some(branch) = self.trunk.get(page / 64) {
-            let branch = &self.branches[branch];
+            let branch = &self.trunk.branches[branch];
             let here = branch.get(page).and_then(|leaf| self.leaves[leaf].after(number));
             if here.is_some() {
                 return here;
@@ -343,7 +348,7 @@ impl Ladder {
             }
         }
         let branch = self.trunk.after(page / 64)?;
-        let (_, leaf) = self.branches[branch].first()?;
+        let (_, leaf) = self.trunk.branches[branch].first()?;
         self.leaves[leaf].first()
     }
 }
