@@ -23,7 +23,7 @@ use pares_types::{
 
 /// A book of so many orders or fewer grows as it fills; a larger one reserves its addresses at once, so that it
 /// need never move a great many nodes in one step.
-const GROWS: usize = 32_768;
+const GROWS: usize = 131_072;
 
 /// Where a side's ladder is.
 #[inline]
