@@ -4,7 +4,7 @@ use pares_book::{Book, FastBook, Instrument, NaiveBook, Symbol};
 use pares_sequencer::LocalWindow;
 use pares_types::{
     ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderKind, Outcome,
-    Position, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
+    Peg, Position, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
 };
 use pares_venue::{CheckpointError, ResultAt, Shard, VenueSink};
 
@@ -58,11 +58,11 @@ pub fn accepts(bytes: &[u8]) -> bool {
 
 /// Restores, and says the hash of the state; what was restored is saved as the bytes it came from.
 fn restore_into<B: Book>(bytes: &[u8]) -> Result<u64, CheckpointError> {
-    let shard = Shard::<B>::restore(SHARD, &instruments(), bytes)?;
+    let shard = Shard::<B>::restore(SHARD, bytes)?;
     let mut saved = Vec::new();
     let mut again = shard;
     again.checkpoint(&mut saved);
-    let twin = Shard::<B>::restore(SHARD, &instruments(), &saved)?;
+    let twin = Shard::<B>::restore(SHARD, &saved)?;
     assert_eq!(twin.state_hash(), again.state_hash(), "what was restored can be saved and restored");
     assert_eq!(twin.position(), again.position(), "at the same position");
     Ok(again.state_hash())
@@ -72,14 +72,10 @@ const SHARD: ShardId = ShardId(0);
 
 fn instruments() -> [Instrument; 2] {
     [1, 2].map(|id| Instrument {
-        id: InstrumentId(id),
-        symbol: Symbol::new("FUZZ").expect("a legal name"),
-        tick: Price(100),
-        lot: Quantity(1),
         quantity_max: Quantity(1_000),
-        price_min: Price(100),
         price_max: Price(1_000_000),
         orders_max: 64,
+        ..Instrument::listed(InstrumentId(id), Symbol::new("FUZZ").expect("a legal name"))
     })
 }
 
@@ -104,12 +100,14 @@ fn checkpoint_after(requests: u64) -> Vec<u8> {
 /// Orders around one price, some of which trade.
 fn request(sequence: u64) -> Request {
     let side = if sequence.is_multiple_of(2) { Side::Buy } else { Side::Sell };
-    let order = NewOrder {
-        side,
-        kind: OrderKind::Limit { price: Price(50_000 + 100 * (sequence % 7) as i64) },
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        quantity: Quantity(1 + sequence % 5),
+    let price = Price(50_000 + 100 * (sequence % 7) as i64);
+    let plain = NewOrder::limit(side, price, Quantity(1 + sequence % 5));
+    let order = match sequence % 9 {
+        0 => NewOrder { quantity: Quantity(10), display: Quantity(2), ..plain },
+        1 => NewOrder { trigger: Some(price), ..plain },
+        2 => NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: price }, ..plain },
+        3 => NewOrder { time_in_force: TimeInForce::Gtd { until: Timestamp(1_000) }, ..plain },
+        _ => plain,
     };
     Request {
         id: RequestId::new(GatewayId((sequence % 2) as u16), sequence),

@@ -1,9 +1,9 @@
 //! Frames of the order entry protocol, from either end.
 
 use pares_types::{
-    Answer, CancelCause, Cancellation, ClientOrderId, ClientRequest, InstrumentId, NewOrder, OrderId,
-    OrderKind, Position, Price, Quantity, Reason, Reply, RequestId, Role, ShardId, Side, Status, TimeInForce,
-    Trade,
+    Answer, Bust, CancelCause, Cancellation, ClientOrderId, ClientRequest, Command, InstrumentId, MemberId,
+    NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg, Phase, Position, Price, Quantity,
+    Reason, Reply, RequestId, Role, Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade,
 };
 use pares_wire::frame::{self, ClientFrame, GatewayFrame, Ping, Pong, SignOn};
 
@@ -63,22 +63,34 @@ fn whole<F>(bytes: &[u8], decode: impl Fn(u8, &[u8]) -> Result<F, pares_wire::Wi
 #[must_use]
 pub fn client_seeds() -> Vec<Vec<u8>> {
     let client_order_id = ClientOrderId(7);
-    let enter = |kind, time_in_force, post_only| ClientRequest::Enter {
-        client_order_id,
-        instrument: InstrumentId(1),
-        order: NewOrder { side: Side::Sell, kind, time_in_force, post_only, quantity: Quantity(100) },
-    };
+    let (target, instrument) = (ClientOrderId(3), InstrumentId(1));
+    let enter = |order| ClientRequest::Enter { client_order_id, instrument, order };
+    let plain = NewOrder::limit(Side::Sell, Price(1_000_000), Quantity(100));
+    let until = TimeInForce::Gtd { until: Timestamp(5) };
+    let terms = NewTerms::new(Price(-5), Quantity(1));
+    let more = NewTerms { display: Some(Quantity(1)), time_in_force: Some(until), ..terms };
+    let exchange = |command| ClientRequest::Exchange { client_order_id, instrument, command };
+    let everywhere = InstrumentId(0);
     let requests = [
-        enter(OrderKind::Limit { price: Price(1_000_000) }, TimeInForce::Day, true),
-        enter(OrderKind::Market, TimeInForce::Ioc, false),
-        ClientRequest::Amend {
+        enter(NewOrder { post_only: true, ..plain }),
+        enter(NewOrder::market(Side::Sell, Quantity(100))),
+        enter(NewOrder { display: Quantity(10), time_in_force: until, ..plain }),
+        enter(NewOrder { trigger: Some(Price(7)), ..plain }),
+        enter(NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: Price(7) }, ..plain }),
+        ClientRequest::Amend { client_order_id, target, terms },
+        ClientRequest::Amend { client_order_id, target, terms: more },
+        ClientRequest::Cancel { client_order_id, target },
+        ClientRequest::MassCancel { client_order_id, instrument: everywhere, side: None },
+        ClientRequest::MassCancel { client_order_id, instrument, side: Some(Side::Buy) },
+        exchange(Command::SetPhase(Phase::Halted)),
+        exchange(Command::SetRule(Rule::StaticBand(500))),
+        exchange(Command::AddInstrument(Symbol::new("ALFA").expect("a legal name"))),
+        exchange(Command::RemoveInstrument),
+        ClientRequest::Exchange {
             client_order_id,
-            target: ClientOrderId(3),
-            price: Price(-5),
-            quantity: Quantity(1),
+            instrument: everywhere,
+            command: Command::Block { member: MemberId(9) },
         },
-        ClientRequest::Cancel { client_order_id, target: ClientOrderId(3) },
-        ClientRequest::MassCancel { client_order_id, instrument: InstrumentId(0) },
     ];
     let sign_on = SignOn {
         member: 1.into(),
@@ -135,6 +147,29 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             instrument: InstrumentId(1),
             quantity: Quantity(5),
             cause: CancelCause::Reduced,
+        }),
+        Reply::News(OrderNews {
+            client_order_id,
+            order,
+            shard,
+            position,
+            instrument: InstrumentId(1),
+            side: Side::Buy,
+            change: OrderChange::Refilled,
+            price: Price(10),
+            remaining: Quantity(5),
+            shown: Quantity(1),
+        }),
+        Reply::Busted(Bust {
+            client_order_id,
+            order,
+            shard,
+            position,
+            traded_at: Position(5),
+            index: 1,
+            instrument: InstrumentId(1),
+            price: Price(10),
+            quantity: Quantity(5),
         }),
         Reply::Rejected { client_order_id, reason: Reason::Overloaded },
     ];

@@ -2,13 +2,14 @@
 
 use pares_log::record as log;
 use pares_types::{
-    ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind,
-    Outcome, Position, Price, Quantity, Reason, Request, RequestId, ShardId, Side, Status, TimeInForce,
-    Timestamp, VenueId,
+    Amendment, BustedTrade, CancelCause, ClientOrderId, Command, Epoch, Event, GatewayId, IncomingCause,
+    InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Outcome, Peg, Phase, Position, Price, Quantity,
+    Reason, Request, RequestId, RestCause, Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
+    VenueId,
 };
 use pares_wire::record::{
-    self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, result_bytes,
-    write_result,
+    self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, request_bytes,
+    result_bytes, write_request, write_result,
 };
 use zerocopy::IntoBytes;
 
@@ -16,8 +17,7 @@ use zerocopy::IntoBytes;
 pub fn record(bytes: &[u8]) {
     let _schema = record::schema(bytes);
     if let Ok(request) = RequestRecord::read(bytes) {
-        let written = RequestRecord::from(&request);
-        assert_eq!(RequestRecord::read(written.as_bytes()), Ok(request), "a request reads back as written");
+        assert_eq!(RequestRecord::read(&written(&request)), Ok(request), "a request reads back as written");
     }
     if let Ok(result) = ResultRecord::read(bytes) {
         read_result(&result);
@@ -27,6 +27,12 @@ pub fn record(bytes: &[u8]) {
         assert!(end <= u64::from(chunk.total_bytes.get()), "a piece lies inside its checkpoint");
     }
     let _stored = CheckpointStored::read(bytes).map(|stored| stored.position.get());
+}
+
+fn written(request: &Request) -> Vec<u8> {
+    let mut bytes = vec![0; request_bytes(request)];
+    write_request(&mut bytes, request);
+    bytes
 }
 
 fn read_result(result: &ResultRecord<'_>) {
@@ -39,7 +45,7 @@ fn read_result(result: &ResultRecord<'_>) {
         venue: result.venue(),
         state_hash: result.state_hash().unwrap_or_default(),
     };
-    let mut written = vec![0; result_bytes(events.len())];
+    let mut written = vec![0; result_bytes(&request, events.len())];
     write_result(&mut written, &place, &request, &outcome, &events);
     let again = ResultRecord::read(&written).expect("what was written is readable");
     assert_eq!((again.request(), again.outcome()), (Ok(request), Ok(outcome)), "as written");
@@ -63,8 +69,10 @@ pub fn segment(bytes: &[u8]) {
 /// A record of each schema.
 #[must_use]
 pub fn record_seeds() -> Vec<Vec<u8>> {
-    let requests = commands().map(|command| RequestRecord::from(&request(command)).as_bytes().to_vec());
-    let results = [0, 1, 3].map(|events| result(&vec![fill(); events]));
+    let bytes = |command| written(&request(command));
+    let requests = commands().into_iter().map(bytes);
+    let results =
+        [0, 1, 3].map(|events| result(&vec![fill(); events])).into_iter().chain([result(&events())]);
     let chunk = CheckpointChunk {
         schema: record::CHECKPOINT_CHUNK,
         version: record::VERSION,
@@ -82,7 +90,7 @@ pub fn record_seeds() -> Vec<Vec<u8>> {
         position: 8_192.into(),
     };
     let chunk = [chunk.as_bytes(), &[7; 48]].concat();
-    requests.into_iter().chain(results).chain([chunk, stored.as_bytes().to_vec()]).collect()
+    requests.chain(results).chain([chunk, stored.as_bytes().to_vec()]).collect()
 }
 
 /// Segments: sealed, open, empty.
@@ -117,19 +125,47 @@ fn request(command: Command) -> Request {
     }
 }
 
-fn commands() -> [Command; 5] {
-    let order = |kind, post_only| {
-        let (side, time_in_force, quantity) = (Side::Buy, TimeInForce::Day, Quantity(100));
-        Command::Enter(NewOrder { side, kind, time_in_force, post_only, quantity })
-    };
+fn commands() -> Vec<Command> {
+    let plain = NewOrder::limit(Side::Buy, Price(1_000_000), Quantity(100));
+    let peg = OrderKind::Pegged { to: Peg::Mid, limit: Price(900) };
     let target = OrderId(id(1));
-    [
-        order(OrderKind::Limit { price: Price(1_000_000) }, true),
-        order(OrderKind::Market, false),
-        Command::Amend { target, price: Price(900), quantity: Quantity(1) },
+    let amendment = Amendment::new(target, Price(900), Quantity(1));
+    let until = TimeInForce::Gtd { until: Timestamp(5) };
+    let member = MemberId(9);
+    vec![
+        Command::Enter(NewOrder { post_only: true, ..plain }),
+        Command::Enter(NewOrder::market(Side::Sell, Quantity(1))),
+        Command::Enter(NewOrder { kind: peg, time_in_force: until, ..plain }),
+        Command::Enter(NewOrder { trigger: Some(Price(-1)), ..plain }),
+        Command::Enter(NewOrder { display: Quantity(10), minimum: Quantity(20), ..plain }),
+        Command::Amend(amendment),
+        Command::Amend(Amendment { display: Some(Quantity(1)), time_in_force: Some(until), ..amendment }),
+        Command::Amend(Amendment { trigger: Some(Price(7)), ..amendment }),
         Command::Cancel { target },
-        Command::MassCancel,
+        Command::MassCancel { side: None },
+        Command::MassCancel { side: Some(Side::Sell) },
+        Command::Time,
+        Command::SetPhase(Phase::Halted),
+        Command::SetRule(Rule::PriceRange { min: Price(-5), max: Price(5) }),
+        Command::SetRule(Rule::Schedule { at_ns: 1, phase: None }),
+        Command::SetRule(Rule::Reference(Price(3))),
+        Command::AddInstrument(Symbol::new("ALFA").expect("a legal name")),
+        Command::RemoveInstrument,
+        Command::Block { member },
+        Command::Unblock { member },
+        Command::Bust(busted()),
     ]
+}
+
+fn busted() -> BustedTrade {
+    BustedTrade {
+        position: Position(3),
+        index: 1,
+        resting: OrderId(id(1)),
+        incoming: OrderId(id(2)),
+        price: Price(10),
+        quantity: Quantity(1),
+    }
 }
 
 fn result(events: &[Event]) -> Vec<u8> {
@@ -147,8 +183,9 @@ fn result(events: &[Event]) -> Vec<u8> {
         executed: Quantity(100),
         remaining: Quantity::ZERO,
     };
-    let mut bytes = vec![0; result_bytes(events.len())];
-    write_result(&mut bytes, &place, &request(commands()[0]), &outcome, events);
+    let request = request(commands()[0]);
+    let mut bytes = vec![0; result_bytes(&request, events.len())];
+    write_result(&mut bytes, &place, &request, &outcome, events);
     bytes
 }
 
@@ -162,6 +199,33 @@ fn fill() -> Event {
         quantity: Quantity(10),
         resting_remaining: Quantity(5),
     }
+}
+
+/// An event of each kind but the fill.
+fn events() -> Vec<Event> {
+    let (order, member, client_order_id) = (OrderId(id(1)), MemberId(2), ClientOrderId(3));
+    let (side, price, quantity) = (Side::Buy, Price(10), Quantity(5));
+    let BustedTrade { resting, incoming, position, index, .. } = busted();
+    let cause = IncomingCause::Triggered;
+    let firm = Event::Auction { price, quantity, surplus: quantity, surplus_side: side, firm: true };
+    vec![
+        Event::Instrument(InstrumentId(7)),
+        Event::Cancelled { order, member, client_order_id, quantity, cause: CancelCause::Expired },
+        Event::Incoming { order, member, client_order_id, side, price, quantity, cause },
+        Event::Rested {
+            order,
+            member,
+            client_order_id,
+            side,
+            price,
+            quantity,
+            shown: Quantity(1),
+            cause: RestCause::Refilled,
+        },
+        Event::PhaseEntered { phase: Phase::Closed, until: Timestamp::NEVER, reference: Some(price) },
+        firm,
+        Event::Busted { resting, incoming, position, index, price, quantity },
+    ]
 }
 
 fn id(sequence: u64) -> RequestId {

@@ -10,9 +10,11 @@
 //! | `steps` | running commands, timing them, counting their tests |
 //! | `tidy` | rules of the workspace that the compiler does not know |
 //! | `fuzz` | fuzzing with coverage, beyond the short runs in the tests |
+//! | `instructions` | instructions per message of the book, compared with what was accepted |
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command line talks
 
 mod fuzz;
+mod instructions;
 mod setup;
 mod steps;
 mod suite;
@@ -26,6 +28,7 @@ cargo xtask test                    everything that must hold: format, tidy, cli
 cargo xtask demo [ARGS]             build and run `pares demo` (arguments are passed on)
 cargo xtask tidy                    only the rules that the compiler does not know
 cargo xtask fuzz TARGET [SECONDS]   fuzz with coverage (60 s unless told; needs a nightly toolchain)
+cargo xtask instructions [--accept] count the book's instructions per message (needs valgrind; installed if it can be)
 cargo xtask ci                      the same as test";
 
 fn main() -> ExitCode {
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Some("demo") => demo(rest),
         Some("tidy") => tidy::run(),
         Some("fuzz") => fuzz::run(rest),
+        Some("instructions") => instructions::run(rest),
         _ => Err(USAGE.to_owned()),
     };
     match result {

@@ -45,6 +45,28 @@ fn install_component(component: &str) -> Result<(), String> {
     }
 }
 
+/// Makes sure that valgrind is there, which only `cargo xtask instructions` needs.
+///
+/// # Errors
+/// If it is not and cannot be installed from here: how to get it.
+pub(crate) fn valgrind() -> Result<(), String> {
+    let is_there = || answers(Command::new("valgrind").arg("--version"));
+    if is_there() {
+        return Ok(());
+    }
+    println!("setup: valgrind is missing; installing it");
+    // As root, or as somebody whom sudo asks nothing.
+    let install = ["-n", "apt-get", "install", "--yes", "valgrind"];
+    let tried =
+        answers(Command::new("apt-get").args(&install[2..])) || answers(Command::new("sudo").args(install));
+    match tried && is_there() {
+        true => Ok(()),
+        false => Err("setup: valgrind is missing and cannot be installed from here; install it \
+                      (Debian, Ubuntu: `apt-get install valgrind`; Fedora: `dnf install valgrind`)"
+            .into()),
+    }
+}
+
 /// Libraries come from the registry once; afterwards nothing needs a network.
 fn fetch() -> Result<(), String> {
     if answers(cargo().args(["metadata", "--format-version=1", "--locked", "--offline"])) {

@@ -141,15 +141,23 @@ fn comes_before(a: &RestingOrder, b: &RestingOrder) -> bool {
 
 /// # Panics
 /// If the request does not belong in the book of `instrument`; see [`Book::apply`].
+#[inline]
 pub(crate) fn assert_routed(instrument: &Instrument, request: &Request) {
+    if request.instrument != instrument.id {
+        assert_for_all(instrument, request);
+    }
+    assert!(request.id != pares_types::RequestId::NONE, "a request has an id");
+}
+
+#[cold]
+fn assert_for_all(instrument: &Instrument, request: &Request) {
     use pares_types::Command::{Block, MassCancel, Time};
     let to_all = matches!(request.command, MassCancel { .. } | Block { .. } | Time);
     assert!(
-        request.instrument == instrument.id || request.instrument.0 == 0 && to_all,
+        request.instrument.0 == 0 && to_all,
         "request {} for instrument {} came to the book of {}",
         request.id,
         request.instrument,
         instrument.id
     );
-    assert!(request.id != pares_types::RequestId::NONE, "a request has an id");
 }

@@ -5,7 +5,9 @@
 //! when it comes to rest and takes it away when it leaves or changes; addition does not care in which
 //! order that happens, nor where an implementation keeps its orders.
 
-use pares_types::{OrderKind, Price, SelfTrade, TimeInForce, Timestamp};
+use pares_types::{
+    ClientOrderId, MemberId, OrderId, OrderKind, Price, Quantity, SelfTrade, Side, TimeInForce, Timestamp,
+};
 
 use crate::{Instrument, Priority, RestingOrder, Trading};
 
@@ -22,6 +24,7 @@ const KEYS: [u64; 8] = [
 ];
 
 /// Multiplies two words to 128 bits and folds the halves: one instruction that spreads every bit.
+#[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ ((product >> 64) as u64)
@@ -29,18 +32,32 @@ fn fold(a: u64, b: u64) -> u64 {
 
 /// The hash of one order: every field of it counts.
 pub(crate) fn order(order: &RestingOrder) -> u64 {
-    plain(order).wrapping_add(special(order))
+    let RestingOrder { order: id, priority, member, side, client_order_id, price, remaining, executed, .. } = *order;
+    let parts = Plain { order: id, priority, member, side, client_order_id, price, remaining, executed };
+    plain(&parts).wrapping_add(special(order))
 }
 
-/// What every order has. The four products do not wait for each other, so they cost little more than one.
+/// What every order has.
+pub(crate) struct Plain {
+    pub(crate) order: OrderId,
+    pub(crate) priority: Priority,
+    pub(crate) member: MemberId,
+    pub(crate) side: Side,
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) price: Price,
+    pub(crate) remaining: Quantity,
+    pub(crate) executed: Quantity,
+}
+
+/// The hash of what every order has. The three products do not wait for each other, so they cost little more than one.
 #[inline]
-pub(crate) fn plain(order: &RestingOrder) -> u64 {
-    let identity = fold(order.order.0.to_bits() ^ KEYS[0], order.priority.0 ^ KEYS[1]);
-    let owner = u64::from(order.member.0) << 8 | order.side as u64;
-    let name = fold(order.client_order_id.0 ^ KEYS[2], owner ^ KEYS[3]);
-    let terms = fold(order.price.0.cast_unsigned() ^ KEYS[4], order.remaining.0 ^ KEYS[5]);
-    let past = order.executed.0.wrapping_mul(KEYS[6]);
-    fold(identity ^ terms.rotate_left(32), name.wrapping_add(past) ^ KEYS[7])
+pub(crate) fn plain(order: &Plain) -> u64 {
+    let name = fold(order.order.0.to_bits() ^ KEYS[0], order.client_order_id.0 ^ KEYS[1]);
+    let rank = order.priority.0 << 8 | order.side as u64;
+    let place = fold(order.price.0.cast_unsigned() ^ KEYS[2], rank ^ KEYS[3]);
+    let past = order.executed.0.rotate_left(32) ^ u64::from(order.member.0);
+    let shares = fold(order.remaining.0 ^ KEYS[4], past ^ KEYS[5]);
+    name ^ place.rotate_left(23) ^ shares.rotate_left(47)
 }
 
 /// What few orders have: zero for a plain day order on the book, so that it need not be computed.
@@ -48,7 +65,7 @@ fn special(order: &RestingOrder) -> u64 {
     let plain = RestingOrder {
         kind: OrderKind::Limit { price: order.price },
         shown: order.remaining,
-        display: pares_types::Quantity::ZERO,
+        display: Quantity::ZERO,
         time_in_force: TimeInForce::Day,
         self_trade: SelfTrade::Allow,
         trigger: None,

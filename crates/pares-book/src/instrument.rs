@@ -57,8 +57,8 @@ pub enum InstrumentError {
     /// The largest order is zero or off the lot.
     #[error("the largest order must be a positive multiple of the lot")]
     QuantityMax,
-    /// The price range is empty or off the tick.
-    #[error("the lowest and highest price must be multiples of the tick, lowest first")]
+    /// The price range is empty, off the tick, or too long.
+    #[error("the lowest and highest price must be multiples of the tick, lowest first, at most 2^30 ticks apart")]
     PriceRange,
     /// No order could rest, or a full book could hold more shares than a quantity counts.
     #[error("the order limit must be above zero, and order limit times largest order below 2^63")]
@@ -74,6 +74,8 @@ pub enum InstrumentError {
 impl Instrument {
     /// The most events any step may cause: a result must fit its record.
     pub const STEP_MAX: u32 = 4_096;
+    /// The most prices from the lowest to the highest, in steps of the finest tick: from 0.0001 to 100,000 and more.
+    pub const PRICES_MAX: u64 = 1 << 30;
 
     /// An instrument as [`pares_types::Command::AddInstrument`] lists it (docs/rules.md, section 8).
     #[must_use]
@@ -189,6 +191,7 @@ impl Instrument {
         Ok(())
     }
 
+    #[inline]
     pub(crate) fn validate_quantity(&self, quantity: Quantity) -> Result<(), Reason> {
         if quantity.is_zero() {
             Err(Reason::ZeroQuantity)
@@ -201,6 +204,7 @@ impl Instrument {
         }
     }
 
+    #[inline]
     pub(crate) fn validate_price(&self, price: Price) -> Result<(), Reason> {
         if !(self.price_min..=self.price_max).contains(&price) {
             Err(Reason::PriceOutOfRange)
@@ -218,6 +222,7 @@ impl Instrument {
         if within { Ok(()) } else { Err(Reason::ValueTooLarge) }
     }
 
+    #[inline]
     pub(crate) fn on_lot(&self, quantity: Quantity) -> bool {
         // Most shares trade in lots of one, and a division is the dearest instruction of this check.
         self.lot.0 == 1 || quantity.0.is_multiple_of(self.lot.0)
@@ -225,7 +230,8 @@ impl Instrument {
 
     fn range_is_legal(&self) -> bool {
         let on_tick = |price| self.ticks.on_tick(price);
-        self.price_min <= self.price_max && on_tick(self.price_min) && on_tick(self.price_max)
+        let prices = self.price_max.0.abs_diff(self.price_min.0) / self.ticks.grid().0.unsigned_abs();
+        prices < Self::PRICES_MAX && self.price_min <= self.price_max && on_tick(self.price_min) && on_tick(self.price_max)
     }
 
     /// Whether the shares of a full book can be counted: sums of quantities then never overflow.

@@ -104,6 +104,7 @@ impl Priority {
     /// # Panics
     /// Beyond [`Priority::MAX`], which a book resting a billion orders a second reaches in two years.
     #[must_use]
+    #[inline]
     pub(crate) fn next(self) -> Self {
         assert!(self < Self::MAX, "a book rests fewer than 2^56 orders");
         Self(self.0 + 1)
@@ -149,12 +150,14 @@ pub struct RestingOrder {
 impl RestingOrder {
     /// Whether it is held: accepted, but not on the book.
     #[must_use]
+    #[inline]
     pub fn is_held(&self) -> bool {
         self.shown.is_zero()
     }
 
     /// Whether its price follows the book.
     #[must_use]
+    #[inline]
     pub fn is_pegged(&self) -> bool {
         matches!(self.kind, OrderKind::Pegged { .. })
     }

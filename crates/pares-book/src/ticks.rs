@@ -39,6 +39,7 @@ impl TickTable {
 
     /// The rows, lowest price first.
     #[must_use]
+    #[inline]
     pub fn rows(&self) -> &[TickRow] {
         &self.rows[..usize::from(self.len)]
     }
@@ -78,6 +79,7 @@ impl TickTable {
 
     /// The tick that holds at a price; the lowest row's below the table.
     #[must_use]
+    #[inline]
     pub fn tick_at(&self, price: Price) -> Price {
         if self.len == 1 {
             return self.rows[0].tick;
@@ -88,6 +90,7 @@ impl TickTable {
 
     /// Whether a price is a multiple of its tick.
     #[must_use]
+    #[inline]
     pub fn on_tick(&self, price: Price) -> bool {
         price.0 % self.tick_at(price).0 == 0
     }
@@ -147,6 +150,7 @@ impl Timetable {
 
     /// The rows, earliest first.
     #[must_use]
+    #[inline]
     pub fn rows(&self) -> &[TimetableRow] {
         &self.rows[..usize::from(self.len)]
     }

@@ -5,9 +5,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pares_client::{Client, ClientError, ClientRequest, Update};
-use pares_types::{
-    ClientOrderId, InstrumentId, MemberId, NewOrder, OrderKind, Price, Quantity, Side, TimeInForce,
-};
+use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Side};
 
 fn main() -> Result<(), ClientError> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7100".into());
@@ -29,13 +27,7 @@ fn main() -> Result<(), ClientError> {
 }
 
 fn order(client_order_id: ClientOrderId, side: Side, quantity: u64) -> ClientRequest {
-    let order = NewOrder {
-        side,
-        kind: OrderKind::Limit { price: Price(100_000) },
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        quantity: Quantity(quantity),
-    };
+    let order = NewOrder::limit(side, Price(100_000), Quantity(quantity));
     ClientRequest::Enter { client_order_id, instrument: InstrumentId(1), order }
 }
 

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use pares_types::{
-    Answer, ClientOrderId, ClientRequest, GatewayId, InstrumentId, MemberId, NewOrder, Price, Quantity,
+    Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
+    Side,
 };
 use pares_wire::frame::{self, Ping, SIGN_ON_JOURNALLED, SignOn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -130,7 +131,7 @@ impl Client {
         self.send(&ClientRequest::Enter { client_order_id, instrument, order })
     }
 
-    /// Buffers a change of the order entered as `target`: new price, new total quantity.
+    /// Buffers a change of the order entered as `target`; [`NewTerms::new`] changes price and total quantity.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -138,10 +139,9 @@ impl Client {
         &mut self,
         client_order_id: ClientOrderId,
         target: ClientOrderId,
-        price: Price,
-        quantity: Quantity,
+        terms: NewTerms,
     ) -> Result<(), ClientError> {
-        self.send(&ClientRequest::Amend { client_order_id, target, price, quantity })
+        self.send(&ClientRequest::Amend { client_order_id, target, terms })
     }
 
     /// Buffers a cancel of the order entered as `target`.
@@ -156,7 +156,8 @@ impl Client {
         self.send(&ClientRequest::Cancel { client_order_id, target })
     }
 
-    /// Buffers a cancel of all the member's orders in `instrument`, or everywhere if that is 0.
+    /// Buffers a cancel of all the member's orders in `instrument`, or everywhere if that is 0; with a
+    /// `side` only of its bids, or its offers.
     ///
     /// # Errors
     /// As [`Client::send`].
@@ -164,8 +165,26 @@ impl Client {
         &mut self,
         client_order_id: ClientOrderId,
         instrument: InstrumentId,
+        side: Option<Side>,
     ) -> Result<(), ClientError> {
-        self.send(&ClientRequest::MassCancel { client_order_id, instrument })
+        self.send(&ClientRequest::MassCancel { client_order_id, instrument, side })
+    }
+
+    /// Buffers a request of the exchange, or [`Command::Block`] of the client's own member: phases, rules,
+    /// instruments, blocks, busts, the time. What is for all instruments is for instrument 0.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    ///
+    /// # Panics
+    /// If the command is one that members have requests of their own for.
+    pub fn exchange(
+        &mut self,
+        client_order_id: ClientOrderId,
+        instrument: InstrumentId,
+        command: Command,
+    ) -> Result<(), ClientError> {
+        self.send(&ClientRequest::Exchange { client_order_id, instrument, command })
     }
 
     /// Buffers a ping; the gateway answers with [`Update::Pong`].

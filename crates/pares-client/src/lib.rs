@@ -9,11 +9,11 @@
 //!
 //! ```no_run
 //! use pares_client::{Client, Update};
-//! use pares_types::{ClientOrderId, ClientRequest, InstrumentId, MemberId};
+//! use pares_types::{ClientOrderId, InstrumentId, MemberId};
 //! use std::time::Duration;
 //!
 //! let mut client = Client::connect("127.0.0.1:7100", MemberId(7))?;
-//! client.send(&ClientRequest::MassCancel { client_order_id: ClientOrderId(1), instrument: InstrumentId(0) })?;
+//! client.mass_cancel(ClientOrderId(1), InstrumentId(0), None)?;
 //! client.flush()?;
 //! while client.wait(Duration::from_secs(1))? {
 //!     client.poll(|update| if let Update::Answer(answer) = update { assert!(answer.events < 100) })?;
@@ -30,5 +30,5 @@ mod update;
 pub use client::{Client, Options};
 pub use error::ClientError;
 pub use open_requests::OpenRequests;
-pub use pares_types::{Answer, Cancellation, ClientRequest, Role, Trade};
+pub use pares_types::{Answer, Bust, Cancellation, ClientRequest, OrderNews, Role, Trade};
 pub use update::Update;

@@ -111,7 +111,8 @@ mod tests {
     use pares_types::{InstrumentId, Reason};
 
     fn request(name: u64) -> ClientRequest {
-        ClientRequest::MassCancel { client_order_id: ClientOrderId(name), instrument: InstrumentId(0) }
+        let (client_order_id, instrument) = (ClientOrderId(name), InstrumentId(0));
+        ClientRequest::MassCancel { client_order_id, instrument, side: None }
     }
 
     fn rejected(name: u64) -> Update {

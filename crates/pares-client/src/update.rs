@@ -1,7 +1,8 @@
 //! What a gateway tells a client.
 
 use pares_types::{
-    Answer, Cancellation, ClientOrderId, GatewayId, MemberId, Reason, Reply, RequestId, Trade,
+    Answer, Bust, Cancellation, ClientOrderId, GatewayId, MemberId, OrderNews, Reason, Reply, RequestId,
+    Trade,
 };
 use pares_wire::frame::GatewayFrame;
 
@@ -30,6 +31,10 @@ pub enum Update {
     Trade(Trade),
     /// Shares of one of the member's orders were cancelled.
     Cancelled(Cancellation),
+    /// One of the member's orders did something that nobody asked for just now.
+    News(OrderNews),
+    /// A trade of one of the member's orders was declared void.
+    Busted(Bust),
     /// The gateway did not take a request in; its name is still free.
     Rejected {
         /// Its name; 0 if the gateway could not read it.
@@ -65,6 +70,8 @@ impl From<Reply> for Update {
             Reply::Answer(answer) => Self::Answer(answer),
             Reply::Trade(trade) => Self::Trade(trade),
             Reply::Cancelled(cancelled) => Self::Cancelled(cancelled),
+            Reply::News(news) => Self::News(news),
+            Reply::Busted(bust) => Self::Busted(bust),
             Reply::Rejected { client_order_id, reason } => Self::Rejected { client_order_id, reason },
         }
     }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use pares_client::{Client, ClientError, OpenRequests, Options, Update};
 use pares_types::{
-    Answer, ClientOrderId, ClientRequest, GatewayId, InstrumentId, MemberId, OrderId, Position, Quantity,
-    Reason, Reply, RequestId, ShardId, Status,
+    Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, OrderChange, OrderId,
+    OrderNews, Phase, Position, Price, Quantity, Reason, Reply, RequestId, ShardId, Side, Status,
 };
 use pares_wire::frame::{self, ClientFrame, Pong, SignedOn};
 
@@ -55,7 +55,8 @@ fn serve(mut stream: TcpStream, answer: impl Fn(ClientRequest) -> Option<Vec<Rep
 }
 
 fn request(name: u64) -> ClientRequest {
-    ClientRequest::MassCancel { client_order_id: ClientOrderId(name), instrument: InstrumentId(0) }
+    let (client_order_id, instrument) = (ClientOrderId(name), InstrumentId(0));
+    ClientRequest::MassCancel { client_order_id, instrument, side: None }
 }
 
 fn answer(name: u64) -> Answer {
@@ -178,4 +179,31 @@ fn whoever_says_nothing_is_given_up() {
 fn nobody_listening_is_said_with_the_address() {
     let Err(error) = Client::connect("127.0.0.1:1", MemberId(7)) else { panic!("nobody listens on port 1") };
     assert!(error.to_string().contains("cannot reach a gateway at 127.0.0.1:1"));
+}
+
+#[test]
+fn the_exchange_asks_and_is_told_what_became_of_it() {
+    let news = OrderNews {
+        client_order_id: ClientOrderId(5),
+        order: OrderId(RequestId::new(GatewayId(9), 5)),
+        shard: ShardId(0),
+        position: Position(1),
+        instrument: InstrumentId(1),
+        side: Side::Buy,
+        change: OrderChange::Withdrawn,
+        price: Price(1),
+        remaining: Quantity(2),
+        shown: Quantity(0),
+    };
+    let (address, serving) = gateway(1, move |_, request| match request {
+        ClientRequest::Exchange { command: Command::SetPhase(Phase::Halted), .. } => {
+            Some(vec![Reply::News(news), Reply::Answer(answer(1))])
+        }
+        _ => None,
+    });
+    let mut client = Client::connect(address, MemberId(0)).unwrap();
+    client.exchange(ClientOrderId(1), InstrumentId(1), Command::SetPhase(Phase::Halted)).unwrap();
+    assert_eq!(updates(&mut client, 2), [Update::News(news), Update::Answer(answer(1))]);
+    drop(client);
+    serving.join().unwrap();
 }

@@ -192,7 +192,7 @@ fn is_as_expected(expect: &Expectation, outcome: &Outcome, events: &[Event]) -> 
             Event::Fill { resting_client_order_id, quantity, .. } => {
                 Some((resting_client_order_id, quantity))
             }
-            Event::Cancelled { .. } => None,
+            _ => None,
         })
     };
     match *expect {

@@ -1,8 +1,8 @@
 //! What a flow asks of an exchange, and what must come of it.
 
 use pares_types::{
-    ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, OrderKind, Price, Quantity,
-    Side, TimeInForce,
+    Amendment, ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, NewTerms, Price,
+    Quantity, Side, TimeInForce,
 };
 
 use crate::recorded::Depth;
@@ -50,7 +50,8 @@ impl FlowCommand {
         match action {
             FlowAction::Enter(order) => ClientRequest::Enter { client_order_id, instrument, order },
             FlowAction::Amend { original, price, quantity } => {
-                ClientRequest::Amend { client_order_id, target: original, price, quantity }
+                let terms = NewTerms::new(price, quantity);
+                ClientRequest::Amend { client_order_id, target: original, terms }
             }
             FlowAction::Cancel { original } => ClientRequest::Cancel { client_order_id, target: original },
         }
@@ -67,7 +68,7 @@ impl FlowAction {
         Some(match self {
             Self::Enter(order) => Command::Enter(order),
             Self::Amend { original, price, quantity } => {
-                Command::Amend { target: resolve(original)?, price, quantity }
+                Command::Amend(Amendment::new(resolve(original)?, price, quantity))
             }
             Self::Cancel { original } => Command::Cancel { target: resolve(original)? },
         })
@@ -76,8 +77,7 @@ impl FlowAction {
 
 /// A limit order.
 pub(crate) fn limit(side: Side, price: Price, quantity: Quantity, time_in_force: TimeInForce) -> FlowAction {
-    let kind = OrderKind::Limit { price };
-    FlowAction::Enter(NewOrder { side, kind, time_in_force, post_only: false, quantity })
+    FlowAction::Enter(NewOrder { time_in_force, ..NewOrder::limit(side, price, quantity) })
 }
 
 /// A command and what must come of it.

@@ -26,6 +26,7 @@ mod paper;
 mod random;
 mod recorded;
 mod replay;
+mod scenarios;
 mod shadow;
 mod synthetic;
 mod translate;
@@ -39,5 +40,8 @@ pub use paper::PaperFlow;
 pub use random::Random;
 pub use recorded::{Change, Depth, Level, OrderRef, Recorded, RecordedId, Source, SourceError};
 pub use replay::{Replay, ReplayReport};
+pub use scenarios::{
+    Message, MessageKind, SCENARIO_MEMBERS, SCENARIO_ORDERS, SCENARIO_SEED, SCENARIO_START_TICKS, Scenario,
+};
 pub use synthetic::{FlowInstrument, SyntheticConfig, SyntheticFlow};
 pub use translate::{Tally, Translator, TranslatorConfig};

@@ -14,9 +14,7 @@
 //! ```
 //! No allocation after construction.
 
-use pares_types::{
-    ClientOrderId, InstrumentId, MemberId, NewOrder, OrderKind, Price, Quantity, Side, TimeInForce,
-};
+use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Side, TimeInForce};
 
 use crate::command::{FlowAction, FlowCommand, limit};
 use crate::random::Random;
@@ -258,8 +256,7 @@ impl InstrumentFlow {
 }
 
 fn market(side: Side, quantity: Quantity) -> FlowAction {
-    let (kind, time_in_force) = (OrderKind::Market, TimeInForce::Ioc);
-    FlowAction::Enter(NewOrder { side, kind, time_in_force, post_only: false, quantity })
+    FlowAction::Enter(NewOrder::market(side, quantity))
 }
 
 /// `ticks` toward the prices a more eager order of `side` would bid or ask.

@@ -1,14 +1,14 @@
-//! A mass cancel of everything: one request per shard, one answer.
+//! A request to all shards (a mass cancel of everything, a block): one part per shard, one answer.
 //!
 //! Shards are independent orders, so "all my orders" is one request in each, all under the client's one
 //! name. The answer goes out when every part is committed; it is the answer of the part that speaks for
-//! all (the first shard that refused, else the first shard) with the orders cancelled in total. That
-//! choice does not depend on which shard's stream comes first, so every gateway gives the same answer.
+//! all (the first shard that refused, else the first with something left to do, else the first) with the
+//! orders cancelled in total. That choice does not depend on which shard's stream comes first, so every gateway gives the same answer.
 //!
 //! Parts are journalled one by one: a crash or a full disk can come between two. Whoever repeats the
 //! request has the missing parts taken in; should two gateways do so at once, the shard refuses the second.
 
-use pares_types::{Answer, Status};
+use pares_types::{Answer, Command, Reason, Status};
 
 use crate::Place;
 
@@ -20,9 +20,11 @@ enum Part {
     Committed,
 }
 
-/// A mass cancel of everything that is not committed in full.
+/// A request to all shards that is not committed in full.
 #[derive(Clone, Debug)]
 pub(crate) struct FanOut {
+    /// What each part asks.
+    pub(crate) command: Command,
     parts: Box<[Part]>,
     cancelled: u64,
     /// The part that speaks for all so far: its shard's place, its own answer, and where that lies.
@@ -30,8 +32,8 @@ pub(crate) struct FanOut {
 }
 
 impl FanOut {
-    pub(crate) fn new(shards: usize) -> Self {
-        Self { parts: vec![Part::Missing; shards].into(), cancelled: 0, speaker: None }
+    pub(crate) fn new(shards: usize, command: Command) -> Self {
+        Self { command, parts: vec![Part::Missing; shards].into(), cancelled: 0, speaker: None }
     }
 
     /// Shards for which no gateway has journalled a part.
@@ -55,7 +57,9 @@ impl FanOut {
         if answer.status == Status::MassCancelled {
             self.cancelled += answer.executed.0;
         }
-        let rank = |shard, answer: &Answer| (answer.status != Status::Refused, shard);
+        let rank = |shard, answer: &Answer| {
+            (answer.status != Status::Refused, answer.reason != Reason::Unfinished, shard)
+        };
         if self.speaker.as_ref().is_none_or(|(best, by, _)| rank(shard, &answer) < rank(*best, by)) {
             self.speaker = Some((shard, answer, place));
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pares_types::{InstrumentId, MemberId, Position, Reply, Request, RequestId, ShardId, Timestamp};
 
+use crate::clock::{self, Clock};
 use crate::fan_out::FanOut;
 use crate::flights::Flights;
 use crate::names::{NameIndex, Names};
@@ -25,6 +26,7 @@ pub struct Gateway {
     pub(crate) fan_outs: BTreeMap<NameIndex, FanOut>,
     pub(crate) sessions: Sessions,
     pub(crate) flights: Flights,
+    pub(crate) clock: Clock,
     /// The highest sequence of this gateway seen anywhere.
     pub(crate) sequence_last: u64,
     pub(crate) stamp_last: Timestamp,
@@ -41,7 +43,9 @@ pub(crate) struct Shard {
 
 impl Gateway {
     /// A gateway that knows nothing yet, trading `instruments`. They and their shards must be the same on
-    /// all gateways, and over restarts as long as names are remembered.
+    /// all gateways, and over restarts as long as names are remembered: an instrument that is not among them
+    /// belongs to the shard at place (id modulo number of shards) of the list of shards, whose venues know
+    /// whether it has been added.
     ///
     /// # Panics
     /// If an instrument is 0 or named twice, or a limit of `config` is too small to take in a request.
@@ -62,6 +66,7 @@ impl Gateway {
         Self {
             instruments: instruments.into(),
             flights: Flights::new(ids.len()),
+            clock: Clock::new(ids.len()),
             shards: ids.into_iter().map(shard).collect(),
             names: Names::new(config.names_max, 0),
             fan_outs: BTreeMap::new(),
@@ -80,6 +85,16 @@ impl Gateway {
         self
     }
 
+    /// The same with a clock: every `every_ns` nanoseconds, [`Gateway::on_time`] tells the time to each shard
+    /// in which something can become due. Those of `timed` can from the start; others once their committed
+    /// stream holds an order with a date, a phase, or a change of rules. Call before anything else.
+    #[must_use]
+    pub fn with_clock(mut self, every_ns: u64, timed: impl IntoIterator<Item = ShardId>) -> Self {
+        self.clock.start(every_ns);
+        timed.into_iter().for_each(|shard| self.watch_clock(shard));
+        self
+    }
+
     /// A session speaks for `member` from now on, and with `wants_journalled` is told when each of its
     /// requests is durable in the gateway's log.
     pub fn on_sign_on(&mut self, session: SessionId, member: MemberId, wants_journalled: bool) {
@@ -93,6 +108,9 @@ impl Gateway {
 
     /// Another gateway took `request` in: its name is taken.
     pub fn on_peer_request(&mut self, request: &Request) {
+        if clock::made(request) {
+            return;
+        }
         let name = self.names.find_or_insert(request);
         self.note_part(name, request);
     }
@@ -135,9 +153,15 @@ impl Gateway {
         }
     }
 
+    /// `None` for instrument 0, or if nothing is traded at all.
     pub(crate) fn shard_of(&self, instrument: InstrumentId) -> Option<usize> {
-        let at = self.instruments.binary_search_by_key(&instrument, |(id, _)| *id).ok()?;
-        self.shard_index(self.instruments[at].1)
+        if instrument == InstrumentId(0) || self.shards.is_empty() {
+            return None;
+        }
+        match self.instruments.binary_search_by_key(&instrument, |(id, _)| *id) {
+            Ok(at) => self.shard_index(self.instruments[at].1),
+            Err(_) => Some(instrument.0 as usize % self.shards.len()),
+        }
     }
 
     pub(crate) fn shard_index(&self, shard: ShardId) -> Option<usize> {

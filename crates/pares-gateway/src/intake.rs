@@ -7,7 +7,7 @@ use pares_types::{
 
 use crate::flights::Undurable;
 use crate::names::{Kind, NameIndex, State};
-use crate::{Gateway, GatewaySink, SessionId};
+use crate::{Gateway, GatewaySink, SessionId, clock};
 
 /// What one call works on.
 #[derive(Clone, Copy)]
@@ -17,6 +17,15 @@ struct Asking {
     member: MemberId,
     client_order_id: ClientOrderId,
 }
+
+impl Asking {
+    fn stamp(&self) -> Stamp {
+        (self.now, self.member, self.client_order_id)
+    }
+}
+
+/// When, who, and under which name.
+type Stamp = (Timestamp, MemberId, ClientOrderId);
 
 /// Where a request goes and what it says there.
 struct Route {
@@ -28,8 +37,8 @@ struct Route {
 
 impl Gateway {
     /// A client asks for something. It is journalled, or joined to the same request made before, or
-    /// rejected with a reason; a rejected request leaves no trace and its name free (but for a mass cancel of
-    /// everything whose journal fails half way: what was taken in stands, and a repeat adds the rest).
+    /// rejected with a reason; a rejected request leaves no trace and its name free (but for a request to
+    /// all shards whose journal fails half way: what was taken in stands, and a repeat adds the rest).
     pub fn on_request(
         &mut self,
         now: Timestamp,
@@ -43,6 +52,26 @@ impl Gateway {
         }
     }
 
+    /// Tells the time to every shard that is due for it (see [`Gateway::with_clock`]). What the log does not
+    /// take is tried again at the next call.
+    pub fn on_time(&mut self, now: Timestamp, sink: &mut impl GatewaySink) {
+        let route = Route { instrument: InstrumentId(0), shard: None, command: Command::Time };
+        while let Some(shard) = self.clock.due_now(now) {
+            let name = clock::name_of(RequestId::new(self.config.id, self.sequence_last + 1));
+            let full = self.flights.in_flight() >= self.config.in_flight_max;
+            if full || self.journal((now, MemberId(0), name), &route, shard, sink).is_err() {
+                return;
+            }
+            self.clock.on_journalled(shard, self.sequence_last, now);
+        }
+    }
+
+    /// When [`Gateway::on_time`] has something to do, unless something is committed before; `None` for never.
+    #[must_use]
+    pub fn time_due(&self) -> Option<Timestamp> {
+        self.clock.next_due()
+    }
+
     fn take_in(
         &mut self,
         now: Timestamp,
@@ -52,6 +81,9 @@ impl Gateway {
     ) -> Result<(), Reason> {
         let member = self.sessions.member(session).ok_or(Reason::NotSignedOn)?;
         let asking = Asking { now, session, member, client_order_id: request.client_order_id() };
+        if clock::is_reserved(member, asking.client_order_id) {
+            return Err(Reason::MalformedRequest);
+        }
         match self.names.find(member, asking.client_order_id) {
             Some(name) => self.repeat(asking, name, sink),
             None => self.take_new(asking, request, sink),
@@ -95,7 +127,7 @@ impl Gateway {
         let route = self.route(asking.member, request)?;
         self.check_room(asking.session, &request, &route)?;
         let first = route.shard.unwrap_or(0);
-        let (numbered, offset) = self.journal(asking, &route, first, sink)?;
+        let (numbered, offset) = self.journal(asking.stamp(), &route, first, sink)?;
         let name = self.names.insert(&numbered);
         self.note_part(name, &numbered);
         if route.shard.is_none() {
@@ -110,19 +142,23 @@ impl Gateway {
     fn route(&self, member: MemberId, request: ClientRequest) -> Result<Route, Reason> {
         let (instrument, command) = match request {
             ClientRequest::Enter { instrument, order, .. } => (instrument, Command::Enter(order)),
-            ClientRequest::Amend { target, price, quantity, .. } => {
+            ClientRequest::Amend { target, terms, .. } => {
                 let (instrument, target) = self.order_named(member, target)?;
-                (instrument, Command::Amend { target, price, quantity })
+                (instrument, Command::Amend(terms.of(target)))
             }
             ClientRequest::Cancel { target, .. } => {
                 let (instrument, target) = self.order_named(member, target)?;
                 (instrument, Command::Cancel { target })
             }
-            ClientRequest::MassCancel { instrument: InstrumentId(0), .. } if !self.shards.is_empty() => {
-                return Ok(Route { instrument: InstrumentId(0), shard: None, command: Command::MassCancel });
+            ClientRequest::MassCancel { instrument, side, .. } => (instrument, Command::MassCancel { side }),
+            ClientRequest::Exchange { instrument, command, .. } => {
+                check_permission(member, command)?;
+                (instrument, command)
             }
-            ClientRequest::MassCancel { instrument, .. } => (instrument, Command::MassCancel),
         };
+        if is_for_all(instrument, command) && !self.shards.is_empty() {
+            return Ok(Route { instrument: InstrumentId(0), shard: None, command });
+        }
         let shard = self.shard_of(instrument).ok_or(Reason::UnknownInstrument)?;
         Ok(Route { instrument, shard: Some(shard), command })
     }
@@ -137,7 +173,8 @@ impl Gateway {
 
     fn check_room(&self, session: SessionId, request: &ClientRequest, route: &Route) -> Result<(), Reason> {
         self.sessions.check_room(session, self.config.session_in_flight_max)?;
-        let reduces_risk = matches!(request, ClientRequest::Cancel { .. } | ClientRequest::MassCancel { .. });
+        use ClientRequest::{Cancel, Exchange, MassCancel};
+        let reduces_risk = matches!(request, Cancel { .. } | MassCancel { .. } | Exchange { .. });
         let kept_for_cancels = if reduces_risk { 0 } else { self.config.names_max / 16 };
         let names_room = self.names.len() < self.config.names_max - kept_for_cancels;
         let parts = if route.shard.is_some() { 1 } else { self.shards.len() };
@@ -149,16 +186,16 @@ impl Gateway {
     /// Numbers, stamps and journals a request for the `shard`-th shard. On an error nothing changed.
     fn journal(
         &mut self,
-        asking: Asking,
+        (now, member, client_order_id): Stamp,
         route: &Route,
         shard: usize,
         sink: &mut impl GatewaySink,
     ) -> Result<(Request, u64), Reason> {
         let request = Request {
             id: RequestId::new(self.config.id, self.sequence_last + 1),
-            stamp: asking.now.max(Timestamp(self.stamp_last.0 + 1)),
-            member: asking.member,
-            client_order_id: asking.client_order_id,
+            stamp: now.max(Timestamp(self.stamp_last.0 + 1)),
+            member,
+            client_order_id,
             instrument: route.instrument,
             shard: self.shards[shard].id,
             command: route.command,
@@ -170,7 +207,7 @@ impl Gateway {
         Ok((request, offset))
     }
 
-    /// Journals the parts of a mass cancel of everything that nobody has journalled.
+    /// Journals the parts of a request to all shards that nobody has journalled.
     fn journal_missing_parts(
         &mut self,
         asking: Asking,
@@ -179,9 +216,9 @@ impl Gateway {
     ) -> Result<(), Reason> {
         let Some(fan_out) = self.fan_outs.get(&name) else { return Ok(()) };
         let missing: Vec<usize> = fan_out.missing().collect();
-        let route = Route { instrument: InstrumentId(0), shard: None, command: Command::MassCancel };
+        let route = Route { instrument: InstrumentId(0), shard: None, command: fan_out.command };
         for shard in missing {
-            let (part, _) = self.journal(asking, &route, shard, sink)?;
+            let (part, _) = self.journal(asking.stamp(), &route, shard, sink)?;
             self.note_part(name, &part);
         }
         Ok(())
@@ -192,5 +229,26 @@ impl Gateway {
         if self.sessions.wants_journalled(session) {
             self.flights.await_durable(Undurable { offset, session, client_order_id, request });
         }
+    }
+}
+
+/// What only the exchange may ask for, and a member of itself.
+fn check_permission(member: MemberId, command: Command) -> Result<(), Reason> {
+    match command {
+        Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
+            Err(Reason::MalformedRequest)
+        }
+        Command::Block { member: blocked } if blocked == member => Ok(()),
+        _ if member == MemberId(0) => Ok(()),
+        _ => Err(Reason::NotPermitted),
+    }
+}
+
+/// Whether every shard gets a part of the request.
+fn is_for_all(instrument: InstrumentId, command: Command) -> bool {
+    match command {
+        Command::Block { .. } | Command::Unblock { .. } => true,
+        Command::MassCancel { .. } | Command::Time => instrument == InstrumentId(0),
+        _ => false,
     }
 }

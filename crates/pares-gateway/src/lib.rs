@@ -10,7 +10,7 @@
 //!  on_request --names: new?--> journal [gateway, sequence] ----> log ----> venues
 //!                 | repeat in flight: the newest asker gets the answer
 //!                 | repeat answered:  answer_again(place of the first answer)
-//!  on_committed --> trades and cancels to their owners, then the answer to the asker
+//!  on_committed --> trades, cancels, news to the orders' owners, then the answer to the asker
 //!
 //!  a name:  (unknown) --journal / peer's log--> Pending --first commit--> Answered(place), for life
 //! ```
@@ -25,16 +25,20 @@
 //!   gateway's log from front to back. So what is in flight is one queue per shard, and "was it committed?"
 //!   is one comparison.
 //! - *Who is told.* The answer goes to the session that asked last; if that is gone, to the member's
-//!   newest session. Trades and cancels go to all sessions of the owner, on every gateway. At one position,
-//!   trades and cancels come before the answer.
+//!   newest session. Trades, cancels and news of orders go to all sessions of the owner, on every gateway.
+//!   At one position they come before the answer.
+//! - *The time.* Venues know no time but that of requests; gateways tell it to the shards that need it
+//!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and nobody is answered.
 
 mod answer;
+mod clock;
 mod fan_out;
 mod flights;
 mod gateway;
 mod intake;
 mod names;
 mod recover;
+mod report;
 mod sessions;
 
 #[cfg(test)]
@@ -43,7 +47,7 @@ mod tests;
 use pares_types::{ClientOrderId, GatewayId, Reason, RecorderId, Request};
 
 pub use gateway::Gateway;
-pub use pares_types::{Answer, Cancellation, ClientRequest, Reply, Role, Trade};
+pub use pares_types::{Answer, Bust, Cancellation, ClientRequest, OrderNews, Reply, Role, Trade};
 
 /// How much a gateway takes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

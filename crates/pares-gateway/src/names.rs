@@ -25,9 +25,9 @@ pub(crate) struct NameIndex(u32);
 pub(crate) enum Kind {
     /// An order, which amends and cancels may name.
     Enter,
-    /// An amend, a cancel, or a mass cancel of one instrument.
+    /// Any other request to one shard.
     Other,
-    /// A mass cancel of everything: one request per shard.
+    /// A request to all shards, with a part for each.
     FanOut,
 }
 
@@ -35,7 +35,8 @@ impl Kind {
     fn of(request: &Request) -> Self {
         match request.command {
             Command::Enter(_) => Self::Enter,
-            Command::MassCancel if request.instrument == InstrumentId(0) => Self::FanOut,
+            // No instrument has the id 0.
+            _ if request.instrument == InstrumentId(0) => Self::FanOut,
             _ => Self::Other,
         }
     }
@@ -273,16 +274,10 @@ fn mix(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_types::{GatewayId, NewOrder, OrderKind, Quantity, ShardId, Side, TimeInForce, Timestamp};
+    use pares_types::{GatewayId, NewOrder, Quantity, ShardId, Side, Timestamp};
 
     fn enter(sequence: u64, member: u32, name: u64) -> Request {
-        let order = NewOrder {
-            side: Side::Buy,
-            kind: OrderKind::Market,
-            time_in_force: TimeInForce::Ioc,
-            post_only: false,
-            quantity: Quantity(1),
-        };
+        let order = NewOrder::market(Side::Buy, Quantity(1));
         Request {
             id: RequestId::new(GatewayId(1), sequence),
             stamp: Timestamp(0),

@@ -6,11 +6,11 @@
 //! in flight again with nobody waiting for it: it is still in the log the venues read, so it needs no
 //! second offer, and is answered when it commits or when its member repeats it.
 
-use pares_types::{Outcome, Position, Request, RequestId, Timestamp};
+use pares_types::{Outcome, Position, Reason, Request, RequestId, ShardId, Timestamp};
 
 use crate::fan_out::FanOut;
 use crate::names::{Kind, NameIndex};
-use crate::{Gateway, Place, answer};
+use crate::{Gateway, Place, answer, clock};
 
 impl Gateway {
     /// A committed record, of whichever gateway, lies at `place` with that many events. In order of
@@ -26,7 +26,7 @@ impl Gateway {
         events: usize,
         place: Place,
     ) {
-        if self.follow(request, position) {
+        if self.follow(request, outcome.reason, position) {
             self.settle(answer::of(position, request, outcome, events), request, place);
         }
     }
@@ -51,14 +51,18 @@ impl Gateway {
         self.note_own(request.id, request.stamp);
         let Some(shard) = self.shard_index(request.shard) else { return };
         if request.id.sequence() > self.shards[shard].own_committed {
-            let name = self.names.find_or_insert(request);
-            self.note_part(name, request);
             self.flights.take_off(shard, request.id.sequence(), offset);
+            if clock::made(request) {
+                self.clock.on_journalled(shard, request.id.sequence(), Timestamp(0));
+            } else {
+                let name = self.names.find_or_insert(request);
+                self.note_part(name, request);
+            }
         }
     }
 
     /// Whether the record is news of its shard; if so it is noted as the last.
-    pub(crate) fn follow(&mut self, request: &Request, position: Position) -> bool {
+    pub(crate) fn follow(&mut self, request: &Request, reason: Reason, position: Position) -> bool {
         let own = request.id.gateway() == self.config.id;
         if let Some(shard) = self.shard_index(request.shard) {
             let followed = &mut self.shards[shard];
@@ -67,9 +71,13 @@ impl Gateway {
             }
             assert!(followed.next.is_none_or(|next| position == next), "gap in a shard's committed stream");
             followed.next = Some(position.next());
+            if clock::needed_after(request) {
+                self.clock.watch(shard);
+            }
             if own {
                 followed.own_committed = request.id.sequence();
                 self.flights.land(shard, request.id.sequence());
+                self.clock.on_own_committed(shard, request, reason);
             }
         }
         if own {
@@ -78,20 +86,27 @@ impl Gateway {
         true
     }
 
+    /// Something may become due in the shard.
+    pub(crate) fn watch_clock(&mut self, shard: ShardId) {
+        if let Some(shard) = self.shard_index(shard) {
+            self.clock.watch(shard);
+        }
+    }
+
     /// No later request may have this id, or a stamp not above this one.
     fn note_own(&mut self, id: RequestId, stamp: Timestamp) {
         self.sequence_last = self.sequence_last.max(id.sequence());
         self.stamp_last = self.stamp_last.max(stamp);
     }
 
-    /// If `request` is a part of a pending mass cancel of everything, it is no longer missing.
+    /// If `request` is a part of a pending request to all shards, it is no longer missing.
     pub(crate) fn note_part(&mut self, name: NameIndex, request: &Request) {
         let entry = self.names.get(name);
         if entry.kind != Kind::FanOut || entry.is_answered() {
             return;
         }
         let shards = self.shards.len();
-        let fan_out = self.fan_outs.entry(name).or_insert_with(|| FanOut::new(shards));
+        let fan_out = self.fan_outs.entry(name).or_insert_with(|| FanOut::new(shards, request.command));
         if let Ok(shard) = self.shards.binary_search_by_key(&request.shard, |shard| shard.id) {
             fan_out.on_journalled(shard);
         }

@@ -17,7 +17,7 @@ use crate::NodeError;
 /// How often a node yields before it sleeps.
 pub const YIELDS: u32 = 50;
 /// How long a node sleeps at most, so that it notices being asked to stop.
-const SLEEP_MAX: Duration = Duration::from_millis(100);
+pub(crate) const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// One role's work.
 pub trait Duty {

@@ -4,11 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_gateway::{Answer, ClientRequest, SessionId};
 use pares_types::{
-    ClientOrderId, InstrumentId, MemberId, NewOrder, OrderKind, Price, Quantity, Side, TimeInForce,
+    BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms, OrderId,
+    OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, Rule, SelfTrade, Side, Symbol, TimeInForce,
+    Timestamp,
 };
 
 use crate::random::Random;
 
+/// The exchange itself: a client like the others, but for what it asks.
+pub(crate) const EXCHANGE: MemberId = MemberId(0);
+/// All instruments of all shards.
+const EVERYWHERE: InstrumentId = InstrumentId(0);
 /// The price around which orders come in.
 const MIDDLE: u64 = 500_000;
 
@@ -42,9 +48,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(index: usize, requests: u64, gateways: usize, mut random: Random) -> Self {
+    pub(crate) fn new(member: MemberId, requests: u64, gateways: usize, mut random: Random) -> Self {
         Self {
-            member: MemberId(u32::try_from(index).expect("few clients") + 1),
+            member,
             home: random.index(gateways),
             random,
             left: requests,
@@ -63,25 +69,14 @@ impl Client {
         self.names += 1;
         self.left -= 1;
         let client_order_id = ClientOrderId(self.names);
-        let instrument = InstrumentId(1 + self.random.below(instruments.into()) as u32);
-        let target = match self.entered.len() {
-            0 => None,
-            known => Some(ClientOrderId(self.entered[known - 1 - self.random.index(known.min(12))])),
+        // Those behind the configured ones come and go.
+        let behind = if self.random.chance(100) || self.member == EXCHANGE { 2 } else { 0 };
+        let instrument = InstrumentId(1 + self.random.below(u64::from(instruments) + behind) as u32);
+        let request = match self.member {
+            EXCHANGE => self.rule(client_order_id, instrument),
+            _ => self.trade(client_order_id, instrument, now_ns),
         };
-        let request = match (self.random.below(100), target) {
-            (0..=13, Some(target)) => ClientRequest::Amend {
-                client_order_id,
-                target,
-                price: self.price(),
-                quantity: Quantity(self.random.between(1, 30)),
-            },
-            (14..=33, Some(target)) => ClientRequest::Cancel { client_order_id, target },
-            (34..=35, _) => ClientRequest::MassCancel { client_order_id, instrument },
-            (36..=37, _) => ClientRequest::MassCancel { client_order_id, instrument: InstrumentId(0) },
-            (38, _) => self.enter(client_order_id, InstrumentId(9_999)),
-            _ => self.enter(client_order_id, instrument),
-        };
-        if matches!(request, ClientRequest::Enter { instrument, .. } if instrument.0 <= instruments) {
+        if matches!(request, ClientRequest::Enter { instrument, .. } if instrument.0 <= instruments + 2) {
             self.entered.push(self.names);
         }
         let open = Open { request, first_sent_ns: now_ns, retry_at_ns: now_ns, spoilt: false };
@@ -89,25 +84,125 @@ impl Client {
         self.names
     }
 
-    fn enter(&mut self, client_order_id: ClientOrderId, instrument: InstrumentId) -> ClientRequest {
-        let side = if self.random.chance(500) { Side::Buy } else { Side::Sell };
-        let limit = OrderKind::Limit { price: self.price() };
-        let (kind, time_in_force, post_only) = match self.random.below(100) {
-            0..=9 => (limit, TimeInForce::Ioc, false),
-            10..=14 => (limit, TimeInForce::Fok, false),
-            15..=19 => (OrderKind::Market, TimeInForce::Ioc, false),
-            20..=26 => (limit, TimeInForce::Day, true),
-            27 => (OrderKind::Market, TimeInForce::Ioc, true),
-            _ => (limit, TimeInForce::Day, false),
+    /// What a member asks.
+    fn trade(&mut self, name: ClientOrderId, instrument: InstrumentId, now_ns: u64) -> ClientRequest {
+        let client_order_id = name;
+        let target = match self.entered.len() {
+            0 => None,
+            known => Some(ClientOrderId(self.entered[known - 1 - self.random.index(known.min(12))])),
         };
+        let side = [None, Some(Side::Buy), Some(Side::Sell)][self.random.index(3)];
+        match (self.random.below(200), target) {
+            (0..=27, Some(target)) => {
+                ClientRequest::Amend { client_order_id, target, terms: self.terms(now_ns) }
+            }
+            (28..=67, Some(target)) => ClientRequest::Cancel { client_order_id, target },
+            (68..=71, _) => ClientRequest::MassCancel { client_order_id, instrument, side },
+            (72..=75, _) => ClientRequest::MassCancel { client_order_id, instrument: EVERYWHERE, side },
+            (76, _) if self.random.chance(300) => ClientRequest::Exchange {
+                client_order_id,
+                instrument: EVERYWHERE,
+                command: Command::Block { member: self.member },
+            },
+            (77, _) => {
+                let order = self.order(now_ns);
+                ClientRequest::Enter { client_order_id, instrument: InstrumentId(9_999), order }
+            }
+            _ => ClientRequest::Enter { client_order_id, instrument, order: self.order(now_ns) },
+        }
+    }
+
+    /// What the exchange asks: phases, rules, the kill switch; now and then what cannot be.
+    fn rule(&mut self, client_order_id: ClientOrderId, instrument: InstrumentId) -> ClientRequest {
+        let member = MemberId(1 + self.random.below(4) as u32);
+        let command = match self.random.below(100) {
+            0..=34 => Command::SetPhase(Phase::Continuous),
+            35..=49 => Command::SetPhase(Phase::ALL[self.random.index(Phase::ALL.len())]),
+            50..=54 => Command::SetRule(Rule::StepMax(self.random.between(1, 6) as u32)),
+            55..=59 => Command::SetRule(Rule::DynamicBand(self.random.below(20) as u32)),
+            60..=64 => Command::SetRule(Rule::StaticBand(self.random.below(20) as u32)),
+            65..=69 => Command::SetRule(Rule::CallTime { ns: self.random.below(4) * 1_000_000 }),
+            70..=74 => Command::SetRule(Rule::Reference(self.price())),
+            75..=77 => Command::SetRule(Rule::Lot(Quantity(self.random.between(1, 2)))),
+            78 => Command::RemoveInstrument,
+            79..=81 => Command::AddInstrument(Symbol::new("NEW").expect("a legal symbol")),
+            82..=83 => Command::Bust(self.bust()),
+            84..=86 => Command::Block { member },
+            _ => Command::Unblock { member },
+        };
+        let everywhere = matches!(command, Command::Block { .. } | Command::Unblock { .. });
+        let instrument = if everywhere { EVERYWHERE } else { instrument };
+        ClientRequest::Exchange { client_order_id, instrument, command }
+    }
+
+    /// A trade nobody made, as far as this client knows: venues do not look it up.
+    fn bust(&mut self) -> BustedTrade {
+        let order = OrderId(RequestId::new(GatewayId(0), 1));
+        BustedTrade {
+            position: Position(self.random.below(4)),
+            index: 0,
+            resting: order,
+            incoming: order,
+            price: self.price(),
+            quantity: Quantity(1),
+        }
+    }
+
+    fn terms(&mut self, now_ns: u64) -> NewTerms {
+        let plain = NewTerms::new(self.price(), Quantity(self.random.between(1, 30)));
+        match self.random.below(10) {
+            0 => NewTerms { display: Some(Quantity(self.random.below(6))), ..plain },
+            1 => NewTerms { trigger: Some(self.price()), ..plain },
+            2 => NewTerms { time_in_force: Some(self.stay(now_ns)), ..plain },
+            _ => plain,
+        }
+    }
+
+    fn order(&mut self, now_ns: u64) -> NewOrder {
+        let side = if self.random.chance(500) { Side::Buy } else { Side::Sell };
         // Now and then nothing at all, or more than is allowed.
         let quantity = Quantity(if self.random.chance(20) {
             1_000 * self.random.below(3)
         } else {
             self.random.between(1, 20)
         });
-        let order = NewOrder { side, kind, time_in_force, post_only, quantity };
-        ClientRequest::Enter { client_order_id, instrument, order }
+        let limit = NewOrder::limit(side, self.price(), quantity);
+        let market = NewOrder::market(side, quantity);
+        let few = Quantity(self.random.between(1, 6));
+        let order = match self.random.below(100) {
+            0..=6 => NewOrder { time_in_force: TimeInForce::Ioc, ..limit },
+            7..=9 => NewOrder { time_in_force: TimeInForce::Ioc, minimum: few, ..limit },
+            10..=13 => NewOrder { time_in_force: TimeInForce::Fok, ..limit },
+            14..=17 => market,
+            18..=22 => NewOrder { post_only: true, ..limit },
+            23 => NewOrder { post_only: true, ..market },
+            24..=31 => NewOrder { display: few, ..limit },
+            32..=36 => NewOrder { trigger: Some(self.price()), ..limit },
+            37..=39 => NewOrder { trigger: Some(self.price()), time_in_force: TimeInForce::Day, ..market },
+            40..=44 => NewOrder { kind: OrderKind::Pegged { to: Peg::Best, limit: self.price() }, ..limit },
+            45..=49 => NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: self.price() }, ..limit },
+            50..=51 => NewOrder { time_in_force: TimeInForce::AtOpen, ..limit },
+            52..=53 => NewOrder { time_in_force: TimeInForce::AtClose, ..market },
+            54..=59 => NewOrder { time_in_force: self.stay(now_ns), ..limit },
+            _ => limit,
+        };
+        let wishes = [
+            SelfTrade::CancelResting,
+            SelfTrade::CancelIncoming,
+            SelfTrade::CancelBoth,
+            SelfTrade::Decrement,
+        ];
+        let self_trade =
+            if self.random.chance(300) { wishes[self.random.index(4)] } else { SelfTrade::Allow };
+        NewOrder { self_trade, ..order }
+    }
+
+    /// Till cancelled, or till a moment of the next few milliseconds.
+    fn stay(&mut self, now_ns: u64) -> TimeInForce {
+        match self.random.below(3) {
+            0 => TimeInForce::Gtc,
+            _ => TimeInForce::Gtd { until: Timestamp(now_ns + self.random.below(8_000_000)) },
+        }
     }
 
     /// Around the middle, so that about every second order trades; now and then off the tick.

@@ -11,6 +11,8 @@ use crate::record::RecorderEntry;
 
 /// Requests taken from clients in one step.
 const INBOX_MAX: usize = 16;
+/// Between two times told to a shard by one gateway.
+const CLOCK_EVERY_NS: u64 = 1_000_000;
 
 /// What comes from a client.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +76,9 @@ impl GatewayNode {
     /// Rebuilds the gateway from the logs: the committed stream, then its own.
     pub(crate) fn recover(recovery: &Recovery<'_>) -> Self {
         let Recovery { config, recorders, .. } = *recovery;
-        let mut gateway = Gateway::new(config, recovery.instruments.iter().copied());
+        let timed = recovery.instruments.iter().map(|(_, shard)| *shard);
+        let mut gateway =
+            Gateway::new(config, recovery.instruments.iter().copied()).with_clock(CLOCK_EVERY_NS, timed);
         let readable: Vec<u64> = recorders.iter().map(|log| log.durable()).collect();
         let mut committed =
             CommittedStream::new(recovery.shards, recorders.len(), recovery.quorum, vec![0; recorders.len()]);
@@ -105,10 +109,10 @@ impl GatewayNode {
         }
     }
 
-    /// One duty cycle. Requests lie in `log` afterwards, unpublished; replies in the outbox.
+    /// One duty cycle. Requests lie in `log` afterwards, unpublished; replies in the outbox. The clock goes while `ticks`.
     pub(crate) fn step(
         &mut self,
-        now_ns: u64,
+        (now_ns, ticks): (u64, bool),
         own: usize,
         log: &mut Log<Request>,
         peers: &[(&Log<Request>, u64)],
@@ -136,6 +140,9 @@ impl GatewayNode {
                 Input::Request(request) => gateway.on_request(Timestamp(now_ns), session, request, &mut out),
                 Input::Disconnected => gateway.on_disconnect(session),
             }
+        }
+        if ticks {
+            gateway.on_time(Timestamp(now_ns), &mut out);
         }
         let durable = out.log.durable();
         gateway.on_journalled(durable, &mut out);

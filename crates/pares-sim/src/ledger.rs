@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use pares_book::Instrument;
 use pares_gateway::{Answer, Trade};
 use pares_types::{
-    ClientOrderId, Command, Event, InstrumentId, MemberId, OrderId, Outcome, Position, Reason, RequestId,
-    ShardId, Side, Status,
+    CancelCause, ClientOrderId, Command, Event, IncomingCause, InstrumentId, MemberId, OrderId, Outcome,
+    Phase, Position, Reason, RequestId, RestCause, ShardId, Side, Status,
 };
 
-use crate::Broken;
 use crate::record::Record;
+use crate::{Broken, Summary};
 
 /// One shard's history.
 #[derive(Default)]
@@ -73,8 +74,15 @@ impl Ledger {
         if let Some(other) = self.requests.insert(record.request.id, place) {
             return broken("I3 exactly once", format!("{} is at {other:?} and {place:?}", record.request.id));
         }
+        if record.events.len() > Instrument::EVENTS_MAX {
+            return broken("I6 bounded", format!("{} events at {place:?}", record.events.len()));
+        }
         if is_duplicate(&record.outcome) {
             self.duplicates_refused += 1;
+            return Ok(());
+        }
+        // To be told the time twice is no harm, and its names are the gateways' own affair.
+        if record.request.command == Command::Time {
             return Ok(());
         }
         let name = (record.shard(), record.request.member, record.request.client_order_id);
@@ -148,8 +156,8 @@ impl Ledger {
         self.shards.iter().map(|shard| shard.records.len() as u64).sum()
     }
 
-    /// Follows every share of a shard through its history; returns what rests and how many trades there were.
-    pub(crate) fn accounts(&self, shard: usize) -> Result<(BTreeMap<OrderId, u64>, u64), Broken> {
+    /// Follows every share of a shard through its history; returns what is left of each order that has anything left.
+    pub(crate) fn accounts(&self, shard: usize) -> Result<BTreeMap<OrderId, u64>, Broken> {
         let mut accounts = Accounts::default();
         for record in self.shards[shard].records.iter().flatten() {
             if let Err(what) = accounts.follow(record) {
@@ -157,7 +165,15 @@ impl Ledger {
             }
         }
         let resting = accounts.orders.iter().map(|(id, order)| (*id, order.remaining()));
-        Ok((resting.filter(|(_, remaining)| *remaining > 0).collect(), accounts.trades))
+        Ok(resting.filter(|(_, remaining)| *remaining > 0).collect())
+    }
+
+    /// Trades of a shard, and what else became of orders, added to `summary`.
+    pub(crate) fn tally(&self, shard: usize, summary: &mut Summary) {
+        for record in self.shards[shard].records.iter().flatten() {
+            summary.seen.unfinished += u64::from(record.outcome.reason == Reason::Unfinished);
+            record.events.iter().for_each(|event| tally(event, summary));
+        }
     }
 }
 
@@ -183,17 +199,29 @@ impl Shares {
 #[derive(Default)]
 struct Accounts {
     orders: BTreeMap<OrderId, Shares>,
-    trades: u64,
 }
 
 impl Accounts {
+    /// Follows a record as docs/rules.md, section 9 says: what comes before the first [`Event::Incoming`] is of the request's
+    /// own order, then the outcome counts, then the rest.
     fn follow(&mut self, record: &Record) -> Result<(), String> {
-        if record.outcome.status == Status::Refused {
-            return if record.events.is_empty() { Ok(()) } else { Err("a refusal with effects".into()) };
+        let is_incoming = |event: &Event| matches!(event, Event::Incoming { .. });
+        let own = record.events.iter().position(is_incoming).unwrap_or(record.events.len());
+        let refused = record.outcome.status == Status::Refused;
+        if refused && record.events[..own].iter().any(moves_shares) {
+            return Err("a refusal with effects".into());
         }
-        self.enter(record)?;
-        record.events.iter().try_for_each(|event| self.event(record, event))?;
-        self.settle(record)
+        if !refused {
+            self.enter(record)?;
+        }
+        let mut incoming = record.outcome.order;
+        for event in &record.events[..own] {
+            self.event(&mut incoming, event)?;
+        }
+        if !refused {
+            self.settle(record)?;
+        }
+        record.events[own..].iter().try_for_each(|event| self.event(&mut incoming, event))
     }
 
     fn enter(&mut self, record: &Record) -> Result<(), String> {
@@ -206,38 +234,53 @@ impl Accounts {
                 let twice = self.orders.insert(order, shares).is_some();
                 if twice { Err(format!("order {order} entered twice")) } else { Ok(()) }
             }
-            Command::Amend { quantity, .. } => {
+            Command::Amend(amendment) => {
                 let shares = self.orders.get_mut(&order).ok_or("an unknown order amended")?;
                 let total = shares.entered - shares.cancelled;
-                shares.entered += quantity.0.saturating_sub(total);
+                shares.entered += amendment.quantity.0.saturating_sub(total);
                 Ok(())
             }
-            Command::Cancel { .. } | Command::MassCancel => Ok(()),
+            _ => Ok(()),
         }
     }
 
-    fn event(&mut self, record: &Record, event: &Event) -> Result<(), String> {
+    fn event(&mut self, incoming: &mut OrderId, event: &Event) -> Result<(), String> {
         match *event {
             Event::Fill { resting, resting_side, quantity, resting_remaining, .. } => {
-                self.trades += 1;
-                let bought = self.execute(resting, quantity.0)?;
-                let sold = self.execute(record.outcome.order, quantity.0)?;
-                let left = self.orders[&resting].remaining();
-                if bought.0 != resting_side || sold.0 != resting_side.opposite() || bought.1 != sold.1 {
+                let one = self.execute(resting, quantity.0)?;
+                let other = self.execute(*incoming, quantity.0)?;
+                if one.0 != resting_side || other.0 != resting_side.opposite() || one.1 != other.1 {
                     return Err("a trade needs a buyer and a seller of one instrument".into());
                 }
-                if left == resting_remaining.0 {
-                    Ok(())
-                } else {
-                    Err(format!("{left} shares of {resting} are left"))
-                }
+                self.expect_left(resting, resting_remaining.0)
             }
             Event::Cancelled { order, quantity, .. } => {
                 let shares = self.orders.get_mut(&order).ok_or("an unknown order cancelled")?;
                 shares.cancelled += quantity.0;
                 check(shares)
             }
+            Event::Incoming { order, quantity, .. } => {
+                *incoming = order;
+                self.expect_left(order, quantity.0)
+            }
+            Event::Rested { order, quantity, shown, .. } => {
+                let hides = shown > quantity;
+                if hides {
+                    Err(format!("{order} shows more than it has"))
+                } else {
+                    self.expect_left(order, quantity.0)
+                }
+            }
+            Event::PhaseEntered { .. }
+            | Event::Auction { .. }
+            | Event::Busted { .. }
+            | Event::Instrument(_) => Ok(()),
         }
+    }
+
+    fn expect_left(&self, order: OrderId, told: u64) -> Result<(), String> {
+        let left = self.orders.get(&order).ok_or("an unknown order moved")?.remaining();
+        if left == told { Ok(()) } else { Err(format!("{left} shares of {order} are left, not {told}")) }
     }
 
     fn execute(&mut self, order: OrderId, quantity: u64) -> Result<(Side, InstrumentId), String> {
@@ -254,6 +297,27 @@ impl Accounts {
         let counted = (shares.executed, shares.remaining());
         if told == counted { Ok(()) } else { Err(format!("told {told:?}, counted {counted:?}")) }
     }
+}
+
+fn tally(event: &Event, summary: &mut Summary) {
+    let seen = &mut summary.seen;
+    let count = match event {
+        Event::Fill { .. } => &mut summary.trades,
+        Event::Incoming { cause: IncomingCause::Triggered, .. } => &mut seen.triggered,
+        Event::Incoming { cause: IncomingCause::Repriced, .. } => &mut seen.repriced,
+        Event::Incoming { cause: IncomingCause::Auction, .. } => &mut seen.auctioned,
+        Event::Rested { cause: RestCause::Refilled, .. } => &mut seen.refilled,
+        Event::Cancelled { cause: CancelCause::SelfTrade, .. } => &mut seen.self_trades,
+        Event::Cancelled { cause: CancelCause::Expired, .. } => &mut seen.expired,
+        Event::Cancelled { cause: CancelCause::Blocked, .. } => &mut seen.blocked,
+        Event::PhaseEntered { phase: Phase::VolatilityCall, .. } => &mut seen.volatility_calls,
+        _ => return,
+    };
+    *count += 1;
+}
+
+fn moves_shares(event: &Event) -> bool {
+    matches!(event, Event::Fill { .. } | Event::Cancelled { .. })
 }
 
 fn check(shares: &Shares) -> Result<(), String> {

@@ -16,7 +16,8 @@
 //! *synced*; process crashes (also in the middle of a cycle: decided, appended, not published), SIGSTOP-like
 //! pauses (also there), crashes of all venues, restarts of everything and power failures (each a new epoch);
 //! slow, lossy and cut links; clients that time out, reconnect and repeat, also through two gateways at once.
-//! Venues run the fast and the naive book by turns, and must agree.
+//! Venues run the fast and the naive book by turns, and must agree. Members use the whole rule book; the exchange, a client
+//! too, sets phases and rules, blocks members and lists instruments; gateways tell the time.
 //!
 //! **Not simulated**: torn and rotten records (`pares-log` cuts, detects and repairs those), full disks, the
 //! memory model under the window (`loom`) and interleavings inside one proposal (`stateright`), releasing old
@@ -60,6 +61,8 @@ pub struct Summary {
     pub positions: u64,
     /// Trades.
     pub trades: u64,
+    /// What else became of orders.
+    pub seen: Seen,
     /// Requests refused in the total order because their name was used before.
     pub duplicates_refused: u64,
     /// Requests sent again by clients.
@@ -84,6 +87,29 @@ pub struct Summary {
     pub events: u64,
     /// Equal for equal histories.
     pub trace_hash: u64,
+}
+
+/// Cases of the rule book that a run met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Stop orders triggered.
+    pub triggered: u64,
+    /// Pegged orders that moved to another price.
+    pub repriced: u64,
+    /// Buy orders that traded in auctions.
+    pub auctioned: u64,
+    /// Icebergs that showed more.
+    pub refilled: u64,
+    /// Orders cancelled because they met one of the same member.
+    pub self_trades: u64,
+    /// Orders whose date passed.
+    pub expired: u64,
+    /// Orders cancelled by the kill switch.
+    pub blocked: u64,
+    /// Calls because of a price band.
+    pub volatility_calls: u64,
+    /// Requests carried out in part.
+    pub unfinished: u64,
 }
 
 /// A broken invariant.

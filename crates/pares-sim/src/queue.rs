@@ -33,6 +33,8 @@ pub(crate) enum Action {
     BeginEpoch,
     /// A client looks at what it has to do.
     Wake { client: usize },
+    /// A gateway's clock is due.
+    Tick { gateway: usize, life: u32 },
     /// Something from a client reaches its gateway.
     ToGateway { session: SessionId, input: Input },
     /// A reply reaches its client.

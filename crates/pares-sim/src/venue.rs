@@ -30,7 +30,7 @@ impl AnyShard {
     fn restore(naive: bool, id: ShardId, instruments: &[Instrument], state: Option<&[u8]>) -> Self {
         fn make<B: Book>(id: ShardId, instruments: &[Instrument], state: Option<&[u8]>) -> Shard<B> {
             match state {
-                Some(bytes) => Shard::restore(id, instruments, bytes).expect("what was stored restores"),
+                Some(bytes) => Shard::restore(id, bytes).expect("what was stored restores"),
                 None => Shard::new(id, instruments),
             }
         }
@@ -52,10 +52,10 @@ impl AnyShard {
         either!(self, shard => shard.pending_len())
     }
 
-    /// The resting orders of all books, audited: id and shares left.
+    /// The orders of all books, held ones included, audited: id and shares left.
     pub(crate) fn resting(&self) -> Vec<(pares_types::OrderId, u64)> {
         fn of<B: Book>(shard: &Shard<B>) -> Vec<(pares_types::OrderId, u64)> {
-            shard.books().iter().for_each(Book::audit);
+            shard.market().audit();
             let orders = shard.books().iter().flat_map(|book| book.snapshot().orders);
             orders.map(|order| (order.order, order.remaining.0)).collect()
         }

@@ -73,6 +73,19 @@ fn the_rare_cases_occur() {
     let sum = |name: &str, count: fn(&pares_sim::Summary) -> u64| -> u64 {
         (0..40).map(|seed| count(&run(&Scenario::named(name, seed).unwrap()).unwrap())).sum()
     };
+    for (what, seen) in [
+        ("triggered", sum("quick", |summary| summary.seen.triggered)),
+        ("repriced", sum("quick", |summary| summary.seen.repriced)),
+        ("auctioned", sum("quick", |summary| summary.seen.auctioned)),
+        ("refilled", sum("quick", |summary| summary.seen.refilled)),
+        ("self-trades", sum("quick", |summary| summary.seen.self_trades)),
+        ("expired", sum("quick", |summary| summary.seen.expired)),
+        ("blocked", sum("quick", |summary| summary.seen.blocked)),
+        ("volatility calls", sum("quick", |summary| summary.seen.volatility_calls)),
+        ("unfinished", sum("quick", |summary| summary.seen.unfinished)),
+    ] {
+        assert!(seen >= 20, "{what}: {seen}");
+    }
     assert!(sum("quick", |summary| summary.too_far_behind) > 100);
     assert!(sum("quick", |summary| summary.trades) > 1_000);
     assert!(sum("quick", |summary| summary.duplicates_refused) > 10);

@@ -61,6 +61,7 @@ impl Position {
     /// # Panics
     /// At `u64::MAX`, which a shard deciding a billion requests a second reaches in 584 years.
     #[must_use]
+    #[inline]
     pub fn next(self) -> Self {
         Self(self.0.checked_add(1).expect("positions never run out"))
     }
@@ -97,6 +98,7 @@ impl RequestId {
     /// # Panics
     /// If `sequence` is 0 or above [`RequestId::SEQUENCE_MAX`].
     #[must_use]
+    #[inline]
     pub fn new(gateway: GatewayId, sequence: u64) -> Self {
         assert!((1..=Self::SEQUENCE_MAX).contains(&sequence), "gateway sequence {sequence} out of range");
         Self(u64::from(gateway.0) << Self::SEQUENCE_BITS | sequence)
@@ -104,24 +106,28 @@ impl RequestId {
 
     /// The gateway that issued it.
     #[must_use]
+    #[inline]
     pub fn gateway(self) -> GatewayId {
         GatewayId((self.0 >> Self::SEQUENCE_BITS) as u16)
     }
 
     /// Its place among that gateway's requests, from 1.
     #[must_use]
+    #[inline]
     pub fn sequence(self) -> u64 {
         self.0 & Self::SEQUENCE_MAX
     }
 
     /// The packed word, for slots and records.
     #[must_use]
+    #[inline]
     pub fn to_bits(self) -> u64 {
         self.0
     }
 
     /// Rebuilds an id from its packed word; `None` if no gateway could have issued it.
     #[must_use]
+    #[inline]
     pub fn from_bits(bits: u64) -> Option<Self> {
         (bits & Self::SEQUENCE_MAX != 0).then_some(Self(bits))
     }

@@ -25,6 +25,8 @@ pub use phase::{DAY_NS, Phase, Rule};
 pub use request::{
     Amendment, BustedTrade, Command, NewOrder, OrderKind, Peg, Request, SelfTrade, Side, TimeInForce,
 };
-pub use session::{Answer, Cancellation, ClientRequest, Reply, Role, Trade};
+pub use session::{
+    Answer, Bust, Cancellation, ClientRequest, NewTerms, OrderChange, OrderNews, Reply, Role, Trade,
+};
 pub use symbol::{Symbol, SymbolError};
 pub use units::{Price, Quantity, Timestamp};

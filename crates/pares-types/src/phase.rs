@@ -44,12 +44,14 @@ impl Phase {
 
     /// Whether orders gather without matching.
     #[must_use]
+    #[inline]
     pub fn is_call(self) -> bool {
         matches!(self, Self::OpeningCall | Self::VolatilityCall | Self::ClosingCall)
     }
 
     /// Whether orders match as they come.
     #[must_use]
+    #[inline]
     pub fn matches(self) -> bool {
         matches!(self, Self::Continuous | Self::PostClose)
     }
@@ -113,6 +115,7 @@ impl Timestamp {
 
     /// `self` later by so many nanoseconds; [`Timestamp::NEVER`] beyond the end of time.
     #[must_use]
+    #[inline]
     pub fn plus_ns(self, ns: u64) -> Self {
         Self(self.0.saturating_add(ns))
     }

@@ -93,6 +93,7 @@ pub struct NewOrder {
 impl NewOrder {
     /// A plain day order.
     #[must_use]
+    #[inline]
     pub const fn limit(side: Side, price: Price, quantity: Quantity) -> Self {
         Self {
             side,
@@ -109,6 +110,7 @@ impl NewOrder {
 
     /// A plain market order.
     #[must_use]
+    #[inline]
     pub const fn market(side: Side, quantity: Quantity) -> Self {
         Self {
             kind: OrderKind::Market,
@@ -139,6 +141,7 @@ pub struct Amendment {
 impl Amendment {
     /// A new price and total quantity, all else as it is.
     #[must_use]
+    #[inline]
     pub const fn new(target: OrderId, price: Price, quantity: Quantity) -> Self {
         Self { target, price, quantity, display: None, trigger: None, time_in_force: None }
     }
@@ -174,6 +177,7 @@ pub enum Side {
 impl Side {
     /// The other side.
     #[must_use]
+    #[inline]
     pub fn opposite(self) -> Self {
         match self {
             Self::Buy => Self::Sell,
@@ -183,6 +187,7 @@ impl Side {
 
     /// Whether an incoming order of this side limited to `limit` may trade at `resting`.
     #[must_use]
+    #[inline]
     pub fn crosses(self, limit: Price, resting: Price) -> bool {
         match self {
             Self::Buy => limit >= resting,

@@ -26,6 +26,7 @@ impl Quantity {
 
     /// Whether nothing is left.
     #[must_use]
+    #[inline]
     pub fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -35,6 +36,7 @@ impl Quantity {
     /// # Panics
     /// If `other` is larger: shares would be created.
     #[must_use]
+    #[inline]
     pub fn minus(self, other: Self) -> Self {
         Self(self.0.checked_sub(other.0).expect("a quantity never falls below zero"))
     }
@@ -44,6 +46,7 @@ impl Quantity {
     /// # Panics
     /// On overflow: the maximum order size of an instrument keeps sums far below it.
     #[must_use]
+    #[inline]
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.checked_add(other.0).expect("quantities stay far below 2^64"))
     }

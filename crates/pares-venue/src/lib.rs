@@ -22,7 +22,7 @@
 //! | [`ordering`] | pending requests and conforming: the part the model checker runs |
 //! | [`names`] | the names a shard has seen lately: exactly once, even through two gateways |
 //! | [`pacing`] | when to take a checkpoint, and of which shard |
-//! | [`shard`] | one shard: ordering, books, hash, checkpoints; the crate's face |
+//! | [`shard`] | one shard: ordering, market, hash, checkpoints; the crate's face |
 //! | [`checkpoint`] | the shard's state as bytes |
 
 pub mod checkpoint;

@@ -1,10 +1,10 @@
 //! One shard at one venue: its place in the total order, its books, and what they lead to.
 
-use pares_book::{Book, Instrument};
+use pares_book::{Book, Instrument, Market};
 use pares_sequencer::{ProposeError, Sequencer};
 use pares_types::{
-    Epoch, Event, InstrumentId, OrderId, Outcome, Position, Quantity, Reason, Request, RequestId, ShardId,
-    Status,
+    Command, Epoch, Event, InstrumentId, OrderId, Outcome, Position, Quantity, Reason, Request, RequestId,
+    ShardId, Status,
 };
 
 use crate::CheckpointError;
@@ -15,6 +15,9 @@ use crate::ordering::Ordering;
 /// Requests proposed in one step: the batch is what is pending, up to this, so that one shard
 /// with a long queue cannot keep the others waiting.
 pub const BATCH_MAX: usize = 256;
+
+/// Requests whose orders are called to the cache together before the first of them is executed.
+const AHEAD_MAX: usize = 8;
 
 /// State hashes are taken at positions that are multiples of this (design section 3).
 pub const HASH_EVERY: u64 = 1_024;
@@ -73,42 +76,44 @@ pub struct Shard<B> {
     id: ShardId,
     ordering: Ordering,
     names: RecentNames,
-    /// In ascending order of instrument id.
-    books: Vec<B>,
+    market: Market<B>,
     events: Vec<Event>,
+    ready: Vec<Request>,
     batch: Vec<RequestId>,
     decided: Vec<RequestId>,
 }
 
 impl<B: Book> Shard<B> {
     /// A shard at the start of its life.
+    ///
+    /// # Panics
+    /// As [`Market::new`].
     #[must_use]
     pub fn new(id: ShardId, instruments: &[Instrument]) -> Self {
-        let books = sorted(instruments).into_iter().map(B::new).collect();
-        Self::build(id, Ordering::new(), RecentNames::new(), books)
+        Self::build(id, Ordering::new(), RecentNames::new(), Market::new(instruments))
     }
 
-    /// A shard as it was when the checkpoint was taken.
+    /// A shard as it was when the checkpoint was taken, with the instruments it had then.
     ///
     /// # Errors
-    /// If the bytes are no checkpoint of these instruments, or the state they give is not the one saved.
-    pub fn restore(id: ShardId, instruments: &[Instrument], bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let State { position, through, names, books, state_hash } =
-            checkpoint::decode(bytes, &sorted(instruments))?;
-        let shard = Self::build(id, Ordering::resume(position, &through), names, books);
+    /// If the bytes are no checkpoint of this shard, or the state they give is not the one saved.
+    pub fn restore(id: ShardId, bytes: &[u8]) -> Result<Self, CheckpointError> {
+        let State { position, through, names, market, state_hash } = checkpoint::decode(id, bytes)?;
+        let shard = Self::build(id, Ordering::resume(position, &through), names, market);
         match shard.state_hash() {
             restored if restored == state_hash => Ok(shard),
             restored => Err(CheckpointError::HashDiffers { restored, saved: state_hash }),
         }
     }
 
-    fn build(id: ShardId, ordering: Ordering, names: RecentNames, books: Vec<B>) -> Self {
+    fn build(id: ShardId, ordering: Ordering, names: RecentNames, market: Market<B>) -> Self {
         Self {
             id,
             ordering,
             names,
-            books,
+            market,
             events: Vec::with_capacity(64),
+            ready: Vec::with_capacity(AHEAD_MAX),
             batch: Vec::with_capacity(BATCH_MAX),
             decided: Vec::with_capacity(2 * BATCH_MAX),
         }
@@ -135,13 +140,19 @@ impl<B: Book> Shard<B> {
     /// The book of an instrument of this shard.
     #[must_use]
     pub fn book(&self, instrument: InstrumentId) -> Option<&B> {
-        self.book_index(instrument).map(|index| &self.books[index])
+        self.market.book(instrument)
     }
 
     /// The books, in ascending order of instrument id.
     #[must_use]
     pub fn books(&self) -> &[B] {
-        &self.books
+        self.market.books()
+    }
+
+    /// The books and what concerns them all.
+    #[must_use]
+    pub fn market(&self) -> &Market<B> {
+        &self.market
     }
 
     /// A digest of the whole state: equal at equal positions on every replica, or something is broken.
@@ -151,7 +162,7 @@ impl<B: Book> Shard<B> {
         for (gateway, sequence) in self.ordering.through() {
             hash = mix(hash ^ mix(u64::from(gateway.0) << 48 ^ sequence));
         }
-        self.books.iter().fold(hash, |hash, book| mix(hash ^ book.state_hash()))
+        mix(hash ^ self.market.state_hash())
     }
 
     /// Takes a request in from its gateway's log, in the log's order. Says whether it was new.
@@ -194,16 +205,39 @@ impl<B: Book> Shard<B> {
         }
         progress.stall = self.propose(sequencer, &mut progress.won);
         let recorded = sequencer.recorded();
-        while let Some(request) = self.ordering.take_next() {
-            let position = Position(self.ordering.next().0 - 1);
-            let outcome = self.execute(&request);
-            self.hand_out(position, sequencer.epoch(), recorded, &request, &outcome, sink);
-            progress.executed += 1;
+        while self.make_ready() {
+            let mut position = Position(self.ordering.next().0 - self.ready.len() as u64);
+            for at in 0..self.ready.len() {
+                let request = self.ready[at];
+                let outcome = self.execute(&request);
+                self.hand_out(position, sequencer.epoch(), recorded, &request, &outcome, sink);
+                position = position.next();
+                progress.executed += 1;
+            }
         }
         if let Some(id) = self.ordering.awaited() {
             progress.stall = Some(Stall::AwaitsBody(id));
         }
         progress
+    }
+
+    /// Takes the next few decided requests whose bodies are here and calls what they will touch to the cache: one
+    /// after the other their memory accesses would be waited for, together they overlap. A hash
+    /// covers the ordering too, so a position at which one is due is the last that is taken.
+    fn make_ready(&mut self) -> bool {
+        self.ready.clear();
+        while self.ready.len() < AHEAD_MAX {
+            let is_last = self.ordering.next().0.is_multiple_of(HASH_EVERY);
+            let Some(request) = self.ordering.take_next() else { break };
+            self.ready.push(request);
+            if is_last {
+                break;
+            }
+        }
+        if self.ready.len() > 1 {
+            self.ready.iter().for_each(|request| self.market.prefetch(request));
+        }
+        !self.ready.is_empty()
     }
 
     fn propose(&mut self, sequencer: &mut impl Sequencer, won: &mut u64) -> Option<Stall> {
@@ -228,7 +262,7 @@ impl<B: Book> Shard<B> {
     /// A result that is recorded already is not sent again (paper 1 section 3, "observe"), except where
     /// hashes are compared: there the recorders want to hear from everyone.
     fn hand_out(
-        &self,
+        &mut self,
         position: Position,
         epoch: Epoch,
         recorded: Position,
@@ -236,7 +270,10 @@ impl<B: Book> Shard<B> {
         outcome: &Outcome,
         sink: &mut impl VenueSink,
     ) {
-        let state_hash = position.0.is_multiple_of(HASH_EVERY).then(|| self.state_hash());
+        let state_hash = position.0.is_multiple_of(HASH_EVERY).then(|| {
+            self.market.refresh_hash();
+            self.state_hash()
+        });
         if position >= recorded || state_hash.is_some() {
             let at = ResultAt { shard: self.id, epoch, position, state_hash };
             sink.result(at, request, outcome, &self.events);
@@ -245,33 +282,11 @@ impl<B: Book> Shard<B> {
 
     fn execute(&mut self, request: &Request) -> Outcome {
         self.events.clear();
-        if !self.names.insert(request.member, request.client_order_id) {
-            return refused(request, Reason::DuplicateRequest);
+        // Times have no names worth remembering: a gateway never uses one twice, and hearing one again is harmless.
+        if request.command != Command::Time && !self.names.insert(request.member, request.client_order_id) {
+            return duplicate(request);
         }
-        if request.instrument == InstrumentId(0) {
-            return self.mass_cancel(request);
-        }
-        match self.book_index(request.instrument) {
-            Some(index) => self.books[index].apply(request, &mut self.events),
-            None => refused(request, Reason::UnknownInstrument),
-        }
-    }
-
-    fn mass_cancel(&mut self, request: &Request) -> Outcome {
-        if request.command != pares_types::Command::MassCancel {
-            return refused(request, Reason::UnknownInstrument);
-        }
-        for book in &mut self.books {
-            let one = Request { instrument: book.instrument().id, ..*request };
-            book.apply(&one, &mut self.events);
-        }
-        Outcome {
-            status: Status::MassCancelled,
-            reason: Reason::None,
-            order: OrderId(request.id),
-            executed: Quantity::ZERO,
-            remaining: Quantity::ZERO,
-        }
+        self.market.apply(request, &mut self.events)
     }
 
     /// Writes the state into `out` (emptied first) and says at which position it was taken: the
@@ -279,22 +294,9 @@ impl<B: Book> Shard<B> {
     pub fn checkpoint(&mut self, out: &mut Vec<u8>) -> Position {
         let through: Vec<_> = self.ordering.through().collect();
         let position = self.ordering.next();
-        checkpoint::encode(
-            out,
-            position,
-            through.iter().copied(),
-            &self.names,
-            &self.books,
-            self.state_hash(),
-        );
+        let place = (self.id, position);
+        checkpoint::encode(out, place, &through, &self.names, &self.market, self.state_hash());
         position
-    }
-
-    fn book_index(&self, instrument: InstrumentId) -> Option<usize> {
-        match self.books.as_slice() {
-            [only] => (only.instrument().id == instrument).then_some(0),
-            books => books.binary_search_by_key(&instrument, |book| book.instrument().id).ok(),
-        }
     }
 }
 
@@ -307,20 +309,14 @@ pub struct Gap {
     pub met: Position,
 }
 
-fn refused(request: &Request, reason: Reason) -> Outcome {
+fn duplicate(request: &Request) -> Outcome {
     Outcome {
         status: Status::Refused,
-        reason,
+        reason: Reason::DuplicateRequest,
         order: OrderId(request.id),
         executed: Quantity::ZERO,
         remaining: Quantity::ZERO,
     }
-}
-
-fn sorted(instruments: &[Instrument]) -> Vec<Instrument> {
-    let mut instruments = instruments.to_vec();
-    instruments.sort_by_key(|instrument| instrument.id);
-    instruments
 }
 
 /// The finaliser of `SplitMix64`: every input bit reaches every output bit.

@@ -3,7 +3,8 @@
 use pares_types::{ClientOrderId, ClientRequest};
 use pares_wire::WireError;
 use pares_wire::frame::{
-    self, CancelOrder, ClientFrame, EnterOrder, FRAME_MAX, Message, Ping, SignOn, decode_client, split, write,
+    self, AmendOrderExtended, CancelOrder, ClientFrame, EnterOrder, EnterOrderExtended, FRAME_MAX,
+    MassCancel, Message, Ping, SetRule, SignOn, TellTime, decode_client, split, write,
 };
 use zerocopy::IntoBytes;
 
@@ -12,8 +13,8 @@ fn legal() -> EnterOrder {
     EnterOrder { quantity, side: 1, order_kind: 1, time_in_force: 1, ..EnterOrder::default() }
 }
 
-fn refused(order: EnterOrder) -> &'static str {
-    match decode_client(EnterOrder::KIND, order.as_bytes()) {
+fn refused<M: Message>(message: M) -> &'static str {
+    match decode_client(M::KIND, message.as_bytes()) {
         Err(WireError::InvalidField(field)) => field,
         other => panic!("expected a refusal, got {other:?}"),
     }
@@ -25,8 +26,43 @@ fn fields_outside_their_range_are_named() {
     assert_eq!(refused(EnterOrder { side: 3, ..legal() }), "side");
     assert_eq!(refused(EnterOrder { order_kind: 0, ..legal() }), "order_kind");
     assert_eq!(refused(EnterOrder { order_kind: 2, price: 1.into(), ..legal() }), "price");
-    assert_eq!(refused(EnterOrder { time_in_force: 4, ..legal() }), "time_in_force");
-    assert_eq!(refused(EnterOrder { reserved: 1, ..legal() }), "reserved");
+    assert_eq!(refused(EnterOrder { time_in_force: 8, ..legal() }), "time_in_force");
+    assert_eq!(refused(EnterOrder { self_trade: 5, ..legal() }), "self_trade");
+}
+
+#[test]
+fn a_date_needs_the_frame_that_has_one() {
+    assert_eq!(refused(EnterOrder { time_in_force: 5, ..legal() }), "time_in_force");
+}
+
+fn extended() -> EnterOrderExtended {
+    let quantity = 10.into();
+    EnterOrderExtended { quantity, side: 1, order_kind: 1, time_in_force: 1, ..EnterOrderExtended::default() }
+}
+
+#[test]
+fn what_no_flag_or_code_announces_must_be_zero() {
+    assert!(decode_client(EnterOrderExtended::KIND, extended().as_bytes()).is_ok());
+    assert_eq!(refused(EnterOrderExtended { trigger: 1.into(), ..extended() }), "trigger");
+    assert_eq!(refused(EnterOrderExtended { until_ns: 1.into(), ..extended() }), "until_ns");
+    assert_eq!(refused(EnterOrderExtended { flags: 2, ..extended() }), "flags");
+    assert_eq!(refused(EnterOrderExtended { reserved: [1; 7], ..extended() }), "reserved");
+    let amend = AmendOrderExtended::default();
+    assert_eq!(refused(AmendOrderExtended { display: 1.into(), ..amend }), "display");
+    assert_eq!(refused(AmendOrderExtended { flags: 4, ..amend }), "flags");
+    assert_eq!(refused(MassCancel { reserved: [0, 1, 0], ..MassCancel::default() }), "reserved");
+    assert_eq!(refused(TellTime { reserved: 1.into(), ..TellTime::default() }), "reserved");
+}
+
+#[test]
+fn operands_a_rule_cannot_have_are_refused() {
+    let rule = |rule, first: i64, second: i64| {
+        refused(SetRule { rule, first: first.into(), second: second.into(), ..SetRule::default() })
+    };
+    assert_eq!(rule(0, 0, 0), "rule");
+    assert_eq!(rule(3, 5, 1), "second");
+    assert_eq!(rule(6, 1 << 32, 0), "first");
+    assert_eq!(rule(11, 0, 8), "phase");
 }
 
 #[test]
@@ -76,5 +112,7 @@ fn the_name_of_an_unreadable_request_is_found_if_it_is_there() {
     let order = EnterOrder { client_order_id: 77.into(), side: 9, ..legal() };
     assert_eq!(frame::request_name(EnterOrder::KIND, order.as_bytes()), ClientOrderId(77));
     assert_eq!(frame::request_name(EnterOrder::KIND, &[1; 7]), ClientOrderId(0));
+    let rule = SetRule { client_order_id: 78.into(), ..SetRule::default() };
+    assert_eq!(frame::request_name(SetRule::KIND, rule.as_bytes()), ClientOrderId(78));
     assert_eq!(frame::request_name(Ping::KIND, &[1; 8]), ClientOrderId(0));
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use pares_types::{
-    Answer, CancelCause, ClientOrderId, ClientRequest, GatewayId, InstrumentId, NewOrder, OrderId, OrderKind,
-    Position, Price, Quantity, Reason, Reply, RequestId, ShardId, Side, Status, TimeInForce,
+    Answer, CancelCause, ClientOrderId, ClientRequest, GatewayId, InstrumentId, NewOrder, OrderChange,
+    OrderId, Phase, Position, Price, Quantity, Reason, Reply, RequestId, ShardId, Side, Status,
 };
 use pares_wire::frame::{self, FRAME_MAX, Message, SignOn};
 use pares_wire::record;
@@ -63,7 +63,7 @@ macro_rules! check_frames {
 
 /// Lists a record's fields as they stand in the code: a field left out fails to compile.
 macro_rules! check_record {
-    ($page:expr, $name:ident { $($field:ident: $ty:ident),* $(,)? }) => {{
+    ($page:expr, $name:ident { $($field:ident: $ty:tt),* $(,)? }) => {{
         let heading = format!("### {} ({} bytes)", stringify!($name), size_of::<record::$name>());
         let mut listed = String::new();
         $(writeln!(
@@ -81,7 +81,9 @@ fn the_order_entry_page_lays_frames_out_as_the_code_does() {
     let page = page("order-entry.md");
     check_frames!(
         &page,
-        SignOn EnterOrder AmendOrder CancelOrder MassCancel Ping
+        SignOn EnterOrder AmendOrder CancelOrder MassCancel Ping EnterOrderExtended AmendOrderExtended
+        SetPhase SetRule AddInstrument RemoveInstrument BlockMember UnblockMember BustTrade TellTime
+        OrderNews TradeBusted
         SignedOn Journalled Answer Trade Cancelled Rejected Pong
     );
     assert!(page.contains(&format!("is at most {FRAME_MAX}")));
@@ -90,17 +92,21 @@ fn the_order_entry_page_lays_frames_out_as_the_code_does() {
 
 #[test]
 fn the_order_entry_page_lists_every_code() {
-    use CancelCause as Cause;
     let page = page("order-entry.md");
     for reason in Reason::ALL {
         assert!(page.contains(&format!("\n| {} | {reason:?} |", reason as u8)), "{reason:?}");
     }
-    for status in [Status::Resting, Status::Filled, Status::Cancelled, Status::Refused, Status::MassCancelled]
-    {
+    for status in Status::ALL {
         assert!(page.contains(&format!("\n| {} | {status:?}: ", status as u8)), "{status:?}");
     }
-    for cause in [Cause::Requested, Cause::MassCancel, Cause::Remainder, Cause::FillOrKill, Cause::Reduced] {
+    for cause in CancelCause::ALL {
         assert!(page.contains(&format!("\n| {} | {cause:?}: ", cause as u8)), "{cause:?}");
+    }
+    for phase in Phase::ALL {
+        assert!(page.contains(&format!("\n| {} | {phase:?} |", phase as u8)), "{phase:?}");
+    }
+    for change in OrderChange::ALL {
+        assert!(page.contains(&format!("\n| {} | {change:?}: ", change as u8)), "{change:?}");
     }
 }
 
@@ -158,6 +164,22 @@ fn the_records_page_lays_records_out_as_the_code_does() {
             kind: u8,
             cause: u8,
             side: u8,
+            flag: u8,
+        }
+    );
+    check_record!(
+        &page,
+        TermsRecord { display: u64, minimum: u64, trigger: i64, until_ns: u64, flags: u8, reserved: [u8; 7] }
+    );
+    check_record!(
+        &page,
+        OperandsRecord {
+            first: i64,
+            second: i64,
+            symbol: [u8; 16],
+            member: u32,
+            index: u16,
+            code: u8,
             reserved: u8,
         }
     );
@@ -182,13 +204,7 @@ fn the_order_entry_page_s_example_is_what_is_sent() {
     let page = page("order-entry.md");
     let mut sent = Vec::new();
     frame::write(&mut sent, &SignOn { member: 7.into(), ..SignOn::default() });
-    let order = NewOrder {
-        side: Side::Buy,
-        kind: OrderKind::Limit { price: Price(2_238_200) },
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        quantity: Quantity(100),
-    };
+    let order = NewOrder::limit(Side::Buy, Price(2_238_200), Quantity(100));
     let (client_order_id, instrument) = (ClientOrderId(1), InstrumentId(1));
     frame::write_request(&mut sent, &ClientRequest::Enter { client_order_id, instrument, order });
     assert!(page.contains(&dump(&sent)), "{}", dump(&sent));

@@ -1,9 +1,10 @@
 //! Whatever is written reads back the same; whatever is not a message is refused without a panic.
 
 use pares_types::{
-    Answer, CancelCause, Cancellation, ClientOrderId, ClientRequest, Command, Epoch, Event, GatewayId,
-    InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Outcome, Position, Price, Quantity, Reason, Reply,
-    Request, RequestId, Role, ShardId, Side, Status, TimeInForce, Timestamp, Trade, VenueId,
+    Answer, Bust, BustedTrade, CancelCause, Cancellation, ClientOrderId, ClientRequest, Command, Epoch,
+    Event, GatewayId, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId,
+    OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request, RequestId,
+    RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade, VenueId,
 };
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame, GatewayFrame};
@@ -45,43 +46,124 @@ fn reason() -> impl Strategy<Value = Reason> {
 }
 
 fn status() -> impl Strategy<Value = Status> {
-    use Status::*;
-    select(vec![Resting, Filled, Cancelled, Refused, MassCancelled])
+    select(Status::ALL.to_vec())
 }
 
 fn cause() -> impl Strategy<Value = CancelCause> {
-    use CancelCause::*;
-    select(vec![Requested, MassCancel, Remainder, FillOrKill, Reduced])
+    select(CancelCause::ALL.to_vec())
+}
+
+fn phase() -> impl Strategy<Value = Phase> {
+    select(Phase::ALL.to_vec())
+}
+
+fn time() -> impl Strategy<Value = Timestamp> {
+    any::<u64>().prop_map(Timestamp)
+}
+
+fn member() -> impl Strategy<Value = MemberId> {
+    any::<u32>().prop_map(MemberId)
+}
+
+/// Often zero, which says that there is none.
+fn wish() -> impl Strategy<Value = Quantity> {
+    prop_oneof![Just(Quantity::ZERO), quantity()]
+}
+
+fn trigger() -> impl Strategy<Value = Option<Price>> {
+    proptest::option::of(price())
+}
+
+fn time_in_force() -> impl Strategy<Value = TimeInForce> {
+    use TimeInForce::*;
+    prop_oneof![
+        4 => select(vec![Day, Ioc, Fok, Gtc, AtOpen, AtClose]),
+        1 => time().prop_map(|until| Gtd { until }),
+    ]
+}
+
+fn self_trade() -> impl Strategy<Value = SelfTrade> {
+    use SelfTrade::*;
+    select(vec![Allow, CancelResting, CancelIncoming, CancelBoth, Decrement])
 }
 
 fn new_order() -> impl Strategy<Value = NewOrder> {
     let kind = prop_oneof![
-        price().prop_map(|price| (OrderKind::Limit { price }, false)),
-        price().prop_map(|price| (OrderKind::Limit { price }, true)),
-        any::<bool>().prop_map(|post_only| (OrderKind::Market, post_only)),
+        price().prop_map(|price| OrderKind::Limit { price }),
+        Just(OrderKind::Market),
+        (select(vec![Peg::Best, Peg::Mid]), price()).prop_map(|(to, limit)| OrderKind::Pegged { to, limit }),
     ];
-    let time_in_force = select(vec![TimeInForce::Day, TimeInForce::Ioc, TimeInForce::Fok]);
-    (side(), kind, time_in_force, quantity()).prop_map(
-        |(side, (kind, post_only), time_in_force, quantity)| NewOrder {
-            side,
-            kind,
-            time_in_force,
-            post_only,
+    let terms = (side(), kind, time_in_force(), any::<bool>(), self_trade(), quantity());
+    (terms, wish(), wish(), trigger()).prop_map(|(terms, display, minimum, trigger)| {
+        let (side, kind, time_in_force, post_only, self_trade, quantity) = terms;
+        NewOrder { side, kind, time_in_force, post_only, self_trade, quantity, display, minimum, trigger }
+    })
+}
+
+fn new_terms() -> impl Strategy<Value = NewTerms> {
+    let options = (proptest::option::of(quantity()), trigger(), proptest::option::of(time_in_force()));
+    (price(), quantity(), options).prop_map(|(price, quantity, (display, trigger, time_in_force))| NewTerms {
+        price,
+        quantity,
+        display,
+        trigger,
+        time_in_force,
+    })
+}
+
+fn rule() -> impl Strategy<Value = Rule> {
+    let schedule = (any::<u64>(), proptest::option::of(phase()));
+    prop_oneof![
+        (price(), price()).prop_map(|(min, max)| Rule::PriceRange { min, max }),
+        (price(), price()).prop_map(|(from, tick)| Rule::Tick { from, tick }),
+        quantity().prop_map(Rule::Lot),
+        quantity().prop_map(Rule::QuantityMax),
+        any::<u64>().prop_map(Rule::ValueMax),
+        any::<u32>().prop_map(Rule::OrdersMax),
+        any::<u32>().prop_map(Rule::StepMax),
+        any::<u32>().prop_map(Rule::StaticBand),
+        any::<u32>().prop_map(Rule::DynamicBand),
+        any::<u64>().prop_map(|ns| Rule::CallTime { ns }),
+        schedule.prop_map(|(at_ns, phase)| Rule::Schedule { at_ns, phase }),
+        price().prop_map(Rule::Reference),
+    ]
+}
+
+fn busted_trade() -> impl Strategy<Value = BustedTrade> {
+    (any::<u64>(), any::<u16>(), order_id(), order_id(), price(), quantity()).prop_map(
+        |(position, index, resting, incoming, price, quantity)| BustedTrade {
+            position: Position(position),
+            index,
+            resting,
+            incoming,
+            price,
             quantity,
         },
     )
 }
 
+/// What has no message of its own.
+fn exchange_command() -> impl Strategy<Value = Command> {
+    let symbol = "[!-~]{1,16}".prop_map(|name| Symbol::new(&name).expect("printable"));
+    prop_oneof![
+        Just(Command::Time),
+        phase().prop_map(Command::SetPhase),
+        rule().prop_map(Command::SetRule),
+        symbol.prop_map(Command::AddInstrument),
+        Just(Command::RemoveInstrument),
+        member().prop_map(|member| Command::Block { member }),
+        member().prop_map(|member| Command::Unblock { member }),
+        busted_trade().prop_map(Command::Bust),
+    ]
+}
+
 fn command() -> impl Strategy<Value = Command> {
     prop_oneof![
         new_order().prop_map(Command::Enter),
-        (order_id(), price(), quantity()).prop_map(|(target, price, quantity)| Command::Amend {
-            target,
-            price,
-            quantity
-        }),
+        (order_id(), new_terms()).prop_map(|(target, terms)| Command::Amend(terms.of(target))),
         order_id().prop_map(|target| Command::Cancel { target }),
-        Just(Command::MassCancel),
+        proptest::option::of(side()).prop_map(|side| Command::MassCancel { side }),
+        exchange_command(),
     ]
 }
 
@@ -99,26 +181,81 @@ fn request() -> impl Strategy<Value = Request> {
     )
 }
 
+type Parties = (OrderId, MemberId, ClientOrderId);
+
+fn parties() -> impl Strategy<Value = Parties> {
+    (order_id(), member(), name())
+}
+
 fn event() -> impl Strategy<Value = Event> {
-    let parties = || (order_id(), any::<u32>().prop_map(MemberId), name());
+    prop_oneof![order_event(), book_event()]
+}
+
+fn order_event() -> impl Strategy<Value = Event> {
+    let fill = |((resting, resting_member, resting_client_order_id), resting_side, price, quantity, left)| {
+        let resting_remaining = left;
+        Event::Fill {
+            resting,
+            resting_member,
+            resting_client_order_id,
+            resting_side,
+            price,
+            quantity,
+            resting_remaining,
+        }
+    };
+    let cancelled = |((order, member, client_order_id), quantity, cause): (Parties, _, _)| Event::Cancelled {
+        order,
+        member,
+        client_order_id,
+        quantity,
+        cause,
+    };
+    let incoming =
+        |((order, member, client_order_id), side, price, quantity, cause): (Parties, _, _, _, _)| {
+            Event::Incoming { order, member, client_order_id, side, price, quantity, cause }
+        };
+    let rested = |(parties, side, price, quantity, shown, cause)| {
+        let (order, member, client_order_id): Parties = parties;
+        Event::Rested { order, member, client_order_id, side, price, quantity, shown, cause }
+    };
+    let incoming_cause = {
+        use IncomingCause::*;
+        select(vec![Triggered, Repriced, Auction])
+    };
+    let rest_cause = {
+        use RestCause::*;
+        select(vec![Triggered, Repriced, Refilled, Released, Withdrawn])
+    };
     prop_oneof![
-        (parties(), side(), price(), quantity(), quantity()).prop_map(
-            |((resting, resting_member, resting_client_order_id), resting_side, price, quantity, left)| {
-                let resting_remaining = left;
-                Event::Fill {
-                    resting,
-                    resting_member,
-                    resting_client_order_id,
-                    resting_side,
-                    price,
-                    quantity,
-                    resting_remaining,
-                }
-            }
-        ),
-        (parties(), quantity(), cause()).prop_map(|((order, member, client_order_id), quantity, cause)| {
-            Event::Cancelled { order, member, client_order_id, quantity, cause }
+        (parties(), side(), price(), quantity(), quantity()).prop_map(fill),
+        (parties(), quantity(), cause()).prop_map(cancelled),
+        (parties(), side(), price(), quantity(), incoming_cause).prop_map(incoming),
+        (parties(), side(), price(), quantity(), quantity(), rest_cause).prop_map(rested),
+    ]
+}
+
+fn book_event() -> impl Strategy<Value = Event> {
+    let busted = |trade: BustedTrade| {
+        let BustedTrade { position, index, resting, incoming, price, quantity } = trade;
+        Event::Busted { resting, incoming, position, index, price, quantity }
+    };
+    let auction = (price(), quantity(), quantity(), side(), any::<bool>());
+    prop_oneof![
+        (phase(), time(), trigger()).prop_map(|(phase, until, reference)| Event::PhaseEntered {
+            phase,
+            until,
+            reference
         }),
+        auction.prop_map(|(price, quantity, surplus, surplus_side, firm)| Event::Auction {
+            price,
+            quantity,
+            surplus,
+            surplus_side,
+            firm
+        }),
+        busted_trade().prop_map(busted),
+        instrument().prop_map(Event::Instrument),
     ]
 }
 
@@ -141,18 +278,27 @@ fn result_place() -> impl Strategy<Value = ResultPlace> {
 }
 
 fn client_request() -> impl Strategy<Value = ClientRequest> {
+    let exchange = (name(), instrument(), exchange_command()).prop_map(|(name, instrument, command)| {
+        // These two are for all instruments, and their frames do not say so.
+        let all = matches!(command, Command::Block { .. } | Command::Unblock { .. });
+        let instrument = if all { InstrumentId(0) } else { instrument };
+        ClientRequest::Exchange { client_order_id: name, instrument, command }
+    });
     prop_oneof![
         (name(), instrument(), new_order()).prop_map(|(client_order_id, instrument, order)| {
             ClientRequest::Enter { client_order_id, instrument, order }
         }),
-        (name(), name(), price(), quantity()).prop_map(|(client_order_id, target, price, quantity)| {
-            ClientRequest::Amend { client_order_id, target, price, quantity }
+        (name(), name(), new_terms()).prop_map(|(client_order_id, target, terms)| {
+            ClientRequest::Amend { client_order_id, target, terms }
         }),
         (name(), name())
             .prop_map(|(client_order_id, target)| ClientRequest::Cancel { client_order_id, target }),
-        (name(), instrument()).prop_map(|(client_order_id, instrument)| {
-            ClientRequest::MassCancel { client_order_id, instrument }
-        }),
+        (name(), instrument(), proptest::option::of(side())).prop_map(
+            |(client_order_id, instrument, side)| {
+                ClientRequest::MassCancel { client_order_id, instrument, side }
+            }
+        ),
+        exchange,
     ]
 }
 
@@ -212,8 +358,39 @@ fn cancellation() -> impl Strategy<Value = Cancellation> {
     })
 }
 
+fn order_news() -> impl Strategy<Value = OrderNews> {
+    let change = select(OrderChange::ALL.to_vec());
+    (about(), side(), change, price(), quantity(), quantity()).prop_map(
+        |(about, side, change, price, remaining, shown)| {
+            let (client_order_id, order, shard, position, instrument) = about;
+            OrderNews {
+                client_order_id,
+                order,
+                shard,
+                position,
+                instrument,
+                side,
+                change,
+                price,
+                remaining,
+                shown,
+            }
+        },
+    )
+}
+
+fn bust() -> impl Strategy<Value = Bust> {
+    (about(), busted_trade()).prop_map(|(about, trade)| {
+        let (client_order_id, order, shard, position, instrument) = about;
+        let BustedTrade { position: traded_at, index, price, quantity, .. } = trade;
+        Bust { client_order_id, order, shard, position, traded_at, index, instrument, price, quantity }
+    })
+}
+
 fn reply() -> impl Strategy<Value = Reply> {
     prop_oneof![
+        order_news().prop_map(Reply::News),
+        bust().prop_map(Reply::Busted),
         (name(), id()).prop_map(|(client_order_id, request)| Reply::Journalled { client_order_id, request }),
         answer().prop_map(Reply::Answer),
         trade().prop_map(Reply::Trade),
@@ -225,8 +402,11 @@ fn reply() -> impl Strategy<Value = Reply> {
 proptest! {
     #[test]
     fn a_request_reads_back_as_written(request in request()) {
-        let record = RequestRecord::from(&request);
-        prop_assert_eq!(RequestRecord::read(zerocopy::IntoBytes::as_bytes(&record)), Ok(request));
+        let bytes = request_record(&request);
+        prop_assert_eq!(RequestRecord::read(&bytes), Ok(request));
+        prop_assert!(bytes.len() == 64 || bytes.len() == record::REQUEST_BYTES_MAX);
+        prop_assert!(RequestRecord::read(&bytes[..bytes.len() - 1]).is_err(), "cut short");
+        prop_assert!(RequestRecord::read(&[&bytes[..], &[0]].concat()).is_err(), "too long");
     }
 
     #[test]
@@ -234,7 +414,7 @@ proptest! {
         place in result_place(), request in request(), outcome in outcome(),
         events in prop::collection::vec(event(), 0..5),
     ) {
-        let mut bytes = vec![0; record::result_bytes(events.len())];
+        let mut bytes = vec![0; record::result_bytes(&request, events.len())];
         record::write_result(&mut bytes, &place, &request, &outcome, &events);
         let read = ResultRecord::read(&bytes).unwrap();
         prop_assert_eq!((read.shard(), read.epoch(), read.position()), (place.shard, place.epoch, place.position));
@@ -282,11 +462,11 @@ proptest! {
 
     #[test]
     fn a_result_cut_short_is_refused(
-        place in result_place(), request in request(), outcome in outcome(), event in event(), cut in 0..168usize,
+        place in result_place(), request in request(), outcome in outcome(), event in event(), cut in 0..208usize,
     ) {
-        let mut bytes = vec![0; record::result_bytes(1)];
+        let mut bytes = vec![0; record::result_bytes(&request, 1)];
         record::write_result(&mut bytes, &place, &request, &outcome, &[event]);
-        prop_assert!(ResultRecord::read(&bytes[..cut]).is_err());
+        prop_assert!(ResultRecord::read(&bytes[..cut.min(bytes.len() - 1)]).is_err());
     }
 
     #[test]
@@ -302,13 +482,20 @@ proptest! {
     #[test]
     fn random_damage_to_a_result_never_panics(
         place in result_place(), request in request(), outcome in outcome(), event in event(),
-        at in 0..168usize, value in any::<u8>(),
+        at in 0..208usize, value in any::<u8>(),
     ) {
-        let mut bytes = vec![0; record::result_bytes(1)];
+        let mut bytes = vec![0; record::result_bytes(&request, 1)];
         record::write_result(&mut bytes, &place, &request, &outcome, &[event]);
+        let at = at % bytes.len();
         bytes[at] = value;
         read_everything(&bytes);
     }
+}
+
+fn request_record(request: &Request) -> Vec<u8> {
+    let mut bytes = vec![0; record::request_bytes(request)];
+    record::write_request(&mut bytes, request);
+    bytes
 }
 
 fn read_everything(bytes: &[u8]) {

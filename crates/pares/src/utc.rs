@@ -106,6 +106,14 @@ pub fn format(stamp: Timestamp) -> String {
     format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}.{ns:09}Z", days + 1)
 }
 
+/// A time of day, nanoseconds since midnight, as text; without a fraction if there is none.
+pub fn time_of_day(ns: u64) -> String {
+    let (seconds, fraction) = (ns / SECOND_NS, ns % SECOND_NS);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let whole = format!("{hour:02}:{minute:02}:{second:02}");
+    if fraction == 0 { whole } else { format!("{whole}.{fraction:09}") }
+}
+
 fn days_before(year: u64, month: u64, day: u64) -> u64 {
     let years: u64 = (1970..year).map(days_of_year).sum();
     let months: u64 = (1..month).map(|month| days_in(year, month)).sum();

@@ -6,9 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use pares_client::{Client, ClientRequest};
-use pares_types::{
-    ClientOrderId, InstrumentId, MemberId, NewOrder, OrderKind, Price, Quantity, Side, TimeInForce,
-};
+use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Side};
 use serde_json::Value;
 
 const PARES: &str = env!("CARGO_BIN_EXE_pares");
@@ -59,13 +57,7 @@ impl Drop for Up {
 }
 
 fn enter(member: u32, side: Side, quantity: u64, address: &str) {
-    let order = NewOrder {
-        side,
-        kind: OrderKind::Limit { price: Price(100_000) },
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        quantity: Quantity(quantity),
-    };
+    let order = NewOrder::limit(side, Price(100_000), Quantity(quantity));
     let (client_order_id, instrument) = (ClientOrderId(7), InstrumentId(1));
     let mut client = Client::connect(address, MemberId(member)).unwrap();
     client.submit_and_wait(&ClientRequest::Enter { client_order_id, instrument, order }).unwrap();

@@ -86,14 +86,15 @@ fn is_test_name(name: &str) -> bool {
 
 /// Every setting of `pares.toml` is a row of the operator's tables, with the default that the code has.
 fn check_settings(files: &[File], violations: &mut Vec<String>) {
-    let config = text_of(files, "crates/pares-node/src/config.rs");
-    if settings(config, "SystemConfig").is_empty() {
-        violations.push("crates/pares-node/src/config.rs: SystemConfig is not there any more".into());
-    }
     let operations = text_of(files, OPERATIONS);
     let documented = names_after(operations, "| `");
-    for of in ["SystemConfig", "InstrumentConfig"] {
-        for Setting { name, default } in settings(config, of) {
+    for (of, file) in [("SystemConfig", "settings.rs"), ("InstrumentConfig", "instrument.rs")] {
+        let path = format!("crates/pares-node/src/config/{file}");
+        let settings = settings(text_of(files, &path), of);
+        if settings.is_empty() {
+            violations.push(format!("{path}: {of} is not there any more"));
+        }
+        for Setting { name, default } in settings {
             let row = operations.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
             let told = row.and_then(|row| row.split('|').nth(2)).map(str::trim).unwrap_or_default();
             if !documented.contains(&name) {

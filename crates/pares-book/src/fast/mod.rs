@@ -2,202 +2,172 @@
 //!
 //! What a request costs here is cache misses, not instructions. So an order is one cache line, found
 //! by one probe of a flat table; the level it is in and the best price are small and hot; and a
-//! request touches nothing else but the order's neighbours. [`store`] draws the structures.
+//! request touches nothing else but the order's neighbours. [`store`] draws the structures. Under load a
+//! book knows what comes next: [`Book::prefetch`] calls the lines of coming requests while earlier ones
+//! are executed, one by one as ever.
 //!
-//! The rules follow the naive book line by line; the property tests hold them to it.
+//! The rules follow docs/rules.md, section by section, in the modules of the same names; what only few
+//! orders or instruments use is a branch that is not taken for the others.
+//!
+//! | section | module |
+//! |---|---|
+//! | 2 matching, 7 self-trades | `matching` |
+//! | 3 entering | `entering` |
+//! | 4 amending, cancelling | `amending` |
+//! | 5 stops and pegs | `settling` |
+//! | 6 phases, time | `phases`, `auction` |
+//! | 8 requests of the exchange | `exchange` |
 
+mod amending;
+mod auction;
+mod entering;
+mod exchange;
+mod incoming;
 mod ladder;
+mod matching;
 mod node;
+mod phases;
+mod prefetch;
+mod settling;
+mod side_lists;
 mod slab;
 mod store;
 mod table;
 
-use crate::book::{Book, Level, Priority, RestingOrder};
-use crate::incoming::{self, Incoming};
-use crate::{Instrument, RestoreError, Snapshot, hash};
+use crate::book::{Book, Level, assert_routed};
+use crate::{Indication, Instrument, Priority, RestingOrder, RestoreError, Snapshot, Trading, hash};
 use node::{Node, PriceLevel};
 use pares_types::{
-    CancelCause, Command, Event, EventSink, MemberId, NewOrder, OrderId, Outcome, Price, Quantity, Reason,
-    Request, Side, TimeInForce,
+    Command, Event, EventSink, OrderId, Outcome, Price, Quantity, Reason, Request,
+    RestCause, Side, Status, Timestamp,
 };
 use slab::Slot;
-use store::Store;
+use store::{Store, Terms};
 
-/// The implementation of [`Book`] to run. Every request but a mass cancel and a fill-or-kill takes
-/// constant time apart from the trades it makes and, for the first or last order at a price far from
-/// the best, the search for that price.
+/// The implementation of [`Book`] to run. A plain request takes constant time apart from the trades it makes; the
+/// first or last order at a price takes a search of a few steps.
 #[derive(Clone, Debug)]
 pub struct FastBook {
     instrument: Instrument,
+    trading: Trading,
     store: Store,
     priority_next: Priority,
+    /// Orders of a member on their way out: kept to be used again.
+    scratch: Vec<Slot<Node>>,
 }
 
+/// One step: where its events go, how many there were, and what held when it began.
+struct Step<'a, S> {
+    sink: &'a mut S,
+    events: u32,
+    events_max: u32,
+    /// The lowest and highest price to trade at.
+    bands: (Price, Price),
+    /// The larger of the book's time and the request's stamp.
+    now: Timestamp,
+    /// Whether an order that comes to rest is reported, and why: all but the request's own.
+    reports_rest: Option<RestCause>,
+    /// The buy order whose trades in an auction are told now.
+    auction_buy: Option<OrderId>,
+}
+
+impl<S: EventSink> Step<'_, S> {
+    #[inline]
+    fn emit(&mut self, event: Event) {
+        self.events += 1;
+        self.sink.event(event);
+    }
+
+    /// Whether it may cause no more events.
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.events >= self.events_max
+    }
+}
+
+const ANY_PRICE: (Price, Price) = (Price(i64::MIN), Price(i64::MAX));
+
 impl FastBook {
-    fn find_of(&self, member: MemberId, order: OrderId) -> Option<(Slot<Node>, RestingOrder)> {
-        let slot = self.store.find(order)?;
-        let order = self.store.order(slot);
-        (order.member == member).then_some((slot, order))
+    #[inline]
+    fn step<'a, S: EventSink>(&self, request: &Request, sink: &'a mut S) -> Step<'a, S> {
+        let banded = self.instrument.static_band | self.instrument.dynamic_band != 0;
+        let bands = if banded { self.trading.bands(&self.instrument) } else { ANY_PRICE };
+        let now = self.trading.time.max(request.stamp);
+        Step { sink, events: 0, events_max: self.instrument.step_max, bands, now, reports_rest: None, auction_buy: None }
     }
 
-    fn enter(&mut self, request: &Request, order: &NewOrder, sink: &mut impl EventSink) -> Outcome {
-        let incoming = Incoming::entered(request, order);
-        assert!(self.store.find(incoming.order).is_none(), "order {} is on the book already", incoming.order);
-        if let Err(reason) = self.check_enter(request, order, &incoming) {
-            return incoming::refused(incoming.order, reason);
-        }
-        if order.time_in_force == TimeInForce::Fok && !self.can_fill(&incoming) {
-            sink.event(incoming.cancel_left(CancelCause::FillOrKill));
-            return incoming.killed();
-        }
-        self.execute(incoming, sink)
+    #[inline]
+    fn next_priority(&mut self) -> Priority {
+        let priority = self.priority_next;
+        self.priority_next = priority.next();
+        priority
     }
 
-    fn check_enter(&self, request: &Request, order: &NewOrder, incoming: &Incoming) -> Result<(), Reason> {
-        self.instrument.validate(&request.command)?;
-        if order.post_only && self.would_trade(incoming) {
-            return Err(Reason::WouldTrade);
-        }
-        // An order that trades either is filled or empties at least one price: then there is room.
-        let full = self.orders_len() >= self.instrument.orders_max as usize;
-        if full && incoming.must_rest() && !self.would_trade(incoming) {
-            return Err(Reason::BookFull);
-        }
-        Ok(())
-    }
-
-    fn would_trade(&self, incoming: &Incoming) -> bool {
-        let best = self.store.ladder(incoming.side.opposite()).best();
-        best.is_some_and(|(price, _)| incoming.accepts(price))
-    }
-
-    /// Whether the other side offers all that is wanted at prices accepted.
-    fn can_fill(&self, incoming: &Incoming) -> bool {
-        let mut wanted = incoming.left;
-        for level in self.store.ladder(incoming.side.opposite()).best_first() {
-            let level = &self.store.levels[level];
-            if !incoming.accepts(level.price) {
-                return false;
-            }
-            if level.quantity >= wanted {
-                return true;
-            }
-            wanted = wanted.minus(level.quantity);
-        }
-        false
-    }
-
-    /// Matches an order, then rests or cancels what is left of it.
-    fn execute(&mut self, mut incoming: Incoming, sink: &mut impl EventSink) -> Outcome {
-        while let Some(slot) = self.next_to_trade(&incoming) {
-            self.fill(&mut incoming, slot, sink);
-        }
-        if incoming.must_rest() {
-            self.store.insert(&incoming.resting(self.priority_next));
-            self.priority_next = self.priority_next.next();
-        } else if !incoming.left.is_zero() {
-            sink.event(incoming.cancel_left(CancelCause::Remainder));
-        }
-        incoming.outcome()
-    }
-
-    /// The resting order to trade with next, while something is left and the price is accepted.
-    fn next_to_trade(&self, incoming: &Incoming) -> Option<Slot<Node>> {
-        if incoming.left.is_zero() {
-            return None;
-        }
-        let (price, level) = self.store.ladder(incoming.side.opposite()).best()?;
-        if !incoming.accepts(price) {
-            return None;
-        }
-        self.store.levels[level].queue.front()
-    }
-
-    /// Trades as much as both orders allow.
-    fn fill(&mut self, incoming: &mut Incoming, slot: Slot<Node>, sink: &mut impl EventSink) {
-        let resting = self.store.order(slot);
-        let quantity = incoming.left.min(resting.remaining);
-        let resting_remaining = resting.remaining.minus(quantity);
-        incoming.trade(quantity);
-        if resting_remaining.is_zero() {
-            self.store.remove(slot, &resting);
-        } else {
-            self.store.change(slot, &resting, resting_remaining, resting.executed.plus(quantity));
-        }
-        sink.event(Event::Fill {
-            resting: resting.order,
-            resting_member: resting.member,
-            resting_side: resting.side,
-            resting_client_order_id: resting.client_order_id,
-            price: resting.price,
+    #[inline]
+    fn event_cancelled(&self, slot: Slot<Node>, quantity: Quantity, cause: pares_types::CancelCause) -> Event {
+        let node = &self.store.nodes[slot];
+        Event::Cancelled {
+            order: node.order,
+            member: self.store.accounts[node.account].member,
+            client_order_id: node.client_order_id,
             quantity,
-            resting_remaining,
-        });
+            cause,
+        }
     }
 
-    fn amend(
+    /// Cancels all that is left of an order that is there.
+    #[inline]
+    fn cancel_order<S: EventSink>(
         &mut self,
-        request: &Request,
-        (target, price, total): (OrderId, Price, Quantity),
-        sink: &mut impl EventSink,
-    ) -> Outcome {
-        let Some((slot, order)) = self.find_of(request.member, target) else {
-            return incoming::refused(target, Reason::UnknownOrder);
-        };
-        if let Err(reason) = incoming::check_amend(&self.instrument, &order, price, total) {
-            return incoming::still_resting(&order, reason);
-        }
-        let total_before = order.executed.plus(order.remaining);
-        if total < total_before {
-            let reduced = total_before.minus(total);
-            sink.event(incoming::cancel_resting(&order, reduced, CancelCause::Reduced));
-        }
-        if price == order.price && total < total_before {
-            self.store.change(slot, &order, total.minus(order.executed), order.executed);
-            return incoming::still_resting(&self.store.order(slot), Reason::None);
-        }
-        self.store.remove(slot, &order);
-        self.execute(Incoming::amended(&order, price, total), sink)
-    }
-
-    fn cancel(&mut self, request: &Request, target: OrderId, sink: &mut impl EventSink) -> Outcome {
-        let Some((slot, order)) = self.find_of(request.member, target) else {
-            return incoming::refused(target, Reason::UnknownOrder);
-        };
-        self.store.remove(slot, &order);
-        sink.event(incoming::cancel_resting(&order, order.remaining, CancelCause::Requested));
-        incoming::cancelled(&order)
-    }
-
-    fn mass_cancel(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
-        // A member's list is in priority order: an order joins it at the end, with the highest number.
-        while let Some(slot) = self.store.oldest_of(request.member) {
-            let order = self.store.order(slot);
-            self.store.remove(slot, &order);
-            sink.event(incoming::cancel_resting(&order, order.remaining, CancelCause::MassCancel));
-        }
-        incoming::mass_cancelled(request.id)
+        slot: Slot<Node>,
+        cause: pares_types::CancelCause,
+        step: &mut Step<'_, S>,
+    ) {
+        step.emit(self.event_cancelled(slot, self.store.nodes[slot].remaining, cause));
+        self.store.remove(slot);
     }
 
     fn level(&self, slot: Slot<PriceLevel>) -> Level {
-        let PriceLevel { price, quantity, orders, .. } = self.store.levels[slot];
-        Level { price, quantity, orders }
+        let PriceLevel { price, shown, orders, .. } = self.store.levels[slot];
+        Level { price, quantity: shown, orders }
     }
+
+    #[inline]
+    fn best_price(&self, side: Side) -> Option<Price> {
+        self.store.ladder(side).best().map(|(price, _)| price)
+    }
+}
+
+/// The outcome of a request refused for an order that is not there, or for none.
+fn refused(order: OrderId, reason: Reason) -> Outcome {
+    Outcome { status: Status::Refused, reason, order, executed: Quantity::ZERO, remaining: Quantity::ZERO }
 }
 
 impl Book for FastBook {
     fn new(instrument: Instrument) -> Self {
         let instrument = Instrument::new(instrument).expect("the instrument is consistent");
-        Self { instrument, store: Store::new(instrument.orders_max), priority_next: Priority(0) }
+        Self {
+            instrument,
+            trading: Trading::new(instrument.first_phase()),
+            store: Store::new(&instrument),
+            priority_next: Priority(0),
+            scratch: Vec::new(),
+        }
     }
 
     fn restore(instrument: Instrument, snapshot: &Snapshot) -> Result<Self, RestoreError> {
         let mut book = Self::new(instrument);
         snapshot.check(&instrument)?;
         for order in &snapshot.oldest_first() {
-            book.store.insert(order);
+            let slot = book.store.create(&Terms::of(order));
+            if order.is_held() {
+                book.store.hold(slot, order.priority);
+            } else {
+                book.store.attach_showing(slot, order.price, order.priority, order.shown);
+            }
         }
         book.priority_next = snapshot.priority_next;
+        book.trading = snapshot.trading.clone();
         Ok(book)
     }
 
@@ -205,16 +175,32 @@ impl Book for FastBook {
         &self.instrument
     }
 
+    fn trading(&self) -> &Trading {
+        &self.trading
+    }
+
+    #[inline]
     fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
-        incoming::assert_routed(&self.instrument, request);
-        match request.command {
-            Command::Enter(order) => self.enter(request, &order, sink),
-            Command::Amend { target, price, quantity } => {
-                self.amend(request, (target, price, quantity), sink)
-            }
-            Command::Cancel { target } => self.cancel(request, target, sink),
-            Command::MassCancel => self.mass_cancel(request, sink),
+        assert_routed(&self.instrument, request);
+        let mut step = self.step(request, sink);
+        let outcome = match &request.command {
+            Command::Enter(order) => self.enter(request, order, &mut step),
+            Command::Cancel { target } => self.cancel(request, *target, &mut step),
+            Command::Amend(amendment) => self.amend(request, amendment, &mut step),
+            _ => self.apply_rare(request, &mut step),
+        };
+        if !(self.store.lists.buy_stops.is_empty()
+            && self.store.lists.sell_stops.is_empty()
+            && self.store.lists.pegs.is_empty())
+        {
+            self.settle(&mut step);
         }
+        outcome
+    }
+
+    #[inline]
+    fn prefetch(&self, request: &Request) {
+        self.call_to_cache(request);
     }
 
     fn best(&self, side: Side) -> Option<Level> {
@@ -231,6 +217,9 @@ impl Book for FastBook {
     }
 
     fn front(&self, side: Side, price: Price) -> Option<OrderId> {
+        if !self.store.ladder(side).numbering.is_legal(price) {
+            return None;
+        }
         let level = self.store.ladder(side).get(price)?;
         let slot = self.store.levels[level].queue.front().expect("a level has orders");
         Some(self.store.nodes[slot].order)
@@ -246,11 +235,23 @@ impl Book for FastBook {
         }
     }
 
+    fn for_each_held(&self, visit: &mut impl FnMut(&RestingOrder)) {
+        self.store.lists.held.values().for_each(|&slot| visit(&self.store.order(slot)));
+    }
+
     fn priority_next(&self) -> Priority {
         self.priority_next
     }
 
+    fn indication(&self) -> Option<Indication> {
+        self.auction()
+    }
+
+    fn deadline(&self) -> Timestamp {
+        self.next_deadline()
+    }
+
     fn state_hash(&self) -> u64 {
-        hash::finish(self.store.hash_sum, self.priority_next)
+        hash::finish(self.store.hash_sum, self.priority_next, &self.trading, &self.instrument)
     }
 }

@@ -1,8 +1,9 @@
 //! The things a fast book is made of, and the lists that run through them.
 //!
-//! An order is in two lists at once: the queue of its price, oldest first, and its member's orders,
-//! oldest first. The links lie in the order's own node, so joining and leaving a list allocates
-//! nothing and a node is one cache line.
+//! An order is in two lists at once: the queue of its price, oldest first, and its member's orders.
+//! The links lie in the order's own node, so joining and leaving a list allocates
+//! nothing and a node is one cache line. What few orders have (an iceberg's display, a trigger, a date) lies
+//! elsewhere, in a [`Special`], so that it costs the others nothing.
 //!
 //! ```text
 //!            head                                tail
@@ -14,24 +15,28 @@
 //! ```
 
 use super::slab::{Slab, Slot};
-use pares_types::{ClientOrderId, MemberId, OrderId, Price, Quantity, Side};
-
 use crate::Priority;
+use pares_types::{
+    ClientOrderId, MemberId, OrderId, OrderKind, Price, Quantity, SelfTrade, Side, TimeInForce, Timestamp,
+};
 
 /// Which of a node's two lists: the queue of its price ...
 pub(super) const QUEUE: usize = 0;
 /// ... or the orders of its member.
 pub(super) const MEMBER: usize = 1;
 
-/// A resting order: one cache line. Price and side are its level's, the member is its account's.
+/// An order: one cache line. Its price is its level's, the member is its account's.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Node {
     pub(super) order: OrderId,
     pub(super) client_order_id: ClientOrderId,
+    /// Shares left, an iceberg's hidden ones included.
     pub(super) remaining: Quantity,
     pub(super) executed: Quantity,
-    pub(super) priority: Priority,
+    /// Priority and traits in one word.
+    pub(super) rank: Rank,
+    /// [`Slot::NONE`] while it is held.
     pub(super) level: Slot<PriceLevel>,
     pub(super) account: Slot<Account>,
     pub(super) links: [Links; 2],
@@ -39,11 +44,123 @@ pub(super) struct Node {
 
 const _: () = assert!(size_of::<Node>() == 64);
 
+/// An order's priority and its [`Traits`].
+///
+/// ```text
+///  63                      8 7        0
+/// +-------------------------+----------+
+/// | priority                | traits   |
+/// +-------------------------+----------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rank(u64);
+
+impl Rank {
+    #[inline]
+    pub(super) fn new(priority: Priority, traits: Traits) -> Self {
+        Self(priority.0 << 8 | u64::from(traits.0))
+    }
+
+    #[inline]
+    pub(super) fn priority(self) -> Priority {
+        Priority(self.0 >> 8)
+    }
+
+    #[inline]
+    pub(super) fn traits(self) -> Traits {
+        Traits(self.0 as u8)
+    }
+}
+
+/// What is particular about an order, in a byte.
+///
+/// ```text
+///   7      6         5..3         2..0
+/// +------+---------+------------+---------------+
+/// | sell | special | self-trade | time in force |
+/// +------+---------+------------+---------------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Traits(u8);
+
+impl Traits {
+    const SELL: u8 = 0x80;
+    const SPECIAL: u8 = 0x40;
+
+    #[inline]
+    pub(super) fn new(side: Side, stay: TimeInForce, self_trade: SelfTrade, special: bool) -> Self {
+        let stay = match stay {
+            TimeInForce::Day | TimeInForce::Ioc | TimeInForce::Fok => 0,
+            TimeInForce::Gtc => 1,
+            TimeInForce::Gtd { .. } => 2,
+            TimeInForce::AtOpen => 3,
+            TimeInForce::AtClose => 4,
+        };
+        let side = if side == Side::Sell { Self::SELL } else { 0 };
+        Self(side | if special { Self::SPECIAL } else { 0 } | (self_trade as u8) << 3 | stay)
+    }
+
+    /// Of a plain day order.
+    #[inline]
+    pub(super) fn plain(side: Side) -> Self {
+        Self(if side == Side::Sell { Self::SELL } else { 0 })
+    }
+
+    /// Whether it is a plain day order: nothing but its side is particular.
+    #[inline]
+    pub(super) fn is_plain(self) -> bool {
+        self.0 & !Self::SELL == 0
+    }
+
+    /// Whether it has a [`Special`].
+    #[inline]
+    pub(super) fn is_special(self) -> bool {
+        self.0 & Self::SPECIAL != 0
+    }
+
+    #[inline]
+    pub(super) fn side(self) -> Side {
+        if self.0 & Self::SELL == 0 { Side::Buy } else { Side::Sell }
+    }
+
+    pub(super) fn self_trade(self) -> SelfTrade {
+        match self.0 >> 3 & 7 {
+            0 => SelfTrade::Allow,
+            1 => SelfTrade::CancelResting,
+            2 => SelfTrade::CancelIncoming,
+            3 => SelfTrade::CancelBoth,
+            _ => SelfTrade::Decrement,
+        }
+    }
+
+    /// How long it stays; `until` is for the one that has a date.
+    pub(super) fn time_in_force(self, until: Timestamp) -> TimeInForce {
+        match self.0 & 7 {
+            0 => TimeInForce::Day,
+            1 => TimeInForce::Gtc,
+            2 => TimeInForce::Gtd { until },
+            3 => TimeInForce::AtOpen,
+            _ => TimeInForce::AtClose,
+        }
+    }
+}
+
+/// What few orders have: icebergs, pegs, stops, market orders that wait, orders with a date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Special {
+    pub(super) kind: OrderKind,
+    pub(super) display: Quantity,
+    /// Shares left and not shown.
+    pub(super) hidden: Quantity,
+    pub(super) until: Timestamp,
+    pub(super) trigger: Option<Price>,
+}
+
 /// The neighbours of a node in one of its lists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Links {
-    prev: Slot<Node>,
-    next: Slot<Node>,
+    pub(super) prev: Slot<Node>,
+    pub(super) next: Slot<Node>,
 }
 
 impl Links {
@@ -53,11 +170,13 @@ impl Links {
 
 /// One price of one side that has orders.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct PriceLevel {
     pub(super) price: Price,
-    pub(super) side: Side,
-    /// Shares of all its orders.
-    pub(super) quantity: Quantity,
+    /// Shares shown by all its orders.
+    pub(super) shown: Quantity,
+    /// Shares not shown.
+    pub(super) hidden: Quantity,
     pub(super) orders: u32,
     pub(super) queue: List<QUEUE>,
 }
@@ -81,16 +200,24 @@ impl<const WHICH: usize> List<WHICH> {
     pub(super) const EMPTY: Self = Self { head: Slot::NONE, tail: Slot::NONE };
 
     /// The first node.
+    #[inline]
     pub(super) fn front(self) -> Option<Slot<Node>> {
         self.head.some()
     }
 
     /// The node after `slot`.
+    #[inline]
     pub(super) fn after(nodes: &Slab<Node>, slot: Slot<Node>) -> Option<Slot<Node>> {
         nodes[slot].links[WHICH].next.some()
     }
 
+    /// The nodes, first to last.
+    pub(super) fn iter(self, nodes: &Slab<Node>) -> impl Iterator<Item = Slot<Node>> {
+        core::iter::successors(self.front(), |&slot| Self::after(nodes, slot))
+    }
+
     /// Appends a node.
+    #[inline]
     pub(super) fn push_back(&mut self, nodes: &mut Slab<Node>, slot: Slot<Node>) {
         nodes[slot].links[WHICH] = Links { prev: self.tail, next: Slot::NONE };
         match self.tail.some() {
@@ -101,6 +228,7 @@ impl<const WHICH: usize> List<WHICH> {
     }
 
     /// Takes a node of this list out of it.
+    #[inline]
     pub(super) fn unlink(&mut self, nodes: &mut Slab<Node>, slot: Slot<Node>) {
         let Links { prev, next } = nodes[slot].links[WHICH];
         match prev.some() {

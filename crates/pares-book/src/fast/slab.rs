@@ -21,7 +21,6 @@ impl<T> Slot<T> {
     }
 
     /// Its number.
-    #[cfg(test)]
     pub(super) const fn number(self) -> u32 {
         self.0
     }
@@ -68,12 +67,19 @@ impl<T> Slab<T> {
         Self { entries: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
     }
 
+    /// The value of a place, or of none for [`Slot::NONE`].
+    #[inline]
+    pub(super) fn get(&self, slot: Slot<T>) -> Option<&T> {
+        self.entries.get(slot.0 as usize)
+    }
+
     /// How many values live.
     pub(super) fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
     /// Puts a value in a free place.
+    #[inline]
     pub(super) fn insert(&mut self, value: T) -> Slot<T> {
         if let Some(slot) = self.free.pop() {
             self[slot] = value;
@@ -82,13 +88,26 @@ impl<T> Slab<T> {
         let number = u32::try_from(self.entries.len()).expect("orders_max is below 2^32");
         self.entries.push(value);
         // Room for every place to be free at once, so that freeing one never allocates.
-        if self.free.capacity() < self.entries.len() {
-            self.free.reserve(self.entries.capacity());
+        if self.free.capacity() < self.entries.capacity() {
+            self.free.reserve(self.entries.capacity() - self.free.len());
         }
         Slot::new(number)
     }
 
+    /// A free place with what it held before, or with `fresh` if it never held anything: for values that are
+    /// large, and mean nothing once they are removed.
+    pub(super) fn reuse(&mut self, fresh: &T) -> Slot<T>
+    where
+        T: Clone,
+    {
+        match self.free.pop() {
+            Some(slot) => slot,
+            None => self.insert(fresh.clone()),
+        }
+    }
+
     /// Frees a place. What was there stays readable until the next insert, but means nothing.
+    #[inline]
     pub(super) fn remove(&mut self, slot: Slot<T>) {
         self.free.push(slot);
     }
@@ -97,12 +116,14 @@ impl<T> Slab<T> {
 impl<T> Index<Slot<T>> for Slab<T> {
     type Output = T;
 
+    #[inline]
     fn index(&self, slot: Slot<T>) -> &T {
         &self.entries[slot.0 as usize]
     }
 }
 
 impl<T> IndexMut<Slot<T>> for Slab<T> {
+    #[inline]
     fn index_mut(&mut self, slot: Slot<T>) -> &mut T {
         &mut self.entries[slot.0 as usize]
     }

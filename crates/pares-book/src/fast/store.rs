@@ -1,234 +1,552 @@
-//! The resting orders of a fast book, and every index that leads to one.
+//! All orders of a book, and every way to find them.
 //!
 //! ```text
-//!  order id --ids--> node <--queue-- level <--ladder-- side, price
-//!                     ^
-//!                     +----orders--- account <--members-- member id
+//!   id --ids--> node <--queue--- level <--ladder--- best price, price
+//!                |  \
+//!         special    member list
+//!                |    \
+//!   side lists (held, stops, pegs, dates)   account <--members-- member id
 //! ```
-//! This module keeps the five structures and the hash in step; it knows nothing of matching.
+//! An order is *created* (it has a node, an id, an owner), *attached* to the queue of a price or *held*,
+//! *detached* again, and *discarded*. This module keeps the structures and the hash in step; it knows nothing of
+//! matching.
 
 use super::ladder::Ladder;
-use super::node::{Account, Links, List, Node, PriceLevel, QUEUE};
+use super::node::{Account, Links, List, Node, PriceLevel, Rank, Special, Traits};
+use super::side_lists::SideLists;
 use super::slab::{Slab, Slot};
 use super::table::Table;
-use crate::{RestingOrder, hash};
-use pares_types::{MemberId, OrderId, Price, Quantity, Side};
+use crate::{Instrument, Priority, RestingOrder, hash};
+use pares_types::{
+    ClientOrderId, MemberId, OrderId, OrderKind, Price, Quantity, SelfTrade, Side, TimeInForce, Timestamp,
+};
 
-/// Orders whose nodes are reserved (unless the instrument's limit is lower): 64 MiB of addresses, of
-/// which only the part ever used becomes memory.
-const ORDERS_RESERVED: usize = 1 << 20;
-/// Orders the id table has room for at first, 512 KiB. It doubles when it is half full, because a
-/// table larger than needed costs a cache miss and a page walk more on every look-up.
-const IDS: usize = 16_384;
-/// Price levels per side a new book has room for.
-const LEVELS: usize = 1_024;
-/// Members with orders a new book has room for.
-const MEMBERS: usize = 256;
+/// A book of so many orders or fewer grows as it fills; a larger one reserves its addresses at once, so that it
+/// need never move a great many nodes in one step.
+const GROWS: usize = 32_768;
 
-/// All resting orders.
+/// Where a side's ladder is.
+#[inline]
+fn index(side: Side) -> usize {
+    (side as usize - 1) & 1
+}
+
+/// What an order is, apart from its place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub(super) order: OrderId,
+    pub(super) member: MemberId,
+    pub(super) client_order_id: ClientOrderId,
+    pub(super) side: Side,
+    pub(super) kind: OrderKind,
+    pub(super) remaining: Quantity,
+    pub(super) executed: Quantity,
+    pub(super) display: Quantity,
+    pub(super) time_in_force: TimeInForce,
+    pub(super) self_trade: SelfTrade,
+    pub(super) trigger: Option<Price>,
+}
+
+impl Terms {
+    /// What it has beyond a node's fields, if anything.
+    #[inline]
+    fn special(&self) -> Option<Special> {
+        let plain_stay = matches!(self.time_in_force, TimeInForce::Day | TimeInForce::Gtc);
+        if matches!(self.kind, OrderKind::Limit { .. })
+            && plain_stay
+            && self.display.is_zero()
+            && self.trigger.is_none()
+        {
+            return None;
+        }
+        let until = match self.time_in_force {
+            TimeInForce::Gtd { until } => until,
+            _ => Timestamp::NEVER,
+        };
+        let (kind, display, trigger) = (self.kind, self.display, self.trigger);
+        Some(Special { kind, display, hidden: Quantity::ZERO, until, trigger })
+    }
+}
+
+/// All orders.
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     pub(super) nodes: Slab<Node>,
     pub(super) levels: Slab<PriceLevel>,
-    accounts: Slab<Account>,
-    bids: Ladder,
-    offers: Ladder,
-    ids: Table<Node>,
-    members: Table<Account>,
-    /// The wrapping sum of the hashes of all orders.
+    pub(super) accounts: Slab<Account>,
+    /// Bids, offers.
+    ladders: [Ladder; 2],
+    ids: Table,
+    members: Table,
+    specials: Slab<Special>,
+    /// From the number of an order's node to its special.
+    special_of: Table,
+    special_owner: Vec<Slot<Node>>,
+    pub(super) lists: SideLists,
+    /// The wrapping sum of the hashes of all orders that are attached or held.
     pub(super) hash_sum: u64,
 }
 
 impl Store {
     /// No orders.
-    pub(super) fn new(orders_max: u32) -> Self {
-        let orders_max = orders_max as usize;
-        let (levels, members) = (LEVELS.min(orders_max), MEMBERS.min(orders_max));
+    pub(super) fn new(instrument: &Instrument) -> Self {
+        let orders_max = instrument.orders_max as usize;
+        let reserved = if orders_max > GROWS { orders_max } else { 0 };
         Self {
-            nodes: Slab::with_capacity(ORDERS_RESERVED.min(orders_max)),
-            levels: Slab::with_capacity(2 * levels),
-            accounts: Slab::with_capacity(members),
-            bids: Ladder::with_capacity(Side::Buy, levels),
-            offers: Ladder::with_capacity(Side::Sell, levels),
-            ids: Table::with_capacity(IDS.min(orders_max)),
-            members: Table::with_capacity(members),
+            nodes: Slab::with_capacity(reserved),
+            levels: Slab::with_capacity(0),
+            accounts: Slab::with_capacity(0),
+            ladders: [Ladder::new(instrument, Side::Buy), Ladder::new(instrument, Side::Sell)],
+            ids: Table::new(),
+            members: Table::new(),
+            specials: Slab::with_capacity(0),
+            special_of: Table::new(),
+            special_owner: Vec::new(),
+            lists: SideLists::default(),
             hash_sum: 0,
         }
     }
 
+    #[inline]
     pub(super) fn ladder(&self, side: Side) -> &Ladder {
-        match side {
-            Side::Buy => &self.bids,
-            Side::Sell => &self.offers,
-        }
-    }
-
-    fn ladder_mut(&mut self, side: Side) -> &mut Ladder {
-        match side {
-            Side::Buy => &mut self.bids,
-            Side::Sell => &mut self.offers,
-        }
+        &self.ladders[index(side)]
     }
 
     /// The node of an order.
+    #[inline]
     pub(super) fn find(&self, order: OrderId) -> Option<Slot<Node>> {
-        self.ids.get(order.0.to_bits())
+        self.ids.get(order.0.to_bits(), |slot: Slot<Node>| self.nodes[slot].order == order)
+    }
+
+    /// The owner of an order.
+    #[inline]
+    pub(super) fn member(&self, slot: Slot<Node>) -> MemberId {
+        self.accounts[self.nodes[slot].account].member
+    }
+
+    /// The account of a member with orders.
+    #[inline]
+    pub(super) fn account(&self, member: MemberId) -> Option<Slot<Account>> {
+        self.members.get(u64::from(member.0), |slot: Slot<Account>| self.accounts[slot].member == member)
+    }
+
+    /// What is particular about an order, if its traits say that there is something.
+    pub(super) fn special(&self, slot: Slot<Node>) -> Option<&Special> {
+        if !self.nodes[slot].rank.traits().is_special() {
+            return None;
+        }
+        Some(&self.specials[self.special_slot(slot)])
+    }
+
+    fn special_slot(&self, slot: Slot<Node>) -> Slot<Special> {
+        let owner = |special: Slot<Special>| self.special_owner[special.number() as usize] == slot;
+        self.special_of.get(u64::from(slot.number()), owner).expect("a special order has its special")
+    }
+
+    /// Shares of an order that trade in its turn; of a held one, all that would.
+    #[inline]
+    pub(super) fn shown(&self, slot: Slot<Node>) -> Quantity {
+        let remaining = self.nodes[slot].remaining;
+        self.special(slot).map_or(remaining, |special| remaining.minus(special.hidden))
     }
 
     /// The order of a node.
     pub(super) fn order(&self, slot: Slot<Node>) -> RestingOrder {
         let node = &self.nodes[slot];
-        let level = &self.levels[node.level];
+        let traits = node.rank.traits();
+        let held = node.level == Slot::NONE;
+        let price = if held { Price(0) } else { self.levels[node.level].price };
+        let plain =
+            Special { kind: OrderKind::Limit { price }, display: Quantity::ZERO, hidden: Quantity::ZERO, until: Timestamp::NEVER, trigger: None };
+        let special = self.special(slot).copied().unwrap_or(plain);
         RestingOrder {
             order: node.order,
             member: self.accounts[node.account].member,
             client_order_id: node.client_order_id,
-            side: level.side,
-            price: level.price,
+            side: traits.side(),
+            kind: special.kind,
+            price,
             remaining: node.remaining,
+            shown: if held { Quantity::ZERO } else { node.remaining.minus(special.hidden) },
             executed: node.executed,
-            priority: node.priority,
+            display: special.display,
+            time_in_force: traits.time_in_force(special.until),
+            self_trade: traits.self_trade(),
+            trigger: special.trigger,
+            priority: node.rank.priority(),
         }
     }
 
-    /// The member's oldest order.
-    pub(super) fn oldest_of(&self, member: MemberId) -> Option<Slot<Node>> {
-        let account = self.members.get(u64::from(member.0))?;
-        self.accounts[account].orders.front()
+    /// The hash of an order where it is.
+    #[inline]
+    fn hash_of(&self, slot: Slot<Node>) -> u64 {
+        let node = &self.nodes[slot];
+        if !node.rank.traits().is_plain() {
+            return hash::order(&self.order(slot));
+        }
+        hash::plain(&hash::Plain {
+            order: node.order,
+            priority: node.rank.priority(),
+            member: self.accounts[node.account].member,
+            side: node.rank.traits().side(),
+            client_order_id: node.client_order_id,
+            price: self.levels[node.level].price,
+            remaining: node.remaining,
+            executed: node.executed,
+        })
     }
 
-    /// Puts an order behind all others at its price.
-    ///
-    /// # Panics
-    /// If its id is there already.
-    pub(super) fn insert(&mut self, order: &RestingOrder) {
+    /// Creates an order: neither on the book nor held yet.
+    #[inline]
+    pub(super) fn create(&mut self, terms: &Terms) -> Slot<Node> {
+        let account = match self.account(terms.member) {
+            Some(account) => account,
+            None => self.add_account(terms.member),
+        };
+        let special = terms.special();
+        let traits = Traits::new(terms.side, terms.time_in_force, terms.self_trade, special.is_some());
+        let slot = self.nodes.insert(Node {
+            order: terms.order,
+            client_order_id: terms.client_order_id,
+            remaining: terms.remaining,
+            executed: terms.executed,
+            rank: Rank::new(Priority(0), traits),
+            level: Slot::NONE,
+            account,
+            links: [Links::NONE; 2],
+        });
+        let nodes = &self.nodes;
+        self.ids.insert(terms.order.0.to_bits(), slot, |slot| nodes[slot].order == terms.order);
+        self.accounts[account].orders.push_back(&mut self.nodes, slot);
+        if let Some(special) = special {
+            self.add_special(slot, special);
+        }
+        slot
+    }
+
+    /// Creates a plain order and puts it behind all others at its price.
+    #[inline]
+    pub(super) fn add_plain(&mut self, order: &hash::Plain) {
+        let account = match self.account(order.member) {
+            Some(account) => account,
+            None => self.add_account(order.member),
+        };
         let level = self.level_at(order.side, order.price);
-        let account = self.account_of(order.member);
         let slot = self.nodes.insert(Node {
             order: order.order,
             client_order_id: order.client_order_id,
             remaining: order.remaining,
             executed: order.executed,
-            priority: order.priority,
+            rank: Rank::new(order.priority, Traits::plain(order.side)),
             level,
             account,
             links: [Links::NONE; 2],
         });
-        self.ids.insert(order.order.0.to_bits(), slot);
+        let nodes = &self.nodes;
+        self.ids.insert(order.order.0.to_bits(), slot, |slot| nodes[slot].order == order.order);
+        self.accounts[account].orders.push_back(&mut self.nodes, slot);
+        self.join(slot, level, order);
+    }
+
+    /// Moves a plain order that is on the book behind all others at another price, or at its own.
+    #[inline]
+    pub(super) fn move_plain(&mut self, slot: Slot<Node>, order: &hash::Plain) {
+        self.leave(slot);
+        let level = self.level_at(order.side, order.price);
+        let node = &mut self.nodes[slot];
+        node.remaining = order.remaining;
+        node.rank = Rank::new(order.priority, Traits::plain(order.side));
+        node.level = level;
+        self.join(slot, level, order);
+    }
+
+    #[inline]
+    fn join(&mut self, slot: Slot<Node>, level: Slot<PriceLevel>, order: &hash::Plain) {
         let level = &mut self.levels[level];
         level.queue.push_back(&mut self.nodes, slot);
         level.orders += 1;
-        level.quantity = level.quantity.plus(order.remaining);
-        self.accounts[account].orders.push_back(&mut self.nodes, slot);
-        self.hash_sum = self.hash_sum.wrapping_add(hash::order(order));
+        level.shown = level.shown.plus(order.remaining);
+        self.hash_sum = self.hash_sum.wrapping_add(hash::plain(order));
     }
 
-    /// Takes an order off the book. `order` is the order of `slot`.
-    pub(super) fn remove(&mut self, slot: Slot<Node>, order: &RestingOrder) {
-        let Node { level, account, .. } = self.nodes[slot];
-        self.hash_sum = self.hash_sum.wrapping_sub(hash::order(order));
-        self.ids.remove(order.order.0.to_bits());
-        self.leave_level(slot, level, order);
-        self.leave_account(slot, account);
-        self.nodes.remove(slot);
+    /// Takes a plain order out of its level and out of the hash.
+    #[inline]
+    fn leave(&mut self, slot: Slot<Node>) {
+        let Node { order, client_order_id, remaining, executed, rank, level: at, account, .. } = self.nodes[slot];
+        let level = &mut self.levels[at];
+        let side = rank.traits().side();
+        self.hash_sum = self.hash_sum.wrapping_sub(hash::plain(&hash::Plain {
+            order,
+            priority: rank.priority(),
+            member: self.accounts[account].member,
+            side,
+            client_order_id,
+            price: level.price,
+            remaining,
+            executed,
+        }));
+        level.queue.unlink(&mut self.nodes, slot);
+        level.orders -= 1;
+        level.shown = level.shown.minus(remaining);
+        if level.orders == 0 {
+            self.drop_level(side, at);
+        }
     }
 
-    /// Changes what is left and executed of an order whose other fields stay. `order` is the order
-    /// of `slot`.
-    pub(super) fn change(
+    /// Takes an order off the book, or off the held ones, and forgets it.
+    #[inline]
+    pub(super) fn remove(&mut self, slot: Slot<Node>) {
+        if self.nodes[slot].rank.traits().is_plain() {
+            self.leave(slot);
+        } else {
+            self.detach(slot);
+        }
+        self.discard(slot);
+    }
+
+    /// Gives a detached order new terms. Its id, owner and side stay.
+    pub(super) fn set_terms(&mut self, slot: Slot<Node>, terms: &Terms) {
+        self.drop_special(slot);
+        let special = terms.special();
+        let traits = Traits::new(terms.side, terms.time_in_force, terms.self_trade, special.is_some());
+        let node = &mut self.nodes[slot];
+        node.remaining = terms.remaining;
+        node.executed = terms.executed;
+        node.rank = Rank::new(node.rank.priority(), traits);
+        if let Some(special) = special {
+            self.add_special(slot, special);
+        }
+    }
+
+    /// Puts a detached order behind all others at a price.
+    #[inline]
+    pub(super) fn attach(&mut self, slot: Slot<Node>, price: Price, priority: Priority) {
+        let remaining = self.nodes[slot].remaining;
+        let special = self.nodes[slot].rank.traits().is_special();
+        let shown = if special { self.show(slot) } else { remaining };
+        self.enqueue(slot, price, priority, shown);
+    }
+
+    /// The same, showing so much as it did when it was kept in a snapshot.
+    pub(super) fn attach_showing(
         &mut self,
         slot: Slot<Node>,
-        order: &RestingOrder,
-        remaining: Quantity,
-        executed: Quantity,
+        price: Price,
+        priority: Priority,
+        shown: Quantity,
     ) {
-        let after = RestingOrder { remaining, executed, ..*order };
-        let delta = hash::order(&after).wrapping_sub(hash::order(order));
-        self.hash_sum = self.hash_sum.wrapping_add(delta);
-        let node = &mut self.nodes[slot];
-        node.remaining = remaining;
-        node.executed = executed;
-        let level = &mut self.levels[node.level];
-        level.quantity = level.quantity.minus(order.remaining).plus(remaining);
+        if self.nodes[slot].rank.traits().is_special() {
+            let special = self.special_slot(slot);
+            self.specials[special].hidden = self.nodes[slot].remaining.minus(shown);
+        }
+        self.enqueue(slot, price, priority, shown);
     }
 
-    fn leave_level(&mut self, slot: Slot<Node>, at: Slot<PriceLevel>, order: &RestingOrder) {
+    #[inline]
+    fn enqueue(&mut self, slot: Slot<Node>, price: Price, priority: Priority, shown: Quantity) {
+        let traits = self.nodes[slot].rank.traits();
+        let level = self.level_at(traits.side(), price);
+        let node = &mut self.nodes[slot];
+        node.rank = Rank::new(priority, traits);
+        node.level = level;
+        let hidden = node.remaining.minus(shown);
+        let level = &mut self.levels[level];
+        level.queue.push_back(&mut self.nodes, slot);
+        level.orders += 1;
+        level.shown = level.shown.plus(shown);
+        level.hidden = level.hidden.plus(hidden);
+        self.note(slot);
+    }
+
+    /// Holds a detached order.
+    pub(super) fn hold(&mut self, slot: Slot<Node>, priority: Priority) {
+        let node = &mut self.nodes[slot];
+        node.rank = Rank::new(priority, node.rank.traits());
+        node.level = Slot::NONE;
+        assert!(node.rank.traits().is_special(), "a held order has no level to tell its price");
+        let special = self.special_slot(slot);
+        self.specials[special].hidden = Quantity::ZERO;
+        self.note(slot);
+    }
+
+    /// Takes an order off the book, or off the held ones.
+    #[inline]
+    pub(super) fn detach(&mut self, slot: Slot<Node>) {
+        self.unnote(slot);
+        let at = self.nodes[slot].level;
+        if at == Slot::NONE {
+            return;
+        }
+        let shown = self.shown(slot);
+        let hidden = self.nodes[slot].remaining.minus(shown);
+        let side = self.nodes[slot].rank.traits().side();
         let level = &mut self.levels[at];
         level.queue.unlink(&mut self.nodes, slot);
         level.orders -= 1;
-        level.quantity = level.quantity.minus(order.remaining);
+        level.shown = level.shown.minus(shown);
+        level.hidden = level.hidden.minus(hidden);
         if level.orders == 0 {
-            assert!(level.quantity.is_zero(), "a level without orders has no shares");
-            self.ladder_mut(order.side).remove(order.price);
-            self.levels.remove(at);
+            self.drop_level(side, at);
+        }
+        self.nodes[slot].level = Slot::NONE;
+    }
+
+    #[inline(never)]
+    fn drop_level(&mut self, side: Side, at: Slot<PriceLevel>) {
+        let PriceLevel { price, shown, hidden, .. } = self.levels[at];
+        assert!(shown.is_zero() && hidden.is_zero(), "a level without orders has no shares");
+        let ladder = &mut self.ladders[index(side)];
+        ladder.remove(price, |level| self.levels[level].price);
+        self.levels.remove(at);
+    }
+
+    /// Forgets a detached order.
+    #[inline]
+    pub(super) fn discard(&mut self, slot: Slot<Node>) {
+        let Node { order, account: at, .. } = self.nodes[slot];
+        self.ids.remove(order.0.to_bits(), slot);
+        self.drop_special(slot);
+        // The account stays: there are few members, and they come back.
+        self.accounts[at].orders.unlink(&mut self.nodes, slot);
+        self.nodes.remove(slot);
+    }
+
+    /// Takes `executed + lost` shares off an attached or held order that keeps some: shown ones first if they were
+    /// `executed`, hidden ones first if they are lost otherwise.
+    #[inline]
+    pub(super) fn reduce(&mut self, slot: Slot<Node>, executed: Quantity, lost: Quantity) {
+        self.hash_sum = self.hash_sum.wrapping_sub(self.hash_of(slot));
+        let mut hidden_lost = Quantity::ZERO;
+        if self.nodes[slot].rank.traits().is_special() {
+            let special = self.special_slot(slot);
+            hidden_lost = self.specials[special].hidden.min(lost);
+            self.specials[special].hidden = self.specials[special].hidden.minus(hidden_lost);
+        }
+        let node = &mut self.nodes[slot];
+        node.remaining = node.remaining.minus(executed).minus(lost);
+        node.executed = node.executed.plus(executed);
+        let at = node.level;
+        if at != Slot::NONE {
+            let level = &mut self.levels[at];
+            level.hidden = level.hidden.minus(hidden_lost);
+            level.shown = level.shown.minus(executed).minus(lost.minus(hidden_lost));
+        }
+        self.hash_sum = self.hash_sum.wrapping_add(self.hash_of(slot));
+    }
+
+    /// Changes how long an attached or held order stays and what it will show next time.
+    pub(super) fn change_in_place(&mut self, slot: Slot<Node>, time_in_force: TimeInForce, display: Quantity) {
+        let order = self.order(slot);
+        self.unnote(slot);
+        let hidden = self.special(slot).map_or(Quantity::ZERO, |special| special.hidden);
+        let terms = Terms { time_in_force, display, ..Terms::of(&order) };
+        self.set_terms(slot, &terms);
+        if self.nodes[slot].rank.traits().is_special() {
+            let special = self.special_slot(slot);
+            self.specials[special].hidden = hidden;
+        }
+        self.note(slot);
+    }
+
+    /// Adds an order to the hash and the side lists.
+    #[inline]
+    fn note(&mut self, slot: Slot<Node>) {
+        self.hash_sum = self.hash_sum.wrapping_add(self.hash_of(slot));
+        if self.nodes[slot].rank.traits().is_special() {
+            let held = self.nodes[slot].level == Slot::NONE;
+            self.lists.add(&self.order(slot), held, slot);
         }
     }
 
-    fn leave_account(&mut self, slot: Slot<Node>, at: Slot<Account>) {
-        let account = &mut self.accounts[at];
-        account.orders.unlink(&mut self.nodes, slot);
-        if account.orders.front().is_none() {
-            self.members.remove(u64::from(account.member.0));
-            self.accounts.remove(at);
+    #[inline]
+    fn unnote(&mut self, slot: Slot<Node>) {
+        self.hash_sum = self.hash_sum.wrapping_sub(self.hash_of(slot));
+        if self.nodes[slot].rank.traits().is_special() {
+            let held = self.nodes[slot].level == Slot::NONE;
+            self.lists.remove(&self.order(slot), held);
         }
     }
 
+    /// Shows as much of a special order as it wants to; says how much that is.
+    fn show(&mut self, slot: Slot<Node>) -> Quantity {
+        let remaining = self.nodes[slot].remaining;
+        let special = self.special_slot(slot);
+        let special = &mut self.specials[special];
+        let shown = if special.display.is_zero() { remaining } else { special.display.min(remaining) };
+        special.hidden = remaining.minus(shown);
+        shown
+    }
+
+    fn add_special(&mut self, slot: Slot<Node>, special: Special) {
+        let at = self.specials.insert(special);
+        let number = at.number() as usize;
+        if number == self.special_owner.len() {
+            self.special_owner.push(slot);
+        }
+        self.special_owner[number] = slot;
+        self.special_of.insert(u64::from(slot.number()), at, |_| false);
+    }
+
+    #[inline]
+    fn drop_special(&mut self, slot: Slot<Node>) {
+        if self.nodes[slot].rank.traits().is_special() {
+            let special = self.special_slot(slot);
+            self.special_of.remove(u64::from(slot.number()), special);
+            self.specials.remove(special);
+        }
+    }
+
+    #[inline]
     fn level_at(&mut self, side: Side, price: Price) -> Slot<PriceLevel> {
-        let empty = PriceLevel { price, side, quantity: Quantity::ZERO, orders: 0, queue: List::EMPTY };
-        let levels = &mut self.levels;
-        let ladder = match side {
-            Side::Buy => &mut self.bids,
-            Side::Sell => &mut self.offers,
-        };
-        ladder.get_or_insert_with(price, || levels.insert(empty))
+        let ladder = &mut self.ladders[index(side)];
+        if let Some(level) = ladder.get(price) {
+            return level;
+        }
+        let level = self.levels.insert(PriceLevel {
+            price,
+            shown: Quantity::ZERO,
+            hidden: Quantity::ZERO,
+            orders: 0,
+            queue: List::EMPTY,
+        });
+        ladder.insert(price, level);
+        level
     }
 
-    fn account_of(&mut self, member: MemberId) -> Slot<Account> {
-        if let Some(account) = self.members.get(u64::from(member.0)) {
-            return account;
-        }
+    #[cold]
+    fn add_account(&mut self, member: MemberId) -> Slot<Account> {
         let account = self.accounts.insert(Account { member, orders: List::EMPTY });
-        self.members.insert(u64::from(member.0), account);
+        self.members.insert(u64::from(member.0), account, |_| false);
         account
     }
 
     /// The nodes of a level, oldest first.
     pub(super) fn queue(&self, level: Slot<PriceLevel>) -> impl Iterator<Item = Slot<Node>> {
-        let front = self.levels[level].queue.front();
-        core::iter::successors(front, |&slot| List::<QUEUE>::after(&self.nodes, slot))
+        self.levels[level].queue.iter(&self.nodes)
+    }
+
+    /// The id table's entry for an order, to call it to the cache.
+    #[inline]
+    pub(super) fn home(&self, order: OrderId) -> &u64 {
+        self.ids.home(order.0.to_bits())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Priority;
-    use pares_types::{ClientOrderId, RequestId};
-
-    /// The `number`-th of a run of orders by five members at seven prices a side.
-    fn order(number: u64) -> RestingOrder {
-        RestingOrder {
-            order: OrderId(RequestId::from_bits(number + 1).unwrap()),
-            member: MemberId((number % 5) as u32),
-            client_order_id: ClientOrderId(number),
-            side: if number.is_multiple_of(2) { Side::Buy } else { Side::Sell },
-            price: Price((number % 7) as i64),
-            remaining: Quantity(number + 1),
-            executed: Quantity::ZERO,
-            priority: Priority(number),
+impl Terms {
+    /// The terms of an order that is there.
+    pub(super) fn of(order: &RestingOrder) -> Self {
+        Self {
+            order: order.order,
+            member: order.member,
+            client_order_id: order.client_order_id,
+            side: order.side,
+            kind: order.kind,
+            remaining: order.remaining,
+            executed: order.executed,
+            display: order.display,
+            time_in_force: order.time_in_force,
+            self_trade: order.self_trade,
+            trigger: order.trigger,
         }
-    }
-
-    #[test]
-    fn a_book_that_empties_keeps_nothing_of_what_it_held() {
-        let mut store = Store::new(1_000);
-        (0..100).for_each(|number| store.insert(&order(number)));
-        assert_eq!((store.nodes.len(), store.levels.len(), store.accounts.len()), (100, 14, 5));
-        for number in (0..100).map(|n| n * 37 % 100) {
-            store.remove(store.find(order(number).order).unwrap(), &order(number));
-        }
-        assert_eq!((store.nodes.len(), store.levels.len(), store.accounts.len()), (0, 0, 0));
-        assert_eq!(store.hash_sum, 0);
-        assert_eq!(store.oldest_of(MemberId(1)), None);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{BufReader, Cursor, Read};
 use std::path::PathBuf;
 
-use pares_book::{Book, Instrument, Symbol};
+use pares_book::{Book, Instrument, Symbol, TickTable};
 use pares_flow::{FlowAction, FlowCommand, Replay, ReplayReport, Source, TranslatorConfig};
 use pares_types::{
     ClientOrderId, Event, GatewayId, InstrumentId, MemberId, OrderId, Outcome, Price, Quantity, Reason,
@@ -72,14 +72,12 @@ fn refused(id: RequestId) -> Outcome {
 /// An instrument that takes any order of a US stock.
 pub(crate) fn any_stock(id: InstrumentId) -> Instrument {
     Instrument::new(Instrument {
-        id,
-        symbol: Symbol::new("ANY").unwrap(),
-        tick: Price(1),
-        lot: Quantity(1),
+        ticks: TickTable::flat(Price(1)),
         quantity_max: Quantity(10_000_000),
         price_min: Price(1),
         price_max: Price(2_000_000_000),
         orders_max: 1_000_000,
+        ..Instrument::listed(id, Symbol::new("ANY").unwrap())
     })
     .unwrap()
 }

@@ -46,6 +46,8 @@ struct Resting {
 pub(super) struct Shard {
     pub(super) committed: Vec<Record>,
     book: Vec<Resting>,
+    /// How many steps of the time or a phase are told that there is more to do.
+    pub(super) unfinished: u32,
     names: BTreeSet<(MemberId, ClientOrderId)>,
 }
 
@@ -79,10 +81,10 @@ impl Shard {
                 };
                 self.trade(order, events)
             }
-            Command::Amend { target, price, quantity } => match self.take(request, target) {
+            Command::Amend(amendment) => match self.take(request, amendment.target) {
                 Some(order) => {
-                    let remaining = quantity.minus(order.executed);
-                    self.trade(Resting { price, remaining, ..order }, events)
+                    let remaining = amendment.quantity.minus(order.executed);
+                    self.trade(Resting { price: amendment.price, remaining, ..order }, events)
                 }
                 None => refused(request, Reason::UnknownOrder),
             },
@@ -93,7 +95,9 @@ impl Shard {
                 }
                 None => refused(request, Reason::UnknownOrder),
             },
-            Command::MassCancel => self.mass_cancel(request, events),
+            Command::MassCancel { .. } => self.mass_cancel(request, request.member, events),
+            Command::Block { member } => self.mass_cancel(request, member, events),
+            _ => Outcome { status: Status::Accepted, ..refused(request, self.unfinished(request)) },
         }
     }
 
@@ -131,16 +135,34 @@ impl Shard {
         Some(self.book.remove(at))
     }
 
-    fn mass_cancel(&mut self, request: &Request, events: &mut Vec<Event>) -> Outcome {
+    /// What the shard has left to do after a request that does not touch orders.
+    fn unfinished(&mut self, request: &Request) -> Reason {
+        let steps = matches!(request.command, Command::Time | Command::SetPhase(_));
+        if !steps || self.unfinished == 0 {
+            return Reason::None;
+        }
+        self.unfinished -= 1;
+        Reason::Unfinished
+    }
+
+    fn mass_cancel(&mut self, request: &Request, member: MemberId, events: &mut Vec<Event>) -> Outcome {
         let all = request.instrument == InstrumentId(0);
+        let mut count = 0;
+        self.book.sort_by_key(|order| order.instrument);
+        let mut instrument = request.instrument;
         self.book.retain(|order| {
-            let hit = order.member == request.member && (all || order.instrument == request.instrument);
+            let hit = order.member == member && (all || order.instrument == request.instrument);
             if hit {
+                if order.instrument != instrument {
+                    instrument = order.instrument;
+                    events.push(Event::Instrument(instrument));
+                }
                 events.push(cancelled(order, CancelCause::MassCancel));
+                count += 1;
             }
             !hit
         });
-        let (executed, remaining) = (Quantity::ZERO, Quantity::ZERO);
+        let (executed, remaining) = (Quantity(count), Quantity::ZERO);
         let order = OrderId(request.id);
         Outcome { status: Status::MassCancelled, reason: Reason::None, order, executed, remaining }
     }

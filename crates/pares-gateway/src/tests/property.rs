@@ -173,7 +173,7 @@ fn first_answer(world: &World, name: Name) -> Option<Answer> {
     let mut answer = crate::answer::of(*position, request, outcome, events.len());
     if fan_out {
         assert_eq!(outcome.status, Status::MassCancelled);
-        answer.executed = Quantity(first.iter().map(|record| record.events.len() as u64).sum());
+        answer.executed = Quantity(first.iter().map(|record| record.outcome.executed.0).sum());
     }
     Some(answer)
 }

@@ -1,11 +1,11 @@
 //! One rule, one test.
 
 use pares_types::{
-    Answer, ClientOrderId, Command, GatewayId, MemberId, OrderId, Quantity, Reason, Reply, RequestId, Side,
-    Status, Timestamp,
+    Answer, ClientOrderId, Command, GatewayId, MemberId, OrderId, Phase, Quantity, Reason, Reply, RequestId,
+    Side, Status, Symbol, Timestamp,
 };
 
-use super::world::{RECORD, World, amend, cancel, config, enter, mass_cancel};
+use super::world::{RECORD, World, amend, cancel, config, enter, exchange, mass_cancel};
 use crate::{Config, SessionId};
 
 /// A world in which session 1 of the first gateway speaks for member 7.
@@ -67,12 +67,60 @@ fn nobody_is_served_before_signing_on() {
 }
 
 #[test]
-fn an_unknown_instrument_is_rejected_and_its_name_stays_free() {
+fn no_instrument_has_the_id_0_and_the_name_stays_free() {
     let mut world = signed_on();
-    world.ask(0, 1, enter(1, 99, Side::Buy, 10, 100));
+    world.ask(0, 1, enter(1, 0, Side::Buy, 10, 100));
     assert_eq!(rejection(&mut world), Reason::UnknownInstrument);
     world.ask(0, 1, buy(1));
     assert_eq!(world.gates[0].gateway.in_flight(), 1);
+}
+
+#[test]
+fn an_instrument_nobody_configured_belongs_to_the_shard_its_id_says() {
+    let mut world = signed_on();
+    world.sign_on(0, 2, 0);
+    let symbol = Symbol::new("NEW").unwrap();
+    world.ask(0, 2, exchange(1, 99, Command::AddInstrument(symbol)));
+    world.ask(0, 1, enter(2, 99, Side::Buy, 10, 100));
+    world.ask(0, 1, enter(3, 98, Side::Buy, 10, 100));
+    let shards = world.gates[0].sink.log.iter().map(|request| request.shard.0);
+    assert_eq!(shards.collect::<Vec<_>>(), [1, 1, 0]);
+}
+
+#[test]
+fn only_the_exchange_may_ask_for_what_concerns_all() {
+    let mut world = signed_on();
+    let others = exchange(1, 0, Command::Block { member: MemberId(8) });
+    for request in [exchange(1, 1, Command::SetPhase(Phase::Halted)), exchange(1, 0, Command::Time), others] {
+        world.ask(0, 1, request);
+        assert_eq!(rejection(&mut world), Reason::NotPermitted);
+    }
+    world.ask(0, 1, exchange(1, 0, Command::Block { member: MemberId(7) }));
+    assert!(world.replies(0).is_empty(), "a member may block itself");
+}
+
+#[test]
+fn what_has_a_request_of_its_own_is_not_for_the_exchange() {
+    let mut world = signed_on();
+    world.ask(0, 1, exchange(1, 1, Command::MassCancel { side: None }));
+    assert_eq!(rejection(&mut world), Reason::MalformedRequest);
+}
+
+#[test]
+fn a_block_reaches_every_shard_and_is_answered_once() {
+    let mut world = signed_on();
+    world.sign_on(0, 2, 0);
+    for (name, instrument) in [(1, 1), (2, 2)] {
+        world.ask(0, 1, enter(name, instrument, Side::Buy, 1, 1));
+    }
+    world.settle();
+    world.replies(0);
+    world.ask(0, 2, exchange(1, 0, Command::Block { member: MemberId(7) }));
+    world.settle();
+    let replies = world.replies(0);
+    assert!(matches!(replies[0], (1, Reply::Cancelled(_))), "its owner is told");
+    let Some((2, Reply::Answer(answer))) = replies.last() else { panic!("answer comes last") };
+    assert_eq!((answer.executed, answer.status), (Quantity(2), Status::MassCancelled));
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn told(world: &mut World) -> String {
     lines
 }
 
-fn line(reply: &Reply) -> String {
+pub(super) fn line(reply: &Reply) -> String {
     match reply {
         Reply::Journalled { client_order_id, request } => {
             format!("journalled c{client_order_id} as {request}")
@@ -59,6 +59,31 @@ fn line(reply: &Reply) -> String {
             cancelled.instrument,
             cancelled.quantity,
             cancelled.cause,
+        ),
+        Reply::News(news) => format!(
+            "news c{} ({} at {}/{}) i{} {:?} {:?} at {}, remaining {}, shown {}",
+            news.client_order_id,
+            news.order,
+            news.shard,
+            news.position,
+            news.instrument,
+            news.side,
+            news.change,
+            news.price.0,
+            news.remaining,
+            news.shown,
+        ),
+        Reply::Busted(bust) => format!(
+            "busted c{} ({} at {}/{}) i{} {} at {}, traded at {}.{}",
+            bust.client_order_id,
+            bust.order,
+            bust.shard,
+            bust.position,
+            bust.instrument,
+            bust.quantity,
+            bust.price.0,
+            bust.traded_at,
+            bust.index,
         ),
         Reply::Rejected { client_order_id, reason } => format!("rejected c{client_order_id} {reason:?}"),
     }
@@ -137,7 +162,7 @@ fn a_client_moves_to_the_other_gateway_and_repeats_what_is_open() {
         g2 s2 cancelled c1 (1:1 at 0/1) i1 10 MassCancel
         g2 s2 answer c2 (1:2 at 1/0) Resting None: order 1:2 executed 0 remaining 10 events 0
         g2 s2 cancelled c2 (1:2 at 1/1) i2 10 MassCancel
-        g2 s2 answer c3 (2:1 at 0/1) MassCancelled None: order 2:1 executed 2 remaining 0 events 1
+        g2 s2 answer c3 (2:1 at 0/1) MassCancelled None: order 2:1 executed 2 remaining 0 events 2
     "#]]
     .assert_eq(&told(&mut world));
 }

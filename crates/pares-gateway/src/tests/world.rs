@@ -1,8 +1,8 @@
 //! Two gateways, their logs, their clients and the exchange behind them, moved by hand.
 
 use pares_types::{
-    ClientOrderId, ClientRequest, GatewayId, InstrumentId, MemberId, NewOrder, OrderKind, Price, Quantity,
-    Reason, Reply, Request, ShardId, Side, TimeInForce, Timestamp,
+    ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms, Price,
+    Quantity, Reason, Reply, Request, ShardId, Side, Timestamp,
 };
 
 use super::exchange::{Record, Shard};
@@ -96,6 +96,17 @@ impl World {
         self.read_again(gate);
     }
 
+    pub(super) fn start_clock(&mut self, gate: usize, every_ns: u64, timed: &[ShardId]) {
+        let bare = Gateway::new(config(gate), []);
+        let gateway = std::mem::replace(&mut self.gates[gate].gateway, bare);
+        self.gates[gate].gateway = gateway.with_clock(every_ns, timed.iter().copied());
+    }
+
+    pub(super) fn on_time(&mut self, gate: usize, now: u64) {
+        let Gate { gateway, sink, .. } = &mut self.gates[gate];
+        gateway.on_time(Timestamp(now), sink);
+    }
+
     /// What the edge does for `answer_again`.
     fn read_again(&mut self, gate: usize) {
         let Gate { gateway, sink, .. } = &mut self.gates[gate];
@@ -174,19 +185,13 @@ impl World {
 }
 
 pub(super) fn enter(name: u64, instrument: u32, side: Side, quantity: u64, price: i64) -> ClientRequest {
-    let order = NewOrder {
-        side,
-        kind: OrderKind::Limit { price: Price(price) },
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        quantity: Quantity(quantity),
-    };
+    let order = NewOrder::limit(side, Price(price), Quantity(quantity));
     ClientRequest::Enter { client_order_id: ClientOrderId(name), instrument: InstrumentId(instrument), order }
 }
 
 pub(super) fn amend(name: u64, target: u64, quantity: u64, price: i64) -> ClientRequest {
     let (client_order_id, target) = (ClientOrderId(name), ClientOrderId(target));
-    ClientRequest::Amend { client_order_id, target, price: Price(price), quantity: Quantity(quantity) }
+    ClientRequest::Amend { client_order_id, target, terms: NewTerms::new(Price(price), Quantity(quantity)) }
 }
 
 pub(super) fn cancel(name: u64, target: u64) -> ClientRequest {
@@ -194,5 +199,11 @@ pub(super) fn cancel(name: u64, target: u64) -> ClientRequest {
 }
 
 pub(super) fn mass_cancel(name: u64, instrument: u32) -> ClientRequest {
-    ClientRequest::MassCancel { client_order_id: ClientOrderId(name), instrument: InstrumentId(instrument) }
+    let (client_order_id, instrument) = (ClientOrderId(name), InstrumentId(instrument));
+    ClientRequest::MassCancel { client_order_id, instrument, side: None }
+}
+
+pub(super) fn exchange(name: u64, instrument: u32, command: Command) -> ClientRequest {
+    let (client_order_id, instrument) = (ClientOrderId(name), InstrumentId(instrument));
+    ClientRequest::Exchange { client_order_id, instrument, command }
 }

@@ -16,18 +16,18 @@ mod sync;
 
 use std::time::Duration;
 
+use pares_book::Instrument;
 use pares_gateway::{Config as Rules, Gateway, GatewaySink, Place, SessionId};
 use pares_log::{Config, Offset, Reader, Writer};
 use pares_shm::{Bell, BellKind, Bells, CountersWriter, Ringer, clock};
-use pares_types::{ClientOrderId, Event, GatewayId, MemberId, Reason, Reply, Request, Timestamp};
+use pares_types::{ClientOrderId, Event, GatewayId, MemberId, Reason, Reply, Request, ShardId, Timestamp};
 use pares_wire::frame::{self, ClientFrame, Pong, SIGN_ON_JOURNALLED, SignOn, SignedOn};
-use pares_wire::record::{RequestRecord, ResultRecord};
-use zerocopy::IntoBytes;
+use pares_wire::record::{RequestRecord, ResultRecord, request_bytes, write_request};
 
 use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
-use crate::duty::Duty;
+use crate::duty::{Duty, SLEEP_MAX};
 use crate::tail::Tail;
 use connection::Incoming;
 use connections::Connections;
@@ -91,8 +91,9 @@ struct Edge {
 
 impl GatewaySink for Edge {
     fn journal(&mut self, request: &Request) -> Result<u64, Reason> {
-        let record = RequestRecord::from(request);
-        let offset = self.writer.append(record.as_bytes()).map_err(|_| Reason::StorageUnavailable)?;
+        let fill = |out: &mut [u8]| write_request(out, request);
+        let offset = self.writer.append_with(request_bytes(request), fill);
+        let offset = offset.map_err(|_| Reason::StorageUnavailable)?;
         self.appended = true;
         self.counters.add(REQUESTS, 1);
         Ok(offset.0)
@@ -130,16 +131,20 @@ impl GatewayNode {
         let log_config =
             Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into());
         let (writer, _) = Writer::open(&log, log_config)?;
-        let instruments = config.shards()?.into_iter();
+        let shards = config.shards()?;
+        let timed = shards.iter().filter(|(_, list)| list.iter().any(becomes_due));
+        let timed: Vec<ShardId> = timed.map(|(shard, _)| *shard).collect();
         let instruments =
-            instruments.flat_map(|(shard, list)| list.into_iter().map(move |one| (one.id, shard)));
+            shards.into_iter().flat_map(|(shard, list)| list.into_iter().map(move |one| (one.id, shard)));
         let rules = Rules {
             id,
             session_in_flight_max: config.session_in_flight_max,
             in_flight_max: config.in_flight_max,
             names_max: config.names_max,
         };
-        let mut rules = Gateway::new(rules, instruments).with_hash_seed(clock::now_ns());
+        let mut rules = Gateway::new(rules, instruments)
+            .with_hash_seed(clock::now_ns())
+            .with_clock(config.clock_ms * 1_000_000, timed);
         let mut committed = CommittedStream::new(config, layout, |_| Offset::START)?;
         recover(&mut rules, &mut committed, &log)?;
         let peers = config.gateway_ids().filter(|&peer| peer != id);
@@ -264,6 +269,13 @@ impl GatewayNode {
         Ok(())
     }
 
+    /// Tells the time where it is due.
+    fn tell_time(&mut self) {
+        if self.rules.time_due().is_some() {
+            self.rules.on_time(Timestamp(clock::now_ns()), &mut self.edge);
+        }
+    }
+
     /// Publishes what was journalled and wakes the venues.
     fn publish(&mut self) {
         if !std::mem::take(&mut self.edge.appended) {
@@ -316,6 +328,7 @@ impl Duty for GatewayNode {
         work += self.poll_peers()?;
         self.poll_sockets(Duration::ZERO);
         work += self.read_clients();
+        self.tell_time();
         self.publish();
         let durable = self.edge.writer.durable().0;
         self.rules.on_journalled(durable, &mut self.edge);
@@ -325,11 +338,23 @@ impl Duty for GatewayNode {
         Ok(work)
     }
 
+    fn sleep_max(&self) -> Duration {
+        match self.rules.time_due() {
+            Some(due) => SLEEP_MAX.min(Duration::from_nanos(due.0.saturating_sub(clock::now_ns()))),
+            None => SLEEP_MAX,
+        }
+    }
+
     fn sleep(&mut self, bell: &Bell, max: Duration) {
         self.poll_sockets(max);
         bell.cancel();
         bell.drain();
     }
+}
+
+/// Whether something in the instrument becomes due by itself, from the start.
+fn becomes_due(instrument: &Instrument) -> bool {
+    !instrument.timetable.rows().is_empty() || instrument.call_ns != 0
 }
 
 /// All committed records, then the requests of the gateway's own log.

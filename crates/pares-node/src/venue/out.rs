@@ -47,7 +47,7 @@ impl VenueSink for Out {
             venue: self.venue,
             state_hash: at.state_hash.unwrap_or_default(),
         };
-        let bytes = record::result_bytes(events.len());
+        let bytes = record::result_bytes(request, events.len());
         let result =
             self.writer.append_with(bytes, |out| record::write_result(out, &place, request, outcome, events));
         self.appended = true;

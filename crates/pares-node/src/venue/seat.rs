@@ -109,7 +109,7 @@ pub(super) fn restore(
             })
             .collect();
         stored.sort_by_key(|(_, checkpoint)| std::cmp::Reverse(checkpoint.position));
-        let restored = stored.iter().find_map(|(_, c)| Shard::restore(shard, &instruments, &c.state).ok());
+        let restored = stored.iter().find_map(|(_, c)| Shard::restore(shard, &c.state).ok());
         let shard_state = restored.unwrap_or_else(|| Shard::new(shard, &instruments));
         let restored_reach = stored.first().map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from);
         for (recorder, from) in &mut replay_from {

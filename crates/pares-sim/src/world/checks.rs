@@ -121,7 +121,7 @@ impl World<'_> {
     /// What a gateway may have in flight.
     fn in_flight_max(&self) -> usize {
         // A repeated mass cancel of everything has its missing parts taken in on top.
-        self.scenario.in_flight_max + self.scenario.shards * self.scenario.clients
+        self.scenario.in_flight_max + self.scenario.shards * self.clients.len()
     }
 
     /// What may be undecided at all.
@@ -176,8 +176,8 @@ impl World<'_> {
                     return Err(self.unanswered());
                 }
             }
-            let (resting, trades) = self.ledger.accounts(shard)?;
-            self.summary.trades += trades;
+            let resting = self.ledger.accounts(shard)?;
+            self.ledger.tally(shard, &mut self.summary);
             for (venue, host) in self.venues.iter().enumerate() {
                 let node = host.node.as_ref().expect("in the end all are up");
                 if node.seats[shard].shard.position() != len {

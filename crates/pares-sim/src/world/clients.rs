@@ -185,7 +185,7 @@ impl World<'_> {
                 self.check_answer(client, session, &answer)
             }
             Reply::Trade(trade) => self.ledger.check_trade(&trade),
-            Reply::Cancelled(_) => Ok(()),
+            Reply::Cancelled(_) | Reply::News(_) | Reply::Busted(_) => Ok(()),
             Reply::Rejected { client_order_id, reason } => {
                 self.on_rejected(client, client_order_id.0, reason);
                 Ok(())

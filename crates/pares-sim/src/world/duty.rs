@@ -48,12 +48,13 @@ impl World<'_> {
             (0..self.recorders.len()).map(|n| self.received(reader, NodeId::Recorder(n))).collect();
         let peers: Vec<u64> =
             (0..self.gateways.len()).map(|n| self.received(reader, NodeId::Gateway(n))).collect();
+        let ticks = self.ticks();
         let mut log = std::mem::replace(&mut self.gateways[own].log, Log::new());
         let mut node = self.gateways[own].node.take().expect("a process that is up has its memory");
         let before = log.end();
         let others: Vec<_> = self.gateways.iter().map(|host| &host.log).zip(peers).collect();
         let recorders: Vec<_> = self.recorders.iter().map(|host| &host.log).collect();
-        node.step(self.now_ns, own, &mut log, &others, &recorders, &readable);
+        node.step((self.now_ns, ticks), own, &mut log, &others, &recorders, &readable);
         for (shard, to) in node.recorded.drain(..) {
             pares_sequencer::Sequencer::raise_recorded(&mut self.windows[usize::from(shard.0)], to);
         }
@@ -159,6 +160,31 @@ impl World<'_> {
         if more || (undurable && os) {
             self.schedule(NodeId::Gateway(own));
         }
+        self.wind(own);
+    }
+
+    /// Has the gateway step again when its clock says so.
+    fn wind(&mut self, own: usize) {
+        let host = &mut self.gateways[own];
+        let node = host.node.as_ref().expect("a process that is up has its memory");
+        let Some(due) = node.gateway.time_due() else { return };
+        if self.ticks() && !std::mem::replace(&mut self.gateways[own].wound, true) {
+            let life = self.gateways[own].process.life;
+            let at_ns = due.0.max(self.now_ns + 50 * US);
+            self.queue.push(at_ns, Action::Tick { gateway: own, life });
+        }
+    }
+
+    pub(super) fn on_tick(&mut self, own: usize, life: u32) {
+        if self.gateways[own].process.life == life {
+            self.gateways[own].wound = false;
+            self.schedule(NodeId::Gateway(own));
+        }
+    }
+
+    /// Whether clocks go: with nobody left who asks, a run comes to rest.
+    fn ticks(&self) -> bool {
+        !self.clients.iter().all(crate::client::Client::is_done)
     }
 
     fn finish_venue(&mut self, own: usize) {

@@ -118,6 +118,7 @@ impl World<'_> {
                 self.note("gateway {} dies", &[n as u64]);
                 self.gateways[n].log.process_died(&mut self.random);
                 self.gateways[n].node = None;
+                self.gateways[n].wound = false;
                 self.break_sessions_of(n);
             }
             NodeId::Venue(n) => {

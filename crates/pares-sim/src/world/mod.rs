@@ -7,12 +7,14 @@ pub(crate) mod faults;
 mod life;
 mod network;
 
-use pares_book::{Instrument, Symbol};
+use pares_book::{Instrument, Symbol, Timetable, TimetableRow};
 use pares_gateway::Config;
 use pares_sequencer::LocalWindow;
-use pares_types::{Epoch, GatewayId, InstrumentId, Position, Price, Quantity, Request, ShardId};
+use pares_types::{
+    Epoch, GatewayId, InstrumentId, MemberId, Phase, Position, Price, Quantity, Request, ShardId,
+};
 
-use crate::client::Client;
+use crate::client::{Client, EXCHANGE};
 use crate::gateway::GatewayNode;
 use crate::ledger::Ledger;
 use crate::link::Link;
@@ -51,6 +53,8 @@ struct GatewayHost {
     /// Published mark: requests before it are answered.
     answered: u64,
     node: Option<GatewayNode>,
+    /// Whether its clock is to wake it.
+    wound: bool,
 }
 
 struct VenueHost {
@@ -113,8 +117,12 @@ impl<'a> World<'a> {
         let mut random = Random::new(scenario.seed);
         let instruments = instruments(scenario);
         let epoch = Epoch(1);
-        let clients = (0..scenario.clients)
-            .map(|n| Client::new(n, scenario.requests_per_client, scenario.gateways, random.fork()));
+        // The exchange asks little, and last of all.
+        let members = (1..=scenario.clients).map(|n| MemberId(u32::try_from(n).expect("few clients")));
+        let requests = scenario.requests_per_client;
+        let clients = members.map(|member| (member, requests)).chain([(EXCHANGE, requests / 4)]);
+        let clients =
+            clients.map(|(member, requests)| Client::new(member, requests, scenario.gateways, random.fork()));
         let nodes = scenario.gateways + scenario.venues + scenario.recorders;
         Self {
             now_ns: 0,
@@ -182,6 +190,7 @@ impl<'a> World<'a> {
             Action::Resume { node, life } => return self.resume(node, life),
             Action::BeginEpoch => return self.begin_epoch(),
             Action::Wake { client } => self.wake(client),
+            Action::Tick { gateway, life } => self.on_tick(gateway, life),
             Action::ToGateway { session, input } => self.on_input(session, input),
             Action::ToClient { session, reply } => return self.on_reply(session, reply),
             Action::Broken { session } => self.on_broken(session),
@@ -253,7 +262,7 @@ impl<'a> World<'a> {
 
 impl GatewayHost {
     fn new() -> Self {
-        Self { process: Process::default(), log: Log::new(), answered: 0, node: None }
+        Self { process: Process::default(), log: Log::new(), answered: 0, node: None, wound: false }
     }
 }
 
@@ -274,20 +283,43 @@ fn shard_id(shard: usize) -> ShardId {
     ShardId(u16::try_from(shard).expect("few shards"))
 }
 
-/// Each shard's instruments; ids count from 1 over all shards.
+/// A whole trading day in the first half of a run.
+fn timetable() -> Timetable {
+    let rows = [
+        (1, Phase::OpeningCall),
+        (4, Phase::Continuous),
+        (18, Phase::ClosingCall),
+        (20, Phase::PostClose),
+        (22, Phase::Closed),
+        (24, Phase::Continuous),
+    ];
+    let rows = rows.map(|(at_ms, phase)| TimetableRow { at_ns: at_ms * MS, phase });
+    Timetable::from_rows(&rows).expect("a day in order")
+}
+
+/// Each shard's instruments; ids count from 1 over all shards. Of two, one trades all the time without bands; the other
+/// has a day, bands, and steps so short that work is left over.
 fn instruments(scenario: &Scenario) -> Vec<Vec<Instrument>> {
     let instrument = |id: usize| {
-        Instrument::new(Instrument {
-            id: InstrumentId(u32::try_from(id).expect("few instruments")),
-            symbol: Symbol::new("SIM").expect("a legal symbol"),
-            tick: Price(100),
-            lot: Quantity(1),
+        let plain = Instrument {
             quantity_max: Quantity(1_000),
             price_min: Price(100_000),
             price_max: Price(1_000_000),
             orders_max: 32,
-        })
-        .expect("a consistent instrument")
+            ..Instrument::listed(
+                InstrumentId(u32::try_from(id).expect("few instruments")),
+                Symbol::new("SIM").expect("a legal symbol"),
+            )
+        };
+        let eventful = Instrument {
+            step_max: 2,
+            static_band: 10,
+            dynamic_band: 8,
+            call_ns: 2 * MS,
+            timetable: timetable(),
+            ..plain
+        };
+        Instrument::new(if id.is_multiple_of(2) { eventful } else { plain }).expect("a consistent instrument")
     };
     let of_shard =
         |shard| (1..=scenario.instruments_per_shard).map(move |n| shard * scenario.instruments_per_shard + n);

@@ -4,41 +4,47 @@
 use std::collections::VecDeque;
 
 use pares_book::{Book, FastBook, NaiveBook};
-use pares_types::{Command, InstrumentId, OrderId, Price, Quantity, Request, Side};
+use pares_types::{
+    Amendment, Command, InstrumentId, MemberId, OrderId, Phase, Price, Quantity, Request, Side,
+};
 use proptest::prelude::*;
 
 use crate::rig::{Venue, cancel, enter, named, request, window};
 
 const GATEWAYS: u16 = 3;
+const PHASES: [Phase; 4] = [Phase::Continuous, Phase::OpeningCall, Phase::Continuous, Phase::Halted];
 
 /// One gateway's requests, in its order. Targets are drawn among all gateways' sequences; names among so few
 /// that some are used twice.
 fn requests_of(gateway: u16) -> impl Strategy<Value = Vec<Request>> {
-    let one = (0_u8..12, 1_u32..3, 90_i64..110, 1_u64..30, 0..GATEWAYS, 1_u64..20, 0_u64..200);
+    let one = (0_u8..16, 1_u32..3, 90_i64..110, 1_u64..30, 0..GATEWAYS, 1_u64..20, 0_u64..200);
     prop::collection::vec(one, 1..40).prop_map(move |drawn| {
         let numbered = (1..).zip(drawn);
         numbered
             .map(|(sequence, (kind, instrument, price, quantity, other, target, name))| {
-                let target = request(other, target, Command::MassCancel).id;
-                let amend = Command::Amend {
-                    target: OrderId(target),
-                    price: Price(price),
-                    quantity: Quantity(quantity),
-                };
+                let target = request(other, target, Command::Time).id;
+                let amendment = Amendment::new(OrderId(target), Price(price), Quantity(quantity));
+                let mass = Command::MassCancel { side: None };
+                let everywhere = |request| Request { instrument: InstrumentId(0), ..request };
+                let member = MemberId(u32::from(gateway % 2) + 1);
                 let drawn = match kind {
-                    0 => request(gateway, sequence, Command::MassCancel),
-                    1 => Request {
-                        instrument: InstrumentId(0),
-                        ..request(gateway, sequence, Command::MassCancel)
-                    },
+                    0 => request(gateway, sequence, mass),
+                    1 => everywhere(request(gateway, sequence, mass)),
                     2 => cancel(gateway, sequence, target),
-                    3 => request(gateway, sequence, amend),
+                    3 => request(gateway, sequence, Command::Amend(amendment)),
                     4..8 => enter(gateway, sequence, Side::Buy, price, quantity),
-                    _ => enter(gateway, sequence, Side::Sell, price, quantity),
+                    8..12 => enter(gateway, sequence, Side::Sell, price, quantity),
+                    12 => everywhere(request(gateway, sequence, Command::Time)),
+                    13 => request(gateway, sequence, Command::SetPhase(PHASES[name as usize % PHASES.len()])),
+                    14 => everywhere(request(gateway, sequence, Command::Block { member })),
+                    _ => everywhere(request(gateway, sequence, Command::Unblock { member })),
                 };
                 let anywhere = drawn.instrument == InstrumentId(0);
                 let instrument = if anywhere { InstrumentId(0) } else { InstrumentId(instrument) };
-                named(u32::from(gateway % 2), name, Request { instrument, ..drawn })
+                let asks = if kind < 12 { member } else { MemberId(0) };
+                // The exchange numbers its requests; members use some names twice.
+                let name = if kind < 12 { name } else { u64::from(gateway) << 32 | sequence };
+                named(asks.0, name, Request { instrument, ..drawn })
             })
             .collect()
     })
@@ -115,8 +121,8 @@ proptest! {
         prop_assert_eq!(&a.out.all, &c.out.all);
         prop_assert_eq!(a.shard.state_hash(), b.shard.state_hash());
         prop_assert_eq!(a.shard.state_hash(), c.shard.state_hash());
-        a.shard.books().iter().for_each(Book::audit);
-        b.shard.books().iter().for_each(Book::audit);
+        a.shard.market().audit();
+        b.shard.market().audit();
         for gateway in 0..GATEWAYS {
             let of_gateway = a.order().into_iter().filter(|id| id.gateway().0 == gateway);
             let sequences: Vec<u64> = of_gateway.map(|id| id.sequence()).collect();

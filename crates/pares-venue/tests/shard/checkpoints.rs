@@ -2,13 +2,65 @@
 
 use pares_book::{Book, FastBook, NaiveBook};
 use pares_sequencer::Sequencer;
-use pares_types::{Request, Side};
+use pares_types::{
+    BustedTrade, Command, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Peg, Phase,
+    Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol,
+    TimeInForce, Timestamp,
+};
 use pares_venue::{CheckpointError, Shard, names};
 
-use crate::rig::{SHARD, Venue, cancel, enter, instruments, window};
+use crate::rig::{SHARD, Venue, cancel, enter, named, request, window};
+
+/// Orders of every kind, both books in phases of their own, an instrument that came and one that went, a changed
+/// rule, somebody blocked, a trade busted, gateways with a history, and names.
+fn lived() -> Venue<FastBook> {
+    let mut venue = plain();
+    let plain = |side, price| NewOrder::limit(side, Price(price), Quantity(20));
+    let until = TimeInForce::Gtd { until: Timestamp(1 << 40) };
+    let peg = |to| OrderKind::Pegged { to, limit: Price(100) };
+    let orders = [
+        NewOrder { display: Quantity(5), ..plain(Side::Sell, 120) },
+        NewOrder { trigger: Some(Price(200)), time_in_force: until, ..plain(Side::Buy, 210) },
+        NewOrder { kind: peg(Peg::Best), self_trade: SelfTrade::Decrement, ..plain(Side::Buy, 0) },
+        NewOrder { kind: peg(Peg::Mid), time_in_force: TimeInForce::Gtc, ..plain(Side::Buy, 0) },
+        NewOrder { time_in_force: TimeInForce::AtClose, ..NewOrder::market(Side::Sell, Quantity(3)) },
+    ];
+    let enter = orders.map(|order| (2, 1, Command::Enter(order)));
+    let add = Command::AddInstrument(Symbol::new("NEW").unwrap());
+    let bust = BustedTrade {
+        position: Position(1),
+        index: 0,
+        resting: OrderId(RequestId::new(GatewayId(1), 1)),
+        incoming: OrderId(RequestId::new(GatewayId(2), 5)),
+        price: Price(100),
+        quantity: Quantity(4),
+    };
+    let opening = NewOrder { time_in_force: TimeInForce::AtOpen, ..plain(Side::Sell, 40) };
+    let rules = [
+        (0, 7, add),
+        (0, 8, add),
+        (0, 8, Command::RemoveInstrument),
+        (0, 7, Command::SetRule(Rule::Schedule { at_ns: 9, phase: Some(Phase::OpeningCall) })),
+        (0, 7, Command::SetRule(Rule::Tick { from: Price(1_000), tick: Price(500) })),
+        (0, 1, Command::SetRule(Rule::DynamicBand(900))),
+        (0, 1, Command::Bust(bust)),
+        (0, 2, Command::SetPhase(Phase::OpeningCall)),
+        (5, 2, Command::Enter(opening)),
+        (0, 0, Command::Time),
+        (0, 0, Command::Block { member: MemberId(77) }),
+    ];
+    for (sequence, (member, instrument, command)) in (1..).zip(enter.into_iter().chain(rules)) {
+        let asked = Request { instrument: InstrumentId(instrument), ..request(3, sequence, command) };
+        venue.receive(&[named(member, 1_000 + sequence, asked)]);
+    }
+    venue.step();
+    let fine = |result: &crate::rig::Result| result.outcome.status != Status::Refused;
+    assert!(venue.out.all.iter().all(fine), "{:?}", venue.out.all.iter().find(|one| !fine(one)));
+    venue
+}
 
 /// A shard with orders on both books, gateways with a history, and names.
-fn lived() -> Venue<FastBook> {
+fn plain() -> Venue<FastBook> {
     let mut venue = Venue::new(&window(64));
     let on_two = |request| Request { instrument: pares_types::InstrumentId(2), ..request };
     venue.receive(&[
@@ -24,7 +76,7 @@ fn lived() -> Venue<FastBook> {
 }
 
 fn restore<B: Book>(bytes: &[u8]) -> Result<Shard<B>, CheckpointError> {
-    Shard::restore(SHARD, &instruments(), bytes)
+    Shard::restore(SHARD, bytes)
 }
 
 #[test]
@@ -70,10 +122,29 @@ fn a_checkpoint_cut_short_anywhere_or_with_something_behind_it_is_refused() {
 }
 
 #[test]
-fn a_checkpoint_of_other_instruments_is_refused() {
+fn a_checkpoint_of_another_shard_is_refused() {
     let bytes = lived().checkpoint();
-    let fewer = Shard::<FastBook>::restore(SHARD, &instruments()[..1], &bytes);
-    assert_eq!(fewer.err(), Some(CheckpointError::OtherInstruments));
+    let other = Shard::<FastBook>::restore(ShardId(SHARD.0 + 1), &bytes);
+    assert_eq!(other.err(), Some(CheckpointError::OtherShard(SHARD)));
+}
+
+#[test]
+fn a_restored_shard_has_the_instruments_it_had_then() {
+    let venue = lived();
+    let restored = restore::<NaiveBook>(&lived().checkpoint()).unwrap();
+    assert_eq!(restored.market().blocked(), [MemberId(77)]);
+    assert_eq!(restored.market().deadlines(), venue.shard.market().deadlines());
+    let of = |market: &[NaiveBook]| market.iter().map(|book| *book.instrument()).collect::<Vec<_>>();
+    let expected: Vec<_> = venue.shard.books().iter().map(|book| *book.instrument()).collect();
+    assert_eq!(of(restored.books()), expected);
+    assert_eq!(expected.iter().map(|one| one.id.0).collect::<Vec<_>>(), [1, 2, 7]);
+}
+
+#[test]
+fn an_older_version_is_no_checkpoint() {
+    let mut bytes = lived().checkpoint();
+    bytes[..8].copy_from_slice(b"PARESCK1");
+    assert_eq!(restore::<FastBook>(&bytes).err(), Some(CheckpointError::Magic));
 }
 
 #[test]
@@ -98,7 +169,7 @@ fn names_are_forgotten_in_the_same_order_after_a_restore() {
     let checkpoint = venue.checkpoint();
     let mut joined = Venue::<FastBook>::restore(&venue.window, &checkpoint);
     for (sequence, name) in [(1, 1), (2, 11), (3, 12), (4, 14), (5, count)] {
-        let again = crate::rig::named(1, name, enter(2, sequence, Side::Buy, 100, 1));
+        let again = named(1, name, enter(2, sequence, Side::Buy, 100, 1));
         venue.receive([&again]);
         joined.receive([&again]);
         venue.step();

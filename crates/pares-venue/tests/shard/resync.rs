@@ -2,10 +2,10 @@
 
 use pares_book::{FastBook, NaiveBook};
 use pares_sequencer::Sequencer;
-use pares_types::{Position, Reason, Request, Side, Status};
+use pares_types::{Command, InstrumentId, Phase, Position, Reason, Request, Side, Status};
 use pares_venue::{Gap, HASH_EVERY, Stall};
 
-use crate::rig::{Result, Venue, cancel, enter, named, window};
+use crate::rig::{Result, Venue, cancel, enter, named, request, window};
 
 /// Orders that rest, trade and are cancelled.
 fn flow(count: u64) -> Vec<Request> {
@@ -192,6 +192,17 @@ fn the_second_use_of_a_name_is_refused_and_does_nothing() {
     let resting = (Status::Resting, Reason::None);
     assert_eq!(outcomes, [resting, (Status::Refused, Reason::DuplicateRequest), resting]);
     assert_eq!(pares_book::Book::orders_len(&venue.shard.books()[0]), 2);
+}
+
+#[test]
+fn the_time_is_told_under_any_name_and_leaves_none_behind() {
+    let window = window(8);
+    let mut venue = Venue::<FastBook>::new(&window);
+    let everywhere = |request| Request { instrument: InstrumentId(0), ..request };
+    let time = |sequence| named(0, 1, everywhere(request(1, sequence, Command::Time)));
+    let phase = named(0, 1, request(1, 3, Command::SetPhase(Phase::Halted)));
+    run(&mut venue, &[time(1), time(2), phase, time(4)]);
+    assert!(venue.out.all.iter().all(|result| result.outcome.status == Status::Accepted));
 }
 
 #[test]

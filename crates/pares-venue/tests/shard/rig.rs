@@ -1,10 +1,10 @@
 //! Two instruments, a window in memory, and a venue that keeps what it hands out.
 
-use pares_book::{Book, Instrument, Symbol};
+use pares_book::{Book, Instrument, Symbol, TickTable};
 use pares_sequencer::{LocalWindow, ProposeError, Sequencer};
 use pares_types::{
-    ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind,
-    Outcome, Position, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
+    ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, Outcome,
+    Position, Price, Quantity, Request, RequestId, ShardId, Side, Timestamp,
 };
 use pares_venue::{Progress, ResultAt, Shard, VenueSink};
 
@@ -13,14 +13,12 @@ pub(crate) const SHARD: ShardId = ShardId(3);
 pub(crate) fn instruments() -> Vec<Instrument> {
     [2, 1]
         .map(|id| Instrument {
-            id: InstrumentId(id),
-            symbol: Symbol::new("TEST").unwrap(),
-            tick: Price(1),
-            lot: Quantity(1),
+            ticks: TickTable::flat(Price(1)),
             quantity_max: Quantity(1_000),
             price_min: Price(1),
             price_max: Price(1_000),
             orders_max: 64,
+            ..Instrument::listed(InstrumentId(id), Symbol::new("TEST").unwrap())
         })
         .to_vec()
 }
@@ -68,7 +66,7 @@ impl<B: Book> Venue<B> {
     }
 
     pub(crate) fn restore(window: &LocalWindow, checkpoint: &[u8]) -> Self {
-        let shard = Shard::restore(SHARD, &instruments(), checkpoint).unwrap();
+        let shard = Shard::restore(SHARD, checkpoint).unwrap();
         Self { shard, window: window.clone(), out: Results::default() }
     }
 
@@ -148,13 +146,7 @@ pub(crate) fn named(member: u32, name: u64, request: Request) -> Request {
 }
 
 pub(crate) fn enter(gateway: u16, sequence: u64, side: Side, price: i64, quantity: u64) -> Request {
-    let order = NewOrder {
-        side,
-        kind: OrderKind::Limit { price: Price(price) },
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        quantity: Quantity(quantity),
-    };
+    let order = NewOrder::limit(side, Price(price), Quantity(quantity));
     request(gateway, sequence, Command::Enter(order))
 }
 

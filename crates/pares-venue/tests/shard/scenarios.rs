@@ -54,6 +54,7 @@ fn show(result: &Result) -> String {
                 write!(text, ", {quantity} with {resting} at {}", price.0).unwrap();
             }
             Event::Cancelled { order, quantity, .. } => write!(text, ", {quantity} of {order} gone").unwrap(),
+            other => write!(text, ", {other:?}").unwrap(),
         }
     }
     text

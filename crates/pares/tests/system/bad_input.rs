@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use pares_client::{Client, ClientError, Update};
 use pares_node::SystemConfig;
 use pares_types::{
-    ClientOrderId, ClientRequest, MemberId, NewOrder, OrderKind, Price, Quantity, Reason, Side, Status,
-    TimeInForce,
+    ClientOrderId, ClientRequest, MemberId, NewOrder, NewTerms, OrderKind, Price, Quantity, Reason, Side,
+    Status,
 };
 use pares_wire::frame::{self, FRAME_MAX, GatewayFrame, SignOn};
 
@@ -97,8 +97,7 @@ fn reason(client: &mut Client, request: &ClientRequest) -> Reason {
 }
 
 fn order(side: Side, kind: OrderKind, quantity: u64) -> NewOrder {
-    let (time_in_force, post_only) = (TimeInForce::Day, false);
-    NewOrder { side, kind, time_in_force, post_only, quantity: Quantity(quantity) }
+    NewOrder { kind, ..NewOrder::limit(side, Price(0), Quantity(quantity)) }
 }
 
 #[test]
@@ -272,8 +271,8 @@ fn every_impossible_order_is_told_why() {
     client.submit_and_wait(&limit(201, 1, Side::Buy, 5, 1_000_000)).unwrap();
     for (name, quantity) in [(202, 0), (203, u64::MAX)] {
         let (client_order_id, target) = (ClientOrderId(name), ClientOrderId(201));
-        let (price, quantity) = (Price(1_000_000), Quantity(quantity));
-        let amend = ClientRequest::Amend { client_order_id, target, price, quantity };
+        let terms = NewTerms::new(Price(1_000_000), Quantity(quantity));
+        let amend = ClientRequest::Amend { client_order_id, target, terms };
         let told = reason(&mut client, &amend);
         assert!(matches!(told, Reason::ZeroQuantity | Reason::QuantityTooLarge), "{told:?}");
     }

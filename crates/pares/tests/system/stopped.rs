@@ -64,14 +64,15 @@ fn nothing_is_answered_while_the_only_recorder_is_stopped() {
 
 #[test]
 fn a_stopped_reader_never_blocks_its_writer() {
-    let mut exchange = Exchange::start(&small(1));
+    let config = SystemConfig { session_in_flight_max: 32_768, ..small(1) };
+    let mut exchange = Exchange::start(&config);
     let options = Options { journalled: true, ..Options::default() };
     let mut client = Client::connect_with(exchange.addresses()[0], MemberId(7), options).unwrap();
     let readers = [venue(0), venue(1), recorder(0), recorder(1)];
     readers.iter().for_each(|&reader| exchange.freeze(reader));
 
     // Of 72 bytes each: more than one segment of the gateway's log, and more than a window.
-    const REQUESTS: u64 = 15_000;
+    const REQUESTS: u64 = 30_000;
     let mut sent = 0;
     let mut journalled = 0;
     while journalled < REQUESTS {

@@ -1,5 +1,6 @@
 //! `pares bench`: what this machine does.
 
+pub mod book;
 pub mod end_to_end;
 pub mod journal;
 pub mod peer;
@@ -21,6 +22,8 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Bench {
+    /// One order book beside those of others: five streams of orders, million messages per second, latency
+    Book(book::Args),
     /// Agreeing on an order: time per position, alone and against another process, beside a bare compare-and-swap
     Sequencer(sequencer::Args),
     /// The log beside raw writes of the same bytes in the same run, rolls, stopped readers, round trips
@@ -38,6 +41,7 @@ enum Bench {
 /// If it cannot run.
 pub fn run(args: &Args) -> CommandResult {
     match &args.bench {
+        Bench::Book(args) => book::run(args),
         Bench::Sequencer(args) => sequencer::run(args),
         Bench::Journal(args) => journal::run(args),
         Bench::EndToEnd(args) => end_to_end::run(args),

@@ -6,22 +6,21 @@
 
 use std::collections::BTreeMap;
 
-use pares_book::{Book, FastBook, Level};
+use pares_book::{Book, FastBook, Level, Market as Books};
 use pares_log::Offset;
 use pares_node::committed::{Committed, CommittedStream};
 use pares_node::{Layout, NodeError, SystemConfig};
-use pares_types::{Event, InstrumentId, Outcome, Price, Quantity, Reason, Request, ShardId, Side, Status};
+use pares_types::{Event, InstrumentId, Outcome, Price, Quantity, Reason, ShardId, Side, Status};
 use pares_wire::record::ResultRecord;
 
 /// Records read from each recorder at a time: about a millisecond's work.
 const BATCH_MAX: usize = 2_048;
-/// In a mass cancel: all instruments of the shard.
-const WHOLE_SHARD: InstrumentId = InstrumentId(0);
 
 /// The market, rebuilt.
 pub struct Market {
     stream: CommittedStream,
-    listings: BTreeMap<InstrumentId, Listing>,
+    books: BTreeMap<ShardId, Books<FastBook>>,
+    trading: BTreeMap<InstrumentId, Trading>,
     events: Vec<Event>,
     tally: Tally,
     /// By venue: positions recorded from it first.
@@ -39,10 +38,9 @@ pub struct Tally {
     pub trades: u64,
 }
 
-struct Listing {
-    symbol: String,
-    shard: ShardId,
-    book: FastBook,
+/// What is known of an instrument besides its book.
+#[derive(Clone, Copy, Default)]
+struct Trading {
     last: Option<Trade>,
     trades: u64,
 }
@@ -81,17 +79,12 @@ impl Market {
     /// # Errors
     /// If the configuration has no valid shards.
     pub fn open(config: &SystemConfig, layout: &Layout) -> Result<Self, NodeError> {
-        let mut listings = BTreeMap::new();
-        for (shard, instruments) in config.shards()? {
-            for instrument in instruments {
-                let symbol = instrument.symbol.to_string();
-                let (id, book) = (instrument.id, FastBook::new(instrument));
-                listings.insert(id, Listing { symbol, shard, book, last: None, trades: 0 });
-            }
-        }
+        let shards = config.shards()?.into_iter();
+        let books = shards.map(|(shard, instruments)| (shard, Books::new(&instruments))).collect();
         let firsts = vec![0; usize::from(config.venues)];
         let stream = CommittedStream::new(config, layout, |_| Offset::START)?;
-        Ok(Self { stream, listings, events: Vec::new(), tally: Tally::default(), firsts })
+        let (trading, events) = (BTreeMap::new(), Vec::new());
+        Ok(Self { stream, books, trading, events, tally: Tally::default(), firsts })
     }
 
     /// Reads on, a bounded amount. Says whether there may be more.
@@ -99,14 +92,14 @@ impl Market {
     /// # Errors
     /// If the record is damaged.
     pub fn read(&mut self) -> Result<bool, NodeError> {
-        let Self { stream, listings, events, tally, firsts } = self;
+        let Self { stream, books, trading, events, tally, firsts } = self;
         let read = stream.poll(BATCH_MAX, |item| match item {
             Committed::Result { record, .. } => {
                 // A record may be of a time when the system had more venues.
                 if let Some(count) = firsts.get_mut(usize::from(record.venue().0)) {
                     *count += 1;
                 }
-                replay(listings, events, tally, &record)
+                replay(books, trading, events, tally, &record)
             }
             Committed::Shown { .. } | Committed::CheckpointStored { .. } => Ok(()),
         })?;
@@ -132,38 +125,51 @@ impl Market {
         &self.firsts
     }
 
-    /// The top of every book.
+    /// The top of every book, in order of instrument id.
     pub fn tops(&self) -> Vec<Top> {
-        self.listings.values().map(Listing::top).collect()
+        let mut books: Vec<&FastBook> = self.books.values().flat_map(|books| books.books()).collect();
+        books.sort_unstable_by_key(|book| book.instrument().id);
+        books.into_iter().map(|book| self.top(book)).collect()
+    }
+
+    fn top(&self, book: &FastBook) -> Top {
+        let trading = self.trading.get(&book.instrument().id).copied().unwrap_or_default();
+        Top {
+            symbol: book.instrument().symbol.to_string(),
+            bid: book.best(Side::Buy),
+            ask: book.best(Side::Sell),
+            last: trading.last,
+            trades: trading.trades,
+            orders: book.orders_len(),
+        }
     }
 }
 
-impl Listing {
-    fn top(&self) -> Top {
-        Top {
-            symbol: self.symbol.clone(),
-            bid: self.book.best(Side::Buy),
-            ask: self.book.best(Side::Sell),
-            last: self.last,
-            trades: self.trades,
-            orders: self.book.orders_len(),
-        }
-    }
-
-    fn note_trades(&mut self, events: &[Event]) -> u64 {
-        let before = self.trades;
-        for event in events {
-            if let Event::Fill { price, quantity, resting_side, .. } = *event {
-                self.last = Some(Trade { price, quantity, aggressor: resting_side.opposite() });
-                self.trades += 1;
+/// Notes the trades of a request for that instrument, or for all of them; says how many there were.
+fn note_trades(
+    trading: &mut BTreeMap<InstrumentId, Trading>,
+    mut instrument: InstrumentId,
+    events: &[Event],
+) -> u64 {
+    let mut count = 0;
+    for event in events {
+        match *event {
+            Event::Instrument(id) => instrument = id,
+            Event::Fill { price, quantity, resting_side, .. } => {
+                let trading = trading.entry(instrument).or_default();
+                trading.last = Some(Trade { price, quantity, aggressor: resting_side.opposite() });
+                trading.trades += 1;
+                count += 1;
             }
+            _ => {}
         }
-        self.trades - before
     }
+    count
 }
 
 fn replay(
-    listings: &mut BTreeMap<InstrumentId, Listing>,
+    books: &mut BTreeMap<ShardId, Books<FastBook>>,
+    trading: &mut BTreeMap<InstrumentId, Trading>,
     events: &mut Vec<Event>,
     tally: &mut Tally,
     record: &ResultRecord<'_>,
@@ -173,36 +179,20 @@ fn replay(
     if !reaches_a_book(&recorded) {
         return Ok(());
     }
-    if request.instrument == WHOLE_SHARD {
-        cancel_everywhere(listings, events, &request);
-        return Ok(());
-    }
-    let Some(listing) = listings.get_mut(&request.instrument) else {
+    let Some(books) = books.get_mut(&request.shard) else {
         tally.differing += 1;
         return Ok(());
     };
     events.clear();
-    let outcome = listing.book.apply(&request, events);
+    let outcome = books.apply(&request, events);
     let events_agree = record.events().eq(events.iter().map(|event| Ok(*event)));
     tally.differing += u64::from(outcome != recorded || !events_agree);
-    tally.trades += listing.note_trades(events);
+    tally.trades += note_trades(trading, request.instrument, events);
     Ok(())
 }
 
-/// Whether a request came as far as a book: a repeat or an unknown instrument is refused before.
+/// Whether a request came as far as the books: a repeat is refused before.
 fn reaches_a_book(recorded: &Outcome) -> bool {
-    let before = [Reason::DuplicateRequest, Reason::UnknownInstrument, Reason::Halted];
+    let before = [Reason::DuplicateRequest, Reason::Halted];
     recorded.status != Status::Refused || !before.contains(&recorded.reason)
-}
-
-/// A mass cancel over a whole shard.
-fn cancel_everywhere(
-    listings: &mut BTreeMap<InstrumentId, Listing>,
-    events: &mut Vec<Event>,
-    request: &Request,
-) {
-    for (&instrument, listing) in listings.iter_mut().filter(|(_, listing)| listing.shard == request.shard) {
-        events.clear();
-        listing.book.apply(&Request { instrument, ..*request }, events);
-    }
 }

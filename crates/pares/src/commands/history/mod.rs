@@ -50,8 +50,8 @@ enum What {
     Orders {
         #[command(flatten)]
         select: Select,
-        /// Only orders that are resting, filled, cancelled or refused
-        #[arg(long, value_parser = ["resting", "filled", "cancelled", "refused"])]
+        /// Only orders that are resting, held, filled, cancelled or refused
+        #[arg(long, value_parser = ["resting", "held", "filled", "cancelled", "refused"])]
         status: Option<String>,
     },
     /// Trades, newest first

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use pares_book::Symbol;
 use pares_flow::{ItchSelect, ItchSource, LobsterSource, Recorded, Source, SourceError};
-use pares_node::config::{InstrumentConfig, SHARD_ORDERS_MAX};
+use pares_node::config::InstrumentConfig;
 use pares_types::InstrumentId;
 
 use super::Args;
@@ -20,8 +20,8 @@ const FIRST: InstrumentId = InstrumentId(1);
 const ITCH_LEVELS: usize = 10;
 /// Total orders the instruments are spread over, at most.
 const SHARDS_MAX: usize = 16;
-/// Orders a book must have room for; recordings with so many instruments that it has not are refused.
-const ORDERS_MIN: u64 = 500;
+/// Orders a book has room for: more than any stock's has had.
+const ORDERS_MAX: u32 = 1_000_000;
 
 /// Where the day lies.
 #[derive(Clone, Debug)]
@@ -138,28 +138,18 @@ impl Recording {
 impl Survey {
     /// The instruments to configure, with limits that keep no order of a US stock out, spread evenly
     /// over a few total orders.
-    ///
-    /// # Errors
-    /// If they are so many that their books would be too small.
-    pub fn instruments(&self) -> Result<Vec<InstrumentConfig>, CommandError> {
-        let count = self.symbols.len();
-        let shards = count.min(SHARDS_MAX);
-        let orders_max = SHARD_ORDERS_MAX / count.div_ceil(shards) as u64;
-        if orders_max < ORDERS_MIN {
-            let what =
-                format!("{count} instruments are too many for one system here: choose one with --symbol");
-            return Err(CommandError::Usage(what));
-        }
+    pub fn instruments(&self) -> Vec<InstrumentConfig> {
+        let shards = self.symbols.len().min(SHARDS_MAX);
         let instrument = |(index, (id, symbol)): (usize, (&InstrumentId, &String))| InstrumentConfig {
             shard: Some(u16::try_from(index % shards).expect("few shards")),
             tick: 1,
             quantity_max: u64::from(u32::MAX),
             price_min: 1,
             price_max: 10_000_000_000,
-            orders_max: u32::try_from(orders_max).expect("at most what a shard holds"),
+            orders_max: ORDERS_MAX,
             ..InstrumentConfig::new(id.0, symbol)
         };
-        Ok(self.symbols.iter().enumerate().map(instrument).collect())
+        self.symbols.iter().enumerate().map(instrument).collect()
     }
 
     /// How many instruments.

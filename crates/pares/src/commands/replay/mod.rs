@@ -133,7 +133,7 @@ fn check_new(dir: &Path) -> CommandResult {
 fn replay(args: &Args, recording: &Recording, survey: &Survey) -> Result<Figures, CommandError> {
     let config = SystemConfig {
         gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
-        instruments: survey.instruments()?,
+        instruments: survey.instruments(),
         ..SystemConfig::default()
     };
     let stop = duty::stop_on_signals()?;

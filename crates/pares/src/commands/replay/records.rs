@@ -195,7 +195,7 @@ mod tests {
             state_hash: 0,
         };
         writer
-            .append_with(result_bytes(0), |out| write_result(out, &place, &request, &outcome, &[]))
+            .append_with(result_bytes(&request, 0), |out| write_result(out, &place, &request, &outcome, &[]))
             .unwrap();
     }
 

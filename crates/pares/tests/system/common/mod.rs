@@ -17,9 +17,7 @@ pub(crate) mod trader;
 use std::time::{Duration, Instant};
 
 use pares_flow::Random;
-use pares_types::{
-    ClientOrderId, ClientRequest, InstrumentId, NewOrder, OrderKind, Price, Quantity, Side, TimeInForce,
-};
+use pares_types::{ClientOrderId, ClientRequest, InstrumentId, NewOrder, Price, Quantity, Side};
 
 /// What would never end is ended after this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -42,13 +40,7 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// A limit order for the day.
 pub(crate) fn limit(name: u64, instrument: u32, side: Side, quantity: u64, price: i64) -> ClientRequest {
-    let order = NewOrder {
-        side,
-        kind: OrderKind::Limit { price: Price(price) },
-        time_in_force: TimeInForce::Day,
-        post_only: false,
-        quantity: Quantity(quantity),
-    };
+    let order = NewOrder::limit(side, Price(price), Quantity(quantity));
     ClientRequest::Enter { client_order_id: ClientOrderId(name), instrument: InstrumentId(instrument), order }
 }
 

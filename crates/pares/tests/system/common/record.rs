@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pares_book::{Book, NaiveBook};
+use pares_book::{Market, NaiveBook};
 use pares_log::{ReadError, Reader};
 use pares_node::SystemConfig;
 use pares_types::{
-    ClientOrderId, Command, Epoch, Event, InstrumentId, MemberId, OrderId, Outcome, Position, Quantity,
-    Reason, RecorderId, Request, ShardId, Status,
+    ClientOrderId, Command, Epoch, Event, MemberId, OrderId, Outcome, Position, Quantity, Reason, RecorderId,
+    Request, ShardId, Status,
 };
 use pares_wire::record::{self, ResultRecord};
 
@@ -88,34 +88,21 @@ pub(crate) fn check_matching(config: &SystemConfig, records: &Records) {
     let mut ids = BTreeSet::new();
     let mut names = BTreeSet::new();
     for (shard, instruments) in config.shards().unwrap() {
-        let books = instruments.into_iter().map(|one| (one.id, NaiveBook::new(one)));
-        let mut books: BTreeMap<InstrumentId, NaiveBook> = books.collect();
+        let mut market = Market::<NaiveBook>::new(&instruments);
         for (position, recorded) in records[&shard].iter().enumerate() {
             let request = &recorded.request;
             assert!(ids.insert(request.id), "{} stands at two positions", request.id);
-            let new = names.insert((shard, request.member, request.client_order_id));
-            let (outcome, events) = if new {
-                apply(&mut books, request)
-            } else {
-                (outcome(request, Status::Refused, Reason::DuplicateRequest), Vec::new())
+            let new = request.command == Command::Time
+                || names.insert((shard, request.member, request.client_order_id));
+            let mut events = Vec::new();
+            let outcome = match new {
+                true => market.apply(request, &mut events),
+                false => outcome(request, Status::Refused, Reason::DuplicateRequest),
             };
             assert_eq!(recorded.outcome, outcome, "shard {shard} position {position}: {request:?}");
             assert_eq!(recorded.events, events, "shard {shard} position {position}: {request:?}");
         }
     }
-}
-
-fn apply(books: &mut BTreeMap<InstrumentId, NaiveBook>, request: &Request) -> (Outcome, Vec<Event>) {
-    let mut events = Vec::new();
-    if request.instrument != InstrumentId(0) {
-        let outcome = books.get_mut(&request.instrument).unwrap().apply(request, &mut events);
-        return (outcome, events);
-    }
-    assert_eq!(request.command, Command::MassCancel);
-    for (&instrument, book) in books.iter_mut() {
-        book.apply(&Request { instrument, ..*request }, &mut events);
-    }
-    (outcome(request, Status::MassCancelled, Reason::None), events)
 }
 
 fn outcome(request: &Request, status: Status, reason: Reason) -> Outcome {
@@ -156,8 +143,8 @@ pub(crate) fn check_trader(records: &Records, trader: &Trader) {
         let told = (answer.status, answer.reason, answer.remaining);
         let true_one = (recorded.outcome.status, recorded.outcome.reason, recorded.outcome.remaining);
         assert_eq!(told, true_one, "{answer:?}");
-        let cancelled: u64 = parts.iter().map(|(_, one)| one.events.len() as u64).sum();
-        let mass = recorded.request.command == Command::MassCancel;
+        let cancelled: u64 = parts.iter().map(|(_, one)| one.outcome.executed.0).sum();
+        let mass = matches!(recorded.request.command, Command::MassCancel { .. });
         let executed = if mass { Quantity(cancelled) } else { recorded.outcome.executed };
         assert_eq!(answer.executed, executed, "{answer:?}");
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use pares_client::{Answer, Client, ClientError, OpenRequests, Trade, Update};
 use pares_flow::Random;
 use pares_types::{
-    ClientOrderId, ClientRequest, InstrumentId, MemberId, NewOrder, OrderKind, Price, Quantity, Reason, Side,
+    ClientOrderId, ClientRequest, InstrumentId, MemberId, NewOrder, NewTerms, Price, Quantity, Reason, Side,
     TimeInForce,
 };
 
@@ -133,14 +133,14 @@ impl Trader {
             20..30 => ClientRequest::Amend {
                 client_order_id,
                 target: self.earlier_order(),
-                price: self.price(),
-                quantity: Quantity(1 + self.random.below(100)),
+                terms: NewTerms::new(self.price(), Quantity(1 + self.random.below(100))),
             },
             30 => ClientRequest::MassCancel {
                 client_order_id,
                 instrument: InstrumentId(1 + self.random.below(self.instruments.into()) as u32),
+                side: None,
             },
-            31 => ClientRequest::MassCancel { client_order_id, instrument: InstrumentId(0) },
+            31 => ClientRequest::MassCancel { client_order_id, instrument: InstrumentId(0), side: None },
             _ => self.enter(client_order_id),
         }
     }
@@ -162,9 +162,8 @@ impl Trader {
             1 => TimeInForce::Fok,
             _ => TimeInForce::Day,
         };
-        let kind = OrderKind::Limit { price: self.price() };
-        let quantity = Quantity(1 + self.random.below(50));
-        let order = NewOrder { side, kind, time_in_force, post_only: false, quantity };
+        let plain = NewOrder::limit(side, self.price(), Quantity(1 + self.random.below(50)));
+        let order = NewOrder { time_in_force, ..plain };
         ClientRequest::Enter { client_order_id, instrument, order }
     }
 }

@@ -10,8 +10,9 @@ use pares_book::{Book, Instrument, NaiveBook, Symbol};
 use pares_log::{Config, Durability, Writer};
 use pares_node::{Layout, SystemConfig};
 use pares_types::{
-    ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Position,
-    Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp, VenueId,
+    Amendment, BustedTrade, ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, NewOrder,
+    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, SelfTrade, ShardId, Side,
+    TimeInForce, Timestamp, VenueId,
 };
 use pares_wire::record::{self, ResultPlace};
 use tempfile::TempDir;
@@ -33,14 +34,10 @@ struct Day {
 
 fn instrument(id: u32) -> Instrument {
     Instrument {
-        id: InstrumentId(id),
-        symbol: Symbol::new("ALFA").unwrap(),
-        tick: Price(100),
-        lot: Quantity(1),
         quantity_max: Quantity(1_000),
-        price_min: Price(100),
         price_max: Price(10_000_000),
         orders_max: 1_000,
+        ..Instrument::listed(InstrumentId(id), Symbol::new("ALFA").unwrap())
     }
 }
 
@@ -80,23 +77,19 @@ impl Day {
         };
         self.positions[seat] += 1;
         let fill = |out: &mut [u8]| record::write_result(out, &place, &request, &outcome, &events);
-        self.writer.append_with(record::result_bytes(events.len()), fill).unwrap();
+        self.writer.append_with(record::result_bytes(&request, events.len()), fill).unwrap();
         self.writer.publish();
         OrderId(request.id)
     }
 
     fn limit(&mut self, member: u32, instrument: u32, side: Side, quantity: u64, price: i64) -> OrderId {
-        let kind = OrderKind::Limit { price: Price(price) };
-        let (time_in_force, post_only, quantity) = (TimeInForce::Day, false, Quantity(quantity));
-        self.ask(
-            member,
-            instrument,
-            Command::Enter(NewOrder { side, kind, time_in_force, post_only, quantity }),
-        )
+        let order = NewOrder::limit(side, Price(price), Quantity(quantity));
+        self.ask(member, instrument, Command::Enter(order))
     }
 
     fn amend(&mut self, member: u32, target: OrderId, quantity: u64, price: i64) {
-        self.ask(member, 1, Command::Amend { target, price: Price(price), quantity: Quantity(quantity) });
+        let amendment = Amendment::new(target, Price(price), Quantity(quantity));
+        self.ask(member, 1, Command::Amend(amendment));
     }
 
     fn log(&self) -> PathBuf {

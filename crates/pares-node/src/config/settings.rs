@@ -1,30 +1,28 @@
-//! The configuration of one system, and where everything of it lies.
-//!
-//! ```text
-//! DIR/pares.toml                    this configuration
-//! DIR/gateway-G/                    log: requests of gateway G (journal and request stream)
-//! DIR/venue-V/                      log: results of venue V
-//! DIR/recorder-R/                   log: what recorder R recorded (history and committed stream)
-//! DIR/recorder-R/checkpoints/       checkpoint files
-//! DIR/run/                          what only lives while the system does: windows, bells, counters
-//! DIR/lock                          held by the supervisor
-//! ```
+//! The settings of one system: `pares.toml`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use pares_book::{Instrument, Symbol};
+use pares_book::Instrument;
 use pares_log::Durability;
-use pares_types::{GatewayId, InstrumentId, Price, Quantity, RecorderId, ShardId, VenueId};
+use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
+use pares_wire::record;
 use serde::{Deserialize, Serialize};
 
+use super::InstrumentConfig;
 use crate::NodeError;
+
+/// Bytes of the largest result there can be.
+const RESULT_BYTES_MAX: usize = size_of::<record::ResultHead>()
+    + record::REQUEST_BYTES_MAX
+    + Instrument::EVENTS_MAX * size_of::<record::EventRecord>();
+
+/// Milliseconds of an hour.
+const CLOCK_MS_MAX: u64 = 3_600_000;
 
 /// Gateways, venues or recorders of one system, at most.
 pub const ROLE_MAX: usize = 16;
-/// Orders on the books of one shard, at most.
-pub const SHARD_ORDERS_MAX: u64 = 20_000;
 
 /// What "durable" means in this system (design section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +80,9 @@ pub struct SystemConfig {
     /// Names (member, client order id) a gateway remembers.
     #[serde(default = "default_names_max")]
     pub names_max: usize,
+    /// Milliseconds between two times a gateway tells a shard in which something can become due.
+    #[serde(default = "default_clock_ms")]
+    pub clock_ms: u64,
     /// MiB per segment of the logs. Small ones restart faster; a roll costs next to nothing.
     #[serde(default = "default_segment_mib")]
     pub segment_mib: u64,
@@ -91,36 +92,6 @@ pub struct SystemConfig {
     /// What is traded.
     #[serde(default = "default_instruments")]
     pub instruments: Vec<InstrumentConfig>,
-}
-
-/// One instrument.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct InstrumentConfig {
-    /// Its id, from 1.
-    pub id: u32,
-    /// What people call it: at most 16 ASCII characters.
-    pub symbol: String,
-    /// The total order it belongs to; by default each instrument has its own.
-    pub shard: Option<u16>,
-    /// Smallest price step, price units (1/10,000).
-    #[serde(default = "default_tick")]
-    pub tick: i64,
-    /// Smallest quantity step.
-    #[serde(default = "default_lot")]
-    pub lot: u64,
-    /// Largest order.
-    #[serde(default = "default_quantity_max")]
-    pub quantity_max: u64,
-    /// Lowest legal price, price units.
-    #[serde(default = "default_price_min")]
-    pub price_min: i64,
-    /// Highest legal price, price units.
-    #[serde(default = "default_price_max")]
-    pub price_max: i64,
-    /// Orders its book holds at most.
-    #[serde(default = "default_orders_max")]
-    pub orders_max: u32,
 }
 
 fn default_durability() -> DurabilitySetting {
@@ -153,69 +124,19 @@ fn default_sessions_max() -> usize {
 fn default_names_max() -> usize {
     16 << 20
 }
+fn default_clock_ms() -> u64 {
+    1_000
+}
 fn default_segment_mib() -> u64 {
     4
 }
 fn default_gateways() -> Vec<SocketAddr> {
     vec![SocketAddr::from(([127, 0, 0, 1], 7100))]
 }
-fn default_tick() -> i64 {
-    100
-}
-fn default_lot() -> u64 {
-    1
-}
-fn default_quantity_max() -> u64 {
-    1_000_000
-}
-fn default_price_min() -> i64 {
-    100
-}
-fn default_price_max() -> i64 {
-    100_000_000
-}
-fn default_orders_max() -> u32 {
-    20_000
-}
 fn default_instruments() -> Vec<InstrumentConfig> {
     const SYMBOLS: [&str; 10] =
         ["ALFA", "BRAVO", "CHARLIE", "DELTA", "ECHO", "FOXTROT", "GOLF", "HOTEL", "INDIA", "JULIETT"];
     SYMBOLS.iter().zip(1..).map(|(symbol, id)| InstrumentConfig::new(id, symbol)).collect()
-}
-
-impl InstrumentConfig {
-    /// An instrument with the default rules and a shard of its own.
-    #[must_use]
-    pub fn new(id: u32, symbol: &str) -> Self {
-        Self {
-            id,
-            symbol: symbol.to_owned(),
-            shard: None,
-            tick: default_tick(),
-            lot: default_lot(),
-            quantity_max: default_quantity_max(),
-            price_min: default_price_min(),
-            price_max: default_price_max(),
-            orders_max: default_orders_max(),
-        }
-    }
-
-    fn instrument(&self) -> Result<Instrument, NodeError> {
-        let wrong = |error: pares_book::InstrumentError| {
-            NodeError::Config(format!("instrument {}: {error}", self.id))
-        };
-        Instrument::new(Instrument {
-            id: InstrumentId(self.id),
-            symbol: Symbol::new(&self.symbol).map_err(wrong)?,
-            tick: Price(self.tick),
-            lot: Quantity(self.lot),
-            quantity_max: Quantity(self.quantity_max),
-            price_min: Price(self.price_min),
-            price_max: Price(self.price_max),
-            orders_max: self.orders_max,
-        })
-        .map_err(wrong)
-    }
 }
 
 impl Default for SystemConfig {
@@ -269,18 +190,19 @@ impl SystemConfig {
         if self.checkpoint_every == 0 || self.segment_mib == 0 || self.segment_mib > 1024 {
             return wrong("`checkpoint_every` and `segment_mib` must be positive, segments at most 1024 MiB");
         }
-        // A request that touches every order of a shard (a mass cancel, a sweep) must fit one record.
-        let record_bytes = pares_log::payload_bytes_max(self.segment_mib << 20);
-        let fits = (record_bytes - pares_wire::record::result_bytes(0))
-            / size_of::<pares_wire::record::EventRecord>();
-        let orders_max = SHARD_ORDERS_MAX.min(fits as u64);
+        if !(1..=CLOCK_MS_MAX).contains(&self.clock_ms) {
+            return wrong("`clock_ms` must be between 1 and 3600000, an hour");
+        }
+        if pares_log::payload_bytes_max(self.segment_mib << 20) < RESULT_BYTES_MAX {
+            return wrong(
+                "`segment_mib` is too small: a record is at most a quarter of a segment, and a result must fit one",
+            );
+        }
         for (shard, instruments) in self.shards()? {
-            let orders: u64 = instruments.iter().map(|instrument| u64::from(instrument.orders_max)).sum();
-            if orders > orders_max {
-                return Err(NodeError::Config(format!(
-                    "shard {shard}: `orders_max` adds up to {orders}; with segments of {} MiB at most {orders_max} per shard",
-                    self.segment_mib
-                )));
+            if instruments.len() > Instrument::SHARD_MAX {
+                let (found, most) = (instruments.len(), Instrument::SHARD_MAX);
+                let what = format!("shard {shard}: {found} instruments; at most {most}");
+                return Err(NodeError::Config(what));
             }
         }
         Ok(())
@@ -322,120 +244,6 @@ impl SystemConfig {
     }
 }
 
-/// Where everything of a system lies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
-    root: PathBuf,
-}
-
-impl Layout {
-    /// The system in that directory.
-    pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
-    }
-
-    /// The directory itself.
-    #[must_use]
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// The configuration file.
-    #[must_use]
-    pub fn config(&self) -> PathBuf {
-        self.root.join("pares.toml")
-    }
-
-    /// The supervisor's lock.
-    #[must_use]
-    pub fn lock(&self) -> PathBuf {
-        self.root.join("lock")
-    }
-
-    /// What only lives while the system does.
-    #[must_use]
-    pub fn run(&self) -> PathBuf {
-        self.root.join("run")
-    }
-
-    /// A gateway's log.
-    #[must_use]
-    pub fn gateway_log(&self, id: GatewayId) -> PathBuf {
-        self.root.join(format!("gateway-{id}"))
-    }
-
-    /// A venue's log.
-    #[must_use]
-    pub fn venue_log(&self, id: VenueId) -> PathBuf {
-        self.root.join(format!("venue-{id}"))
-    }
-
-    /// A recorder's log.
-    #[must_use]
-    pub fn recorder_log(&self, id: RecorderId) -> PathBuf {
-        self.root.join(format!("recorder-{id}"))
-    }
-
-    /// A recorder's checkpoints.
-    #[must_use]
-    pub fn checkpoints(&self, id: RecorderId) -> PathBuf {
-        self.recorder_log(id).join("checkpoints")
-    }
-
-    /// A shard's window.
-    #[must_use]
-    pub fn window(&self, shard: ShardId) -> PathBuf {
-        self.run().join(format!("window-{shard}"))
-    }
-
-    /// A node's counters: `node` is its role and number, such as `venue-0`.
-    #[must_use]
-    pub fn counters(&self, node: &str) -> PathBuf {
-        self.run().join(format!("{node}.counters"))
-    }
-
-    /// The process id of a node that is up.
-    #[must_use]
-    pub fn pid(&self, role: crate::role::Role) -> PathBuf {
-        self.run().join(format!("{role}.pid"))
-    }
-
-    /// What a node has to complain about: its standard error.
-    #[must_use]
-    pub fn complaints(&self, role: crate::role::Role) -> PathBuf {
-        self.run().join(format!("{role}.log"))
-    }
-
-    /// The address a gateway listens on.
-    #[must_use]
-    pub fn gateway_address(&self, id: GatewayId) -> PathBuf {
-        self.run().join(format!("gateway-{id}.addr"))
-    }
-}
-
-/// The bell of each node (see `pares_shm::bell`): gateways, venues, recorders, 16 each.
-pub mod bells {
-    use super::{GatewayId, ROLE_MAX, RecorderId, VenueId};
-
-    /// A gateway's bell.
-    #[must_use]
-    pub fn gateway(id: GatewayId) -> usize {
-        usize::from(id.0)
-    }
-
-    /// A venue's bell.
-    #[must_use]
-    pub fn venue(id: VenueId) -> usize {
-        ROLE_MAX + usize::from(id.0)
-    }
-
-    /// A recorder's bell.
-    #[must_use]
-    pub fn recorder(id: RecorderId) -> usize {
-        2 * ROLE_MAX + usize::from(id.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -453,6 +261,19 @@ mod tests {
     fn an_unknown_setting_is_named() {
         let error = toml::from_str::<SystemConfig>("venuse = 3").unwrap_err();
         assert!(error.to_string().contains("venuse"));
+    }
+
+    #[test]
+    fn a_segment_in_which_no_result_fits_is_refused() {
+        assert!(SystemConfig { segment_mib: 1, ..SystemConfig::default() }.check().is_err());
+        SystemConfig { segment_mib: 2, ..SystemConfig::default() }.check().unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_never_ticks_or_never_rests_is_refused() {
+        for clock_ms in [0, 3_600_001] {
+            assert!(SystemConfig { clock_ms, ..SystemConfig::default() }.check().is_err());
+        }
     }
 
     #[test]

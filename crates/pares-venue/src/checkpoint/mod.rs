@@ -1,24 +1,26 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! "PARESCK1" | position | gateways n | (gateway, through)* | names n | (member, name)* |
-//! books n | ( instrument | priority_next | orders n | order* )* | state hash | checksum
-//! order: order id | member | client order id | side | price | remaining | executed | priority
+//! "PARESCK2" | shard | position | gateways n | (gateway, through)* | names n | (member, name)* |
+//! blocked n | member* | books n | book* | state hash | checksum
 //! ```
+//! The module `book` says what a book is made of. The instrument with all its rules is part of it, for instruments come,
+//! change and go while a shard lives, and what is configured is only what it began with.
+//!
 //! Every number is a little-endian u64, counts included: plain beats small, since a checkpoint is written
 //! once every few thousand requests, off the leading venue. The checksum covers every word before it, so that a
 //! damaged checkpoint is refused before it is read; the state hash is computed by the venue that took it and
 //! checked by whoever restores it, so that a wrongly restored one is. (The hash alone would not do: it covers
 //! ordering and books, and a damaged name would let its request be executed twice.)
 
-use pares_book::{Book, Instrument, Priority, RestingOrder, RestoreError, Snapshot};
-use pares_types::{
-    ClientOrderId, GatewayId, InstrumentId, MemberId, OrderId, Position, Price, Quantity, RequestId, Side,
-};
+mod book;
+
+use pares_book::{Book, InstrumentError, Market, MarketError, RestoreError};
+use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId};
 
 use crate::names::{NAMES_MAX, RecentNames};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK1");
+const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK2");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,12 +40,18 @@ pub enum CheckpointError {
     /// A value no checkpoint holds.
     #[error("field `{0}` is outside its legal range")]
     InvalidField(&'static str),
-    /// It has a book for an instrument that is not configured, or lacks one that is.
-    #[error("the checkpoint's books do not match the configured instruments of the shard")]
-    OtherInstruments,
+    /// It is of another shard.
+    #[error("the checkpoint is of shard {0}")]
+    OtherShard(ShardId),
+    /// No instrument can have those rules.
+    #[error("instrument {0}: {1}")]
+    Instrument(InstrumentId, InstrumentError),
     /// A book cannot be in that state.
     #[error("instrument {0}: {1}")]
     Book(InstrumentId, RestoreError),
+    /// Such books are not those of one shard.
+    #[error(transparent)]
+    Market(#[from] MarketError),
     /// The restored state is not the one that was saved.
     #[error("restored state hash {restored:016x} differs from the saved {saved:016x}")]
     HashDiffers {
@@ -59,7 +67,7 @@ pub(crate) struct State<B> {
     pub(crate) position: Position,
     pub(crate) through: Vec<(GatewayId, u64)>,
     pub(crate) names: RecentNames,
-    pub(crate) books: Vec<B>,
+    pub(crate) market: Market<B>,
     pub(crate) state_hash: u64,
 }
 
@@ -70,28 +78,31 @@ fn put(out: &mut Vec<u8>, value: u64) {
 /// Writes a shard's state into `out` (emptied first).
 pub(crate) fn encode<B: Book>(
     out: &mut Vec<u8>,
-    position: Position,
-    through: impl Iterator<Item = (GatewayId, u64)> + Clone,
+    (shard, position): (ShardId, Position),
+    through: &[(GatewayId, u64)],
     names: &RecentNames,
-    books: &[B],
+    market: &Market<B>,
     state_hash: u64,
 ) {
     out.clear();
     put(out, MAGIC);
+    put(out, u64::from(shard.0));
     put(out, position.0);
-    put(out, through.clone().count() as u64);
+    put(out, through.len() as u64);
     for (gateway, sequence) in through {
         put(out, u64::from(gateway.0));
-        put(out, sequence);
+        put(out, *sequence);
     }
     put(out, names.iter().len() as u64);
     for (member, name) in names.iter() {
         put(out, u64::from(member.0));
         put(out, name.0);
     }
-    put(out, books.len() as u64);
-    for book in books {
-        encode_book(out, book);
+    put(out, market.blocked().len() as u64);
+    market.blocked().iter().for_each(|member| put(out, u64::from(member.0)));
+    put(out, market.books().len() as u64);
+    for (book, deadline) in market.books().iter().zip(market.deadlines()) {
+        book::encode(out, book, *deadline);
     }
     put(out, state_hash);
     put(out, checksum(out));
@@ -108,26 +119,8 @@ fn checksum(bytes: &[u8]) -> u64 {
     words.fold(bytes.len() as u64, |sum, word| (sum ^ word).wrapping_mul(ODD).rotate_left(29))
 }
 
-fn encode_book<B: Book>(out: &mut Vec<u8>, book: &B) {
-    put(out, u64::from(book.instrument().id.0));
-    put(out, book.priority_next().0);
-    put(out, book.orders_len() as u64);
-    for side in [Side::Buy, Side::Sell] {
-        book.for_each_order(side, &mut |order| {
-            put(out, order.order.0.to_bits());
-            put(out, u64::from(order.member.0));
-            put(out, order.client_order_id.0);
-            put(out, order.side as u64);
-            put(out, order.price.0 as u64);
-            put(out, order.remaining.0);
-            put(out, order.executed.0);
-            put(out, order.priority.0);
-        });
-    }
-}
-
-/// Reads a checkpoint for exactly these instruments.
-pub(crate) fn decode<B: Book>(bytes: &[u8], instruments: &[Instrument]) -> Result<State<B>, CheckpointError> {
+/// Reads a checkpoint of that shard.
+pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, CheckpointError> {
     if Input(bytes).u64()? != MAGIC {
         return Err(CheckpointError::Magic);
     }
@@ -136,25 +129,17 @@ pub(crate) fn decode<B: Book>(bytes: &[u8], instruments: &[Instrument]) -> Resul
         return Err(CheckpointError::Damaged);
     }
     let mut input = Input(&content[size_of_val(&MAGIC)..]);
+    let of = ShardId(input.u16("shard")?);
+    if of != shard {
+        return Err(CheckpointError::OtherShard(of));
+    }
     let position = Position(input.u64()?);
-    let through = (0..input.count(16)?)
-        .map(|_| Ok((GatewayId(input.u16("gateway")?), input.u64()?)))
-        .collect::<Result<_, _>>()?;
-    let mut names = RecentNames::new();
-    let names_len = input.count(16)?;
-    for _ in 0..names_len {
-        if !names.insert(MemberId(input.u32("member")?), ClientOrderId(input.u64()?)) || names_len > NAMES_MAX
-        {
-            return Err(CheckpointError::InvalidField("names"));
-        }
-    }
-    if input.count(24)? != instruments.len() {
-        return Err(CheckpointError::OtherInstruments);
-    }
-    let books = instruments.iter().map(|instrument| input.book(*instrument)).collect::<Result<_, _>>()?;
+    let through = input.list(16, |input| Ok((GatewayId(input.u16("gateway")?), input.u64()?)))?;
+    let names = input.names()?;
+    let market = input.market()?;
     let state_hash = input.u64()?;
     match input.0.len() {
-        0 => Ok(State { position, through, names, books, state_hash }),
+        0 => Ok(State { position, through, names, market, state_hash }),
         trailing => Err(CheckpointError::TrailingBytes(trailing)),
     }
 }
@@ -168,14 +153,6 @@ impl Input<'_> {
         Ok(u64::from_le_bytes(*value))
     }
 
-    /// A count of things of at least `bytes` each: checked before anything is allocated for them.
-    fn count(&mut self, bytes: usize) -> Result<usize, CheckpointError> {
-        let count = self.u64()?;
-        let fits =
-            usize::try_from(count).ok().filter(|n| n.checked_mul(bytes).is_some_and(|b| b <= self.0.len()));
-        fits.ok_or(CheckpointError::Truncated)
-    }
-
     fn u32(&mut self, field: &'static str) -> Result<u32, CheckpointError> {
         u32::try_from(self.u64()?).map_err(|_| CheckpointError::InvalidField(field))
     }
@@ -184,31 +161,34 @@ impl Input<'_> {
         u16::try_from(self.u64()?).map_err(|_| CheckpointError::InvalidField(field))
     }
 
-    fn book<B: Book>(&mut self, instrument: Instrument) -> Result<B, CheckpointError> {
-        if self.u32("instrument")? != instrument.id.0 {
-            return Err(CheckpointError::OtherInstruments);
-        }
-        let priority_next = Priority(self.u64()?);
-        let orders = (0..self.count(64)?).map(|_| self.order()).collect::<Result<_, _>>()?;
-        B::restore(instrument, &Snapshot { priority_next, orders })
-            .map_err(|error| CheckpointError::Book(instrument.id, error))
+    /// A count and so many things of at least `bytes` each: checked before anything is allocated for them.
+    fn list<T>(
+        &mut self,
+        bytes: usize,
+        mut read: impl FnMut(&mut Self) -> Result<T, CheckpointError>,
+    ) -> Result<Vec<T>, CheckpointError> {
+        let count = self.u64()?;
+        let fits =
+            usize::try_from(count).ok().filter(|n| n.checked_mul(bytes).is_some_and(|b| b <= self.0.len()));
+        (0..fits.ok_or(CheckpointError::Truncated)?).map(|_| read(self)).collect()
     }
 
-    fn order(&mut self) -> Result<RestingOrder, CheckpointError> {
-        let id = RequestId::from_bits(self.u64()?).ok_or(CheckpointError::InvalidField("order"))?;
-        Ok(RestingOrder {
-            order: OrderId(id),
-            member: MemberId(self.u32("member")?),
-            client_order_id: ClientOrderId(self.u64()?),
-            side: match self.u64()? {
-                1 => Side::Buy,
-                2 => Side::Sell,
-                _ => return Err(CheckpointError::InvalidField("side")),
-            },
-            price: Price(self.u64()? as i64),
-            remaining: Quantity(self.u64()?),
-            executed: Quantity(self.u64()?),
-            priority: Priority(self.u64()?),
-        })
+    fn names(&mut self) -> Result<RecentNames, CheckpointError> {
+        let list =
+            self.list(16, |input| Ok((MemberId(input.u32("member")?), ClientOrderId(input.u64()?))))?;
+        let mut names = RecentNames::new();
+        let all_new = list.iter().all(|&(member, name)| names.insert(member, name));
+        if all_new && list.len() <= NAMES_MAX {
+            Ok(names)
+        } else {
+            Err(CheckpointError::InvalidField("names"))
+        }
+    }
+
+    fn market<B: Book>(&mut self) -> Result<Market<B>, CheckpointError> {
+        let blocked = self.list(8, |input| Ok(MemberId(input.u32("blocked")?)))?;
+        let books = self.list(book::BYTES_MIN, book::decode::<B>)?;
+        let (books, deadlines) = books.into_iter().unzip();
+        Ok(Market::restore(books, deadlines, blocked)?)
     }
 }

@@ -1,0 +1,130 @@
+//! The book of the crate `orderbook-rs`.
+//!
+//! It may be used from many threads at once and pays for that with every order: shared counters, maps that lock, trades in
+//! vectors of their own. Measured here on one thread, that is all cost and no gain.
+//!
+//! Trades made by an amend, and those of an order whose rest is cancelled, are told to a listener only, so all are taken from it; the
+//! listener must be shareable, hence a mutex that is never contended (some ten nanoseconds per message). The clock it is
+//! given counts instead of asking the system. It knows our order ids as they are. An amended quantity is what shall be
+//! left, so a table keeps what was executed.
+
+use std::sync::{Arc, Mutex};
+
+use orderbook_rs::{Id, OrderBook, OrderBookError, Side, StubClock, TimeInForce, TradeResult};
+use pares_bench::{Engine, Output, Report, ReportKind};
+use pares_flow::{Message, MessageKind, SCENARIO_ORDERS};
+use pricelevel::{OrderUpdate, Price, Quantity};
+
+/// A trade as the listener hears of it.
+struct Heard {
+    other: u64,
+    price_ticks: i64,
+    quantity: u64,
+}
+
+/// The book, and what its listener has heard since it was asked last.
+pub struct OrderbookRs {
+    book: OrderBook,
+    heard: Arc<Mutex<Vec<Heard>>>,
+    /// Shares executed, by order id.
+    executed: Vec<u64>,
+    /// Messages taken so far.
+    taken: u64,
+}
+
+impl Engine for OrderbookRs {
+    fn new() -> Self {
+        let heard: Arc<Mutex<Vec<Heard>>> = Arc::default();
+        let mut book = OrderBook::with_clock("PEER", Arc::new(StubClock::new()));
+        let listener = Arc::clone(&heard);
+        book.set_trade_listener(Arc::new(move |result: &TradeResult| {
+            let mut heard = listener.lock().expect("nobody panics with it");
+            heard.extend(result.match_result.trades().as_vec().iter().map(|trade| Heard {
+                other: number(trade.maker_order_id()),
+                price_ticks: i64::try_from(trade.price().as_u128()).expect("a price of the stream"),
+                quantity: trade.quantity().as_u64(),
+            }));
+        }));
+        Self { book, heard, executed: vec![0; SCENARIO_ORDERS as usize + 1], taken: 0 }
+    }
+
+    fn apply(&mut self, messages: &[Message], out: &mut impl Output, after: &mut impl FnMut()) {
+        for message in messages {
+            self.take(message, out);
+            after();
+        }
+    }
+
+    fn resting(&self) -> usize {
+        self.book.get_all_orders().len()
+    }
+}
+
+impl OrderbookRs {
+    fn take(&mut self, message: &Message, out: &mut impl Output) {
+        let report =
+            Report { kind: ReportKind::Outcome, message: self.taken, order: message.id, ..Report::default() };
+        self.taken += 1;
+        let status = match message.kind {
+            MessageKind::New => self.enter(message),
+            MessageKind::Cancel => match self.book.cancel_order(Id::Sequential(message.id)) {
+                Ok(Some(_)) => {
+                    out.report(Report { kind: ReportKind::Cancelled, ..report });
+                    3
+                }
+                Ok(None) | Err(_) => 4,
+            },
+            MessageKind::Amend => self.amend(message),
+        };
+        self.report_heard(message, &report, out);
+        out.report(Report { status, ..report });
+    }
+
+    fn enter(&mut self, message: &Message) -> u8 {
+        let side = match message.side {
+            pares_types::Side::Buy => Side::Buy,
+            pares_types::Side::Sell => Side::Sell,
+        };
+        let time_in_force = if message.ioc { TimeInForce::Ioc } else { TimeInForce::Gtc };
+        let (id, quantity) = (Id::Sequential(message.id), u64::from(message.quantity));
+        match self.book.add_limit_order(id, price(message), quantity, side, time_in_force, None) {
+            Ok(_) => 1,
+            Err(OrderBookError::InsufficientLiquidity { .. }) => 3,
+            Err(_) => 4,
+        }
+    }
+
+    fn amend(&mut self, message: &Message) -> u8 {
+        // The order may be filled, which the book will say; a quantity of zero would be a cancel.
+        let left = u64::from(message.quantity).saturating_sub(self.executed[message.id as usize]).max(1);
+        let update = OrderUpdate::UpdatePriceAndQuantity {
+            order_id: Id::Sequential(message.id),
+            new_price: Price::new(price(message)),
+            new_quantity: Quantity::new(left),
+        };
+        match self.book.update_order(update) {
+            Ok(Some(_)) => 1,
+            Ok(None) | Err(_) => 4,
+        }
+    }
+
+    fn report_heard(&mut self, message: &Message, report: &Report, out: &mut impl Output) {
+        let mut heard = self.heard.lock().expect("nobody panics with it");
+        for Heard { other, price_ticks, quantity } in heard.drain(..) {
+            self.executed[other as usize] += quantity;
+            self.executed[message.id as usize] += quantity;
+            out.report(Report { kind: ReportKind::Trade, other, price_ticks, quantity, ..*report });
+        }
+    }
+}
+
+fn price(message: &Message) -> u128 {
+    u128::from(message.price_ticks.cast_unsigned())
+}
+
+fn number(id: Id) -> u64 {
+    match id {
+        Id::Sequential(number) => number,
+        other => unreachable!("only numbers were given as ids, not {other}"),
+    }
+}

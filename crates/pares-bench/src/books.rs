@@ -1,0 +1,214 @@
+//! Our own books as an engine.
+//!
+//! An exchange that has work to do knows its next requests: they lie in the window. A book that is asked about one request
+//! at a time waits for memory at each; one that is told what comes can have it fetched. So requests are made a few
+//! messages ahead and shown to the book ([`Book::prefetch`]), and applied strictly one by one.
+
+use pares_book::{Book, Instrument, Symbol};
+use pares_flow::{Message, MessageKind};
+use pares_types::{
+    Amendment, ClientOrderId, Command, Event, EventSink, GatewayId, InstrumentId, MemberId, NewOrder,
+    OrderId, Outcome, Price, Quantity, Request, RequestId, ShardId, TimeInForce, Timestamp,
+};
+
+use crate::{Engine, Output, Report, ReportKind};
+
+/// How many messages ahead a request is made and shown to the book.
+pub const LOOK_AHEAD: usize = 8;
+
+/// Price units of one tick: a cent.
+const TICK: i64 = 100;
+/// Orders that may rest in one book; the deepest scenario has 42,108 of them.
+const ORDERS_MAX: u32 = 65_536;
+/// Who issues the requests that enter orders, and all others: an order is named by the request that entered it.
+const ENTERING: GatewayId = GatewayId(1);
+const OTHER: GatewayId = GatewayId(2);
+
+/// One book per instrument, from 1; `AHEAD` is [`LOOK_AHEAD`] or 0.
+#[derive(Debug)]
+pub struct Books<B, const AHEAD: usize> {
+    books: Vec<B>,
+    /// Messages taken so far.
+    taken: u64,
+}
+
+impl<B: Book, const AHEAD: usize> Books<B, AHEAD> {
+    /// As many empty books.
+    ///
+    /// # Panics
+    /// If there are 2^32 of them or more.
+    #[must_use]
+    pub fn with_instruments(count: usize) -> Self {
+        let count = u32::try_from(count).expect("instrument ids are 32 bits wide");
+        Self { books: (1..=count).map(|id| B::new(instrument(id))).collect(), taken: 0 }
+    }
+
+    /// The requests that these messages become when they are the first; what making them costs can so be counted apart.
+    pub fn requests(messages: &[Message]) -> impl Iterator<Item = Request> {
+        messages.iter().zip(0..).map(|(message, number)| request(message, number))
+    }
+
+    fn book(&mut self, instrument: InstrumentId) -> &mut B {
+        &mut self.books[instrument.0 as usize - 1]
+    }
+
+    fn take(&mut self, request: &Request, out: &mut impl Output) {
+        let number = self.taken;
+        self.taken += 1;
+        let mut sink = Reporter { out, number, incoming: incoming(request) };
+        let outcome = self.book(request.instrument).apply(request, &mut sink);
+        out.report(of_outcome(&outcome, request.member, number));
+    }
+}
+
+impl<B: Book, const AHEAD: usize> Engine for Books<B, AHEAD> {
+    fn new() -> Self {
+        Self::with_instruments(1)
+    }
+
+    fn apply(&mut self, messages: &[Message], out: &mut impl Output, after: &mut impl FnMut()) {
+        // In the window requests lie ready. Here one is made of its message when it is shown and again when it is due, which
+        // is cheaper than keeping it in between.
+        for (at, message) in messages.iter().enumerate() {
+            if AHEAD > 0
+                && let Some(ahead) = messages.get(at + AHEAD)
+            {
+                let ahead = request(ahead, self.taken + AHEAD as u64);
+                self.book(ahead.instrument).prefetch(&ahead);
+            }
+            self.take(&request(message, self.taken), out);
+            after();
+        }
+    }
+
+    fn resting(&self) -> usize {
+        self.books.iter().map(Book::orders_len).sum()
+    }
+}
+
+fn instrument(id: u32) -> Instrument {
+    let symbol = Symbol::new("BENCH").expect("a legal name");
+    let listed = Instrument::listed(InstrumentId(id), symbol);
+    Instrument::new(Instrument { orders_max: ORDERS_MAX, ..listed }).expect("within every bound")
+}
+
+#[inline]
+fn request(message: &Message, number: u64) -> Request {
+    let target = OrderId(RequestId::new(ENTERING, message.id));
+    let (price, quantity) = (Price(message.price_ticks * TICK), Quantity(u64::from(message.quantity)));
+    let (id, command) = match message.kind {
+        MessageKind::New => {
+            let time_in_force = if message.ioc { TimeInForce::Ioc } else { TimeInForce::Day };
+            let order = NewOrder { time_in_force, ..NewOrder::limit(message.side, price, quantity) };
+            (target.0, Command::Enter(order))
+        }
+        MessageKind::Cancel => (RequestId::new(OTHER, number + 1), Command::Cancel { target }),
+        MessageKind::Amend => {
+            (RequestId::new(OTHER, number + 1), Command::Amend(Amendment::new(target, price, quantity)))
+        }
+    };
+    Request {
+        id,
+        stamp: Timestamp(number),
+        member: MemberId(message.member),
+        client_order_id: ClientOrderId(number + 1),
+        instrument: InstrumentId(message.instrument),
+        shard: ShardId(0),
+        command,
+    }
+}
+
+/// The order that trades first because of a request.
+fn incoming(request: &Request) -> OrderId {
+    match request.command {
+        Command::Amend(Amendment { target, .. }) | Command::Cancel { target } => target,
+        _ => OrderId(request.id),
+    }
+}
+
+/// The number by which messages call an order.
+fn number_of(order: OrderId) -> u64 {
+    order.0.sequence()
+}
+
+/// Writes events as reports.
+struct Reporter<'a, O> {
+    out: &'a mut O,
+    number: u64,
+    incoming: OrderId,
+}
+
+impl<O: Output> EventSink for Reporter<'_, O> {
+    #[inline]
+    fn event(&mut self, event: Event) {
+        let message = self.number;
+        self.out.report(match event {
+            Event::Fill {
+                resting, resting_member, resting_side, price, quantity, resting_remaining, ..
+            } => Report {
+                kind: ReportKind::Trade,
+                side: resting_side.opposite() as u8,
+                member: resting_member.0,
+                message,
+                order: number_of(self.incoming),
+                other: number_of(resting),
+                price_ticks: price.0 / TICK,
+                quantity: quantity.0,
+                remaining: resting_remaining.0,
+                ..Report::default()
+            },
+            Event::Cancelled { order, member, quantity, cause, .. } => Report {
+                kind: ReportKind::Cancelled,
+                status: cause as u8,
+                member: member.0,
+                message,
+                order: number_of(order),
+                quantity: quantity.0,
+                ..Report::default()
+            },
+            _ => Report { kind: ReportKind::Other, message, ..Report::default() },
+        });
+    }
+}
+
+fn of_outcome(outcome: &Outcome, member: MemberId, message: u64) -> Report {
+    Report {
+        kind: ReportKind::Outcome,
+        status: outcome.status as u8,
+        reason: outcome.reason as u8,
+        member: member.0,
+        message,
+        order: number_of(outcome.order),
+        remaining: outcome.remaining.0,
+        executed: outcome.executed.0,
+        ..Report::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_book::NaiveBook;
+    use pares_flow::Scenario;
+
+    use super::*;
+    use crate::{Task, measure};
+
+    fn tally<const AHEAD: usize>() -> Option<crate::Tally> {
+        let messages = Scenario::ALL[3].messages_of(1, 2_000);
+        measure::<Books<NaiveBook, AHEAD>>(Task::Check, &messages).tally
+    }
+
+    #[test]
+    fn looking_ahead_changes_nothing() {
+        let tally = tally::<LOOK_AHEAD>();
+        assert!(tally.is_some_and(|tally| tally.trades > 50 && tally.resting > 0), "{tally:?}");
+        assert_eq!(tally, self::tally::<0>());
+    }
+
+    #[test]
+    fn an_engine_reports_every_message_at_least_once() {
+        let messages = Scenario::ALL[0].messages_of(1, 500);
+        let tally = measure::<Books<NaiveBook, 0>>(Task::Check, &messages).tally.unwrap();
+        assert!(tally.reports >= messages.len() as u64);
+    }
+}

@@ -1,0 +1,324 @@
+//! Amending, cancelling, cancelling everything (docs/rules.md, section 4).
+
+use super::incoming::{End, Incoming};
+use super::node::Node;
+use super::slab::Slot;
+use super::store::Terms;
+use super::{FastBook, Step, refused};
+use crate::{RestingOrder, hash};
+use pares_types::{
+    Amendment, CancelCause, EventSink, MemberId, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
+    Request, Side, Status, TimeInForce,
+};
+
+/// What an amend makes of an order.
+struct Change {
+    before: RestingOrder,
+    after: Terms,
+    /// The total before and after.
+    totals: (Quantity, Quantity),
+    /// Whether it keeps its priority.
+    keeps: bool,
+}
+
+impl FastBook {
+    #[inline]
+    fn find_of(&self, member: MemberId, order: OrderId) -> Option<Slot<Node>> {
+        self.store.find(order).filter(|&slot| self.store.member(slot) == member)
+    }
+
+    #[inline]
+    pub(super) fn cancel<S: EventSink>(
+        &mut self,
+        request: &Request,
+        target: OrderId,
+        step: &mut Step<'_, S>,
+    ) -> Outcome {
+        let Some(slot) = self.find_of(request.member, target) else {
+            return refused(target, Reason::UnknownOrder);
+        };
+        let executed = self.store.nodes[slot].executed;
+        self.cancel_order(slot, CancelCause::Requested, step);
+        Outcome {
+            status: Status::Cancelled,
+            reason: Reason::Requested,
+            order: target,
+            executed,
+            remaining: Quantity::ZERO,
+        }
+    }
+
+    #[inline]
+    pub(super) fn amend<S: EventSink>(
+        &mut self,
+        request: &Request,
+        amendment: &Amendment,
+        step: &mut Step<'_, S>,
+    ) -> Outcome {
+        let Some(slot) = self.find_of(request.member, amendment.target) else {
+            return refused(amendment.target, Reason::UnknownOrder);
+        };
+        if let Some(outcome) = self.amend_plain(slot, amendment, step) {
+            return outcome;
+        }
+        let before = self.store.order(slot);
+        match self.change(before, amendment, step) {
+            Ok(change) => self.carry_out(slot, &change, step),
+            Err(reason) => Outcome {
+                status: Status::Refused,
+                reason,
+                order: before.order,
+                executed: before.executed,
+                remaining: before.remaining,
+            },
+        }
+    }
+
+    /// A plain order that moves to another place without meeting anything: most amends. `None` for all others.
+    #[inline]
+    fn amend_plain<S: EventSink>(
+        &mut self,
+        slot: Slot<Node>,
+        wish: &Amendment,
+        step: &mut Step<'_, S>,
+    ) -> Option<Outcome> {
+        let Node { order, client_order_id, remaining, executed, rank, level, account, .. } = self.store.nodes[slot];
+        if !rank.traits().is_plain() {
+            return None;
+        }
+        let side = rank.traits().side();
+        let total_before = executed.plus(remaining);
+        let (price, total) = (wish.price, wish.quantity);
+        let same_terms = wish.display.is_none() && wish.trigger.is_none() && wish.time_in_force.is_none();
+        let plain = same_terms && self.is_continuous() && self.is_legal(side, price, total);
+        let meets = self.best_price(side.opposite()).is_some_and(|best| side.crosses(price, best));
+        let stays = price == self.store.levels[level].price && total <= total_before;
+        if !plain || meets || stays || total <= executed {
+            return None;
+        }
+        if total < total_before {
+            step.emit(self.event_cancelled(slot, total_before.minus(total), CancelCause::Reduced));
+        }
+        let remaining = total.minus(executed);
+        let priority = self.next_priority();
+        let member = self.store.accounts[account].member;
+        self.store.move_plain(slot, &hash::Plain { order, priority, member, side, client_order_id, price, remaining, executed });
+        Some(Outcome { status: Status::Resting, reason: Reason::None, order, executed, remaining })
+    }
+
+    /// What the amendment would make of an order.
+    ///
+    /// # Errors
+    /// The reason to refuse it with: checks 2 to 5.
+    #[inline]
+    fn change<S>(
+        &self,
+        before: RestingOrder,
+        wish: &Amendment,
+        step: &Step<'_, S>,
+    ) -> Result<Change, Reason> {
+        let total = wish.quantity;
+        let kind = self.check_terms(&before, wish)?;
+        let display = self.check_display(&before, wish)?;
+        if total <= before.executed {
+            return Err(Reason::QuantityBelowExecuted);
+        }
+        let total_before = before.executed.plus(before.remaining);
+        let after = Terms {
+            kind,
+            remaining: total.minus(before.executed),
+            display,
+            time_in_force: wish.time_in_force.unwrap_or(before.time_in_force),
+            trigger: wish.trigger.or(before.trigger),
+            ..Terms::of(&before)
+        };
+        let same_price = kind == before.kind && after.trigger == before.trigger;
+        // An iceberg that became too small to hide anything has not been asked to show something else.
+        let same_display = wish.display.is_none() || display == before.display;
+        let keeps = same_price && total <= total_before && same_display;
+        if keeps && total == total_before && after.time_in_force == before.time_in_force {
+            return Err(Reason::NothingChanged);
+        }
+        let change = Change { before, after, totals: (total_before, total), keeps };
+        if !self.is_continuous() || wish.time_in_force.is_some() {
+            self.check_amend_phase(&change, wish, step)?;
+        }
+        Ok(change)
+    }
+
+    /// Check 2, and of check 3 the trigger; gives the order's kind with its new limit.
+    #[inline]
+    fn check_terms(&self, before: &RestingOrder, wish: &Amendment) -> Result<OrderKind, Reason> {
+        self.instrument.validate_quantity(wish.quantity)?;
+        let stop = before.is_held() && before.trigger.is_some();
+        let kind = match before.kind {
+            OrderKind::Limit { .. } => OrderKind::Limit { price: wish.price },
+            OrderKind::Pegged { to, .. } => OrderKind::Pegged { to, limit: wish.price },
+            OrderKind::Market => OrderKind::Market,
+        };
+        if kind != OrderKind::Market && kind != before.kind {
+            self.instrument.validate_price(wish.price)?;
+        }
+        if let Some(trigger) = wish.trigger
+            && stop
+        {
+            self.instrument.validate_price(trigger)?;
+        }
+        if kind != OrderKind::Market {
+            self.instrument.validate_value(wish.price, wish.quantity)?;
+        }
+        Ok(kind)
+    }
+
+    /// Check 3: combination, then what an iceberg shows; gives the display of the amended order.
+    #[inline]
+    fn check_display(&self, before: &RestingOrder, wish: &Amendment) -> Result<Quantity, Reason> {
+        let for_call = matches!(before.time_in_force, TimeInForce::AtOpen | TimeInForce::AtClose);
+        let stop = before.is_held() && before.trigger.is_some();
+        let bad_trigger = wish.trigger.is_some() && !stop;
+        let bad_display = wish.display.is_some() && (before.is_pegged() || before.is_held() || for_call);
+        let bad_stay = wish
+            .time_in_force
+            .is_some_and(|stay| !(Self::stays(stay) && Self::stays(before.time_in_force)));
+        if bad_trigger || bad_display || bad_stay {
+            return Err(Reason::InvalidCombination);
+        }
+        let total_before = before.executed.plus(before.remaining);
+        match wish.display {
+            Some(display) => {
+                self.instrument.validate_display(display, wish.quantity)?;
+                Ok(display)
+            }
+            None if wish.quantity == total_before => Ok(before.display),
+            None if before.display >= wish.quantity => Ok(Quantity::ZERO),
+            None => self.instrument.validate_display(before.display, wish.quantity).map(|()| before.display),
+        }
+    }
+
+    /// Check 5.
+    fn check_amend_phase<S>(
+        &self,
+        change: &Change,
+        wish: &Amendment,
+        step: &Step<'_, S>,
+    ) -> Result<(), Reason> {
+        if self.trading.transition.is_some() {
+            return Err(Reason::InTransition);
+        }
+        match self.trading.phase {
+            Phase::Closed | Phase::Halted => return Err(Reason::NotInThisPhase),
+            Phase::PostClose if !change.keeps => {
+                let price = Self::limit_of(change.after.kind);
+                if price.is_none() || price != self.trading.closing {
+                    return Err(Reason::NotClosingPrice);
+                }
+            }
+            _ => {}
+        }
+        match wish.time_in_force {
+            Some(TimeInForce::Gtd { until }) if until <= step.now => Err(Reason::Expired),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn carry_out<S: EventSink>(
+        &mut self,
+        slot: Slot<Node>,
+        change: &Change,
+        step: &mut Step<'_, S>,
+    ) -> Outcome {
+        let (total_before, total) = change.totals;
+        let lost = Quantity(total_before.0.saturating_sub(total.0));
+        if !lost.is_zero() {
+            step.emit(self.event_cancelled(slot, lost, CancelCause::Reduced));
+        }
+        if change.keeps {
+            return self.change_in_place(slot, change, lost);
+        }
+        self.store.detach(slot);
+        if change.before.is_held() || change.before.is_pegged() {
+            self.store.set_terms(slot, &change.after);
+            let priority = self.next_priority();
+            self.store.hold(slot, priority);
+            return self.there(slot);
+        }
+        let mut incoming = Incoming::new(change.after, Some(slot));
+        if self.trading.phase.is_call() {
+            let price = self.call_price(change.after.side, change.after.kind);
+            self.rest(&mut incoming, price);
+            return incoming.outcome(End::Rests);
+        }
+        let end = self.execute(&mut incoming, step);
+        incoming.outcome(end)
+    }
+
+    fn change_in_place(&mut self, slot: Slot<Node>, change: &Change, lost: Quantity) -> Outcome {
+        if !lost.is_zero() {
+            self.store.reduce(slot, Quantity::ZERO, lost);
+        }
+        let (before, after) = (&change.before, &change.after);
+        if after.time_in_force != before.time_in_force || after.display != before.display {
+            self.store.change_in_place(slot, after.time_in_force, after.display);
+        }
+        self.there(slot)
+    }
+
+    /// The outcome of an order that stays.
+    fn there(&self, slot: Slot<Node>) -> Outcome {
+        let order = self.store.order(slot);
+        Outcome {
+            status: if order.is_held() { Status::Held } else { Status::Resting },
+            reason: Reason::None,
+            order: order.order,
+            executed: order.executed,
+            remaining: order.remaining,
+        }
+    }
+
+    /// Cancels a member's orders of a side or both, oldest first.
+    pub(super) fn mass_cancel<S: EventSink>(
+        &mut self,
+        request: &Request,
+        member: MemberId,
+        side: Option<Side>,
+        cause: CancelCause,
+        step: &mut Step<'_, S>,
+    ) -> Outcome {
+        let mut doomed = core::mem::take(&mut self.scratch);
+        doomed.clear();
+        if let Some(account) = self.store.account(member) {
+            let orders = self.store.accounts[account].orders.iter(&self.store.nodes);
+            let of_side = |slot: &Slot<Node>| {
+                side.is_none_or(|side| self.store.nodes[*slot].rank.traits().side() == side)
+            };
+            doomed.extend(orders.filter(of_side));
+        }
+        doomed.sort_unstable_by_key(|slot| self.store.nodes[*slot].rank.priority());
+        let mut cancelled = 0;
+        for &slot in &doomed {
+            if step.is_full() {
+                break;
+            }
+            self.cancel_order(slot, cause, step);
+            cancelled += 1;
+        }
+        let left = doomed.len() - cancelled;
+        self.scratch = doomed;
+        Outcome {
+            status: Status::MassCancelled,
+            reason: if left == 0 { Reason::None } else { Reason::Unfinished },
+            order: OrderId(request.id),
+            executed: Quantity(cancelled as u64),
+            remaining: Quantity(left as u64),
+        }
+    }
+
+    /// The limit an order has, if it has one.
+    pub(super) fn limit_of(kind: OrderKind) -> Option<Price> {
+        match kind {
+            OrderKind::Limit { price } | OrderKind::Pegged { limit: price, .. } => Some(price),
+            OrderKind::Market => None,
+        }
+    }
+}

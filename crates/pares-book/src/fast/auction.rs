@@ -1,0 +1,140 @@
+//! The price of an auction, and its trades (docs/rules.md, section 6).
+
+use super::settling::incoming_event;
+use super::{FastBook, Step};
+use crate::Indication;
+use pares_types::{EventSink, IncomingCause, Price, Quantity, Side};
+
+/// A price at which an auction could trade.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    price: Price,
+    /// Shares of bids at or above it.
+    bids: Quantity,
+    /// Shares of offers at or below it.
+    offers: Quantity,
+}
+
+impl Candidate {
+    fn volume(&self) -> Quantity {
+        self.bids.min(self.offers)
+    }
+
+    fn surplus(&self) -> Quantity {
+        self.bids.max(self.offers).minus(self.volume())
+    }
+
+    fn surplus_side(&self) -> Side {
+        if self.offers > self.bids { Side::Sell } else { Side::Buy }
+    }
+
+    fn indication(&self, price: Price) -> Indication {
+        let (quantity, surplus) = (self.volume(), self.surplus());
+        Indication { price, quantity, surplus, surplus_side: self.surplus_side() }
+    }
+}
+
+impl FastBook {
+    /// What an auction would do now; `None` unless the book is crossed.
+    pub(super) fn auction(&self) -> Option<Indication> {
+        let candidates = self.candidates()?;
+        let volume = candidates.iter().map(Candidate::volume).max()?;
+        let largest = || candidates.iter().filter(move |one| one.volume() == volume);
+        let surplus = largest().map(Candidate::surplus).min()?;
+        let smallest: Vec<&Candidate> = largest().filter(|one| one.surplus() == surplus).collect();
+        let (lowest, highest) = (smallest.first()?, smallest.last()?);
+        let all_on = |side| !surplus.is_zero() && smallest.iter().all(|one| one.surplus_side() == side);
+        if all_on(Side::Buy) {
+            return Some(highest.indication(highest.price));
+        }
+        if all_on(Side::Sell) {
+            return Some(lowest.indication(lowest.price));
+        }
+        let reference = self.trading.reference.map(|price| self.instrument.ticks.round_down(price));
+        let price = reference.map_or(lowest.price, |price| price.clamp(lowest.price, highest.price));
+        Some(self.at_price(price, &candidates))
+    }
+
+    /// The prices between best offer and best bid at which an order rests, lowest first, with the shares that
+    /// would trade there.
+    fn candidates(&self) -> Option<Vec<Candidate>> {
+        let (bid, offer) = (self.best_price(Side::Buy)?, self.best_price(Side::Sell)?);
+        if bid < offer {
+            return None;
+        }
+        let bids = self.totals(Side::Buy, offer);
+        let offers = self.totals(Side::Sell, bid);
+        let mut prices: Vec<Price> = bids.iter().chain(&offers).map(|(price, _)| *price).collect();
+        prices.sort_unstable();
+        prices.dedup();
+        let (mut below, mut above) = (offers.iter().peekable(), bids.iter().rev().peekable());
+        let mut found = Vec::with_capacity(prices.len());
+        let (mut offered, mut bid_total) = (Quantity::ZERO, bids.last()?.1);
+        for price in prices {
+            while let Some((_, total)) = below.next_if(|(at, _)| *at <= price) {
+                offered = *total;
+            }
+            while above.next_if(|(at, _)| *at < price).is_some() {
+                bid_total = above.peek().map_or(Quantity::ZERO, |(_, total)| *total);
+            }
+            found.push(Candidate { price, bids: bid_total, offers: offered });
+        }
+        Some(found)
+    }
+
+    /// The levels of a side from the best to `last`, each with the shares of itself and all better ones.
+    fn totals(&self, side: Side, last: Price) -> Vec<(Price, Quantity)> {
+        let levels = self.store.ladder(side).best_first().map(|at| &self.store.levels[at]);
+        let crossed = levels.take_while(|level| side.crosses(level.price, last));
+        let totals = crossed.scan(Quantity::ZERO, |sum, level| {
+            *sum = sum.plus(level.shown).plus(level.hidden);
+            Some((level.price, *sum))
+        });
+        totals.collect()
+    }
+
+    /// Volume and surplus at a price that need not be a candidate's.
+    fn at_price(&self, price: Price, candidates: &[Candidate]) -> Indication {
+        let bids = candidates.iter().find(|one| one.price >= price).map_or(Quantity::ZERO, |one| one.bids);
+        let offers = candidates.iter().rfind(|one| one.price <= price).map_or(Quantity::ZERO, |one| one.offers);
+        Candidate { price, bids, offers }.indication(price)
+    }
+
+    /// Trades at the auction's price while both sides accept it; says whether it is done.
+    pub(super) fn uncross<S: EventSink>(&mut self, price: Price, step: &mut Step<'_, S>) -> bool {
+        loop {
+            let accepts = |side: Side| {
+                let best = self.store.ladder(side).best();
+                best.filter(|(limit, _)| side.crosses(*limit, price)).map(|(_, level)| level)
+            };
+            let (Some(bids), Some(offers)) = (accepts(Side::Buy), accepts(Side::Sell)) else { return true };
+            if step.is_full() {
+                return false;
+            }
+            let front = |level| self.store.levels[level].queue.front().expect("a level has orders");
+            let (buy, sell) = (front(bids), front(offers));
+            let id = self.store.nodes[buy].order;
+            if step.auction_buy != Some(id) {
+                let order = self.store.order(buy);
+                step.emit(incoming_event(&order, order.price, IncomingCause::Auction));
+                step.auction_buy = Some(id);
+            }
+            let (buy_shown, sell_shown) = (self.store.shown(buy), self.store.shown(sell));
+            let quantity = buy_shown.min(sell_shown);
+            let buy_refills = quantity == buy_shown && self.store.nodes[buy].remaining > buy_shown;
+            let sell_refills = quantity == sell_shown && self.store.nodes[sell].remaining > sell_shown;
+            let fill = self.take(sell, price, quantity, Side::Sell);
+            step.emit(fill);
+            // The buy order's part of the trade is told by the same event.
+            self.take(buy, price, quantity, Side::Buy);
+            self.trading.last = Some(price);
+            if buy_refills {
+                self.refill(buy, step);
+                step.auction_buy = None;
+            }
+            if sell_refills {
+                self.refill(sell, step);
+            }
+        }
+    }
+}

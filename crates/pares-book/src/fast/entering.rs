@@ -1,0 +1,239 @@
+//! Entering an order (docs/rules.md, section 3).
+
+use super::incoming::{End, Incoming};
+use super::{FastBook, Step, refused};
+use crate::{Trading, hash};
+use pares_types::{
+    CancelCause, Event, EventSink, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
+    SelfTrade, Side, Status, TimeInForce,
+};
+
+impl FastBook {
+    #[inline]
+    pub(super) fn enter<S: EventSink>(
+        &mut self,
+        request: &Request,
+        order: &NewOrder,
+        step: &mut Step<'_, S>,
+    ) -> Outcome {
+        let id = OrderId(request.id);
+        let plain = self.is_plain(order);
+        if plain && let Some(price) = self.meets_nothing(order) {
+            if order.time_in_force == TimeInForce::Ioc {
+                step.emit(Event::Cancelled {
+                    order: id,
+                    member: request.member,
+                    client_order_id: request.client_order_id,
+                    quantity: order.quantity,
+                    cause: CancelCause::Remainder,
+                });
+                return Outcome {
+                    status: Status::Cancelled,
+                    reason: Reason::NothingToTrade,
+                    order: id,
+                    executed: Quantity::ZERO,
+                    remaining: Quantity::ZERO,
+                };
+            }
+            let priority = self.next_priority();
+            self.store.add_plain(&hash::Plain {
+                order: id,
+                priority,
+                member: request.member,
+                side: order.side,
+                client_order_id: request.client_order_id,
+                price,
+                remaining: order.quantity,
+                executed: Quantity::ZERO,
+            });
+            let remaining = order.quantity;
+            return Outcome { status: Status::Resting, reason: Reason::None, order: id, executed: Quantity::ZERO, remaining };
+        }
+        if !plain && let Err(reason) = self.instrument.validate(&request.command) {
+            return refused(id, reason);
+        }
+        let mut incoming = Incoming::entered(request, order);
+        if let Err(reason) = self.check_enter(order, &incoming, plain, step) {
+            return refused(id, reason);
+        }
+        if plain && self.trading.phase == Phase::Continuous && order.time_in_force != TimeInForce::Fok {
+            let end = self.execute(&mut incoming, step);
+            return incoming.outcome(end);
+        }
+        self.enter_special(order, incoming, step)
+    }
+
+    /// The price of a plain order that meets nothing and either rests or is cancelled: most orders.
+    #[inline]
+    fn meets_nothing(&self, order: &NewOrder) -> Option<Price> {
+        let OrderKind::Limit { price } = order.kind else { return None };
+        let simple = matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc)
+            && order.self_trade == SelfTrade::Allow;
+        let room = self.store.nodes.len() < self.instrument.orders_max as usize;
+        let meets = self.best_price(order.side.opposite()).is_some_and(|best| order.side.crosses(price, best));
+        (simple && room && self.is_continuous() && !meets).then_some(price)
+    }
+
+    /// Whether nothing is special about a limit order, and its terms are certainly legal: the checks
+    /// that nearly all orders need, in a few instructions.
+    #[inline]
+    fn is_plain(&self, order: &NewOrder) -> bool {
+        let OrderKind::Limit { price } = order.kind else { return false };
+        let wishes = order.post_only as u64 | order.display.0 | order.minimum.0;
+        matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc | TimeInForce::Fok | TimeInForce::Gtc)
+            && wishes == 0
+            && order.trigger.is_none()
+            && self.is_legal(order.side, price, order.quantity)
+    }
+
+    /// Whether price and quantity are certainly legal, as far as can be told in a few instructions.
+    #[inline]
+    pub(super) fn is_legal(&self, side: Side, price: Price, quantity: Quantity) -> bool {
+        let instrument = &self.instrument;
+        instrument.ticks.rows().len() == 1
+            && self.store.ladder(side).numbering.is_legal(price)
+            && instrument.lot.0 == 1
+            && instrument.value_max == 0
+            && quantity.0.wrapping_sub(1) < instrument.quantity_max.0
+    }
+
+    #[inline]
+    fn check_enter<S>(
+        &self,
+        order: &NewOrder,
+        incoming: &Incoming,
+        plain: bool,
+        step: &Step<'_, S>,
+    ) -> Result<(), Reason> {
+        if !(plain && self.is_continuous()) {
+            self.check_phase(order, step)?;
+        }
+        if order.post_only && self.best_price(order.side.opposite()).is_some_and(|best| incoming.accepts(best)) {
+            return Err(Reason::WouldTrade);
+        }
+        if self.store.nodes.len() >= self.instrument.orders_max as usize && self.could_stay(order, incoming, step) {
+            return Err(Reason::BookFull);
+        }
+        Ok(())
+    }
+
+    /// Checks 5 to 8.
+    fn check_phase<S>(&self, order: &NewOrder, step: &Step<'_, S>) -> Result<(), Reason> {
+        if self.trading.transition.is_some() {
+            return Err(Reason::InTransition);
+        }
+        if !self.takes(order) {
+            return Err(Reason::NotInThisPhase);
+        }
+        if self.trading.phase == Phase::PostClose {
+            let at_close = matches!(order.kind, OrderKind::Limit { price } if Some(price) == self.trading.closing);
+            if !at_close {
+                return Err(Reason::NotClosingPrice);
+            }
+        }
+        if matches!(order.time_in_force, TimeInForce::Gtd { until } if until <= step.now) {
+            return Err(Reason::Expired);
+        }
+        let pegged = matches!(order.kind, OrderKind::Pegged { .. });
+        if pegged && self.store.lists.pegs.len() >= Trading::PEGS_MAX {
+            return Err(Reason::TooManyPegs);
+        }
+        Ok(())
+    }
+
+    /// Whether the phase takes such an order (check 6).
+    fn takes(&self, order: &NewOrder) -> bool {
+        use TimeInForce::{AtClose, AtOpen, Fok, Ioc};
+        let stay = order.time_in_force;
+        match self.trading.phase {
+            Phase::Closed | Phase::Halted => false,
+            Phase::Continuous => stay != AtOpen,
+            phase @ (Phase::OpeningCall | Phase::VolatilityCall | Phase::ClosingCall) => {
+                let market = order.kind == OrderKind::Market && order.trigger.is_none();
+                let for_call = matches!(stay, AtOpen | AtClose);
+                !matches!(stay, Ioc | Fok)
+                    && !order.post_only
+                    && order.minimum.is_zero()
+                    && (!market || for_call)
+                    && (stay != AtOpen || phase == Phase::OpeningCall)
+            }
+            Phase::PostClose => {
+                let limit = matches!(order.kind, OrderKind::Limit { .. });
+                limit
+                    && !matches!(stay, AtOpen | AtClose)
+                    && order.display.is_zero()
+                    && order.trigger.is_none()
+            }
+        }
+    }
+
+    /// Whether the order is held at once, in this phase.
+    fn is_held(&self, order: &NewOrder) -> bool {
+        order.trigger.is_some()
+            || matches!(order.kind, OrderKind::Pegged { .. })
+            || order.time_in_force == TimeInForce::AtClose && self.trading.phase != Phase::ClosingCall
+    }
+
+    /// Whether a full book has no room for it (check 10).
+    fn could_stay<S>(&self, order: &NewOrder, incoming: &Incoming, step: &Step<'_, S>) -> bool {
+        if self.is_held(order) || self.trading.phase.is_call() {
+            return true;
+        }
+        let (lowest, highest) = self.bands(step);
+        let would_trade = self
+            .best_price(order.side.opposite())
+            .is_some_and(|best| incoming.accepts(best) && best >= lowest && best <= highest);
+        incoming.may_rest && !would_trade
+    }
+
+    fn enter_special<S: EventSink>(
+        &mut self,
+        order: &NewOrder,
+        mut incoming: Incoming,
+        step: &mut Step<'_, S>,
+    ) -> Outcome {
+        if self.is_held(order) {
+            let slot = self.store.create(&incoming.terms);
+            let priority = self.next_priority();
+            self.store.hold(slot, priority);
+            return Outcome { status: Status::Held, ..incoming.outcome(End::Rests) };
+        }
+        if self.trading.phase.is_call() {
+            let price = self.call_price(order.side, order.kind);
+            self.rest(&mut incoming, price);
+            return incoming.outcome(End::Rests);
+        }
+        if let Some(killed) = self.kill(order, &incoming, step) {
+            return killed;
+        }
+        let end = self.execute(&mut incoming, step);
+        incoming.outcome(end)
+    }
+
+    /// The price at which an order waits in a call.
+    pub(super) fn call_price(&self, side: Side, kind: OrderKind) -> Price {
+        match kind {
+            OrderKind::Limit { price } | OrderKind::Pegged { limit: price, .. } => price,
+            OrderKind::Market => self.instrument.market_price(side),
+        }
+    }
+
+    /// Cancels a fill-or-kill order, or one with a minimum, that cannot have what it wants.
+    fn kill<S: EventSink>(
+        &mut self,
+        order: &NewOrder,
+        incoming: &Incoming,
+        step: &mut Step<'_, S>,
+    ) -> Option<Outcome> {
+        let (wanted, cause, reason) = if order.time_in_force == TimeInForce::Fok {
+            (order.quantity, CancelCause::FillOrKill, Reason::CannotFillWhole)
+        } else {
+            (order.minimum, CancelCause::Minimum, Reason::MinimumNotMet)
+        };
+        if wanted == Quantity::ZERO || self.is_available(incoming, wanted, step) {
+            return None;
+        }
+        step.emit(incoming.cancel(incoming.left, cause));
+        Some(incoming.outcome(End::Cancelled(reason)))
+    }
+}

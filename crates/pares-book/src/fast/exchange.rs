@@ -1,0 +1,109 @@
+//! Requests of the exchange, and those that end more than one order (docs/rules.md, sections 4, 6 and 8).
+
+use super::store::Store;
+use super::{FastBook, Step, refused};
+use crate::Trading;
+use pares_types::{
+    BustedTrade, CancelCause, Command, Event, EventSink, MemberId, OrderId, Outcome, Phase, Quantity, Reason,
+    Request, Rule, Status,
+};
+
+/// The member that is the exchange.
+const EXCHANGE: MemberId = MemberId(0);
+
+impl FastBook {
+    /// Everything but entering, amending and cancelling an order.
+    #[cold]
+    pub(super) fn apply_rare<S: EventSink>(&mut self, request: &Request, step: &mut Step<'_, S>) -> Outcome {
+        let permitted = match request.command {
+            Command::MassCancel { .. } => true,
+            Command::Block { member } => request.member == member || request.member == EXCHANGE,
+            _ => request.member == EXCHANGE,
+        };
+        if !permitted {
+            return refused(OrderId(request.id), Reason::NotPermitted);
+        }
+        let result = match request.command {
+            Command::MassCancel { side } => {
+                return self.mass_cancel(request, request.member, side, CancelCause::MassCancel, step);
+            }
+            Command::Block { member } => {
+                return self.mass_cancel(request, member, None, CancelCause::Blocked, step);
+            }
+            Command::Time => return self.pass_time(request, step),
+            Command::SetPhase(phase) => self.set_phase(phase, step),
+            Command::SetRule(rule) => {
+                let result = self.set_rule(rule);
+                step.events_max = self.instrument.step_max;
+                result
+            }
+            Command::RemoveInstrument => self.remove_all(step),
+            Command::Bust(bust) => self.bust(&bust, step),
+            Command::AddInstrument(_) | Command::Unblock { .. } => Ok(Reason::None),
+            Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } => {
+                unreachable!("applied elsewhere")
+            }
+        };
+        match result {
+            Ok(reason) => Self::accepted(request, reason),
+            Err(reason) => refused(OrderId(request.id), reason),
+        }
+    }
+
+    pub(super) fn accepted(request: &Request, reason: Reason) -> Outcome {
+        Outcome {
+            status: Status::Accepted,
+            reason,
+            order: OrderId(request.id),
+            executed: Quantity::ZERO,
+            remaining: Quantity::ZERO,
+        }
+    }
+
+    fn set_phase<S: EventSink>(&mut self, to: Phase, step: &mut Step<'_, S>) -> Result<Reason, Reason> {
+        match self.trading.transition {
+            None if to == self.trading.phase => return Err(Reason::NothingChanged),
+            Some(_) if to != Phase::Halted => return Err(Reason::InTransition),
+            _ if to == Phase::VolatilityCall => return Err(Reason::InvalidRule),
+            _ => {}
+        }
+        self.begin_transition(to, step);
+        Ok(if self.trading.transition.is_some() { Reason::Unfinished } else { Reason::None })
+    }
+
+    fn set_rule(&mut self, rule: Rule) -> Result<Reason, Reason> {
+        let changed = self.instrument.with_rule(rule, self.store.nodes.len() > 0)?;
+        if let Rule::Reference(price) = rule {
+            if self.trading.reference == Some(price) {
+                return Err(Reason::NothingChanged);
+            }
+            self.trading.reference = Some(price);
+        }
+        if matches!(rule, Rule::PriceRange { .. } | Rule::Tick { .. }) {
+            self.store = Store::new(&changed);
+        }
+        self.instrument = changed;
+        Ok(Reason::None)
+    }
+
+    fn remove_all<S: EventSink>(&mut self, step: &mut Step<'_, S>) -> Result<Reason, Reason> {
+        if !matches!(self.trading.phase, Phase::Closed | Phase::Halted) {
+            return Err(Reason::NotCloseable);
+        }
+        let empty = self.cancel_where(step, |_, _| Some(CancelCause::Removed));
+        Ok(if empty { Reason::None } else { Reason::Unfinished })
+    }
+
+    fn bust<S: EventSink>(&mut self, bust: &BustedTrade, step: &mut Step<'_, S>) -> Result<Reason, Reason> {
+        let BustedTrade { position, index, resting, incoming, price, quantity } = *bust;
+        let Err(place) = self.trading.busts.binary_search(&(position, index)) else {
+            return Err(Reason::AlreadyBusted);
+        };
+        if self.trading.busts.len() >= Trading::BUSTS_MAX {
+            return Err(Reason::TooManyBusts);
+        }
+        self.trading.busts.insert(place, (position, index));
+        step.emit(Event::Busted { resting, incoming, position, index, price, quantity });
+        Ok(Reason::None)
+    }
+}

@@ -1,0 +1,338 @@
+//! Matching an incoming order against the other side (docs/rules.md, sections 2 and 7).
+
+use super::incoming::{End, Incoming};
+use super::node::Node;
+use super::slab::Slot;
+use super::{ANY_PRICE, FastBook, Step};
+use pares_types::{
+    CancelCause, Event, EventSink, Phase, Price, Quantity, Reason, RestCause, SelfTrade, Side, TimeInForce,
+};
+
+/// Why matching went no further although shares are left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// Nothing is left.
+    Filled,
+    /// No price is accepted any more.
+    NoPrice,
+    /// The step may cause no more events.
+    StepLimit,
+    /// Self-trade prevention.
+    SelfTrade,
+}
+
+impl FastBook {
+    /// Matches an order, then rests or cancels what is left of it. A band breach begins a volatility call.
+    #[inline]
+    pub(super) fn execute<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
+        let stop = self.match_up(incoming, step);
+        if stop == Stop::Filled {
+            self.forget(incoming);
+            return End::Filled;
+        }
+        if stop == Stop::NoPrice && !self.is_breach(incoming, step) {
+            if incoming.may_rest {
+                self.rest(incoming, incoming.limit);
+                self.report_rest(incoming, step);
+                return End::Rests;
+            }
+            return self.cancel_left(incoming, CancelCause::Remainder, Reason::NothingToTrade, step);
+        }
+        self.end_early(incoming, stop, step)
+    }
+
+    #[inline]
+    fn match_up<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> Stop {
+        let other = incoming.terms.side.opposite();
+        let (lowest, highest) = self.bands(step);
+        let mut last = None;
+        let stop = loop {
+            if incoming.left.is_zero() {
+                break Stop::Filled;
+            }
+            let Some((price, level)) = self.store.ladder(other).best() else { break Stop::NoPrice };
+            if !incoming.accepts(price) || price < lowest || price > highest {
+                break Stop::NoPrice;
+            }
+            if step.is_full() {
+                break Stop::StepLimit;
+            }
+            let slot = self.store.levels[level].queue.front().expect("a level has orders");
+            if incoming.terms.self_trade != SelfTrade::Allow
+                && self.store.member(slot) == incoming.terms.member
+            {
+                if self.prevent(incoming, slot, step) {
+                    break Stop::SelfTrade;
+                }
+                continue;
+            }
+            self.fill(incoming, slot, price, step);
+            last = Some(price);
+        };
+        if last.is_some() {
+            self.trading.last = last;
+        }
+        stop
+    }
+
+    /// Trades as much as the incoming order wants and the resting one shows.
+    #[inline]
+    fn fill<S: EventSink>(
+        &mut self,
+        incoming: &mut Incoming,
+        slot: Slot<Node>,
+        price: Price,
+        step: &mut Step<'_, S>,
+    ) {
+        let shown = self.store.shown(slot);
+        let quantity = incoming.left.min(shown);
+        let refills = quantity == shown && self.store.nodes[slot].remaining > shown;
+        incoming.trade(quantity);
+        let resting = self.take(slot, price, quantity, incoming.terms.side.opposite());
+        step.emit(resting);
+        if refills {
+            self.refill(slot, step);
+        }
+    }
+
+    /// The fill that takes `quantity` shown shares of a resting order. One that nothing is left of is gone.
+    #[inline]
+    pub(super) fn take(&mut self, slot: Slot<Node>, price: Price, quantity: Quantity, side: Side) -> Event {
+        let node = &self.store.nodes[slot];
+        let resting_remaining = node.remaining.minus(quantity);
+        let event = Event::Fill {
+            resting: node.order,
+            resting_member: self.store.accounts[node.account].member,
+            resting_client_order_id: node.client_order_id,
+            resting_side: side,
+            price,
+            quantity,
+            resting_remaining,
+        };
+        if resting_remaining.is_zero() {
+            self.store.remove(slot);
+        } else {
+            self.store.reduce(slot, quantity, Quantity::ZERO);
+        }
+        event
+    }
+
+    /// An iceberg goes to the end of its queue and shows more.
+    #[cold]
+    pub(super) fn refill<S: EventSink>(&mut self, slot: Slot<Node>, step: &mut Step<'_, S>) {
+        let price = self.store.levels[self.store.nodes[slot].level].price;
+        self.requeue(slot, price);
+        step.emit(self.event_rested(slot, RestCause::Refilled));
+    }
+
+    /// Moves an attached order to the end of the queue at a price.
+    fn requeue(&mut self, slot: Slot<Node>, price: Price) {
+        self.store.detach(slot);
+        let priority = self.next_priority();
+        self.store.attach(slot, price, priority);
+    }
+
+    /// Applies self-trade prevention; says whether it stops the incoming order.
+    #[cold]
+    fn prevent<S: EventSink>(
+        &mut self,
+        incoming: &mut Incoming,
+        slot: Slot<Node>,
+        step: &mut Step<'_, S>,
+    ) -> bool {
+        match incoming.terms.self_trade {
+            SelfTrade::Allow => unreachable!("asked for prevention"),
+            SelfTrade::CancelResting => {
+                self.cancel_order(slot, CancelCause::SelfTrade, step);
+                false
+            }
+            SelfTrade::CancelIncoming => true,
+            SelfTrade::CancelBoth => {
+                self.cancel_order(slot, CancelCause::SelfTrade, step);
+                true
+            }
+            SelfTrade::Decrement => self.decrement(incoming, slot, step),
+        }
+    }
+
+    fn decrement<S: EventSink>(
+        &mut self,
+        incoming: &mut Incoming,
+        slot: Slot<Node>,
+        step: &mut Step<'_, S>,
+    ) -> bool {
+        let remaining = self.store.nodes[slot].remaining;
+        let lost = incoming.left.min(remaining);
+        if lost == remaining {
+            self.cancel_order(slot, CancelCause::SelfTrade, step);
+        } else {
+            step.emit(self.event_cancelled(slot, lost, CancelCause::SelfTrade));
+            self.store.reduce(slot, Quantity::ZERO, lost);
+        }
+        step.emit(incoming.cancel(lost, CancelCause::SelfTrade));
+        incoming.lose(lost);
+        incoming.left.is_zero()
+    }
+
+    /// Whether only a band keeps the order from its next trade.
+    #[inline]
+    fn is_breach<S>(&self, incoming: &Incoming, step: &Step<'_, S>) -> bool {
+        self.bands(step) != ANY_PRICE
+            && self.best_price(incoming.terms.side.opposite()).is_some_and(|best| incoming.accepts(best))
+    }
+
+    /// Something other than the prices ended matching.
+    #[cold]
+    fn end_early<S: EventSink>(
+        &mut self,
+        incoming: &mut Incoming,
+        stop: Stop,
+        step: &mut Step<'_, S>,
+    ) -> End {
+        match stop {
+            Stop::Filled => unreachable!("a filled order has ended"),
+            Stop::SelfTrade => self.cancel_left(incoming, CancelCause::SelfTrade, Reason::SelfTrade, step),
+            Stop::StepLimit => self.cancel_left(incoming, CancelCause::StepLimit, Reason::StepLimit, step),
+            Stop::NoPrice => {
+                let call = self.instrument.call_ns > 0;
+                let end = if call && incoming.may_rest {
+                    self.rest(incoming, incoming.limit);
+                    self.report_rest(incoming, step);
+                    End::Rests
+                } else {
+                    self.cancel_left(incoming, CancelCause::PriceBand, Reason::PriceBand, step)
+                };
+                if call {
+                    self.begin_volatility_call(step);
+                }
+                end
+            }
+        }
+    }
+
+    fn cancel_left<S: EventSink>(
+        &mut self,
+        incoming: &mut Incoming,
+        cause: CancelCause,
+        reason: Reason,
+        step: &mut Step<'_, S>,
+    ) -> End {
+        // Decrementing reports what it takes by itself.
+        if !incoming.left.is_zero() {
+            step.emit(incoming.cancel(incoming.left, cause));
+        }
+        self.forget(incoming);
+        End::Cancelled(reason)
+    }
+
+    /// An order that will not rest again needs no node.
+    #[inline]
+    pub(super) fn forget(&mut self, incoming: &mut Incoming) {
+        if let Some(slot) = incoming.node.take() {
+            self.store.discard(slot);
+        }
+    }
+
+    /// Puts what is left of an order behind all others at a price.
+    #[inline]
+    pub(super) fn rest(&mut self, incoming: &mut Incoming, price: Price) {
+        let terms = incoming.terms_left();
+        let slot = match incoming.node {
+            Some(slot) => {
+                self.store.set_terms(slot, &terms);
+                slot
+            }
+            None => self.store.create(&terms),
+        };
+        incoming.node = Some(slot);
+        let priority = self.next_priority();
+        self.store.attach(slot, price, priority);
+    }
+
+    #[inline]
+    fn report_rest<S: EventSink>(&self, incoming: &Incoming, step: &mut Step<'_, S>) {
+        if let Some(cause) = step.reports_rest {
+            let slot = incoming.node.expect("an order that rests has a node");
+            step.emit(self.event_rested(slot, cause));
+        }
+    }
+
+    pub(super) fn event_rested(&self, slot: Slot<Node>, cause: RestCause) -> Event {
+        let order = self.store.order(slot);
+        Event::Rested {
+            order: order.order,
+            member: order.member,
+            client_order_id: order.client_order_id,
+            side: order.side,
+            price: order.price,
+            quantity: order.remaining,
+            shown: order.shown,
+            cause,
+        }
+    }
+
+    /// Whether `wanted` shares could trade at once (docs/rules.md, section 3, *available*).
+    pub(super) fn is_available<S>(&self, incoming: &Incoming, wanted: Quantity, step: &Step<'_, S>) -> bool {
+        let own = self.store.account(incoming.terms.member);
+        let mode = incoming.terms.self_trade;
+        let (lowest, highest) = self.bands(step);
+        let mut sum = Quantity::ZERO;
+        let mut cost = 0_u64;
+        for at in self.store.ladder(incoming.terms.side.opposite()).best_first() {
+            let level = &self.store.levels[at];
+            if !incoming.accepts(level.price) || level.price < lowest || level.price > highest {
+                return false;
+            }
+            let (mut ended, mut whole, mut before) = (false, Quantity::ZERO, Quantity::ZERO);
+            for slot in self.store.queue(at) {
+                let node = &self.store.nodes[slot];
+                let shown = self.store.shown(slot);
+                cost += self.cost(slot, node.remaining.minus(shown));
+                let is_own = mode != SelfTrade::Allow && Some(node.account) == own;
+                if is_own {
+                    ended |= mode != SelfTrade::CancelResting;
+                    continue;
+                }
+                whole = whole.plus(node.remaining);
+                if !ended {
+                    before = before.plus(shown);
+                }
+            }
+            sum = sum.plus(if ended { before } else { whole });
+            if cost > u64::from(step.events_max.saturating_sub(step.events)) {
+                return false;
+            }
+            if sum >= wanted {
+                return true;
+            }
+            if ended {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// The lowest and highest price to trade at now.
+    #[inline]
+    pub(super) fn bands<S>(&self, step: &Step<'_, S>) -> (Price, Price) {
+        if self.trading.phase == Phase::Continuous { step.bands } else { ANY_PRICE }
+    }
+
+    /// The most events that trading all of an order may cause.
+    fn cost(&self, slot: Slot<Node>, hidden: Quantity) -> u64 {
+        match self.store.special(slot) {
+            Some(special) if !hidden.is_zero() => 2 * (1 + hidden.0.div_ceil(special.display.0)),
+            _ => 1,
+        }
+    }
+
+    /// Whether the order is one of those that live until somebody ends them.
+    pub(super) fn stays(time_in_force: TimeInForce) -> bool {
+        matches!(time_in_force, TimeInForce::Day | TimeInForce::Gtc | TimeInForce::Gtd { .. })
+    }
+
+    /// Whether orders match as they come.
+    pub(super) fn is_continuous(&self) -> bool {
+        self.trading.phase == Phase::Continuous && self.trading.transition.is_none()
+    }
+}

@@ -1,0 +1,168 @@
+//! Stops and pegs: what one trade leads to (docs/rules.md, section 5).
+
+use super::incoming::{End, Incoming};
+use super::node::Node;
+use super::slab::Slot;
+use super::store::Terms;
+use super::{FastBook, Step};
+use crate::RestingOrder;
+use pares_types::{Event, EventSink, IncomingCause, OrderKind, Peg, Price, RestCause, Side};
+
+impl FastBook {
+    /// Triggers stops and reprices pegs until nothing is due or the step is full.
+    #[cold]
+    pub(super) fn settle<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
+        while self.is_continuous() && !step.is_full() {
+            if let Some(slot) = self.due_stop() {
+                self.trigger(slot, step);
+            } else if let Some((slot, target)) = self.due_peg() {
+                self.reprice(slot, target, step);
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// Whether a stop or a peg is due.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.is_continuous() && (self.due_stop().is_some() || self.due_peg().is_some())
+    }
+
+    fn due_stop(&self) -> Option<Slot<Node>> {
+        self.store.lists.due_stop(self.trading.last?)
+    }
+
+    fn trigger<S: EventSink>(&mut self, slot: Slot<Node>, step: &mut Step<'_, S>) {
+        let order = self.store.order(slot);
+        let price = Self::limit_of(order.kind).unwrap_or_default();
+        self.come_in(slot, &order, price, IncomingCause::Triggered, step);
+        let terms = Terms { trigger: None, ..Terms::of(&order) };
+        self.execute_settled(Incoming::new(terms, Some(slot)), RestCause::Triggered, step);
+    }
+
+    fn reprice<S: EventSink>(&mut self, slot: Slot<Node>, target: Option<Price>, step: &mut Step<'_, S>) {
+        let Some(price) = target else {
+            return self.withdraw(slot, step);
+        };
+        let order = self.store.order(slot);
+        self.come_in(slot, &order, price, IncomingCause::Repriced, step);
+        let incoming = Incoming { limit: price, ..Incoming::new(Terms::of(&order), Some(slot)) };
+        self.execute_settled(incoming, RestCause::Repriced, step);
+    }
+
+    /// Takes an order off its place to be the incoming one.
+    fn come_in<S: EventSink>(
+        &mut self,
+        slot: Slot<Node>,
+        order: &RestingOrder,
+        price: Price,
+        cause: IncomingCause,
+        step: &mut Step<'_, S>,
+    ) {
+        step.emit(incoming_event(order, price, cause));
+        self.store.detach(slot);
+    }
+
+    /// Executes an order that is not the request's own, and reports its rest. A breach begins the call only
+    /// after that.
+    fn execute_settled<S: EventSink>(
+        &mut self,
+        mut incoming: Incoming,
+        cause: RestCause,
+        step: &mut Step<'_, S>,
+    ) {
+        step.reports_rest = Some(cause);
+        let end = self.execute(&mut incoming, step);
+        step.reports_rest = None;
+        assert!(end != End::Rests || incoming.node.is_some(), "an order that rests has a node");
+    }
+
+    /// The first pegged order whose target is not where it is, and the target.
+    fn due_peg(&self) -> Option<(Slot<Node>, Option<Price>)> {
+        if self.store.lists.pegs.is_empty() {
+            return None;
+        }
+        let best = [self.best_unpegged(Side::Buy), self.best_unpegged(Side::Sell)];
+        self.store.lists.pegs.values().find_map(|&slot| {
+            let order = self.store.order(slot);
+            let target = self.target(&order, best);
+            let place = (!order.is_held()).then_some(order.price);
+            (target != place).then_some((slot, target))
+        })
+    }
+
+    /// The best price of a side at which an order rests that is not pegged.
+    fn best_unpegged(&self, side: Side) -> Option<Price> {
+        let pegs = &self.store.lists.pegs;
+        for level in self.store.ladder(side).best_first() {
+            let pegged = pegs.values().filter(|&&slot| self.store.nodes[slot].level == level).count();
+            if (self.store.levels[level].orders as usize) > pegged {
+                return Some(self.store.levels[level].price);
+            }
+        }
+        None
+    }
+
+    fn target(&self, order: &RestingOrder, [bid, offer]: [Option<Price>; 2]) -> Option<Price> {
+        let OrderKind::Pegged { to, limit } = order.kind else { unreachable!("on the list of pegged orders") };
+        let follow = match (to, order.side) {
+            (Peg::Best, Side::Buy) => bid?,
+            (Peg::Best, Side::Sell) => offer?,
+            (Peg::Mid, side) => self.middle(bid?, offer?, side),
+        };
+        Some(match order.side {
+            Side::Buy => follow.min(limit),
+            Side::Sell => follow.max(limit),
+        })
+    }
+
+    fn middle(&self, bid: Price, offer: Price, side: Side) -> Price {
+        let sum = i128::from(bid.0) + i128::from(offer.0);
+        let half = |sum: i128| Price(i64::try_from(sum).expect("between two prices"));
+        match side {
+            Side::Buy => self.instrument.ticks.round_down(half(sum.div_euclid(2))),
+            Side::Sell => self.instrument.ticks.round_up(half((sum + 1).div_euclid(2))),
+        }
+    }
+
+    /// Takes a pegged order off the book until there is a price to follow.
+    fn withdraw<S: EventSink>(&mut self, slot: Slot<Node>, step: &mut Step<'_, S>) {
+        let order = self.store.order(slot);
+        step.emit(Event::Rested {
+            order: order.order,
+            member: order.member,
+            client_order_id: order.client_order_id,
+            side: order.side,
+            price: order.price,
+            quantity: order.remaining,
+            shown: pares_types::Quantity::ZERO,
+            cause: RestCause::Withdrawn,
+        });
+        self.store.detach(slot);
+        let priority = self.next_priority();
+        self.store.hold(slot, priority);
+    }
+
+    /// Continuous ends: no pegged order stays on the book.
+    pub(super) fn withdraw_all<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
+        let pegs: Vec<Slot<Node>> = self.store.lists.pegs.values().copied().collect();
+        for slot in pegs {
+            if self.store.nodes[slot].level != Slot::NONE {
+                self.withdraw(slot, step);
+            }
+        }
+    }
+}
+
+/// The event that makes an order the incoming one.
+pub(super) fn incoming_event(order: &RestingOrder, price: Price, cause: IncomingCause) -> Event {
+    Event::Incoming {
+        order: order.order,
+        member: order.member,
+        client_order_id: order.client_order_id,
+        side: order.side,
+        price,
+        quantity: order.remaining,
+        cause,
+    }
+}

@@ -1,0 +1,148 @@
+//! Requests that no single book can take: those for all instruments, and those for one that is not there.
+//!
+//! A request for all instruments visits books in order of instrument id and has one count of events, so that its
+//! result fits a record however many books there are: a book begins only while the count is below
+//! [`Instrument::STEP_MAX`] and adds at most about as many. What is left then is [`Reason::Unfinished`].
+
+use pares_types::{
+    Command, Event, EventSink, InstrumentId, MemberId, Outcome, Quantity, Reason, Request, Side, Status,
+    Timestamp,
+};
+
+use super::{Market, accepted, permit, refused};
+use crate::{Book, Instrument};
+
+/// A sink that counts, and says whose events follow before a book's first.
+struct Announcing<'a, S> {
+    sink: &'a mut S,
+    /// Events so far, the announcements included.
+    count: u32,
+    /// Whose events come, until they are announced.
+    unannounced: Option<InstrumentId>,
+}
+
+impl<S: EventSink> EventSink for Announcing<'_, S> {
+    fn event(&mut self, event: Event) {
+        if let Some(instrument) = self.unannounced.take() {
+            self.sink.event(Event::Instrument(instrument));
+            self.count += 1;
+        }
+        self.sink.event(event);
+        self.count += 1;
+    }
+}
+
+impl<'a, S: EventSink> Announcing<'a, S> {
+    fn new(sink: &'a mut S) -> Self {
+        Self { sink, count: 0, unannounced: None }
+    }
+
+    fn is_full(&self) -> bool {
+        self.count >= Instrument::STEP_MAX
+    }
+}
+
+impl<B: Book> Market<B> {
+    /// A request for instrument 0, or for one that is not there.
+    pub(super) fn apply_beside(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
+        let everywhere = request.instrument.0 == 0;
+        if let (Command::MassCancel { side }, true) = (request.command, everywhere) {
+            return self.cancel_everywhere(request, request.member, side, sink);
+        }
+        let is_known = match request.command {
+            Command::Time | Command::Block { .. } | Command::Unblock { .. } => everywhere,
+            Command::AddInstrument(_) => !everywhere,
+            _ => false,
+        };
+        if !is_known {
+            return refused(request, Reason::UnknownInstrument);
+        }
+        if let Err(reason) = permit(request) {
+            return refused(request, reason);
+        }
+        match request.command {
+            Command::Time => self.tell_time(request, sink),
+            Command::AddInstrument(symbol) => self.add_instrument(request, symbol),
+            Command::Block { member } => {
+                if let Err(place) = self.blocked.binary_search(&member) {
+                    self.blocked.insert(place, member);
+                }
+                self.cancel_everywhere(request, member, None, sink)
+            }
+            Command::Unblock { member } => match self.blocked.binary_search(&member) {
+                Ok(place) => {
+                    self.blocked.remove(place);
+                    accepted(request)
+                }
+                Err(_) => refused(request, Reason::NotBlocked),
+            },
+            _ => unreachable!("other commands are of one instrument"),
+        }
+    }
+
+    /// A mass cancel of everything, or the kill switch: `member`'s orders in all books.
+    fn cancel_everywhere(
+        &mut self,
+        request: &Request,
+        member: MemberId,
+        side: Option<Side>,
+        sink: &mut impl EventSink,
+    ) -> Outcome {
+        let mut sink = Announcing::new(sink);
+        let (mut cancelled, mut left) = (0, 0);
+        for at in 0..self.books.len() {
+            if self.books[at].orders_len() == 0 {
+                continue;
+            }
+            if sink.is_full() {
+                left += orders_of(&self.books[at], member, side);
+                continue;
+            }
+            sink.unannounced = Some(self.books[at].instrument().id);
+            let outcome = self.apply_at(at, request, &mut sink);
+            assert_eq!(outcome.status, Status::MassCancelled, "a mass cancel is never refused");
+            cancelled += outcome.executed.0;
+            left += outcome.remaining.0;
+        }
+        Outcome {
+            status: Status::MassCancelled,
+            reason: if left > 0 { Reason::Unfinished } else { Reason::None },
+            executed: Quantity(cancelled),
+            remaining: Quantity(left),
+            ..accepted(request)
+        }
+    }
+
+    /// The time, told to the books that have something to do at it.
+    fn tell_time(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
+        let mut sink = Announcing::new(sink);
+        let mut unfinished = false;
+        for at in 0..self.books.len() {
+            if self.deadlines[at] > request.stamp || self.deadlines[at] == Timestamp::NEVER {
+                continue;
+            }
+            if sink.is_full() {
+                unfinished = true;
+                break;
+            }
+            sink.unannounced = Some(self.books[at].instrument().id);
+            let outcome = self.apply_at(at, request, &mut sink);
+            assert_eq!(outcome.status, Status::Accepted, "the time is never refused");
+            unfinished |= outcome.reason == Reason::Unfinished;
+        }
+        let reason = if unfinished { Reason::Unfinished } else { Reason::None };
+        Outcome { reason, ..accepted(request) }
+    }
+}
+
+/// How many orders of the member are there, on the book or held.
+fn orders_of<B: Book>(book: &B, member: MemberId, side: Option<Side>) -> u64 {
+    let mut count = 0;
+    let mut visit = |order: &crate::RestingOrder| {
+        count += u64::from(order.member == member && side.is_none_or(|side| order.side == side));
+    };
+    book.for_each_order(Side::Buy, &mut visit);
+    book.for_each_order(Side::Sell, &mut visit);
+    book.for_each_held(&mut visit);
+    count
+}

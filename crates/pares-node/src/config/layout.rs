@@ -1,0 +1,131 @@
+//! Where everything of one system lies, and which bell is whose.
+//!
+//! ```text
+//! DIR/pares.toml                    the configuration
+//! DIR/gateway-G/                    log: requests of gateway G (journal and request stream)
+//! DIR/venue-V/                      log: results of venue V
+//! DIR/recorder-R/                   log: what recorder R recorded (history and committed stream)
+//! DIR/recorder-R/checkpoints/       checkpoint files
+//! DIR/run/                          what only lives while the system does: windows, bells, counters
+//! DIR/lock                          held by the supervisor
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
+
+/// Where everything of a system lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    /// The system in that directory.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The configuration file.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
+        self.root.join("pares.toml")
+    }
+
+    /// The supervisor's lock.
+    #[must_use]
+    pub fn lock(&self) -> PathBuf {
+        self.root.join("lock")
+    }
+
+    /// What only lives while the system does.
+    #[must_use]
+    pub fn run(&self) -> PathBuf {
+        self.root.join("run")
+    }
+
+    /// A gateway's log.
+    #[must_use]
+    pub fn gateway_log(&self, id: GatewayId) -> PathBuf {
+        self.root.join(format!("gateway-{id}"))
+    }
+
+    /// A venue's log.
+    #[must_use]
+    pub fn venue_log(&self, id: VenueId) -> PathBuf {
+        self.root.join(format!("venue-{id}"))
+    }
+
+    /// A recorder's log.
+    #[must_use]
+    pub fn recorder_log(&self, id: RecorderId) -> PathBuf {
+        self.root.join(format!("recorder-{id}"))
+    }
+
+    /// A recorder's checkpoints.
+    #[must_use]
+    pub fn checkpoints(&self, id: RecorderId) -> PathBuf {
+        self.recorder_log(id).join("checkpoints")
+    }
+
+    /// A shard's window.
+    #[must_use]
+    pub fn window(&self, shard: ShardId) -> PathBuf {
+        self.run().join(format!("window-{shard}"))
+    }
+
+    /// A node's counters: `node` is its role and number, such as `venue-0`.
+    #[must_use]
+    pub fn counters(&self, node: &str) -> PathBuf {
+        self.run().join(format!("{node}.counters"))
+    }
+
+    /// The process id of a node that is up.
+    #[must_use]
+    pub fn pid(&self, role: crate::role::Role) -> PathBuf {
+        self.run().join(format!("{role}.pid"))
+    }
+
+    /// What a node has to complain about: its standard error.
+    #[must_use]
+    pub fn complaints(&self, role: crate::role::Role) -> PathBuf {
+        self.run().join(format!("{role}.log"))
+    }
+
+    /// The address a gateway listens on.
+    #[must_use]
+    pub fn gateway_address(&self, id: GatewayId) -> PathBuf {
+        self.run().join(format!("gateway-{id}.addr"))
+    }
+}
+
+/// The bell of each node (see `pares_shm::bell`): gateways, venues, recorders, 16 each.
+pub mod bells {
+    use pares_types::{GatewayId, RecorderId, VenueId};
+
+    use crate::config::ROLE_MAX;
+
+    /// A gateway's bell.
+    #[must_use]
+    pub fn gateway(id: GatewayId) -> usize {
+        usize::from(id.0)
+    }
+
+    /// A venue's bell.
+    #[must_use]
+    pub fn venue(id: VenueId) -> usize {
+        ROLE_MAX + usize::from(id.0)
+    }
+
+    /// A recorder's bell.
+    #[must_use]
+    pub fn recorder(id: RecorderId) -> usize {
+        2 * ROLE_MAX + usize::from(id.0)
+    }
+}

@@ -1,0 +1,9 @@
+//! The configuration of one system, and where everything of it lies.
+
+mod instrument;
+mod layout;
+mod settings;
+
+pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
+pub use layout::{Layout, bells};
+pub use settings::{DurabilitySetting, ROLE_MAX, SystemConfig};

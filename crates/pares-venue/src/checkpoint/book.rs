@@ -1,0 +1,318 @@
+//! One book of a checkpoint.
+//!
+//! ```text
+//! book        instrument | trading | deadline | priority_next | orders n | order*
+//! instrument  id | symbol, 16 bytes | tick rows n | (from, tick)* | lot | quantity_max | value_max |
+//!             price_min | price_max | orders_max | step_max | static_band | dynamic_band | call_ns |
+//!             schedule rows n | (at_ns, phase)*
+//! trading     phase | until | last? | reference? | closing? | time | timetable_done |
+//!             next phase, 0 for none | its price? | indicated? | shares indicated | busts n | (position, index)*
+//! order       order id | member | name | codes | price | remaining | executed | priority
+//!             and if its codes say so: limit | shown | display | until | trigger?
+//! codes       side | kind << 8 | time in force << 16 | self-trade << 24 | has more << 32
+//! x?          1 | x, or 0 | 0
+//! ```
+//! Most orders are plain limit orders that show all they have: theirs is the short form.
+
+use pares_book::{
+    Book, Instrument, Priority, RestingOrder, Snapshot, Symbol, TickRow, TickTable, Timetable, TimetableRow,
+    Trading, Transition,
+};
+use pares_types::{
+    ClientOrderId, InstrumentId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity,
+    RequestId, SelfTrade, Side, TimeInForce, Timestamp,
+};
+
+use super::{CheckpointError, Input, put};
+
+/// Bytes of a book without orders, rows and busts.
+pub(super) const BYTES_MIN: usize = 35 * 8;
+const HAS_MORE: u64 = 1 << 32;
+
+pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, deadline: Timestamp) {
+    put_instrument(out, book.instrument());
+    put_trading(out, book.trading());
+    put(out, deadline.0);
+    put(out, book.priority_next().0);
+    put(out, book.orders_len() as u64);
+    for side in [Side::Buy, Side::Sell] {
+        book.for_each_order(side, &mut |order| put_order(out, order));
+    }
+    book.for_each_held(&mut |order| put_order(out, order));
+}
+
+/// A book and its deadline.
+pub(super) fn decode<B: Book>(input: &mut Input<'_>) -> Result<(B, Timestamp), CheckpointError> {
+    let instrument = input.instrument()?;
+    let trading = input.trading()?;
+    let deadline = Timestamp(input.u64()?);
+    let priority_next = Priority(input.u64()?);
+    let orders = input.list(64, Input::order)?;
+    let book = B::restore(instrument, &Snapshot { priority_next, trading, orders })
+        .map_err(|error| CheckpointError::Book(instrument.id, error))?;
+    Ok((book, deadline))
+}
+
+fn put_price(out: &mut Vec<u8>, price: Price) {
+    put(out, price.0.cast_unsigned());
+}
+
+fn put_optional(out: &mut Vec<u8>, price: Option<Price>) {
+    put(out, u64::from(price.is_some()));
+    put_price(out, price.unwrap_or_default());
+}
+
+fn put_instrument(out: &mut Vec<u8>, instrument: &Instrument) {
+    let Instrument {
+        id,
+        symbol,
+        ticks,
+        lot,
+        quantity_max,
+        value_max,
+        price_min,
+        price_max,
+        orders_max,
+        step_max,
+        static_band,
+        dynamic_band,
+        call_ns,
+        timetable,
+    } = instrument;
+    put(out, u64::from(id.0));
+    out.extend_from_slice(&symbol.to_bytes());
+    put(out, ticks.rows().len() as u64);
+    for row in ticks.rows() {
+        put_price(out, row.from);
+        put_price(out, row.tick);
+    }
+    put(out, lot.0);
+    put(out, quantity_max.0);
+    put(out, *value_max);
+    put_price(out, *price_min);
+    put_price(out, *price_max);
+    for limit in [orders_max, step_max, static_band, dynamic_band] {
+        put(out, u64::from(*limit));
+    }
+    put(out, *call_ns);
+    put(out, timetable.rows().len() as u64);
+    for row in timetable.rows() {
+        put(out, row.at_ns);
+        put(out, row.phase as u64);
+    }
+}
+
+fn put_trading(out: &mut Vec<u8>, trading: &Trading) {
+    let Trading {
+        phase,
+        transition,
+        until,
+        last,
+        reference,
+        closing,
+        time,
+        timetable_done,
+        indicated,
+        busts,
+    } = trading;
+    put(out, *phase as u64);
+    put(out, until.0);
+    for price in [last, reference, closing] {
+        put_optional(out, *price);
+    }
+    put(out, time.0);
+    put(out, timetable_done.0);
+    put(out, transition.map_or(0, |pending| pending.to as u64));
+    put_optional(out, transition.and_then(|pending| pending.price));
+    put_optional(out, indicated.map(|(price, _)| price));
+    put(out, indicated.map_or(0, |(_, quantity)| quantity.0));
+    put(out, busts.len() as u64);
+    for (position, index) in busts {
+        put(out, position.0);
+        put(out, u64::from(*index));
+    }
+}
+
+fn put_order(out: &mut Vec<u8>, order: &RestingOrder) {
+    let (kind, limit) = match order.kind {
+        OrderKind::Limit { price } => (1, price),
+        OrderKind::Market => (2, Price(0)),
+        OrderKind::Pegged { to, limit } => (2 + to as u64, limit),
+    };
+    let (stay, until) = match order.time_in_force {
+        TimeInForce::Day => (1, 0),
+        TimeInForce::Ioc => (2, 0),
+        TimeInForce::Fok => (3, 0),
+        TimeInForce::Gtc => (4, 0),
+        TimeInForce::Gtd { until } => (5, until.0),
+        TimeInForce::AtOpen => (6, 0),
+        TimeInForce::AtClose => (7, 0),
+    };
+    let is_plain = limit == order.price
+        && kind == 1
+        && order.shown == order.remaining
+        && order.display.is_zero()
+        && stay != 5
+        && order.trigger.is_none();
+    let codes = order.side as u64 | kind << 8 | stay << 16 | (order.self_trade as u64) << 24;
+    put(out, order.order.0.to_bits());
+    put(out, u64::from(order.member.0));
+    put(out, order.client_order_id.0);
+    put(out, if is_plain { codes } else { codes | HAS_MORE });
+    put_price(out, order.price);
+    put(out, order.remaining.0);
+    put(out, order.executed.0);
+    put(out, order.priority.0);
+    if !is_plain {
+        put_price(out, limit);
+        put(out, order.shown.0);
+        put(out, order.display.0);
+        put(out, until);
+        put_optional(out, order.trigger);
+    }
+}
+
+/// The phase of that code, from 1.
+fn phase(code: u64) -> Result<Phase, CheckpointError> {
+    let found = Phase::ALL.into_iter().find(|phase| *phase as u64 == code);
+    found.ok_or(CheckpointError::InvalidField("phase"))
+}
+
+impl Input<'_> {
+    fn price(&mut self) -> Result<Price, CheckpointError> {
+        Ok(Price(self.u64()?.cast_signed()))
+    }
+
+    fn optional(&mut self) -> Result<Option<Price>, CheckpointError> {
+        match (self.u64()?, self.price()?) {
+            (0, Price(0)) => Ok(None),
+            (1, price) => Ok(Some(price)),
+            _ => Err(CheckpointError::InvalidField("optional price")),
+        }
+    }
+
+    fn instrument(&mut self) -> Result<Instrument, CheckpointError> {
+        let invalid = CheckpointError::InvalidField;
+        let id = InstrumentId(self.u32("instrument")?);
+        let (low, high) = (self.u64()?.to_le_bytes(), self.u64()?.to_le_bytes());
+        let mut symbol = [0; Symbol::LENGTH_MAX];
+        symbol[..8].copy_from_slice(&low);
+        symbol[8..].copy_from_slice(&high);
+        let ticks = self.list(16, |input| Ok(TickRow { from: input.price()?, tick: input.price()? }))?;
+        let mut instrument = Instrument {
+            ticks: TickTable::from_rows(&ticks).ok_or(invalid("tick rows"))?,
+            lot: Quantity(self.u64()?),
+            quantity_max: Quantity(self.u64()?),
+            value_max: self.u64()?,
+            price_min: self.price()?,
+            price_max: self.price()?,
+            orders_max: self.u32("orders_max")?,
+            step_max: self.u32("step_max")?,
+            static_band: self.u32("static_band")?,
+            dynamic_band: self.u32("dynamic_band")?,
+            call_ns: self.u64()?,
+            ..Instrument::listed(id, Symbol::from_bytes(symbol).map_err(|_| invalid("symbol"))?)
+        };
+        let row = |input: &mut Self| Ok(TimetableRow { at_ns: input.u64()?, phase: phase(input.u64()?)? });
+        let rows = self.list(16, row)?;
+        instrument.timetable = Timetable::from_rows(&rows).ok_or(invalid("schedule"))?;
+        Instrument::new(instrument).map_err(|error| CheckpointError::Instrument(id, error))
+    }
+
+    fn trading(&mut self) -> Result<Trading, CheckpointError> {
+        let mut trading = Trading::new(phase(self.u64()?)?);
+        trading.until = Timestamp(self.u64()?);
+        trading.last = self.optional()?;
+        trading.reference = self.optional()?;
+        trading.closing = self.optional()?;
+        trading.time = Timestamp(self.u64()?);
+        trading.timetable_done = Timestamp(self.u64()?);
+        trading.transition = match (self.u64()?, self.optional()?) {
+            (0, None) => None,
+            (0, Some(_)) => return Err(CheckpointError::InvalidField("transition")),
+            (to, price) => Some(Transition { to: phase(to)?, price }),
+        };
+        trading.indicated = match (self.optional()?, Quantity(self.u64()?)) {
+            (None, Quantity::ZERO) => None,
+            (None, _) => return Err(CheckpointError::InvalidField("indicated")),
+            (Some(price), quantity) => Some((price, quantity)),
+        };
+        trading.busts = self.list(16, |input| Ok((Position(input.u64()?), input.u16("bust")?)))?;
+        Ok(trading)
+    }
+
+    fn order(&mut self) -> Result<RestingOrder, CheckpointError> {
+        let id = RequestId::from_bits(self.u64()?).ok_or(CheckpointError::InvalidField("order"))?;
+        let member = MemberId(self.u32("member")?);
+        let client_order_id = ClientOrderId(self.u64()?);
+        let codes = self.u64()?;
+        let price = self.price()?;
+        let (remaining, executed) = (Quantity(self.u64()?), Quantity(self.u64()?));
+        let priority = Priority(self.u64()?);
+        let has_more = codes & HAS_MORE != 0;
+        let (mut limit, mut shown, mut display) = (price, remaining, Quantity::ZERO);
+        let (mut until, mut trigger) = (0, None);
+        if has_more {
+            limit = self.price()?;
+            shown = Quantity(self.u64()?);
+            display = Quantity(self.u64()?);
+            until = self.u64()?;
+            trigger = self.optional()?;
+        }
+        let [side, kind, stay, own, ..] = (codes & !HAS_MORE).to_le_bytes();
+        if (codes & !HAS_MORE) >> 32 != 0 {
+            return Err(CheckpointError::InvalidField("codes"));
+        }
+        Ok(RestingOrder {
+            order: OrderId(id),
+            member,
+            client_order_id,
+            side: self::side(side)?,
+            kind: self::kind(kind, limit)?,
+            price,
+            remaining,
+            shown,
+            executed,
+            display,
+            time_in_force: self::stay(stay, Timestamp(until))?,
+            self_trade: self_trade(own)?,
+            trigger,
+            priority,
+        })
+    }
+}
+
+fn side(code: u8) -> Result<Side, CheckpointError> {
+    match code {
+        1 => Ok(Side::Buy),
+        2 => Ok(Side::Sell),
+        _ => Err(CheckpointError::InvalidField("side")),
+    }
+}
+
+fn kind(code: u8, limit: Price) -> Result<OrderKind, CheckpointError> {
+    match code {
+        1 => Ok(OrderKind::Limit { price: limit }),
+        2 => Ok(OrderKind::Market),
+        3 => Ok(OrderKind::Pegged { to: Peg::Best, limit }),
+        4 => Ok(OrderKind::Pegged { to: Peg::Mid, limit }),
+        _ => Err(CheckpointError::InvalidField("kind")),
+    }
+}
+
+fn stay(code: u8, until: Timestamp) -> Result<TimeInForce, CheckpointError> {
+    match code {
+        1 => Ok(TimeInForce::Day),
+        4 => Ok(TimeInForce::Gtc),
+        5 => Ok(TimeInForce::Gtd { until }),
+        6 => Ok(TimeInForce::AtOpen),
+        7 => Ok(TimeInForce::AtClose),
+        _ => Err(CheckpointError::InvalidField("time in force")),
+    }
+}
+
+fn self_trade(code: u8) -> Result<SelfTrade, CheckpointError> {
+    use SelfTrade::{Allow, CancelBoth, CancelIncoming, CancelResting, Decrement};
+    let all = [Allow, CancelResting, CancelIncoming, CancelBoth, Decrement];
+    all.get(usize::from(code)).copied().ok_or(CheckpointError::InvalidField("self-trade"))
+}

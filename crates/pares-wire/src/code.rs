@@ -1,0 +1,232 @@
+//! Domain types as the small numbers that stand for them, the same in records and frames.
+//!
+//! A code that no value has is refused by the name of its field; none is ever reused.
+
+use pares_types::{
+    CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase, Price, Quantity,
+    Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TimeInForce, Timestamp,
+};
+
+use crate::WireError;
+
+/// The [`Status`] a code stands for.
+///
+/// # Errors
+/// If no status has that code.
+pub fn status(code: u8) -> Result<Status, WireError> {
+    from_one(&Status::ALL, code, "status")
+}
+
+/// The [`Reason`] a code stands for.
+///
+/// # Errors
+/// If no reason has that code.
+pub fn reason(code: u8) -> Result<Reason, WireError> {
+    Reason::ALL.get(usize::from(code)).copied().ok_or(WireError::InvalidField("reason"))
+}
+
+pub(crate) fn cause(code: u8) -> Result<CancelCause, WireError> {
+    from_one(&CancelCause::ALL, code, "cause")
+}
+
+pub(crate) fn incoming_cause(code: u8) -> Result<IncomingCause, WireError> {
+    use IncomingCause::{Auction, Repriced, Triggered};
+    from_one(&[Triggered, Repriced, Auction], code, "cause")
+}
+
+pub(crate) fn rest_cause(code: u8) -> Result<RestCause, WireError> {
+    use RestCause::{Refilled, Released, Repriced, Triggered, Withdrawn};
+    from_one(&[Triggered, Repriced, Refilled, Released, Withdrawn], code, "cause")
+}
+
+pub(crate) fn phase(code: u8) -> Result<Phase, WireError> {
+    from_one(&Phase::ALL, code, "phase")
+}
+
+pub(crate) fn role(code: u8) -> Result<Role, WireError> {
+    from_one(&[Role::Resting, Role::Incoming], code, "role")
+}
+
+pub(crate) fn change(code: u8) -> Result<OrderChange, WireError> {
+    from_one(&OrderChange::ALL, code, "change")
+}
+
+pub(crate) fn side(code: u8) -> Result<Side, WireError> {
+    from_one(&[Side::Buy, Side::Sell], code, "side")
+}
+
+/// 0: both sides.
+pub(crate) fn sides(code: u8) -> Result<Option<Side>, WireError> {
+    if code == 0 { Ok(None) } else { side(code).map(Some) }
+}
+
+pub(crate) fn sides_code(side: Option<Side>) -> u8 {
+    side.map_or(0, |side| side as u8)
+}
+
+pub(crate) fn self_trade(code: u8) -> Result<SelfTrade, WireError> {
+    Ok(match code {
+        0 => SelfTrade::Allow,
+        1 => SelfTrade::CancelResting,
+        2 => SelfTrade::CancelIncoming,
+        3 => SelfTrade::CancelBoth,
+        4 => SelfTrade::Decrement,
+        _ => return Err(WireError::InvalidField("self_trade")),
+    })
+}
+
+pub(crate) fn request_id(bits: u64, field: &'static str) -> Result<RequestId, WireError> {
+    RequestId::from_bits(bits).ok_or(WireError::InvalidField(field))
+}
+
+pub(crate) fn order_id(bits: u64, field: &'static str) -> Result<OrderId, WireError> {
+    request_id(bits, field).map(OrderId)
+}
+
+/// `until_ns` counts for [`GOOD_TILL_DATE`] only and is zero otherwise.
+pub(crate) fn time_in_force(code: u8, until_ns: u64) -> Result<TimeInForce, WireError> {
+    if code != GOOD_TILL_DATE && until_ns != 0 {
+        return Err(WireError::InvalidField("until_ns"));
+    }
+    Ok(match code {
+        1 => TimeInForce::Day,
+        2 => TimeInForce::Ioc,
+        3 => TimeInForce::Fok,
+        4 => TimeInForce::Gtc,
+        GOOD_TILL_DATE => TimeInForce::Gtd { until: Timestamp(until_ns) },
+        6 => TimeInForce::AtOpen,
+        7 => TimeInForce::AtClose,
+        _ => return Err(WireError::InvalidField("time_in_force")),
+    })
+}
+
+/// 0: as it is.
+pub(crate) fn new_time_in_force(code: u8, until_ns: u64) -> Result<Option<TimeInForce>, WireError> {
+    if code == 0 && until_ns == 0 { Ok(None) } else { time_in_force(code, until_ns).map(Some) }
+}
+
+/// The code of [`TimeInForce::Gtd`], the only one with a date.
+pub(crate) const GOOD_TILL_DATE: u8 = 5;
+
+/// The code and the date.
+pub(crate) fn time_in_force_code(time_in_force: TimeInForce) -> (u8, u64) {
+    match time_in_force {
+        TimeInForce::Day => (1, 0),
+        TimeInForce::Ioc => (2, 0),
+        TimeInForce::Fok => (3, 0),
+        TimeInForce::Gtc => (4, 0),
+        TimeInForce::Gtd { until } => (GOOD_TILL_DATE, until.0),
+        TimeInForce::AtOpen => (6, 0),
+        TimeInForce::AtClose => (7, 0),
+    }
+}
+
+/// One byte says kind and flag: limit, market, post-only limit, post-only market, pegged to the best price,
+/// to the middle, the same two post-only. Post-only means nothing for most, but a venue must see it to
+/// refuse it; dropping the flag here would take liquidity that the member declined.
+pub(crate) fn order_kind(code: u8, price: i64) -> Result<(OrderKind, bool), WireError> {
+    let price = Price(price);
+    let pegged = |to| OrderKind::Pegged { to, limit: price };
+    match code {
+        1 => Ok((OrderKind::Limit { price }, false)),
+        3 => Ok((OrderKind::Limit { price }, true)),
+        2 | 4 if price == Price(0) => Ok((OrderKind::Market, code == 4)),
+        2 | 4 => Err(WireError::InvalidField("price")),
+        5 | 7 => Ok((pegged(Peg::Best), code == 7)),
+        6 | 8 => Ok((pegged(Peg::Mid), code == 8)),
+        _ => Err(WireError::InvalidField("order_kind")),
+    }
+}
+
+/// The code and the price.
+pub(crate) fn order_kind_code(kind: OrderKind, post_only: bool) -> (u8, i64) {
+    let either = |plain, post_only_code| if post_only { post_only_code } else { plain };
+    match kind {
+        OrderKind::Limit { price } => (either(1, 3), price.0),
+        OrderKind::Market => (either(2, 4), 0),
+        OrderKind::Pegged { to: Peg::Best, limit } => (either(5, 7), limit.0),
+        OrderKind::Pegged { to: Peg::Mid, limit } => (either(6, 8), limit.0),
+    }
+}
+
+/// Bit 0 of the flags of an order: the trigger counts. Without it the field is zero.
+pub(crate) const FLAG_TRIGGER: u8 = 1;
+/// Bit 1 of the flags of an amendment: the display counts. Without it the field is zero.
+pub(crate) const FLAG_DISPLAY: u8 = 2;
+
+pub(crate) fn trigger(flags: u8, price: i64) -> Result<Option<Price>, WireError> {
+    match (flags & FLAG_TRIGGER != 0, price) {
+        (true, price) => Ok(Some(Price(price))),
+        (false, 0) => Ok(None),
+        (false, _) => Err(WireError::InvalidField("trigger")),
+    }
+}
+
+pub(crate) fn display(flags: u8, shares: u64) -> Result<Option<Quantity>, WireError> {
+    match (flags & FLAG_DISPLAY != 0, shares) {
+        (true, shares) => Ok(Some(Quantity(shares))),
+        (false, 0) => Ok(None),
+        (false, _) => Err(WireError::InvalidField("display")),
+    }
+}
+
+pub(crate) fn flags_code(trigger: Option<Price>, display: Option<Quantity>) -> u8 {
+    u8::from(trigger.is_some()) * FLAG_TRIGGER + u8::from(display.is_some()) * FLAG_DISPLAY
+}
+
+/// Whether the order says more than the plain layout of an order holds.
+pub(crate) fn is_extended(order: &NewOrder) -> bool {
+    let dated = matches!(order.time_in_force, TimeInForce::Gtd { .. });
+    dated || !order.display.is_zero() || !order.minimum.is_zero() || order.trigger.is_some()
+}
+
+/// A [`Rule`] as its code and two operands; an operand that the rule does not have is zero, and one that is
+/// not a price stands as its 64 bits.
+pub(crate) fn rule_code(rule: Rule) -> (u8, i64, i64) {
+    match rule {
+        Rule::PriceRange { min, max } => (1, min.0, max.0),
+        Rule::Tick { from, tick } => (2, from.0, tick.0),
+        Rule::Lot(lot) => (3, lot.0.cast_signed(), 0),
+        Rule::QuantityMax(shares) => (4, shares.0.cast_signed(), 0),
+        Rule::ValueMax(value) => (5, value.cast_signed(), 0),
+        Rule::OrdersMax(orders) => (6, orders.into(), 0),
+        Rule::StepMax(events) => (7, events.into(), 0),
+        Rule::StaticBand(width) => (8, width.into(), 0),
+        Rule::DynamicBand(width) => (9, width.into(), 0),
+        Rule::CallTime { ns } => (10, ns.cast_signed(), 0),
+        Rule::Schedule { at_ns, phase } => (11, at_ns.cast_signed(), phase.map_or(0, |phase| phase as i64)),
+        Rule::Reference(price) => (12, price.0, 0),
+    }
+}
+
+pub(crate) fn rule(code: u8, first: i64, second: i64) -> Result<Rule, WireError> {
+    let small = |field: i64| u32::try_from(field).map_err(|_| WireError::InvalidField("first"));
+    let rule = match code {
+        1 => Rule::PriceRange { min: Price(first), max: Price(second) },
+        2 => Rule::Tick { from: Price(first), tick: Price(second) },
+        3 => Rule::Lot(Quantity(first.cast_unsigned())),
+        4 => Rule::QuantityMax(Quantity(first.cast_unsigned())),
+        5 => Rule::ValueMax(first.cast_unsigned()),
+        6 => Rule::OrdersMax(small(first)?),
+        7 => Rule::StepMax(small(first)?),
+        8 => Rule::StaticBand(small(first)?),
+        9 => Rule::DynamicBand(small(first)?),
+        10 => Rule::CallTime { ns: first.cast_unsigned() },
+        11 => Rule::Schedule { at_ns: first.cast_unsigned(), phase: scheduled(second)? },
+        12 => Rule::Reference(Price(first)),
+        _ => return Err(WireError::InvalidField("rule")),
+    };
+    let two = matches!(rule, Rule::PriceRange { .. } | Rule::Tick { .. } | Rule::Schedule { .. });
+    if two || second == 0 { Ok(rule) } else { Err(WireError::InvalidField("second")) }
+}
+
+fn scheduled(code: i64) -> Result<Option<Phase>, WireError> {
+    let code = u8::try_from(code).map_err(|_| WireError::InvalidField("second"))?;
+    if code == 0 { Ok(None) } else { phase(code).map(Some) }
+}
+
+/// The value of a list that begins at code 1.
+fn from_one<T: Copy>(all: &[T], code: u8, field: &'static str) -> Result<T, WireError> {
+    let index = usize::from(code).checked_sub(1);
+    index.and_then(|index| all.get(index)).copied().ok_or(WireError::InvalidField(field))
+}

@@ -1,0 +1,327 @@
+//! A client's requests as frames, and back. What a plain frame cannot say goes into its extended form.
+
+use pares_types::{
+    BustedTrade, ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, NewTerms, Position,
+    Price, Quantity, Symbol,
+};
+
+use super::{
+    AddInstrument, AmendOrder, AmendOrderExtended, BlockMember, BustTrade, CancelOrder, EnterOrder,
+    EnterOrderExtended, MassCancel, Message, RemoveInstrument, SetPhase, SetRule, TellTime, UnblockMember,
+    VERSION, body, write,
+};
+use crate::WireError;
+use crate::code::{
+    FLAG_DISPLAY, FLAG_TRIGGER, GOOD_TILL_DATE, display, flags_code, is_extended, new_time_in_force,
+    order_id, order_kind, order_kind_code, phase, rule, rule_code, self_trade, side, sides, sides_code,
+    time_in_force, time_in_force_code, trigger,
+};
+
+/// Appends a request to `out` as a frame.
+///
+/// # Panics
+/// If a [`ClientRequest::Exchange`] carries a command that has a request of its own.
+pub fn write_request(out: &mut Vec<u8>, request: &ClientRequest) {
+    match *request {
+        ClientRequest::Enter { client_order_id, instrument, order } => {
+            write_order(out, client_order_id, instrument, &order);
+        }
+        ClientRequest::Amend { client_order_id, target, terms } => {
+            write_terms(out, client_order_id, target, &terms);
+        }
+        ClientRequest::Cancel { client_order_id, target } => {
+            let (client_order_id, target) = (client_order_id.0.into(), target.0.into());
+            write(out, &CancelOrder { client_order_id, target_client_order_id: target });
+        }
+        ClientRequest::MassCancel { client_order_id, instrument, side } => {
+            let (client_order_id, instrument) = (client_order_id.0.into(), instrument.0.into());
+            write(out, &MassCancel { client_order_id, instrument, side: sides_code(side), reserved: [0; 3] });
+        }
+        ClientRequest::Exchange { client_order_id, instrument, command } => {
+            write_exchange(out, client_order_id, instrument, &command);
+        }
+    }
+}
+
+fn write_order(
+    out: &mut Vec<u8>,
+    client_order_id: ClientOrderId,
+    instrument: InstrumentId,
+    order: &NewOrder,
+) {
+    let (order_kind, price) = order_kind_code(order.kind, order.post_only);
+    let (time_in_force, until_ns) = time_in_force_code(order.time_in_force);
+    let plain = EnterOrder {
+        client_order_id: client_order_id.0.into(),
+        price: price.into(),
+        quantity: order.quantity.0.into(),
+        instrument: instrument.0.into(),
+        side: order.side as u8,
+        order_kind,
+        time_in_force,
+        self_trade: order.self_trade as u8,
+    };
+    if !is_extended(order) {
+        return write(out, &plain);
+    }
+    let extended = EnterOrderExtended {
+        client_order_id: plain.client_order_id,
+        price: plain.price,
+        quantity: plain.quantity,
+        display: order.display.0.into(),
+        minimum: order.minimum.0.into(),
+        trigger: order.trigger.unwrap_or_default().0.into(),
+        until_ns: until_ns.into(),
+        instrument: plain.instrument,
+        side: plain.side,
+        order_kind,
+        time_in_force,
+        self_trade: plain.self_trade,
+        flags: flags_code(order.trigger, None),
+        reserved: [0; 7],
+    };
+    write(out, &extended);
+}
+
+fn write_terms(out: &mut Vec<u8>, name: ClientOrderId, target: ClientOrderId, terms: &NewTerms) {
+    let plain = AmendOrder {
+        client_order_id: name.0.into(),
+        target_client_order_id: target.0.into(),
+        price: terms.price.0.into(),
+        quantity: terms.quantity.0.into(),
+    };
+    if *terms == NewTerms::new(terms.price, terms.quantity) {
+        return write(out, &plain);
+    }
+    let (time_in_force, until_ns) = terms.time_in_force.map_or((0, 0), time_in_force_code);
+    let extended = AmendOrderExtended {
+        client_order_id: plain.client_order_id,
+        target_client_order_id: plain.target_client_order_id,
+        price: plain.price,
+        quantity: plain.quantity,
+        display: terms.display.unwrap_or_default().0.into(),
+        trigger: terms.trigger.unwrap_or_default().0.into(),
+        until_ns: until_ns.into(),
+        time_in_force,
+        flags: flags_code(terms.trigger, terms.display),
+        reserved: [0; 6],
+    };
+    write(out, &extended);
+}
+
+fn write_exchange(out: &mut Vec<u8>, name: ClientOrderId, instrument: InstrumentId, command: &Command) {
+    let (client_order_id, instrument) = (name.0.into(), instrument.0.into());
+    match *command {
+        Command::SetPhase(phase) => {
+            write(out, &SetPhase { client_order_id, instrument, phase: phase as u8, reserved: [0; 3] });
+        }
+        Command::SetRule(rule) => {
+            let (rule, first, second) = rule_code(rule);
+            let (first, second) = (first.into(), second.into());
+            write(out, &SetRule { client_order_id, first, second, instrument, rule, reserved: [0; 3] });
+        }
+        Command::AddInstrument(symbol) => {
+            let symbol = symbol.to_bytes();
+            write(out, &AddInstrument { client_order_id, symbol, instrument, reserved: 0.into() });
+        }
+        Command::RemoveInstrument => {
+            write(out, &RemoveInstrument { client_order_id, instrument, reserved: 0.into() });
+        }
+        Command::Block { member } => {
+            write(out, &BlockMember { client_order_id, member: member.0.into(), reserved: 0.into() });
+        }
+        Command::Unblock { member } => {
+            write(out, &UnblockMember { client_order_id, member: member.0.into(), reserved: 0.into() });
+        }
+        Command::Bust(trade) => {
+            let frame = BustTrade {
+                client_order_id,
+                position: trade.position.0.into(),
+                resting_order_id: trade.resting.0.to_bits().into(),
+                incoming_order_id: trade.incoming.0.to_bits().into(),
+                price: trade.price.0.into(),
+                quantity: trade.quantity.0.into(),
+                instrument,
+                index: trade.index.into(),
+                reserved: 0.into(),
+            };
+            write(out, &frame);
+        }
+        Command::Time => write(out, &TellTime { client_order_id, instrument, reserved: 0.into() }),
+        Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
+            panic!("{command:?} has a request of its own")
+        }
+    }
+}
+
+/// Reads the body of a request's frame.
+pub(super) fn decode(kind: u8, bytes: &[u8]) -> Result<ClientRequest, WireError> {
+    match kind {
+        EnterOrder::KIND => enter(&body(bytes)?),
+        AmendOrder::KIND => Ok(amend(&body(bytes)?)),
+        CancelOrder::KIND => Ok(cancel(&body(bytes)?)),
+        MassCancel::KIND => mass_cancel(&body(bytes)?),
+        EnterOrderExtended::KIND => enter_extended(&body(bytes)?),
+        AmendOrderExtended::KIND => amend_extended(&body(bytes)?),
+        _ => decode_exchange(kind, bytes),
+    }
+}
+
+fn enter(frame: &EnterOrder) -> Result<ClientRequest, WireError> {
+    if frame.time_in_force == GOOD_TILL_DATE {
+        return Err(WireError::InvalidField("time_in_force"));
+    }
+    let (kind, post_only) = order_kind(frame.order_kind, frame.price.get())?;
+    let order = NewOrder {
+        side: side(frame.side)?,
+        kind,
+        time_in_force: time_in_force(frame.time_in_force, 0)?,
+        post_only,
+        self_trade: self_trade(frame.self_trade)?,
+        quantity: Quantity(frame.quantity.get()),
+        display: Quantity::ZERO,
+        minimum: Quantity::ZERO,
+        trigger: None,
+    };
+    Ok(ClientRequest::Enter {
+        client_order_id: ClientOrderId(frame.client_order_id.get()),
+        instrument: InstrumentId(frame.instrument.get()),
+        order,
+    })
+}
+
+fn enter_extended(frame: &EnterOrderExtended) -> Result<ClientRequest, WireError> {
+    if frame.flags & !FLAG_TRIGGER != 0 {
+        return Err(WireError::InvalidField("flags"));
+    }
+    zero(&frame.reserved)?;
+    let (kind, post_only) = order_kind(frame.order_kind, frame.price.get())?;
+    let order = NewOrder {
+        side: side(frame.side)?,
+        kind,
+        time_in_force: time_in_force(frame.time_in_force, frame.until_ns.get())?,
+        post_only,
+        self_trade: self_trade(frame.self_trade)?,
+        quantity: Quantity(frame.quantity.get()),
+        display: Quantity(frame.display.get()),
+        minimum: Quantity(frame.minimum.get()),
+        trigger: trigger(frame.flags, frame.trigger.get())?,
+    };
+    Ok(ClientRequest::Enter {
+        client_order_id: ClientOrderId(frame.client_order_id.get()),
+        instrument: InstrumentId(frame.instrument.get()),
+        order,
+    })
+}
+
+fn amend(frame: &AmendOrder) -> ClientRequest {
+    ClientRequest::Amend {
+        client_order_id: ClientOrderId(frame.client_order_id.get()),
+        target: ClientOrderId(frame.target_client_order_id.get()),
+        terms: NewTerms::new(Price(frame.price.get()), Quantity(frame.quantity.get())),
+    }
+}
+
+fn amend_extended(frame: &AmendOrderExtended) -> Result<ClientRequest, WireError> {
+    if frame.flags & !(FLAG_TRIGGER | FLAG_DISPLAY) != 0 {
+        return Err(WireError::InvalidField("flags"));
+    }
+    zero(&frame.reserved)?;
+    let terms = NewTerms {
+        price: Price(frame.price.get()),
+        quantity: Quantity(frame.quantity.get()),
+        display: display(frame.flags, frame.display.get())?,
+        trigger: trigger(frame.flags, frame.trigger.get())?,
+        time_in_force: new_time_in_force(frame.time_in_force, frame.until_ns.get())?,
+    };
+    Ok(ClientRequest::Amend {
+        client_order_id: ClientOrderId(frame.client_order_id.get()),
+        target: ClientOrderId(frame.target_client_order_id.get()),
+        terms,
+    })
+}
+
+fn cancel(frame: &CancelOrder) -> ClientRequest {
+    ClientRequest::Cancel {
+        client_order_id: ClientOrderId(frame.client_order_id.get()),
+        target: ClientOrderId(frame.target_client_order_id.get()),
+    }
+}
+
+fn mass_cancel(frame: &MassCancel) -> Result<ClientRequest, WireError> {
+    zero(&frame.reserved)?;
+    Ok(ClientRequest::MassCancel {
+        client_order_id: ClientOrderId(frame.client_order_id.get()),
+        instrument: InstrumentId(frame.instrument.get()),
+        side: sides(frame.side)?,
+    })
+}
+
+fn decode_exchange(kind: u8, bytes: &[u8]) -> Result<ClientRequest, WireError> {
+    let (client_order_id, instrument, command) = match kind {
+        SetPhase::KIND => {
+            let frame: SetPhase = body(bytes)?;
+            zero(&frame.reserved)?;
+            (frame.client_order_id, frame.instrument, Command::SetPhase(phase(frame.phase)?))
+        }
+        SetRule::KIND => {
+            let frame: SetRule = body(bytes)?;
+            zero(&frame.reserved)?;
+            let rule = rule(frame.rule, frame.first.get(), frame.second.get())?;
+            (frame.client_order_id, frame.instrument, Command::SetRule(rule))
+        }
+        AddInstrument::KIND => {
+            let frame: AddInstrument = body(bytes)?;
+            zero(&frame.reserved.to_bytes())?;
+            let symbol = Symbol::from_bytes(frame.symbol).map_err(|_| WireError::InvalidField("symbol"))?;
+            (frame.client_order_id, frame.instrument, Command::AddInstrument(symbol))
+        }
+        RemoveInstrument::KIND => {
+            let frame: RemoveInstrument = body(bytes)?;
+            zero(&frame.reserved.to_bytes())?;
+            (frame.client_order_id, frame.instrument, Command::RemoveInstrument)
+        }
+        BlockMember::KIND => {
+            let frame: BlockMember = body(bytes)?;
+            zero(&frame.reserved.to_bytes())?;
+            let member = MemberId(frame.member.get());
+            (frame.client_order_id, 0.into(), Command::Block { member })
+        }
+        UnblockMember::KIND => {
+            let frame: UnblockMember = body(bytes)?;
+            zero(&frame.reserved.to_bytes())?;
+            let member = MemberId(frame.member.get());
+            (frame.client_order_id, 0.into(), Command::Unblock { member })
+        }
+        BustTrade::KIND => {
+            let frame: BustTrade = body(bytes)?;
+            zero(&frame.reserved.to_bytes())?;
+            (frame.client_order_id, frame.instrument, Command::Bust(busted_trade(&frame)?))
+        }
+        TellTime::KIND => {
+            let frame: TellTime = body(bytes)?;
+            zero(&frame.reserved.to_bytes())?;
+            (frame.client_order_id, frame.instrument, Command::Time)
+        }
+        _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
+    };
+    let (client_order_id, instrument) =
+        (ClientOrderId(client_order_id.get()), InstrumentId(instrument.get()));
+    Ok(ClientRequest::Exchange { client_order_id, instrument, command })
+}
+
+fn busted_trade(frame: &BustTrade) -> Result<BustedTrade, WireError> {
+    Ok(BustedTrade {
+        position: Position(frame.position.get()),
+        index: frame.index.get(),
+        resting: order_id(frame.resting_order_id.get(), "resting_order_id")?,
+        incoming: order_id(frame.incoming_order_id.get(), "incoming_order_id")?,
+        price: Price(frame.price.get()),
+        quantity: Quantity(frame.quantity.get()),
+    })
+}
+
+/// A reserved field may mean something to a later build: what this one does not know it must not ignore.
+fn zero(reserved: &[u8]) -> Result<(), WireError> {
+    if reserved.iter().all(|&byte| byte == 0) { Ok(()) } else { Err(WireError::InvalidField("reserved")) }
+}

@@ -1,0 +1,73 @@
+//! Checkpoints on their way from venues to recorders, and the notice that one has arrived.
+
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::{CHECKPOINT_CHUNK, CHECKPOINT_STORED, check};
+use crate::WireError;
+
+/// A piece of a shard's checkpoint on its way to the recorders; its bytes follow.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct CheckpointChunk {
+    /// [`CHECKPOINT_CHUNK`].
+    pub schema: u8,
+    /// [`VERSION`].
+    pub version: u8,
+    /// The shard.
+    pub shard: U16,
+    /// The life of the window it was taken in.
+    pub epoch: U32,
+    /// The next position to execute on this state.
+    pub position: U64,
+    /// Bytes of the whole checkpoint.
+    pub total_bytes: U32,
+    /// Where this piece starts in it.
+    pub start: U32,
+}
+const _: () = assert!(size_of::<CheckpointChunk>() == 24);
+
+/// A recorder has a whole, verified checkpoint on disk.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct CheckpointStored {
+    /// [`CHECKPOINT_STORED`].
+    pub schema: u8,
+    /// [`VERSION`].
+    pub version: u8,
+    /// The shard.
+    pub shard: U16,
+    /// The life of the window it was taken in.
+    pub epoch: U32,
+    /// The next position to execute on that state.
+    pub position: U64,
+}
+const _: () = assert!(size_of::<CheckpointStored>() == 16);
+
+impl CheckpointChunk {
+    /// Reads a chunk and the bytes it carries.
+    ///
+    /// # Errors
+    /// If the bytes are not a chunk of this version, or reach beyond the checkpoint's end.
+    pub fn read(bytes: &[u8]) -> Result<(&Self, &[u8]), WireError> {
+        let (chunk, rest) = Self::ref_from_prefix(bytes).map_err(|_| WireError::Truncated)?;
+        check(chunk.schema, chunk.version, CHECKPOINT_CHUNK)?;
+        let end = u64::from(chunk.start.get()) + rest.len() as u64;
+        if end > u64::from(chunk.total_bytes.get()) {
+            return Err(WireError::InvalidField("start"));
+        }
+        Ok((chunk, rest))
+    }
+}
+
+impl CheckpointStored {
+    /// Reads the notice, which must be all of `bytes`.
+    ///
+    /// # Errors
+    /// If the bytes are not such a notice of this version.
+    pub fn read(bytes: &[u8]) -> Result<&Self, WireError> {
+        let stored = Self::ref_from_bytes(bytes).map_err(|_| WireError::Truncated)?;
+        check(stored.schema, stored.version, CHECKPOINT_STORED)?;
+        Ok(stored)
+    }
+}

@@ -1,0 +1,409 @@
+//! Requests: 64 bytes that hold what nearly all of them say, and 40 more for those that say more.
+//!
+//! ```text
+//!  RequestRecord                               plain orders, amends, cancels, the time
+//!  RequestRecord | TermsRecord                 display, minimum, trigger, expiry
+//!  RequestRecord | OperandsRecord              the exchange's requests
+//! ```
+//! One layout with room for everything would make every plain order in every log half as long again; a
+//! length that the kind of request decides would forbid a plain order to stay plain. So bit 7 of `command`
+//! says whether there is more, and the command which of the two it is.
+
+use pares_types::{
+    Amendment, BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, NewOrder, OrderId, Position,
+    Price, Quantity, Request, ShardId, Symbol, TimeInForce, Timestamp,
+};
+use zerocopy::little_endian::{I64, U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::{REQUEST, VERSION, check};
+use crate::WireError;
+use crate::code::{
+    display, flags_code, is_extended, new_time_in_force, order_id, order_kind, order_kind_code, phase,
+    request_id, rule, rule_code, self_trade, side, sides, sides_code, time_in_force, time_in_force_code,
+    trigger,
+};
+
+/// The `command` byte: which [`Command`] a [`RequestRecord`] carries.
+mod command {
+    pub(super) const ENTER: u8 = 1;
+    pub(super) const AMEND: u8 = 2;
+    pub(super) const CANCEL: u8 = 3;
+    pub(super) const MASS_CANCEL: u8 = 4;
+    pub(super) const TIME: u8 = 5;
+    pub(super) const REMOVE_INSTRUMENT: u8 = 9;
+    /// An extension follows: if it has to, or (`_MORE`) if it may.
+    pub(super) const EXTENDED: u8 = 128;
+    pub(super) const ENTER_MORE: u8 = ENTER | EXTENDED;
+    pub(super) const AMEND_MORE: u8 = AMEND | EXTENDED;
+    pub(super) const SET_PHASE: u8 = 6 | EXTENDED;
+    pub(super) const SET_RULE: u8 = 7 | EXTENDED;
+    pub(super) const ADD_INSTRUMENT: u8 = 8 | EXTENDED;
+    pub(super) const BLOCK: u8 = 10 | EXTENDED;
+    pub(super) const UNBLOCK: u8 = 11 | EXTENDED;
+    pub(super) const BUST: u8 = 12 | EXTENDED;
+}
+
+/// How far `self_trade` is shifted in its byte.
+const SELF_TRADE_SHIFT: u32 = 4;
+
+/// A numbered request. Gateway to venues, and inside every result.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct RequestRecord {
+    /// [`REQUEST`].
+    pub schema: u8,
+    /// [`VERSION`].
+    pub version: u8,
+    /// The total order it belongs to.
+    pub shard: U16,
+    /// Who asks.
+    pub member: U32,
+    /// [`pares_types::RequestId`] bits: gateway (16) and sequence (48).
+    pub id: U64,
+    /// When the gateway took it in, ns since the Unix epoch.
+    pub stamp_ns: U64,
+    /// The member's own name for the request.
+    pub client_order_id: U64,
+    /// [`OrderId`] bits of the order to amend or cancel, or that rested in the trade to bust; 0 otherwise.
+    pub target: U64,
+    /// Price units, of an order, an amend or a trade to bust; 0 otherwise and for market orders.
+    pub price: I64,
+    /// Shares, of an order, an amend or a trade to bust; 0 otherwise.
+    pub quantity: U64,
+    /// The instrument; 0 = all of the shard, where the command allows it.
+    pub instrument: U32,
+    /// 1 enter, 2 amend, 3 cancel, 4 mass cancel, 5 time, 6 set phase, 7 set rule, 8 add instrument, 9 remove
+    /// instrument, 10 block, 11 unblock, 12 bust; plus 128 if an extension follows.
+    pub command: u8,
+    /// 1 buy, 2 sell; for a mass cancel 0 means both; 0 for all others.
+    pub side: u8,
+    /// 1 limit, 2 market, 3 post-only limit, 4 post-only market, 5 pegged to the best price, 6 pegged to the
+    /// middle, 7 and 8 the same post-only; 0 unless entering.
+    pub order_kind: u8,
+    /// Bits 0 to 3: 1 day, 2 immediate or cancel, 3 fill or kill, 4 good till cancelled, 5 good till date (in
+    /// the extension), 6 at open, 7 at close; 0 unless entering, or if an amend leaves it. Bits 4 to 7:
+    /// self-trade prevention: 0 allow, 1 cancel resting, 2 cancel incoming, 3 cancel both, 4 decrement.
+    pub time_in_force: u8,
+}
+const _: () = assert!(size_of::<RequestRecord>() == 64);
+
+/// The extension of an order or an amend that says more than its 64 bytes hold.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct TermsRecord {
+    /// Shares shown at a time; 0 shows everything. For an amend only if bit 1 of `flags` is set.
+    pub display: U64,
+    /// Shares that must match at once; 0 for no such wish. 0 for an amend.
+    pub minimum: U64,
+    /// Price units; only if bit 0 of `flags` is set.
+    pub trigger: I64,
+    /// When a good-till-date order expires, ns since the Unix epoch; 0 for others.
+    pub until_ns: U64,
+    /// Bit 0: there is a trigger. Bit 1: there is a display (amend only).
+    pub flags: u8,
+    /// Zero; later fields go here.
+    pub reserved: [u8; 7],
+}
+const _: () = assert!(size_of::<TermsRecord>() == EXTENSION_BYTES);
+
+/// The extension of a request of the exchange.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct OperandsRecord {
+    /// Of a rule its first operand; of a bust the trade's position.
+    pub first: I64,
+    /// Of a rule its second operand; of a bust [`OrderId`] bits of the incoming order.
+    pub second: I64,
+    /// Of a new instrument its symbol, then zeros.
+    pub symbol: [u8; 16],
+    /// The member to block or unblock.
+    pub member: U32,
+    /// Of a bust, which event of its position the trade was.
+    pub index: U16,
+    /// The phase, or the rule.
+    pub code: u8,
+    /// Zero; later fields go here.
+    pub reserved: u8,
+}
+const _: () = assert!(size_of::<OperandsRecord>() == EXTENSION_BYTES);
+
+const EXTENSION_BYTES: usize = 40;
+/// No request record is longer.
+pub const REQUEST_BYTES_MAX: usize = size_of::<RequestRecord>() + EXTENSION_BYTES;
+
+/// What follows the first 64 bytes.
+enum Extension {
+    None,
+    Terms(TermsRecord),
+    Operands(OperandsRecord),
+}
+
+/// Bytes of a request's record: 64, or 104 with an extension.
+#[must_use]
+pub fn request_bytes(request: &Request) -> usize {
+    let extended = match request.command {
+        Command::Enter(order) => is_extended(&order),
+        Command::Amend(amendment) => amends_more(&amendment),
+        Command::Cancel { .. } | Command::MassCancel { .. } | Command::Time | Command::RemoveInstrument => {
+            false
+        }
+        _ => true,
+    };
+    if extended { REQUEST_BYTES_MAX } else { size_of::<RequestRecord>() }
+}
+
+/// Writes a request into `out`, which must be exactly [`request_bytes`] long.
+///
+/// # Panics
+/// If `out` has another length.
+pub fn write_request(out: &mut [u8], request: &Request) {
+    let mut record = RequestRecord {
+        schema: REQUEST,
+        version: VERSION,
+        shard: request.shard.0.into(),
+        member: request.member.0.into(),
+        id: request.id.to_bits().into(),
+        stamp_ns: request.stamp.0.into(),
+        client_order_id: request.client_order_id.0.into(),
+        instrument: request.instrument.0.into(),
+        ..RequestRecord::default()
+    };
+    let extension = record.set_command(&request.command);
+    let extension = match &extension {
+        Extension::None => &[],
+        Extension::Terms(terms) => terms.as_bytes(),
+        Extension::Operands(operands) => operands.as_bytes(),
+    };
+    assert_eq!(out.len(), size_of::<RequestRecord>() + extension.len(), "a request fills its record exactly");
+    let (head, rest) = out.split_at_mut(size_of::<RequestRecord>());
+    head.copy_from_slice(record.as_bytes());
+    rest.copy_from_slice(extension);
+}
+
+impl RequestRecord {
+    /// Sets all that the command decides; returns what does not fit.
+    fn set_command(&mut self, command: &Command) -> Extension {
+        match *command {
+            Command::Enter(order) => self.set_order(&order),
+            Command::Amend(amendment) => self.set_amendment(&amendment),
+            Command::Cancel { target } => {
+                self.command = command::CANCEL;
+                self.target = target.0.to_bits().into();
+                Extension::None
+            }
+            Command::MassCancel { side } => {
+                self.command = command::MASS_CANCEL;
+                self.side = sides_code(side);
+                Extension::None
+            }
+            Command::Time => {
+                self.command = command::TIME;
+                Extension::None
+            }
+            Command::RemoveInstrument => {
+                self.command = command::REMOVE_INSTRUMENT;
+                Extension::None
+            }
+            _ => Extension::Operands(self.set_operands(command)),
+        }
+    }
+
+    fn set_order(&mut self, order: &NewOrder) -> Extension {
+        let (code, price) = order_kind_code(order.kind, order.post_only);
+        let (time_in_force, until_ns) = time_in_force_code(order.time_in_force);
+        self.command = command::ENTER;
+        self.side = order.side as u8;
+        self.order_kind = code;
+        self.time_in_force = time_in_force | (order.self_trade as u8) << SELF_TRADE_SHIFT;
+        self.price = price.into();
+        self.quantity = order.quantity.0.into();
+        if !is_extended(order) {
+            return Extension::None;
+        }
+        self.command = command::ENTER_MORE;
+        Extension::Terms(TermsRecord {
+            display: order.display.0.into(),
+            minimum: order.minimum.0.into(),
+            trigger: order.trigger.unwrap_or_default().0.into(),
+            until_ns: until_ns.into(),
+            flags: flags_code(order.trigger, None),
+            ..TermsRecord::default()
+        })
+    }
+
+    fn set_amendment(&mut self, amendment: &Amendment) -> Extension {
+        let (time_in_force, until_ns) = amendment.time_in_force.map_or((0, 0), time_in_force_code);
+        self.command = command::AMEND;
+        self.target = amendment.target.0.to_bits().into();
+        self.price = amendment.price.0.into();
+        self.quantity = amendment.quantity.0.into();
+        self.time_in_force = time_in_force;
+        if !amends_more(amendment) {
+            return Extension::None;
+        }
+        self.command = command::AMEND_MORE;
+        Extension::Terms(TermsRecord {
+            display: amendment.display.unwrap_or_default().0.into(),
+            trigger: amendment.trigger.unwrap_or_default().0.into(),
+            until_ns: until_ns.into(),
+            flags: flags_code(amendment.trigger, amendment.display),
+            ..TermsRecord::default()
+        })
+    }
+
+    fn set_operands(&mut self, command: &Command) -> OperandsRecord {
+        let none = OperandsRecord::default();
+        let (code, operands) = match *command {
+            Command::SetPhase(phase) => (command::SET_PHASE, OperandsRecord { code: phase as u8, ..none }),
+            Command::SetRule(rule) => {
+                let (code, first, second) = rule_code(rule);
+                let (first, second) = (first.into(), second.into());
+                (command::SET_RULE, OperandsRecord { code, first, second, ..none })
+            }
+            Command::AddInstrument(symbol) => {
+                (command::ADD_INSTRUMENT, OperandsRecord { symbol: symbol.to_bytes(), ..none })
+            }
+            Command::Block { member } => (command::BLOCK, OperandsRecord { member: member.0.into(), ..none }),
+            Command::Unblock { member } => {
+                (command::UNBLOCK, OperandsRecord { member: member.0.into(), ..none })
+            }
+            Command::Bust(trade) => (command::BUST, self.set_bust(&trade)),
+            _ => unreachable!("{command:?} has no operands"),
+        };
+        self.command = code;
+        operands
+    }
+
+    fn set_bust(&mut self, trade: &BustedTrade) -> OperandsRecord {
+        self.target = trade.resting.0.to_bits().into();
+        self.price = trade.price.0.into();
+        self.quantity = trade.quantity.0.into();
+        OperandsRecord {
+            first: trade.position.0.cast_signed().into(),
+            second: trade.incoming.0.to_bits().cast_signed().into(),
+            index: trade.index.into(),
+            ..OperandsRecord::default()
+        }
+    }
+
+    /// Reads a request record, which must be all of `bytes`.
+    ///
+    /// # Errors
+    /// If the bytes are not a whole request of this version.
+    pub fn read(bytes: &[u8]) -> Result<Request, WireError> {
+        let (record, extension, rest) = Self::split(bytes)?;
+        if !rest.is_empty() {
+            return Err(WireError::Truncated);
+        }
+        record.to_request(extension)
+    }
+
+    /// The record at the front of `bytes`, its extension (perhaps none), and what follows.
+    pub(super) fn split(bytes: &[u8]) -> Result<(&Self, &[u8], &[u8]), WireError> {
+        let (record, rest) = Self::ref_from_prefix(bytes).map_err(|_| WireError::Truncated)?;
+        check(record.schema, record.version, REQUEST)?;
+        let extension = if record.is_extended() { EXTENSION_BYTES } else { 0 };
+        let (extension, rest) = rest.split_at_checked(extension).ok_or(WireError::Truncated)?;
+        Ok((record, extension, rest))
+    }
+
+    fn is_extended(&self) -> bool {
+        self.command & command::EXTENDED != 0
+    }
+
+    pub(super) fn to_request(self, extension: &[u8]) -> Result<Request, WireError> {
+        Ok(Request {
+            id: request_id(self.id.get(), "id")?,
+            stamp: Timestamp(self.stamp_ns.get()),
+            member: MemberId(self.member.get()),
+            client_order_id: ClientOrderId(self.client_order_id.get()),
+            instrument: InstrumentId(self.instrument.get()),
+            shard: ShardId(self.shard.get()),
+            command: self.to_command(extension)?,
+        })
+    }
+
+    fn to_command(self, extension: &[u8]) -> Result<Command, WireError> {
+        let operands = || OperandsRecord::read_from_bytes(extension).map_err(|_| WireError::Truncated);
+        let member = || operands().map(|operands| MemberId(operands.member.get()));
+        Ok(match self.command {
+            command::ENTER | command::ENTER_MORE => Command::Enter(self.to_order(&self.terms(extension)?)?),
+            command::AMEND | command::AMEND_MORE => {
+                Command::Amend(self.to_amendment(&self.terms(extension)?)?)
+            }
+            command::CANCEL => Command::Cancel { target: self.target()? },
+            command::MASS_CANCEL => Command::MassCancel { side: sides(self.side)? },
+            command::TIME => Command::Time,
+            command::REMOVE_INSTRUMENT => Command::RemoveInstrument,
+            command::SET_PHASE => Command::SetPhase(phase(operands()?.code)?),
+            command::SET_RULE => {
+                let OperandsRecord { code, first, second, .. } = operands()?;
+                Command::SetRule(rule(code, first.get(), second.get())?)
+            }
+            command::ADD_INSTRUMENT => Command::AddInstrument(symbol(operands()?.symbol)?),
+            command::BLOCK => Command::Block { member: member()? },
+            command::UNBLOCK => Command::Unblock { member: member()? },
+            command::BUST => Command::Bust(self.to_bust(&operands()?)?),
+            _ => return Err(WireError::InvalidField("command")),
+        })
+    }
+
+    fn target(&self) -> Result<OrderId, WireError> {
+        order_id(self.target.get(), "target")
+    }
+
+    fn terms(&self, extension: &[u8]) -> Result<TermsRecord, WireError> {
+        if !self.is_extended() {
+            return Ok(TermsRecord::default());
+        }
+        TermsRecord::read_from_bytes(extension).map_err(|_| WireError::Truncated)
+    }
+
+    fn to_order(self, terms: &TermsRecord) -> Result<NewOrder, WireError> {
+        let (kind, post_only) = order_kind(self.order_kind, self.price.get())?;
+        let code = self.time_in_force & ((1 << SELF_TRADE_SHIFT) - 1);
+        Ok(NewOrder {
+            side: side(self.side)?,
+            kind,
+            time_in_force: time_in_force(code, terms.until_ns.get())?,
+            post_only,
+            self_trade: self_trade(self.time_in_force >> SELF_TRADE_SHIFT)?,
+            quantity: Quantity(self.quantity.get()),
+            display: Quantity(terms.display.get()),
+            minimum: Quantity(terms.minimum.get()),
+            trigger: trigger(terms.flags, terms.trigger.get())?,
+        })
+    }
+
+    fn to_amendment(self, terms: &TermsRecord) -> Result<Amendment, WireError> {
+        Ok(Amendment {
+            target: self.target()?,
+            price: Price(self.price.get()),
+            quantity: Quantity(self.quantity.get()),
+            display: display(terms.flags, terms.display.get())?,
+            trigger: trigger(terms.flags, terms.trigger.get())?,
+            time_in_force: new_time_in_force(self.time_in_force, terms.until_ns.get())?,
+        })
+    }
+
+    fn to_bust(self, operands: &OperandsRecord) -> Result<BustedTrade, WireError> {
+        Ok(BustedTrade {
+            position: Position(operands.first.get().cast_unsigned()),
+            index: operands.index.get(),
+            resting: self.target()?,
+            incoming: order_id(operands.second.get().cast_unsigned(), "second")?,
+            price: Price(self.price.get()),
+            quantity: Quantity(self.quantity.get()),
+        })
+    }
+}
+
+fn amends_more(amendment: &Amendment) -> bool {
+    let dated = matches!(amendment.time_in_force, Some(TimeInForce::Gtd { .. }));
+    dated || amendment.display.is_some() || amendment.trigger.is_some()
+}
+
+fn symbol(bytes: [u8; Symbol::LENGTH_MAX]) -> Result<Symbol, WireError> {
+    Symbol::from_bytes(bytes).map_err(|_| WireError::InvalidField("symbol"))
+}
