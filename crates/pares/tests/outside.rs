@@ -6,9 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use pares_client::{Client, ClientRequest};
-use pares_types::{
-    ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Side,
-};
+use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Side};
 use serde_json::Value;
 
 const PARES: &str = env!("CARGO_BIN_EXE_pares");

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use pares_client::{Client, ClientError, Update};
 use pares_node::SystemConfig;
 use pares_types::{
-    ClientOrderId, ClientRequest, MemberId, NewOrder, NewTerms, OrderKind, Price, Quantity, Reason, Side, Status,
+    ClientOrderId, ClientRequest, MemberId, NewOrder, NewTerms, OrderKind, Price, Quantity, Reason, Side,
+    Status,
 };
 use pares_wire::frame::{self, FRAME_MAX, GatewayFrame, SignOn};
 

@@ -6,8 +6,8 @@ use pares_book::{Market, NaiveBook};
 use pares_log::{ReadError, Reader};
 use pares_node::SystemConfig;
 use pares_types::{
-    ClientOrderId, Command, Epoch, Event, MemberId, OrderId, Outcome, Position, Quantity,
-    Reason, RecorderId, Request, ShardId, Status,
+    ClientOrderId, Command, Epoch, Event, MemberId, OrderId, Outcome, Position, Quantity, Reason, RecorderId,
+    Request, ShardId, Status,
 };
 use pares_wire::record::{self, ResultRecord};
 
