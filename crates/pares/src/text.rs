@@ -5,6 +5,8 @@
 use std::fmt::{Debug, Write};
 use std::io::{ErrorKind, Write as _};
 
+use pares_types::TimeInForce;
+
 use crate::error::CommandError;
 
 /// Prints to standard output. Says whether anybody still reads: a pager that was closed early is no failure.
@@ -126,6 +128,19 @@ pub fn name(code: &impl Debug) -> String {
         out.push(letter.to_ascii_lowercase());
     }
     out
+}
+
+/// The name of a time in force, without its date.
+pub fn time_in_force(force: TimeInForce) -> &'static str {
+    match force {
+        TimeInForce::Day => "day",
+        TimeInForce::Ioc => "ioc",
+        TimeInForce::Fok => "fok",
+        TimeInForce::Gtc => "gtc",
+        TimeInForce::Gtd { .. } => "gtd",
+        TimeInForce::AtOpen => "at_open",
+        TimeInForce::AtClose => "at_close",
+    }
 }
 
 #[cfg(test)]

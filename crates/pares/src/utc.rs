@@ -70,7 +70,7 @@ fn parse_date(text: &str) -> Option<u64> {
 }
 
 /// Nanoseconds since midnight.
-fn parse_time(text: &str) -> Option<u64> {
+pub fn parse_time(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let mut parts = whole.split(':').map(digits);
     let (hour, minute) = (parts.next()??, parts.next()??);
@@ -104,6 +104,14 @@ pub fn format(stamp: Timestamp) -> String {
     }
     let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
     format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}.{ns:09}Z", days + 1)
+}
+
+/// A time of day, nanoseconds since midnight, as text; without a fraction if there is none.
+pub fn time_of_day(ns: u64) -> String {
+    let (seconds, fraction) = (ns / SECOND_NS, ns % SECOND_NS);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let whole = format!("{hour:02}:{minute:02}:{second:02}");
+    if fraction == 0 { whole } else { format!("{whole}.{fraction:09}") }
 }
 
 fn days_before(year: u64, month: u64, day: u64) -> u64 {

@@ -1,22 +1,24 @@
 //! One result of the record into the tables, so that `orders` shows each order as it stands.
 //!
 //! ```text
-//!   enter    -> a row of `orders` with the outcome          fill   -> a row of `trades`; the resting order's totals
-//!   amend    -> new terms and outcome of the order          mass cancel -> each order it took off
-//!   cancel   -> outcome of the order                        refused -> only its row of `requests`
+//!   enter    -> a row of `orders` with the outcome          fill      -> a row of `trades`; both orders' totals
+//!   amend    -> new terms and outcome of the order          cancelled -> the order's totals and a row of `changes`,
+//!   cancel   -> outcome of the order                        rested       unless the request's own outcome says it
+//!   refused  -> only its row of `requests`                  busted    -> a mark at the trade
 //! ```
-//! An outcome holds the totals of the one order it concerns, so nothing is added up here but the executed shares of
-//! resting orders. An order entered before the log begins has no row; its trades have.
+//! An outcome holds the totals of the one order it concerns when its own matching is over. What other orders trade or
+//! lose is in the events only: the incoming one is the request's order until an event names another (docs/rules.md,
+//! section 9). An order entered before the log begins has no row; its trades have.
 
 use pares_types::{
-    CancelCause, Command, Event, NewOrder, OrderId, OrderKind, Outcome, Price, Quantity, Request, Side,
-    Status,
+    Amendment, CancelCause, Command, Event, IncomingCause, NewOrder, OrderId, OrderKind, Outcome, Price,
+    Quantity, Request, RestCause, Side, Status, TimeInForce,
 };
 use pares_wire::record::ResultRecord;
 use rusqlite::{Connection, params};
 
 use super::index::ApplyError;
-use crate::text::name;
+use crate::text::{name, time_in_force};
 
 /// Enters a result.
 ///
@@ -27,30 +29,42 @@ pub fn apply(db: &Connection, result: &ResultRecord<'_>) -> Result<(), ApplyErro
     step.insert_request()?;
     match step.request.command {
         Command::Enter(order) => step.insert_order(&order)?,
-        Command::Amend { target, price, quantity } if step.is_carried_out() => {
-            step.settle(target)?;
-            step.set_terms(target, price, quantity)?;
+        Command::Amend(amendment) if step.is_carried_out() => {
+            step.settle(amendment.target)?;
+            step.set_terms(&amendment)?;
         }
         Command::Cancel { target } if step.is_carried_out() => step.settle(target)?,
         _ => {}
     }
-    let mut number = 0;
+    let mut reading = Reading {
+        number: 0,
+        instrument: step.request.instrument.0,
+        incoming: Incoming::Own(step.own_party()),
+    };
     for event in result.events() {
-        match event? {
-            Event::Fill {
-                resting, resting_member, resting_side, price, quantity, resting_remaining, ..
-            } => {
-                step.fill_resting(resting, quantity, resting_remaining)?;
-                let resting = Party { order: resting, member: resting_member.0 };
-                step.insert_trade(number, resting, resting_side, price, quantity)?;
-                number += 1;
-            }
-            Event::Cancelled { order, cause: CancelCause::MassCancel, .. } => step.mass_cancel(order)?,
-            // The outcome says it already.
-            Event::Cancelled { .. } => {}
-        }
+        step.apply_event(&mut reading, event?)?;
+        reading.number += 1;
     }
     Ok(())
+}
+
+/// How far the events of a result have been read.
+struct Reading {
+    /// Which event it is.
+    number: u32,
+    instrument: u32,
+    incoming: Incoming,
+}
+
+/// The order that trades with those on the book.
+#[derive(Clone, Copy)]
+enum Incoming {
+    /// The request's own; its outcome says what became of it.
+    Own(Party),
+    /// One that was waiting, or whose price follows the book; with the shares it has left.
+    Other(Party, Quantity),
+    /// The buy order of an auction, with the shares it has left.
+    Auction(Party, Quantity),
 }
 
 /// Where in the total orders a result stands.
@@ -97,13 +111,114 @@ impl Step<'_> {
         self.request.stamp.0.cast_signed()
     }
 
-    /// The order that trades: the one entered, or the one an amend sent to match again.
-    fn incoming(&self) -> Party {
+    /// The order the request brings to match: the one entered, or the one amended.
+    fn own_party(&self) -> Party {
         let order = match self.request.command {
-            Command::Amend { target, .. } => target,
+            Command::Amend(amendment) => amendment.target,
             _ => OrderId(self.request.id),
         };
         Party { order, member: self.request.member.0 }
+    }
+
+    fn apply_event(&self, reading: &mut Reading, event: Event) -> rusqlite::Result<()> {
+        match event {
+            Event::Fill { .. } => self.apply_fill(reading, &event),
+            Event::Cancelled { order, quantity, cause, .. } => {
+                // What the outcome says already is not said again.
+                let own = matches!(reading.incoming, Incoming::Own(_)) && order == self.outcome.order;
+                if own { Ok(()) } else { self.take_off(reading.number, order, quantity, cause) }
+            }
+            Event::Incoming { order, member, quantity, cause, .. } => {
+                let party = Party { order, member: member.0 };
+                reading.incoming = match cause {
+                    IncomingCause::Auction => Incoming::Auction(party, quantity),
+                    IncomingCause::Triggered | IncomingCause::Repriced => Incoming::Other(party, quantity),
+                };
+                if cause == IncomingCause::Triggered {
+                    self.note_change(reading.number, order, "triggered")?;
+                }
+                Ok(())
+            }
+            Event::Rested { order, cause, .. } => self.rest(reading.number, order, cause),
+            Event::Busted { position, index, .. } => self.execute(
+                "UPDATE trades SET busted = 1 WHERE shard = ?1 AND position = ?2 AND number = ?3",
+                params![self.place.shard, position.0.cast_signed(), index],
+            ),
+            Event::Instrument(instrument) => {
+                reading.instrument = instrument.0;
+                Ok(())
+            }
+            Event::PhaseEntered { .. } | Event::Auction { .. } => Ok(()),
+        }
+    }
+
+    fn apply_fill(&self, reading: &mut Reading, fill: &Event) -> rusqlite::Result<()> {
+        let Event::Fill { resting, resting_member, resting_side, price, quantity, resting_remaining, .. } =
+            *fill
+        else {
+            return Ok(());
+        };
+        self.fill(resting, quantity, resting_remaining)?;
+        let incoming = match &mut reading.incoming {
+            Incoming::Own(party) => *party,
+            Incoming::Other(party, left) | Incoming::Auction(party, left) => {
+                *left = left.minus(quantity);
+                self.fill(party.order, quantity, *left)?;
+                *party
+            }
+        };
+        let resting = Party { order: resting, member: resting_member.0 };
+        let (buy, sell) = match resting_side {
+            Side::Buy => (resting, incoming),
+            Side::Sell => (incoming, resting),
+        };
+        let aggressor = match reading.incoming {
+            Incoming::Auction(..) => "none".to_owned(),
+            Incoming::Own(_) | Incoming::Other(..) => name(&resting_side.opposite()),
+        };
+        self.insert_trade(reading, [buy, sell], aggressor, price, quantity)
+    }
+
+    /// An order that was not asked about lost shares.
+    fn take_off(
+        &self,
+        number: u32,
+        order: OrderId,
+        quantity: Quantity,
+        cause: CancelCause,
+    ) -> rusqlite::Result<()> {
+        let (change, reason) = match cause {
+            CancelCause::MassCancel => ("mass_cancel".to_owned(), "requested".to_owned()),
+            _ => (name(&cause), name(&cause)),
+        };
+        self.execute(
+            "UPDATE orders SET remaining = remaining - ?2, \
+             status = CASE remaining - ?2 WHEN 0 THEN 'cancelled' ELSE status END, \
+             reason = CASE remaining - ?2 WHEN 0 THEN ?3 ELSE reason END, changed_position = ?4, changed_stamp = ?5 \
+             WHERE id = ?1",
+            params![word(order), shares(quantity), reason, self.place.position, self.stamp()],
+        )?;
+        self.note_change(number, order, &change)
+    }
+
+    /// An order joined a queue, or was put aside.
+    fn rest(&self, number: u32, order: OrderId, cause: RestCause) -> rusqlite::Result<()> {
+        let status = if cause == RestCause::Withdrawn { "held" } else { "resting" };
+        self.execute(
+            "UPDATE orders SET status = ?2, changed_position = ?3, changed_stamp = ?4 WHERE id = ?1",
+            params![word(order), status, self.place.position, self.stamp()],
+        )?;
+        // That a triggered order came to rest adds nothing to that it was triggered.
+        if cause == RestCause::Triggered { Ok(()) } else { self.note_change(number, order, &name(&cause)) }
+    }
+
+    /// Notes how the order stands after an event that its own requests do not tell of.
+    fn note_change(&self, number: u32, order: OrderId, change: &str) -> rusqlite::Result<()> {
+        self.execute(
+            "INSERT INTO changes SELECT id, ?2, ?3, ?4, ?5, status, reason, executed, remaining FROM orders \
+             WHERE id = ?1",
+            params![word(order), self.place.shard, self.place.position, number, change],
+        )
     }
 
     fn insert_request(&self) -> rusqlite::Result<()> {
@@ -111,11 +226,11 @@ impl Step<'_> {
             Command::Enter(order) => {
                 ("enter", word(OrderId(self.request.id)), limit(&order), Some(shares(order.quantity)))
             }
-            Command::Amend { target, price, quantity } => {
+            Command::Amend(Amendment { target, price, quantity, .. }) => {
                 ("amend", word(target), Some(price.0), Some(shares(quantity)))
             }
             Command::Cancel { target } => ("cancel", word(target), None, None),
-            Command::MassCancel => ("mass_cancel", 0, None, None),
+            command => (without_order(&command), 0, None, None),
         };
         let (request, outcome) = (&self.request, &self.outcome);
         self.execute(
@@ -141,10 +256,14 @@ impl Step<'_> {
 
     fn insert_order(&self, order: &NewOrder) -> rusqlite::Result<()> {
         let (request, outcome) = (&self.request, &self.outcome);
-        let kind = if matches!(order.kind, OrderKind::Market) { "market" } else { "limit" };
+        let kind = match order.kind {
+            OrderKind::Limit { .. } => "limit",
+            OrderKind::Market => "market",
+            OrderKind::Pegged { .. } => "pegged",
+        };
         self.execute(
             "INSERT INTO orders VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, \
-             ?16, ?17)",
+             ?16, ?17, ?18, ?19, ?20, ?21)",
             params![
                 request.id.to_bits().cast_signed(),
                 request.member.0,
@@ -152,7 +271,7 @@ impl Step<'_> {
                 request.instrument.0,
                 name(&order.side),
                 kind,
-                name(&order.time_in_force),
+                time_in_force(order.time_in_force),
                 order.post_only,
                 limit(order),
                 shares(order.quantity),
@@ -163,6 +282,10 @@ impl Step<'_> {
                 self.place.shard,
                 self.place.position,
                 self.stamp(),
+                wish(order.display),
+                wish(order.minimum),
+                order.trigger.map(|price| price.0),
+                until(order.time_in_force),
             ],
         )
     }
@@ -185,14 +308,30 @@ impl Step<'_> {
         )
     }
 
-    fn set_terms(&self, order: OrderId, price: Price, quantity: Quantity) -> rusqlite::Result<()> {
+    /// An order at a market price keeps it, whatever the amend says.
+    fn set_terms(&self, amendment: &Amendment) -> rusqlite::Result<()> {
+        let Amendment { target, price, quantity, display, trigger, time_in_force: force } = *amendment;
         self.execute(
-            "UPDATE orders SET price = ?2, quantity = ?3 WHERE id = ?1",
-            params![word(order), price.0, shares(quantity)],
-        )
+            "UPDATE orders SET price = CASE kind WHEN 'market' THEN price ELSE ?2 END, quantity = ?3 WHERE id = ?1",
+            params![word(target), price.0, shares(quantity)],
+        )?;
+        if let Some(display) = display {
+            let set = "UPDATE orders SET display = ?2 WHERE id = ?1";
+            self.execute(set, params![word(target), wish(display)])?;
+        }
+        if let Some(trigger) = trigger {
+            let set = "UPDATE orders SET trigger = ?2 WHERE id = ?1";
+            self.execute(set, params![word(target), trigger.0])?;
+        }
+        if let Some(force) = force {
+            let set = "UPDATE orders SET time_in_force = ?2, until = ?3 WHERE id = ?1";
+            self.execute(set, params![word(target), time_in_force(force), until(force)])?;
+        }
+        Ok(())
     }
 
-    fn fill_resting(&self, order: OrderId, quantity: Quantity, left: Quantity) -> rusqlite::Result<()> {
+    /// An order that was not asked about traded.
+    fn fill(&self, order: OrderId, quantity: Quantity, left: Quantity) -> rusqlite::Result<()> {
         self.execute(
             "UPDATE orders SET executed = executed + ?2, remaining = ?3, \
              status = CASE ?3 WHEN 0 THEN 'filled' ELSE status END, changed_position = ?4, changed_stamp = ?5 \
@@ -201,44 +340,28 @@ impl Step<'_> {
         )
     }
 
-    fn mass_cancel(&self, order: OrderId) -> rusqlite::Result<()> {
-        self.execute(
-            "UPDATE orders SET remaining = 0, status = 'cancelled', reason = 'requested', changed_position = ?2, \
-             changed_stamp = ?3 WHERE id = ?1",
-            params![word(order), self.place.position, self.stamp()],
-        )?;
-        self.execute(
-            "INSERT INTO mass_cancelled VALUES (?1, ?2, ?3)",
-            params![word(order), self.place.shard, self.place.position],
-        )
-    }
-
     fn insert_trade(
         &self,
-        number: u32,
-        resting: Party,
-        resting_side: Side,
+        reading: &Reading,
+        [buy, sell]: [Party; 2],
+        aggressor: String,
         price: Price,
         quantity: Quantity,
     ) -> rusqlite::Result<()> {
-        let (buy, sell) = match resting_side {
-            Side::Buy => (resting, self.incoming()),
-            Side::Sell => (self.incoming(), resting),
-        };
         self.execute(
-            "INSERT INTO trades VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            "INSERT INTO trades VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0)",
             params![
                 self.place.shard,
                 self.place.position,
-                number,
-                self.request.instrument.0,
+                reading.number,
+                reading.instrument,
                 price.0,
                 shares(quantity),
                 word(buy.order),
                 buy.member,
                 word(sell.order),
                 sell.member,
-                name(&resting_side.opposite()),
+                aggressor,
                 self.stamp(),
             ],
         )
@@ -252,7 +375,37 @@ impl Step<'_> {
 /// The limit price; a market order has none.
 fn limit(order: &NewOrder) -> Option<i64> {
     match order.kind {
-        OrderKind::Limit { price } => Some(price.0),
+        OrderKind::Limit { price } | OrderKind::Pegged { limit: price, .. } => Some(price.0),
         OrderKind::Market => None,
+    }
+}
+
+/// Zero says that there is no such wish.
+fn wish(quantity: Quantity) -> Option<i64> {
+    (!quantity.is_zero()).then(|| shares(quantity))
+}
+
+fn until(force: TimeInForce) -> Option<i64> {
+    match force {
+        TimeInForce::Gtd { until } => Some(until.0.cast_signed()),
+        _ => None,
+    }
+}
+
+/// What a request that names no order is called.
+fn without_order(command: &Command) -> &'static str {
+    match command {
+        Command::Enter(_) => "enter",
+        Command::Amend(_) => "amend",
+        Command::Cancel { .. } => "cancel",
+        Command::MassCancel { .. } => "mass_cancel",
+        Command::Time => "time",
+        Command::SetPhase(_) => "set_phase",
+        Command::SetRule(_) => "set_rule",
+        Command::AddInstrument(_) => "add_instrument",
+        Command::RemoveInstrument => "remove_instrument",
+        Command::Block { .. } => "block",
+        Command::Unblock { .. } => "unblock",
+        Command::Bust(_) => "bust",
     }
 }

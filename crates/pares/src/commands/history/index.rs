@@ -23,7 +23,7 @@ use super::apply::apply;
 use crate::error::CommandError;
 
 /// The version of the tables below. An index of another version is built anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// Records per transaction.
 const BATCH_RECORDS: u64 = 50_000;
 /// How long to wait while another `pares history` updates the same index.
@@ -35,7 +35,7 @@ const SCHEMA: &str = "
 DROP TABLE IF EXISTS place;
 DROP TABLE IF EXISTS orders;
 DROP TABLE IF EXISTS requests;
-DROP TABLE IF EXISTS mass_cancelled;
+DROP TABLE IF EXISTS changes;
 DROP TABLE IF EXISTS trades;
 CREATE TABLE place (id INTEGER PRIMARY KEY CHECK (id = 0), next INTEGER NOT NULL, last INTEGER NOT NULL,
     payload BLOB NOT NULL);
@@ -45,23 +45,25 @@ CREATE TABLE orders (id INTEGER PRIMARY KEY, member INTEGER NOT NULL, client_ord
     post_only INTEGER NOT NULL, price INTEGER, quantity INTEGER NOT NULL, executed INTEGER NOT NULL,
     remaining INTEGER NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL, shard INTEGER NOT NULL,
     position INTEGER NOT NULL, stamp INTEGER NOT NULL, changed_position INTEGER NOT NULL,
-    changed_stamp INTEGER NOT NULL);
+    changed_stamp INTEGER NOT NULL, display INTEGER, minimum INTEGER, trigger INTEGER, until INTEGER);
 CREATE INDEX orders_by_name ON orders (member, client_order_id);
 CREATE INDEX orders_by_instrument ON orders (instrument, stamp);
 CREATE INDEX orders_by_stamp ON orders (stamp);
--- Every request, in each shard's order, with what became of it. `order_id` is 0 for a mass cancel.
+-- Every request, in each shard's order, with what became of it. `order_id` is 0 if it names no order.
 CREATE TABLE requests (shard INTEGER, position INTEGER, id INTEGER NOT NULL, order_id INTEGER NOT NULL,
     stamp INTEGER NOT NULL, member INTEGER NOT NULL, client_order_id INTEGER NOT NULL, command TEXT NOT NULL,
     price INTEGER, quantity INTEGER, status TEXT NOT NULL, reason TEXT NOT NULL, executed INTEGER NOT NULL,
     remaining INTEGER NOT NULL, PRIMARY KEY (shard, position)) WITHOUT ROWID;
 CREATE INDEX requests_by_order ON requests (order_id);
--- Which orders a mass cancel took off the book.
-CREATE TABLE mass_cancelled (order_id INTEGER PRIMARY KEY, shard INTEGER NOT NULL, position INTEGER NOT NULL);
--- Every trade; `number` counts the trades of one position.
+-- What happened to orders in requests that did not name them, trades aside: mass cancels, triggers, expiries.
+CREATE TABLE changes (order_id INTEGER, shard INTEGER NOT NULL, position INTEGER, number INTEGER,
+    change TEXT NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL, executed INTEGER NOT NULL,
+    remaining INTEGER NOT NULL, PRIMARY KEY (order_id, position, number)) WITHOUT ROWID;
+-- Every trade; `number` says which event of its position it was. `aggressor` is none in an auction.
 CREATE TABLE trades (shard INTEGER, position INTEGER, number INTEGER, instrument INTEGER NOT NULL,
     price INTEGER NOT NULL, quantity INTEGER NOT NULL, buy_order INTEGER NOT NULL, buy_member INTEGER NOT NULL,
     sell_order INTEGER NOT NULL, sell_member INTEGER NOT NULL, aggressor TEXT NOT NULL, stamp INTEGER NOT NULL,
-    PRIMARY KEY (shard, position, number)) WITHOUT ROWID;
+    busted INTEGER NOT NULL, PRIMARY KEY (shard, position, number)) WITHOUT ROWID;
 CREATE INDEX trades_by_buy ON trades (buy_order);
 CREATE INDEX trades_by_sell ON trades (sell_order);
 CREATE INDEX trades_by_instrument ON trades (instrument, stamp);

@@ -114,8 +114,20 @@ fn order_row(order: &Order, symbols: &Symbols) -> Vec<String> {
     if order.time_in_force != "day" {
         kind.push_str(&format!(" {}", order.time_in_force));
     }
+    if let Some(until) = order.until {
+        kind.push_str(&format!(" {}", utc::format(until)));
+    }
     if order.post_only {
         kind.push_str(" post_only");
+    }
+    if let Some(display) = order.display {
+        kind.push_str(&format!(" display {display}"));
+    }
+    if let Some(minimum) = order.minimum {
+        kind.push_str(&format!(" minimum {minimum}"));
+    }
+    if let Some(trigger) = order.trigger {
+        kind.push_str(&format!(" trigger {trigger}"));
     }
     vec![
         utc::format(order.stamp),
@@ -149,6 +161,7 @@ fn trades_table(trades: &[Trade], symbols: &Symbols) -> Table {
         "aggressor",
         ">shard",
         ">position",
+        "",
     ]);
     for trade in trades {
         table.row(vec![
@@ -163,6 +176,7 @@ fn trades_table(trades: &[Trade], symbols: &Symbols) -> Table {
             trade.aggressor.clone(),
             trade.shard.to_string(),
             format!("{}.{}", trade.position, trade.number),
+            if trade.busted { "busted" } else { "" }.to_owned(),
         ]);
     }
     table
@@ -228,6 +242,10 @@ fn order_json(order: &Order, symbols: &Symbols) -> Value {
         "stamp": utc::format(order.stamp),
         "changed_position": order.changed_position.0,
         "changed_stamp": utc::format(order.changed_stamp),
+        "display": order.display.map(|shares| shares.0),
+        "minimum": order.minimum.map(|shares| shares.0),
+        "trigger": order.trigger.map(|price| price.to_string()),
+        "until": order.until.map(utc::format),
     })
 }
 
@@ -246,6 +264,7 @@ fn trade_json(trade: &Trade, symbols: &Symbols) -> Value {
         "sell_member": trade.sell.1.0,
         "aggressor": trade.aggressor,
         "stamp": utc::format(trade.stamp),
+        "busted": trade.busted,
     })
 }
 

@@ -66,9 +66,9 @@ pub struct Order {
     pub instrument: InstrumentId,
     /// `buy` or `sell`.
     pub side: String,
-    /// `limit` or `market`.
+    /// `limit`, `market` or `pegged`.
     pub kind: String,
-    /// `day`, `ioc` or `fok`.
+    /// `day`, `ioc`, `fok`, `gtc`, `gtd`, `at_open` or `at_close`.
     pub time_in_force: String,
     /// Whether it was to be refused rather than take liquidity.
     pub post_only: bool,
@@ -78,9 +78,9 @@ pub struct Order {
     pub quantity: Quantity,
     /// Shares traded so far.
     pub executed: Quantity,
-    /// Shares on the book.
+    /// Shares left, on the book or held.
     pub remaining: Quantity,
-    /// `resting`, `filled`, `cancelled` or `refused`.
+    /// `resting`, `held`, `filled`, `cancelled` or `refused`.
     pub status: String,
     /// Why it was cancelled or refused; else `none`.
     pub reason: String,
@@ -94,6 +94,14 @@ pub struct Order {
     pub changed_position: Position,
     /// That request's time.
     pub changed_stamp: Timestamp,
+    /// What an iceberg shows at a time.
+    pub display: Option<Quantity>,
+    /// How much had to match at once.
+    pub minimum: Option<Quantity>,
+    /// What a stop order waits, or waited, for.
+    pub trigger: Option<Price>,
+    /// When it expires.
+    pub until: Option<Timestamp>,
 }
 
 /// A trade.
@@ -103,7 +111,7 @@ pub struct Trade {
     pub shard: ShardId,
     /// The place of the request that caused it.
     pub position: Position,
-    /// Which of that request's trades, from 0.
+    /// Which of that request's events, from 0.
     pub number: u32,
     /// In what.
     pub instrument: InstrumentId,
@@ -115,10 +123,12 @@ pub struct Trade {
     pub buy: (OrderId, MemberId),
     /// The selling order and its owner.
     pub sell: (OrderId, MemberId),
-    /// The side that came in and took.
+    /// The side that came in and took; `none` in an auction.
     pub aggressor: String,
     /// The time of the request that caused it.
     pub stamp: Timestamp,
+    /// Whether it was declared void since.
+    pub busted: bool,
 }
 
 /// One request that concerned an order, and what became of it.
@@ -232,6 +242,20 @@ impl Index {
         self.found(&format!("SELECT * FROM trades {sql}"), values, filter.limit, trade)
     }
 
+    /// The trade of an instrument at that position and event.
+    ///
+    /// # Errors
+    /// [`HistoryError::Index`].
+    pub fn trade_at(
+        &self,
+        instrument: InstrumentId,
+        (position, event): (Position, u32),
+    ) -> Result<Option<Trade>, HistoryError> {
+        let sql = "SELECT * FROM trades WHERE instrument = ?1 AND position = ?2 AND number = ?3";
+        let values = params![instrument.0, position.0.cast_signed(), event];
+        self.db.query_row(sql, values, trade).optional().map_err(self.fail())
+    }
+
     /// All about one order; `None` if there is no such order.
     ///
     /// # Errors
@@ -240,13 +264,13 @@ impl Index {
         let word = id.0.to_bits().cast_signed();
         let found = self.db.query_row("SELECT * FROM orders WHERE id = ?1", params![word], order).optional();
         let Some(found) = found.map_err(self.fail())? else { return Ok(None) };
-        let sql = "SELECT position, id, stamp, command, price, quantity, status, reason, executed, remaining \
-                   FROM requests WHERE order_id = ?1 \
-                   UNION SELECT position, id, stamp, command, price, quantity, 'cancelled', 'requested', ?2, 0 \
-                   FROM requests JOIN (SELECT shard, position FROM mass_cancelled WHERE order_id = ?1) \
-                   USING (shard, position) ORDER BY position";
-        let executed = found.executed.0.cast_signed();
-        let steps = self.all(sql, vec![word.into(), executed.into()], step)?;
+        let sql = "SELECT position, -1 AS number, id, stamp, command, price, quantity, status, reason, executed, \
+                   remaining FROM requests WHERE order_id = ?1 \
+                   UNION SELECT changes.position, number, id, stamp, change, NULL, NULL, changes.status, \
+                   changes.reason, changes.executed, changes.remaining \
+                   FROM changes JOIN requests USING (shard, position) WHERE changes.order_id = ?1 \
+                   ORDER BY position, number";
+        let steps = self.all(sql, vec![word.into()], step)?;
         let sql = "SELECT * FROM trades WHERE buy_order = ?1 OR sell_order = ?1 ORDER BY position, number";
         let trades = self.all(sql, vec![word.into()], trade)?;
         Ok(Some(Story { order: found, steps, trades }))
@@ -289,8 +313,12 @@ fn request_id(row: &Row<'_>, column: &str) -> rusqlite::Result<RequestId> {
     RequestId::from_bits(bits).ok_or(rusqlite::Error::IntegralValueOutOfRange(0, bits.cast_signed()))
 }
 
+fn optional(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<i64>> {
+    row.get(column)
+}
+
 fn price(row: &Row<'_>) -> rusqlite::Result<Option<Price>> {
-    row.get::<_, Option<i64>>("price").map(|price| price.map(Price))
+    Ok(optional(row, "price")?.map(Price))
 }
 
 fn order(row: &Row<'_>) -> rusqlite::Result<Order> {
@@ -314,6 +342,10 @@ fn order(row: &Row<'_>) -> rusqlite::Result<Order> {
         stamp: Timestamp(word(row, "stamp")?),
         changed_position: Position(word(row, "changed_position")?),
         changed_stamp: Timestamp(word(row, "changed_stamp")?),
+        display: optional(row, "display")?.map(|shares| Quantity(shares.cast_unsigned())),
+        minimum: optional(row, "minimum")?.map(|shares| Quantity(shares.cast_unsigned())),
+        trigger: optional(row, "trigger")?.map(Price),
+        until: optional(row, "until")?.map(|ns| Timestamp(ns.cast_unsigned())),
     })
 }
 
@@ -332,6 +364,7 @@ fn trade(row: &Row<'_>) -> rusqlite::Result<Trade> {
         sell: party("sell_order", "sell_member")?,
         aggressor: row.get("aggressor")?,
         stamp: Timestamp(word(row, "stamp")?),
+        busted: row.get("busted")?,
     })
 }
 
@@ -342,7 +375,7 @@ fn step(row: &Row<'_>) -> rusqlite::Result<Step> {
         stamp: Timestamp(word(row, "stamp")?),
         command: row.get("command")?,
         price: price(row)?,
-        quantity: row.get::<_, Option<i64>>("quantity")?.map(|shares| Quantity(shares.cast_unsigned())),
+        quantity: optional(row, "quantity")?.map(|shares| Quantity(shares.cast_unsigned())),
         status: row.get("status")?,
         reason: row.get("reason")?,
         executed: Quantity(word(row, "executed")?),

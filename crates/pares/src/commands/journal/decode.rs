@@ -3,13 +3,13 @@
 //! One decoder for every kind of log: a record says by its first byte what it is (docs/protocols/records.md), and what
 //! this build does not understand is shown as such instead of ending the listing.
 
-use pares_types::{Command, Event, NewOrder, OrderKind, Request};
+use pares_types::{Event, Request};
 use pares_wire::WireError;
 use pares_wire::record::{self, CheckpointChunk, CheckpointStored, RequestRecord, ResultRecord};
 use serde_json::{Map, Value, json};
 
+use super::{event, request};
 use crate::text::name;
-use crate::utc;
 
 /// A record, decoded for showing.
 pub struct Shown {
@@ -48,67 +48,7 @@ fn show_unknown(error: &WireError) -> Shown {
 }
 
 fn show_request(request: &Request) -> Shown {
-    shown("request", request_line(request), request_fields(request))
-}
-
-/// A request in a line.
-fn request_line(request: &Request) -> String {
-    let what = match request.command {
-        Command::Enter(order) => {
-            let price = match order.kind {
-                OrderKind::Limit { price } => format!("at {price}"),
-                OrderKind::Market => "at market".to_owned(),
-            };
-            let flag = if order.post_only { " post_only" } else { "" };
-            let (side, force) = (name(&order.side), name(&order.time_in_force));
-            format!("{side} {} {price} {force}{flag}", order.quantity)
-        }
-        Command::Amend { target, price, quantity } => format!("amend {target} to {quantity} at {price}"),
-        Command::Cancel { target } => format!("cancel {target}"),
-        Command::MassCancel => "mass_cancel".to_owned(),
-    };
-    let Request { id, member, client_order_id, instrument, .. } = request;
-    format!("{id} member {member} name {client_order_id} instrument {instrument}: {what}")
-}
-
-fn request_fields(request: &Request) -> Value {
-    let mut fields = json!({
-        "id": request.id.to_string(),
-        "stamp": utc::format(request.stamp),
-        "member": request.member.0,
-        "client_order_id": request.client_order_id.0,
-        "instrument": request.instrument.0,
-        "shard": request.shard.0,
-    });
-    let command = match request.command {
-        Command::Enter(order) => enter_fields(&order),
-        Command::Amend { target, price, quantity } => json!({
-            "command": "amend",
-            "target": target.to_string(),
-            "price": price.to_string(),
-            "quantity": quantity.0,
-        }),
-        Command::Cancel { target } => json!({ "command": "cancel", "target": target.to_string() }),
-        Command::MassCancel => json!({ "command": "mass_cancel" }),
-    };
-    merge(&mut fields, command);
-    fields
-}
-
-fn enter_fields(order: &NewOrder) -> Value {
-    let (kind, price) = match order.kind {
-        OrderKind::Limit { price } => ("limit", Value::from(price.to_string())),
-        OrderKind::Market => ("market", Value::Null),
-    };
-    json!({
-        "command": "enter",
-        "side": name(&order.side),
-        "kind": kind,
-        "price": price,
-        "quantity": order.quantity.0,
-        "time_in_force": name(&order.time_in_force),
-        "post_only": order.post_only,
-    })
+    shown("request", request::line(request), request::fields(request))
 }
 
 fn show_result(result: &ResultRecord<'_>) -> Result<Shown, WireError> {
@@ -122,69 +62,27 @@ fn show_result(result: &ResultRecord<'_>) -> Result<Shown, WireError> {
         "shard {} position {}: {} -> {}{refusal} executed {} remaining {}",
         result.shard(),
         result.position(),
-        request_line(&request),
+        request::line(&request),
         name(&outcome.status),
         outcome.executed,
         outcome.remaining,
     );
-    events.iter().for_each(|event| line.push_str(&format!("; {}", event_line(event))));
+    events.iter().for_each(|event| line.push_str(&format!("; {}", event::line(event))));
     let fields = json!({
         "shard": result.shard().0,
         "epoch": result.epoch().0,
         "position": result.position().0,
         "venue": result.venue().0,
         "state_hash": result.state_hash().map(|hash| format!("{hash:016x}")),
-        "request": request_fields(&request),
+        "request": request::fields(&request),
         "status": name(&outcome.status),
         "reason": name(&outcome.reason),
         "order": outcome.order.to_string(),
         "executed": outcome.executed.0,
         "remaining": outcome.remaining.0,
-        "events": events.iter().map(event_fields).collect::<Vec<_>>(),
+        "events": events.iter().map(event::fields).collect::<Vec<_>>(),
     });
     Ok(shown("result", line, fields))
-}
-
-fn event_line(event: &Event) -> String {
-    match event {
-        Event::Fill { resting, price, quantity, resting_remaining, .. } => {
-            format!("{quantity} at {price} with {resting} ({resting_remaining} left)")
-        }
-        Event::Cancelled { order, quantity, cause, .. } => {
-            format!("{quantity} of {order} cancelled ({})", name(cause))
-        }
-    }
-}
-
-fn event_fields(event: &Event) -> Value {
-    match event {
-        Event::Fill {
-            resting,
-            resting_member,
-            resting_client_order_id,
-            resting_side,
-            price,
-            quantity,
-            resting_remaining,
-        } => json!({
-            "event": "fill",
-            "resting": resting.to_string(),
-            "resting_member": resting_member.0,
-            "resting_client_order_id": resting_client_order_id.0,
-            "resting_side": name(resting_side),
-            "price": price.to_string(),
-            "quantity": quantity.0,
-            "resting_remaining": resting_remaining.0,
-        }),
-        Event::Cancelled { order, member, client_order_id, quantity, cause } => json!({
-            "event": "cancelled",
-            "order": order.to_string(),
-            "member": member.0,
-            "client_order_id": client_order_id.0,
-            "quantity": quantity.0,
-            "cause": name(cause),
-        }),
-    }
 }
 
 fn show_chunk(chunk: &CheckpointChunk, piece: usize) -> Shown {
@@ -214,19 +112,14 @@ fn show_stored(stored: &CheckpointStored) -> Shown {
     )
 }
 
-/// Adds the fields of one object to another.
-fn merge(into: &mut Value, from: Value) {
-    if let (Value::Object(into), Value::Object(from)) = (into, from) {
-        into.extend(from);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use pares_types::{
-        CancelCause, ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Outcome, Position,
-        Price, Quantity, Reason, RequestId, ShardId, Side, Status, Timestamp, VenueId,
+        Amendment, BustedTrade, CancelCause, ClientOrderId, Command, Epoch, GatewayId, IncomingCause,
+        InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Outcome, Peg, Phase, Position, Price, Quantity,
+        Reason, RequestId, RestCause, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
+        VenueId,
     };
     use pares_wire::record::{ResultPlace, result_bytes, write_result};
 
@@ -234,17 +127,21 @@ mod tests {
         OrderId(RequestId::new(GatewayId(2), sequence))
     }
 
-    /// An amend that trades 3 and gives up 1.
-    fn result() -> Vec<u8> {
-        let request = Request {
+    fn request(command: Command) -> Request {
+        Request {
             id: order(9).0,
             stamp: Timestamp(1_000_000_007),
             member: MemberId(4),
             client_order_id: ClientOrderId(77),
             instrument: InstrumentId(1),
             shard: ShardId(5),
-            command: Command::Amend { target: order(8), price: Price(1_000_100), quantity: Quantity(6) },
-        };
+            command,
+        }
+    }
+
+    /// An amend that trades 3 and gives up 1.
+    fn result() -> Vec<u8> {
+        let request = request(Command::Amend(Amendment::new(order(8), Price(1_000_100), Quantity(6))));
         let (status, reason) = (Status::Resting, Reason::None);
         let outcome =
             Outcome { status, reason, order: order(8), executed: Quantity(3), remaining: Quantity(3) };
@@ -262,7 +159,7 @@ mod tests {
         let events = [fill, Event::Cancelled { order: order(8), member, client_order_id, quantity, cause }];
         let (shard, epoch, venue) = (ShardId(5), Epoch(1), VenueId(1));
         let place = ResultPlace { shard, epoch, position: Position(12), venue, state_hash: 0 };
-        let mut bytes = vec![0; result_bytes(events.len())];
+        let mut bytes = vec![0; result_bytes(&request, events.len())];
         write_result(&mut bytes, &place, &request, &outcome, &events);
         bytes
     }
@@ -285,6 +182,94 @@ mod tests {
             (&fields["events"][0]["event"], &fields["events"][1]["cause"]),
             (&"fill".into(), &"reduced".into())
         );
+    }
+
+    /// What a request asks, without who asks.
+    fn asked(command: Command) -> String {
+        let line = super::request::line(&request(command));
+        line.split_once(": ").expect("who asks comes first").1.to_owned()
+    }
+
+    #[test]
+    fn requests_say_what_they_ask_and_no_more() {
+        let limit = NewOrder::limit(Side::Buy, Price(1_000_000), Quantity(9));
+        assert_eq!(asked(Command::Enter(limit)), "buy 9 at 100.0000 day");
+        let elaborate = NewOrder {
+            kind: OrderKind::Pegged { to: Peg::Mid, limit: Price(1_000_000) },
+            time_in_force: TimeInForce::Gtd { until: Timestamp(1_000_000_000) },
+            self_trade: SelfTrade::CancelBoth,
+            display: Quantity(1),
+            minimum: Quantity(2),
+            trigger: Some(Price(990_000)),
+            ..limit
+        };
+        assert_eq!(
+            asked(Command::Enter(elaborate)),
+            "buy 9 pegged to mid within 100.0000 gtd 1970-01-01T00:00:01.000000000Z self_trade cancel_both \
+             display 1 minimum 2 trigger 99.0000"
+        );
+        let amendment = Amendment {
+            time_in_force: Some(TimeInForce::Gtc),
+            ..Amendment::new(order(8), Price(1), Quantity(2))
+        };
+        assert_eq!(asked(Command::Amend(amendment)), "amend 2:8 to 2 at 0.0001 gtc");
+        assert_eq!(asked(Command::MassCancel { side: Some(Side::Sell) }), "mass_cancel sell");
+    }
+
+    #[test]
+    fn requests_of_the_exchange_are_shown() {
+        let trade = BustedTrade {
+            position: Position(12),
+            index: 1,
+            resting: order(1),
+            incoming: order(8),
+            price: Price(10_000),
+            quantity: Quantity(3),
+        };
+        let at_ns = 8 * 3_600_000_000_000 + 500_000_000;
+        let schedule = Rule::Schedule { at_ns, phase: Some(Phase::OpeningCall) };
+        for (command, says) in [
+            (Command::Time, "time"),
+            (Command::SetPhase(Phase::Halted), "set_phase halted"),
+            (Command::SetRule(schedule), "set_rule schedule 08:00:00.500000000 opening_call"),
+            (Command::AddInstrument(Symbol::new("ZULU").unwrap()), "add_instrument ZULU"),
+            (Command::Block { member: MemberId(7) }, "block member 7"),
+            (Command::Bust(trade), "bust 12.1: 3 at 1.0000 of 2:8 with 2:1"),
+        ] {
+            assert_eq!(asked(command), says);
+        }
+        let fields = super::request::fields(&request(Command::SetRule(schedule)));
+        assert_eq!((&fields["command"], &fields["at"]), (&"set_rule".into(), &"08:00:00.500000000".into()));
+    }
+
+    #[test]
+    fn every_kind_of_event_is_shown() {
+        let (order, member, client_order_id) = (order(8), MemberId(4), ClientOrderId(70));
+        let (side, price, quantity) = (Side::Buy, Price(10_000), Quantity(3));
+        let incoming =
+            |cause| Event::Incoming { order, member, client_order_id, side, price, quantity, cause };
+        let rested = |cause| {
+            let shown = Quantity(1);
+            Event::Rested { order, member, client_order_id, side, price, quantity, shown, cause }
+        };
+        let (until, reference) = (Timestamp(1_000_000_000), Some(price));
+        let phase = Event::PhaseEntered { phase: Phase::VolatilityCall, until, reference };
+        let (surplus, surplus_side) = (Quantity(2), Side::Sell);
+        for (event, says) in [
+            (incoming(IncomingCause::Triggered), "2:8 triggered with 3 at 1.0000"),
+            (incoming(IncomingCause::Auction), "2:8 buys (3 left)"),
+            (rested(RestCause::Refilled), "2:8 rests with 3 at 1.0000, 1 shown (refilled)"),
+            (rested(RestCause::Withdrawn), "2:8 withdrawn with 3 from 1.0000"),
+            (phase, "enters volatility_call until 1970-01-01T00:00:01.000000000Z, reference 1.0000"),
+            (
+                Event::Auction { price, quantity, surplus, surplus_side, firm: true },
+                "auction 3 at 1.0000 (firm, surplus 2 sell)",
+            ),
+            (Event::Instrument(InstrumentId(3)), "in instrument 3"),
+        ] {
+            assert_eq!(super::event::line(&event), says);
+            assert!(super::event::fields(&event)["event"].is_string());
+        }
     }
 
     #[test]

@@ -5,7 +5,9 @@
 
 mod cut;
 mod decode;
+mod event;
 mod inspect;
+mod request;
 mod verify;
 
 use crate::error::CommandResult;

@@ -123,3 +123,123 @@ fn random_request(day: &mut Day, random: &mut u64) {
         _ => day.limit(member, instrument, side, 1 + below(20), price),
     };
 }
+
+/// A day on which instrument 1 trades with icebergs, stops, pegs, self-trade prevention and auctions.
+fn random_rich_request(day: &mut Day, random: &mut u64) {
+    let mut below = |n: u64| {
+        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*random >> 33) % n
+    };
+    let member = 1 + below(3) as u32;
+    let side = if below(2) == 0 { Side::Buy } else { Side::Sell };
+    let (price, quantity) = (Price(10_000 + 100 * below(9) as i64), Quantity(1 + below(30)));
+    let target = OrderId(RequestId::new(GatewayId(0), 1 + below(day.sequence.max(1))));
+    let limit = NewOrder::limit(side, price, quantity);
+    let order = match below(24) {
+        0 => return drop(day.ask(member, 1, Command::MassCancel { side: Some(side) })),
+        1..=2 => return drop(day.ask(member, 1, Command::Cancel { target })),
+        3..=5 => {
+            let amendment = Amendment::new(target, price, quantity);
+            return drop(day.ask(member, 1, Command::Amend(amendment)));
+        }
+        6 => {
+            let phases = [Phase::OpeningCall, Phase::Continuous, Phase::Continuous, Phase::ClosingCall];
+            return drop(day.ask(0, 1, Command::SetPhase(phases[below(4) as usize])));
+        }
+        7 => return drop(day.ask(0, 1, Command::Time)),
+        8..=10 => NewOrder { trigger: Some(Price(10_000 + 100 * below(9) as i64)), ..limit },
+        11 => NewOrder { trigger: Some(price), kind: OrderKind::Market, ..limit },
+        12..=13 => NewOrder { kind: OrderKind::Pegged { to: Peg::Best, limit: price }, ..limit },
+        14 => NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: price }, ..limit },
+        15..=16 => NewOrder { display: Quantity(1 + below(5)), ..limit },
+        17 => NewOrder { minimum: Quantity(1 + below(5)), ..limit },
+        18 => NewOrder { time_in_force: TimeInForce::AtClose, ..limit },
+        19 => {
+            let until = Timestamp((day.sequence + below(60)) * 1_000_000_000);
+            NewOrder { time_in_force: TimeInForce::Gtd { until }, ..limit }
+        }
+        20 => NewOrder { self_trade: SelfTrade::Decrement, ..limit },
+        21 => NewOrder { self_trade: SelfTrade::CancelBoth, ..limit },
+        _ => limit,
+    };
+    day.ask(member, 1, Command::Enter(order));
+}
+
+#[test]
+fn orders_of_a_rich_random_history_are_those_of_the_book() {
+    for seed in 1..=20 {
+        // An auction's record is longer than a small segment takes.
+        let (mut day, mut random) = (Day::with(Config::default().segment_bytes(1 << 20)), seed);
+        for _ in 0..400 {
+            random_rich_request(&mut day, &mut random);
+        }
+        let all = Filter { limit: usize::MAX, ..Filter::default() };
+        let index = day.index();
+        let (orders, traded) = content(&index);
+        let there = orders.iter().filter(|order| ["resting", "held"].contains(&order.status.as_str()));
+        let terms = |order: &Order| (order.id, order.status == "held", order.executed, order.remaining);
+        let mut indexed: Vec<_> = there.map(terms).collect();
+        indexed.sort();
+        let booked = day.books[0].snapshot().orders;
+        let mut booked: Vec<_> =
+            booked.iter().map(|o| (o.order, o.is_held(), o.executed, o.remaining)).collect();
+        booked.sort();
+        assert_eq!(indexed, booked, "seed {seed}");
+        for order in index.orders(&all).unwrap().rows {
+            let own = |trade: &&Trade| trade.buy.0 == order.id || trade.sell.0 == order.id;
+            let executed: u64 = traded.iter().filter(own).map(|trade| trade.quantity.0).sum();
+            assert_eq!(executed, order.executed.0, "seed {seed} order {}", order.id);
+            let ended = order.remaining.is_zero() || order.status == "refused";
+            let there = order.status == "resting" || order.status == "held";
+            assert!(ended != there, "seed {seed} order {}: {order:?}", order.id);
+        }
+        assert!(traded.iter().all(|trade| sides(&orders, trade) == ("buy", "sell")), "seed {seed}");
+    }
+}
+
+/// The sides of a trade's two orders.
+fn sides<'a>(orders: &'a [Order], trade: &Trade) -> (&'a str, &'a str) {
+    let side = |id| orders.iter().find(|order| order.id == id).expect("entered here").side.as_str();
+    (side(trade.buy.0), side(trade.sell.0))
+}
+
+#[test]
+fn a_triggered_stop_trades_under_its_own_name_and_its_story_says_why() {
+    let mut day = Day::new();
+    let stop =
+        NewOrder { trigger: Some(Price(10_000)), ..NewOrder::limit(Side::Buy, Price(10_500), Quantity(8)) };
+    let stop = day.ask(1, 1, Command::Enter(stop));
+    assert_eq!(standing(&day.order(stop)), ("held", 0, 8));
+    day.limit(2, 1, Side::Sell, 5, 10_000);
+    let far = day.limit(2, 1, Side::Sell, 6, 10_200);
+    day.limit(3, 1, Side::Buy, 5, 10_000);
+    let story = day.index().story(stop).unwrap().unwrap();
+    assert_eq!(standing(&story.order), ("resting", 6, 2));
+    let commands: Vec<_> = story.steps.iter().map(|step| step.command.as_str()).collect();
+    assert_eq!(commands, ["enter", "triggered"]);
+    let [trade] = story.trades.as_slice() else { panic!("one trade, not {:?}", story.trades) };
+    assert_eq!((trade.buy.0, trade.sell.0, trade.aggressor.as_str()), (stop, far, "buy"));
+}
+
+#[test]
+fn an_auction_has_no_aggressor_and_a_busted_trade_is_marked() {
+    let mut day = Day::new();
+    day.ask(0, 1, Command::SetPhase(Phase::OpeningCall));
+    let offer = day.limit(1, 1, Side::Sell, 5, 10_000);
+    let bid = day.limit(2, 1, Side::Buy, 9, 10_200);
+    day.ask(0, 1, Command::SetPhase(Phase::Continuous));
+    let (_, traded) = content(&day.index());
+    let [trade] = traded.as_slice() else { panic!("one trade, not {traded:?}") };
+    assert_eq!((trade.buy.0, trade.sell.0, trade.aggressor.as_str()), (bid, offer, "none"));
+    assert_eq!((standing(&day.order(bid)), trade.busted), (("resting", 5, 4), false));
+    let busted = BustedTrade {
+        position: trade.position,
+        index: u16::try_from(trade.number).unwrap(),
+        resting: offer,
+        incoming: bid,
+        price: trade.price,
+        quantity: trade.quantity,
+    };
+    day.ask(0, 1, Command::Bust(busted));
+    assert!(content(&day.index()).1[0].busted);
+}

@@ -10,8 +10,9 @@ use pares_book::{Book, Instrument, NaiveBook, Symbol};
 use pares_log::{Config, Durability, Writer};
 use pares_node::{Layout, SystemConfig};
 use pares_types::{
-    Amendment, ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, Position,
-    Price, Quantity, Request, RequestId, ShardId, Side, Timestamp, VenueId,
+    Amendment, BustedTrade, ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, NewOrder,
+    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, SelfTrade, ShardId, Side,
+    TimeInForce, Timestamp, VenueId,
 };
 use pares_wire::record::{self, ResultPlace};
 use tempfile::TempDir;
