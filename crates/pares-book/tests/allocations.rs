@@ -1,0 +1,93 @@
+//! In steady state a book allocates nothing: once its tables are as large as they need to be, a day of orders goes
+//! through them without a call to the allocator.
+
+#![allow(unsafe_code)] // an allocator that counts is one by definition unsafe to write
+
+use pares_book::{Book, FastBook, Instrument, Symbol};
+use pares_types::{
+    Amendment, ClientOrderId, Command, Event, EventSink, GatewayId, InstrumentId, MemberId, NewOrder, OrderId,
+    Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
+};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting the calls of each thread.
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller keeps the contract, and this passes it on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Takes events and forgets them.
+struct Nothing;
+
+impl EventSink for Nothing {
+    fn event(&mut self, _event: Event) {}
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+fn request(random: &mut Random, sequence: u64) -> Request {
+    let side = if random.below(2) == 0 { Side::Buy } else { Side::Sell };
+    let price = Price((9_900 + random.below(200).cast_signed()) * 100);
+    let quantity = Quantity(1 + random.below(1_000));
+    let target = OrderId(RequestId::new(GatewayId(1), sequence.saturating_sub(random.below(4_000)).max(1)));
+    let member = target.0.sequence() % 16;
+    let (member, command) = match random.below(100) {
+        0..=44 => (sequence % 16, Command::Enter(NewOrder::limit(side, price, quantity))),
+        45..=49 => {
+            let ioc = NewOrder { time_in_force: TimeInForce::Ioc, ..NewOrder::limit(side, price, quantity) };
+            (sequence % 16, Command::Enter(ioc))
+        }
+        50..=59 => (member, Command::Amend(Amendment::new(target, price, quantity))),
+        _ => (member, Command::Cancel { target }),
+    };
+    Request {
+        id: RequestId::new(GatewayId(1), sequence),
+        stamp: Timestamp(sequence),
+        member: MemberId(member as u32),
+        client_order_id: ClientOrderId(sequence),
+        instrument: InstrumentId(1),
+        shard: ShardId(0),
+        command,
+    }
+}
+
+#[test]
+fn steady_state_allocates_nothing() {
+    let mut book = FastBook::new(Instrument::listed(InstrumentId(1), Symbol::new("X").unwrap()));
+    let mut random = Random(7);
+    let mut apply = |sequences: std::ops::Range<u64>| {
+        let before = ALLOCATIONS.get();
+        for sequence in sequences {
+            book.apply(&request(&mut random, sequence), &mut Nothing);
+        }
+        ALLOCATIONS.get() - before
+    };
+    assert!(apply(1..1_000_000) > 0, "the counter counts, and tables grow at first");
+    assert_eq!(apply(1_000_000..2_000_000), 0, "a million requests later");
+}
