@@ -50,6 +50,8 @@ enum Command {
     Stat(commands::stat::Args),
     /// Look up orders and trades in the record
     History(commands::history::Args),
+    /// Ask as the exchange: phases, rules, instruments, blocks, busts
+    Admin(commands::admin::Args),
     /// Look into a log, or check it
     Journal(commands::journal::Args),
     /// Kill or stop the leading venue again and again under load, and see whether anybody notices
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => commands::bench::run(&args),
         Command::Stat(args) => commands::stat::run(&args),
         Command::History(args) => commands::history::run(&args),
+        Command::Admin(args) => commands::admin::run(&args),
         Command::Journal(args) => commands::journal::run(&args),
         Command::Drill(args) => commands::drill::run(&args),
         Command::Replay(args) => commands::replay::run(&args),

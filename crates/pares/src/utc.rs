@@ -70,7 +70,7 @@ fn parse_date(text: &str) -> Option<u64> {
 }
 
 /// Nanoseconds since midnight.
-fn parse_time(text: &str) -> Option<u64> {
+pub fn parse_time(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let mut parts = whole.split(':').map(digits);
     let (hour, minute) = (parts.next()??, parts.next()??);

@@ -24,6 +24,9 @@ use pares_types::{
 /// A book of so many orders or fewer grows as it fills; a larger one reserves its addresses at once, so that it
 /// need never move a great many nodes in one step.
 const GROWS: usize = 131_072;
+/// Nodes reserved at once, at most: some 400 MB of addresses. The limit may be any number below 2^32, and comes with a
+/// checkpoint; a book that really holds more moves its nodes a few times in its life.
+const RESERVED_MAX: usize = 1 << 22;
 
 /// Where a side's ladder is.
 #[inline]
@@ -129,7 +132,7 @@ impl Store {
     /// No orders.
     pub(super) fn new(instrument: &Instrument) -> Self {
         let orders_max = instrument.orders_max as usize;
-        let reserved = if orders_max > GROWS { orders_max } else { 0 };
+        let reserved = if orders_max > GROWS { orders_max.min(RESERVED_MAX) } else { 0 };
         Self {
             nodes: Slab::with_capacity(reserved),
             levels: Slab::with_capacity(0),
@@ -191,8 +194,13 @@ impl Store {
         let traits = node.rank.traits();
         let held = node.level == Slot::NONE;
         let price = if held { Price(0) } else { self.levels[node.level].price };
-        let plain =
-            Special { kind: OrderKind::Limit { price }, display: Quantity::ZERO, hidden: Quantity::ZERO, until: Timestamp::NEVER, trigger: None };
+        let plain = Special {
+            kind: OrderKind::Limit { price },
+            display: Quantity::ZERO,
+            hidden: Quantity::ZERO,
+            until: Timestamp::NEVER,
+            trigger: None,
+        };
         let special = self.special(slot).copied().unwrap_or(plain);
         RestingOrder {
             order: node.order,
@@ -307,7 +315,8 @@ impl Store {
     /// Takes a plain order out of its level and out of the hash.
     #[inline]
     fn leave(&mut self, slot: Slot<Node>) {
-        let Node { order, client_order_id, remaining, executed, rank, level: at, account, .. } = self.nodes[slot];
+        let Node { order, client_order_id, remaining, executed, rank, level: at, account, .. } =
+            self.nodes[slot];
         let level = &mut self.levels[at];
         let side = rank.traits().side();
         self.hash_sum = self.hash_sum.wrapping_sub(hash::plain(&hash::Plain {
@@ -481,7 +490,12 @@ impl Store {
     }
 
     /// Changes how long an attached or held order stays and what it will show next time.
-    pub(super) fn change_in_place(&mut self, slot: Slot<Node>, time_in_force: TimeInForce, display: Quantity) {
+    pub(super) fn change_in_place(
+        &mut self,
+        slot: Slot<Node>,
+        time_in_force: TimeInForce,
+        display: Quantity,
+    ) {
         let order = self.order(slot);
         self.unnote(slot);
         let hidden = self.special(slot).map_or(Quantity::ZERO, |special| special.hidden);

@@ -4,7 +4,7 @@
 //! requests, more than the requests themselves take. So the hashes are kept, with their sum, and only books touched since
 //! are hashed again. The sum forgets the order of its parts, which does no harm: a book's hash covers its instrument's id.
 
-use pares_types::MemberId;
+use pares_types::{MemberId, Timestamp};
 
 use crate::Book;
 
@@ -46,9 +46,9 @@ impl Digest {
         }
     }
 
-    /// The hash of all of these books, and of who is blocked.
-    pub(super) fn value<B: Book>(&self, books: &[B], blocked: &[MemberId]) -> u64 {
-        let hash = mix(self.sum_of(books) ^ mix(books.len() as u64));
+    /// The hash of all of these books, of who is blocked, and of the time.
+    pub(super) fn value<B: Book>(&self, books: &[B], blocked: &[MemberId], time: Timestamp) -> u64 {
+        let hash = mix(self.sum_of(books) ^ mix(books.len() as u64) ^ mix(time.0).rotate_left(1));
         blocked.iter().fold(hash, |hash, member| mix(hash ^ mix(u64::from(member.0))))
     }
 

@@ -115,6 +115,7 @@ impl<B: Book> Market<B> {
 
     /// The time, told to the books that have something to do at it.
     fn tell_time(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
+        self.time = self.time.max(request.stamp);
         let mut sink = Announcing::new(sink);
         let mut unfinished = false;
         for at in 0..self.books.len() {

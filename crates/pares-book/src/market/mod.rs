@@ -28,8 +28,8 @@ mod everywhere;
 mod tests;
 
 use pares_types::{
-    Command, EventSink, InstrumentId, MemberId, OrderId, Outcome, Phase, Quantity, Reason, Request, Status,
-    Symbol, Timestamp,
+    Command, EventSink, InstrumentId, MemberId, OrderId, Outcome, Phase, Quantity, Reason, Request, Rule,
+    Status, Symbol, Timestamp,
 };
 
 use crate::{Book, Instrument};
@@ -50,6 +50,8 @@ pub struct Market<B> {
     digest: Digest,
     /// In ascending order; mostly nobody.
     blocked: Vec<MemberId>,
+    /// The latest time told to all.
+    time: Timestamp,
 }
 
 /// Why parts are not those of a market. Nothing was built.
@@ -86,11 +88,12 @@ impl<B: Book> Market<B> {
         instruments.sort_unstable_by_key(|instrument| instrument.id);
         let books: Vec<B> = instruments.into_iter().map(B::new).collect();
         let deadlines = books.iter().map(due_at).collect();
-        Self::build(books, deadlines, Vec::new()).expect("instruments of a shard have different ids")
+        Self::build(books, deadlines, Vec::new(), Timestamp(0))
+            .expect("instruments of a shard have different ids")
     }
 
-    /// The market that had these [`books`](Self::books), [`deadlines`](Self::deadlines) and
-    /// [blocked members](Self::blocked). The two behave alike from then on, and their [`state_hash`](Self::state_hash) is equal.
+    /// The market that had these [`books`](Self::books), [`deadlines`](Self::deadlines),
+    /// [blocked members](Self::blocked) and that [`time`](Self::time). The two behave alike from then on, and their [`state_hash`](Self::state_hash) is equal.
     ///
     /// # Errors
     /// [`MarketError`] if no market can have had them.
@@ -98,19 +101,21 @@ impl<B: Book> Market<B> {
         books: Vec<B>,
         deadlines: Vec<Timestamp>,
         blocked: Vec<MemberId>,
+        time: Timestamp,
     ) -> Result<Self, MarketError> {
         for (book, &deadline) in books.iter().zip(&deadlines) {
             if deadline != book.deadline() && deadline != due_at(book) {
                 return Err(MarketError::Deadline(book.instrument().id));
             }
         }
-        Self::build(books, deadlines, blocked)
+        Self::build(books, deadlines, blocked, time)
     }
 
     fn build(
         books: Vec<B>,
         deadlines: Vec<Timestamp>,
         blocked: Vec<MemberId>,
+        time: Timestamp,
     ) -> Result<Self, MarketError> {
         let ids: Vec<InstrumentId> = books.iter().map(|book| book.instrument().id).collect();
         let ascending = ids.windows(2).all(|two| two[0] < two[1]);
@@ -121,7 +126,7 @@ impl<B: Book> Market<B> {
             return Err(MarketError::Blocked);
         }
         let digest = Digest::of(&books);
-        Ok(Self { books, directory: Directory::new(ids), deadlines, digest, blocked })
+        Ok(Self { books, directory: Directory::new(ids), deadlines, digest, blocked, time })
     }
 
     /// Applies the next request of the total order and says what became of it.
@@ -148,6 +153,7 @@ impl<B: Book> Market<B> {
                 Command::Block { .. } | Command::Unblock { .. } => {
                     return refused(request, Reason::UnknownInstrument);
                 }
+                Command::SetRule(rule @ Rule::Schedule { .. }) => self.catch_up(at, request, rule),
                 _ => {}
             }
         }
@@ -192,10 +198,16 @@ impl<B: Book> Market<B> {
         &self.blocked
     }
 
+    /// The latest time told to all instruments. A book that had nothing to do then does not know it.
+    #[must_use]
+    pub fn time(&self) -> Timestamp {
+        self.time
+    }
+
     /// A digest of the whole state; see [`Book::state_hash`].
     #[must_use]
     pub fn state_hash(&self) -> u64 {
-        self.digest.value(&self.books, &self.blocked)
+        self.digest.value(&self.books, &self.blocked, self.time)
     }
 
     /// Makes the next [`state_hash`](Self::state_hash) cheap: from then on only books that were touched are hashed again.
@@ -219,7 +231,7 @@ impl<B: Book> Market<B> {
             );
         }
         assert_eq!(self.deadlines.len(), self.books.len());
-        assert_eq!(self.state_hash(), Digest::of(&self.books).value(&self.books, &self.blocked));
+        assert_eq!(self.state_hash(), Digest::of(&self.books).value(&self.books, &self.blocked, self.time));
     }
 
     /// What a blocked member asks is refused, before all other checks, if it would bring shares to a book.
@@ -251,6 +263,18 @@ impl<B: Book> Market<B> {
         let book = &self.books[at];
         self.deadlines[at] = if is_told { book.deadline() } else { due_at(book) };
         self.digest.touch(at);
+    }
+
+    /// Tells a book the time it was spared, before its schedule changes: rows that would have passed by then must not come
+    /// due now, which might be those of many days.
+    fn catch_up(&mut self, at: usize, request: &Request, rule: Rule) {
+        let book = &mut self.books[at];
+        let spared = self.deadlines[at] > self.time && book.trading().time < self.time;
+        if spared && book.instrument().with_rule(rule, true).is_ok() {
+            let mut nothing = Vec::new();
+            book.apply(&Request { command: Command::Time, stamp: self.time, ..*request }, &mut nothing);
+            assert!(nothing.is_empty(), "a book was spared the time because it had nothing to do");
+        }
     }
 
     /// Lists a new instrument. It starts closed: nothing is known yet of when it is to trade.

@@ -114,7 +114,8 @@ fn every_field_of_the_state_counts_in_the_hash() {
         hash_after(|s| s.trading.phase = Phase::Halted),
         hash_after(|s| s.trading.transition = Some(Transition { to: Phase::Closed, price: None })),
         hash_after(|s| s.trading.transition = Some(Transition { to: Phase::Closed, price: Some(Price(7)) })),
-        hash_after(|s| s.trading.until = Timestamp(7)),
+        hash_after(|s| s.trading.phase = Phase::VolatilityCall),
+        hash_after(|s| (s.trading.phase, s.trading.until) = (Phase::VolatilityCall, Timestamp(7))),
         hash_after(|s| s.trading.last = Some(Price(7))),
         hash_after(|s| s.trading.reference = Some(Price(7))),
         hash_after(|s| s.trading.closing = Some(Price(7))),
@@ -144,6 +145,7 @@ fn a_trading_state_that_is_no_book_is_refused() {
     refused_after(|s| s.trading.busts = vec![(Position(2), 0), (Position(1), 0)]);
     refused_after(|s| s.trading.busts = vec![(Position(1), 0), (Position(1), 0)]);
     refused_after(|s| s.priority_next = Priority(Priority::MAX.0 + 1));
+    refused_after(|s| s.trading.until = Timestamp(7));
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub(crate) fn any_stock(id: InstrumentId) -> Instrument {
         ticks: TickTable::flat(Price(1)),
         quantity_max: Quantity(10_000_000),
         price_min: Price(1),
-        price_max: Price(2_000_000_000),
+        price_max: Price(1_000_000_000),
         orders_max: 1_000_000,
         ..Instrument::listed(id, Symbol::new("ANY").unwrap())
     })

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! "PARESCK2" | shard | position | gateways n | (gateway, through)* | names n | (member, name)* |
-//! blocked n | member* | books n | book* | state hash | checksum
+//! time | blocked n | member* | books n | book* | state hash | checksum
 //! ```
 //! The module `book` says what a book is made of. The instrument with all its rules is part of it, for instruments come,
 //! change and go while a shard lives, and what is configured is only what it began with.
@@ -16,7 +16,7 @@
 mod book;
 
 use pares_book::{Book, InstrumentError, Market, MarketError, RestoreError};
-use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId};
+use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::names::{NAMES_MAX, RecentNames};
 
@@ -98,6 +98,7 @@ pub(crate) fn encode<B: Book>(
         put(out, u64::from(member.0));
         put(out, name.0);
     }
+    put(out, market.time().0);
     put(out, market.blocked().len() as u64);
     market.blocked().iter().for_each(|member| put(out, u64::from(member.0)));
     put(out, market.books().len() as u64);
@@ -186,9 +187,10 @@ impl Input<'_> {
     }
 
     fn market<B: Book>(&mut self) -> Result<Market<B>, CheckpointError> {
+        let time = Timestamp(self.u64()?);
         let blocked = self.list(8, |input| Ok(MemberId(input.u32("blocked")?)))?;
         let books = self.list(book::BYTES_MIN, book::decode::<B>)?;
         let (books, deadlines) = books.into_iter().unzip();
-        Ok(Market::restore(books, deadlines, blocked)?)
+        Ok(Market::restore(books, deadlines, blocked, time)?)
     }
 }

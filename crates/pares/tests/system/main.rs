@@ -10,8 +10,8 @@
 
 mod common;
 
+mod admin;
 mod bad_input;
-
 mod disk_full;
 mod first_trade;
 mod kills;

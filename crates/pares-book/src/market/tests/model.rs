@@ -12,6 +12,7 @@ use super::*;
 struct Model {
     books: BTreeMap<InstrumentId, (NaiveBook, bool)>,
     blocked: BTreeSet<MemberId>,
+    time: Timestamp,
 }
 
 impl Model {
@@ -49,11 +50,10 @@ impl Model {
                 outcome(request, Status::Accepted, Reason::None)
             }
             Command::Unblock { .. } => outcome(request, Status::Refused, Reason::NotBlocked),
-            Command::MassCancel { .. } if instrument.0 == 0 => {
-                self.everywhere(request, events, |_, _| true)
-            }
+            Command::MassCancel { .. } if instrument.0 == 0 => self.everywhere(request, events, |_, _| true),
             Command::Time if instrument.0 == 0 => {
                 let time = request.stamp;
+                self.time = self.time.max(time);
                 self.everywhere(request, events, |book, touched| touched || book.deadline() <= time)
             }
             _ => self.one(request, events),
@@ -87,6 +87,15 @@ impl Model {
 
     fn one(&mut self, request: &Request, events: &mut Vec<Event>) -> Outcome {
         let (book, touched) = self.books.get_mut(&request.instrument).unwrap();
+        if let Command::SetRule(rule @ Rule::Schedule { .. }) = request.command
+            && !*touched
+            && book.deadline() > self.time
+            && book.trading().time < self.time
+            && book.instrument().with_rule(rule, true).is_ok()
+        {
+            let spared = Request { command: Command::Time, stamp: self.time, ..*request };
+            book.apply(&spared, events);
+        }
         let outcome = book.apply(request, events);
         *touched = book.trading().phase.is_call() && request.command != Command::Time;
         let gone = request.command == Command::RemoveInstrument && outcome.status == Status::Accepted;
@@ -136,16 +145,17 @@ const IDS: [u32; 7] = [0, 1, 2, 3, 700, 2_000_000, 3_000_000_000];
 fn command(sequence: u64) -> impl Strategy<Value = Command> {
     let target = OrderId(RequestId::new(GatewayId(1), sequence));
     let price = (500_i64..506).prop_map(|cents| Price(cents * 100));
-    let enter = (price, any::<bool>(), 1_u64..6, 0_u8..6, 0_u64..60).prop_map(|(price, buys, lots, kind, until)| {
-        let side = if buys { Side::Buy } else { Side::Sell };
-        let plain = NewOrder::limit(side, price, Quantity(lots));
-        Command::Enter(match kind {
-            0 => NewOrder { time_in_force: TimeInForce::Gtd { until: Timestamp(until) }, ..plain },
-            1 => NewOrder { trigger: Some(price), ..plain },
-            2 => NewOrder { self_trade: SelfTrade::CancelBoth, ..plain },
-            _ => plain,
-        })
-    });
+    let enter =
+        (price, any::<bool>(), 1_u64..6, 0_u8..6, 0_u64..60).prop_map(|(price, buys, lots, kind, until)| {
+            let side = if buys { Side::Buy } else { Side::Sell };
+            let plain = NewOrder::limit(side, price, Quantity(lots));
+            Command::Enter(match kind {
+                0 => NewOrder { time_in_force: TimeInForce::Gtd { until: Timestamp(until) }, ..plain },
+                1 => NewOrder { trigger: Some(price), ..plain },
+                2 => NewOrder { self_trade: SelfTrade::CancelBoth, ..plain },
+                _ => plain,
+            })
+        });
     let member = (0_u32..4).prop_map(MemberId);
     prop_oneof![
         12 => enter,
@@ -158,6 +168,8 @@ fn command(sequence: u64) -> impl Strategy<Value = Command> {
         4 => prop::sample::select(Phase::ALL.to_vec()).prop_map(Command::SetPhase),
         2 => Just(Command::SetPhase(Phase::Continuous)),
         1 => (1_u32..5).prop_map(|events| Command::SetRule(Rule::StepMax(events))),
+        1 => (0_u64..100, prop::option::of(Just(Phase::OpeningCall)))
+            .prop_map(|(at_ns, phase)| Command::SetRule(Rule::Schedule { at_ns, phase })),
         1 => Just(Command::AddInstrument(Symbol::new("NEW").unwrap())),
         2 => Just(Command::RemoveInstrument),
         1 => member.clone().prop_map(|member| Command::Block { member }),
@@ -176,6 +188,7 @@ proptest! {
         let mut model = Model {
             books: configured.map(|one| (one.id, (NaiveBook::new(one), false))).into(),
             blocked: BTreeSet::new(),
+            time: Timestamp(0),
         };
         for (member, id, command) in asked {
             // The exchange asks most of what only it may.

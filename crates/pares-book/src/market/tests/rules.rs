@@ -1,6 +1,6 @@
 //! One test a rule.
 
-use pares_types::{Amendment, CancelCause, Phase, Rule, TimeInForce};
+use pares_types::{Amendment, CancelCause, DAY_NS, Phase, Rule, TimeInForce};
 
 use super::*;
 use crate::MarketError;
@@ -61,8 +61,7 @@ fn a_mass_cancel_of_one_instrument_announces_nothing() {
 /// Enters so many orders without the rig's checks, which take their time.
 fn fill(rig: &mut Rig, instrument: u32, orders: u64, time_in_force: TimeInForce) {
     for _ in 0..orders {
-        let order =
-            NewOrder { time_in_force, ..NewOrder::limit(Side::Buy, Price(500), Quantity(1)) };
+        let order = NewOrder { time_in_force, ..NewOrder::limit(Side::Buy, Price(500), Quantity(1)) };
         let request = rig.request(1, instrument, Command::Enter(order));
         rig.market.apply(&request, &mut rig.events);
     }
@@ -162,7 +161,8 @@ fn the_kill_switch_cancels_everywhere_and_keeps_the_member_out() {
     let outcome = rig.ask(0, 0, block(7));
     assert_eq!((why(outcome), outcome.executed), (MASS_CANCELLED, Quantity(2)));
     assert_eq!(rig.announced(), [(1, 1), (2, 1)]);
-    let by_the_switch = |event: &&Event| matches!(event, Event::Cancelled { cause: CancelCause::Blocked, .. });
+    let by_the_switch =
+        |event: &&Event| matches!(event, Event::Cancelled { cause: CancelCause::Blocked, .. });
     assert_eq!(rig.events.iter().filter(by_the_switch).count(), 2);
     assert!(rig.market.book(InstrumentId(1)).unwrap().order(survivor).is_some());
     assert_eq!(why(rig.ask(7, 1, enter(500))), refused(Reason::Blocked));
@@ -183,9 +183,15 @@ fn blocked_comes_before_all_other_reasons() {
     let amend = |target| Command::Amend(Amendment::new(target, Price(0), Quantity(0)));
     let (left, gone) = (orders.pop().unwrap(), orders.pop().unwrap());
     let outcome = rig.ask(7, 1, amend(left));
-    assert_eq!((why(outcome), outcome.order, outcome.remaining), (refused(Reason::Blocked), left, Quantity(10)));
+    assert_eq!(
+        (why(outcome), outcome.order, outcome.remaining),
+        (refused(Reason::Blocked), left, Quantity(10))
+    );
     let outcome = rig.ask(7, 1, amend(gone));
-    assert_eq!((why(outcome), outcome.order, outcome.remaining), (refused(Reason::Blocked), gone, Quantity(0)));
+    assert_eq!(
+        (why(outcome), outcome.order, outcome.remaining),
+        (refused(Reason::Blocked), gone, Quantity(0))
+    );
     assert_eq!(why(rig.ask(7, 1, Command::Cancel { target: left })).0, Status::Cancelled);
 }
 
@@ -265,6 +271,29 @@ fn rules_and_phases_are_the_exchanges() {
     }
 }
 
+#[test]
+fn a_schedule_counts_from_the_last_time_told_to_all() {
+    let day = DAY_NS;
+    let mut rig = Rig::new(&[1, 2]);
+    let dated = NewOrder {
+        time_in_force: TimeInForce::Gtd { until: Timestamp(day) },
+        ..NewOrder::limit(Side::Buy, Price(500), Quantity(1))
+    };
+    rig.ask(1, 1, Command::Enter(dated));
+    rig.time(day); // the first book hears of it, the second has nothing to do
+    rig.time(5 * day + 500); // neither has
+    for id in [1, 2] {
+        let rule = Rule::Schedule { at_ns: 400, phase: Some(Phase::OpeningCall) };
+        assert_eq!(why(rig.ask(0, id, Command::SetRule(rule))), ACCEPTED);
+        let none = Rule::Schedule { at_ns: 7, phase: None };
+        assert_eq!(why(rig.ask(0, id, Command::SetRule(none))), refused(Reason::InvalidRule));
+    }
+    assert_eq!(rig.market.deadlines(), [Timestamp(6 * day + 400); 2]);
+    assert_eq!((why(rig.time(6 * day + 399)), rig.events.len()), (ACCEPTED, 0));
+    rig.time(6 * day + 400);
+    assert_eq!(rig.announced(), [(1, 1), (2, 1)]);
+}
+
 fn parts(market: &Market<NaiveBook>) -> (Vec<NaiveBook>, Vec<Timestamp>, Vec<MemberId>) {
     (market.books().to_vec(), market.deadlines().to_vec(), market.blocked().to_vec())
 }
@@ -275,9 +304,10 @@ fn a_market_restored_from_its_parts_is_the_same() {
     rig.ask(0, 0, block(7));
     rig.rests(1, 2, Side::Buy, 500);
     rig.ask(0, 1, Command::SetPhase(Phase::OpeningCall));
+    rig.time(7);
     rig.rests(1, 1, Side::Buy, 500);
     let (books, deadlines, blocked) = parts(&rig.market);
-    let restored = Market::restore(books, deadlines, blocked).unwrap();
+    let restored = Market::restore(books, deadlines, blocked, rig.market.time()).unwrap();
     restored.audit();
     assert_eq!(restored.state_hash(), rig.market.state_hash());
     assert_eq!(restored.deadlines(), [Timestamp(0), Timestamp::NEVER]);
@@ -289,7 +319,7 @@ fn parts_that_no_market_had_are_refused() {
     let (books, deadlines, _) = parts(&rig.market);
     let restore = |books: &[NaiveBook], deadlines: &[Timestamp], blocked: &[u32]| {
         let blocked = blocked.iter().map(|&member| MemberId(member)).collect();
-        Market::restore(books.to_vec(), deadlines.to_vec(), blocked).err()
+        Market::restore(books.to_vec(), deadlines.to_vec(), blocked, Timestamp(0)).err()
     };
     assert_eq!(restore(&books, &deadlines, &[3, 4]), None);
     assert_eq!(restore(&books, &deadlines, &[4, 4]), Some(MarketError::Blocked));

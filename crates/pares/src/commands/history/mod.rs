@@ -15,7 +15,9 @@ use std::path::PathBuf;
 
 use pares_log::MarksReader;
 use pares_node::{Layout, SystemConfig};
-use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, OrderId, RecorderId, RequestId};
+use pares_types::{
+    ClientOrderId, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
+};
 
 use super::stat::configuration;
 use crate::error::{CommandError, CommandResult};
@@ -115,6 +117,28 @@ pub fn run(args: &Args) -> CommandResult {
         What::Order { id } => print::story(&story(&index, *id, recorder)?, &symbols, args.json),
     };
     text::print(&found).map(|_| ())
+}
+
+/// The trade of an instrument that is event `place.1` of position `place.0`.
+///
+/// # Errors
+/// If there is none in the record, or it cannot be read.
+pub fn trade(
+    instrument: InstrumentId,
+    place: (Position, u32),
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<query::Trade, CommandError> {
+    let recorder = recorder(None, config, layout)?;
+    let mut index = Index::open(&layout.root().join(format!("history-{recorder}.sqlite")))?;
+    update(&mut index, recorder, layout)?;
+    index.trade_at(instrument, place)?.ok_or_else(|| {
+        let (position, event) = place;
+        CommandError::Failed(format!(
+            "recorder-{recorder} has no trade {position}.{event} of that instrument; `pares history trades` lists \
+             those it has"
+        ))
+    })
 }
 
 impl Select {

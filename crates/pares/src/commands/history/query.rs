@@ -242,6 +242,20 @@ impl Index {
         self.found(&format!("SELECT * FROM trades {sql}"), values, filter.limit, trade)
     }
 
+    /// The trade of an instrument at that position and event.
+    ///
+    /// # Errors
+    /// [`HistoryError::Index`].
+    pub fn trade_at(
+        &self,
+        instrument: InstrumentId,
+        (position, event): (Position, u32),
+    ) -> Result<Option<Trade>, HistoryError> {
+        let sql = "SELECT * FROM trades WHERE instrument = ?1 AND position = ?2 AND number = ?3";
+        let values = params![instrument.0, position.0.cast_signed(), event];
+        self.db.query_row(sql, values, trade).optional().map_err(self.fail())
+    }
+
     /// All about one order; `None` if there is no such order.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ const ITCH_LEVELS: usize = 10;
 /// Total orders the instruments are spread over, at most.
 const SHARDS_MAX: usize = 16;
 /// Orders a book has room for: more than any stock's has had.
-const ORDERS_MAX: u32 = 1_000_000;
+const ORDERS_MAX: u32 = 131_072;
 
 /// Where the day lies.
 #[derive(Clone, Debug)]
@@ -145,7 +145,7 @@ impl Survey {
             tick: 1,
             quantity_max: u64::from(u32::MAX),
             price_min: 1,
-            price_max: 10_000_000_000,
+            price_max: 1_000_000_000,
             orders_max: ORDERS_MAX,
             ..InstrumentConfig::new(id.0, symbol)
         };

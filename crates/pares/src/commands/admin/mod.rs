@@ -1,0 +1,258 @@
+//! `pares admin`: the exchange's own requests: phases, rules, instruments, blocks, busts.
+//!
+//! They go the way of all requests: signed on as member 0, numbered by a gateway, executed at a place in the total
+//! order, and answered from the record. So it is in the record who was blocked and when trading began.
+
+mod rule;
+
+use std::path::PathBuf;
+
+use pares_client::{Answer, Client, ClientError, ClientRequest};
+use pares_node::{Layout, SystemConfig};
+use pares_types::{
+    BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, Phase, Position, Reason, Status, Symbol,
+};
+use serde_json::json;
+
+use super::history;
+use super::stat::configuration;
+use crate::error::{CommandError, CommandResult};
+use crate::text::{self, name};
+use rule::{NewRule, PhaseName};
+
+/// The exchange itself.
+const EXCHANGE: MemberId = MemberId(0);
+
+/// Arguments of `pares admin`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// The system's directory
+    #[arg(long, global = true, default_value = "pares-data")]
+    dir: PathBuf,
+    /// A gateway's address; by default the first of the system that answers
+    #[arg(long, global = true)]
+    gateway: Option<String>,
+    /// One JSON object instead of a line
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Bring an instrument into a phase
+    Phase {
+        /// Symbol or id
+        instrument: String,
+        /// The phase
+        phase: PhaseName,
+    },
+    /// Change a rule of an instrument
+    Rule {
+        /// Symbol or id
+        instrument: String,
+        #[command(subcommand)]
+        rule: NewRule,
+    },
+    /// List a new instrument; it starts closed, with default rules
+    Add {
+        /// Its id; not used before
+        id: u32,
+        /// What people call it: up to 16 printable ASCII characters
+        symbol: String,
+    },
+    /// Cancel all orders of a closed or halted instrument, and remove it
+    Remove {
+        /// Symbol or id
+        instrument: String,
+    },
+    /// Cancel all orders of a member and take no more
+    Block {
+        /// The member
+        member: u32,
+    },
+    /// Take orders of a blocked member again
+    Unblock {
+        /// The member
+        member: u32,
+    },
+    /// Declare a trade void
+    Bust {
+        /// Symbol or id
+        instrument: String,
+        /// POSITION.EVENT, as `pares history trades` shows it
+        #[arg(value_parser = trade_place)]
+        trade: (u64, u16),
+    },
+    /// Say that it is now, so that what is due is done; gateways do so by themselves
+    Time {
+        /// Symbol or id; all if left out
+        instrument: Option<String>,
+    },
+}
+
+/// Asks, and prints the answer.
+///
+/// # Errors
+/// If there is no such system, instrument or trade, no gateway answers, or the request is refused.
+pub fn run(args: &Args) -> CommandResult {
+    let layout = Layout::new(&args.dir);
+    let config = configuration(&layout)?;
+    let (instrument, command) = request(&args.what, &config, &layout)?;
+    let mut client = connect(args.gateway.as_deref(), &config, &layout)?;
+    let answer = ask(&mut client, instrument, command)?;
+    text::print(&if args.json { as_json(&answer) } else { as_line(&answer) })?;
+    match answer.status {
+        Status::Refused => Err(CommandError::Failed(format!("refused: {}", name(&answer.reason)))),
+        _ => Ok(()),
+    }
+}
+
+fn request(
+    what: &What,
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<(InstrumentId, Command), CommandError> {
+    let named = |symbol: &str| instrument(symbol, config);
+    let all = InstrumentId(0);
+    Ok(match what {
+        What::Phase { instrument, phase } => (named(instrument)?, Command::SetPhase(Phase::from(*phase))),
+        What::Rule { instrument, rule } => {
+            (named(instrument)?, Command::SetRule(rule.rule().map_err(CommandError::Usage)?))
+        }
+        What::Add { id, symbol } => {
+            let symbol = Symbol::new(symbol).map_err(|error| CommandError::Usage(error.to_string()))?;
+            (InstrumentId(*id), Command::AddInstrument(symbol))
+        }
+        What::Remove { instrument } => (named(instrument)?, Command::RemoveInstrument),
+        What::Block { member } => (all, Command::Block { member: MemberId(*member) }),
+        What::Unblock { member } => (all, Command::Unblock { member: MemberId(*member) }),
+        What::Bust { instrument, trade } => {
+            let instrument = named(instrument)?;
+            (instrument, Command::Bust(recorded_trade(instrument, *trade, config, layout)?))
+        }
+        What::Time { instrument } => (instrument.as_deref().map_or(Ok(all), named)?, Command::Time),
+    })
+}
+
+/// An instrument by the symbol it is configured with, else by its id: the exchange may have added it since.
+fn instrument(text: &str, config: &SystemConfig) -> Result<InstrumentId, CommandError> {
+    let configured = config.instruments.iter().find(|one| one.symbol.eq_ignore_ascii_case(text));
+    let id = configured.map(|one| one.id).or_else(|| text.parse().ok().filter(|&id| id != 0));
+    id.map(InstrumentId).ok_or_else(|| {
+        CommandError::Usage(format!(
+            "no instrument of pares.toml is called `{text}`; one that was added goes by its id"
+        ))
+    })
+}
+
+/// Reads `POSITION.EVENT`.
+fn trade_place(text: &str) -> Result<(u64, u16), String> {
+    let parts = text
+        .split_once('.')
+        .and_then(|(position, event)| Some((position.parse().ok()?, event.parse().ok()?)));
+    parts.ok_or_else(|| format!("`{text}` is no trade; one looks like 8192.0 (position.event)"))
+}
+
+/// The trade as the record has it, for those who are told.
+fn recorded_trade(
+    instrument: InstrumentId,
+    (position, index): (u64, u16),
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<BustedTrade, CommandError> {
+    let place = (Position(position), u32::from(index));
+    let trade = history::trade(instrument, place, config, layout)?;
+    // In an auction the sell order is the resting one.
+    let (resting, incoming) =
+        if trade.aggressor == "sell" { (trade.buy.0, trade.sell.0) } else { (trade.sell.0, trade.buy.0) };
+    let (price, quantity) = (trade.price, trade.quantity);
+    Ok(BustedTrade { position: Position(position), index, resting, incoming, price, quantity })
+}
+
+fn connect(asked: Option<&str>, config: &SystemConfig, layout: &Layout) -> Result<Client, CommandError> {
+    if let Some(address) = asked {
+        return Ok(Client::connect(address, EXCHANGE)?);
+    }
+    let mut last = CommandError::Failed(format!(
+        "no gateway has published its address in {}; is the system up?",
+        layout.run().display()
+    ));
+    for id in config.gateway_ids() {
+        let Ok(address) = std::fs::read_to_string(layout.gateway_address(id)) else { continue };
+        match Client::connect(address.trim(), EXCHANGE) {
+            Ok(client) => return Ok(client),
+            Err(error) => last = error.into(),
+        }
+    }
+    Err(last)
+}
+
+/// Asks, and goes on asking while a step did not suffice. Phases and the time go on by themselves.
+fn ask(client: &mut Client, instrument: InstrumentId, command: Command) -> Result<Answer, ClientError> {
+    let mut cancelled = 0;
+    loop {
+        // Names are for life: the time makes this one new.
+        let client_order_id = ClientOrderId(pares_shm::clock::now_ns());
+        let request = ClientRequest::Exchange { client_order_id, instrument, command };
+        let mut answer = client.submit_and_wait(&request)?;
+        cancelled += answer.executed.0;
+        let to_repeat = matches!(command, Command::RemoveInstrument | Command::Block { .. });
+        if answer.reason != Reason::Unfinished || !to_repeat {
+            answer.executed.0 = cancelled;
+            return Ok(answer);
+        }
+    }
+}
+
+fn as_line(answer: &Answer) -> String {
+    let mut line = name(&answer.status);
+    if answer.reason != Reason::None {
+        line.push_str(&format!(" ({})", name(&answer.reason)));
+    }
+    if answer.status == Status::MassCancelled {
+        line.push_str(&format!(", {} orders cancelled", answer.executed));
+    }
+    line.push_str(&format!(
+        ": request {} at position {} of shard {}",
+        answer.request, answer.position, answer.shard
+    ));
+    line
+}
+
+fn as_json(answer: &Answer) -> String {
+    json!({
+        "status": name(&answer.status),
+        "reason": name(&answer.reason),
+        "request": answer.request.to_string(),
+        "shard": answer.shard.0,
+        "position": answer.position.0,
+        "instrument": answer.instrument.0,
+        "executed": answer.executed.0,
+        "remaining": answer.remaining.0,
+        "events": answer.events,
+    })
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instruments_go_by_symbol_or_by_an_id_not_configured() {
+        let config = SystemConfig::default();
+        assert_eq!(instrument("bravo", &config).unwrap(), InstrumentId(2));
+        assert_eq!(instrument("999", &config).unwrap(), InstrumentId(999));
+        assert!(instrument("ZULU", &config).is_err() && instrument("0", &config).is_err());
+    }
+
+    #[test]
+    fn trades_are_named_as_history_shows_them() {
+        assert_eq!(trade_place("8192.3"), Ok((8_192, 3)));
+        for wrong in ["8192", "1.", ".1", "1.70000"] {
+            assert!(trade_place(wrong).is_err(), "{wrong}");
+        }
+    }
+}
