@@ -136,9 +136,8 @@ impl FastBook {
         let stop = before.is_held() && before.trigger.is_some();
         let bad_trigger = wish.trigger.is_some() && !stop;
         let bad_display = wish.display.is_some() && (before.is_pegged() || before.is_held() || for_call);
-        let bad_stay = wish
-            .time_in_force
-            .is_some_and(|stay| !(Self::stays(stay) && Self::stays(before.time_in_force)));
+        let bad_stay =
+            wish.time_in_force.is_some_and(|stay| !(Self::stays(stay) && Self::stays(before.time_in_force)));
         if bad_trigger || bad_display || bad_stay {
             return Err(Reason::InvalidCombination);
         }

@@ -7,13 +7,19 @@ use super::FastBook;
 use super::node::Node;
 use crate::hash;
 use pares_types::{
-    Amendment, CancelCause, Command, Event, EventSink, MemberId, NewOrder, OrderId, OrderKind, Outcome, Price,
-    Quantity, Reason, Request, RequestId, SelfTrade, Side, Status, TimeInForce,
+    Amendment, CancelCause, Command, Event, EventSink, MemberId, NewOrder, OrderId, OrderKind, Outcome,
+    Price, Quantity, Reason, Request, RequestId, SelfTrade, Side, Status, TimeInForce,
 };
 
 /// The outcome of an order that is not refused.
 #[inline]
-fn outcome(status: Status, reason: Reason, order: OrderId, executed: Quantity, remaining: Quantity) -> Outcome {
+fn outcome(
+    status: Status,
+    reason: Reason,
+    order: OrderId,
+    executed: Quantity,
+    remaining: Quantity,
+) -> Outcome {
     Outcome { status, reason, order, executed, remaining }
 }
 
@@ -30,7 +36,12 @@ impl FastBook {
     }
 
     #[inline]
-    fn enter_calm(&mut self, request: &Request, order: &NewOrder, sink: &mut impl EventSink) -> Option<Outcome> {
+    fn enter_calm(
+        &mut self,
+        request: &Request,
+        order: &NewOrder,
+        sink: &mut impl EventSink,
+    ) -> Option<Outcome> {
         let OrderKind::Limit { price } = order.kind else { return None };
         let wishes = u64::from(order.post_only) | order.self_trade as u64 | order.display.0 | order.minimum.0;
         let stays = order.time_in_force == TimeInForce::Day;
@@ -45,16 +56,36 @@ impl FastBook {
         if !stays {
             let cause = CancelCause::Remainder;
             sink.event(Event::Cancelled { order: id, member, client_order_id, quantity, cause });
-            return Some(outcome(Status::Cancelled, Reason::NothingToTrade, id, Quantity::ZERO, Quantity::ZERO));
+            return Some(outcome(
+                Status::Cancelled,
+                Reason::NothingToTrade,
+                id,
+                Quantity::ZERO,
+                Quantity::ZERO,
+            ));
         }
         let (side, executed, priority) = (order.side, Quantity::ZERO, self.next_priority());
         let remaining = quantity;
-        self.store.add_plain(&hash::Plain { order: id, priority, member, side, client_order_id, price, remaining, executed });
+        self.store.add_plain(&hash::Plain {
+            order: id,
+            priority,
+            member,
+            side,
+            client_order_id,
+            price,
+            remaining,
+            executed,
+        });
         Some(outcome(Status::Resting, Reason::None, id, executed, remaining))
     }
 
     #[inline]
-    fn cancel_calm(&mut self, member: MemberId, target: OrderId, sink: &mut impl EventSink) -> Option<Outcome> {
+    fn cancel_calm(
+        &mut self,
+        member: MemberId,
+        target: OrderId,
+        sink: &mut impl EventSink,
+    ) -> Option<Outcome> {
         let slot = self.store.find(target)?;
         let Node { client_order_id, remaining, executed, rank, account, .. } = self.store.nodes[slot];
         if !rank.traits().is_plain() || self.store.accounts[account].member != member {
@@ -93,7 +124,10 @@ impl FastBook {
             sink.event(Event::Cancelled { order, member, client_order_id, quantity, cause });
         }
         let (remaining, priority) = (total.minus(executed), self.next_priority());
-        self.store.move_plain(slot, &hash::Plain { order, priority, member, side, client_order_id, price, remaining, executed });
+        self.store.move_plain(
+            slot,
+            &hash::Plain { order, priority, member, side, client_order_id, price, remaining, executed },
+        );
         Some(outcome(Status::Resting, Reason::None, order, executed, remaining))
     }
 

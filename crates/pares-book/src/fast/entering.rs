@@ -34,10 +34,14 @@ impl FastBook {
         step: &Step<'_, S>,
     ) -> Result<(), Reason> {
         self.check_phase(order, step)?;
-        if order.post_only && self.best_price(order.side.opposite()).is_some_and(|best| incoming.accepts(best)) {
+        if order.post_only
+            && self.best_price(order.side.opposite()).is_some_and(|best| incoming.accepts(best))
+        {
             return Err(Reason::WouldTrade);
         }
-        if self.store.nodes.len() >= self.instrument.orders_max as usize && self.could_stay(order, incoming, step) {
+        if self.store.nodes.len() >= self.instrument.orders_max as usize
+            && self.could_stay(order, incoming, step)
+        {
             return Err(Reason::BookFull);
         }
         Ok(())
@@ -52,7 +56,8 @@ impl FastBook {
             return Err(Reason::NotInThisPhase);
         }
         if self.trading.phase == Phase::PostClose {
-            let at_close = matches!(order.kind, OrderKind::Limit { price } if Some(price) == self.trading.closing);
+            let at_close =
+                matches!(order.kind, OrderKind::Limit { price } if Some(price) == self.trading.closing);
             if !at_close {
                 return Err(Reason::NotClosingPrice);
             }
