@@ -204,6 +204,9 @@ impl FastBook {
 
     fn follow_timetable<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
         let time = self.trading.time;
+        if self.trading.timetable_done == Timestamp(0) && !self.instrument.timetable.rows().is_empty() {
+            self.trading.timetable_done = Self::begin_of_day(time);
+        }
         let row = self.due_row();
         if self.trading.phase == Phase::VolatilityCall && self.trading.until <= time {
             return self.begin_transition(Phase::Continuous, step);
@@ -230,11 +233,7 @@ impl FastBook {
     /// The first row of the timetable that is due and not done.
     fn due_row(&self) -> Option<(Timestamp, Phase)> {
         let time = self.trading.time;
-        let done = match self.trading.timetable_done {
-            Timestamp(0) => Self::begin_of_day(time),
-            done => done,
-        };
-        self.instrument.timetable.next_after(done).filter(|(at, _)| *at <= time)
+        self.instrument.timetable.next_after(self.trading.timetable_done).filter(|(at, _)| *at <= time)
     }
 
     /// Tells the auction's price and volume in a call, if they changed.

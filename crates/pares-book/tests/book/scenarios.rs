@@ -36,6 +36,7 @@ macro_rules! scenarios {
 }
 
 scenarios!(
+    a_call_before_the_first_time,
     a_call_ends_late,
     a_full_book,
     a_full_book_and_held_orders,
