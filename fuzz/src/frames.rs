@@ -1,9 +1,10 @@
 //! Frames of the order entry protocol, from either end.
 
 use pares_types::{
-    Answer, Bust, CancelCause, Cancellation, ClientOrderId, ClientRequest, Command, InstrumentId, MemberId,
-    NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg, Phase, Position, Price, Quantity,
-    Reason, Reply, RequestId, Role, Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade,
+    Answer, Bust, BustedTrade, CancelCause, Cancellation, ClientOrderId, ClientRequest, Command,
+    InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg, Phase,
+    Position, Price, Quantity, Reason, Reply, RequestId, Role, Rule, ShardId, Side, Status, Symbol,
+    TimeInForce, Timestamp, Trade,
 };
 use pares_wire::frame::{self, ClientFrame, GatewayFrame, Ping, Pong, SignOn};
 
@@ -86,6 +87,15 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
         exchange(Command::SetRule(Rule::StaticBand(500))),
         exchange(Command::AddInstrument(Symbol::new("ALFA").expect("a legal name"))),
         exchange(Command::RemoveInstrument),
+        exchange(Command::Time),
+        exchange(Command::Bust(BustedTrade {
+            position: Position(3),
+            index: 1,
+            resting: OrderId(id(1)),
+            incoming: OrderId(id(2)),
+            price: Price(10),
+            quantity: Quantity(1),
+        })),
         ClientRequest::Exchange {
             client_order_id,
             instrument: everywhere,
@@ -167,6 +177,29 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             position,
             traded_at: Position(5),
             index: 1,
+            instrument: InstrumentId(1),
+            price: Price(10),
+            quantity: Quantity(5),
+        }),
+        Reply::News(OrderNews {
+            client_order_id,
+            order,
+            shard,
+            position,
+            instrument: InstrumentId(1),
+            side: Side::Buy,
+            change: OrderChange::Refilled,
+            price: Price(10),
+            remaining: Quantity(5),
+            shown: Quantity(1),
+        }),
+        Reply::Busted(Bust {
+            client_order_id,
+            order,
+            shard,
+            position,
+            traded_at: Position(7),
+            index: 2,
             instrument: InstrumentId(1),
             price: Price(10),
             quantity: Quantity(5),

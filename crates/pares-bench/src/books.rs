@@ -1,8 +1,8 @@
 //! Our own books as an engine.
 //!
 //! An exchange that has work to do knows its next requests: they lie in the window. A book that is asked about one request
-//! at a time waits for memory at each; one that is told what comes can have it fetched. So requests are made a few
-//! messages ahead and shown to the book ([`Book::prefetch`]), and applied strictly one by one.
+//! at a time waits for memory at each; one that is told what comes can have it fetched. So it is shown the order
+//! of a message some messages ahead ([`Book::prefetch`]), and messages are applied strictly one by one.
 
 use pares_book::{Book, Instrument, Symbol};
 use pares_flow::{Message, MessageKind};
@@ -13,7 +13,7 @@ use pares_types::{
 
 use crate::{Engine, Output, Report, ReportKind};
 
-/// How many messages ahead a request is made and shown to the book.
+/// How many messages ahead an order is shown to its book.
 pub const LOOK_AHEAD: usize = 8;
 
 /// Price units of one tick: a cent.
@@ -67,14 +67,12 @@ impl<B: Book, const AHEAD: usize> Engine for Books<B, AHEAD> {
     }
 
     fn apply(&mut self, messages: &[Message], out: &mut impl Output, after: &mut impl FnMut()) {
-        // In the window requests lie ready. Here one is made of its message when it is shown and again when it is due, which
-        // is cheaper than keeping it in between.
         for (at, message) in messages.iter().enumerate() {
             if AHEAD > 0
                 && let Some(ahead) = messages.get(at + AHEAD)
             {
-                let ahead = request(ahead, self.taken + AHEAD as u64);
-                self.book(ahead.instrument).prefetch(&ahead);
+                let order = OrderId(RequestId::new(ENTERING, ahead.id));
+                self.book(InstrumentId(ahead.instrument)).prefetch(order);
             }
             self.take(&request(message, self.taken), out);
             after();

@@ -49,8 +49,8 @@ pub trait Book: Sized {
     /// going on would fork the replicas.
     fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome;
 
-    /// A hint that this request is applied soon: what it will touch is called to the cache.
-    fn prefetch(&self, _request: &Request) {}
+    /// A hint that this order is entered, amended or cancelled soon: where its look-up begins is called to the cache.
+    fn prefetch(&self, _order: OrderId) {}
 
     /// The best level of a side: the highest bid or the lowest offer.
     fn best(&self, side: Side) -> Option<Level>;

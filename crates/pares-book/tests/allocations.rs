@@ -1,40 +1,11 @@
 //! In steady state a book allocates nothing: once its tables are as large as they need to be, a day of orders goes
 //! through them without a call to the allocator.
 
-#![allow(unsafe_code)] // an allocator that counts is one by definition unsafe to write
-
 use pares_book::{Book, FastBook, Instrument, Symbol};
 use pares_types::{
-    Amendment, ClientOrderId, Command, Event, EventSink, GatewayId, InstrumentId, MemberId, NewOrder, OrderId,
-    Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
+    Amendment, ClientOrderId, Command, Event, EventSink, GatewayId, InstrumentId, MemberId, NewOrder,
+    OrderId, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
 };
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting the calls of each thread.
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the contract, and this passes it on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// Takes events and forgets them.
 struct Nothing;
 
@@ -82,11 +53,12 @@ fn steady_state_allocates_nothing() {
     let mut book = FastBook::new(Instrument::listed(InstrumentId(1), Symbol::new("X").unwrap()));
     let mut random = Random(7);
     let mut apply = |sequences: std::ops::Range<u64>| {
-        let before = ALLOCATIONS.get();
-        for sequence in sequences {
-            book.apply(&request(&mut random, sequence), &mut Nothing);
-        }
-        ALLOCATIONS.get() - before
+        let counted = allocation_counter::measure(|| {
+            for sequence in sequences {
+                book.apply(&request(&mut random, sequence), &mut Nothing);
+            }
+        });
+        counted.count_total
     };
     assert!(apply(1..1_000_000) > 0, "the counter counts, and tables grow at first");
     assert_eq!(apply(1_000_000..2_000_000), 0, "a million requests later");

@@ -5,7 +5,7 @@ use super::node::Node;
 use super::slab::Slot;
 use super::store::Terms;
 use super::{FastBook, Step, refused};
-use crate::{RestingOrder, hash};
+use crate::RestingOrder;
 use pares_types::{
     Amendment, CancelCause, EventSink, MemberId, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
     Request, Side, Status, TimeInForce,
@@ -22,12 +22,10 @@ struct Change {
 }
 
 impl FastBook {
-    #[inline]
     fn find_of(&self, member: MemberId, order: OrderId) -> Option<Slot<Node>> {
         self.store.find(order).filter(|&slot| self.store.member(slot) == member)
     }
 
-    #[inline]
     pub(super) fn cancel<S: EventSink>(
         &mut self,
         request: &Request,
@@ -48,7 +46,6 @@ impl FastBook {
         }
     }
 
-    #[inline]
     pub(super) fn amend<S: EventSink>(
         &mut self,
         request: &Request,
@@ -58,9 +55,6 @@ impl FastBook {
         let Some(slot) = self.find_of(request.member, amendment.target) else {
             return refused(amendment.target, Reason::UnknownOrder);
         };
-        if let Some(outcome) = self.amend_plain(slot, amendment, step) {
-            return outcome;
-        }
         let before = self.store.order(slot);
         match self.change(before, amendment, step) {
             Ok(change) => self.carry_out(slot, &change, step),
@@ -74,43 +68,10 @@ impl FastBook {
         }
     }
 
-    /// A plain order that moves to another place without meeting anything: most amends. `None` for all others.
-    #[inline]
-    fn amend_plain<S: EventSink>(
-        &mut self,
-        slot: Slot<Node>,
-        wish: &Amendment,
-        step: &mut Step<'_, S>,
-    ) -> Option<Outcome> {
-        let Node { order, client_order_id, remaining, executed, rank, level, account, .. } = self.store.nodes[slot];
-        if !rank.traits().is_plain() {
-            return None;
-        }
-        let side = rank.traits().side();
-        let total_before = executed.plus(remaining);
-        let (price, total) = (wish.price, wish.quantity);
-        let same_terms = wish.display.is_none() && wish.trigger.is_none() && wish.time_in_force.is_none();
-        let plain = same_terms && self.is_continuous() && self.is_legal(side, price, total);
-        let meets = self.best_price(side.opposite()).is_some_and(|best| side.crosses(price, best));
-        let stays = price == self.store.levels[level].price && total <= total_before;
-        if !plain || meets || stays || total <= executed {
-            return None;
-        }
-        if total < total_before {
-            step.emit(self.event_cancelled(slot, total_before.minus(total), CancelCause::Reduced));
-        }
-        let remaining = total.minus(executed);
-        let priority = self.next_priority();
-        let member = self.store.accounts[account].member;
-        self.store.move_plain(slot, &hash::Plain { order, priority, member, side, client_order_id, price, remaining, executed });
-        Some(Outcome { status: Status::Resting, reason: Reason::None, order, executed, remaining })
-    }
-
     /// What the amendment would make of an order.
     ///
     /// # Errors
     /// The reason to refuse it with: checks 2 to 5.
-    #[inline]
     fn change<S>(
         &self,
         before: RestingOrder,
@@ -147,7 +108,6 @@ impl FastBook {
     }
 
     /// Check 2, and of check 3 the trigger; gives the order's kind with its new limit.
-    #[inline]
     fn check_terms(&self, before: &RestingOrder, wish: &Amendment) -> Result<OrderKind, Reason> {
         self.instrument.validate_quantity(wish.quantity)?;
         let stop = before.is_held() && before.trigger.is_some();
@@ -171,15 +131,13 @@ impl FastBook {
     }
 
     /// Check 3: combination, then what an iceberg shows; gives the display of the amended order.
-    #[inline]
     fn check_display(&self, before: &RestingOrder, wish: &Amendment) -> Result<Quantity, Reason> {
         let for_call = matches!(before.time_in_force, TimeInForce::AtOpen | TimeInForce::AtClose);
         let stop = before.is_held() && before.trigger.is_some();
         let bad_trigger = wish.trigger.is_some() && !stop;
         let bad_display = wish.display.is_some() && (before.is_pegged() || before.is_held() || for_call);
-        let bad_stay = wish
-            .time_in_force
-            .is_some_and(|stay| !(Self::stays(stay) && Self::stays(before.time_in_force)));
+        let bad_stay =
+            wish.time_in_force.is_some_and(|stay| !(Self::stays(stay) && Self::stays(before.time_in_force)));
         if bad_trigger || bad_display || bad_stay {
             return Err(Reason::InvalidCombination);
         }
@@ -221,7 +179,6 @@ impl FastBook {
         }
     }
 
-    #[inline]
     fn carry_out<S: EventSink>(
         &mut self,
         slot: Slot<Node>,

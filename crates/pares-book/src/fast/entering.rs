@@ -2,14 +2,13 @@
 
 use super::incoming::{End, Incoming};
 use super::{FastBook, Step, refused};
-use crate::{Trading, hash};
+use crate::Trading;
 use pares_types::{
-    CancelCause, Event, EventSink, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
-    SelfTrade, Side, Status, TimeInForce,
+    CancelCause, EventSink, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
+    Side, Status, TimeInForce,
 };
 
 impl FastBook {
-    #[inline]
     pub(super) fn enter<S: EventSink>(
         &mut self,
         request: &Request,
@@ -17,101 +16,32 @@ impl FastBook {
         step: &mut Step<'_, S>,
     ) -> Outcome {
         let id = OrderId(request.id);
-        let plain = self.is_plain(order);
-        if plain && let Some(price) = self.meets_nothing(order) {
-            if order.time_in_force == TimeInForce::Ioc {
-                step.emit(Event::Cancelled {
-                    order: id,
-                    member: request.member,
-                    client_order_id: request.client_order_id,
-                    quantity: order.quantity,
-                    cause: CancelCause::Remainder,
-                });
-                return Outcome {
-                    status: Status::Cancelled,
-                    reason: Reason::NothingToTrade,
-                    order: id,
-                    executed: Quantity::ZERO,
-                    remaining: Quantity::ZERO,
-                };
-            }
-            let priority = self.next_priority();
-            self.store.add_plain(&hash::Plain {
-                order: id,
-                priority,
-                member: request.member,
-                side: order.side,
-                client_order_id: request.client_order_id,
-                price,
-                remaining: order.quantity,
-                executed: Quantity::ZERO,
-            });
-            let remaining = order.quantity;
-            return Outcome { status: Status::Resting, reason: Reason::None, order: id, executed: Quantity::ZERO, remaining };
-        }
-        if !plain && let Err(reason) = self.instrument.validate(&request.command) {
+        assert!(self.store.find(id).is_none(), "an order enters once");
+        if let Err(reason) = self.instrument.validate(&request.command) {
             return refused(id, reason);
         }
-        let mut incoming = Incoming::entered(request, order);
-        if let Err(reason) = self.check_enter(order, &incoming, plain, step) {
+        let incoming = Incoming::entered(request, order);
+        if let Err(reason) = self.check_enter(order, &incoming, step) {
             return refused(id, reason);
         }
-        if plain && self.trading.phase == Phase::Continuous && order.time_in_force != TimeInForce::Fok {
-            let end = self.execute(&mut incoming, step);
-            return incoming.outcome(end);
-        }
-        self.enter_special(order, incoming, step)
+        self.place(order, incoming, step)
     }
 
-    /// The price of a plain order that meets nothing and either rests or is cancelled: most orders.
-    #[inline]
-    fn meets_nothing(&self, order: &NewOrder) -> Option<Price> {
-        let OrderKind::Limit { price } = order.kind else { return None };
-        let simple = matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc)
-            && order.self_trade == SelfTrade::Allow;
-        let room = self.store.nodes.len() < self.instrument.orders_max as usize;
-        let meets = self.best_price(order.side.opposite()).is_some_and(|best| order.side.crosses(price, best));
-        (simple && room && self.is_continuous() && !meets).then_some(price)
-    }
-
-    /// Whether nothing is special about a limit order, and its terms are certainly legal: the checks
-    /// that nearly all orders need, in a few instructions.
-    #[inline]
-    fn is_plain(&self, order: &NewOrder) -> bool {
-        let OrderKind::Limit { price } = order.kind else { return false };
-        let wishes = order.post_only as u64 | order.display.0 | order.minimum.0;
-        matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc | TimeInForce::Fok | TimeInForce::Gtc)
-            && wishes == 0
-            && order.trigger.is_none()
-            && self.is_legal(order.side, price, order.quantity)
-    }
-
-    /// Whether price and quantity are certainly legal, as far as can be told in a few instructions.
-    #[inline]
-    pub(super) fn is_legal(&self, side: Side, price: Price, quantity: Quantity) -> bool {
-        let instrument = &self.instrument;
-        instrument.ticks.rows().len() == 1
-            && self.store.ladder(side).numbering.is_legal(price)
-            && instrument.lot.0 == 1
-            && instrument.value_max == 0
-            && quantity.0.wrapping_sub(1) < instrument.quantity_max.0
-    }
-
-    #[inline]
     fn check_enter<S>(
         &self,
         order: &NewOrder,
         incoming: &Incoming,
-        plain: bool,
         step: &Step<'_, S>,
     ) -> Result<(), Reason> {
-        if !(plain && self.is_continuous()) {
-            self.check_phase(order, step)?;
-        }
-        if order.post_only && self.best_price(order.side.opposite()).is_some_and(|best| incoming.accepts(best)) {
+        self.check_phase(order, step)?;
+        if order.post_only
+            && self.best_price(order.side.opposite()).is_some_and(|best| incoming.accepts(best))
+        {
             return Err(Reason::WouldTrade);
         }
-        if self.store.nodes.len() >= self.instrument.orders_max as usize && self.could_stay(order, incoming, step) {
+        if self.store.nodes.len() >= self.instrument.orders_max as usize
+            && self.could_stay(order, incoming, step)
+        {
             return Err(Reason::BookFull);
         }
         Ok(())
@@ -126,7 +56,8 @@ impl FastBook {
             return Err(Reason::NotInThisPhase);
         }
         if self.trading.phase == Phase::PostClose {
-            let at_close = matches!(order.kind, OrderKind::Limit { price } if Some(price) == self.trading.closing);
+            let at_close =
+                matches!(order.kind, OrderKind::Limit { price } if Some(price) == self.trading.closing);
             if !at_close {
                 return Err(Reason::NotClosingPrice);
             }
@@ -186,7 +117,8 @@ impl FastBook {
         incoming.may_rest && !would_trade
     }
 
-    fn enter_special<S: EventSink>(
+    /// Holds, rests or executes an order that passed all checks.
+    fn place<S: EventSink>(
         &mut self,
         order: &NewOrder,
         mut incoming: Incoming,

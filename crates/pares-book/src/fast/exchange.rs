@@ -82,7 +82,7 @@ impl FastBook {
         if matches!(rule, Rule::PriceRange { .. } | Rule::Tick { .. }) {
             self.store = Store::new(&changed);
         }
-        self.instrument = changed;
+        *self.instrument = changed;
         Ok(Reason::None)
     }
 

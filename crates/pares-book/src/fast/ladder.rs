@@ -3,8 +3,8 @@
 //! A sorted vector is the fastest ladder as long as the book is dense, and collapses when it is thin: a
 //! crash through thousands of prices moves kilobytes at each new one. A flat array by tick needs
 //! gigabytes where one instrument trades from a cent to a hundred thousand dollars. So prices are numbered by their distance
-//! from the best possible one, 64 neighbours share a *leaf*, 64 leaves a *branch*, and branches hang in a flat
-//! array, the *trunk*, of one word for 4,096 prices. At every joint a bitmap says which children exist, so that a
+//! from the best possible one, 64 neighbours share a *leaf*, 64 leaves a *branch*, and branches hang on the
+//! *trunk*, which has a place for every 4,096 prices. At every joint a bitmap says which children exist, so that a
 //! level is found, added and removed, and the next one found, in a few bit operations without a loop; leaves and
 //! branches exist only where there are orders.
 //!
@@ -27,7 +27,7 @@ use crate::Instrument;
 use pares_types::{Price, Side};
 
 /// Leaves remembered; a power of two.
-const REMEMBERED: usize = 16;
+const REMEMBERED: usize = 8;
 
 /// 64 neighbours: prices of a leaf, or leaves of a branch.
 #[derive(Clone, Debug)]
@@ -87,35 +87,65 @@ impl<T> Joint<T> {
     }
 }
 
-/// Which branches exist, and where they are. Empty until the first order comes.
+/// Which branches exist, and where they are: a short sorted list, and once there are more than [`FEW`] of them an array by
+/// number, so that a book around one price is small and a book over all prices is quick.
 #[derive(Clone, Debug)]
 struct Trunk {
-    branches: Vec<Slot<Branch>>,
-    /// A bit for each branch, a bit for each word of those, a bit for each word of these.
+    /// The branches themselves.
+    branches: Slab<Branch>,
+    /// In ascending order, while there are few.
+    few: Vec<(u64, Slot<Branch>)>,
+    /// By number, once there are many; empty until then.
+    many: Vec<Slot<Branch>>,
+    /// Of the many: a bit for each branch, a bit for each word of those, a bit for each word of these.
     bitmaps: [Vec<u64>; 3],
 }
 
+/// Branches of a short list: 32,768 prices.
+const FEW: usize = 8;
+
 impl Trunk {
-    /// Room for numbers up to `last`.
-    #[cold]
-    fn grow(&mut self, last: u64) {
-        let branches = (last / 4_096 + 1) as usize;
-        self.branches = vec![Slot::NONE; branches];
-        let mut bits = branches;
-        for bitmap in &mut self.bitmaps {
-            bits = bits.div_ceil(64);
-            *bitmap = vec![0; bits];
-        }
+    fn new() -> Self {
+        let bitmaps = [const { Vec::new() }; 3];
+        Self { branches: Slab::with_capacity(0), few: Vec::new(), many: Vec::new(), bitmaps }
     }
 
     #[inline]
     fn get(&self, number: u64) -> Option<Slot<Branch>> {
-        self.branches.get(number as usize)?.some()
+        if self.many.is_empty() {
+            return self.few.iter().find(|(known, _)| *known == number).map(|(_, branch)| *branch);
+        }
+        self.many.get(number as usize)?.some()
     }
 
+    /// Adds a branch; `last` is the highest number there can be.
     #[cold]
-    fn set(&mut self, number: u64, branch: Slot<Branch>) {
-        self.branches[number as usize] = branch;
+    fn set(&mut self, number: u64, branch: Slot<Branch>, last: u64) {
+        if !self.many.is_empty() {
+            return self.set_of_many(number, branch);
+        }
+        let place = self.few.partition_point(|(known, _)| *known < number);
+        self.few.insert(place, (number, branch));
+        if self.few.len() > FEW {
+            self.spread(last);
+        }
+    }
+
+    /// There are many from now on.
+    fn spread(&mut self, last: u64) {
+        let mut bits = last as usize + 1;
+        self.many = vec![Slot::NONE; bits];
+        for bitmap in &mut self.bitmaps {
+            bits = bits.div_ceil(64);
+            *bitmap = vec![0; bits];
+        }
+        for (number, branch) in core::mem::take(&mut self.few) {
+            self.set_of_many(number, branch);
+        }
+    }
+
+    fn set_of_many(&mut self, number: u64, branch: Slot<Branch>) {
+        self.many[number as usize] = branch;
         let mut at = number;
         for bitmap in &mut self.bitmaps {
             bitmap[at as usize / 64] |= 1 << (at % 64);
@@ -125,7 +155,10 @@ impl Trunk {
 
     #[cold]
     fn clear(&mut self, number: u64) {
-        self.branches[number as usize] = Slot::NONE;
+        if self.many.is_empty() {
+            return self.few.retain(|(known, _)| *known != number);
+        }
+        self.many[number as usize] = Slot::NONE;
         let mut at = number;
         for bitmap in &mut self.bitmaps {
             bitmap[at as usize / 64] &= !(1 << (at % 64));
@@ -139,6 +172,9 @@ impl Trunk {
     /// The first branch behind a number.
     #[cold]
     fn after(&self, number: u64) -> Option<Slot<Branch>> {
+        if self.many.is_empty() {
+            return self.few.iter().find(|(known, _)| *known > number).map(|(_, branch)| *branch);
+        }
         let mut at = number;
         for tier in 0..self.bitmaps.len() {
             let behind = self.bitmaps[tier][at as usize / 64] & above(at);
@@ -147,7 +183,7 @@ impl Trunk {
                 for below in self.bitmaps[..tier].iter().rev() {
                     at = at * 64 + u64::from(below[at as usize].trailing_zeros());
                 }
-                return Some(self.branches[at as usize]);
+                return Some(self.many[at as usize]);
             }
             at /= 64;
         }
@@ -202,8 +238,8 @@ impl Numbering {
 #[derive(Clone, Debug)]
 pub(super) struct Ladder {
     pub(super) numbering: Numbering,
-    trunk: Trunk,
-    branches: Slab<Branch>,
+    /// What is needed only beyond the leaves remembered.
+    trunk: Box<Trunk>,
     leaves: Slab<Leaf>,
     /// Leaves by the lowest bits of their page. May name free or other leaves: a leaf knows its page.
     remembered: [Slot<Leaf>; REMEMBERED],
@@ -219,8 +255,7 @@ impl Ladder {
     pub(super) fn new(instrument: &Instrument, side: Side) -> Self {
         Self {
             numbering: Numbering::new(instrument, side),
-            trunk: Trunk { branches: Vec::new(), bitmaps: [const { Vec::new() }; 3] },
-            branches: Slab::with_capacity(0),
+            trunk: Box::new(Trunk::new()),
             leaves: Slab::with_capacity(0),
             remembered: [Slot::NONE; REMEMBERED],
             best_number: u64::MAX,
@@ -290,7 +325,7 @@ impl Ladder {
         let slot = self.remembered[page as usize % REMEMBERED];
         match self.leaves.get(slot) {
             Some(leaf) if leaf.page == page && leaf.occupied != 0 => Some(slot),
-            _ => self.branches[self.trunk.get(number / 4_096)?].get(page),
+            _ => self.trunk.branches[self.trunk.get(number / 4_096)?].get(page),
         }
     }
 
@@ -303,18 +338,15 @@ impl Ladder {
             Some(branch) => branch,
             None => self.add_branch(page / 64),
         };
-        self.branches[branch].set(page, leaf);
+        self.trunk.branches[branch].set(page, leaf);
         leaf
     }
 
     #[cold]
     fn add_branch(&mut self, page: u64) -> Slot<Branch> {
-        if self.trunk.branches.is_empty() {
-            self.trunk.grow(self.numbering.last);
-        }
-        let branch = self.branches.reuse(&Joint::EMPTY);
-        self.branches[branch].page = page;
-        self.trunk.set(page, branch);
+        let branch = self.trunk.branches.reuse(&Joint::EMPTY);
+        self.trunk.branches[branch].page = page;
+        self.trunk.set(page, branch, self.numbering.last / 4_096);
         branch
     }
 
@@ -322,8 +354,8 @@ impl Ladder {
     fn drop_leaf(&mut self, number: u64, leaf: Slot<Leaf>) {
         self.leaves.remove(leaf);
         let branch = self.trunk.get(number / 4_096).expect("a leaf hangs on a branch");
-        if self.branches[branch].clear(number / 64) {
-            self.branches.remove(branch);
+        if self.trunk.branches[branch].clear(number / 64) {
+            self.trunk.branches.remove(branch);
             self.trunk.clear(number / 4_096);
         }
     }
@@ -333,7 +365,7 @@ impl Ladder {
     fn after(&self, number: u64) -> Option<(u64, Slot<PriceLevel>)> {
         let page = number / 64;
         if let Some(branch) = self.trunk.get(page / 64) {
-            let branch = &self.branches[branch];
+            let branch = &self.trunk.branches[branch];
             let here = branch.get(page).and_then(|leaf| self.leaves[leaf].after(number));
             if here.is_some() {
                 return here;
@@ -343,7 +375,7 @@ impl Ladder {
             }
         }
         let branch = self.trunk.after(page / 64)?;
-        let (_, leaf) = self.branches[branch].first()?;
+        let (_, leaf) = self.trunk.branches[branch].first()?;
         self.leaves[leaf].first()
     }
 }
@@ -425,7 +457,9 @@ mod tests {
             }
             assert_eq!(ladder.best().map(|(price, _)| price), model.keys().next().copied());
             if step % 512 == 0 {
-                assert!(ladder.best_first().map(|slot| i64::from(slot.number())).eq(model.keys().map(|p| p.0)));
+                assert!(
+                    ladder.best_first().map(|slot| i64::from(slot.number())).eq(model.keys().map(|p| p.0))
+                );
                 model.retain(|price, ()| {
                     let keep = price.0 % 300 != 0;
                     if !keep {

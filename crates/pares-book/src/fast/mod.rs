@@ -17,9 +17,13 @@
 //! | 5 stops and pegs | `settling` |
 //! | 6 phases, time | `phases`, `auction` |
 //! | 8 requests of the exchange | `exchange` |
+//!
+//! What nearly all orders are, plain and meeting nothing, in an instrument where nothing special goes on, takes a short way
+//! of its own (`calm`). It must come to the same, and the comparison with the naive book runs through both.
 
 mod amending;
 mod auction;
+mod calm;
 mod entering;
 mod exchange;
 mod incoming;
@@ -38,8 +42,8 @@ use crate::book::{Book, Level, assert_routed};
 use crate::{Indication, Instrument, Priority, RestingOrder, RestoreError, Snapshot, Trading, hash};
 use node::{Node, PriceLevel};
 use pares_types::{
-    Command, Event, EventSink, OrderId, Outcome, Price, Quantity, Reason, Request,
-    RestCause, Side, Status, Timestamp,
+    Command, Event, EventSink, InstrumentId, OrderId, Outcome, Price, Quantity, Reason, Request, RestCause,
+    Side, Status, Timestamp,
 };
 use slab::Slot;
 use store::{Store, Terms};
@@ -48,10 +52,17 @@ use store::{Store, Terms};
 /// first or last order at a price takes a search of a few steps.
 #[derive(Clone, Debug)]
 pub struct FastBook {
-    instrument: Instrument,
-    trading: Trading,
     store: Store,
     priority_next: Priority,
+    id: InstrumentId,
+    /// Whether a plain order needs no look at phase, bands, stops or pegs: continuous trading with none of these.
+    calm: bool,
+    /// Whether a price on the ladder's grid and a quantity up to the largest are all it takes to be legal.
+    flat: bool,
+    orders_max: u32,
+    quantity_max: u64,
+    instrument: Box<Instrument>,
+    trading: Box<Trading>,
     /// Orders of a member on their way out: kept to be used again.
     scratch: Vec<Slot<Node>>,
 }
@@ -93,7 +104,44 @@ impl FastBook {
         let banded = self.instrument.static_band | self.instrument.dynamic_band != 0;
         let bands = if banded { self.trading.bands(&self.instrument) } else { ANY_PRICE };
         let now = self.trading.time.max(request.stamp);
-        Step { sink, events: 0, events_max: self.instrument.step_max, bands, now, reports_rest: None, auction_buy: None }
+        Step {
+            sink,
+            events: 0,
+            events_max: self.instrument.step_max,
+            bands,
+            now,
+            reports_rest: None,
+            auction_buy: None,
+        }
+    }
+
+    /// The whole rule book.
+    #[inline(never)]
+    fn apply_any(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
+        assert_routed(&self.instrument, request);
+        let mut step = self.step(request, sink);
+        let outcome = match &request.command {
+            Command::Enter(order) => self.enter(request, order, &mut step),
+            Command::Cancel { target } => self.cancel(request, *target, &mut step),
+            Command::Amend(amendment) => self.amend(request, amendment, &mut step),
+            _ => self.apply_rare(request, &mut step),
+        };
+        if self.store.lists.may_move() {
+            self.settle(&mut step);
+        }
+        self.take_stock();
+        outcome
+    }
+
+    /// Notes what spares plain orders a look at everything else.
+    #[inline]
+    fn take_stock(&mut self) {
+        let banded = self.instrument.static_band | self.instrument.dynamic_band != 0;
+        self.calm = self.is_continuous() && !banded && !self.store.lists.may_move();
+        self.flat = self.instrument.ticks.rows().len() == 1
+            && self.instrument.lot.0 == 1
+            && self.instrument.value_max == 0;
+        (self.orders_max, self.quantity_max) = (self.instrument.orders_max, self.instrument.quantity_max.0);
     }
 
     #[inline]
@@ -104,7 +152,12 @@ impl FastBook {
     }
 
     #[inline]
-    fn event_cancelled(&self, slot: Slot<Node>, quantity: Quantity, cause: pares_types::CancelCause) -> Event {
+    fn event_cancelled(
+        &self,
+        slot: Slot<Node>,
+        quantity: Quantity,
+        cause: pares_types::CancelCause,
+    ) -> Event {
         let node = &self.store.nodes[slot];
         Event::Cancelled {
             order: node.order,
@@ -146,13 +199,20 @@ fn refused(order: OrderId, reason: Reason) -> Outcome {
 impl Book for FastBook {
     fn new(instrument: Instrument) -> Self {
         let instrument = Instrument::new(instrument).expect("the instrument is consistent");
-        Self {
-            instrument,
-            trading: Trading::new(instrument.first_phase()),
+        let mut book = Self {
             store: Store::new(&instrument),
             priority_next: Priority(0),
+            id: instrument.id,
+            calm: false,
+            flat: false,
+            orders_max: 0,
+            quantity_max: 0,
+            trading: Box::new(Trading::new(instrument.first_phase())),
+            instrument: Box::new(instrument),
             scratch: Vec::new(),
-        }
+        };
+        book.take_stock();
+        book
     }
 
     fn restore(instrument: Instrument, snapshot: &Snapshot) -> Result<Self, RestoreError> {
@@ -167,7 +227,8 @@ impl Book for FastBook {
             }
         }
         book.priority_next = snapshot.priority_next;
-        book.trading = snapshot.trading.clone();
+        *book.trading = snapshot.trading.clone();
+        book.take_stock();
         Ok(book)
     }
 
@@ -181,26 +242,18 @@ impl Book for FastBook {
 
     #[inline]
     fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
-        assert_routed(&self.instrument, request);
-        let mut step = self.step(request, sink);
-        let outcome = match &request.command {
-            Command::Enter(order) => self.enter(request, order, &mut step),
-            Command::Cancel { target } => self.cancel(request, *target, &mut step),
-            Command::Amend(amendment) => self.amend(request, amendment, &mut step),
-            _ => self.apply_rare(request, &mut step),
-        };
-        if !(self.store.lists.buy_stops.is_empty()
-            && self.store.lists.sell_stops.is_empty()
-            && self.store.lists.pegs.is_empty())
+        if self.calm
+            && request.instrument == self.id
+            && let Some(outcome) = self.apply_calm(request, sink)
         {
-            self.settle(&mut step);
+            return outcome;
         }
-        outcome
+        self.apply_any(request, sink)
     }
 
     #[inline]
-    fn prefetch(&self, request: &Request) {
-        self.call_to_cache(request);
+    fn prefetch(&self, order: OrderId) {
+        self.call_to_cache(order);
     }
 
     fn best(&self, side: Side) -> Option<Level> {

@@ -8,18 +8,12 @@
 //! in those that fit the cache.
 
 use super::FastBook;
-use pares_types::{Command, OrderId, Request};
+use pares_types::OrderId;
 
 impl FastBook {
-    /// Reads the entry where the look-up of the request's order begins.
+    /// Reads the entry where the look-up of an order begins.
     #[inline]
-    pub(super) fn call_to_cache(&self, request: &Request) {
-        let order = match &request.command {
-            Command::Enter(_) => OrderId(request.id),
-            Command::Cancel { target } => *target,
-            Command::Amend(amendment) => amendment.target,
-            _ => return,
-        };
+    pub(super) fn call_to_cache(&self, order: OrderId) {
         core::hint::black_box(*self.store.home(order));
     }
 }

@@ -57,6 +57,12 @@ impl SideLists {
         }
     }
 
+    /// Whether a trade or a new best price could set anything here in motion.
+    #[inline]
+    pub(super) fn may_move(&self) -> bool {
+        !(self.buy_stops.is_empty() && self.sell_stops.is_empty() && self.pegs.is_empty())
+    }
+
     /// The stop order to trigger when the last trade was at `last`.
     pub(super) fn due_stop(&self, last: Price) -> Option<Slot<Node>> {
         let buy = self.buy_stops.first_key_value().filter(|((trigger, _), _)| last >= *trigger);

@@ -23,7 +23,7 @@ use pares_types::{
 
 /// A book of so many orders or fewer grows as it fills; a larger one reserves its addresses at once, so that it
 /// need never move a great many nodes in one step.
-const GROWS: usize = 32_768;
+const GROWS: usize = 131_072;
 /// Nodes reserved at once, at most: some 400 MB of addresses. The limit may be any number below 2^32, and comes with a
 /// checkpoint; a book that really holds more moves its nodes a few times in its life.
 const RESERVED_MAX: usize = 1 << 22;
@@ -71,6 +71,47 @@ impl Terms {
     }
 }
 
+/// What few orders have, found by the number of the order's node.
+#[derive(Clone, Debug)]
+struct Specials {
+    values: Slab<Special>,
+    places: Table,
+    /// The node of each, by the number of its place.
+    owners: Vec<Slot<Node>>,
+}
+
+impl Specials {
+    fn place(&self, node: Slot<Node>) -> Slot<Special> {
+        let owner = |special: Slot<Special>| self.owners[special.number() as usize] == node;
+        self.places.get(u64::from(node.number()), owner).expect("a special order has its special")
+    }
+
+    fn get(&self, node: Slot<Node>) -> &Special {
+        &self.values[self.place(node)]
+    }
+
+    fn get_mut(&mut self, node: Slot<Node>) -> &mut Special {
+        let place = self.place(node);
+        &mut self.values[place]
+    }
+
+    fn add(&mut self, node: Slot<Node>, special: Special) {
+        let place = self.values.insert(special);
+        let number = place.number() as usize;
+        if number == self.owners.len() {
+            self.owners.push(node);
+        }
+        self.owners[number] = node;
+        self.places.insert(u64::from(node.number()), place, |_| false);
+    }
+
+    fn remove(&mut self, node: Slot<Node>) {
+        let place = self.place(node);
+        self.places.remove(u64::from(node.number()), place);
+        self.values.remove(place);
+    }
+}
+
 /// All orders.
 #[derive(Clone, Debug)]
 pub(super) struct Store {
@@ -81,11 +122,8 @@ pub(super) struct Store {
     ladders: [Ladder; 2],
     ids: Table,
     members: Table,
-    specials: Slab<Special>,
-    /// From the number of an order's node to its special.
-    special_of: Table,
-    special_owner: Vec<Slot<Node>>,
-    pub(super) lists: SideLists,
+    specials: Box<Specials>,
+    pub(super) lists: Box<SideLists>,
     /// The wrapping sum of the hashes of all orders that are attached or held.
     pub(super) hash_sum: u64,
 }
@@ -102,10 +140,12 @@ impl Store {
             ladders: [Ladder::new(instrument, Side::Buy), Ladder::new(instrument, Side::Sell)],
             ids: Table::new(),
             members: Table::new(),
-            specials: Slab::with_capacity(0),
-            special_of: Table::new(),
-            special_owner: Vec::new(),
-            lists: SideLists::default(),
+            specials: Box::new(Specials {
+                values: Slab::with_capacity(0),
+                places: Table::new(),
+                owners: Vec::new(),
+            }),
+            lists: Box::default(),
             hash_sum: 0,
         }
     }
@@ -138,12 +178,7 @@ impl Store {
         if !self.nodes[slot].rank.traits().is_special() {
             return None;
         }
-        Some(&self.specials[self.special_slot(slot)])
-    }
-
-    fn special_slot(&self, slot: Slot<Node>) -> Slot<Special> {
-        let owner = |special: Slot<Special>| self.special_owner[special.number() as usize] == slot;
-        self.special_of.get(u64::from(slot.number()), owner).expect("a special order has its special")
+        Some(self.specials.get(slot))
     }
 
     /// Shares of an order that trade in its turn; of a held one, all that would.
@@ -227,7 +262,7 @@ impl Store {
         self.ids.insert(terms.order.0.to_bits(), slot, |slot| nodes[slot].order == terms.order);
         self.accounts[account].orders.push_back(&mut self.nodes, slot);
         if let Some(special) = special {
-            self.add_special(slot, special);
+            self.specials.add(slot, special);
         }
         slot
     }
@@ -302,20 +337,31 @@ impl Store {
         }
     }
 
+    /// Takes a plain order off the book and forgets it.
+    #[inline]
+    pub(super) fn remove_plain(&mut self, slot: Slot<Node>) {
+        self.leave(slot);
+        let Node { order, account, .. } = self.nodes[slot];
+        self.ids.remove(order.0.to_bits(), slot);
+        self.accounts[account].orders.unlink(&mut self.nodes, slot);
+        self.nodes.remove(slot);
+    }
+
     /// Takes an order off the book, or off the held ones, and forgets it.
     #[inline]
     pub(super) fn remove(&mut self, slot: Slot<Node>) {
         if self.nodes[slot].rank.traits().is_plain() {
-            self.leave(slot);
-        } else {
-            self.detach(slot);
+            return self.remove_plain(slot);
         }
+        self.detach(slot);
         self.discard(slot);
     }
 
     /// Gives a detached order new terms. Its id, owner and side stay.
     pub(super) fn set_terms(&mut self, slot: Slot<Node>, terms: &Terms) {
-        self.drop_special(slot);
+        if self.nodes[slot].rank.traits().is_special() {
+            self.specials.remove(slot);
+        }
         let special = terms.special();
         let traits = Traits::new(terms.side, terms.time_in_force, terms.self_trade, special.is_some());
         let node = &mut self.nodes[slot];
@@ -323,7 +369,7 @@ impl Store {
         node.executed = terms.executed;
         node.rank = Rank::new(node.rank.priority(), traits);
         if let Some(special) = special {
-            self.add_special(slot, special);
+            self.specials.add(slot, special);
         }
     }
 
@@ -345,8 +391,7 @@ impl Store {
         shown: Quantity,
     ) {
         if self.nodes[slot].rank.traits().is_special() {
-            let special = self.special_slot(slot);
-            self.specials[special].hidden = self.nodes[slot].remaining.minus(shown);
+            self.specials.get_mut(slot).hidden = self.nodes[slot].remaining.minus(shown);
         }
         self.enqueue(slot, price, priority, shown);
     }
@@ -373,8 +418,7 @@ impl Store {
         node.rank = Rank::new(priority, node.rank.traits());
         node.level = Slot::NONE;
         assert!(node.rank.traits().is_special(), "a held order has no level to tell its price");
-        let special = self.special_slot(slot);
-        self.specials[special].hidden = Quantity::ZERO;
+        self.specials.get_mut(slot).hidden = Quantity::ZERO;
         self.note(slot);
     }
 
@@ -414,7 +458,9 @@ impl Store {
     pub(super) fn discard(&mut self, slot: Slot<Node>) {
         let Node { order, account: at, .. } = self.nodes[slot];
         self.ids.remove(order.0.to_bits(), slot);
-        self.drop_special(slot);
+        if self.nodes[slot].rank.traits().is_special() {
+            self.specials.remove(slot);
+        }
         // The account stays: there are few members, and they come back.
         self.accounts[at].orders.unlink(&mut self.nodes, slot);
         self.nodes.remove(slot);
@@ -427,9 +473,9 @@ impl Store {
         self.hash_sum = self.hash_sum.wrapping_sub(self.hash_of(slot));
         let mut hidden_lost = Quantity::ZERO;
         if self.nodes[slot].rank.traits().is_special() {
-            let special = self.special_slot(slot);
-            hidden_lost = self.specials[special].hidden.min(lost);
-            self.specials[special].hidden = self.specials[special].hidden.minus(hidden_lost);
+            let special = self.specials.get_mut(slot);
+            hidden_lost = special.hidden.min(lost);
+            special.hidden = special.hidden.minus(hidden_lost);
         }
         let node = &mut self.nodes[slot];
         node.remaining = node.remaining.minus(executed).minus(lost);
@@ -456,8 +502,7 @@ impl Store {
         let terms = Terms { time_in_force, display, ..Terms::of(&order) };
         self.set_terms(slot, &terms);
         if self.nodes[slot].rank.traits().is_special() {
-            let special = self.special_slot(slot);
-            self.specials[special].hidden = hidden;
+            self.specials.get_mut(slot).hidden = hidden;
         }
         self.note(slot);
     }
@@ -484,30 +529,10 @@ impl Store {
     /// Shows as much of a special order as it wants to; says how much that is.
     fn show(&mut self, slot: Slot<Node>) -> Quantity {
         let remaining = self.nodes[slot].remaining;
-        let special = self.special_slot(slot);
-        let special = &mut self.specials[special];
+        let special = self.specials.get_mut(slot);
         let shown = if special.display.is_zero() { remaining } else { special.display.min(remaining) };
         special.hidden = remaining.minus(shown);
         shown
-    }
-
-    fn add_special(&mut self, slot: Slot<Node>, special: Special) {
-        let at = self.specials.insert(special);
-        let number = at.number() as usize;
-        if number == self.special_owner.len() {
-            self.special_owner.push(slot);
-        }
-        self.special_owner[number] = slot;
-        self.special_of.insert(u64::from(slot.number()), at, |_| false);
-    }
-
-    #[inline]
-    fn drop_special(&mut self, slot: Slot<Node>) {
-        if self.nodes[slot].rank.traits().is_special() {
-            let special = self.special_slot(slot);
-            self.special_of.remove(u64::from(slot.number()), special);
-            self.specials.remove(special);
-        }
     }
 
     #[inline]

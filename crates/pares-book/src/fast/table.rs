@@ -25,14 +25,14 @@ const EMPTY: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     /// A power of two of them.
-    entries: Vec<u64>,
+    entries: Box<[u64]>,
     len: usize,
 }
 
 impl Table {
     /// No keys.
     pub(super) fn new() -> Self {
-        Self { entries: vec![EMPTY; 8], len: 0 }
+        Self { entries: vec![EMPTY; 4].into(), len: 0 }
     }
 
     /// The slot of a key; `is_it` tells whether a slot with the key's hash has that key.
@@ -125,9 +125,9 @@ impl Table {
 
     #[cold]
     fn grow(&mut self) {
-        let doubled = vec![EMPTY; self.entries.len() * 2];
+        let doubled = vec![EMPTY; self.entries.len() * 2].into();
         let entries = core::mem::replace(&mut self.entries, doubled);
-        entries.into_iter().filter(|&entry| entry != EMPTY).for_each(|entry| self.put(entry));
+        entries.iter().filter(|&&entry| entry != EMPTY).for_each(|&entry| self.put(entry));
     }
 }
 

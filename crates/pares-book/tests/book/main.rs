@@ -17,4 +17,4 @@ mod telling;
 mod words;
 
 /// The book that is compared with [`pares_book::NaiveBook`].
-type Other = pares_book::NaiveBook;
+type Other = pares_book::FastBook;

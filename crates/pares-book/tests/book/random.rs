@@ -45,6 +45,10 @@ pub(crate) struct Flow {
     clock: u64,
     /// Orders entered lately, there or not.
     recent: Vec<OrderId>,
+    /// Few members meet themselves often.
+    members: u64,
+    /// Of twelve orders so many are icebergs; the others are of all kinds.
+    icebergs: u64,
 }
 
 /// An instrument that makes everything happen often: a few prices, small steps, bands, a day of minutes.
@@ -57,6 +61,10 @@ pub(crate) fn instrument(random: &mut Random) -> Instrument {
         let rows = [(10_000, 50), (100_400, 100), (100_800, 200)];
         let rows = rows.map(|(from, tick)| pares_book::TickRow { from: Price(from), tick: Price(tick) });
         rules.ticks = TickTable::from_rows(&rows).unwrap();
+    }
+    if random.one_in(6) {
+        // The middle of two prices may lie between two price units.
+        rules.ticks = TickTable::flat(Price(1));
     }
     if random.one_in(8) {
         // Around zero, as spreads are.
@@ -99,8 +107,9 @@ fn timetable(random: &mut Random) -> Timetable {
 impl Flow {
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let clock = random.below(3) * 40_000 * SECOND;
-        Self { random, sequence: 0, clock, recent: Vec::new() }
+        let clock = random.pick(&[0, 40_000, 250_000, 300_000]) * SECOND;
+        let (members, icebergs) = (random.pick(&[2, 4, 9]), random.pick(&[0, 0, 0, 6]));
+        Self { random, sequence: 0, clock, recent: Vec::new(), members, icebergs }
     }
 
     /// The next request for `book`.
@@ -142,7 +151,7 @@ impl Flow {
     }
 
     fn member(&mut self, command: &Command, book: &impl Book) -> MemberId {
-        let any = MemberId(1 + self.random.below(4) as u32);
+        let any = MemberId(1 + self.random.below(self.members) as u32);
         let owner = match command {
             Command::Amend(Amendment { target, .. }) | Command::Cancel { target } => book.order(*target),
             Command::Enter(_) | Command::MassCancel { .. } => None,
@@ -215,6 +224,7 @@ impl Flow {
             1 => self.random.pick(&[book.instrument().price_min, book.instrument().price_max]),
             2 => self.random.pick(&[Price(i64::MIN), Price(i64::MAX), Price(0)]),
             3..=8 => book.trading().closing.or(book.trading().last).unwrap_or(Price(around)),
+            _ if book.instrument().ticks.grid() == Price(1) => Price(around + self.random.below(12) as i64),
             _ => Price(around + (self.random.below(12) * 100) as i64),
         }
     }
@@ -228,9 +238,13 @@ impl Flow {
         }
     }
 
-    fn until(&mut self) -> TimeInForce {
+    fn until(&mut self, book_time: Timestamp) -> TimeInForce {
         let away = self.random.below(120) * SECOND;
-        let until = if self.random.one_in(20) { Timestamp::NEVER } else { Timestamp(self.clock + away) };
+        let until = match self.random.below(20) {
+            0 => Timestamp::NEVER,
+            1 => Timestamp(self.clock.max(book_time.0)),
+            _ => Timestamp(self.clock + away),
+        };
         TimeInForce::Gtd { until }
     }
 
@@ -242,6 +256,10 @@ impl Flow {
         let side = self.side();
         let mut order = NewOrder::limit(side, self.price(book), self.quantity(book));
         order.self_trade = self.self_trade();
+        if self.random.below(12) < self.icebergs {
+            order.display = self.display(&order, book);
+            return order;
+        }
         match self.random.below(100) {
             0..=34 => {}
             35..=44 => self.at_once(&mut order),
@@ -261,7 +279,7 @@ impl Flow {
         if order.time_in_force == TimeInForce::Day {
             order.time_in_force = match self.random.below(6) {
                 0 => TimeInForce::Gtc,
-                1 => self.until(),
+                1 => self.until(book.trading().time),
                 _ => TimeInForce::Day,
             };
         }
@@ -300,13 +318,13 @@ impl Flow {
         order.minimum = if self.random.one_in(2) { self.quantity(book) } else { Quantity::ZERO };
         order.display = if self.random.one_in(2) { self.quantity(book) } else { Quantity::ZERO };
         order.trigger = if self.random.one_in(2) { Some(self.price(book)) } else { None };
-        order.time_in_force = self.stay();
+        order.time_in_force = self.stay(book.trading().time);
         order
     }
 
-    fn stay(&mut self) -> TimeInForce {
+    fn stay(&mut self, book_time: Timestamp) -> TimeInForce {
         use TimeInForce::{AtClose, AtOpen, Day, Fok, Gtc, Ioc};
-        let until = self.until();
+        let until = self.until(book_time);
         self.random.pick(&[Day, Gtc, until, until, Ioc, Fok, AtOpen, AtClose])
     }
 
@@ -338,7 +356,7 @@ impl Flow {
             amendment.trigger = Some(self.price(book));
         }
         if self.random.one_in(6) {
-            amendment.time_in_force = Some(self.stay());
+            amendment.time_in_force = Some(self.stay(book.trading().time));
         }
         Command::Amend(amendment)
     }

@@ -209,7 +209,7 @@ fn put_down(incoming: Option<Incoming>) {
 /// Bids, offers, held; best price first; held ones by id.
 fn rank(order: &Order) -> (u8, i64, Option<OrderId>) {
     match (order.place, order.side) {
-        (Some((price, _)), Side::Buy) => (0, -price.0, None),
+        (Some((price, _)), Side::Buy) => (0, !price.0, None),
         (Some((price, _)), Side::Sell) => (1, price.0, None),
         (None, _) => (2, 0, Some(order.id)),
     }

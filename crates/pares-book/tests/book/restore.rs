@@ -87,11 +87,17 @@ fn every_field_of_the_state_counts_in_the_hash() {
         hash_after(|s| s.orders[0].order = OrderId(RequestId::from_bits(77).unwrap())),
         hash_after(|s| s.orders[0].member = MemberId(7)),
         hash_after(|s| s.orders[0].client_order_id = ClientOrderId(7)),
-        hash_after(|s| s.orders[0].kind = OrderKind::Limit { price: Price(99_900) }),
         hash_after(|s| s.orders[0].kind = OrderKind::Market),
         hash_after(|s| s.orders[0].kind = OrderKind::Pegged { to: Peg::Best, limit: Price(100_000) }),
         hash_after(|s| s.orders[0].kind = OrderKind::Pegged { to: Peg::Mid, limit: Price(100_000) }),
-        hash_after(|s| s.orders[0].price = Price(99_900)),
+        hash_after(|s| {
+            s.orders[0].price = Price(99_900);
+            s.orders[0].kind = OrderKind::Limit { price: Price(99_900) };
+        }),
+        hash_after(|s| {
+            s.orders[0].price = Price(99_900);
+            s.orders[0].kind = OrderKind::Pegged { to: Peg::Best, limit: Price(100_000) };
+        }),
         hash_after(|s| (s.orders[0].remaining, s.orders[0].shown) = (Quantity(20), Quantity(20))),
         hash_after(|s| (s.orders[0].remaining, s.orders[0].display) = (Quantity(20), Quantity(10))),
         hash_after(|s| s.orders[0].executed = Quantity(10)),

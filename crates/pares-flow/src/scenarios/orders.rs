@@ -25,8 +25,6 @@ pub(super) struct Placed {
     /// At least 1.
     pub(super) price_ticks: i64,
     pub(super) quantity: u32,
-    /// Ticks behind the walk.
-    pub(super) depth_ticks: i64,
 }
 
 /// The orders as they arrive: as many bids as offers.
@@ -42,7 +40,7 @@ pub(super) fn placed(swing_percent: u32, orders: u32, random: &mut Random) -> Ve
                 Side::Sell => middle_ticks + depth_ticks + 1,
             };
             let quantity = 1 + random.below(QUANTITY_MAX) as u32;
-            Placed { id, side, price_ticks: price_ticks.max(1), quantity, depth_ticks }
+            Placed { id, side, price_ticks: price_ticks.max(1), quantity }
         })
         .collect();
     shuffle(&mut placed, random);

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pares_types::{Answer, ClientOrderId, ClientRequest, MemberId, Quantity, Reply, Side, Status};
+use pares_types::{
+    Answer, ClientOrderId, ClientRequest, Command, MemberId, Quantity, Reply, ShardId, Side, Status,
+};
 use proptest::prelude::*;
 
 use super::exchange::Record;
@@ -22,6 +24,7 @@ enum Operation {
     ReadPeer { gate: usize },
     Restart { gate: usize },
     Room { gate: usize, room: usize },
+    Tick { gate: usize },
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -35,6 +38,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         6 => (gate.clone(), 0..SHARDS).prop_map(|(gate, shard)| Follow { gate, shard }),
         4 => gate.clone().prop_map(|gate| ReadPeer { gate }),
         1 => gate.clone().prop_map(|gate| Restart { gate }),
+        2 => gate.clone().prop_map(|gate| Tick { gate }),
         1 => (gate, prop_oneof![0..2usize, Just(usize::MAX)]).prop_map(|(gate, room)| Room { gate, room }),
     ]
 }
@@ -99,9 +103,15 @@ impl Model {
             Operation::Restart { gate } => {
                 self.world.now += 1;
                 self.world.restart(gate, config(gate));
+                self.world.start_clock(gate, 1, &[ShardId(0)]);
                 let log = self.world.gates[gate].sink.log.iter();
-                let unasked = log.map(|request| (request.member, request.client_order_id)).collect();
+                let named = log.filter(|request| request.command != Command::Time);
+                let unasked = named.map(|request| (request.member, request.client_order_id)).collect();
                 self.clients[gate] = Clients { unasked, ..Clients::default() };
+            }
+            Operation::Tick { gate } => {
+                self.world.now += 1;
+                self.world.on_time(gate, self.world.now);
             }
             Operation::Room { gate, room } => self.world.gates[gate].sink.room = room,
         }
@@ -154,6 +164,7 @@ impl Model {
             let alive = |session: &u64| sessions.iter().any(|(id, _)| id == session);
             assert!(!waiting.values().any(alive), "somebody waits for ever: {waiting:?}");
             assert_eq!(self.world.gates[gate].gateway.in_flight(), 0);
+            assert!(self.world.gates[gate].gateway.names() <= MEMBERS as usize * NAMES as usize);
             let log = &self.world.gates[gate].sink.log;
             assert!(log.windows(2).all(|pair| pair[0].id < pair[1].id && pair[0].stamp < pair[1].stamp));
         }
@@ -187,6 +198,7 @@ proptest! {
     ) {
         let mut model =
             Model { world: World::new(), clients: Default::default(), session_last: 0 };
+        (0..GATEWAYS).for_each(|gate| model.world.start_clock(gate, 1, &[ShardId(0)]));
         operations.iter().for_each(|operation| model.step(operation));
         model.finish();
     }

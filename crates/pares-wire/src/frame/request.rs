@@ -12,7 +12,7 @@ use super::{
 };
 use crate::WireError;
 use crate::code::{
-    FLAG_DISPLAY, FLAG_TRIGGER, GOOD_TILL_DATE, display, flags_code, is_extended, new_time_in_force,
+    FLAG_DISPLAY, FLAG_TRIGGER, GOOD_TILL_DATE, display, flags_code, is_extended, known, new_time_in_force,
     order_id, order_kind, order_kind_code, phase, rule, rule_code, self_trade, side, sides, sides_code,
     time_in_force, time_in_force_code, trigger,
 };
@@ -191,9 +191,7 @@ fn enter(frame: &EnterOrder) -> Result<ClientRequest, WireError> {
 }
 
 fn enter_extended(frame: &EnterOrderExtended) -> Result<ClientRequest, WireError> {
-    if frame.flags & !FLAG_TRIGGER != 0 {
-        return Err(WireError::InvalidField("flags"));
-    }
+    known(frame.flags, FLAG_TRIGGER)?;
     zero(&frame.reserved)?;
     let (kind, post_only) = order_kind(frame.order_kind, frame.price.get())?;
     let order = NewOrder {
@@ -223,9 +221,7 @@ fn amend(frame: &AmendOrder) -> ClientRequest {
 }
 
 fn amend_extended(frame: &AmendOrderExtended) -> Result<ClientRequest, WireError> {
-    if frame.flags & !(FLAG_TRIGGER | FLAG_DISPLAY) != 0 {
-        return Err(WireError::InvalidField("flags"));
-    }
+    known(frame.flags, FLAG_TRIGGER | FLAG_DISPLAY)?;
     zero(&frame.reserved)?;
     let terms = NewTerms {
         price: Price(frame.price.get()),

@@ -19,9 +19,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::{REQUEST, VERSION, check};
 use crate::WireError;
 use crate::code::{
-    display, flags_code, is_extended, new_time_in_force, order_id, order_kind, order_kind_code, phase,
-    request_id, rule, rule_code, self_trade, side, sides, sides_code, time_in_force, time_in_force_code,
-    trigger,
+    FLAG_DISPLAY, FLAG_TRIGGER, display, flags_code, is_extended, known, new_time_in_force, order_id,
+    order_kind, order_kind_code, phase, request_id, rule, rule_code, self_trade, side, sides, sides_code,
+    time_in_force, time_in_force_code, trigger,
 };
 
 /// The `command` byte: which [`Command`] a [`RequestRecord`] carries.
@@ -361,6 +361,7 @@ impl RequestRecord {
     }
 
     fn to_order(self, terms: &TermsRecord) -> Result<NewOrder, WireError> {
+        known(terms.flags, FLAG_TRIGGER)?;
         let (kind, post_only) = order_kind(self.order_kind, self.price.get())?;
         let code = self.time_in_force & ((1 << SELF_TRADE_SHIFT) - 1);
         Ok(NewOrder {
@@ -377,6 +378,7 @@ impl RequestRecord {
     }
 
     fn to_amendment(self, terms: &TermsRecord) -> Result<Amendment, WireError> {
+        known(terms.flags, FLAG_TRIGGER | FLAG_DISPLAY)?;
         Ok(Amendment {
             target: self.target()?,
             price: Price(self.price.get()),

@@ -135,38 +135,37 @@ fn random_rich_request(day: &mut Day, random: &mut u64) {
     let (price, quantity) = (Price(10_000 + 100 * below(9) as i64), Quantity(1 + below(30)));
     let target = OrderId(RequestId::new(GatewayId(0), 1 + below(day.sequence.max(1))));
     let limit = NewOrder::limit(side, price, quantity);
-    let order = match below(24) {
-        0 => return drop(day.ask(member, 1, Command::MassCancel { side: Some(side) })),
-        1..=2 => return drop(day.ask(member, 1, Command::Cancel { target })),
-        3..=5 => {
-            let amendment = Amendment::new(target, price, quantity);
-            return drop(day.ask(member, 1, Command::Amend(amendment)));
-        }
+    let enter = |order| (member, Command::Enter(order));
+    let (member, command) = match below(24) {
+        0 => (member, Command::MassCancel { side: Some(side) }),
+        1..=2 => (member, Command::Cancel { target }),
+        3..=5 => (member, Command::Amend(Amendment::new(target, price, quantity))),
         6 => {
             let phases = [Phase::OpeningCall, Phase::Continuous, Phase::Continuous, Phase::ClosingCall];
-            return drop(day.ask(0, 1, Command::SetPhase(phases[below(4) as usize])));
+            (0, Command::SetPhase(phases[below(4) as usize]))
         }
-        7 => return drop(day.ask(0, 1, Command::Time)),
-        8..=10 => NewOrder { trigger: Some(Price(10_000 + 100 * below(9) as i64)), ..limit },
-        11 => NewOrder { trigger: Some(price), kind: OrderKind::Market, ..limit },
-        12..=13 => NewOrder { kind: OrderKind::Pegged { to: Peg::Best, limit: price }, ..limit },
-        14 => NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: price }, ..limit },
-        15..=16 => NewOrder { display: Quantity(1 + below(5)), ..limit },
-        17 => NewOrder { minimum: Quantity(1 + below(5)), ..limit },
-        18 => NewOrder { time_in_force: TimeInForce::AtClose, ..limit },
+        7 => (0, Command::Time),
+        8..=10 => enter(NewOrder { trigger: Some(Price(10_000 + 100 * below(9) as i64)), ..limit }),
+        11 => enter(NewOrder { trigger: Some(price), kind: OrderKind::Market, ..limit }),
+        12..=13 => enter(NewOrder { kind: OrderKind::Pegged { to: Peg::Best, limit: price }, ..limit }),
+        14 => enter(NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: price }, ..limit }),
+        15..=16 => enter(NewOrder { display: Quantity(1 + below(5)), ..limit }),
+        17 => enter(NewOrder { minimum: Quantity(1 + below(5)), ..limit }),
+        18 => enter(NewOrder { time_in_force: TimeInForce::AtClose, ..limit }),
         19 => {
             let until = Timestamp((day.sequence + below(60)) * 1_000_000_000);
-            NewOrder { time_in_force: TimeInForce::Gtd { until }, ..limit }
+            enter(NewOrder { time_in_force: TimeInForce::Gtd { until }, ..limit })
         }
-        20 => NewOrder { self_trade: SelfTrade::Decrement, ..limit },
-        21 => NewOrder { self_trade: SelfTrade::CancelBoth, ..limit },
-        _ => limit,
+        20 => enter(NewOrder { self_trade: SelfTrade::Decrement, ..limit }),
+        21 => enter(NewOrder { self_trade: SelfTrade::CancelBoth, ..limit }),
+        _ => enter(limit),
     };
-    day.ask(member, 1, Command::Enter(order));
+    day.ask(member, 1, command);
 }
 
 #[test]
 fn orders_of_a_rich_random_history_are_those_of_the_book() {
+    let mut auctioned = 0;
     for seed in 1..=20 {
         // An auction's record is longer than a small segment takes.
         let (mut day, mut random) = (Day::with(Config::default().segment_bytes(1 << 20)), seed);
@@ -194,7 +193,9 @@ fn orders_of_a_rich_random_history_are_those_of_the_book() {
             assert!(ended != there, "seed {seed} order {}: {order:?}", order.id);
         }
         assert!(traded.iter().all(|trade| sides(&orders, trade) == ("buy", "sell")), "seed {seed}");
+        auctioned += traded.iter().filter(|trade| trade.aggressor == "none").count();
     }
+    assert!(auctioned > 0, "there were auctions");
 }
 
 /// The sides of a trade's two orders.
