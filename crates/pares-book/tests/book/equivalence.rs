@@ -10,11 +10,11 @@ use pares_types::{Event, Outcome, Side, Status};
 use proptest::prelude::*;
 
 /// Everything that can be asked of the books has one answer.
-fn assert_equal(one: &impl Book, other: &impl Book) {
-    assert_eq!(one.snapshot(), other.snapshot());
+fn assert_equal(one: &impl Book, other: &impl Book, when: &str) {
+    assert_eq!(one.snapshot(), other.snapshot(), "{when}");
     assert_eq!(one.instrument(), other.instrument());
     assert_eq!(one.state_hash(), other.state_hash());
-    assert_eq!(one.deadline(), other.deadline());
+    assert_eq!(one.deadline(), other.deadline(), "{when}");
     assert_eq!(one.indication(), other.indication());
     for side in [Side::Buy, Side::Sell] {
         assert_eq!(one.best(side), other.best(side));
@@ -82,8 +82,9 @@ fn compare<A: Book, B: Book>(seed: u64, steps: u64, always_restore: bool, tally:
         let (events, outcome) = one.apply(&request);
         let told = (&events, &outcome);
         let (events, outcome) = other.apply(&request);
-        assert_eq!(told, (&events, &outcome), "seed {seed}, step {step}: {request:?}");
-        assert_equal(&one.book, &other.book);
+        let when = format!("seed {seed}, step {step}: {request:?}");
+        assert_eq!(told, (&events, &outcome), "{when}");
+        assert_equal(&one.book, &other.book, &when);
         tally.count(&events, &outcome);
     }
 }
