@@ -5,7 +5,7 @@
 use std::fmt::{Debug, Write};
 use std::io::{ErrorKind, Write as _};
 
-use pares_types::TimeInForce;
+use pares_types::{Price, TimeInForce};
 
 use crate::error::CommandError;
 
@@ -104,6 +104,12 @@ pub fn duration(ns: u64) -> String {
         1_000_000..1_000_000_000 => format!("{}.{} ms", ns / 1_000_000, ns % 1_000_000 / 100_000),
         _ => format!("{}.{} s", ns / 1_000_000_000, ns % 1_000_000_000 / 100_000_000),
     }
+}
+
+/// A price with as many decimals as it needs, at least two.
+pub fn cents(price: Price) -> String {
+    let text = price.to_string();
+    text.strip_suffix("00").map_or(text.clone(), str::to_owned)
 }
 
 /// Bytes in a binary unit.
