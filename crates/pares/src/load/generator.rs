@@ -105,11 +105,7 @@ struct Answers {
 }
 
 impl Generator {
-    fn new(
-        plan: LoadPlan,
-        flow: Box<dyn Source>,
-        observed: Arc<Observed>,
-    ) -> Result<Self, CommandError> {
+    fn new(plan: LoadPlan, flow: Box<dyn Source>, observed: Arc<Observed>) -> Result<Self, CommandError> {
         let address = |member: u32| plan.addresses[(member - 1) as usize % plan.addresses.len()];
         let clients = (1..=plan.members)
             .map(|member| Client::connect(address(member), MemberId(member)))

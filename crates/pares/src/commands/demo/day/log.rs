@@ -103,21 +103,14 @@ impl Course {
         }
         if let Some(auction) = self.auctions.last_mut().filter(|_| self.uncrossing) {
             auction.trades += 1;
-            auction.carried +=
-                u64::from(self.carried.contains(&resting) || self.carried.contains(&incoming));
+            auction.carried += u64::from(self.carried.contains(&resting) || self.carried.contains(&incoming));
         }
     }
 }
 
 impl DayLog {
     /// Takes in a request of the record, what it caused, and the books after it.
-    pub fn note(
-        &mut self,
-        request: &Request,
-        outcome: &Outcome,
-        events: &[Event],
-        books: &Books<FastBook>,
-    ) {
+    pub fn note(&mut self, request: &Request, outcome: &Outcome, events: &[Event], books: &Books<FastBook>) {
         self.refused += u64::from(outcome.reason == Reason::NotInThisPhase);
         let (mut instrument, mut incoming) = (request.instrument, outcome.order);
         let fills = events.iter().filter(|event| matches!(event, Event::Fill { .. })).count();

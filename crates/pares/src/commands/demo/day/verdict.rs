@@ -153,8 +153,14 @@ impl fmt::Display for DayVerdict {
         let trades = self.trades_per_phase.iter().filter(|(_, count)| **count > 0);
         let trades: Vec<String> =
             trades.map(|(phase, count)| format!("{} {}", grouped(*count), phase.replace('_', " "))).collect();
-        writeln!(f, "everywhere  {} auctions, {} volatility calls, {} halts; trades: {}",
-            self.auctions_everywhere, self.volatility_calls, self.halts, trades.join(", "))?;
+        writeln!(
+            f,
+            "everywhere  {} auctions, {} volatility calls, {} halts; trades: {}",
+            self.auctions_everywhere,
+            self.volatility_calls,
+            self.halts,
+            trades.join(", ")
+        )?;
         write!(
             f,
             "day end     {} orders expired, {} carried over; {} trades with those in the next opening auction",

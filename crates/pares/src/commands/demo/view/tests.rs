@@ -33,12 +33,15 @@ fn picture() -> Picture {
     picture.venues[1] =
         VenueLine { condition: Condition::Up, leads: true, position: 84_200, ..VenueLine::new(VenueId(1)) };
     picture.tell(Duration::from_millis(42_100), Happening::Killed(VenueId(0)));
-    picture.tell(Duration::from_millis(42_100), Happening::Back(Kill {
-        venue: VenueId(0),
-        gap_ns: 1_200_000,
-        absent: Duration::from_millis(21),
-        resync: Duration::from_millis(4),
-    }));
+    picture.tell(
+        Duration::from_millis(42_100),
+        Happening::Back(Kill {
+            venue: VenueId(0),
+            gap_ns: 1_200_000,
+            absent: Duration::from_millis(21),
+            resync: Duration::from_millis(4),
+        }),
+    );
     picture
 }
 
