@@ -23,7 +23,7 @@ const CLOCK_MS: u64 = 50;
 const DYNAMIC_BAND: u32 = 100;
 const STATIC_BAND: u32 = 1_000;
 /// Of a trading day: orders that rest per instrument, about.
-const DAY_RESTING_ORDERS: usize = 150;
+const DAY_RESTING_ORDERS: usize = 400;
 /// Where the instruments' prices start, in cents; one after the other, and from the front again.
 const STARTS_CENTS: [i64; 10] = [18_250, 4_210, 9_975, 31_640, 2_755, 6_480, 12_930, 5_115, 22_305, 7_860];
 

@@ -80,7 +80,7 @@ fn for_call(order: &mut NewOrder, only_then: TimeInForce, quote: &Quote, random:
     }
     match random.below(100) {
         0..15 if quote.phase() != Phase::VolatilityCall => order.time_in_force = only_then,
-        15..30 => order.time_in_force = TimeInForce::Gtc,
+        15..30 => make_lasting(order, price, quote, random),
         30..38 => make_iceberg(order),
         38..41 => make_stop(order, price, quote, random),
         _ => {}
@@ -90,13 +90,19 @@ fn for_call(order: &mut NewOrder, only_then: TimeInForce, quote: &Quote, random:
 fn for_continuous(order: &mut NewOrder, quote: &Quote, random: &mut Random) {
     let Some(price) = day_limit(order) else { return };
     match random.below(100) {
-        0..15 => order.time_in_force = TimeInForce::Gtc,
+        0..15 => make_lasting(order, price, quote, random),
         15..23 => make_iceberg(order),
         23..27 => make_stop(order, price, quote, random),
         27..31 => make_peg(order, price, quote, random),
         31..36 => order.time_in_force = TimeInForce::AtClose,
         _ => {}
     }
+}
+
+/// Good till cancelled, and in no hurry: some ticks behind the others.
+fn make_lasting(order: &mut NewOrder, price: Price, quote: &Quote, random: &mut Random) {
+    order.time_in_force = TimeInForce::Gtc;
+    order.kind = OrderKind::Limit { price: toward(order.side.opposite(), price, random.below(12), quote) };
 }
 
 fn make_iceberg(order: &mut NewOrder) {

@@ -118,7 +118,7 @@ impl Day {
         let last = market.book(LEAD).and_then(|book| book.trading().last);
         match market.day().and_then(|log| log.course(LEAD)) {
             Some(course) => format!("{}: {}", course.symbol, verdict::state(course, last)),
-            None => "before the day".into(),
+            None => words(Phase::Closed),
         }
     }
 

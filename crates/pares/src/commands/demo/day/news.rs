@@ -7,7 +7,7 @@ use pares_types::{Phase, Price, Quantity, Side, Timestamp};
 
 use super::log::{Auction, Course};
 use super::words;
-use crate::text::{cents, grouped};
+use crate::text::{cents, count, grouped};
 
 /// Something to tell of the day.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,20 +83,20 @@ fn of_auction(symbol: &str, auction: &Auction) -> News {
     };
     let carried = match carried {
         0 => String::new(),
-        count => format!("; orders of yesterday took part in {count} of them"),
+        carried => format!("; orders of yesterday took part in {carried} of them"),
     };
-    let (price, shares) = (cents(price), grouped(quantity.0));
+    let (price, shares, trades) = (cents(price), grouped(quantity.0), count(trades, "trade"));
     News {
-        text: format!("{symbol}  {name}: {shares} shares at {price} in {trades} trades, {left}{carried}"),
+        text: format!("{symbol}  {name}: {shares} shares at {price} in {trades}, {left}{carried}"),
         brief: format!("{symbol} auction {shares} at {price}"),
     }
 }
 
 fn sentence(course: &Course, entry: &Entry) -> String {
-    let yesterday = course.carried.len();
+    let orders = count(course.carried.len() as u64, "order");
     match (entry.from, entry.to) {
-        (_, Phase::OpeningCall) if yesterday > 0 => {
-            format!("opening call of the next day: {yesterday} orders are there from yesterday")
+        (_, Phase::OpeningCall) if course.times(Phase::OpeningCall) > 1 => {
+            format!("opening call of the next day, with {orders} left from yesterday")
         }
         (_, Phase::OpeningCall) => "opening call: orders gather, nothing trades yet".into(),
         (Phase::Halted, Phase::Continuous) => "resumed by the exchange: continuous trading".into(),
@@ -104,12 +104,13 @@ fn sentence(course: &Course, entry: &Entry) -> String {
         (_, Phase::VolatilityCall) => breach(course, entry),
         (_, Phase::Halted) => "halted by the exchange: orders may only be cancelled".into(),
         (_, Phase::ClosingCall) => {
-            format!("closing call: {} orders that waited for it join the book", entry.released)
+            let waiting = count(entry.released, "order");
+            format!("closing call: {waiting} held for it until now can trade in its auction")
         }
         (_, Phase::PostClose) => "after the close: trades at the closing price only".into(),
         (_, Phase::Closed) => format!(
-            "closed: {} day orders have expired, {yesterday} orders stay for tomorrow",
-            grouped(course.expired)
+            "closed: {} of the day expired, {orders} good till cancelled stay",
+            count(course.expired, "order")
         ),
     }
 }
@@ -119,8 +120,8 @@ fn breach(course: &Course, entry: &Entry) -> String {
     let call = Duration::from_nanos(entry.until.0.saturating_sub(at)).as_secs_f64();
     let last = entry.last.map(cents).unwrap_or_default();
     format!(
-        "volatility call for {call:.1} s: after {} trades down to {last} the next would be outside the price band",
-        entry.fills
+        "volatility call for {call:.1} s: {} down to {last}, and the next would be outside the price band",
+        count(entry.fills as u64, "trade")
     )
 }
 

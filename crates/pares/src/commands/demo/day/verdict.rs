@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use pares_types::{Phase, Price, Timestamp};
 use serde::Serialize;
@@ -9,8 +10,9 @@ use serde::Serialize;
 use super::log::{Course, DayLog};
 use super::plan::{COURSE, Plan};
 use super::{LEAD, words};
+use crate::commands::demo::lines::clock;
 use crate::error::{CommandError, CommandResult};
-use crate::text::{self, cents, grouped};
+use crate::text::{self, cents, count, grouped};
 
 /// What the day came to. Times are seconds since the demonstration began.
 #[derive(Clone, Debug, Serialize)]
@@ -128,47 +130,50 @@ impl DayVerdict {
 
 impl fmt::Display for DayVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let driver = if self.by_timetable { "its timetable" } else { "requests of the exchange" };
-        writeln!(f, "day         {} by {driver}:", self.instrument)?;
+        let driver = if self.by_timetable { "by its timetable" } else { "by requests of the exchange" };
+        writeln!(f, "day         {}, {driver}", self.instrument)?;
         for entered in &self.phases {
-            writeln!(
-                f,
-                "            {:>5.1} s  {:<16} {:>5} trades",
-                entered.at_s,
-                entered.phase.replace('_', " "),
-                grouped(entered.trades)
-            )?;
+            let (when, phase) = (at(entered.at_s), entered.phase.replace('_', " "));
+            let trades = count(entered.trades, "trade");
+            writeln!(f, "            {when}  {phase:<15}  {trades:>12}{}", self.auction_ended(entered))?;
         }
-        for auction in &self.auctions {
-            writeln!(
-                f,
-                "auction     {:>5.1} s  after the {}: {} shares at {} in {} trades",
-                auction.at_s,
-                auction.of.replace('_', " "),
-                grouped(auction.shares),
-                auction.price,
-                grouped(auction.trades)
-            )?;
-        }
-        let trades = self.trades_per_phase.iter().filter(|(_, count)| **count > 0);
-        let trades: Vec<String> =
-            trades.map(|(phase, count)| format!("{} {}", grouped(*count), phase.replace('_', " "))).collect();
+        let trades = Phase::ALL.map(|phase| {
+            let trades = self.trades_per_phase.get(&text::name(&phase)).copied().unwrap_or_default();
+            (trades > 0).then(|| format!("{} in {}", grouped(trades), words(phase)))
+        });
         writeln!(
             f,
-            "everywhere  {} auctions, {} volatility calls, {} halts; trades: {}",
-            self.auctions_everywhere,
-            self.volatility_calls,
-            self.halts,
-            trades.join(", ")
+            "everywhere  {}, {}, {}; trades: {}",
+            count(self.auctions_everywhere, "auction"),
+            count(self.volatility_calls, "volatility call"),
+            count(self.halts, "halt"),
+            trades.into_iter().flatten().collect::<Vec<_>>().join(", ")
         )?;
         write!(
             f,
-            "day end     {} orders expired, {} carried over; {} trades with those in the next opening auction",
-            grouped(self.orders_expired),
+            "day end     {} expired, {} carried over, in {} of the next opening auctions; {} refused by the phase",
+            count(self.orders_expired, "order"),
             grouped(self.orders_carried_over),
-            grouped(self.carried_over_trades)
+            count(self.carried_over_trades, "trade"),
+            count(self.refused_by_phase, "request")
         )
     }
+}
+
+impl DayVerdict {
+    /// The auction held when the phase entered next began.
+    fn auction_ended(&self, call: &PhaseVerdict) -> String {
+        let later = self.auctions.iter().find(|auction| auction.at_s > call.at_s);
+        match later.filter(|auction| auction.of == call.phase) {
+            Some(auction) => format!("  auction of {} shares at {}", grouped(auction.shares), auction.price),
+            None => String::new(),
+        }
+    }
+}
+
+/// Seconds as the demonstration's clock shows them.
+fn at(seconds: f64) -> String {
+    clock(Duration::from_secs_f64(seconds))
 }
 
 /// The state of the leading instrument in a few words: `opening call, 182.50 x 12,300 indicative`.
