@@ -5,7 +5,7 @@
 use std::fmt::{Debug, Write};
 use std::io::{ErrorKind, Write as _};
 
-use pares_types::TimeInForce;
+use pares_types::{Price, TimeInForce};
 
 use crate::error::CommandError;
 
@@ -106,6 +106,18 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
+/// So many of something that takes an `s`: `1 halt`, `1,204 trades`.
+pub fn count(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(number))
+}
+
+/// A price with as many decimals as it needs, at least two.
+pub fn cents(price: Price) -> String {
+    let text = price.to_string();
+    text.strip_suffix("00").map_or(text.clone(), str::to_owned)
+}
+
 /// Bytes in a binary unit.
 pub fn bytes(count: u64) -> String {
     let tenths = |unit: u32| format!("{}.{}", count >> unit, ((count & ((1 << unit) - 1)) * 10) >> unit);
@@ -169,6 +181,14 @@ mod tests {
         assert_eq!(
             [1_023, 1_536, 16 << 20, 5 << 30].map(bytes),
             ["1023 B", "1.5 KiB", "16.0 MiB", "5.0 GiB"]
+        );
+    }
+
+    #[test]
+    fn things_are_counted_as_people_do() {
+        assert_eq!(
+            [0, 1, 1_204].map(|number| count(number, "trade")),
+            ["0 trades", "1 trade", "1,204 trades"]
         );
     }
 

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use pares_client::{Client, Update};
-use pares_flow::{FlowCommand, SyntheticFlow};
 use pares_shm::clock::mono_ns;
 use pares_types::{MemberId, Role};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::Source;
 use super::observed::{Observed, histogram};
 use super::plan::{LoadPlan, Rate};
 use crate::error::CommandError;
@@ -38,8 +38,17 @@ impl Load {
     /// # Errors
     /// If a gateway cannot be reached.
     pub fn start(plan: LoadPlan) -> Result<Self, CommandError> {
+        let flow = plan.flow();
+        Self::start_with(plan, Box::new(flow))
+    }
+
+    /// The same with requests from another source, in place of the plan's own flow.
+    ///
+    /// # Errors
+    /// If a gateway cannot be reached.
+    pub fn start_with(plan: LoadPlan, flow: Box<dyn Source>) -> Result<Self, CommandError> {
         let observed = Arc::new(Observed::new());
-        let mut generator = Generator::new(plan, Arc::clone(&observed))?;
+        let mut generator = Generator::new(plan, flow, Arc::clone(&observed))?;
         let thread = std::thread::Builder::new()
             .name("load".into())
             .spawn(move || generator.run())
@@ -76,7 +85,7 @@ struct Generator {
     plan: LoadPlan,
     observed: Arc<Observed>,
     clients: Vec<Client>,
-    flow: SyntheticFlow,
+    flow: Box<dyn Source>,
     start_ns: u64,
     sent: u64,
     /// With [`Rate::Max`]: when each request in flight was sent, by its number modulo the ring.
@@ -96,7 +105,7 @@ struct Answers {
 }
 
 impl Generator {
-    fn new(plan: LoadPlan, observed: Arc<Observed>) -> Result<Self, CommandError> {
+    fn new(plan: LoadPlan, flow: Box<dyn Source>, observed: Arc<Observed>) -> Result<Self, CommandError> {
         let address = |member: u32| plan.addresses[(member - 1) as usize % plan.addresses.len()];
         let clients = (1..=plan.members)
             .map(|member| Client::connect(address(member), MemberId(member)))
@@ -110,7 +119,7 @@ impl Generator {
             last_ns: mono_ns(),
         };
         let sent_at = vec![0; plan.in_flight_max.next_power_of_two() * 2];
-        Ok(Self { flow: plan.flow(), plan, observed, clients, start_ns: 0, sent: 0, sent_at, answers })
+        Ok(Self { flow, plan, observed, clients, start_ns: 0, sent: 0, sent_at, answers })
     }
 
     fn run(&mut self) -> Result<(), CommandError> {
@@ -171,7 +180,7 @@ impl Generator {
         let room = (self.plan.in_flight_max as u64).saturating_sub(self.sent - answered);
         let count = (offered - self.sent).min(room).min(BATCH_MAX as u64);
         for _ in 0..count {
-            let command: FlowCommand = self.flow.next_command();
+            let command = self.flow.next_command();
             let ring = self.sent as usize % self.sent_at.len();
             self.sent_at[ring] = now_ns;
             self.clients[(command.member.0 - 1) as usize].send(&command.to_request())?;

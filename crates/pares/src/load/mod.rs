@@ -18,3 +18,17 @@ mod plan;
 pub use generator::Load;
 pub use observed::{Observed, Phase};
 pub use plan::{LoadPlan, Rate};
+
+use pares_flow::{FlowCommand, SyntheticFlow};
+
+/// Where requests come from, one after the other, without end. Their names count up from the plan's first.
+pub trait Source: Send {
+    /// The next one.
+    fn next_command(&mut self) -> FlowCommand;
+}
+
+impl Source for SyntheticFlow {
+    fn next_command(&mut self) -> FlowCommand {
+        SyntheticFlow::next_command(self)
+    }
+}

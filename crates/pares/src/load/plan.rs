@@ -81,7 +81,8 @@ impl LoadPlan {
     }
 
     /// The commands to send.
-    pub(super) fn flow(&self) -> SyntheticFlow {
+    #[must_use]
+    pub fn flow(&self) -> SyntheticFlow {
         SyntheticFlow::new(&SyntheticConfig {
             seed: self.seed,
             instruments: self.instruments.clone(),

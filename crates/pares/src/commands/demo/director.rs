@@ -18,6 +18,7 @@ use pares_node::{Role, Supervisor};
 use pares_types::VenueId;
 use rustix::process::Signal;
 
+use super::day::news::News;
 use crate::error::CommandError;
 use crate::load::{Observed, Phase};
 use crate::text;
@@ -50,6 +51,8 @@ pub enum Happening {
     Back(Kill),
     /// A node died that nobody killed.
     Died(Death),
+    /// The trading day goes on.
+    Day(News),
 }
 
 impl fmt::Display for Happening {
@@ -66,6 +69,7 @@ impl fmt::Display for Happening {
                 let complaint = death.complaint.as_deref().unwrap_or("no complaint");
                 write!(f, "{} ended by itself ({}): {complaint}", death.role, death.how)
             }
+            Self::Day(news) => news.fmt(f),
         }
     }
 }

@@ -45,7 +45,7 @@ impl Face {
     pub fn open(args: &Args) -> Result<Self, CommandError> {
         let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
         Ok(match (args.json, args.plain || !terminal) {
-            (true, _) => Self::Silent(match args.seconds {
+            (true, _) => Self::Silent(match args.day.then_some(args.day_seconds).or(args.seconds) {
                 Some(seconds) => progress::seconds("trading", seconds),
                 None => ProgressBar::hidden(),
             }),

@@ -9,6 +9,16 @@ use crate::text::{duration, grouped};
 /// A second's line.
 pub fn second(picture: &Picture) -> String {
     let last = picture.minute.last();
+    if let Some(day) = &picture.day {
+        return format!(
+            "{}  {}/s  gap {}  lost {}  duplicated {}  {day}",
+            clock(picture.elapsed),
+            grouped(last.completed),
+            duration(last.gap_ns),
+            picture.lost_max,
+            picture.duplicated,
+        );
+    }
     format!(
         "{}  {}/s  p50 {}  p99 {}  p99.9 {}  gap {}  {}  trades {}  lost {}  duplicated {}",
         clock(picture.elapsed),

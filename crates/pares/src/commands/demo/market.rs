@@ -10,8 +10,10 @@ use pares_book::{Book, FastBook, Level, Market as Books};
 use pares_log::Offset;
 use pares_node::committed::{Committed, CommittedStream};
 use pares_node::{Layout, NodeError, SystemConfig};
-use pares_types::{Event, InstrumentId, Outcome, Price, Quantity, Reason, ShardId, Side, Status};
+use pares_types::{Event, InstrumentId, Outcome, Phase, Price, Quantity, Reason, ShardId, Side, Status};
 use pares_wire::record::ResultRecord;
+
+use super::day::log::DayLog;
 
 /// Records read from each recorder at a time: about a millisecond's work.
 const BATCH_MAX: usize = 2_048;
@@ -25,6 +27,8 @@ pub struct Market {
     tally: Tally,
     /// By venue: positions recorded from it first.
     firsts: Vec<u64>,
+    /// Of a trading day: what it has come to.
+    day: Option<DayLog>,
 }
 
 /// What the record came to.
@@ -69,8 +73,12 @@ pub struct Top {
     pub last: Option<Trade>,
     /// Trades so far.
     pub trades: u64,
-    /// Orders on the book.
+    /// Orders there, held ones included.
     pub orders: usize,
+    /// The phase.
+    pub phase: Phase,
+    /// In a call, what its auction would do.
+    pub indicative: Option<(Price, Quantity)>,
 }
 
 impl Market {
@@ -84,7 +92,27 @@ impl Market {
         let firsts = vec![0; usize::from(config.venues)];
         let stream = CommittedStream::new(config, layout, |_| Offset::START)?;
         let (trading, events) = (BTreeMap::new(), Vec::new());
-        Ok(Self { stream, books, trading, events, tally: Tally::default(), firsts })
+        Ok(Self { stream, books, trading, events, tally: Tally::default(), firsts, day: None })
+    }
+
+    /// Keeps a log of the trading day, from here on.
+    pub fn log_day(&mut self) {
+        self.day = Some(DayLog::default());
+    }
+
+    /// The log of the trading day, if one is kept.
+    pub fn day(&mut self) -> Option<&mut DayLog> {
+        self.day.as_mut()
+    }
+
+    /// The book of an instrument.
+    pub fn book(&self, instrument: InstrumentId) -> Option<&FastBook> {
+        self.books.values().find_map(|books| books.book(instrument))
+    }
+
+    /// All books, shard by shard.
+    pub fn books(&self) -> impl Iterator<Item = &FastBook> {
+        self.books.values().flat_map(|books| books.books())
     }
 
     /// Reads on, a bounded amount. Says whether there may be more.
@@ -92,14 +120,14 @@ impl Market {
     /// # Errors
     /// If the record is damaged.
     pub fn read(&mut self) -> Result<bool, NodeError> {
-        let Self { stream, books, trading, events, tally, firsts } = self;
+        let Self { stream, books, trading, events, tally, firsts, day } = self;
         let read = stream.poll(BATCH_MAX, |item| match item {
             Committed::Result { record, .. } => {
                 // A record may be of a time when the system had more venues.
                 if let Some(count) = firsts.get_mut(usize::from(record.venue().0)) {
                     *count += 1;
                 }
-                replay(books, trading, events, tally, &record)
+                replay(books, trading, events, tally, day.as_mut(), &record)
             }
             Committed::Shown { .. } | Committed::CheckpointStored { .. } => Ok(()),
         })?;
@@ -127,7 +155,7 @@ impl Market {
 
     /// The top of every book, in order of instrument id.
     pub fn tops(&self) -> Vec<Top> {
-        let mut books: Vec<&FastBook> = self.books.values().flat_map(|books| books.books()).collect();
+        let mut books: Vec<&FastBook> = self.books().collect();
         books.sort_unstable_by_key(|book| book.instrument().id);
         books.into_iter().map(|book| self.top(book)).collect()
     }
@@ -141,6 +169,8 @@ impl Market {
             last: trading.last,
             trades: trading.trades,
             orders: book.orders_len(),
+            phase: book.trading().phase,
+            indicative: book.trading().indicated.filter(|(_, quantity)| !quantity.is_zero()),
         }
     }
 }
@@ -172,6 +202,7 @@ fn replay(
     trading: &mut BTreeMap<InstrumentId, Trading>,
     events: &mut Vec<Event>,
     tally: &mut Tally,
+    day: Option<&mut DayLog>,
     record: &ResultRecord<'_>,
 ) -> Result<(), NodeError> {
     let (request, recorded) = (record.request()?, record.outcome()?);
@@ -188,6 +219,9 @@ fn replay(
     let events_agree = record.events().eq(events.iter().map(|event| Ok(*event)));
     tally.differing += u64::from(outcome != recorded || !events_agree);
     tally.trades += note_trades(trading, request.instrument, events);
+    if let Some(day) = day {
+        day.note(&request, &outcome, events, books);
+    }
     Ok(())
 }
 

@@ -15,6 +15,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`scene`] | the system and the load |
+//! | [`day`] | a whole trading day (`--day`) |
 //! | [`director`] | who is killed when, and when it is back |
 //! | [`race`] | who leads |
 //! | [`market`] | the books, from the record |
@@ -23,6 +24,7 @@
 //! | [`face`] | how: [`screen`] (drawn by [`view`]), [`lines`], or nothing |
 //! | [`verdict`] | what it came to |
 
+mod day;
 mod director;
 mod face;
 mod lines;
@@ -43,6 +45,7 @@ use std::time::Duration;
 use pares_node::duty;
 
 use crate::error::{CommandError, CommandResult};
+use day::plan::{SECONDS_MAX, SECONDS_MIN};
 use face::Face;
 use stage::Stage;
 
@@ -50,11 +53,21 @@ use stage::Stage;
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
     /// End after so many seconds; without it the demo runs until q or Ctrl-C
-    #[arg(long)]
+    #[arg(long, conflicts_with = "day")]
     seconds: Option<u64>,
-    /// Requests offered per second
-    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    rate: u64,
+    /// Go through a whole trading day: calls, auctions, a volatility call, a halt, the close and the next morning
+    #[arg(long)]
+    day: bool,
+    /// How long the day takes
+    #[arg(long, default_value_t = 40, requires = "day", value_name = "SECONDS",
+          value_parser = clap::value_parser!(u64).range(SECONDS_MIN..=SECONDS_MAX))]
+    day_seconds: u64,
+    /// Drive the day by requests of the exchange instead of a timetable (as is done close to midnight UTC)
+    #[arg(long, requires = "day")]
+    no_timetable: bool,
+    /// Requests offered per second; 2000 if not given, 500 with --day
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    rate: Option<u64>,
     /// Kill the leading venue about every so many seconds; 0: never
     #[arg(long, default_value = "3", value_parser = parse_seconds)]
     kill_every: Duration,
@@ -70,6 +83,12 @@ pub struct Args {
     /// Print nothing but the verdict, as one JSON object
     #[arg(long)]
     json: bool,
+}
+
+impl Args {
+    fn rate(&self) -> u64 {
+        self.rate.unwrap_or(if self.day { 500 } else { 2_000 })
+    }
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {

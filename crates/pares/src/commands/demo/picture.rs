@@ -100,6 +100,8 @@ pub struct Picture {
     pub kill_gap_ns: u64,
     /// The longest gap otherwise.
     pub quiet_gap_ns: u64,
+    /// Of a trading day: the state of the leading instrument.
+    pub day: Option<String>,
     /// What happened, newest first.
     pub told: VecDeque<(Duration, Happening)>,
 }
@@ -111,8 +113,8 @@ impl Picture {
     }
 
     /// Adds a happening.
-    pub fn tell(&mut self, happening: Happening) {
-        self.told.push_front((self.elapsed, happening));
+    pub fn tell(&mut self, elapsed: Duration, happening: Happening) {
+        self.told.push_front((elapsed, happening));
         self.told.truncate(TOLD_MAX);
     }
 }

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use pares_node::Role;
 
+use super::day::Day;
+use super::day::plan::{Plan, wall_ns};
 use super::director::{Director, Happening};
 use super::face::{Face, Wish};
 use super::market::Market;
@@ -37,7 +39,10 @@ pub struct Stage {
     director: Director,
     market: Market,
     picture: Picture,
+    day: Option<Day>,
     begun: Instant,
+    /// The same, nanoseconds since 1970.
+    begun_ns: u64,
     refreshed: Instant,
     market_behind: bool,
     /// The fewest requests in flight, this second (in front) and each of the last ones.
@@ -50,8 +55,9 @@ impl Stage {
     /// # Errors
     /// If either does not start.
     pub fn set(args: &Args) -> Result<Self, CommandError> {
-        let mut system = scene::start(args)?;
-        let load = Load::start(scene::load(args, &system)?)?;
+        let plan = args.day.then(|| Plan::new(wall_ns(), args.day_seconds, !args.no_timetable));
+        let mut system = scene::start(args, plan.as_ref())?;
+        let (load, day) = start_load(args, &system, plan)?;
         let load_begun = Instant::now();
         while load_begun.elapsed() < WARM_UP {
             system.supervisor.tick()?;
@@ -60,20 +66,29 @@ impl Stage {
         let (config, layout) = (system.supervisor.config(), system.supervisor.layout());
         let venues = usize::from(config.venues);
         let mut picture = Picture {
-            rate: args.rate,
-            until: args.seconds.map(Duration::from_secs),
+            rate: args.rate(),
+            until: match &day {
+                Some(day) => Some(Duration::from_nanos(day.end_ns().saturating_sub(wall_ns()))),
+                None => args.seconds.map(Duration::from_secs),
+            },
             venues: config.venue_ids().map(VenueLine::new).collect(),
             ..Picture::default()
         };
         picture.minute.begin(load.observed());
         load.observed().take_gap_max_ns();
+        let mut market = Market::open(config, layout)?;
+        if day.is_some() {
+            market.log_day();
+        }
         Ok(Self {
             venues: Venues::new(layout, config),
             race: Race::new(venues),
             director: Director::new(args.kill_every, args.seed, venues),
-            market: Market::open(config, layout)?,
+            market,
             picture,
+            day,
             begun: Instant::now(),
+            begun_ns: wall_ns(),
             refreshed: load_begun,
             market_behind: true,
             unanswered: VecDeque::from([u64::MAX]),
@@ -113,8 +128,12 @@ impl Stage {
     pub fn finish(mut self) -> Result<Verdict, CommandError> {
         let lasted = self.load_begun.elapsed();
         let observed = self.load.finish()?;
+        let unanswered = self.day.as_mut().map_or(Ok(0), Day::end)?;
         self.market.read_all()?;
-        Ok(Verdict::new(lasted, &observed, &self.director, self.market.tally()))
+        let mut verdict = Verdict::new(lasted, &observed, &self.director, self.market.tally());
+        verdict.lost += unanswered;
+        verdict.day = self.day.as_ref().and_then(|day| day.verdict(&mut self.market, self.begun_ns));
+        Ok(verdict)
     }
 
     fn turn(&mut self, face: &mut Face) -> Result<Option<Wish>, CommandError> {
@@ -134,6 +153,7 @@ impl Stage {
             }
             self.tell(face, happening)?;
         }
+        self.turn_day(face)?;
         self.refresh()?;
         if self.picture.minute.tick(self.picture.elapsed, self.load.observed()) {
             self.note_second();
@@ -143,8 +163,24 @@ impl Stage {
     }
 
     fn tell(&mut self, face: &Face, happening: Happening) -> CommandResult {
-        face.happening(self.picture.elapsed, &happening)?;
-        self.picture.tell(happening);
+        self.tell_of(self.picture.elapsed, face, happening)
+    }
+
+    fn tell_of(&mut self, when: Duration, face: &Face, happening: Happening) -> CommandResult {
+        face.happening(when, &happening)?;
+        self.picture.tell(when, happening);
+        Ok(())
+    }
+
+    /// Goes on with the trading day, if this is one.
+    fn turn_day(&mut self, face: &Face) -> CommandResult {
+        let Some(day) = &mut self.day else { return Ok(()) };
+        let told = day.turn(&mut self.market)?;
+        self.picture.day = Some(Day::state(&mut self.market));
+        for (at_ns, news) in told {
+            let when = Duration::from_nanos(at_ns.saturating_sub(self.begun_ns));
+            self.tell_of(when, face, Happening::Day(news))?;
+        }
         Ok(())
     }
 
@@ -212,4 +248,16 @@ impl Stage {
             line.just_killed = self.director.last_killed(line.id).is_some_and(|when| when.elapsed() < MARKED);
         }
     }
+}
+
+/// Starts what is offered: a flow of its own if there is a day.
+fn start_load(
+    args: &Args,
+    system: &ScratchSystem,
+    plan: Option<Plan>,
+) -> Result<(Load, Option<Day>), CommandError> {
+    let load = scene::load(args, system)?;
+    let Some(plan) = plan else { return Ok((Load::start(load)?, None)) };
+    let (day, flow) = Day::begin(plan, load.addresses[0], &load, scene::story_members())?;
+    Ok((Load::start_with(load, Box::new(flow))?, Some(day)))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::day::verdict::DayVerdict;
 use super::director::Director;
 use super::market::Tally;
 use crate::error::{CommandError, CommandResult};
@@ -61,6 +62,9 @@ pub struct Verdict {
     pub recorded: u64,
     /// Those that executing the recorded request again did not reproduce.
     pub differing: u64,
+    /// What the trading day came to, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day: Option<DayVerdict>,
 }
 
 impl Verdict {
@@ -96,14 +100,16 @@ impl Verdict {
             max_us: latencies.max() as f64 / 1e3,
             recorded: tally.results,
             differing: tally.differing,
+            day: None,
         }
     }
 
     /// # Errors
-    /// If anything was lost, answered twice, or recorded differently from what executing it gives.
+    /// If anything was lost, answered twice, or recorded differently from what executing it gives, or a
+    /// trading day did not go through all its phases in order.
     pub fn check(&self) -> CommandResult {
         match (self.lost, self.duplicated, self.differing) {
-            (0, 0, 0) => Ok(()),
+            (0, 0, 0) => self.day.as_ref().map_or(Ok(()), DayVerdict::check),
             (lost, duplicated, differing) => Err(CommandError::Failed(format!(
                 "{lost} lost, {duplicated} duplicated, {differing} recorded results not reproduced"
             ))),
@@ -166,7 +172,8 @@ impl fmt::Display for Verdict {
             grouped(self.recorded),
             grouped(self.trades),
             self.differing
-        )
+        )?;
+        self.day.as_ref().map_or(Ok(()), |day| write!(f, "\n{day}"))
     }
 }
 

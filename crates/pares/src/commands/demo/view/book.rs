@@ -6,7 +6,7 @@
 //! ```
 
 use pares_book::Level;
-use pares_types::{Price, Side};
+use pares_types::{Phase, Side};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Rect};
 use ratatui::style::{Color, Style};
@@ -14,9 +14,10 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Row, Table};
 
 use super::{CARE, FAINT, GOOD, KILLED, panel};
-use crate::commands::demo::market::{Top, Trade};
+use crate::commands::demo::day::words;
+use crate::commands::demo::market::Top;
 use crate::commands::demo::picture::Picture;
-use crate::text::grouped;
+use crate::text::{cents, grouped};
 
 const BID: Style = Style::new().fg(Color::Cyan);
 const ASK: Style = Style::new().fg(Color::Magenta);
@@ -43,7 +44,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
     ];
     let head = titles.map(|(title, is_right)| if is_right { right(title.into()) } else { Cell::new(title) });
     let rows = picture.tops.iter().map(row);
-    let title = format!("top of book, from the record; {} trades", grouped(picture.trades));
+    let title = match &picture.day {
+        Some(day) => format!("{day}; {} trades", grouped(picture.trades)),
+        None => format!("top of book, from the record; {} trades", grouped(picture.trades)),
+    };
     let mut block = panel(title);
     if picture.differing > 0 {
         block = block.title_bottom(Line::styled(
@@ -60,7 +64,7 @@ fn row(top: &Top) -> Row<'static> {
     let price = |level: &Level| cents(level.price);
     let side =
         |level: Option<Level>, show: &dyn Fn(&Level) -> String| level.as_ref().map(show).unwrap_or_default();
-    let (last, last_shares) = last(top.last);
+    let (last, last_shares) = last(top);
     Row::new([
         Cell::new(format!(" {}", top.symbol)),
         right(side(top.bid, &shares)).style(FAINT),
@@ -72,20 +76,22 @@ fn row(top: &Top) -> Row<'static> {
     ])
 }
 
-fn last(trade: Option<Trade>) -> (Cell<'static>, Cell<'static>) {
-    let Some(trade) = trade else { return (Cell::new(""), Cell::new("")) };
+/// The last trade; in a call what its auction would do, and where nothing is possible the phase.
+fn last(top: &Top) -> (Cell<'static>, Cell<'static>) {
+    if let Some((price, quantity)) = top.indicative {
+        let price = right(format!("◇ {}", cents(price))).style(Style::new().fg(CARE));
+        return (price, right(grouped(quantity.0)).style(FAINT));
+    }
+    if matches!(top.phase, Phase::Closed | Phase::Halted) {
+        return (right(words(top.phase)).style(FAINT), Cell::new(""));
+    }
+    let Some(trade) = top.last else { return (Cell::new(""), Cell::new("")) };
     let (arrow, colour) = match trade.aggressor {
         Side::Buy => ('▲', GOOD),
         Side::Sell => ('▼', KILLED),
     };
     let price = right(format!("{arrow} {}", cents(trade.price))).style(Style::new().fg(colour));
     (price, right(grouped(trade.quantity.0)).style(FAINT))
-}
-
-/// A price with as many decimals as it needs, at least two.
-fn cents(price: Price) -> String {
-    let text = price.to_string();
-    text.strip_suffix("00").map_or(text.clone(), str::to_owned)
 }
 
 fn right(text: String) -> Cell<'static> {

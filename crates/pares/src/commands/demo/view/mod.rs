@@ -97,7 +97,10 @@ fn draw_footer(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
 }
 
 fn draw_log(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
-    let block = panel(format!("{} kills", picture.kills()));
+    let block = panel(match picture.day {
+        Some(_) => format!("{} kills, and the day", picture.kills()),
+        None => format!("{} kills", picture.kills()),
+    });
     let rows = usize::from(block.inner(area).height);
     let mut lines = Vec::new();
     for (when, happening) in picture.told.iter().take(rows) {
@@ -120,6 +123,7 @@ fn brief(happening: &Happening) -> Span<'static> {
         Happening::Died(death) => {
             Span::styled(format!("{} {}", death.role, death.how), Style::new().fg(CARE))
         }
+        Happening::Day(news) => Span::styled(news.brief.clone(), Style::new().fg(GOOD)),
     }
 }
 
