@@ -7,8 +7,8 @@
 
 use pares_book::{Book, FastBook, Instrument, Symbol};
 use pares_types::{
-    Amendment, ClientOrderId, Command, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, Outcome, Price,
-    Quantity, Request, RequestId, ShardId, Side, Timestamp,
+    Amendment, ClientOrderId, Command, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, Outcome,
+    Price, Quantity, Request, RequestId, ShardId, Side, Timestamp,
 };
 
 /// A program around a book: it numbers requests, keeps the time and takes the events.
@@ -55,7 +55,12 @@ impl Program {
     fn show(&self) {
         for side in [Side::Buy, Side::Sell] {
             self.book.depth(side, 5, &mut |level| {
-                println!("{side:?} {:>9} x {} ({} orders)", level.price.to_string(), level.quantity, level.orders);
+                println!(
+                    "{side:?} {:>9} x {} ({} orders)",
+                    level.price.to_string(),
+                    level.quantity,
+                    level.orders
+                );
             });
         }
     }

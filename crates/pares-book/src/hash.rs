@@ -32,7 +32,9 @@ fn fold(a: u64, b: u64) -> u64 {
 
 /// The hash of one order: every field of it counts.
 pub(crate) fn order(order: &RestingOrder) -> u64 {
-    let RestingOrder { order: id, priority, member, side, client_order_id, price, remaining, executed, .. } = *order;
+    let RestingOrder {
+        order: id, priority, member, side, client_order_id, price, remaining, executed, ..
+    } = *order;
     let parts = Plain { order: id, priority, member, side, client_order_id, price, remaining, executed };
     plain(&parts).wrapping_add(special(order))
 }

@@ -58,7 +58,9 @@ pub enum InstrumentError {
     #[error("the largest order must be a positive multiple of the lot")]
     QuantityMax,
     /// The price range is empty, off the tick, or too long.
-    #[error("the lowest and highest price must be multiples of the tick, lowest first, at most 2^30 ticks apart")]
+    #[error(
+        "the lowest and highest price must be multiples of the tick, lowest first, at most 2^30 ticks apart"
+    )]
     PriceRange,
     /// No order could rest, or a full book could hold more shares than a quantity counts.
     #[error("the order limit must be above zero, and order limit times largest order below 2^63")]
@@ -231,7 +233,10 @@ impl Instrument {
     fn range_is_legal(&self) -> bool {
         let on_tick = |price| self.ticks.on_tick(price);
         let prices = self.price_max.0.abs_diff(self.price_min.0) / self.ticks.grid().0.unsigned_abs();
-        prices < Self::PRICES_MAX && self.price_min <= self.price_max && on_tick(self.price_min) && on_tick(self.price_max)
+        prices < Self::PRICES_MAX
+            && self.price_min <= self.price_max
+            && on_tick(self.price_min)
+            && on_tick(self.price_max)
     }
 
     /// Whether the shares of a full book can be counted: sums of quantities then never overflow.

@@ -5,8 +5,8 @@
 
 use pares_book::{Book, FastBook, Instrument, Symbol};
 use pares_types::{
-    Amendment, ClientOrderId, Command, Event, EventSink, GatewayId, InstrumentId, MemberId, NewOrder, OrderId,
-    Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
+    Amendment, ClientOrderId, Command, Event, EventSink, GatewayId, InstrumentId, MemberId, NewOrder,
+    OrderId, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

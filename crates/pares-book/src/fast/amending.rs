@@ -82,7 +82,8 @@ impl FastBook {
         wish: &Amendment,
         step: &mut Step<'_, S>,
     ) -> Option<Outcome> {
-        let Node { order, client_order_id, remaining, executed, rank, level, account, .. } = self.store.nodes[slot];
+        let Node { order, client_order_id, remaining, executed, rank, level, account, .. } =
+            self.store.nodes[slot];
         if !rank.traits().is_plain() {
             return None;
         }
@@ -102,7 +103,10 @@ impl FastBook {
         let remaining = total.minus(executed);
         let priority = self.next_priority();
         let member = self.store.accounts[account].member;
-        self.store.move_plain(slot, &hash::Plain { order, priority, member, side, client_order_id, price, remaining, executed });
+        self.store.move_plain(
+            slot,
+            &hash::Plain { order, priority, member, side, client_order_id, price, remaining, executed },
+        );
         Some(Outcome { status: Status::Resting, reason: Reason::None, order, executed, remaining })
     }
 
@@ -177,9 +181,8 @@ impl FastBook {
         let stop = before.is_held() && before.trigger.is_some();
         let bad_trigger = wish.trigger.is_some() && !stop;
         let bad_display = wish.display.is_some() && (before.is_pegged() || before.is_held() || for_call);
-        let bad_stay = wish
-            .time_in_force
-            .is_some_and(|stay| !(Self::stays(stay) && Self::stays(before.time_in_force)));
+        let bad_stay =
+            wish.time_in_force.is_some_and(|stay| !(Self::stays(stay) && Self::stays(before.time_in_force)));
         if bad_trigger || bad_display || bad_stay {
             return Err(Reason::InvalidCombination);
         }

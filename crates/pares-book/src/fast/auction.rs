@@ -96,7 +96,8 @@ impl FastBook {
     /// Volume and surplus at a price that need not be a candidate's.
     fn at_price(&self, price: Price, candidates: &[Candidate]) -> Indication {
         let bids = candidates.iter().find(|one| one.price >= price).map_or(Quantity::ZERO, |one| one.bids);
-        let offers = candidates.iter().rfind(|one| one.price <= price).map_or(Quantity::ZERO, |one| one.offers);
+        let offers =
+            candidates.iter().rfind(|one| one.price <= price).map_or(Quantity::ZERO, |one| one.offers);
         Candidate { price, bids, offers }.indication(price)
     }
 

@@ -4,8 +4,8 @@ use super::incoming::{End, Incoming};
 use super::{FastBook, Step, refused};
 use crate::{Trading, hash};
 use pares_types::{
-    CancelCause, Event, EventSink, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
-    SelfTrade, Side, Status, TimeInForce,
+    CancelCause, Event, EventSink, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
+    Request, SelfTrade, Side, Status, TimeInForce,
 };
 
 impl FastBook {
@@ -47,7 +47,13 @@ impl FastBook {
                 executed: Quantity::ZERO,
             });
             let remaining = order.quantity;
-            return Outcome { status: Status::Resting, reason: Reason::None, order: id, executed: Quantity::ZERO, remaining };
+            return Outcome {
+                status: Status::Resting,
+                reason: Reason::None,
+                order: id,
+                executed: Quantity::ZERO,
+                remaining,
+            };
         }
         if !plain && let Err(reason) = self.instrument.validate(&request.command) {
             return refused(id, reason);
@@ -70,7 +76,8 @@ impl FastBook {
         let simple = matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc)
             && order.self_trade == SelfTrade::Allow;
         let room = self.store.nodes.len() < self.instrument.orders_max as usize;
-        let meets = self.best_price(order.side.opposite()).is_some_and(|best| order.side.crosses(price, best));
+        let meets =
+            self.best_price(order.side.opposite()).is_some_and(|best| order.side.crosses(price, best));
         (simple && room && self.is_continuous() && !meets).then_some(price)
     }
 
@@ -80,8 +87,10 @@ impl FastBook {
     fn is_plain(&self, order: &NewOrder) -> bool {
         let OrderKind::Limit { price } = order.kind else { return false };
         let wishes = order.post_only as u64 | order.display.0 | order.minimum.0;
-        matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc | TimeInForce::Fok | TimeInForce::Gtc)
-            && wishes == 0
+        matches!(
+            order.time_in_force,
+            TimeInForce::Day | TimeInForce::Ioc | TimeInForce::Fok | TimeInForce::Gtc
+        ) && wishes == 0
             && order.trigger.is_none()
             && self.is_legal(order.side, price, order.quantity)
     }
@@ -108,10 +117,14 @@ impl FastBook {
         if !(plain && self.is_continuous()) {
             self.check_phase(order, step)?;
         }
-        if order.post_only && self.best_price(order.side.opposite()).is_some_and(|best| incoming.accepts(best)) {
+        if order.post_only
+            && self.best_price(order.side.opposite()).is_some_and(|best| incoming.accepts(best))
+        {
             return Err(Reason::WouldTrade);
         }
-        if self.store.nodes.len() >= self.instrument.orders_max as usize && self.could_stay(order, incoming, step) {
+        if self.store.nodes.len() >= self.instrument.orders_max as usize
+            && self.could_stay(order, incoming, step)
+        {
             return Err(Reason::BookFull);
         }
         Ok(())
@@ -126,7 +139,8 @@ impl FastBook {
             return Err(Reason::NotInThisPhase);
         }
         if self.trading.phase == Phase::PostClose {
-            let at_close = matches!(order.kind, OrderKind::Limit { price } if Some(price) == self.trading.closing);
+            let at_close =
+                matches!(order.kind, OrderKind::Limit { price } if Some(price) == self.trading.closing);
             if !at_close {
                 return Err(Reason::NotClosingPrice);
             }

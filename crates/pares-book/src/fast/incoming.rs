@@ -4,8 +4,8 @@ use super::node::Node;
 use super::slab::Slot;
 use super::store::Terms;
 use pares_types::{
-    CancelCause, Event, NewOrder, OrderId, OrderKind, Outcome, Price, Quantity, Reason, Request, Side, Status,
-    TimeInForce,
+    CancelCause, Event, NewOrder, OrderId, OrderKind, Outcome, Price, Quantity, Reason, Request, Side,
+    Status, TimeInForce,
 };
 
 /// An order that is matching: entered just now, or taken off its place.

@@ -425,7 +425,9 @@ mod tests {
             }
             assert_eq!(ladder.best().map(|(price, _)| price), model.keys().next().copied());
             if step % 512 == 0 {
-                assert!(ladder.best_first().map(|slot| i64::from(slot.number())).eq(model.keys().map(|p| p.0)));
+                assert!(
+                    ladder.best_first().map(|slot| i64::from(slot.number())).eq(model.keys().map(|p| p.0))
+                );
                 model.retain(|price, ()| {
                     let keep = price.0 % 300 != 0;
                     if !keep {

@@ -38,8 +38,8 @@ use crate::book::{Book, Level, assert_routed};
 use crate::{Indication, Instrument, Priority, RestingOrder, RestoreError, Snapshot, Trading, hash};
 use node::{Node, PriceLevel};
 use pares_types::{
-    Command, Event, EventSink, OrderId, Outcome, Price, Quantity, Reason, Request,
-    RestCause, Side, Status, Timestamp,
+    Command, Event, EventSink, OrderId, Outcome, Price, Quantity, Reason, Request, RestCause, Side, Status,
+    Timestamp,
 };
 use slab::Slot;
 use store::{Store, Terms};
@@ -93,7 +93,15 @@ impl FastBook {
         let banded = self.instrument.static_band | self.instrument.dynamic_band != 0;
         let bands = if banded { self.trading.bands(&self.instrument) } else { ANY_PRICE };
         let now = self.trading.time.max(request.stamp);
-        Step { sink, events: 0, events_max: self.instrument.step_max, bands, now, reports_rest: None, auction_buy: None }
+        Step {
+            sink,
+            events: 0,
+            events_max: self.instrument.step_max,
+            bands,
+            now,
+            reports_rest: None,
+            auction_buy: None,
+        }
     }
 
     #[inline]
@@ -104,7 +112,12 @@ impl FastBook {
     }
 
     #[inline]
-    fn event_cancelled(&self, slot: Slot<Node>, quantity: Quantity, cause: pares_types::CancelCause) -> Event {
+    fn event_cancelled(
+        &self,
+        slot: Slot<Node>,
+        quantity: Quantity,
+        cause: pares_types::CancelCause,
+    ) -> Event {
         let node = &self.store.nodes[slot];
         Event::Cancelled {
             order: node.order,

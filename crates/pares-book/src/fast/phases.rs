@@ -135,7 +135,8 @@ impl FastBook {
         let mut doomed: Vec<(Slot<Node>, CancelCause)> = Vec::new();
         let sides = [Side::Buy, Side::Sell].into_iter();
         let on_book = sides.flat_map(|side| self.store.ladder(side).best_first());
-        let slots = on_book.flat_map(|level| self.store.queue(level)).chain(self.store.lists.held.values().copied());
+        let slots =
+            on_book.flat_map(|level| self.store.queue(level)).chain(self.store.lists.held.values().copied());
         for slot in slots {
             if let Some(cause) = doom(self, &self.store.order(slot)) {
                 if doomed.len() == room {
@@ -157,8 +158,7 @@ impl FastBook {
         if to != Phase::ClosingCall {
             return true;
         }
-        let for_close =
-            |slot: &Slot<Node>| self.store.order(*slot).time_in_force == TimeInForce::AtClose;
+        let for_close = |slot: &Slot<Node>| self.store.order(*slot).time_in_force == TimeInForce::AtClose;
         let waiting: Vec<Slot<Node>> = self.store.lists.held.values().copied().filter(for_close).collect();
         for slot in waiting {
             if step.is_full() {

@@ -104,7 +104,9 @@ impl FastBook {
     }
 
     fn target(&self, order: &RestingOrder, [bid, offer]: [Option<Price>; 2]) -> Option<Price> {
-        let OrderKind::Pegged { to, limit } = order.kind else { unreachable!("on the list of pegged orders") };
+        let OrderKind::Pegged { to, limit } = order.kind else {
+            unreachable!("on the list of pegged orders")
+        };
         let follow = match (to, order.side) {
             (Peg::Best, Side::Buy) => bid?,
             (Peg::Best, Side::Sell) => offer?,

@@ -156,8 +156,13 @@ impl Store {
         let traits = node.rank.traits();
         let held = node.level == Slot::NONE;
         let price = if held { Price(0) } else { self.levels[node.level].price };
-        let plain =
-            Special { kind: OrderKind::Limit { price }, display: Quantity::ZERO, hidden: Quantity::ZERO, until: Timestamp::NEVER, trigger: None };
+        let plain = Special {
+            kind: OrderKind::Limit { price },
+            display: Quantity::ZERO,
+            hidden: Quantity::ZERO,
+            until: Timestamp::NEVER,
+            trigger: None,
+        };
         let special = self.special(slot).copied().unwrap_or(plain);
         RestingOrder {
             order: node.order,
@@ -272,7 +277,8 @@ impl Store {
     /// Takes a plain order out of its level and out of the hash.
     #[inline]
     fn leave(&mut self, slot: Slot<Node>) {
-        let Node { order, client_order_id, remaining, executed, rank, level: at, account, .. } = self.nodes[slot];
+        let Node { order, client_order_id, remaining, executed, rank, level: at, account, .. } =
+            self.nodes[slot];
         let level = &mut self.levels[at];
         let side = rank.traits().side();
         self.hash_sum = self.hash_sum.wrapping_sub(hash::plain(&hash::Plain {
@@ -435,7 +441,12 @@ impl Store {
     }
 
     /// Changes how long an attached or held order stays and what it will show next time.
-    pub(super) fn change_in_place(&mut self, slot: Slot<Node>, time_in_force: TimeInForce, display: Quantity) {
+    pub(super) fn change_in_place(
+        &mut self,
+        slot: Slot<Node>,
+        time_in_force: TimeInForce,
+        display: Quantity,
+    ) {
         let order = self.order(slot);
         self.unnote(slot);
         let hidden = self.special(slot).map_or(Quantity::ZERO, |special| special.hidden);

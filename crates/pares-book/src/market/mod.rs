@@ -107,11 +107,7 @@ impl<B: Book> Market<B> {
         Self::build(books, deadlines, blocked)
     }
 
-    fn build(
-        books: Vec<B>,
-        deadlines: Vec<Timestamp>,
-        blocked: Vec<MemberId>,
-    ) -> Result<Self, MarketError> {
+    fn build(books: Vec<B>, deadlines: Vec<Timestamp>, blocked: Vec<MemberId>) -> Result<Self, MarketError> {
         let ids: Vec<InstrumentId> = books.iter().map(|book| book.instrument().id).collect();
         let ascending = ids.windows(2).all(|two| two[0] < two[1]);
         if !ascending || ids.len() > Instrument::SHARD_MAX || deadlines.len() != ids.len() {

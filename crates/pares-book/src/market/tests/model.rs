@@ -49,9 +49,7 @@ impl Model {
                 outcome(request, Status::Accepted, Reason::None)
             }
             Command::Unblock { .. } => outcome(request, Status::Refused, Reason::NotBlocked),
-            Command::MassCancel { .. } if instrument.0 == 0 => {
-                self.everywhere(request, events, |_, _| true)
-            }
+            Command::MassCancel { .. } if instrument.0 == 0 => self.everywhere(request, events, |_, _| true),
             Command::Time if instrument.0 == 0 => {
                 let time = request.stamp;
                 self.everywhere(request, events, |book, touched| touched || book.deadline() <= time)
@@ -136,16 +134,17 @@ const IDS: [u32; 7] = [0, 1, 2, 3, 700, 2_000_000, 3_000_000_000];
 fn command(sequence: u64) -> impl Strategy<Value = Command> {
     let target = OrderId(RequestId::new(GatewayId(1), sequence));
     let price = (500_i64..506).prop_map(|cents| Price(cents * 100));
-    let enter = (price, any::<bool>(), 1_u64..6, 0_u8..6, 0_u64..60).prop_map(|(price, buys, lots, kind, until)| {
-        let side = if buys { Side::Buy } else { Side::Sell };
-        let plain = NewOrder::limit(side, price, Quantity(lots));
-        Command::Enter(match kind {
-            0 => NewOrder { time_in_force: TimeInForce::Gtd { until: Timestamp(until) }, ..plain },
-            1 => NewOrder { trigger: Some(price), ..plain },
-            2 => NewOrder { self_trade: SelfTrade::CancelBoth, ..plain },
-            _ => plain,
-        })
-    });
+    let enter =
+        (price, any::<bool>(), 1_u64..6, 0_u8..6, 0_u64..60).prop_map(|(price, buys, lots, kind, until)| {
+            let side = if buys { Side::Buy } else { Side::Sell };
+            let plain = NewOrder::limit(side, price, Quantity(lots));
+            Command::Enter(match kind {
+                0 => NewOrder { time_in_force: TimeInForce::Gtd { until: Timestamp(until) }, ..plain },
+                1 => NewOrder { trigger: Some(price), ..plain },
+                2 => NewOrder { self_trade: SelfTrade::CancelBoth, ..plain },
+                _ => plain,
+            })
+        });
     let member = (0_u32..4).prop_map(MemberId);
     prop_oneof![
         12 => enter,

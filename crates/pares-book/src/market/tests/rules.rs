@@ -61,8 +61,7 @@ fn a_mass_cancel_of_one_instrument_announces_nothing() {
 /// Enters so many orders without the rig's checks, which take their time.
 fn fill(rig: &mut Rig, instrument: u32, orders: u64, time_in_force: TimeInForce) {
     for _ in 0..orders {
-        let order =
-            NewOrder { time_in_force, ..NewOrder::limit(Side::Buy, Price(500), Quantity(1)) };
+        let order = NewOrder { time_in_force, ..NewOrder::limit(Side::Buy, Price(500), Quantity(1)) };
         let request = rig.request(1, instrument, Command::Enter(order));
         rig.market.apply(&request, &mut rig.events);
     }
@@ -162,7 +161,8 @@ fn the_kill_switch_cancels_everywhere_and_keeps_the_member_out() {
     let outcome = rig.ask(0, 0, block(7));
     assert_eq!((why(outcome), outcome.executed), (MASS_CANCELLED, Quantity(2)));
     assert_eq!(rig.announced(), [(1, 1), (2, 1)]);
-    let by_the_switch = |event: &&Event| matches!(event, Event::Cancelled { cause: CancelCause::Blocked, .. });
+    let by_the_switch =
+        |event: &&Event| matches!(event, Event::Cancelled { cause: CancelCause::Blocked, .. });
     assert_eq!(rig.events.iter().filter(by_the_switch).count(), 2);
     assert!(rig.market.book(InstrumentId(1)).unwrap().order(survivor).is_some());
     assert_eq!(why(rig.ask(7, 1, enter(500))), refused(Reason::Blocked));
@@ -183,9 +183,15 @@ fn blocked_comes_before_all_other_reasons() {
     let amend = |target| Command::Amend(Amendment::new(target, Price(0), Quantity(0)));
     let (left, gone) = (orders.pop().unwrap(), orders.pop().unwrap());
     let outcome = rig.ask(7, 1, amend(left));
-    assert_eq!((why(outcome), outcome.order, outcome.remaining), (refused(Reason::Blocked), left, Quantity(10)));
+    assert_eq!(
+        (why(outcome), outcome.order, outcome.remaining),
+        (refused(Reason::Blocked), left, Quantity(10))
+    );
     let outcome = rig.ask(7, 1, amend(gone));
-    assert_eq!((why(outcome), outcome.order, outcome.remaining), (refused(Reason::Blocked), gone, Quantity(0)));
+    assert_eq!(
+        (why(outcome), outcome.order, outcome.remaining),
+        (refused(Reason::Blocked), gone, Quantity(0))
+    );
     assert_eq!(why(rig.ask(7, 1, Command::Cancel { target: left })).0, Status::Cancelled);
 }
 
