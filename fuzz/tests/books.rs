@@ -1,6 +1,13 @@
 //! Bytes drawn at random as requests to two books and two markets, and what must have happened in such a run: a
 //! comparison is worth as much as what it meets.
 
+#![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
+
+#[path = "../../crates/pares-book/tests/book/wrong.rs"]
+mod wrong;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use pares_book::{FastBook, NaiveBook};
 use pares_fuzz::books::{Tally, compare_books, compare_markets};
 use pares_fuzz::damage::Random;
@@ -59,4 +66,31 @@ fn books_answer_random_bytes_alike() {
 fn markets_answer_random_bytes_alike() {
     let elsewhere = [&NEVER[..], &[Reason::TooManyPegs]].concat();
     assert_happened(&run(compare_markets::<NaiveBook, FastBook>), 8, &elsewhere);
+}
+
+/// Each defect planted in `wrong` shows within so many sequences of 150 requests.
+const CAUGHT_WITHIN: usize = 200;
+
+fn is_caught<D: wrong::Defect>() -> bool {
+    let mut random = Random::new(11);
+    (0..CAUGHT_WITHIN).any(|_| {
+        let bytes = random.bytes(BYTES_MAX / 2);
+        let run = || compare_books::<NaiveBook, wrong::Wrong<D>>(&bytes, &mut Tally::default());
+        catch_unwind(AssertUnwindSafe(run)).is_err()
+    })
+}
+
+#[test]
+fn planted_defects_are_caught() {
+    assert!(!is_caught::<wrong::NoDefect>(), "it is the defects that are caught, not the wrapping");
+    assert!(is_caught::<wrong::RefillsInPlace>());
+    assert!(is_caught::<wrong::LeavesTheLastStop>());
+    assert!(is_caught::<wrong::GrowsInPlace>());
+    assert!(is_caught::<wrong::ExpiresLate>());
+    assert!(is_caught::<wrong::DecrementsTooMuch>());
+    assert!(is_caught::<wrong::AuctionsAtTheLowest>());
+    assert!(is_caught::<wrong::HasNoDynamicBand>());
+    assert!(is_caught::<wrong::RemembersBusts>());
+    assert!(is_caught::<wrong::MassCancelsAsTheyLie>());
+    assert!(is_caught::<wrong::ForgetsTheCall>());
 }

@@ -2,6 +2,8 @@
 //!
 //! Also the heart of `cargo xtask compare` (`fuzz/examples/compare.rs`), which goes on with it for as long as it is told.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use crate::checked::Checked;
 use crate::random::{Flow, Random, instrument};
 use pares_book::{Book, Instrument, Level};
@@ -120,4 +122,38 @@ pub(crate) fn compare<A: Book, B: Book>(seed: u64, steps: u64, always_restore: b
         let (events, outcome) = pair.apply(&request);
         tally.count(&events, &outcome);
     }
+}
+
+/// The fewest of these requests, in their order, that still make the books differ; `None` if they do not.
+pub(crate) fn shortened<A: Book, B: Book>(rules: Instrument, requests: &[Request]) -> Option<Vec<Request>> {
+    let restoring = [false, true].into_iter().find(|&always| differ::<A, B>(rules, requests, always))?;
+    let mut kept = requests.to_vec();
+    let mut piece = kept.len();
+    while piece > 0 {
+        let before = kept.len();
+        for at in (0..kept.len()).step_by(piece).rev() {
+            let mut fewer = kept.clone();
+            fewer.drain(at..kept.len().min(at + piece));
+            if differ::<A, B>(rules, &fewer, restoring) {
+                kept = fewer;
+            }
+        }
+        // What one request was needed for may have gone after it.
+        piece = if piece == 1 && kept.len() < before { 1 } else { piece / 2 };
+    }
+    Some(kept)
+}
+
+/// Whether requests make the books differ, as they are or restored after each of them.
+fn differ<A: Book, B: Book>(rules: Instrument, requests: &[Request], always_restore: bool) -> bool {
+    let run = || {
+        let mut pair = Pair::<A, B>::of(rules);
+        for request in requests {
+            pair.apply(request);
+            if always_restore {
+                pair.restore_each_other();
+            }
+        }
+    };
+    catch_unwind(AssertUnwindSafe(run)).is_err()
 }

@@ -2,11 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::compare::{Tally, compare};
+use crate::compare::{Tally, compare, rules_of, shortened};
 use crate::wrong::{self, Defect, Wrong};
 use pares_book::NaiveBook;
 
-/// Requests within which every defect shows; the rarest needs a fifth of that.
+/// Requests within which every defect shows; the rarest needs a third of that.
 const REQUESTS_MAX: u64 = 20_000;
 
 /// The requests until a defect is caught, if it is.
@@ -47,4 +47,18 @@ caught! {
 #[test]
 fn without_a_defect_nothing_is_caught() {
     assert_eq!(caught::<wrong::NoDefect>(), None);
+}
+
+/// Who reads what the comparison found wants to read a few requests, not five hundred (these eight walk through a day to a trade).
+#[test]
+fn what_is_found_is_told_in_a_few_requests() {
+    let mut tally = Tally::default();
+    let mut run = |seed| {
+        let run = || compare::<NaiveBook, Wrong<wrong::RefillsInPlace>>(seed, 1_000, false, &mut tally);
+        catch_unwind(AssertUnwindSafe(run)).is_err()
+    };
+    let seed = (0..20).find(|&seed| run(seed)).unwrap();
+    let requests =
+        shortened::<NaiveBook, Wrong<wrong::RefillsInPlace>>(rules_of(seed), &tally.last_run).unwrap();
+    assert!(requests.len() <= 10, "{requests:#?}");
 }
