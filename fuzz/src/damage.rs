@@ -20,6 +20,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
+    /// Bytes of any value.
+    #[must_use]
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.next() as u8).collect()
+    }
+
     /// A number below `bound`; 0 if `bound` is.
     fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize

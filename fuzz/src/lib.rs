@@ -13,13 +13,17 @@
 //! | [`records`] | what lies in the logs, and the segments of a log themselves |
 //! | [`checkpoints`] | a shard's state as bytes |
 //! | [`days`] | recorded days: LOBSTER, ITCH |
+//! | [`books`] | the rule book: one book, and the market of a shard, in two implementations |
+//! | [`requests`] | bytes as requests, for these |
 //! | [`damage`] | the driver of the short runs |
 
+pub mod books;
 pub mod checkpoints;
 pub mod damage;
 pub mod days;
 pub mod frames;
 pub mod records;
+pub mod requests;
 
 /// A function that must hold for any bytes, and good bytes to start from.
 pub struct Target {
@@ -40,4 +44,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "checkpoint", run: checkpoints::restore, seeds: checkpoints::seeds },
     Target { name: "lobster", run: days::lobster, seeds: days::lobster_seeds },
     Target { name: "itch", run: days::itch, seeds: days::itch_seeds },
+    Target { name: "books", run: books::books, seeds: books::seeds },
+    Target { name: "markets", run: books::markets, seeds: books::seeds },
 ];

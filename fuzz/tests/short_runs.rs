@@ -34,7 +34,7 @@ macro_rules! short_runs {
     };
 }
 
-short_runs! { client_frames gateway_frames records log_segment checkpoint lobster itch }
+short_runs! { client_frames gateway_frames records log_segment checkpoint lobster itch books markets }
 
 #[test]
 fn every_target_has_a_short_run_and_a_binary() {

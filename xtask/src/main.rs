@@ -1,4 +1,4 @@
-//! What a person or a CI machine runs: `cargo xtask test`, `demo`, `tidy`, `fuzz`.
+//! What a person or a CI machine runs: `cargo xtask test`, `demo`, `tidy`, `fuzz`, `compare`.
 //!
 //! A shell script or a make file would need tools that a fresh machine may not have. This is a Rust program without
 //! dependencies, so whoever can build the exchange can run it; what else is missing it installs or names.
@@ -10,9 +10,11 @@
 //! | `steps` | running commands, timing them, counting their tests |
 //! | `tidy` | rules of the workspace that the compiler does not know |
 //! | `fuzz` | fuzzing with coverage, beyond the short runs in the tests |
+//! | `compare` | the two books side by side over fresh random requests, for as long as it is told |
 //! | `instructions` | instructions per message of the book, compared with what was accepted |
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command line talks
 
+mod compare;
 mod fuzz;
 mod instructions;
 mod setup;
@@ -28,6 +30,7 @@ cargo xtask test                    everything that must hold: format, tidy, cli
 cargo xtask demo [ARGS]             build and run `pares demo` (arguments are passed on)
 cargo xtask tidy                    only the rules that the compiler does not know
 cargo xtask fuzz TARGET [SECONDS]   fuzz with coverage (60 s unless told; needs a nightly toolchain)
+cargo xtask compare [ARGS]          compare the two books over fresh random requests: --minutes M, --requests N, --seed S
 cargo xtask instructions [--accept] count the book's instructions per message (needs valgrind; installed if it can be)
 cargo xtask ci                      the same as test";
 
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Some("demo") => demo(rest),
         Some("tidy") => tidy::run(),
         Some("fuzz") => fuzz::run(rest),
+        Some("compare") => compare::run(rest),
         Some("instructions") => instructions::run(rest),
         _ => Err(USAGE.to_owned()),
     };

@@ -5,8 +5,10 @@
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 mod checked;
+mod compare;
 mod equivalence;
 mod limits;
+mod planted;
 mod random;
 mod rebuilt;
 mod restore;
@@ -15,6 +17,7 @@ mod scenarios;
 mod script;
 mod telling;
 mod words;
+mod wrong;
 
 /// The book that is compared with [`pares_book::NaiveBook`].
 type Other = pares_book::FastBook;

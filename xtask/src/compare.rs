@@ -1,0 +1,22 @@
+//! `cargo xtask compare`: the two books side by side over fresh random requests, for as long as it is told.
+//!
+//! Every test run compares them over the same seeds, and finds what those find. This goes on with seeds nobody has
+//! tried. The program that does it is `fuzz/examples/compare.rs`; here it is built, in release, and run.
+
+use std::process::Stdio;
+
+use crate::cargo;
+
+/// Compares; the arguments are the program's.
+///
+/// # Errors
+/// If the books differ; the program has said how to see it again.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let status = cargo()
+        .args(["run", "--quiet", "--release", "--locked", "-p", "pares-fuzz", "--example", "compare", "--"])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|error| format!("cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("compare ended with {status}")) }
+}
