@@ -137,6 +137,7 @@ pub fn compare_markets<A: Book, B: Book>(bytes: &[u8], tally: &mut Tally) {
 fn assert_markets_alike<A: Book, B: Book>(one: &Market<A>, other: &Market<B>, last: &Request) {
     assert_eq!(one.blocked(), other.blocked(), "after {last:?}");
     assert_eq!(one.deadlines(), other.deadlines(), "after {last:?}");
+    assert_eq!(one.time(), other.time(), "after {last:?}");
     assert_eq!(one.books().len(), other.books().len(), "after {last:?}");
     for (book, of_other) in one.books().iter().zip(other.books()) {
         assert_alike(book, of_other, last);
@@ -148,7 +149,7 @@ fn assert_markets_alike<A: Book, B: Book>(one: &Market<A>, other: &Market<B>, la
 
 fn restored_market<B: Book>(from: &Market<impl Book>) -> Market<B> {
     let books = from.books().iter().map(restored).collect();
-    let market = Market::restore(books, from.deadlines().to_vec(), from.blocked().to_vec());
+    let market = Market::restore(books, from.deadlines().to_vec(), from.blocked().to_vec(), from.time());
     market.expect("a market's state is a legal one")
 }
 

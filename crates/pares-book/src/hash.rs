@@ -137,9 +137,9 @@ fn trading(trading: &Trading) -> u64 {
         hash = words(&[hash, is, price]);
     }
     hash = words(&[hash, transition.map_or(0, |pending| pending.to as u64)]);
-    if let Some((price, quantity)) = indicated {
-        hash = words(&[hash, price.0.cast_unsigned(), quantity.0]);
-    }
+    let (told, volume) = indicated.unzip();
+    let [is, price] = optional(told);
+    hash = words(&[hash, is, price, volume.unwrap_or_default().0, busts.len() as u64]);
     busts.iter().fold(hash, |hash, (position, index)| words(&[hash, position.0, u64::from(*index)]))
 }
 

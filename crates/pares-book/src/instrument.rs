@@ -184,7 +184,7 @@ impl Instrument {
                 self.timetable = self.timetable.with_row(at_ns, phase).ok_or(Reason::InvalidRule)?;
             }
             Rule::Reference(price) => {
-                self.validate_price(price)?;
+                self.validate_price(price).map_err(|_| Reason::InvalidRule)?;
             }
             Rule::PriceRange { .. } | Rule::Tick { .. } | Rule::Lot(_) => {
                 unreachable!("these change the layout of the book")

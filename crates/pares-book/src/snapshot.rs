@@ -152,6 +152,11 @@ fn check_terms(order: &RestingOrder, instrument: &Instrument) -> Result<(), Rest
     let waits = order.trigger.is_some() || order.is_pegged() || order.time_in_force == TimeInForce::AtClose;
     let legal_stay = !matches!(order.time_in_force, TimeInForce::Ioc | TimeInForce::Fok);
     let legal_shown = if order.is_held() { waits } else { is_iceberg || order.shown == order.remaining };
-    let legal_place = !order.is_held() || order.price == Price(0);
+    let legal_place = match (order.is_held(), order.kind) {
+        (true, _) => order.price == Price(0),
+        (false, OrderKind::Limit { price }) => order.price == price,
+        (false, OrderKind::Market) => order.price == instrument.market_price(order.side),
+        (false, OrderKind::Pegged { limit, .. }) => order.side.crosses(limit, order.price),
+    };
     if legal_stay && legal_shown && legal_place { Ok(()) } else { Err(illegal(Reason::InvalidCombination)) }
 }

@@ -1,9 +1,11 @@
 //! The price of an auction, and its trades (docs/rules.md, section 6).
 
+use super::node::PriceLevel;
 use super::settling::incoming_event;
+use super::slab::Slot;
 use super::{FastBook, Step};
 use crate::Indication;
-use pares_types::{EventSink, IncomingCause, Price, Quantity, Side};
+use pares_types::{EventSink, IncomingCause, OrderKind, Price, Quantity, Side};
 
 /// A price at which an auction could trade.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +15,16 @@ struct Candidate {
     bids: Quantity,
     /// Shares of offers at or below it.
     offers: Quantity,
+}
+
+/// A level that an auction could reach.
+#[derive(Clone, Copy, Debug)]
+struct Total {
+    price: Price,
+    /// Whether an order has this limit; otherwise all who wait here take any price.
+    limited: bool,
+    /// Its shares and those of all better levels.
+    total: Quantity,
 }
 
 impl Candidate {
@@ -35,9 +47,13 @@ impl Candidate {
 }
 
 impl FastBook {
-    /// What an auction would do now; `None` unless the book is crossed.
+    /// What an auction would do now; `None` unless the book is crossed and there is a price to trade at.
     pub(super) fn auction(&self) -> Option<Indication> {
-        let candidates = self.candidates()?;
+        let (bid, offer) = (self.best_price(Side::Buy)?, self.best_price(Side::Sell)?);
+        if bid < offer {
+            return None;
+        }
+        let candidates = self.candidates(bid, offer)?;
         let volume = candidates.iter().map(Candidate::volume).max()?;
         let largest = || candidates.iter().filter(move |one| one.volume() == volume);
         let surplus = largest().map(Candidate::surplus).min()?;
@@ -55,42 +71,50 @@ impl FastBook {
         Some(self.at_price(price, &candidates))
     }
 
-    /// The prices between best offer and best bid at which an order rests, lowest first, with the shares that
-    /// would trade there.
-    fn candidates(&self) -> Option<Vec<Candidate>> {
-        let (bid, offer) = (self.best_price(Side::Buy)?, self.best_price(Side::Sell)?);
-        if bid < offer {
-            return None;
-        }
+    /// The limits between best offer and best bid, lowest first, with the shares that would trade there. Where only market
+    /// orders meet: the reference price, if there is one.
+    fn candidates(&self, bid: Price, offer: Price) -> Option<Vec<Candidate>> {
         let bids = self.totals(Side::Buy, offer);
         let offers = self.totals(Side::Sell, bid);
-        let mut prices: Vec<Price> = bids.iter().chain(&offers).map(|(price, _)| *price).collect();
+        let limits = bids.iter().chain(&offers).filter(|level| level.limited);
+        let mut prices: Vec<Price> = limits.map(|level| level.price).collect();
+        if prices.is_empty() {
+            prices.push(self.instrument.ticks.round_down(self.trading.reference?).clamp(offer, bid));
+        }
         prices.sort_unstable();
         prices.dedup();
         let (mut below, mut above) = (offers.iter().peekable(), bids.iter().rev().peekable());
         let mut found = Vec::with_capacity(prices.len());
-        let (mut offered, mut bid_total) = (Quantity::ZERO, bids.last()?.1);
+        let (mut offered, mut bid_total) = (Quantity::ZERO, bids.last()?.total);
         for price in prices {
-            while let Some((_, total)) = below.next_if(|(at, _)| *at <= price) {
-                offered = *total;
+            while let Some(level) = below.next_if(|level| level.price <= price) {
+                offered = level.total;
             }
-            while above.next_if(|(at, _)| *at < price).is_some() {
-                bid_total = above.peek().map_or(Quantity::ZERO, |(_, total)| *total);
+            while above.next_if(|level| level.price < price).is_some() {
+                bid_total = above.peek().map_or(Quantity::ZERO, |level| level.total);
             }
             found.push(Candidate { price, bids: bid_total, offers: offered });
         }
         Some(found)
     }
 
-    /// The levels of a side from the best to `last`, each with the shares of itself and all better ones.
-    fn totals(&self, side: Side, last: Price) -> Vec<(Price, Quantity)> {
-        let levels = self.store.ladder(side).best_first().map(|at| &self.store.levels[at]);
-        let crossed = levels.take_while(|level| side.crosses(level.price, last));
-        let totals = crossed.scan(Quantity::ZERO, |sum, level| {
+    /// The levels of a side from the best to `last`.
+    fn totals(&self, side: Side, last: Price) -> Vec<Total> {
+        let crossed = self.store.ladder(side).best_first();
+        let crossed = crossed.take_while(|at| side.crosses(self.store.levels[*at].price, last));
+        let totals = crossed.scan(Quantity::ZERO, |sum, at| {
+            let level = &self.store.levels[at];
             *sum = sum.plus(level.shown).plus(level.hidden);
-            Some((level.price, *sum))
+            Some(Total { price: level.price, limited: self.is_limited(at, side), total: *sum })
         });
         totals.collect()
+    }
+
+    /// Whether an order at a level has that limit. Market orders wait at the last legal price, all others at their own.
+    fn is_limited(&self, level: Slot<PriceLevel>, side: Side) -> bool {
+        let price = self.store.levels[level].price;
+        price != self.call_price(side, OrderKind::Market)
+            || self.store.queue(level).any(|slot| self.store.order(slot).kind != OrderKind::Market)
     }
 
     /// Volume and surplus at a price that need not be a candidate's.

@@ -16,7 +16,7 @@ impl FastBook {
         step: &mut Step<'_, S>,
     ) -> Outcome {
         let id = OrderId(request.id);
-        assert!(self.store.find(id).is_none(), "an order enters once");
+        assert!(self.store.find(id).is_none(), "order {id} is on the book already");
         if let Err(reason) = self.instrument.validate(&request.command) {
             return refused(id, reason);
         }

@@ -90,7 +90,7 @@ impl FastBook {
         if !matches!(self.trading.phase, Phase::Closed | Phase::Halted) {
             return Err(Reason::NotCloseable);
         }
-        let empty = self.cancel_where(step, |_, _| Some(CancelCause::Removed));
+        let empty = self.cancel_where(step, |_| Some(CancelCause::Removed));
         Ok(if empty { Reason::None } else { Reason::Unfinished })
     }
 

@@ -45,6 +45,7 @@ impl FastBook {
     fn match_up<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> Stop {
         let other = incoming.terms.side.opposite();
         let (lowest, highest) = self.bands(step);
+        let closing = self.trading.closing.filter(|_| self.trading.phase == Phase::PostClose);
         let mut last = None;
         let stop = loop {
             if incoming.left.is_zero() {
@@ -66,6 +67,8 @@ impl FastBook {
                 }
                 continue;
             }
+            // After the close all trades are at the closing price, also with an order that would pay more.
+            let price = closing.unwrap_or(price);
             self.fill(incoming, slot, price, step);
             last = Some(price);
         };

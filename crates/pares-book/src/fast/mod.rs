@@ -94,6 +94,11 @@ impl<S: EventSink> Step<'_, S> {
     fn is_full(&self) -> bool {
         self.events >= self.events_max
     }
+
+    /// Whether half of its events are caused.
+    fn is_half_full(&self) -> bool {
+        2 * self.events >= self.events_max
+    }
 }
 
 const ANY_PRICE: (Price, Price) = (Price(i64::MIN), Price(i64::MAX));

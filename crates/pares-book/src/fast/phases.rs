@@ -37,7 +37,7 @@ impl FastBook {
         }
         // An auction that follows sets its own.
         if self.trading.phase == Phase::ClosingCall
-            && !(ends_in_an_auction(to) && self.is_crossed())
+            && !(ends_in_an_auction(to) && self.auction().is_some())
             && let Some(last) = self.trading.last
         {
             (self.trading.closing, self.trading.reference) = (Some(last), Some(last));
@@ -59,11 +59,6 @@ impl FastBook {
             self.trading.busts.clear();
         }
         self.enter_phase(to, step);
-    }
-
-    fn is_crossed(&self) -> bool {
-        let best = (self.best_price(Side::Buy), self.best_price(Side::Sell));
-        matches!(best, (Some(bid), Some(offer)) if bid >= offer)
     }
 
     /// Trades at the auction's price, `price` if it is known already; says whether the book is uncrossed. What was
@@ -97,39 +92,22 @@ impl FastBook {
         }
     }
 
-    /// Why an order does not survive the transition, if it does not.
-    fn doom(&self, order: &RestingOrder, to: Phase, now: Timestamp) -> Option<CancelCause> {
-        let (from, stay) = (self.trading.phase, order.time_in_force);
-        let over = from == Phase::OpeningCall && stay == TimeInForce::AtOpen
-            || from == Phase::ClosingCall && stay == TimeInForce::AtClose;
-        if over && !order.is_held() {
-            return Some(CancelCause::CallOver);
-        }
-        if to != Phase::Closed {
-            return None;
-        }
-        match stay {
-            TimeInForce::Day | TimeInForce::AtOpen | TimeInForce::AtClose => Some(CancelCause::DayEnd),
-            TimeInForce::Gtd { until } if until <= now => Some(CancelCause::Expired),
-            _ => None,
-        }
-    }
-
     /// Cancels what does not survive the transition; says whether that is all done.
     fn sweep<S: EventSink>(&mut self, to: Phase, step: &mut Step<'_, S>) -> bool {
-        let leaves_call = matches!(self.trading.phase, Phase::OpeningCall | Phase::ClosingCall);
-        if !leaves_call && to != Phase::Closed {
+        // Orders for one call are on the book in that call, and in a halt that interrupts it.
+        let call = matches!(self.trading.phase, Phase::OpeningCall | Phase::ClosingCall | Phase::Halted);
+        if !call && to != Phase::Closed {
             return true;
         }
         let now = step.now;
-        self.cancel_where(step, |book, order| book.doom(order, to, now))
+        self.cancel_where(step, |order| doom(order, to, now))
     }
 
     /// Cancels orders in the order of a sweep, as many as the step may; says whether none is left.
     pub(super) fn cancel_where<S: EventSink>(
         &mut self,
         step: &mut Step<'_, S>,
-        doom: impl Fn(&Self, &RestingOrder) -> Option<CancelCause>,
+        doom: impl Fn(&RestingOrder) -> Option<CancelCause>,
     ) -> bool {
         let room = step.events_max.saturating_sub(step.events) as usize;
         let mut doomed: Vec<(Slot<Node>, CancelCause)> = Vec::new();
@@ -138,7 +116,7 @@ impl FastBook {
         let slots =
             on_book.flat_map(|level| self.store.queue(level)).chain(self.store.lists.held.values().copied());
         for slot in slots {
-            if let Some(cause) = doom(self, &self.store.order(slot)) {
+            if let Some(cause) = doom(&self.store.order(slot)) {
                 if doomed.len() == room {
                     // One more than fits: the sweep is not over.
                     doomed.push((slot, cause));
@@ -280,4 +258,24 @@ impl FastBook {
 /// Whether orders trade on the way to that phase.
 fn ends_in_an_auction(to: Phase) -> bool {
     matches!(to, Phase::Continuous | Phase::PostClose | Phase::Closed)
+}
+
+/// Why an order does not survive the way to a phase, if it does not.
+fn doom(order: &RestingOrder, to: Phase, now: Timestamp) -> Option<CancelCause> {
+    let over = match order.time_in_force {
+        TimeInForce::AtOpen => to != Phase::OpeningCall,
+        TimeInForce::AtClose => to != Phase::ClosingCall,
+        _ => false,
+    };
+    if over && !order.is_held() {
+        return Some(CancelCause::CallOver);
+    }
+    if to != Phase::Closed {
+        return None;
+    }
+    match order.time_in_force {
+        TimeInForce::Day | TimeInForce::AtOpen | TimeInForce::AtClose => Some(CancelCause::DayEnd),
+        TimeInForce::Gtd { until } if until <= now => Some(CancelCause::Expired),
+        _ => None,
+    }
 }

@@ -9,10 +9,11 @@ use crate::RestingOrder;
 use pares_types::{Event, EventSink, IncomingCause, OrderKind, Peg, Price, RestCause, Side};
 
 impl FastBook {
-    /// Triggers stops and reprices pegs until nothing is due or the step is full.
+    /// Triggers stops and reprices pegs until nothing is due or the step is half full: whoever comes in has at least the
+    /// other half to trade in.
     #[cold]
     pub(super) fn settle<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
-        while self.is_continuous() && !step.is_full() {
+        while self.is_continuous() && !step.is_half_full() {
             if let Some(slot) = self.due_stop() {
                 self.trigger(slot, step);
             } else if let Some((slot, target)) = self.due_peg() {

@@ -2,18 +2,22 @@
 
 use pares_types::{Event, EventSink, IncomingCause, Phase, Price, Quantity, Side};
 
-use super::{NaiveBook, Step};
+use super::{NaiveBook, Step, limit_of};
 use crate::{Indication, Transition};
 
 impl NaiveBook {
-    /// What an auction would do now; `None` unless the book is crossed.
+    /// What an auction would do now; `None` unless the book is crossed and there is a price to trade at.
     pub(super) fn auction_price(&self) -> Option<Indication> {
         if !self.is_crossed() {
             return None;
         }
         let (offer, bid) = (self.offers[0].price, self.bids[0].price);
-        let limits = self.bids.iter().chain(&self.offers).map(|order| order.price);
+        let limits = self.bids.iter().chain(&self.offers).filter_map(|order| limit_of(order.kind));
         let mut prices: Vec<Price> = limits.filter(|price| (offer..=bid).contains(price)).collect();
+        if prices.is_empty() {
+            // Only market orders meet.
+            prices.push(self.instrument.ticks.round_down(self.trading.reference?).clamp(offer, bid));
+        }
         prices.sort();
         prices.dedup();
         // 1. The largest volume.

@@ -111,11 +111,20 @@ impl NaiveBook {
             let quantity = incoming.order.remaining.min(resting.shown);
             trade(&mut incoming.order, quantity);
             let resting = self.trade_resting(&resting, quantity);
-            self.trading.last = Some(resting.price);
-            step.filled(&resting, resting.price, quantity);
+            let price = self.trade_price(resting.price);
+            self.trading.last = Some(price);
+            step.filled(&resting, price, quantity);
             self.refill(step, &resting);
         }
         Stop::Done
+    }
+
+    /// The price of a trade with an order that rests at `resting`.
+    fn trade_price(&self, resting: Price) -> Price {
+        match (self.trading.phase, self.trading.closing) {
+            (Phase::PostClose, Some(closing)) => closing,
+            _ => resting,
+        }
     }
 
     /// The next trade would be outside the bands.

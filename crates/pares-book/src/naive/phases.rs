@@ -42,7 +42,7 @@ impl NaiveBook {
         if to == Phase::Halted {
             return self.enter_phase(step, to);
         }
-        let auction = ends_in_an_auction(to) && self.is_crossed();
+        let auction = ends_in_an_auction(to) && self.auction_price().is_some();
         if self.trading.phase == Phase::ClosingCall && !auction && self.trading.last.is_some() {
             self.trading.closing = self.trading.last;
             self.trading.reference = self.trading.last;
@@ -65,7 +65,7 @@ impl NaiveBook {
     fn sweep(&mut self, step: &mut Step<impl EventSink>, to: Phase) -> bool {
         let orders: Vec<RestingOrder> = self.all().copied().collect();
         for order in orders {
-            let Some(sweep) = self.swept(step, &order, to) else { continue };
+            let Some(sweep) = swept(step, &order, to) else { continue };
             if step.is_spent(self.instrument.step_max) {
                 return false;
             }
@@ -80,23 +80,6 @@ impl NaiveBook {
             }
         }
         true
-    }
-
-    fn swept(&self, step: &Step<impl EventSink>, order: &RestingOrder, to: Phase) -> Option<Sweep> {
-        use TimeInForce::{AtClose, AtOpen, Day, Gtd};
-        let (leaving, stay, on_book) = (self.trading.phase, order.time_in_force, !order.is_held());
-        let call_over = on_book
-            && (leaving == Phase::OpeningCall && stay == AtOpen
-                || leaving == Phase::ClosingCall && stay == AtClose);
-        if call_over {
-            return Some(Sweep::Cancel(CancelCause::CallOver));
-        }
-        match (to, stay) {
-            (Phase::Closed, Day | AtOpen | AtClose) => Some(Sweep::Cancel(CancelCause::DayEnd)),
-            (Phase::Closed, Gtd { until }) if until <= step.now => Some(Sweep::Cancel(CancelCause::Expired)),
-            (Phase::ClosingCall, AtClose) if !on_book => Some(Sweep::Release),
-            _ => None,
-        }
     }
 
     /// The phase is the new one.
@@ -122,4 +105,24 @@ impl NaiveBook {
 /// Whether orders trade on the way to that phase.
 fn ends_in_an_auction(to: Phase) -> bool {
     matches!(to, Phase::Continuous | Phase::PostClose | Phase::Closed)
+}
+
+/// What becomes of an order on the way to a phase; `None` if nothing.
+fn swept(step: &Step<impl EventSink>, order: &RestingOrder, to: Phase) -> Option<Sweep> {
+    use TimeInForce::{AtClose, AtOpen, Day, Gtd};
+    let (stay, on_book) = (order.time_in_force, !order.is_held());
+    let its_call = match stay {
+        AtOpen => Some(Phase::OpeningCall),
+        AtClose => Some(Phase::ClosingCall),
+        _ => None,
+    };
+    if on_book && its_call.is_some_and(|call| call != to) {
+        return Some(Sweep::Cancel(CancelCause::CallOver));
+    }
+    match (to, stay) {
+        (Phase::Closed, Day | AtOpen | AtClose) => Some(Sweep::Cancel(CancelCause::DayEnd)),
+        (Phase::Closed, Gtd { until }) if until <= step.now => Some(Sweep::Cancel(CancelCause::Expired)),
+        (Phase::ClosingCall, AtClose) if !on_book => Some(Sweep::Release),
+        _ => None,
+    }
 }

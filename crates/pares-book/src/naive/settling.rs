@@ -16,9 +16,10 @@ enum Due {
 }
 
 impl NaiveBook {
-    /// Triggers stops and moves pegs until nothing is due or the step is spent.
+    /// Triggers stops and moves pegs until nothing is due or half the step is spent: each has at least the other half
+    /// to trade in.
     pub(super) fn settle(&mut self, step: &mut Step<impl EventSink>) {
-        while !step.is_spent(self.instrument.step_max)
+        while !step.is_half_spent(self.instrument.step_max)
             && let Some(due) = self.due()
         {
             match due {

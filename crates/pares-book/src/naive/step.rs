@@ -38,6 +38,11 @@ impl<'a, S: EventSink> Step<'a, S> {
         self.events_left(step_max) == 0
     }
 
+    /// Whether it has caused half of `step_max` events or more.
+    pub(super) fn is_half_spent(&self, step_max: u32) -> bool {
+        2 * self.events >= u64::from(step_max)
+    }
+
     /// `quantity` shares of an order are gone without a trade.
     pub(super) fn cancelled(&mut self, order: &RestingOrder, quantity: Quantity, cause: CancelCause) {
         self.event(Event::Cancelled {

@@ -105,7 +105,7 @@ fn the_naive_book_takes_an_order_once() {
 }
 
 #[test]
-#[should_panic(expected = "a key is added once")]
+#[should_panic(expected = "order 1:1 is on the book already")]
 fn the_fast_book_takes_an_order_once() {
     enter_twice::<Other>();
 }

@@ -62,7 +62,16 @@ fn a_snapshot_that_is_no_book_is_refused() {
     let future = |o: &mut Vec<RestingOrder>| o[1].priority = Priority(2);
     assert_eq!(error_after(future), Some(RestoreError::Priorities(second.order)));
     let crossed = RestoreError::Crossed { bid: Price(100_500), offer: Price(100_500) };
-    assert_eq!(error_after(|o| o[0].price = Price(100_500)), Some(crossed));
+    assert_eq!(error_after(|o| set_limit(o, Price(100_500))), Some(crossed));
+    // Whoever has a limit rests there.
+    assert_eq!(error_after(|o| o[0].price = Price(99_900)), illegal(Reason::InvalidCombination));
+    assert_eq!(error_after(|o| o[0].kind = OrderKind::Market), illegal(Reason::InvalidCombination));
+    let beyond = OrderKind::Pegged { to: Peg::Best, limit: Price(99_900) };
+    assert_eq!(error_after(|o| o[0].kind = beyond), illegal(Reason::InvalidCombination));
+}
+
+fn set_limit(orders: &mut [RestingOrder], price: Price) {
+    (orders[0].price, orders[0].kind) = (price, OrderKind::Limit { price });
 }
 
 #[test]
@@ -87,13 +96,11 @@ fn every_field_of_the_state_counts_in_the_hash() {
         hash_after(|s| s.orders[0].order = OrderId(RequestId::from_bits(77).unwrap())),
         hash_after(|s| s.orders[0].member = MemberId(7)),
         hash_after(|s| s.orders[0].client_order_id = ClientOrderId(7)),
-        hash_after(|s| s.orders[0].kind = OrderKind::Market),
+        hash_after(|s| in_a_call(s, OrderKind::Market)),
+        hash_after(|s| in_a_call(s, OrderKind::Limit { price: HIGHEST })),
         hash_after(|s| s.orders[0].kind = OrderKind::Pegged { to: Peg::Best, limit: Price(100_000) }),
         hash_after(|s| s.orders[0].kind = OrderKind::Pegged { to: Peg::Mid, limit: Price(100_000) }),
-        hash_after(|s| {
-            s.orders[0].price = Price(99_900);
-            s.orders[0].kind = OrderKind::Limit { price: Price(99_900) };
-        }),
+        hash_after(|s| set_limit(&mut s.orders, Price(99_900))),
         hash_after(|s| {
             s.orders[0].price = Price(99_900);
             s.orders[0].kind = OrderKind::Pegged { to: Peg::Best, limit: Price(100_000) };
@@ -122,10 +129,19 @@ fn every_field_of_the_state_counts_in_the_hash() {
         hash_after(|s| s.trading.time = Timestamp(7)),
         hash_after(|s| s.trading.timetable_done = Timestamp(7)),
         hash_after(|s| s.trading.indicated = Some((Price(7), Quantity(7)))),
+        hash_after(|s| s.trading.indicated = Some((Price(8), Quantity(9)))),
         hash_after(|s| s.trading.busts.push((Position(8), 9))),
     ];
     let distinct: std::collections::BTreeSet<u64> = hashes.into_iter().collect();
     assert_eq!(distinct.len(), hashes.len(), "{hashes:x?}");
+}
+
+/// The highest legal price, at which market orders to buy wait in a call.
+const HIGHEST: Price = Price(1_000_000);
+
+fn in_a_call(snapshot: &mut Snapshot, kind: OrderKind) {
+    (snapshot.orders[0].price, snapshot.orders[0].kind) = (HIGHEST, kind);
+    snapshot.trading.phase = Phase::OpeningCall;
 }
 
 fn swap_priorities(snapshot: &mut Snapshot) {

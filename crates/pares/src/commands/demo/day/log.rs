@@ -76,7 +76,8 @@ pub struct Auction {
 }
 
 impl Course {
-    fn new(symbol: String) -> Self {
+    /// Before its first phase.
+    pub fn new(symbol: String) -> Self {
         Self { symbol, ..Self::default() }
     }
 

@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn an_auction_comes_before_the_phase_it_leads_to() {
-        let course = Course { symbol: "ALFA".into(), ..Course::default() };
+        let course = Course::new("ALFA".into());
         let auction = Auction {
             of: Phase::OpeningCall,
             at: Timestamp(0),

@@ -90,10 +90,8 @@ impl Story {
         let Some(book) = book else { return Ok(None) };
         match (self.chapter, book.trading().phase) {
             (Chapter::Breach, Phase::VolatilityCall) => self.chapter = Chapter::Halt,
-            (Chapter::Breach, Phase::Continuous) if now_ns >= self.plan.breach_ns => {
-                if self.tried.is_none_or(|tried| tried.elapsed() >= AGAIN) {
-                    return self.breach(book);
-                }
+            (Chapter::Breach, Phase::Continuous) if now_ns >= self.plan.breach_ns && self.may_try() => {
+                return self.breach(book);
             }
             (Chapter::Halt, Phase::Continuous) if now_ns >= self.plan.halt_ns => {
                 self.exchange.ask(LEAD, Command::SetPhase(Phase::Halted))?;
@@ -106,6 +104,10 @@ impl Story {
             _ => {}
         }
         Ok(None)
+    }
+
+    fn may_try(&self) -> bool {
+        self.tried.is_none_or(|tried| tried.elapsed() >= AGAIN)
     }
 
     /// Requests not answered yet.
