@@ -19,20 +19,23 @@
 //! ```
 //! Numbers count away from the best price on both sides (bids downwards, offers upwards), so that the
 //! best level is always the lowest number. Trading happens near the touch, so a few leaves
-//! are remembered and found without going down the tree.
+//! are remembered and found without going down the tree. In a thin book most orders make a level and take it away with them: a
+//! remembered leaf stays when its last level goes, so that the tree is not built anew each time.
 
 use super::node::PriceLevel;
 use super::slab::{Slab, Slot};
 use crate::Instrument;
 use pares_types::{Price, Side};
 
-/// Leaves remembered; a power of two.
-const REMEMBERED: usize = 8;
+/// Leaves remembered: those of 8,192 prices around the touch; a power of two.
+const REMEMBERED: usize = 128;
+/// The page of a free leaf.
+const NOWHERE: u64 = u64::MAX;
 
 /// 64 neighbours: prices of a leaf, or leaves of a branch.
 #[derive(Clone, Debug)]
 struct Joint<T> {
-    /// Which of them exist; zero only in a free joint.
+    /// Which of them have levels.
     occupied: u64,
     /// The number of its first price, divided by the prices it spans.
     page: u64,
@@ -40,30 +43,30 @@ struct Joint<T> {
     children: [Slot<T>; 64],
 }
 
-type Leaf = Joint<PriceLevel>;
-type Branch = Joint<Leaf>;
+/// 64 prices.
+#[derive(Clone, Debug)]
+struct Leaf {
+    prices: Joint<PriceLevel>,
+    /// Where it hangs.
+    branch: Slot<Branch>,
+}
+
+/// 4,096 prices.
+#[derive(Clone, Debug)]
+struct Branch {
+    leaves: Joint<Leaf>,
+    /// Which leaves exist, those without levels included; zero only in a free branch.
+    existing: u64,
+}
 
 impl<T> Joint<T> {
-    const EMPTY: Self = Self { occupied: 0, page: 0, children: [Slot::NONE; 64] };
+    const fn at(page: u64) -> Self {
+        Self { occupied: 0, page, children: [Slot::NONE; 64] }
+    }
 
     #[inline]
     fn get(&self, number: u64) -> Option<Slot<T>> {
-        let at = (number % 64) as usize;
-        (self.occupied >> at & 1 == 1).then(|| self.children[at])
-    }
-
-    #[inline]
-    fn set(&mut self, number: u64, child: Slot<T>) {
-        let at = (number % 64) as usize;
-        self.occupied |= 1 << at;
-        self.children[at] = child;
-    }
-
-    /// Removes a child; says whether none is left.
-    #[inline]
-    fn clear(&mut self, number: u64) -> bool {
-        self.occupied &= !(1 << (number % 64));
-        self.occupied == 0
+        (self.occupied & bit(number) != 0).then(|| self.children[(number % 64) as usize])
     }
 
     /// The first child behind a number, whether that has one or not.
@@ -85,6 +88,27 @@ impl<T> Joint<T> {
         let at = among.trailing_zeros() as usize;
         Some((self.page * 64 + at as u64, self.children[at % 64]))
     }
+}
+
+impl Leaf {
+    const FREE: Self = Self { prices: Joint::at(NOWHERE), branch: Slot::NONE };
+}
+
+impl Branch {
+    const FREE: Self = Self { leaves: Joint::at(NOWHERE), existing: 0 };
+
+    /// A leaf, with levels or without.
+    #[inline]
+    fn get(&self, page: u64) -> Option<Slot<Leaf>> {
+        (self.existing & bit(page) != 0).then(|| self.leaves.children[(page % 64) as usize])
+    }
+}
+
+/// Where a level is on its ladder; good as long as it is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    number: u64,
+    leaf: Slot<Leaf>,
 }
 
 /// Which branches exist, and where they are: a short sorted list, and once there are more than [`FEW`] of them an array by
@@ -241,8 +265,8 @@ pub(super) struct Ladder {
     /// What is needed only beyond the leaves remembered.
     trunk: Box<Trunk>,
     leaves: Slab<Leaf>,
-    /// Leaves by the lowest bits of their page. May name free or other leaves: a leaf knows its page.
-    remembered: [Slot<Leaf>; REMEMBERED],
+    /// Leaves by the lowest bits of their page; empty as long as there never was a level.
+    remembered: Vec<Slot<Leaf>>,
     /// The lowest number that has a level, [`u64::MAX`] for none ...
     best_number: u64,
     /// ... and its level and price.
@@ -257,7 +281,7 @@ impl Ladder {
             numbering: Numbering::new(instrument, side),
             trunk: Box::new(Trunk::new()),
             leaves: Slab::with_capacity(0),
-            remembered: [Slot::NONE; REMEMBERED],
+            remembered: Vec::new(),
             best_number: u64::MAX,
             best_level: Slot::NONE,
             best_price: Price(0),
@@ -271,43 +295,64 @@ impl Ladder {
     }
 
     /// The level at a price.
-    #[inline]
     pub(super) fn get(&self, price: Price) -> Option<Slot<PriceLevel>> {
         let number = self.numbering.of(price);
-        self.leaves[self.leaf(number)?].get(number)
+        self.leaves[self.leaf(number / 64)?].prices.get(number)
     }
 
-    /// Adds the level at a price that has none.
+    /// The place of a price. Its level is to be looked up ([`at`](Self::at)), or put there, at once.
+    ///
+    /// # Panics
+    /// If the price is not the instrument's.
     #[inline]
-    pub(super) fn insert(&mut self, price: Price, level: Slot<PriceLevel>) {
+    pub(super) fn place(&mut self, price: Price) -> Place {
         let number = self.numbering.of(price);
         assert!(number <= self.numbering.last, "prices are on the grid of the instrument");
-        let slot = match self.leaf(number) {
-            Some(slot) => slot,
-            None => self.add_leaf(number),
-        };
-        self.leaves[slot].set(number, level);
-        self.remembered[(number / 64) as usize % REMEMBERED] = slot;
+        let page = number / 64;
+        let slot = self.remembered.get(page as usize % REMEMBERED).copied().unwrap_or(Slot::NONE);
+        match self.leaves.get(slot) {
+            Some(leaf) if leaf.prices.page == page => Place { number, leaf: slot },
+            _ => Place { number, leaf: self.recall(page) },
+        }
+    }
+
+    /// The level at a place.
+    #[inline]
+    pub(super) fn at(&self, place: Place) -> Option<Slot<PriceLevel>> {
+        self.leaves[place.leaf].prices.get(place.number)
+    }
+
+    /// Puts the level of a price at its place, which has none.
+    #[inline]
+    pub(super) fn insert(&mut self, place: Place, price: Price, level: Slot<PriceLevel>) {
+        let Place { number, leaf } = place;
+        let leaf = &mut self.leaves[leaf];
+        if leaf.prices.occupied == 0 {
+            self.trunk.branches[leaf.branch].leaves.occupied |= bit(number / 64);
+        }
+        leaf.prices.occupied |= bit(number);
+        leaf.prices.children[(number % 64) as usize] = level;
         if number < self.best_number {
             (self.best_number, self.best_level, self.best_price) = (number, level, price);
         }
     }
 
-    /// Removes the level at a price. `price_of` tells the price of the level that becomes the best.
+    /// Removes the level at a place. `price_of` tells the price of the level that becomes the best.
     ///
     /// # Panics
     /// If there is none.
     #[inline]
-    pub(super) fn remove(&mut self, price: Price, price_of: impl Fn(Slot<PriceLevel>) -> Price) {
-        let number = self.numbering.of(price);
-        let slot = self.leaf(number).expect("a level that empties is on the ladder");
-        let leaf = &mut self.leaves[slot];
+    pub(super) fn remove(&mut self, place: Place, price_of: impl Fn(Slot<PriceLevel>) -> Price) {
+        let Place { number, leaf: slot } = place;
+        let leaf = &mut self.leaves[slot].prices;
         assert!(leaf.get(number).is_some(), "a level that empties is on the ladder");
-        if leaf.clear(number) {
-            self.drop_leaf(number, slot);
+        leaf.occupied &= !bit(number);
+        let behind = leaf.after(number);
+        if leaf.occupied == 0 {
+            self.empty_leaf(slot, number / 64);
         }
         if number == self.best_number {
-            let next = self.after(number);
+            let next = behind.or_else(|| self.after_leaf(number / 64));
             (self.best_number, self.best_level) = next.unwrap_or((u64::MAX, Slot::NONE));
             self.best_price = next.map_or(Price(0), |(_, level)| price_of(level));
         }
@@ -319,65 +364,97 @@ impl Ladder {
         core::iter::successors(best, |(number, _)| self.after(*number)).map(|(_, level)| level)
     }
 
-    #[inline]
-    fn leaf(&self, number: u64) -> Option<Slot<Leaf>> {
-        let page = number / 64;
-        let slot = self.remembered[page as usize % REMEMBERED];
-        match self.leaves.get(slot) {
-            Some(leaf) if leaf.page == page && leaf.occupied != 0 => Some(slot),
-            _ => self.trunk.branches[self.trunk.get(number / 4_096)?].get(page),
-        }
+    /// The leaf of a page, with levels or without.
+    fn leaf(&self, page: u64) -> Option<Slot<Leaf>> {
+        self.trunk.branches[self.trunk.get(page / 64)?].get(page)
     }
 
-    /// Adds the leaf of a number, and its branch.
-    fn add_leaf(&mut self, number: u64) -> Slot<Leaf> {
-        let page = number / 64;
-        let leaf = self.leaves.reuse(&Joint::EMPTY);
-        self.leaves[leaf].page = page;
-        let branch = match self.trunk.get(page / 64) {
-            Some(branch) => branch,
-            None => self.add_branch(page / 64),
-        };
-        self.trunk.branches[branch].set(page, leaf);
-        leaf
+    /// Finds or adds the leaf of a page and remembers it, in place of another.
+    #[inline(never)]
+    fn recall(&mut self, page: u64) -> Slot<Leaf> {
+        self.remembered.resize(REMEMBERED, Slot::NONE);
+        let slot = self.leaf(page).unwrap_or_else(|| self.add_leaf(page));
+        let other = core::mem::replace(&mut self.remembered[page as usize % REMEMBERED], slot);
+        if self.leaves.get(other).is_some_and(|leaf| leaf.prices.occupied == 0) {
+            self.drop_leaf(other);
+        }
+        slot
+    }
+
+    /// Adds the leaf of a page, and its branch.
+    fn add_leaf(&mut self, page: u64) -> Slot<Leaf> {
+        let branch = self.trunk.get(page / 64).unwrap_or_else(|| self.add_branch(page / 64));
+        let slot = self.leaves.reuse(&Leaf::FREE);
+        let leaf = &mut self.leaves[slot];
+        (leaf.prices.page, leaf.branch) = (page, branch);
+        let branch = &mut self.trunk.branches[branch];
+        branch.existing |= bit(page);
+        branch.leaves.children[(page % 64) as usize] = slot;
+        slot
     }
 
     #[cold]
     fn add_branch(&mut self, page: u64) -> Slot<Branch> {
-        let branch = self.trunk.branches.reuse(&Joint::EMPTY);
-        self.trunk.branches[branch].page = page;
+        let branch = self.trunk.branches.reuse(&Branch::FREE);
+        self.trunk.branches[branch].leaves.page = page;
         self.trunk.set(page, branch, self.numbering.last / 4_096);
         branch
     }
 
-    /// Drops the leaf of a number, which is empty, and its branch if it was the last one there.
-    fn drop_leaf(&mut self, number: u64, leaf: Slot<Leaf>) {
-        self.leaves.remove(leaf);
-        let branch = self.trunk.get(number / 4_096).expect("a leaf hangs on a branch");
-        if self.trunk.branches[branch].clear(number / 64) {
-            self.trunk.branches.remove(branch);
-            self.trunk.clear(number / 4_096);
+    /// The last level of a leaf is gone.
+    fn empty_leaf(&mut self, slot: Slot<Leaf>, page: u64) {
+        self.trunk.branches[self.leaves[slot].branch].leaves.occupied &= !bit(page);
+        if self.remembered[page as usize % REMEMBERED] != slot {
+            self.drop_leaf(slot);
+        }
+    }
+
+    /// Drops a leaf without levels, and its branch if it was the last one there.
+    fn drop_leaf(&mut self, slot: Slot<Leaf>) {
+        let leaf = &mut self.leaves[slot];
+        let page = core::mem::replace(&mut leaf.prices.page, NOWHERE);
+        let at = leaf.branch;
+        self.leaves.remove(slot);
+        let branch = &mut self.trunk.branches[at];
+        branch.existing &= !bit(page);
+        if branch.existing == 0 {
+            self.trunk.branches.remove(at);
+            self.trunk.clear(page / 64);
         }
     }
 
     /// The first level behind a number, whether that has one or not.
-    #[inline]
     fn after(&self, number: u64) -> Option<(u64, Slot<PriceLevel>)> {
-        let page = number / 64;
-        if let Some(branch) = self.trunk.get(page / 64) {
-            let branch = &self.trunk.branches[branch];
-            let here = branch.get(page).and_then(|leaf| self.leaves[leaf].after(number));
-            if here.is_some() {
-                return here;
-            }
-            if let Some((_, leaf)) = branch.after(page) {
-                return self.leaves[leaf].first();
-            }
-        }
-        let branch = self.trunk.after(page / 64)?;
-        let (_, leaf) = self.trunk.branches[branch].first()?;
-        self.leaves[leaf].first()
+        let leaf = self.leaf(number / 64);
+        let here = leaf.and_then(|leaf| self.leaves[leaf].prices.after(number));
+        here.or_else(|| self.after_leaf(number / 64))
     }
+
+    /// The first level in the leaves behind a page.
+    #[inline(never)]
+    fn after_leaf(&self, page: u64) -> Option<(u64, Slot<PriceLevel>)> {
+        let branches = &self.trunk.branches;
+        let here = self.trunk.get(page / 64).and_then(|branch| branches[branch].leaves.after(page));
+        let mut number = page / 64;
+        let (_, leaf) = match here {
+            Some(leaf) => leaf,
+            // A branch has no levels if all its leaves are only remembered; those are few.
+            None => loop {
+                let branch = &branches[self.trunk.after(number)?].leaves;
+                if let Some(leaf) = branch.first() {
+                    break leaf;
+                }
+                number = branch.page;
+            },
+        };
+        self.leaves[leaf].prices.first()
+    }
+}
+
+/// The bit of a number in its word.
+#[inline]
+fn bit(number: u64) -> u64 {
+    1 << (number % 64)
 }
 
 /// All bits of a word above the one of a number.
@@ -400,7 +477,11 @@ mod tests {
 
     fn ladder(side: Side, cents: &[i64]) -> Ladder {
         let mut ladder = Ladder::new(&instrument(), side);
-        cents.iter().for_each(|&at| ladder.insert(Price(at * 100), Slot::new(at as u32)));
+        for &at in cents {
+            let (price, level) = (Price(at * 100), Slot::new(at as u32));
+            let place = ladder.place(price);
+            ladder.insert(place, price, level);
+        }
         ladder
     }
 
@@ -448,22 +529,26 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let span = [70, 5_000, 10_000_000][step as usize % 3];
             let price = Price(((seed >> 33) as i64 % span + 1) * 100);
-            if model.remove(&price).is_some() {
-                let prices = |slot: Slot<PriceLevel>| Price(i64::from(slot.number()));
-                ladder.remove(price, prices);
+            let price_of = |slot: Slot<PriceLevel>| Price(i64::from(slot.number()));
+            if let Some(place) = model.remove(&price) {
+                assert_eq!(ladder.get(price).map(Slot::number), Some(price.0 as u32));
+                ladder.remove(place, price_of);
             } else {
-                model.insert(price, ());
-                ladder.insert(price, Slot::new(price.0 as u32));
+                let place = ladder.place(price);
+                assert!(ladder.at(place).is_none() && ladder.get(price).is_none());
+                ladder.insert(place, price, Slot::new(price.0 as u32));
+                model.insert(price, place);
             }
             assert_eq!(ladder.best().map(|(price, _)| price), model.keys().next().copied());
+            assert!(ladder.leaves.len() <= model.len() + REMEMBERED);
             if step % 512 == 0 {
                 assert!(
                     ladder.best_first().map(|slot| i64::from(slot.number())).eq(model.keys().map(|p| p.0))
                 );
-                model.retain(|price, ()| {
+                model.retain(|price, place| {
                     let keep = price.0 % 300 != 0;
                     if !keep {
-                        ladder.remove(*price, |slot| Price(i64::from(slot.number())));
+                        ladder.remove(*place, price_of);
                     }
                     keep
                 });

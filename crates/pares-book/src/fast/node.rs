@@ -14,6 +14,7 @@
 //!  account ----------------> [node] ...
 //! ```
 
+use super::ladder::Place;
 use super::slab::{Slab, Slot};
 use crate::Priority;
 use pares_types::{
@@ -173,6 +174,8 @@ impl Links {
 #[repr(align(64))]
 pub(super) struct PriceLevel {
     pub(super) price: Price,
+    /// Where it is on its ladder.
+    pub(super) place: Place,
     /// Shares shown by all its orders.
     pub(super) shown: Quantity,
     /// Shares not shown.

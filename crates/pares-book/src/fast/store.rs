@@ -446,10 +446,10 @@ impl Store {
 
     #[inline(never)]
     fn drop_level(&mut self, side: Side, at: Slot<PriceLevel>) {
-        let PriceLevel { price, shown, hidden, .. } = self.levels[at];
+        let PriceLevel { place, shown, hidden, .. } = self.levels[at];
         assert!(shown.is_zero() && hidden.is_zero(), "a level without orders has no shares");
         let ladder = &mut self.ladders[index(side)];
-        ladder.remove(price, |level| self.levels[level].price);
+        ladder.remove(place, |level| self.levels[level].price);
         self.levels.remove(at);
     }
 
@@ -538,17 +538,19 @@ impl Store {
     #[inline]
     fn level_at(&mut self, side: Side, price: Price) -> Slot<PriceLevel> {
         let ladder = &mut self.ladders[index(side)];
-        if let Some(level) = ladder.get(price) {
+        let place = ladder.place(price);
+        if let Some(level) = ladder.at(place) {
             return level;
         }
         let level = self.levels.insert(PriceLevel {
             price,
+            place,
             shown: Quantity::ZERO,
             hidden: Quantity::ZERO,
             orders: 0,
             queue: List::EMPTY,
         });
-        ladder.insert(price, level);
+        ladder.insert(place, price, level);
         level
     }
 
