@@ -14,8 +14,7 @@ use pares_bench::{Books, Engine, Ring, load, save};
 use pares_book::FastBook;
 use pares_flow::Scenario;
 
-/// Without looking ahead: that saves waiting, not instructions.
-type Book = Books<FastBook, 0>;
+type Book = Books<FastBook>;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,8 +1,7 @@
 //! Our own books as an engine.
 //!
-//! An exchange that has work to do knows its next requests: they lie in the window. A book that is asked about one request
-//! at a time waits for memory at each; one that is told what comes can have it fetched. So it is shown the order
-//! of a message some messages ahead ([`Book::prefetch`]), and messages are applied strictly one by one.
+//! Messages are applied one by one, each told when it is due. Showing the book what comes some messages ahead, so that it can
+//! call that to the cache, was measured and gained nothing: see docs/decisions.
 
 use pares_book::{Book, Instrument, Symbol};
 use pares_flow::{Message, MessageKind};
@@ -13,9 +12,6 @@ use pares_types::{
 
 use crate::{Engine, Output, Report, ReportKind};
 
-/// How many messages ahead an order is shown to its book.
-pub const LOOK_AHEAD: usize = 8;
-
 /// Price units of one tick: a cent.
 const TICK: i64 = 100;
 /// Orders that may rest in one book; the deepest scenario has 42,108 of them.
@@ -24,15 +20,15 @@ const ORDERS_MAX: u32 = 65_536;
 const ENTERING: GatewayId = GatewayId(1);
 const OTHER: GatewayId = GatewayId(2);
 
-/// One book per instrument, from 1; `AHEAD` is [`LOOK_AHEAD`] or 0.
+/// One book per instrument, from 1.
 #[derive(Debug)]
-pub struct Books<B, const AHEAD: usize> {
+pub struct Books<B> {
     books: Vec<B>,
     /// Messages taken so far.
     taken: u64,
 }
 
-impl<B: Book, const AHEAD: usize> Books<B, AHEAD> {
+impl<B: Book> Books<B> {
     /// As many empty books.
     ///
     /// # Panics
@@ -52,6 +48,7 @@ impl<B: Book, const AHEAD: usize> Books<B, AHEAD> {
         &mut self.books[instrument.0 as usize - 1]
     }
 
+    #[inline(always)]
     fn take(&mut self, request: &Request, out: &mut impl Output) {
         let number = self.taken;
         self.taken += 1;
@@ -61,19 +58,13 @@ impl<B: Book, const AHEAD: usize> Books<B, AHEAD> {
     }
 }
 
-impl<B: Book, const AHEAD: usize> Engine for Books<B, AHEAD> {
+impl<B: Book> Engine for Books<B> {
     fn new() -> Self {
         Self::with_instruments(1)
     }
 
     fn apply(&mut self, messages: &[Message], out: &mut impl Output, after: &mut impl FnMut()) {
-        for (at, message) in messages.iter().enumerate() {
-            if AHEAD > 0
-                && let Some(ahead) = messages.get(at + AHEAD)
-            {
-                let order = OrderId(RequestId::new(ENTERING, ahead.id));
-                self.book(InstrumentId(ahead.instrument)).prefetch(order);
-            }
+        for message in messages {
             self.take(&request(message, self.taken), out);
             after();
         }
@@ -90,7 +81,7 @@ fn instrument(id: u32) -> Instrument {
     Instrument::new(Instrument { orders_max: ORDERS_MAX, ..listed }).expect("within every bound")
 }
 
-#[inline]
+#[inline(always)]
 fn request(message: &Message, number: u64) -> Request {
     let target = OrderId(RequestId::new(ENTERING, message.id));
     let (price, quantity) = (Price(message.price_ticks * TICK), Quantity(u64::from(message.quantity)));
@@ -191,22 +182,10 @@ mod tests {
     use super::*;
     use crate::{Task, measure};
 
-    fn tally<const AHEAD: usize>() -> Option<crate::Tally> {
-        let messages = Scenario::ALL[3].messages_of(1, 2_000);
-        measure::<Books<NaiveBook, AHEAD>>(Task::Check, &messages).tally
-    }
-
-    #[test]
-    fn looking_ahead_changes_nothing() {
-        let tally = tally::<LOOK_AHEAD>();
-        assert!(tally.is_some_and(|tally| tally.trades > 50 && tally.resting > 0), "{tally:?}");
-        assert_eq!(tally, self::tally::<0>());
-    }
-
     #[test]
     fn an_engine_reports_every_message_at_least_once() {
         let messages = Scenario::ALL[0].messages_of(1, 500);
-        let tally = measure::<Books<NaiveBook, 0>>(Task::Check, &messages).tally.unwrap();
+        let tally = measure::<Books<NaiveBook>>(Task::Check, &messages).tally.unwrap();
         assert!(tally.reports >= messages.len() as u64);
     }
 }

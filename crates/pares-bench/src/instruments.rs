@@ -49,7 +49,7 @@ fn shares(count: usize) -> impl Iterator<Item = u64> {
 pub fn idle_book_bytes<B: Book>(count: usize) -> Option<u64> {
     assert!(count > 0, "no book has no mean");
     let before = resident_bytes()?;
-    let books = Books::<B, 0>::with_instruments(count);
+    let books = Books::<B>::with_instruments(count);
     let after = resident_bytes()?;
     drop(std::hint::black_box(books));
     Some(after.saturating_sub(before) / count as u64)

@@ -28,7 +28,7 @@ mod measure;
 mod report;
 mod service;
 
-pub use books::{Books, LOOK_AHEAD};
+pub use books::Books;
 pub use engine::Engine;
 pub use instruments::{idle_book_bytes, resident_bytes, spread};
 pub use measure::{Latency, Measured, Task, clock_ns, measure};

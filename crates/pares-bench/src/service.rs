@@ -115,7 +115,7 @@ mod tests {
         let messages = Scenario::ALL[1].messages_of(1, 50);
         let path = std::env::temp_dir().join(format!("pares-bench-stream-{}", std::process::id()));
         save(&messages, &path).unwrap();
-        let contenders = [Contender::new::<Books<NaiveBook, 0>>("naive", "a note")];
+        let contenders = [Contender::new::<Books<NaiveBook>>("naive", "a note")];
         let mut kept = Default::default();
         let line = format!("naive check {}", path.display());
         let measured: Measured =
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn engines_introduce_themselves() {
-        let contenders = [Contender::new::<Books<NaiveBook, 0>>("naive", "a note")];
+        let contenders = [Contender::new::<Books<NaiveBook>>("naive", "a note")];
         let answer = answer("list", &contenders, &mut Default::default()).unwrap();
         assert_eq!(answer, r#"[{"name":"naive","note":"a note"}]"#);
     }

@@ -49,9 +49,6 @@ pub trait Book: Sized {
     /// going on would fork the replicas.
     fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome;
 
-    /// A hint that this order is entered, amended or cancelled soon: where its look-up begins is called to the cache.
-    fn prefetch(&self, _order: OrderId) {}
-
     /// The best level of a side: the highest bid or the lowest offer.
     fn best(&self, side: Side) -> Option<Level>;
 

@@ -16,9 +16,6 @@ use crate::ordering::Ordering;
 /// with a long queue cannot keep the others waiting.
 pub const BATCH_MAX: usize = 256;
 
-/// Requests whose orders are called to the cache together before the first of them is executed.
-const AHEAD_MAX: usize = 8;
-
 /// State hashes are taken at positions that are multiples of this (design section 3).
 pub const HASH_EVERY: u64 = 1_024;
 
@@ -78,7 +75,6 @@ pub struct Shard<B> {
     names: RecentNames,
     market: Market<B>,
     events: Vec<Event>,
-    ready: Vec<Request>,
     batch: Vec<RequestId>,
     decided: Vec<RequestId>,
 }
@@ -113,7 +109,6 @@ impl<B: Book> Shard<B> {
             names,
             market,
             events: Vec::with_capacity(64),
-            ready: Vec::with_capacity(AHEAD_MAX),
             batch: Vec::with_capacity(BATCH_MAX),
             decided: Vec::with_capacity(2 * BATCH_MAX),
         }
@@ -205,39 +200,16 @@ impl<B: Book> Shard<B> {
         }
         progress.stall = self.propose(sequencer, &mut progress.won);
         let recorded = sequencer.recorded();
-        while self.make_ready() {
-            let mut position = Position(self.ordering.next().0 - self.ready.len() as u64);
-            for at in 0..self.ready.len() {
-                let request = self.ready[at];
-                let outcome = self.execute(&request);
-                self.hand_out(position, sequencer.epoch(), recorded, &request, &outcome, sink);
-                position = position.next();
-                progress.executed += 1;
-            }
+        while let Some(request) = self.ordering.take_next() {
+            let position = Position(self.ordering.next().0 - 1);
+            let outcome = self.execute(&request);
+            self.hand_out(position, sequencer.epoch(), recorded, &request, &outcome, sink);
+            progress.executed += 1;
         }
         if let Some(id) = self.ordering.awaited() {
             progress.stall = Some(Stall::AwaitsBody(id));
         }
         progress
-    }
-
-    /// Takes the next few decided requests whose bodies are here and calls what they will touch to the cache: one
-    /// after the other their memory accesses would be waited for, together they overlap. A hash
-    /// covers the ordering too, so a position at which one is due is the last that is taken.
-    fn make_ready(&mut self) -> bool {
-        self.ready.clear();
-        while self.ready.len() < AHEAD_MAX {
-            let is_last = self.ordering.next().0.is_multiple_of(HASH_EVERY);
-            let Some(request) = self.ordering.take_next() else { break };
-            self.ready.push(request);
-            if is_last {
-                break;
-            }
-        }
-        if self.ready.len() > 1 {
-            self.ready.iter().for_each(|request| self.market.prefetch(request));
-        }
-        !self.ready.is_empty()
     }
 
     fn propose(&mut self, sequencer: &mut impl Sequencer, won: &mut u64) -> Option<Stall> {

@@ -25,7 +25,7 @@ fn outcome(
 
 impl FastBook {
     /// Applies a request that fits; `None`, with nothing changed, for all others.
-    #[inline]
+    #[inline(always)]
     pub(super) fn apply_calm(&mut self, request: &Request, sink: &mut impl EventSink) -> Option<Outcome> {
         match &request.command {
             Command::Enter(order) => self.enter_calm(request, order, sink),
@@ -35,7 +35,7 @@ impl FastBook {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter_calm(
         &mut self,
         request: &Request,
@@ -79,7 +79,7 @@ impl FastBook {
         Some(outcome(Status::Resting, Reason::None, id, executed, remaining))
     }
 
-    #[inline]
+    #[inline(always)]
     fn cancel_calm(
         &mut self,
         member: MemberId,
@@ -98,7 +98,7 @@ impl FastBook {
     }
 
     /// An amend that moves an order to another place.
-    #[inline]
+    #[inline(always)]
     fn amend_calm(
         &mut self,
         member: MemberId,
@@ -132,7 +132,7 @@ impl FastBook {
     }
 
     /// Whether price and quantity are certainly legal, as far as can be told in a few instructions.
-    #[inline]
+    #[inline(always)]
     fn is_legal_here(&self, side: Side, price: Price, quantity: Quantity) -> bool {
         self.flat
             && self.store.ladder(side).numbering.is_legal(price)
@@ -140,7 +140,7 @@ impl FastBook {
     }
 
     /// Whether a limit would trade at once.
-    #[inline]
+    #[inline(always)]
     fn meets(&self, side: Side, limit: Price) -> bool {
         self.best_price(side.opposite()).is_some_and(|best| side.crosses(limit, best))
     }

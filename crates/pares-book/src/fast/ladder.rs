@@ -344,15 +344,15 @@ impl Ladder {
     #[inline]
     pub(super) fn remove(&mut self, place: Place, price_of: impl Fn(Slot<PriceLevel>) -> Price) {
         let Place { number, leaf: slot } = place;
-        let leaf = &mut self.leaves[slot].prices;
-        assert!(leaf.get(number).is_some(), "a level that empties is on the ladder");
-        leaf.occupied &= !bit(number);
-        let behind = leaf.after(number);
-        if leaf.occupied == 0 {
+        let Leaf { prices, branch } = &mut self.leaves[slot];
+        assert!(prices.get(number).is_some(), "a level that empties is on the ladder");
+        prices.occupied &= !bit(number);
+        let (behind, branch) = (prices.after(number), *branch);
+        if prices.occupied == 0 {
             self.empty_leaf(slot, number / 64);
         }
         if number == self.best_number {
-            let next = behind.or_else(|| self.after_leaf(number / 64));
+            let next = behind.or_else(|| self.after_leaf(number / 64, Some(branch)));
             (self.best_number, self.best_level) = next.unwrap_or((u64::MAX, Slot::NONE));
             self.best_price = next.map_or(Price(0), |(_, level)| price_of(level));
         }
@@ -425,29 +425,32 @@ impl Ladder {
 
     /// The first level behind a number, whether that has one or not.
     fn after(&self, number: u64) -> Option<(u64, Slot<PriceLevel>)> {
-        let leaf = self.leaf(number / 64);
+        let branch = self.trunk.get(number / 4_096);
+        let leaf = branch.and_then(|branch| self.trunk.branches[branch].get(number / 64));
         let here = leaf.and_then(|leaf| self.leaves[leaf].prices.after(number));
-        here.or_else(|| self.after_leaf(number / 64))
+        here.or_else(|| self.after_leaf(number / 64, branch))
     }
 
-    /// The first level in the leaves behind a page.
-    #[inline(never)]
-    fn after_leaf(&self, page: u64) -> Option<(u64, Slot<PriceLevel>)> {
-        let branches = &self.trunk.branches;
-        let here = self.trunk.get(page / 64).and_then(|branch| branches[branch].leaves.after(page));
-        let mut number = page / 64;
-        let (_, leaf) = match here {
-            Some(leaf) => leaf,
-            // A branch has no levels if all its leaves are only remembered; those are few.
-            None => loop {
-                let branch = &branches[self.trunk.after(number)?].leaves;
-                if let Some(leaf) = branch.first() {
-                    break leaf;
-                }
-                number = branch.page;
-            },
-        };
+    /// The first level in the leaves behind a page, whose branch is this one, or was: one just dropped has no levels.
+    #[inline]
+    fn after_leaf(&self, page: u64, branch: Option<Slot<Branch>>) -> Option<(u64, Slot<PriceLevel>)> {
+        let here = branch.and_then(|branch| self.trunk.branches[branch].leaves.after(page));
+        let (_, leaf) = here.or_else(|| self.after_branch(page / 64))?;
         self.leaves[leaf].prices.first()
+    }
+
+    /// The first leaf with levels in the branches behind a number.
+    #[inline(never)]
+    fn after_branch(&self, mut number: u64) -> Option<(u64, Slot<Leaf>)> {
+        loop {
+            let branch = &self.trunk.branches[self.trunk.after(number)?].leaves;
+            // None has levels if all leaves of a branch are only remembered; those are few.
+            let first = branch.first();
+            if first.is_some() {
+                return first;
+            }
+            number = branch.page;
+        }
     }
 }
 

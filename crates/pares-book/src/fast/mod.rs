@@ -1,10 +1,8 @@
 //! The book that is fast: flat arrays, 32-bit links, and no allocation in steady state.
 //!
-//! What a request costs here is cache misses, not instructions. So an order is one cache line, found
+//! What a request costs in a large book is cache misses. So an order is one cache line, found
 //! by one probe of a flat table; the level it is in and the best price are small and hot; and a
-//! request touches nothing else but the order's neighbours. [`store`] draws the structures. Under load a
-//! book knows what comes next: [`Book::prefetch`] calls the lines of coming requests while earlier ones
-//! are executed, one by one as ever.
+//! request touches nothing else but the order's neighbours. [`store`] draws the structures.
 //!
 //! The rules follow docs/rules.md, section by section, in the modules of the same names; what only few
 //! orders or instruments use is a branch that is not taken for the others.
@@ -31,7 +29,6 @@ mod ladder;
 mod matching;
 mod node;
 mod phases;
-mod prefetch;
 mod settling;
 mod side_lists;
 mod slab;
@@ -245,7 +242,7 @@ impl Book for FastBook {
         &self.trading
     }
 
-    #[inline]
+    #[inline(always)]
     fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
         if self.calm
             && request.instrument == self.id
@@ -254,11 +251,6 @@ impl Book for FastBook {
             return outcome;
         }
         self.apply_any(request, sink)
-    }
-
-    #[inline]
-    fn prefetch(&self, order: OrderId) {
-        self.call_to_cache(order);
     }
 
     fn best(&self, side: Side) -> Option<Level> {

@@ -79,7 +79,7 @@ impl<T> Slab<T> {
     }
 
     /// Puts a value in a free place.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert(&mut self, value: T) -> Slot<T> {
         if let Some(slot) = self.free.pop() {
             self[slot] = value;

@@ -156,7 +156,7 @@ impl Store {
     }
 
     /// The node of an order.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find(&self, order: OrderId) -> Option<Slot<Node>> {
         self.ids.get(order.0.to_bits(), |slot: Slot<Node>| self.nodes[slot].order == order)
     }
@@ -268,7 +268,7 @@ impl Store {
     }
 
     /// Creates a plain order and puts it behind all others at its price.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add_plain(&mut self, order: &hash::Plain) {
         let account = match self.account(order.member) {
             Some(account) => account,
@@ -338,7 +338,7 @@ impl Store {
     }
 
     /// Takes a plain order off the book and forgets it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove_plain(&mut self, slot: Slot<Node>) {
         self.leave(slot);
         let Node { order, account, .. } = self.nodes[slot];
@@ -564,12 +564,6 @@ impl Store {
     /// The nodes of a level, oldest first.
     pub(super) fn queue(&self, level: Slot<PriceLevel>) -> impl Iterator<Item = Slot<Node>> {
         self.levels[level].queue.iter(&self.nodes)
-    }
-
-    /// The id table's entry for an order, to call it to the cache.
-    #[inline]
-    pub(super) fn home(&self, order: OrderId) -> &u64 {
-        self.ids.home(order.0.to_bits())
     }
 }
 

@@ -36,7 +36,7 @@ impl Table {
     }
 
     /// The slot of a key; `is_it` tells whether a slot with the key's hash has that key.
-    #[inline]
+    #[inline(always)]
     pub(super) fn get<T>(&self, key: u64, is_it: impl Fn(Slot<T>) -> bool) -> Option<Slot<T>> {
         let hash = hash(key);
         let mask = self.entries.len() - 1;
@@ -57,7 +57,7 @@ impl Table {
     ///
     /// # Panics
     /// If the key is there already.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert<T>(&mut self, key: u64, slot: Slot<T>, is_it: impl Fn(Slot<T>) -> bool) {
         if (self.len + 1) * 3 > self.entries.len() {
             self.grow();
@@ -90,7 +90,7 @@ impl Table {
     ///
     /// # Panics
     /// If it is not there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn remove<T>(&mut self, key: u64, slot: Slot<T>) {
         let wanted = u64::from(hash(key)) << 32 | u64::from(slot.number());
         let mask = self.entries.len() - 1;
@@ -115,12 +115,6 @@ impl Table {
             }
         }
         self.entries[gap] = EMPTY;
-    }
-
-    /// The first entry to look at for a key, to call it to the cache.
-    #[inline]
-    pub(super) fn home(&self, key: u64) -> &u64 {
-        &self.entries[hash(key) as usize & (self.entries.len() - 1)]
     }
 
     #[cold]

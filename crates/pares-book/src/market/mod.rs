@@ -160,19 +160,6 @@ impl<B: Book> Market<B> {
         self.apply_at(at, request, sink)
     }
 
-    /// A hint that this request is applied soon: what it will touch is called to the cache.
-    #[inline]
-    pub fn prefetch(&self, request: &Request) {
-        let order = match request.command {
-            Command::Cancel { target } => target,
-            Command::Amend(amendment) => amendment.target,
-            _ => OrderId(request.id),
-        };
-        if let Some(at) = self.directory.find(request.instrument) {
-            self.books[at].prefetch(order);
-        }
-    }
-
     /// The book of an instrument.
     #[must_use]
     pub fn book(&self, instrument: InstrumentId) -> Option<&B> {

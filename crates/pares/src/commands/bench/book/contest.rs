@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pares_bench::{Books, Contender, LOOK_AHEAD, Latency, Measured, Tally, Task};
+use pares_bench::{Books, Contender, Latency, Measured, Tally, Task};
 use pares_book::{FastBook, NaiveBook};
 use pares_flow::{Message, Scenario};
 
@@ -16,20 +16,14 @@ use crate::error::{CommandError, CommandResult};
 /// for all of them.
 const COMPARED: usize = 200_000;
 
-/// Our books: as an exchange uses them, and without knowing what comes.
-fn own() -> [Contender; 2] {
-    [
-        Contender::new::<Books<FastBook, LOOK_AHEAD>>("pares", ""),
-        Contender::new::<Books<FastBook, 0>>(
-            "pares-one-by-one",
-            "the same book, told of a message when it is due",
-        ),
-    ]
+/// Our book.
+fn own() -> Contender {
+    Contender::new::<Books<FastBook>>("pares", "")
 }
 
 /// Everybody who takes part.
 pub(super) struct Contest {
-    own: [Contender; 2],
+    own: Contender,
     peers: Option<Peers>,
     scratch: ScratchDirectory,
 }
@@ -63,7 +57,7 @@ impl Contest {
 
     /// What must be known about who takes part.
     pub(super) fn notes(&self) -> Vec<(String, String)> {
-        let own = self.own.iter().map(|contender| (contender.name.to_owned(), contender.note.to_owned()));
+        let own = [(self.own.name.to_owned(), self.own.note.to_owned())].into_iter();
         let peers = self.peers.iter().flat_map(Peers::introductions);
         let peers = peers.map(|peer| (peer.name.clone(), peer.note.clone()));
         own.chain(peers).filter(|(_, note)| !note.is_empty()).collect()
@@ -97,7 +91,7 @@ impl Contest {
             entrant.latency = measured.latency.unwrap_or_default();
         }
         bar.finish_and_clear();
-        let all = self.run(self.own[0].name, Task::Check, &whole)?.tally.unwrap_or_default();
+        let all = self.run(self.own.name, Task::Check, &whole)?.tally.unwrap_or_default();
         let truth = entrants[0].tally;
         Ok(ScenarioFigures {
             scenario: scenario.name,
@@ -119,7 +113,7 @@ impl Contest {
 
     /// Everybody, with what they make of the beginning.
     fn enter(&mut self, beginning: &Stream<'_>, messages: usize) -> Result<Vec<Entrant>, CommandError> {
-        let own = self.own.iter().map(|contender| contender.name.to_owned());
+        let own = [self.own.name.to_owned()].into_iter();
         let peers = self.peers.iter().flat_map(Peers::introductions).map(|peer| peer.name.clone());
         let names: Vec<String> = own.chain(peers).collect();
         let enter = |name: String| {
@@ -142,30 +136,26 @@ impl Contest {
     }
 
     fn run(&mut self, name: &str, task: Task, stream: &Stream<'_>) -> Result<Measured, CommandError> {
-        if let Some(own) = self.own.iter().find(|contender| contender.name == name) {
-            return Ok(own.run(task, stream.messages));
+        if name == self.own.name {
+            return Ok(self.own.run(task, stream.messages));
         }
         let peers = self.peers.as_mut().expect("who is not ours is a peer");
         peers.run(name, task, &stream.path).map_err(failed(name))
     }
 }
 
-/// The obviously right book and the fast one, with and without looking ahead, say the same.
+/// The obviously right book and the fast one say the same.
 fn check_own(scenario: &Scenario, messages: &[Message]) -> CommandResult {
     let of = |contender: Contender| contender.run(Task::Check, messages).tally;
-    let right = of(Contender::new::<Books<NaiveBook, 0>>("naive", ""));
-    for contender in own() {
-        let tally = of(contender);
-        if tally != right {
-            return Err(CommandError::Failed(format!(
-                "{}: after {} messages {} has {tally:?}, the obviously right book {right:?}",
-                scenario.name,
-                messages.len(),
-                contender.name
-            )));
-        }
+    let (right, fast) = (of(Contender::new::<Books<NaiveBook>>("naive", "")), of(own()));
+    if fast == right {
+        return Ok(());
     }
-    Ok(())
+    Err(CommandError::Failed(format!(
+        "{}: after {} messages the fast book has {fast:?}, the obviously right one {right:?}",
+        scenario.name,
+        messages.len()
+    )))
 }
 
 impl Entrant {

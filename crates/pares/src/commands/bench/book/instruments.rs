@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use pares_bench::{Books, Engine, LOOK_AHEAD, Ring, idle_book_bytes, spread};
+use pares_bench::{Books, Engine, Ring, idle_book_bytes, spread};
 use pares_book::FastBook;
 use pares_flow::{Message, SCENARIO_SEED, Scenario};
 use serde::Serialize;
@@ -71,7 +71,7 @@ pub(super) fn measure(counts: &[u32], rounds: u32) -> InstrumentFigures {
 /// The second half of the stream is timed: before it, books are opened and memory is asked of the system, as happens
 /// before the trading day.
 fn elapsed_ns(stream: &[Message], count: usize) -> f64 {
-    let mut books = Books::<FastBook, LOOK_AHEAD>::with_instruments(count);
+    let mut books = Books::<FastBook>::with_instruments(count);
     let mut ring = Ring::new();
     let (before, timed) = stream.split_at(stream.len() / 2);
     books.apply(before, &mut ring, &mut || {});

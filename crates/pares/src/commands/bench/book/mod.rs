@@ -120,8 +120,6 @@ pub struct Worst {
 pub struct Figures {
     /// What one reading of the clock adds to a message's time.
     pub clock_ns: u64,
-    /// How many messages ahead our book is told what comes.
-    pub look_ahead: usize,
     /// Per scenario.
     pub scenarios: Vec<ScenarioFigures>,
     /// Per engine.
@@ -154,8 +152,7 @@ pub fn run(args: &Args) -> CommandResult {
 /// # Errors
 /// See [`run`].
 pub fn measure(args: &Args) -> Result<Figures, crate::error::CommandError> {
-    let (clock_ns, look_ahead) = (pares_bench::clock_ns(), pares_bench::LOOK_AHEAD);
-    let figures = Figures { clock_ns, look_ahead, ..Figures::default() };
+    let figures = Figures { clock_ns: pares_bench::clock_ns(), ..Figures::default() };
     if !args.instruments.is_empty() {
         let instruments = Some(instruments::measure(&args.instruments, args.runs));
         return Ok(Figures { instruments, ..figures });

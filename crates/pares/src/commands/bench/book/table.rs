@@ -17,9 +17,9 @@ pub(super) fn print(figures: &Figures) {
     println!();
     figures.scenarios.iter().for_each(print_shape);
     println!(
-        "\nM/s: million messages per second, one thread, every report written; the look-ahead of pares is {} messages.\n\
+        "\nM/s: million messages per second, one thread, every report written, messages one by one.\n\
          p50 to p99.9: a run of its own, one reading of the clock ({} ns) in every message.",
-        figures.look_ahead, figures.clock_ns
+        figures.clock_ns
     );
     for (name, note) in &figures.notes {
         println!("{name}: {note}.");
