@@ -12,7 +12,7 @@ use crate::WireError;
 pub struct CheckpointChunk {
     /// [`CHECKPOINT_CHUNK`].
     pub schema: u8,
-    /// [`VERSION`].
+    /// [`super::VERSION`].
     pub version: u8,
     /// The shard.
     pub shard: U16,
@@ -33,7 +33,7 @@ const _: () = assert!(size_of::<CheckpointChunk>() == 24);
 pub struct CheckpointStored {
     /// [`CHECKPOINT_STORED`].
     pub schema: u8,
-    /// [`VERSION`].
+    /// [`super::VERSION`].
     pub version: u8,
     /// The shard.
     pub shard: U16,

@@ -30,9 +30,12 @@ pub struct Args {
     /// How many recorders
     #[arg(long, default_value_t = 2)]
     pub recorders: u16,
-    /// How many instruments, each a total order of its own
+    /// How many instruments
     #[arg(long, default_value_t = 10)]
     pub symbols: u32,
+    /// How many total orders they share; without it each has its own
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub shards: Option<u16>,
     /// Whether venues agree through the window; off is legal with one gateway only
     #[arg(long, default_value = "on", value_parser = on_off, action = clap::ArgAction::Set)]
     pub sequencer: bool,
@@ -134,11 +137,15 @@ impl Args {
             recorders: self.recorders,
             sequencer: self.sequencer,
             gateways: (0..self.gateways).map(|_| ([127, 0, 0, 1], 0).into()).collect(),
-            instruments: (1..=self.symbols)
-                .map(|id| InstrumentConfig::new(id, &format!("SYM{id}")))
-                .collect(),
+            instruments: (1..=self.symbols).map(|id| self.instrument(id)).collect(),
             ..SystemConfig::default()
         }
+    }
+
+    /// The busiest instruments lie in different shards.
+    fn instrument(&self, id: u32) -> InstrumentConfig {
+        let shard = self.shards.map(|shards| (id % u32::from(shards)) as u16);
+        InstrumentConfig { shard, ..InstrumentConfig::new(id, &format!("SYM{id}")) }
     }
 }
 

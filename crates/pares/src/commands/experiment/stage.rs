@@ -55,6 +55,7 @@ impl Setting {
             venues: 2,
             recorders: 2,
             symbols: self.symbols,
+            shards: None,
             sequencer: self.sequencer,
             durability: self.durability,
             in_flight: 2_048,
