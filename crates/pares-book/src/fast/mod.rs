@@ -34,6 +34,7 @@ mod side_lists;
 mod slab;
 mod store;
 mod table;
+mod trunk;
 
 use crate::book::{Book, Level, assert_routed};
 use crate::{Indication, Instrument, Priority, RestingOrder, RestoreError, Snapshot, Trading, hash};
