@@ -13,6 +13,7 @@ use pares_types::{MemberId, Role};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Source;
+use super::numbers::Numbers;
 use super::observed::{Observed, histogram};
 use super::plan::{LoadPlan, Rate};
 use crate::error::CommandError;
@@ -97,8 +98,7 @@ struct Generator {
 struct Answers {
     observed: Arc<Observed>,
     first: u64,
-    /// One bit per request.
-    answered: Vec<u64>,
+    answered: Numbers,
     completed: u64,
     latencies: [Histogram<u64>; 3],
     last_ns: u64,
@@ -113,7 +113,7 @@ impl Generator {
         let answers = Answers {
             observed: Arc::clone(&observed),
             first: plan.first_client_order_id,
-            answered: Vec::new(),
+            answered: Numbers::default(),
             completed: 0,
             latencies: [histogram(), histogram(), histogram()],
             last_ns: mono_ns(),
@@ -146,6 +146,7 @@ impl Generator {
                 self.sent - self.answers.completed - self.observed.rejected.load(Ordering::Relaxed);
             if drain_until.is_some_and(|until| in_flight == 0 || now_ns > until) {
                 self.answers.publish();
+                self.observed.keep_answered(std::mem::take(&mut self.answers.answered));
                 return Ok(());
             }
             if sent == 0 && received == 0 {
@@ -251,15 +252,10 @@ impl Answers {
     }
 
     fn on_answer(&mut self, now_ns: u64, n: u64, due_ns: impl Fn(u64) -> u64) {
-        let (word, bit) = ((n / 64) as usize, 1_u64 << (n % 64));
-        if word >= self.answered.len() {
-            self.answered.resize((word + 1).next_power_of_two(), 0);
-        }
-        if self.answered[word] & bit != 0 {
+        if !self.answered.insert(n) {
             bump(&self.observed.duplicated);
             return;
         }
-        self.answered[word] |= bit;
         self.completed += 1;
         self.observed.note_gap(now_ns - self.last_ns);
         self.last_ns = now_ns;

@@ -9,13 +9,16 @@
 //! |---|---|
 //! | [`plan`] | what to offer |
 //! | [`generator`] | the sending thread |
+//! | [`numbers`] | sets of requests |
 //! | [`observed`] | what it has seen, readable while it runs |
 
 mod generator;
+mod numbers;
 mod observed;
 mod plan;
 
 pub use generator::Load;
+pub use numbers::Numbers;
 pub use observed::{Observed, Phase};
 pub use plan::{LoadPlan, Rate};
 

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use hdrhistogram::Histogram;
 
+use super::numbers::Numbers;
+
 /// Under which heading latencies are recorded: a drill compares disturbed stretches with quiet ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -45,6 +47,7 @@ pub struct Observed {
     stop: AtomicBool,
     latencies: Mutex<[Histogram<u64>; 3]>,
     recent: Mutex<Histogram<u64>>,
+    answered: Mutex<Numbers>,
 }
 
 impl Observed {
@@ -63,6 +66,7 @@ impl Observed {
             stop: AtomicBool::new(false),
             latencies: Mutex::new([histogram(), histogram(), histogram()]),
             recent: Mutex::new(histogram()),
+            answered: Mutex::new(Numbers::default()),
         }
     }
 
@@ -113,6 +117,15 @@ impl Observed {
             recent.add(&*batch).expect("equal bounds");
             batch.reset();
         }
+    }
+
+    pub(super) fn keep_answered(&self, answered: Numbers) {
+        *self.answered.lock().expect("nobody panics while holding this") = answered;
+    }
+
+    /// The requests that were answered, by their number from the load's first; none before the load has ended.
+    pub fn answered(&self) -> Numbers {
+        self.answered.lock().expect("nobody panics while holding this").clone()
     }
 
     /// Asks the generator to send no more, and to end when all is answered.

@@ -1,0 +1,174 @@
+//! What a drill gave: the same fields for every blow, those that mean nothing for it null.
+
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+
+use super::Blow;
+use super::record::Agreement;
+use crate::error::{CommandError, CommandResult};
+use crate::load::{Observed, Phase};
+
+/// What the rounds of a drill gave, in nanoseconds unless named otherwise.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Samples {
+    /// Longest gap around each blow.
+    pub(super) gaps: Vec<u64>,
+    /// Longest gap in the quiet stretch before it.
+    pub(super) baseline: Vec<u64>,
+    /// How long what was hit took to be in step again, microseconds.
+    pub(super) resyncs: Vec<u64>,
+}
+
+/// What a drill gave.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figures {
+    /// What was done.
+    pub drill: String,
+    /// Blows dealt.
+    pub count: usize,
+    /// Longest time between two answers around a blow, over all blows.
+    pub max_gap_ms: f64,
+    /// The median of the blows' longest gaps.
+    pub median_gap_ms: f64,
+    /// Longest gap in the quiet stretches.
+    pub baseline_max_gap_ms: f64,
+    /// The median of the quiet stretches' longest gaps.
+    pub baseline_median_gap_ms: f64,
+    /// Requests sent and never answered.
+    pub lost: u64,
+    /// Answers beyond the first.
+    pub duplicated: u64,
+    /// Requests the client had to send again.
+    pub client_retries: u64,
+    /// Requests a gateway did not take in.
+    pub rejected: u64,
+    /// Requests answered that are missing in a recorder's log at the end.
+    pub acknowledged_lost: u64,
+    /// Requests that stand in the record at two positions, both of them executed.
+    pub executed_twice: u64,
+    /// Positions recorded.
+    pub records: u64,
+    /// Positions that are not the same in every recorder's log at the end.
+    pub records_differing: u64,
+    /// Median time until what was hit is in step again, milliseconds: a killed venue from the start of its process, one
+    /// that was stopped from waking, a recorder from being started again until it has what its peers had then.
+    pub resync_ms: Option<f64>,
+    /// The longest.
+    pub resync_max_ms: Option<f64>,
+    /// Median latency in the quiet stretches, microseconds.
+    pub quiet_p50_us: f64,
+    /// 99th percentile in the quiet stretches.
+    pub quiet_p99_us: f64,
+    /// Median latency from the blow on.
+    pub disturbed_p50_us: f64,
+    /// 99th percentile then.
+    pub disturbed_p99_us: f64,
+    /// Median latency while what was hit comes back; null if it never went.
+    pub resync_p50_us: Option<f64>,
+    /// 99th percentile then.
+    pub resync_p99_us: Option<f64>,
+    /// Requests answered in all.
+    pub completed: u64,
+}
+
+impl Figures {
+    /// The figures of a finished drill.
+    pub(super) fn new(blow: Blow, samples: Samples, observed: &Observed, agreed: Agreement) -> Self {
+        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let (completed, rejected) = (load(&observed.completed), load(&observed.rejected));
+        let us = |phase, quantile| observed.latencies(phase).value_at_quantile(quantile) as f64 / 1e3;
+        let resync =
+            |quantile| (!observed.latencies(Phase::Resync).is_empty()).then(|| us(Phase::Resync, quantile));
+        let gaps = Spread::of(samples.gaps, 1e6);
+        let baseline = Spread::of(samples.baseline, 1e6);
+        let resyncs = Spread::of(samples.resyncs, 1e3);
+        Self {
+            drill: blow.name(),
+            count: gaps.count,
+            max_gap_ms: gaps.max.unwrap_or(0.0),
+            median_gap_ms: gaps.median.unwrap_or(0.0),
+            baseline_max_gap_ms: baseline.max.unwrap_or(0.0),
+            baseline_median_gap_ms: baseline.median.unwrap_or(0.0),
+            lost: load(&observed.sent) - completed - rejected,
+            duplicated: load(&observed.duplicated),
+            client_retries: load(&observed.retried),
+            rejected,
+            acknowledged_lost: agreed.acknowledged_lost,
+            executed_twice: agreed.executed_twice,
+            records: agreed.records,
+            records_differing: agreed.differing,
+            resync_ms: resyncs.median,
+            resync_max_ms: resyncs.max,
+            quiet_p50_us: us(Phase::Quiet, 0.5),
+            quiet_p99_us: us(Phase::Quiet, 0.99),
+            disturbed_p50_us: us(Phase::Disturbed, 0.5),
+            disturbed_p99_us: us(Phase::Disturbed, 0.99),
+            resync_p50_us: resync(0.5),
+            resync_p99_us: resync(0.99),
+            completed,
+        }
+    }
+
+    /// Whether the promise was kept, by what can be counted. How long anything took is for the reader to judge.
+    ///
+    /// # Errors
+    /// What was broken.
+    pub fn verdict(&self) -> CommandResult {
+        let counts = [
+            (self.lost, "lost"),
+            (self.duplicated, "answered twice"),
+            (self.acknowledged_lost, "answered and not recorded"),
+            (self.executed_twice, "executed twice"),
+            (self.records_differing, "positions recorded differently"),
+        ];
+        let broken = counts.iter().filter(|(count, _)| *count > 0);
+        match broken.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>() {
+            none if none.is_empty() => Ok(()),
+            broken => Err(CommandError::Failed(broken.join(", "))),
+        }
+    }
+
+    /// Prints it for people.
+    pub fn print(&self) {
+        println!("{}: {} times under load", self.drill, self.count);
+        println!(
+            "longest completion gap  {:.2} ms (median {:.2}); without a blow {:.2} ms (median {:.2})",
+            self.max_gap_ms, self.median_gap_ms, self.baseline_max_gap_ms, self.baseline_median_gap_ms
+        );
+        println!(
+            "completed {}, lost {}, duplicated {}, retried by the client {}, rejected {}",
+            self.completed, self.lost, self.duplicated, self.client_retries, self.rejected
+        );
+        println!(
+            "recorded {}, answered and not recorded {}, executed twice {}, recorders differ in {}",
+            self.records, self.acknowledged_lost, self.executed_twice, self.records_differing
+        );
+        if let (Some(median), Some(max)) = (self.resync_ms, self.resync_max_ms) {
+            println!("back in step after {median:.1} ms (median), {max:.1} ms (longest)");
+        }
+        print!(
+            "latency us  quiet p50 {:.1} p99 {:.1}   disturbed p50 {:.1} p99 {:.1}",
+            self.quiet_p50_us, self.quiet_p99_us, self.disturbed_p50_us, self.disturbed_p99_us
+        );
+        if let (Some(p50), Some(p99)) = (self.resync_p50_us, self.resync_p99_us) {
+            print!("   coming back p50 {p50:.1} p99 {p99:.1}");
+        }
+        println!();
+    }
+}
+
+/// The middle and the largest of some values; none of none.
+struct Spread {
+    count: usize,
+    median: Option<f64>,
+    max: Option<f64>,
+}
+
+impl Spread {
+    fn of(mut values: Vec<u64>, unit: f64) -> Self {
+        values.sort_unstable();
+        let at = |index: usize| values.get(index).map(|&value| value as f64 / unit);
+        Self { count: values.len(), median: at(values.len() / 2), max: at(values.len().wrapping_sub(1)) }
+    }
+}

@@ -1,0 +1,137 @@
+//! `pares drill`: does anybody notice when a part of the exchange dies, sleeps, loses its disk or is flooded?
+//!
+//! ```text
+//!  | quiet: 40 ms | the blow, at a random instant | what was hit comes back ... is in step | quiet | blow ...
+//!    longest gap    longest gap                     latencies "resync"
+//!    = baseline     = the figure                    and longest gap, into the figure too
+//! ```
+//! Quiet stretches of the same length lie between the blows of the same run, so the baseline has seen the same
+//! machine in the same minutes. When all is over the recorders' logs are read and held against each other and
+//! against what the clients were told.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`round`] | the system, the load and one round of any drill |
+//! | [`figures`] | what a drill gave, the same for all |
+//! | [`record`] | what the recorders have, and whether they agree |
+//! | [`venue`] | kill, stop or slow down the leading venue |
+//! | [`recorder`] | kill a recorder, or take its disk |
+
+mod figures;
+mod record;
+mod recorder;
+mod round;
+mod venue;
+
+use clap::ValueEnum;
+use pares_node::SystemConfig;
+
+use crate::commands::bench::end_to_end;
+use crate::error::{CommandError, CommandResult};
+use crate::load::Rate;
+use crate::progress;
+use figures::Figures;
+use round::Drill;
+
+/// What is done to the exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Blow {
+    /// Kill the leading venue with SIGKILL
+    KillVenue,
+    /// Stop the leading venue with SIGSTOP, let it sleep, and wake it
+    StopVenue,
+    /// Kill a recorder with SIGKILL, one after the other
+    KillRecorder,
+}
+
+impl Blow {
+    /// Its name on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().expect("no blow is hidden").get_name().to_owned()
+    }
+
+    /// Rounds unless told otherwise: what takes long is done less often.
+    fn rounds(self) -> u64 {
+        match self {
+            Self::KillVenue | Self::StopVenue | Self::KillRecorder => 100,
+        }
+    }
+}
+
+/// Arguments of `pares drill`.
+#[derive(clap::Args, Clone, Debug)]
+#[group(skip)] // its name would be that of the flattened one
+pub struct Args {
+    /// What to do to the exchange
+    blow: Blow,
+    /// How often (unless told, 100 times what takes a moment and less often what takes longer)
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// How long a stopped venue sleeps, milliseconds
+    #[arg(long, default_value_t = 200)]
+    stop_ms: u64,
+    /// How many recorders must have a record before anybody is told
+    #[arg(long, default_value_t = 1)]
+    quorum: u16,
+    /// The load and the system; see `pares bench end-to-end --help`
+    #[command(flatten)]
+    load: end_to_end::Args,
+}
+
+impl Args {
+    fn count(&self) -> u64 {
+        self.count.unwrap_or_else(|| self.blow.rounds())
+    }
+
+    fn config(&self) -> SystemConfig {
+        SystemConfig { quorum: self.quorum, ..self.load.config() }
+    }
+
+    /// Refuses what could prove nothing.
+    fn check(&self) -> CommandResult {
+        let wrong = |what: &str| Err(CommandError::Usage(what.into()));
+        if !matches!(self.load.rate, Rate::PerSecond(_)) {
+            return wrong("a drill needs a fixed --rate, so that a gap means something");
+        }
+        match self.blow {
+            Blow::KillVenue | Blow::StopVenue if self.load.venues < 2 => {
+                wrong("this drill needs at least two venues: one must be left")
+            }
+            Blow::KillRecorder if self.load.recorders <= self.quorum => {
+                wrong("this drill needs more --recorders than its --quorum: a quorum must be left")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Runs the drill and prints what it gave.
+///
+/// # Errors
+/// If the system fails, or the promise was broken: something was lost, answered or executed twice, or
+/// recorders disagree. How long anything took decides nothing here.
+pub fn run(args: &Args) -> CommandResult {
+    let figures = measure(args)?;
+    if args.load.json {
+        println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
+    } else {
+        figures.print();
+    }
+    figures.verdict()
+}
+
+/// Runs the drill.
+///
+/// # Errors
+/// If the system does not come up, or what was hit does not come back.
+pub fn measure(args: &Args) -> Result<Figures, CommandError> {
+    args.check()?;
+    let mut drill = Drill::start(args)?;
+    let bar = progress::steps("drilling", args.count());
+    for round in 0..args.count() {
+        drill.round(args, round)?;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    drill.finish()
+}

@@ -1,0 +1,40 @@
+//! Blows to a recorder. The promise: as long as a quorum is left nobody notices, and the one that returns finds
+//! what it missed in its peers' logs and the venues'.
+
+use std::time::Instant;
+
+use pares_node::Role;
+use pares_types::RecorderId;
+use rustix::process::Signal;
+
+use super::round::{Drill, WINDOW};
+use crate::error::CommandError;
+use crate::load::Phase;
+
+/// Kills it, leaves it dead for a while, and waits until its replacement has what its peers had when it started.
+pub(super) fn kill(drill: &mut Drill, victim: RecorderId) -> Result<u64, CommandError> {
+    let gap = put_to_death(drill, victim)?;
+    Ok(gap.max(bring_back(drill, victim)?))
+}
+
+fn put_to_death(drill: &mut Drill, victim: RecorderId) -> Result<u64, CommandError> {
+    let role = Role::Recorder(victim);
+    drill.observed().take_gap_max_ns();
+    drill.system.supervisor.hold(role, true);
+    drill.system.supervisor.signal(role, Signal::KILL)?;
+    let gap = drill.longest_gap(WINDOW)?;
+    Ok(gap.max(drill.wait_until_dead(role)?))
+}
+
+fn bring_back(drill: &mut Drill, victim: RecorderId) -> Result<u64, CommandError> {
+    let role = Role::Recorder(victim);
+    let goal = drill.records.furthest()?;
+    drill.observed().enter(Phase::Resync);
+    drill.system.supervisor.hold(role, false);
+    let begun = Instant::now();
+    let in_step =
+        |drill: &mut Drill| Ok(drill.system.supervisor.is_up(role) && drill.records.has(victim, &goal)?);
+    let gap = drill.wait_until(&role.to_string(), in_step)?;
+    drill.samples.resyncs.push(begun.elapsed().as_micros() as u64);
+    Ok(gap)
+}

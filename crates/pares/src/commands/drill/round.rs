@@ -1,0 +1,135 @@
+//! One drill under way: the system, its load, and a round of quiet and blow.
+
+use std::time::{Duration, Instant};
+
+use pares_node::Role;
+use pares_types::RecorderId;
+
+use super::figures::{Figures, Samples};
+use super::record::Records;
+use super::{Args, Blow, recorder, venue};
+use crate::error::CommandError;
+use crate::load::{Load, LoadPlan, Observed, Phase};
+use crate::system::ScratchSystem;
+use crate::venues::Venues;
+
+/// The stretch after a blow, or after nothing, in which the longest gap is sought.
+pub(super) const WINDOW: Duration = Duration::from_millis(40);
+/// How long what was hit may take to be back.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two looks at whether it is.
+const LOOK: Duration = Duration::from_micros(500);
+/// How long the load runs before anything counts.
+const WARM_UP: Duration = Duration::from_millis(500);
+
+/// A drill under way.
+pub(super) struct Drill {
+    blow: Blow,
+    pub(super) system: ScratchSystem,
+    pub(super) venues: Venues,
+    pub(super) records: Records,
+    pub(super) samples: Samples,
+    load: Load,
+}
+
+impl Drill {
+    /// Starts the system and the load.
+    pub(super) fn start(args: &Args) -> Result<Self, CommandError> {
+        let system = ScratchSystem::start(&args.config(), args.load.dir.clone())?;
+        let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.load.rate);
+        let (layout, config) = (system.supervisor.layout(), system.supervisor.config());
+        let plan = LoadPlan { seed: args.load.seed, ..plan };
+        let (venues, records) = (Venues::new(layout, config), Records::new(layout, config, &plan));
+        let load = Load::start(plan)?;
+        let samples = Samples::default();
+        let mut drill = Self { blow: args.blow, system, venues, records, samples, load };
+        drill.pause(WARM_UP)?;
+        Ok(drill)
+    }
+
+    /// A quiet stretch, then the blow.
+    pub(super) fn round(&mut self, args: &Args, round: u64) -> Result<(), CommandError> {
+        // Not in step with anything in the system: a multiplicative hash of the round number.
+        let jitter_us = round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50;
+        self.pause(Duration::from_micros(jitter_us))?;
+        self.venues.leading();
+        self.observed().take_gap_max_ns();
+        let quiet = self.longest_gap(WINDOW)?;
+        self.samples.baseline.push(quiet);
+        self.observed().enter(Phase::Disturbed);
+        let gap = self.deal(args, round)?;
+        self.samples.gaps.push(gap);
+        self.observed().enter(Phase::Quiet);
+        Ok(())
+    }
+
+    /// Deals the blow, waits until what was hit is back, and gives the longest gap since.
+    fn deal(&mut self, args: &Args, round: u64) -> Result<u64, CommandError> {
+        let nth = |nodes: u16| u16::try_from(round % u64::from(nodes)).expect("below a u16");
+        match args.blow {
+            Blow::KillVenue => venue::kill(self),
+            Blow::StopVenue => venue::stop(self, Duration::from_millis(args.stop_ms)),
+            Blow::KillRecorder => recorder::kill(self, RecorderId(nth(args.load.recorders))),
+        }
+    }
+
+    /// What the load sees.
+    pub(super) fn observed(&self) -> &Observed {
+        self.load.observed()
+    }
+
+    /// Lets what was hit come back: until `back` says so. Gives the longest gap meanwhile.
+    ///
+    /// # Errors
+    /// If it takes too long.
+    pub(super) fn wait_until(
+        &mut self,
+        what: &str,
+        mut back: impl FnMut(&mut Self) -> Result<bool, CommandError>,
+    ) -> Result<u64, CommandError> {
+        let begun = Instant::now();
+        let mut gap = 0;
+        while !back(self)? {
+            gap = gap.max(self.longest_gap(LOOK)?);
+            if begun.elapsed() > PATIENCE {
+                return Err(CommandError::Failed(format!("{what} did not come back")));
+            }
+        }
+        Ok(gap)
+    }
+
+    /// Waits until a killed node is known to be dead, so that nobody takes its last state for that of its successor.
+    pub(super) fn wait_until_dead(&mut self, role: Role) -> Result<u64, CommandError> {
+        self.wait_until(&format!("the death of {role}"), |drill| Ok(!drill.system.supervisor.is_up(role)))
+    }
+
+    /// The longest time between two answers in the next `stretch`.
+    pub(super) fn longest_gap(&mut self, stretch: Duration) -> Result<u64, CommandError> {
+        self.pause(stretch)?;
+        Ok(self.observed().take_gap_max_ns())
+    }
+
+    /// Lets time pass while looking after the system.
+    pub(super) fn pause(&mut self, stretch: Duration) -> Result<(), CommandError> {
+        let begun = Instant::now();
+        loop {
+            self.system.supervisor.tick()?;
+            if self.load.is_finished() {
+                return Err(CommandError::Failed("the load generator ended: a gateway was lost".into()));
+            }
+            let left = stretch.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(5)));
+        }
+    }
+
+    /// Ends the load, and holds the recorders' logs against each other and against what was answered.
+    pub(super) fn finish(self) -> Result<Figures, CommandError> {
+        let Self { blow, mut system, mut records, samples, load, .. } = self;
+        let observed = load.finish()?;
+        let agreed = records.agreement(&mut system.supervisor, &observed)?;
+        Ok(Figures::new(blow, samples, &observed, agreed))
+    }
+}

@@ -1,0 +1,48 @@
+//! Blows to the leading venue. The promise: nobody notices.
+
+use std::time::{Duration, Instant};
+
+use pares_node::Role;
+use pares_types::VenueId;
+use rustix::process::Signal;
+
+use super::round::{Drill, WINDOW};
+use crate::error::CommandError;
+use crate::load::Phase;
+
+/// Kills it, leaves it dead for a while, and waits until its replacement has caught up.
+pub(super) fn kill(drill: &mut Drill) -> Result<u64, CommandError> {
+    let victim = drill.venues.leading();
+    drill.observed().take_gap_max_ns();
+    drill.system.supervisor.hold(Role::Venue(victim), true);
+    drill.system.supervisor.signal(Role::Venue(victim), Signal::KILL)?;
+    let gap = drill.longest_gap(WINDOW)?;
+    drill.observed().enter(Phase::Resync);
+    drill.system.supervisor.hold(Role::Venue(victim), false);
+    let back = |drill: &mut Drill| Ok(drill.venues.all_back(&drill.system.supervisor));
+    let gap = gap.max(drill.wait_until(&format!("venue-{victim}"), back)?);
+    drill.samples.resyncs.push(drill.venues.state(victim).resync_us);
+    Ok(gap)
+}
+
+/// Stops it, lets it sleep, wakes it and waits until it is where the others were when it woke.
+pub(super) fn stop(drill: &mut Drill, asleep: Duration) -> Result<u64, CommandError> {
+    let victim = drill.venues.leading();
+    drill.observed().take_gap_max_ns();
+    drill.system.supervisor.signal(Role::Venue(victim), Signal::STOP)?;
+    let gap = drill.longest_gap(asleep)?;
+    drill.observed().enter(Phase::Resync);
+    drill.system.supervisor.signal(Role::Venue(victim), Signal::CONT)?;
+    let gap = gap.max(await_in_step(drill, victim)?);
+    Ok(gap.max(drill.longest_gap(WINDOW)?))
+}
+
+/// Waits until the venue is where the furthest one is now.
+fn await_in_step(drill: &mut Drill, victim: VenueId) -> Result<u64, CommandError> {
+    let begun = Instant::now();
+    let others = drill.venues.states().iter().map(|state| state.position).max().unwrap_or(0);
+    let in_step = |drill: &mut Drill| Ok(drill.venues.state(victim).position >= others);
+    let gap = drill.wait_until(&format!("venue-{victim}"), in_step)?;
+    drill.samples.resyncs.push(begun.elapsed().as_micros() as u64);
+    Ok(gap)
+}

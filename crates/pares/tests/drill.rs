@@ -1,0 +1,62 @@
+//! Every drill, briefly: nothing is lost, answered or executed twice, and the recorders agree. How long
+//! anything took is what drills are for, and is not judged here.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Runs a drill and checks what every drill promises.
+fn drill(arguments: &str) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_pares"))
+        .arg("drill")
+        .args(arguments.split_whitespace())
+        .args(["--rate", "1000", "--symbols", "3", "--json"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {said}");
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for count in ["lost", "duplicated", "acknowledged_lost", "executed_twice", "records_differing"] {
+        assert_eq!(figures[count], 0, "{arguments}: {figures}");
+    }
+    let number = |name: &str| figures[name].as_u64().unwrap();
+    assert!(number("completed") > 0 && number("records") >= number("completed"), "{arguments}: {figures}");
+    figures
+}
+
+/// A drill of which the clients notice nothing: they keep their connections and repeat nothing.
+fn unnoticed(arguments: &str) -> Value {
+    let figures = drill(arguments);
+    assert_eq!(figures["client_retries"], 0, "{arguments}: {figures}");
+    assert_eq!(figures["rejected"], 0, "{arguments}: {figures}");
+    figures
+}
+
+#[test]
+fn a_killed_or_stopped_venue_costs_nobody_anything() {
+    for blow in ["kill-venue", "stop-venue"] {
+        let figures = unnoticed(&format!("{blow} --count 2"));
+        assert_eq!((&figures["drill"], &figures["count"]), (&blow.into(), &2.into()));
+        assert!(figures["resync_ms"].as_f64() > Some(0.0));
+    }
+}
+
+#[test]
+fn a_killed_recorder_costs_nobody_anything() {
+    let figures = unnoticed("kill-recorder --count 3");
+    assert!(figures["resync_ms"].as_f64() > Some(0.0));
+    unnoticed("kill-recorder --count 3 --recorders 3 --quorum 2");
+}
+
+#[test]
+fn a_drill_that_could_prove_nothing_is_refused() {
+    for arguments in ["kill-venue --venues 1", "kill-recorder --quorum 2", "kill-venue --rate max"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_pares"))
+            .arg("drill")
+            .args(arguments.split_whitespace())
+            .output()
+            .unwrap();
+        assert!(!output.status.success(), "{arguments}");
+    }
+}
