@@ -50,6 +50,12 @@ fn a_killed_recorder_costs_nobody_anything() {
 }
 
 #[test]
+fn a_recorder_whose_disk_is_wiped_is_filled_by_its_peers() {
+    unnoticed("wipe-recorder --count 2");
+    unnoticed("wipe-recorder --count 2 --recorders 3 --quorum 2");
+}
+
+#[test]
 fn a_drill_that_could_prove_nothing_is_refused() {
     for arguments in ["kill-venue --venues 1", "kill-recorder --quorum 2", "kill-venue --rate max"] {
         let output = Command::new(env!("CARGO_BIN_EXE_pares"))

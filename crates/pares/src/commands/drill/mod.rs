@@ -42,6 +42,8 @@ pub enum Blow {
     StopVenue,
     /// Kill a recorder with SIGKILL, one after the other
     KillRecorder,
+    /// Kill the last recorder and remove its log, so that it starts with an empty disk
+    WipeRecorder,
 }
 
 impl Blow {
@@ -54,6 +56,7 @@ impl Blow {
     fn rounds(self) -> u64 {
         match self {
             Self::KillVenue | Self::StopVenue | Self::KillRecorder => 100,
+            Self::WipeRecorder => 20,
         }
     }
 }
@@ -97,7 +100,7 @@ impl Args {
             Blow::KillVenue | Blow::StopVenue if self.load.venues < 2 => {
                 wrong("this drill needs at least two venues: one must be left")
             }
-            Blow::KillRecorder if self.load.recorders <= self.quorum => {
+            Blow::KillRecorder | Blow::WipeRecorder if self.load.recorders <= self.quorum => {
                 wrong("this drill needs more --recorders than its --quorum: a quorum must be left")
             }
             _ => Ok(()),

@@ -87,6 +87,14 @@ impl Records {
         Ok(goal.iter().all(|(shard, position)| reach.get(shard) >= Some(position)))
     }
 
+    /// Takes note that the recorder's log is gone: what it writes from now on is another one.
+    pub(super) fn forget(&mut self, id: RecorderId) {
+        let log = &mut self.logs[usize::from(id.0)];
+        (log.reader, log.executed_twice) = (None, 0);
+        log.digests.clear();
+        log.recorded = Numbers::default();
+    }
+
     /// Waits until all recorders have the same number of records, or for long enough, and compares.
     pub(super) fn agreement(
         &mut self,

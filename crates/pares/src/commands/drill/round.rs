@@ -70,6 +70,7 @@ impl Drill {
             Blow::KillVenue => venue::kill(self),
             Blow::StopVenue => venue::stop(self, Duration::from_millis(args.stop_ms)),
             Blow::KillRecorder => recorder::kill(self, RecorderId(nth(args.load.recorders))),
+            Blow::WipeRecorder => recorder::wipe(self, RecorderId(args.load.recorders - 1)),
         }
     }
 
