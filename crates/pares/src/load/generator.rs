@@ -7,15 +7,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use pares_client::{Client, Update};
+use pares_client::{ClientError, Update};
+use pares_node::config::ROLE_MAX;
 use pares_shm::clock::mono_ns;
-use pares_types::{MemberId, Role};
+use pares_types::Role;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Source;
 use super::numbers::Numbers;
 use super::observed::{Observed, histogram};
 use super::plan::{LoadPlan, Rate};
+use super::session::Session;
 use crate::error::CommandError;
 
 /// Requests sent before answers are looked at again.
@@ -85,7 +87,7 @@ impl Load {
 struct Generator {
     plan: LoadPlan,
     observed: Arc<Observed>,
-    clients: Vec<Client>,
+    sessions: Vec<Session>,
     flow: Box<dyn Source>,
     start_ns: u64,
     sent: u64,
@@ -102,14 +104,14 @@ struct Answers {
     completed: u64,
     latencies: [Histogram<u64>; 3],
     last_ns: u64,
+    /// The same for the members of each gateway.
+    last_ns_of: [u64; ROLE_MAX],
 }
 
 impl Generator {
     fn new(plan: LoadPlan, flow: Box<dyn Source>, observed: Arc<Observed>) -> Result<Self, CommandError> {
-        let address = |member: u32| plan.addresses[(member - 1) as usize % plan.addresses.len()];
-        let clients = (1..=plan.members)
-            .map(|member| Client::connect(address(member), MemberId(member)))
-            .collect::<Result<Vec<_>, _>>()?;
+        let sessions = (1..=plan.members).map(|member| Session::connect(&plan, member));
+        let sessions = sessions.collect::<Result<Vec<_>, ClientError>>()?;
         let answers = Answers {
             observed: Arc::clone(&observed),
             first: plan.first_client_order_id,
@@ -117,9 +119,10 @@ impl Generator {
             completed: 0,
             latencies: [histogram(), histogram(), histogram()],
             last_ns: mono_ns(),
+            last_ns_of: [mono_ns(); ROLE_MAX],
         };
         let sent_at = vec![0; plan.in_flight_max.next_power_of_two() * 2];
-        Ok(Self { flow, plan, observed, clients, start_ns: 0, sent: 0, sent_at, answers })
+        Ok(Self { flow, plan, observed, sessions, start_ns: 0, sent: 0, sent_at, answers })
     }
 
     fn run(&mut self) -> Result<(), CommandError> {
@@ -127,11 +130,14 @@ impl Generator {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         pares_shm::scheduling::short_slices();
         self.start_ns = mono_ns();
-        self.answers.last_ns = self.start_ns;
+        (self.answers.last_ns, self.answers.last_ns_of) = (self.start_ns, [self.start_ns; ROLE_MAX]);
         let mut published_ns = self.start_ns;
         let mut drain_until = None;
         loop {
             let now_ns = mono_ns();
+            if self.plan.resume {
+                self.bring_back(now_ns);
+            }
             let sending = drain_until.is_none() && !self.is_over(now_ns);
             if !sending && drain_until.is_none() {
                 drain_until = Some(now_ns + DRAIN_NS);
@@ -184,11 +190,11 @@ impl Generator {
             let command = self.flow.next_command();
             let ring = self.sent as usize % self.sent_at.len();
             self.sent_at[ring] = now_ns;
-            self.clients[(command.member.0 - 1) as usize].send(&command.to_request())?;
+            self.sessions[(command.member.0 - 1) as usize].send(&command.to_request())?;
             self.sent += 1;
         }
-        for client in &mut self.clients {
-            client.flush()?;
+        for session in &mut self.sessions {
+            session.flush()?;
         }
         let offered = if self.plan.rate == Rate::Max { self.sent } else { offered };
         self.observed.offered.store(offered, Ordering::Relaxed);
@@ -203,24 +209,45 @@ impl Generator {
             Rate::Max => sent_at[n as usize % sent_at.len()],
         };
         let mut received = 0;
-        for client in &mut self.clients {
-            let answers = &mut self.answers;
-            let mut now_ns = 0;
-            received += client.poll(|update| {
+        for session in &mut self.sessions {
+            let (answers, home) = (&mut self.answers, session.home);
+            let (mut now_ns, before) = (0, answers.completed);
+            received += session.poll(|update| {
                 if now_ns == 0 {
                     now_ns = mono_ns();
                 }
-                answers.on_update(now_ns, &update, due_ns);
+                answers.on_update(now_ns, home, &update, due_ns);
             })?;
+            if answers.completed > before && session.take_fresh() {
+                self.observed.note_resumed(now_ns);
+            }
         }
         self.observed.completed.store(self.answers.completed, Ordering::Relaxed);
         Ok(received)
     }
 
+    /// Lets members connect again that have lost their gateway, and return to it when they are recalled.
+    fn bring_back(&mut self, now_ns: u64) {
+        let recalled = self.observed.recalled();
+        for session in &mut self.sessions {
+            let repeated = session.come_back(now_ns);
+            if recalled {
+                session.go_home();
+            }
+            self.observed.retried.fetch_add(repeated, Ordering::Relaxed);
+        }
+        let away = self.sessions.iter().filter(|session| session.is_away()).count();
+        self.observed.away.store(away as u64, Ordering::Relaxed);
+    }
+
     /// Waits for an answer or for the next request to be due, whichever comes first.
     fn idle(&self, sending: bool) -> Result<(), CommandError> {
         let now_ns = mono_ns();
-        let next_ns = if sending { self.due_ns(self.sent).max(now_ns) } else { now_ns + 1_000_000 };
+        // Whoever is disconnected wants to try again soon.
+        let soon_ns = now_ns + 1_000_000;
+        let patient = sending && self.sessions.iter().all(|session| session.client().is_some());
+        let next_ns = if sending { self.due_ns(self.sent).max(now_ns) } else { soon_ns };
+        let next_ns = if patient { next_ns } else { next_ns.min(soon_ns) };
         let left_ns = match self.plan.rate {
             Rate::Max => 1_000_000,
             Rate::PerSecond(_) => next_ns - now_ns,
@@ -232,8 +259,12 @@ impl Generator {
         let wait_ns = left_ns - YIELD_NS / 2;
         let timeout =
             Timespec { tv_sec: (wait_ns / 1_000_000_000) as i64, tv_nsec: (wait_ns % 1_000_000_000) as _ };
-        let mut fds: Vec<PollFd<'_>> =
-            self.clients.iter().map(|client| PollFd::new(client, PollFlags::IN)).collect();
+        let mut fds: Vec<PollFd<'_>> = self
+            .sessions
+            .iter()
+            .filter_map(Session::client)
+            .map(|client| PollFd::new(client, PollFlags::IN))
+            .collect();
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(CommandError::io("waiting for answers")(error.into())),
@@ -242,23 +273,27 @@ impl Generator {
 }
 
 impl Answers {
-    fn on_update(&mut self, now_ns: u64, update: &Update, due_ns: impl Fn(u64) -> u64) {
+    fn on_update(&mut self, now_ns: u64, home: usize, update: &Update, due_ns: impl Fn(u64) -> u64) {
         match update {
-            Update::Answer(answer) => self.on_answer(now_ns, answer.client_order_id.0 - self.first, due_ns),
+            Update::Answer(answer) => {
+                self.on_answer(now_ns, home, answer.client_order_id.0 - self.first, due_ns);
+            }
             Update::Rejected { .. } => bump(&self.observed.rejected),
             Update::Trade(trade) if trade.role == Role::Incoming => bump(&self.observed.trades),
             _ => {}
         }
     }
 
-    fn on_answer(&mut self, now_ns: u64, n: u64, due_ns: impl Fn(u64) -> u64) {
+    fn on_answer(&mut self, now_ns: u64, home: usize, n: u64, due_ns: impl Fn(u64) -> u64) {
         if !self.answered.insert(n) {
             bump(&self.observed.duplicated);
             return;
         }
         self.completed += 1;
-        self.observed.note_gap(now_ns - self.last_ns);
-        self.last_ns = now_ns;
+        // Members' times of reading are not in order of the members.
+        let since = |last_ns: u64| now_ns.saturating_sub(last_ns);
+        self.observed.note_gaps(since(self.last_ns), home, since(self.last_ns_of[home]));
+        (self.last_ns, self.last_ns_of[home]) = (now_ns, now_ns);
         let latency_ns = now_ns.saturating_sub(due_ns(n));
         self.latencies[self.observed.phase()].saturating_record(latency_ns.max(1));
     }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`plan`] | what to offer |
 //! | [`generator`] | the sending thread |
+//! | [`session`] | one member's connection, and how it comes back |
 //! | [`numbers`] | sets of requests |
 //! | [`observed`] | what it has seen, readable while it runs |
 
@@ -16,6 +17,7 @@ mod generator;
 mod numbers;
 mod observed;
 mod plan;
+mod session;
 
 pub use generator::Load;
 pub use numbers::Numbers;

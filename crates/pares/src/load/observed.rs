@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use hdrhistogram::Histogram;
+use pares_node::config::ROLE_MAX;
 
 use super::numbers::Numbers;
 
@@ -42,7 +43,13 @@ pub struct Observed {
     pub trades: AtomicU64,
     /// When the last answer came, monotonic ns.
     pub last_ns: AtomicU64,
+    /// Members that are not connected to their own gateway.
+    pub away: AtomicU64,
     gap_max_ns: AtomicU64,
+    /// The same for the members of each gateway.
+    gaps_max_ns: [AtomicU64; ROLE_MAX],
+    resumed_ns: AtomicU64,
+    recalled: AtomicBool,
     phase: AtomicU8,
     stop: AtomicBool,
     latencies: Mutex<[Histogram<u64>; 3]>,
@@ -61,7 +68,11 @@ impl Observed {
             retried: AtomicU64::new(0),
             trades: AtomicU64::new(0),
             last_ns: AtomicU64::new(0),
+            away: AtomicU64::new(0),
             gap_max_ns: AtomicU64::new(0),
+            gaps_max_ns: std::array::from_fn(|_| AtomicU64::new(0)),
+            resumed_ns: AtomicU64::new(0),
+            recalled: AtomicBool::new(false),
             phase: AtomicU8::new(Phase::Quiet as u8),
             stop: AtomicBool::new(false),
             latencies: Mutex::new([histogram(), histogram(), histogram()]),
@@ -75,8 +86,36 @@ impl Observed {
         self.gap_max_ns.swap(0, Ordering::Relaxed)
     }
 
-    pub(super) fn note_gap(&self, gap_ns: u64) {
-        self.gap_max_ns.fetch_max(gap_ns, Ordering::Relaxed);
+    /// The longest time between two answers to members of that gateway, since this was last asked. They are its
+    /// members also while they are away.
+    pub fn take_gap_max_ns_of(&self, gateway: usize) -> u64 {
+        self.gaps_max_ns[gateway].swap(0, Ordering::Relaxed)
+    }
+
+    /// `of_all` since the last answer to anybody, `of_gateway` since the last to a member of `gateway`.
+    pub(super) fn note_gaps(&self, of_all: u64, gateway: usize, of_gateway: u64) {
+        self.gap_max_ns.fetch_max(of_all, Ordering::Relaxed);
+        self.gaps_max_ns[gateway].fetch_max(of_gateway, Ordering::Relaxed);
+    }
+
+    /// When the first answer came on a connection that replaced a lost one, monotonic ns, since this was last
+    /// asked; none if there was none.
+    pub fn take_resumed_ns(&self) -> Option<u64> {
+        Some(self.resumed_ns.swap(0, Ordering::Relaxed)).filter(|&ns| ns != 0)
+    }
+
+    pub(super) fn note_resumed(&self, now_ns: u64) {
+        // Only the first counts; whether it was is of no interest here.
+        let _ = self.resumed_ns.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Whether members that are away are to return to their own gateway.
+    pub fn recall(&self, recalled: bool) {
+        self.recalled.store(recalled, Ordering::Relaxed);
+    }
+
+    pub(super) fn recalled(&self) -> bool {
+        self.recalled.load(Ordering::Relaxed)
     }
 
     /// Records latencies under `phase` from now on.

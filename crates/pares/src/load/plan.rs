@@ -52,6 +52,9 @@ pub struct LoadPlan {
     pub first_client_order_id: u64,
     /// Orders that rest per instrument, about.
     pub resting_orders: usize,
+    /// Whether members whose gateway is lost go on at another one, repeating what is unanswered; otherwise the
+    /// load ends with an error.
+    pub resume: bool,
 }
 
 impl LoadPlan {
@@ -77,6 +80,7 @@ impl LoadPlan {
             },
             first_client_order_id: 1,
             resting_orders: 500,
+            resume: false,
         }
     }
 
