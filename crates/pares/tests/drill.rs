@@ -56,6 +56,12 @@ fn a_recorder_whose_disk_is_wiped_is_filled_by_its_peers() {
 }
 
 #[test]
+fn everything_killed_at_once_comes_back_with_all_that_was_acknowledged() {
+    let figures = drill("kill-everything --count 2 --gateways 2");
+    assert!(figures["restart_ms"].as_f64() > Some(0.0), "{figures}");
+}
+
+#[test]
 fn a_drill_that_could_prove_nothing_is_refused() {
     for arguments in ["kill-venue --venues 1", "kill-recorder --quorum 2", "kill-venue --rate max"] {
         let output = Command::new(env!("CARGO_BIN_EXE_pares"))

@@ -18,6 +18,8 @@ pub(super) struct Samples {
     pub(super) baseline: Vec<u64>,
     /// How long what was hit took to be in step again, microseconds.
     pub(super) resyncs: Vec<u64>,
+    /// From the blow to the first answer on a new connection.
+    pub(super) restarts: Vec<u64>,
 }
 
 /// What a drill gave.
@@ -52,10 +54,15 @@ pub struct Figures {
     /// Positions that are not the same in every recorder's log at the end.
     pub records_differing: u64,
     /// Median time until what was hit is in step again, milliseconds: a killed venue from the start of its process, one
-    /// that was stopped from waking, a recorder from being started again until it has what its peers had then.
+    /// that was stopped from waking, a recorder from being started again until it has what its peers had then,
+    /// everything from the kill until all nodes are in step.
     pub resync_ms: Option<f64>,
     /// The longest.
     pub resync_max_ms: Option<f64>,
+    /// Median time from killing everything to the first answer after it, milliseconds; null for other blows.
+    pub restart_ms: Option<f64>,
+    /// The longest.
+    pub restart_max_ms: Option<f64>,
     /// Median latency in the quiet stretches, microseconds.
     pub quiet_p50_us: f64,
     /// 99th percentile in the quiet stretches.
@@ -82,6 +89,7 @@ impl Figures {
             |quantile| (!observed.latencies(Phase::Resync).is_empty()).then(|| us(Phase::Resync, quantile));
         let gaps = Spread::of(samples.gaps, 1e6);
         let baseline = Spread::of(samples.baseline, 1e6);
+        let restarts = Spread::of(samples.restarts, 1e6);
         let resyncs = Spread::of(samples.resyncs, 1e3);
         Self {
             drill: blow.name(),
@@ -90,7 +98,7 @@ impl Figures {
             median_gap_ms: gaps.median.unwrap_or(0.0),
             baseline_max_gap_ms: baseline.max.unwrap_or(0.0),
             baseline_median_gap_ms: baseline.median.unwrap_or(0.0),
-            lost: load(&observed.sent) - completed - rejected,
+            lost: load(&observed.sent).saturating_sub(completed + rejected),
             duplicated: load(&observed.duplicated),
             client_retries: load(&observed.retried),
             rejected,
@@ -100,6 +108,8 @@ impl Figures {
             records_differing: agreed.differing,
             resync_ms: resyncs.median,
             resync_max_ms: resyncs.max,
+            restart_ms: restarts.median,
+            restart_max_ms: restarts.max,
             quiet_p50_us: us(Phase::Quiet, 0.5),
             quiet_p99_us: us(Phase::Quiet, 0.99),
             disturbed_p50_us: us(Phase::Disturbed, 0.5),
@@ -144,6 +154,9 @@ impl Figures {
             "recorded {}, answered and not recorded {}, executed twice {}, recorders differ in {}",
             self.records, self.acknowledged_lost, self.executed_twice, self.records_differing
         );
+        if let (Some(median), Some(max)) = (self.restart_ms, self.restart_max_ms) {
+            println!("answering again after {median:.1} ms (median), {max:.1} ms (longest)");
+        }
         if let (Some(median), Some(max)) = (self.resync_ms, self.resync_max_ms) {
             println!("back in step after {median:.1} ms (median), {max:.1} ms (longest)");
         }

@@ -16,7 +16,9 @@
 //! | [`record`] | what the recorders have, and whether they agree |
 //! | [`venue`] | kill, stop or slow down the leading venue |
 //! | [`recorder`] | kill a recorder, or take its disk |
+//! | [`everything`] | kill all nodes at once |
 
+mod everything;
 mod figures;
 mod record;
 mod recorder;
@@ -44,6 +46,8 @@ pub enum Blow {
     KillRecorder,
     /// Kill the last recorder and remove its log, so that it starts with an empty disk
     WipeRecorder,
+    /// Kill all nodes at once with SIGKILL
+    KillEverything,
 }
 
 impl Blow {
@@ -52,11 +56,16 @@ impl Blow {
         self.to_possible_value().expect("no blow is hidden").get_name().to_owned()
     }
 
+    /// Whether it takes connections away, so that members have to find others and repeat what is open.
+    fn cuts_connections(self) -> bool {
+        self == Self::KillEverything
+    }
+
     /// Rounds unless told otherwise: what takes long is done less often.
     fn rounds(self) -> u64 {
         match self {
             Self::KillVenue | Self::StopVenue | Self::KillRecorder => 100,
-            Self::WipeRecorder => 20,
+            Self::WipeRecorder | Self::KillEverything => 20,
         }
     }
 }

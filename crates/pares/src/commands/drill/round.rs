@@ -7,7 +7,7 @@ use pares_types::RecorderId;
 
 use super::figures::{Figures, Samples};
 use super::record::Records;
-use super::{Args, Blow, recorder, venue};
+use super::{Args, Blow, everything, recorder, venue};
 use crate::error::CommandError;
 use crate::load::{Load, LoadPlan, Observed, Phase};
 use crate::system::ScratchSystem;
@@ -38,7 +38,8 @@ impl Drill {
         let system = ScratchSystem::start(&args.config(), args.load.dir.clone())?;
         let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.load.rate);
         let (layout, config) = (system.supervisor.layout(), system.supervisor.config());
-        let plan = LoadPlan { seed: args.load.seed, ..plan };
+        let resume = args.blow.cuts_connections();
+        let plan = LoadPlan { seed: args.load.seed, resume, ..plan };
         let (venues, records) = (Venues::new(layout, config), Records::new(layout, config, &plan));
         let load = Load::start(plan)?;
         let samples = Samples::default();
@@ -70,6 +71,7 @@ impl Drill {
             Blow::KillVenue => venue::kill(self),
             Blow::StopVenue => venue::stop(self, Duration::from_millis(args.stop_ms)),
             Blow::KillRecorder => recorder::kill(self, RecorderId(nth(args.load.recorders))),
+            Blow::KillEverything => everything::kill(self),
             Blow::WipeRecorder => recorder::wipe(self, RecorderId(args.load.recorders - 1)),
         }
     }
