@@ -56,6 +56,13 @@ fn a_recorder_whose_disk_is_wiped_is_filled_by_its_peers() {
 }
 
 #[test]
+fn members_of_a_killed_gateway_learn_elsewhere_what_became_of_their_requests() {
+    let figures = drill("kill-gateway --count 3");
+    assert_eq!(figures["rejected"], 0, "{figures}");
+    assert!(figures["cut_off_max_gap_ms"].as_f64() > Some(0.0), "{figures}");
+}
+
+#[test]
 fn everything_killed_at_once_comes_back_with_all_that_was_acknowledged() {
     let figures = drill("kill-everything --count 2 --gateways 2");
     assert!(figures["restart_ms"].as_f64() > Some(0.0), "{figures}");

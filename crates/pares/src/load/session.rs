@@ -10,8 +10,10 @@
 //!                          ^                                      |
 //!                          +------------------ lost --------------+
 //! ```
+//! Connecting and signing on wait for a gateway, and other members share this thread; so a thread of its own does it.
 
 use std::net::SocketAddr;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pares_client::{Client, ClientError, OpenRequests, Options, Update};
@@ -37,6 +39,10 @@ pub(super) struct Session {
     open: Option<OpenRequests>,
     /// Requests that came due while there was no connection: their first sending is no repeat.
     unsent: u64,
+    /// A connection that is being made, and to which gateway.
+    attempt: Option<(usize, JoinHandle<Result<Client, ClientError>>)>,
+    /// A connection to the own gateway, while the one in use has something open.
+    waiting: Option<Client>,
     /// Gateways tried since the connection was lost.
     tried: usize,
     retry_ns: u64,
@@ -60,6 +66,8 @@ impl Session {
             client: Some(Client::connect(plan.addresses[home], member)?),
             open: plan.resume.then(OpenRequests::new),
             unsent: 0,
+            attempt: None,
+            waiting: None,
             tried: 0,
             retry_ns: 0,
             fresh: false,
@@ -129,40 +137,63 @@ impl Session {
         }
     }
 
-    /// Without a connection, tries the next gateway and repeats what is open there. Says how many requests were
-    /// sent a second time. With one there is nothing to do.
+    /// Without a connection, tries one gateway after the other and repeats what is open at the first that is there.
+    /// Says how many requests were sent a second time. With one there is nothing to do.
     pub(super) fn come_back(&mut self, now_ns: u64) -> u64 {
         if self.client.is_some() || now_ns < self.retry_ns {
             return 0;
         }
-        let Some((client, repeated)) = self.connect_again(self.at) else {
+        let repeated = match self.connected(self.at) {
+            None => return 0,
+            Some(Ok((at, mut client))) => {
+                let open = self.open.as_mut().expect("only who remembers loses a connection and goes on");
+                open.repeat_all(&mut client).map(|repeated| (at, client, repeated as u64))
+            }
+            Some(Err(error)) => Err(error),
+        };
+        let Ok((at, client, repeated)) = repeated else {
             self.at = (self.at + 1) % self.addresses.len();
             self.tried += 1;
-            if self.tried % self.addresses.len() == 0 {
+            if self.tried.is_multiple_of(self.addresses.len()) {
                 self.retry_ns = now_ns + RETRY_NS;
             }
             return 0;
         };
-        (self.client, self.fresh) = (Some(client), true);
+        (self.client, self.at, self.fresh) = (Some(client), at, true);
         repeated.saturating_sub(std::mem::take(&mut self.unsent))
     }
 
-    /// Returns to its own gateway once nothing is open, so that nothing needs to be repeated.
+    /// Returns to its own gateway, at a moment in which nothing is open, so that nothing needs to be repeated.
     pub(super) fn go_home(&mut self) {
-        let idle = self.open.as_ref().is_some_and(OpenRequests::is_empty);
-        if self.client.is_some() && self.is_away() && idle {
+        if self.client.is_none() || !self.is_away() {
+            return;
+        }
+        if self.waiting.is_none() {
             // It may be still dead: then it is tried again.
-            if let Some((client, _)) = self.connect_again(self.home) {
-                (self.client, self.at) = (Some(client), self.home);
-            }
+            self.waiting = self.connected(self.home).and_then(Result::ok).map(|(_, client)| client);
+        }
+        if self.waiting.is_some() && self.open.as_ref().is_some_and(OpenRequests::is_empty) {
+            (self.client, self.at) = (self.waiting.take(), self.home);
         }
     }
 
-    fn connect_again(&mut self, at: usize) -> Option<(Client, u64)> {
+    /// The connection asked for earlier, once it is made or has failed; asks for one to gateway `at` if there is none.
+    fn connected(&mut self, at: usize) -> Option<Result<(usize, Client), ClientError>> {
+        match self.attempt.take() {
+            None => self.attempt = Some((at, self.attempt(at))),
+            Some((at, attempt)) if !attempt.is_finished() => self.attempt = Some((at, attempt)),
+            Some((at, attempt)) => match attempt.join() {
+                Ok(connected) => return Some(connected.map(|client| (at, client))),
+                Err(panic) => std::panic::resume_unwind(panic),
+            },
+        }
+        None
+    }
+
+    fn attempt(&self, at: usize) -> JoinHandle<Result<Client, ClientError>> {
+        let (address, member) = (self.addresses[at], self.member);
         let options = Options { patience: SIGN_ON_MAX, ..Options::default() };
-        let mut client = Client::connect_with(self.addresses[at], self.member, options).ok()?;
-        let repeated = self.open.as_mut()?.repeat_all(&mut client).ok()?;
-        Some((client, repeated as u64))
+        std::thread::spawn(move || Client::connect_with(address, member, options))
     }
 
     /// Whether this is the first answer on a connection that replaced a lost one.

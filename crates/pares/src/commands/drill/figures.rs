@@ -18,6 +18,8 @@ pub(super) struct Samples {
     pub(super) baseline: Vec<u64>,
     /// How long what was hit took to be in step again, microseconds.
     pub(super) resyncs: Vec<u64>,
+    /// Longest gap of those whose gateway was killed.
+    pub(super) cut_off: Vec<u64>,
     /// From the blow to the first answer on a new connection.
     pub(super) restarts: Vec<u64>,
 }
@@ -29,7 +31,7 @@ pub struct Figures {
     pub drill: String,
     /// Blows dealt.
     pub count: usize,
-    /// Longest time between two answers around a blow, over all blows.
+    /// Longest time between two answers around a blow, over all blows; with `kill-gateway` of the other gateways' members.
     pub max_gap_ms: f64,
     /// The median of the blows' longest gaps.
     pub median_gap_ms: f64,
@@ -37,6 +39,10 @@ pub struct Figures {
     pub baseline_max_gap_ms: f64,
     /// The median of the quiet stretches' longest gaps.
     pub baseline_median_gap_ms: f64,
+    /// Longest time between two answers to members of a gateway that was killed; null for other blows.
+    pub cut_off_max_gap_ms: Option<f64>,
+    /// The median of these.
+    pub cut_off_median_gap_ms: Option<f64>,
     /// Requests sent and never answered.
     pub lost: u64,
     /// Answers beyond the first.
@@ -55,7 +61,7 @@ pub struct Figures {
     pub records_differing: u64,
     /// Median time until what was hit is in step again, milliseconds: a killed venue from the start of its process, one
     /// that was stopped from waking, a recorder from being started again until it has what its peers had then,
-    /// everything from the kill until all nodes are in step.
+    /// a gateway until it is up, everything from the kill until all nodes are in step.
     pub resync_ms: Option<f64>,
     /// The longest.
     pub resync_max_ms: Option<f64>,
@@ -90,6 +96,7 @@ impl Figures {
         let gaps = Spread::of(samples.gaps, 1e6);
         let baseline = Spread::of(samples.baseline, 1e6);
         let restarts = Spread::of(samples.restarts, 1e6);
+        let cut_off = Spread::of(samples.cut_off, 1e6);
         let resyncs = Spread::of(samples.resyncs, 1e3);
         Self {
             drill: blow.name(),
@@ -98,6 +105,8 @@ impl Figures {
             median_gap_ms: gaps.median.unwrap_or(0.0),
             baseline_max_gap_ms: baseline.max.unwrap_or(0.0),
             baseline_median_gap_ms: baseline.median.unwrap_or(0.0),
+            cut_off_max_gap_ms: cut_off.max,
+            cut_off_median_gap_ms: cut_off.median,
             lost: load(&observed.sent).saturating_sub(completed + rejected),
             duplicated: load(&observed.duplicated),
             client_retries: load(&observed.retried),
@@ -146,6 +155,9 @@ impl Figures {
             "longest completion gap  {:.2} ms (median {:.2}); without a blow {:.2} ms (median {:.2})",
             self.max_gap_ms, self.median_gap_ms, self.baseline_max_gap_ms, self.baseline_median_gap_ms
         );
+        if let (Some(median), Some(max)) = (self.cut_off_median_gap_ms, self.cut_off_max_gap_ms) {
+            println!("of those whose gateway was killed  {max:.2} ms (median {median:.2})");
+        }
         println!(
             "completed {}, lost {}, duplicated {}, retried by the client {}, rejected {}",
             self.completed, self.lost, self.duplicated, self.client_retries, self.rejected

@@ -16,10 +16,12 @@
 //! | [`record`] | what the recorders have, and whether they agree |
 //! | [`venue`] | kill, stop or slow down the leading venue |
 //! | [`recorder`] | kill a recorder, or take its disk |
+//! | [`gateway`] | kill a gateway |
 //! | [`everything`] | kill all nodes at once |
 
 mod everything;
 mod figures;
+mod gateway;
 mod record;
 mod recorder;
 mod round;
@@ -46,6 +48,8 @@ pub enum Blow {
     KillRecorder,
     /// Kill the last recorder and remove its log, so that it starts with an empty disk
     WipeRecorder,
+    /// Kill a gateway with SIGKILL, one after the other
+    KillGateway,
     /// Kill all nodes at once with SIGKILL
     KillEverything,
 }
@@ -58,14 +62,14 @@ impl Blow {
 
     /// Whether it takes connections away, so that members have to find others and repeat what is open.
     fn cuts_connections(self) -> bool {
-        self == Self::KillEverything
+        matches!(self, Self::KillGateway | Self::KillEverything)
     }
 
     /// Rounds unless told otherwise: what takes long is done less often.
     fn rounds(self) -> u64 {
         match self {
             Self::KillVenue | Self::StopVenue | Self::KillRecorder => 100,
-            Self::WipeRecorder | Self::KillEverything => 20,
+            Self::WipeRecorder | Self::KillGateway | Self::KillEverything => 20,
         }
     }
 }
@@ -95,8 +99,11 @@ impl Args {
         self.count.unwrap_or_else(|| self.blow.rounds())
     }
 
+    /// The system; where a gateway is killed there are at least two.
     fn config(&self) -> SystemConfig {
-        SystemConfig { quorum: self.quorum, ..self.load.config() }
+        let least = if self.blow == Blow::KillGateway { 2 } else { 1 };
+        let load = end_to_end::Args { gateways: self.load.gateways.max(least), ..self.load.clone() };
+        SystemConfig { quorum: self.quorum, ..load.config() }
     }
 
     /// Refuses what could prove nothing.

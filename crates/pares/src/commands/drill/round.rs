@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use pares_node::Role;
-use pares_types::RecorderId;
+use pares_types::{GatewayId, RecorderId};
 
 use super::figures::{Figures, Samples};
 use super::record::Records;
-use super::{Args, Blow, everything, recorder, venue};
+use super::{Args, Blow, everything, gateway, recorder, venue};
 use crate::error::CommandError;
 use crate::load::{Load, LoadPlan, Observed, Phase};
 use crate::system::ScratchSystem;
@@ -54,8 +54,7 @@ impl Drill {
         let jitter_us = round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50;
         self.pause(Duration::from_micros(jitter_us))?;
         self.venues.leading();
-        self.observed().take_gap_max_ns();
-        let quiet = self.longest_gap(WINDOW)?;
+        let quiet = self.quiet(round)?;
         self.samples.baseline.push(quiet);
         self.observed().enter(Phase::Disturbed);
         let gap = self.deal(args, round)?;
@@ -64,15 +63,31 @@ impl Drill {
         Ok(())
     }
 
+    /// The longest gap in a quiet stretch, of the same members as in the blow that follows.
+    fn quiet(&mut self, round: u64) -> Result<u64, CommandError> {
+        if self.blow == Blow::KillGateway {
+            return gateway::quiet(self, self.gateway(round));
+        }
+        self.observed().take_gap_max_ns();
+        self.longest_gap(WINDOW)
+    }
+
+    /// The gateway whose turn it is.
+    fn gateway(&self, round: u64) -> GatewayId {
+        let gateways = self.system.supervisor.config().gateways.len();
+        GatewayId(nth(round, u16::try_from(gateways).expect("checked: at most 16")))
+    }
+
     /// Deals the blow, waits until what was hit is back, and gives the longest gap since.
     fn deal(&mut self, args: &Args, round: u64) -> Result<u64, CommandError> {
-        let nth = |nodes: u16| u16::try_from(round % u64::from(nodes)).expect("below a u16");
-        match args.blow {
+        let recorders = self.system.supervisor.config().recorders;
+        match self.blow {
             Blow::KillVenue => venue::kill(self),
             Blow::StopVenue => venue::stop(self, Duration::from_millis(args.stop_ms)),
-            Blow::KillRecorder => recorder::kill(self, RecorderId(nth(args.load.recorders))),
+            Blow::KillRecorder => recorder::kill(self, RecorderId(nth(round, recorders))),
+            Blow::KillGateway => gateway::kill(self, self.gateway(round)),
             Blow::KillEverything => everything::kill(self),
-            Blow::WipeRecorder => recorder::wipe(self, RecorderId(args.load.recorders - 1)),
+            Blow::WipeRecorder => recorder::wipe(self, RecorderId(recorders - 1)),
         }
     }
 
@@ -135,4 +150,9 @@ impl Drill {
         let agreed = records.agreement(&mut system.supervisor, &observed)?;
         Ok(Figures::new(blow, samples, &observed, agreed))
     }
+}
+
+/// The node whose turn it is in that round.
+fn nth(round: u64, nodes: u16) -> u16 {
+    u16::try_from(round % u64::from(nodes)).expect("below a u16")
 }
