@@ -34,8 +34,8 @@ fn unnoticed(arguments: &str) -> Value {
 }
 
 #[test]
-fn a_killed_or_stopped_venue_costs_nobody_anything() {
-    for blow in ["kill-venue", "stop-venue"] {
+fn a_killed_stopped_or_slow_venue_costs_nobody_anything() {
+    for blow in ["kill-venue", "stop-venue", "slow-venue"] {
         let figures = unnoticed(&format!("{blow} --count 2"));
         assert_eq!((&figures["drill"], &figures["count"]), (&blow.into(), &2.into()));
         assert!(figures["resync_ms"].as_f64() > Some(0.0));
@@ -66,6 +66,13 @@ fn members_of_a_killed_gateway_learn_elsewhere_what_became_of_their_requests() {
 fn everything_killed_at_once_comes_back_with_all_that_was_acknowledged() {
     let figures = drill("kill-everything --count 2 --gateways 2");
     assert!(figures["restart_ms"].as_f64() > Some(0.0), "{figures}");
+}
+
+#[test]
+fn a_flooding_session_takes_nothing_from_the_others() {
+    let figures = drill("flood --count 1 --flood-ms 300");
+    assert!(figures["flood_sent"].as_u64() > Some(0), "{figures}");
+    assert_eq!((&figures["rejected"], &figures["client_retries"]), (&0.into(), &0.into()), "{figures}");
 }
 
 #[test]

@@ -148,6 +148,20 @@ impl Observed {
         std::mem::replace(&mut *recent, histogram())
     }
 
+    /// Forgets all latencies so far: those of warming up.
+    pub fn forget_latencies(&self) {
+        let mut all = self.latencies.lock().expect("nobody panics while holding this");
+        all.iter_mut().for_each(Histogram::reset);
+    }
+
+    /// Requests sent and neither answered nor rejected.
+    pub fn in_flight(&self) -> u64 {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        // What is done is read first: it never exceeds what is sent later.
+        let done = load(&self.completed) + load(&self.rejected);
+        load(&self.sent).saturating_sub(done)
+    }
+
     pub(super) fn add_latencies(&self, batch: &mut [Histogram<u64>; 3]) {
         let mut recent = self.recent.lock().expect("nobody panics while holding this");
         let mut all = self.latencies.lock().expect("nobody panics while holding this");

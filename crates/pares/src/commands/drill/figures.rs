@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use serde::Serialize;
 
 use super::Blow;
+use super::flood::Tally;
 use super::record::Agreement;
 use crate::error::{CommandError, CommandResult};
 use crate::load::{Observed, Phase};
@@ -20,6 +21,8 @@ pub(super) struct Samples {
     pub(super) resyncs: Vec<u64>,
     /// Longest gap of those whose gateway was killed.
     pub(super) cut_off: Vec<u64>,
+    /// What became of the floods' requests.
+    pub(super) flood: Tally,
     /// From the blow to the first answer on a new connection.
     pub(super) restarts: Vec<u64>,
 }
@@ -60,7 +63,7 @@ pub struct Figures {
     /// Positions that are not the same in every recorder's log at the end.
     pub records_differing: u64,
     /// Median time until what was hit is in step again, milliseconds: a killed venue from the start of its process, one
-    /// that was stopped from waking, a recorder from being started again until it has what its peers had then,
+    /// that was stopped or slow from waking for good, a recorder from being started again until it has what its peers had then,
     /// a gateway until it is up, everything from the kill until all nodes are in step.
     pub resync_ms: Option<f64>,
     /// The longest.
@@ -83,6 +86,14 @@ pub struct Figures {
     pub resync_p99_us: Option<f64>,
     /// Requests answered in all.
     pub completed: u64,
+    /// Requests that the flooding session sent; null for other blows, as are the next three. The other counts are without them.
+    pub flood_sent: Option<u64>,
+    /// Of these, answered.
+    pub flood_answered: Option<u64>,
+    /// Of these, not taken in by the gateway.
+    pub flood_rejected: Option<u64>,
+    /// Times that the gateway closed the flooding connection.
+    pub flood_closed: Option<u64>,
 }
 
 impl Figures {
@@ -96,6 +107,7 @@ impl Figures {
         let gaps = Spread::of(samples.gaps, 1e6);
         let baseline = Spread::of(samples.baseline, 1e6);
         let restarts = Spread::of(samples.restarts, 1e6);
+        let flood = (blow == Blow::Flood).then_some(samples.flood);
         let cut_off = Spread::of(samples.cut_off, 1e6);
         let resyncs = Spread::of(samples.resyncs, 1e3);
         Self {
@@ -107,7 +119,7 @@ impl Figures {
             baseline_median_gap_ms: baseline.median.unwrap_or(0.0),
             cut_off_max_gap_ms: cut_off.max,
             cut_off_median_gap_ms: cut_off.median,
-            lost: load(&observed.sent).saturating_sub(completed + rejected),
+            lost: observed.in_flight(),
             duplicated: load(&observed.duplicated),
             client_retries: load(&observed.retried),
             rejected,
@@ -126,6 +138,10 @@ impl Figures {
             resync_p50_us: resync(0.5),
             resync_p99_us: resync(0.99),
             completed,
+            flood_sent: flood.map(|tally| tally.sent),
+            flood_answered: flood.map(|tally| tally.answered),
+            flood_rejected: flood.map(|tally| tally.rejected),
+            flood_closed: flood.map(|tally| tally.closed),
         }
     }
 
@@ -166,6 +182,11 @@ impl Figures {
             "recorded {}, answered and not recorded {}, executed twice {}, recorders differ in {}",
             self.records, self.acknowledged_lost, self.executed_twice, self.records_differing
         );
+        if let (Some(sent), Some(answered), Some(rejected)) =
+            (self.flood_sent, self.flood_answered, self.flood_rejected)
+        {
+            println!("the flooding session sent {sent}, answered {answered}, rejected {rejected}");
+        }
         if let (Some(median), Some(max)) = (self.restart_ms, self.restart_max_ms) {
             println!("answering again after {median:.1} ms (median), {max:.1} ms (longest)");
         }

@@ -18,9 +18,11 @@
 //! | [`recorder`] | kill a recorder, or take its disk |
 //! | [`gateway`] | kill a gateway |
 //! | [`everything`] | kill all nodes at once |
+//! | [`flood`] | one session sends as fast as it can |
 
 mod everything;
 mod figures;
+mod flood;
 mod gateway;
 mod record;
 mod recorder;
@@ -44,6 +46,8 @@ pub enum Blow {
     KillVenue,
     /// Stop the leading venue with SIGSTOP, let it sleep, and wake it
     StopVenue,
+    /// Stop the leading venue for 5 of every 10 milliseconds for a while
+    SlowVenue,
     /// Kill a recorder with SIGKILL, one after the other
     KillRecorder,
     /// Kill the last recorder and remove its log, so that it starts with an empty disk
@@ -52,6 +56,8 @@ pub enum Blow {
     KillGateway,
     /// Kill all nodes at once with SIGKILL
     KillEverything,
+    /// Let one more session send as fast as it can for a while
+    Flood,
 }
 
 impl Blow {
@@ -68,8 +74,9 @@ impl Blow {
     /// Rounds unless told otherwise: what takes long is done less often.
     fn rounds(self) -> u64 {
         match self {
-            Self::KillVenue | Self::StopVenue | Self::KillRecorder => 100,
+            Self::KillVenue | Self::StopVenue | Self::SlowVenue | Self::KillRecorder => 100,
             Self::WipeRecorder | Self::KillGateway | Self::KillEverything => 20,
+            Self::Flood => 5,
         }
     }
 }
@@ -83,9 +90,12 @@ pub struct Args {
     /// How often (unless told, 100 times what takes a moment and less often what takes longer)
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// How long a stopped venue sleeps, milliseconds
+    /// How long a stopped venue sleeps, or a slow one is slow, milliseconds
     #[arg(long, default_value_t = 200)]
     stop_ms: u64,
+    /// How long a flood lasts, and the quiet before it, milliseconds
+    #[arg(long, default_value_t = 2_000)]
+    flood_ms: u64,
     /// How many recorders must have a record before anybody is told
     #[arg(long, default_value_t = 1)]
     quorum: u16,
@@ -113,7 +123,7 @@ impl Args {
             return wrong("a drill needs a fixed --rate, so that a gap means something");
         }
         match self.blow {
-            Blow::KillVenue | Blow::StopVenue if self.load.venues < 2 => {
+            Blow::KillVenue | Blow::StopVenue | Blow::SlowVenue if self.load.venues < 2 => {
                 wrong("this drill needs at least two venues: one must be left")
             }
             Blow::KillRecorder | Blow::WipeRecorder if self.load.recorders <= self.quorum => {

@@ -6,8 +6,9 @@ use pares_node::Role;
 use pares_types::{GatewayId, RecorderId};
 
 use super::figures::{Figures, Samples};
+use super::flood::Flooder;
 use super::record::Records;
-use super::{Args, Blow, everything, gateway, recorder, venue};
+use super::{Args, Blow, everything, flood, gateway, recorder, venue};
 use crate::error::CommandError;
 use crate::load::{Load, LoadPlan, Observed, Phase};
 use crate::system::ScratchSystem;
@@ -29,6 +30,7 @@ pub(super) struct Drill {
     pub(super) venues: Venues,
     pub(super) records: Records,
     pub(super) samples: Samples,
+    pub(super) flooder: Flooder,
     load: Load,
 }
 
@@ -41,10 +43,12 @@ impl Drill {
         let resume = args.blow.cuts_connections();
         let plan = LoadPlan { seed: args.load.seed, resume, ..plan };
         let (venues, records) = (Venues::new(layout, config), Records::new(layout, config, &plan));
+        let flooder = Flooder::new(&plan);
         let load = Load::start(plan)?;
         let samples = Samples::default();
-        let mut drill = Self { blow: args.blow, system, venues, records, samples, load };
+        let mut drill = Self { blow: args.blow, system, venues, records, samples, flooder, load };
         drill.pause(WARM_UP)?;
+        drill.observed().forget_latencies();
         Ok(drill)
     }
 
@@ -54,7 +58,7 @@ impl Drill {
         let jitter_us = round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50;
         self.pause(Duration::from_micros(jitter_us))?;
         self.venues.leading();
-        let quiet = self.quiet(round)?;
+        let quiet = self.quiet(args, round)?;
         self.samples.baseline.push(quiet);
         self.observed().enter(Phase::Disturbed);
         let gap = self.deal(args, round)?;
@@ -64,12 +68,13 @@ impl Drill {
     }
 
     /// The longest gap in a quiet stretch, of the same members as in the blow that follows.
-    fn quiet(&mut self, round: u64) -> Result<u64, CommandError> {
-        if self.blow == Blow::KillGateway {
-            return gateway::quiet(self, self.gateway(round));
-        }
+    fn quiet(&mut self, args: &Args, round: u64) -> Result<u64, CommandError> {
         self.observed().take_gap_max_ns();
-        self.longest_gap(WINDOW)
+        match self.blow {
+            Blow::KillGateway => gateway::quiet(self, self.gateway(round)),
+            Blow::Flood => self.longest_gap(Duration::from_millis(args.flood_ms)),
+            _ => self.longest_gap(WINDOW),
+        }
     }
 
     /// The gateway whose turn it is.
@@ -84,8 +89,10 @@ impl Drill {
         match self.blow {
             Blow::KillVenue => venue::kill(self),
             Blow::StopVenue => venue::stop(self, Duration::from_millis(args.stop_ms)),
+            Blow::SlowVenue => venue::slow(self, Duration::from_millis(args.stop_ms)),
             Blow::KillRecorder => recorder::kill(self, RecorderId(nth(round, recorders))),
             Blow::KillGateway => gateway::kill(self, self.gateway(round)),
+            Blow::Flood => flood::flood(self, Duration::from_millis(args.flood_ms)),
             Blow::KillEverything => everything::kill(self),
             Blow::WipeRecorder => recorder::wipe(self, RecorderId(recorders - 1)),
         }

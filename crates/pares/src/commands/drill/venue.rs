@@ -10,6 +10,9 @@ use super::round::{Drill, WINDOW};
 use crate::error::CommandError;
 use crate::load::Phase;
 
+/// A slow venue sleeps so long, and then is awake for as long.
+const NAP: Duration = Duration::from_millis(5);
+
 /// Kills it, leaves it dead for a while, and waits until its replacement has caught up.
 pub(super) fn kill(drill: &mut Drill) -> Result<u64, CommandError> {
     let victim = drill.venues.leading();
@@ -35,6 +38,23 @@ pub(super) fn stop(drill: &mut Drill, asleep: Duration) -> Result<u64, CommandEr
     drill.system.supervisor.signal(Role::Venue(victim), Signal::CONT)?;
     let gap = gap.max(await_in_step(drill, victim)?);
     Ok(gap.max(drill.longest_gap(WINDOW)?))
+}
+
+/// Lets it sleep half of the time in short naps, as on a machine that gives it too little processor, and then waits
+/// until it is where the others are.
+pub(super) fn slow(drill: &mut Drill, stretch: Duration) -> Result<u64, CommandError> {
+    let victim = drill.venues.leading();
+    drill.observed().take_gap_max_ns();
+    let begun = Instant::now();
+    while begun.elapsed() < stretch {
+        drill.system.supervisor.signal(Role::Venue(victim), Signal::STOP)?;
+        drill.pause(NAP)?;
+        drill.system.supervisor.signal(Role::Venue(victim), Signal::CONT)?;
+        drill.pause(NAP)?;
+    }
+    let gap = drill.observed().take_gap_max_ns();
+    drill.observed().enter(Phase::Resync);
+    Ok(gap.max(await_in_step(drill, victim)?))
 }
 
 /// Waits until the venue is where the furthest one is now.
