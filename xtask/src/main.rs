@@ -1,4 +1,4 @@
-//! What a person or a CI machine runs: `cargo xtask test`, `demo`, `tidy`, `fuzz`, `compare`.
+//! What a person or a CI machine runs: `cargo xtask test`, `demo`, `drill`, `tidy`, `fuzz`, `compare`.
 //!
 //! A shell script or a make file would need tools that a fresh machine may not have. This is a Rust program without
 //! dependencies, so whoever can build the exchange can run it; what else is missing it installs or names.
@@ -8,6 +8,7 @@
 //! | `setup` | what a fresh machine lacks |
 //! | `suite` | the steps of `cargo xtask test` |
 //! | `steps` | running commands, timing them, counting their tests |
+//! | `drill` | every drill, briefly |
 //! | `tidy` | rules of the workspace that the compiler does not know |
 //! | `fuzz` | fuzzing with coverage, beyond the short runs in the tests |
 //! | `compare` | the two books side by side over fresh random requests, for as long as it is told |
@@ -15,6 +16,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command line talks
 
 mod compare;
+mod drill;
 mod fuzz;
 mod instructions;
 mod setup;
@@ -28,6 +30,7 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "\
 cargo xtask test                    everything that must hold: format, tidy, clippy, tests, loom, simulator
 cargo xtask demo [ARGS]             build and run `pares demo` (arguments are passed on)
+cargo xtask drill [ARGS]            every drill of `pares drill`, briefly (arguments are passed on to each)
 cargo xtask tidy                    only the rules that the compiler does not know
 cargo xtask fuzz TARGET [SECONDS]   fuzz with coverage (60 s unless told; needs a nightly toolchain)
 cargo xtask compare [ARGS]          compare the two books over fresh random requests: --minutes M, --requests N, --seed S
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
     let result = match arguments.first().map(String::as_str) {
         Some("test" | "ci") => suite::run(),
         Some("demo") => demo(rest),
+        Some("drill") => drill::run(rest),
         Some("tidy") => tidy::run(),
         Some("fuzz") => fuzz::run(rest),
         Some("compare") => compare::run(rest),

@@ -62,7 +62,8 @@ struct RecorderLog {
 impl Records {
     /// The logs of the recorders in `layout`, in which the requests of `plan` are expected; nothing is read yet.
     pub(super) fn new(layout: &Layout, config: &SystemConfig, plan: &LoadPlan) -> Self {
-        let log = |id| RecorderLog::new(id, layout.recorder_log(id), plan);
+        let log =
+            |id| RecorderLog::new(id, layout.recorder_log(id), (plan.members, plan.first_client_order_id));
         Self { logs: config.recorder_ids().map(log).collect() }
     }
 
@@ -110,10 +111,10 @@ impl Records {
             supervisor.tick()?;
             std::thread::sleep(Duration::from_millis(2));
         }
-        Ok(self.compare(observed))
+        Ok(self.compare(&observed.answered()))
     }
 
-    fn compare(&self, observed: &Observed) -> Agreement {
+    fn compare(&self, answered: &Numbers) -> Agreement {
         let mut found = Agreement::default();
         let shards: std::collections::BTreeSet<&ShardId> =
             self.logs.iter().flat_map(|log| log.digests.keys()).collect();
@@ -127,7 +128,6 @@ impl Records {
             found.differing += (0..length).filter(|&at| differs(at)).count() as u64;
         }
         found.executed_twice = self.logs.iter().map(|log| log.executed_twice).max().unwrap_or(0);
-        let answered = observed.answered();
         let missing = self.logs.iter().map(|log| answered.count_missing_in(&log.recorded));
         found.acknowledged_lost = missing.max().unwrap_or(0);
         found
@@ -135,15 +135,16 @@ impl Records {
 }
 
 impl RecorderLog {
-    fn new(id: RecorderId, dir: PathBuf, plan: &LoadPlan) -> Self {
+    /// A log in which requests of members 1 to `members` are expected, with names from `first_client_order_id`.
+    fn new(id: RecorderId, dir: PathBuf, (members, first_client_order_id): (u32, u64)) -> Self {
         Self {
             id,
             dir,
             reader: None,
             digests: BTreeMap::new(),
             recorded: Numbers::default(),
-            members: plan.members,
-            first_client_order_id: plan.first_client_order_id,
+            members,
+            first_client_order_id,
             executed_twice: 0,
         }
     }
@@ -203,4 +204,84 @@ fn digest(payload: &[u8]) -> u64 {
 
 fn unreadable(id: RecorderId, error: &dyn std::fmt::Display) -> CommandError {
     CommandError::Failed(format!("the log of recorder-{id}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pares_log::{Config, Writer};
+    use pares_types::{
+        ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, Outcome, Price,
+        Quantity, Request, RequestId, Side, Status, Timestamp, VenueId,
+    };
+    use pares_wire::record::{ResultPlace, result_bytes, write_result};
+
+    /// What one recorder has: at each position a member's request, as a venue wrote it.
+    fn log(id: u16, dir: &std::path::Path, entries: &[(u64, u16, Reason)]) -> RecorderLog {
+        let dir = dir.join(format!("recorder-{id}"));
+        let (mut writer, _) = Writer::open(&dir, Config::default().segment_bytes(1 << 20)).unwrap();
+        for (position, &(name, venue, reason)) in (0..).zip(entries) {
+            let request = Request {
+                id: RequestId::new(GatewayId(0), name),
+                stamp: Timestamp(1),
+                member: MemberId(1),
+                client_order_id: ClientOrderId(name),
+                instrument: InstrumentId(1),
+                shard: ShardId(0),
+                command: Command::Enter(NewOrder::limit(Side::Buy, Price(100), Quantity(1))),
+            };
+            let (order, executed, remaining) = (OrderId(request.id), Quantity(0), Quantity(1));
+            let outcome = Outcome { status: Status::Resting, reason, order, executed, remaining };
+            let (shard, epoch, position) = (ShardId(0), Epoch(1), Position(position));
+            let place = ResultPlace { shard, epoch, position, venue: VenueId(venue), state_hash: 0 };
+            let fill = |out: &mut [u8]| write_result(out, &place, &request, &outcome, &[]);
+            writer.append_with(result_bytes(&request, 0), fill).unwrap();
+        }
+        writer.publish();
+        let plan = (2, 1);
+        let mut log = RecorderLog::new(RecorderId(id), dir, plan);
+        log.read_on().unwrap();
+        log
+    }
+
+    fn compare(ours: &[(u64, u16, Reason)], theirs: &[(u64, u16, Reason)], answered: &[u64]) -> Agreement {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records { logs: vec![log(0, dir.path(), ours), log(1, dir.path(), theirs)] };
+        let mut numbers = Numbers::default();
+        answered.iter().for_each(|&name| assert!(numbers.insert(name - 1)));
+        records.compare(&numbers)
+    }
+
+    const NONE: Reason = Reason::None;
+
+    #[test]
+    fn who_wrote_a_record_is_no_difference() {
+        let found = compare(&[(1, 0, NONE), (2, 0, NONE)], &[(1, 1, NONE), (2, 0, NONE)], &[1, 2]);
+        assert_eq!(found, Agreement { records: 2, ..Agreement::default() });
+    }
+
+    #[test]
+    fn another_request_outcome_or_end_is_a_difference() {
+        let ours = [(1, 0, NONE), (2, 0, NONE), (3, 0, NONE)];
+        assert_eq!(compare(&ours, &[(1, 0, NONE), (3, 0, NONE), (2, 0, NONE)], &[]).differing, 2);
+        let refused = [(1, 0, Reason::UnknownOrder), (2, 0, NONE), (3, 0, NONE)];
+        assert_eq!(compare(&ours, &refused, &[]).differing, 1);
+        assert_eq!(compare(&ours, &ours[..2], &[]).differing, 1);
+    }
+
+    #[test]
+    fn what_was_answered_must_be_in_every_log() {
+        let ours = [(1, 0, NONE), (2, 0, NONE)];
+        assert_eq!(compare(&ours, &ours, &[1, 2]).acknowledged_lost, 0);
+        assert_eq!(compare(&ours, &ours[..1], &[1, 2]).acknowledged_lost, 1);
+        assert_eq!(compare(&ours, &ours, &[1, 2, 3, 4]).acknowledged_lost, 2);
+    }
+
+    #[test]
+    fn a_second_position_counts_unless_it_was_refused_as_a_repeat() {
+        let twice = [(1, 0, NONE), (1, 0, NONE)];
+        assert_eq!(compare(&twice, &twice, &[1]).executed_twice, 1);
+        let repeated = [(1, 0, NONE), (1, 0, Reason::DuplicateRequest)];
+        assert_eq!(compare(&repeated, &repeated, &[1]).executed_twice, 0);
+    }
 }

@@ -1,0 +1,103 @@
+//! `cargo xtask drill`: every drill of `pares drill`, briefly, one line each.
+//!
+//! A drill ends well or not by what can be counted: lost, answered twice, executed twice, recorded differently. How
+//! long the longest gap was is printed beside the one of the quiet stretches, for the reader to judge: on a machine
+//! that does other things at the same time no bound would be fair. Longer ones are a matter of `pares drill` itself.
+
+use std::process::Command;
+
+use crate::{cargo, setup, target_dir};
+
+/// The drills, and how often each blow is dealt.
+const DRILLS: [&str; 10] = [
+    "kill-venue --count 10",
+    "stop-venue --count 10",
+    "slow-venue --count 10",
+    "kill-recorder --count 10",
+    "kill-recorder --count 10 --recorders 3 --quorum 2",
+    "wipe-recorder --count 5",
+    "wipe-recorder --count 5 --recorders 3 --quorum 2",
+    "kill-gateway --count 6",
+    "kill-everything --count 5 --gateways 2",
+    "flood --count 2",
+];
+/// Requests per second unless told.
+const RATE: &str = "1000";
+
+/// Builds the exchange and runs all drills; the arguments go to each, such as `--rate 5000` or `--durability disk`.
+///
+/// # Errors
+/// The drills whose promise was broken.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    setup::check()?;
+    let built = cargo().args(["build", "--release", "--locked", "-p", "pares"]).status();
+    if !built.map_err(|error| format!("cargo: {error}"))?.success() {
+        return Err("the build failed; see above".into());
+    }
+    println!(
+        "{:<50} {:>7} {:>10} {:>9} {:>10}  promise",
+        "drill", "answers", "repeated", "gap ms", "quiet ms"
+    );
+    let mut broken = Vec::new();
+    for drill in DRILLS {
+        let (line, kept) = one(drill, arguments)?;
+        println!("{line}");
+        if !kept {
+            broken.push(drill);
+        }
+    }
+    if broken.is_empty() { Ok(()) } else { Err(format!("broken: {}", broken.join(", "))) }
+}
+
+/// Runs one drill. Its line, and whether the promise was kept.
+fn one(drill: &str, arguments: &[String]) -> Result<(String, bool), String> {
+    let program = target_dir().join("release").join("pares");
+    let mut command = Command::new(&program);
+    command.arg("drill").args(drill.split_whitespace()).arg("--json").args(arguments);
+    if !arguments.iter().any(|argument| argument.starts_with("--rate")) {
+        command.args(["--rate", RATE]);
+    }
+    let output = command.output().map_err(|error| format!("{}: {error}", program.display()))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let kept = output.status.success();
+    let verdict = if kept { "kept" } else { said.lines().last().unwrap_or("broken: it said nothing") };
+    Ok((line(drill, &String::from_utf8_lossy(&output.stdout), verdict), kept))
+}
+
+fn line(drill: &str, figures: &str, verdict: &str) -> String {
+    let figure = |name| number(figures, name);
+    let count = |name| figure(name).map_or("-".into(), |number| format!("{number:.0}"));
+    let ms = |name| figure(name).map_or("-".into(), |number| format!("{number:.1}"));
+    format!(
+        "{drill:<50} {:>7} {:>10} {:>9} {:>10}  {verdict}",
+        count("completed"),
+        count("client_retries"),
+        ms("max_gap_ms"),
+        ms("baseline_max_gap_ms"),
+    )
+}
+
+/// A number of a JSON object of plain fields: xtask has no dependencies, and so no parser.
+fn number(json: &str, name: &str) -> Option<f64> {
+    let (_, rest) = json.split_once(&format!("\"{name}\":"))?;
+    rest.split([',', '}']).next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_found_by_its_whole_name() {
+        let json = r#"{"baseline_max_gap_ms":1.5,"max_gap_ms":2.25,"resync_ms":null,"completed":7}"#;
+        assert_eq!(number(json, "max_gap_ms"), Some(2.25));
+        assert_eq!(number(json, "completed"), Some(7.0));
+        assert_eq!(number(json, "resync_ms"), None);
+        assert_eq!(number(json, "gap_ms"), None);
+    }
+
+    #[test]
+    fn a_drill_that_said_nothing_has_a_line_too() {
+        assert!(line("flood --count 2", "", "it broke").ends_with("-          -  it broke"));
+    }
+}
