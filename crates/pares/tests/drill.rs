@@ -59,7 +59,7 @@ fn a_recorder_whose_disk_is_wiped_is_filled_by_its_peers() {
 fn members_of_a_killed_gateway_learn_elsewhere_what_became_of_their_requests() {
     let figures = drill("kill-gateway --count 3");
     assert_eq!(figures["rejected"], 0, "{figures}");
-    assert!(figures["cut_off_max_gap_ms"].as_f64() > Some(0.0), "{figures}");
+    assert!(figures["moved_max_gap_ms"].as_f64() > Some(0.0), "{figures}");
 }
 
 #[test]

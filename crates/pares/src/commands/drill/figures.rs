@@ -20,7 +20,7 @@ pub(super) struct Samples {
     /// How long what was hit took to be in step again, microseconds.
     pub(super) resyncs: Vec<u64>,
     /// Longest gap of those whose gateway was killed.
-    pub(super) cut_off: Vec<u64>,
+    pub(super) moved: Vec<u64>,
     /// What became of the floods' requests.
     pub(super) flood: Tally,
     /// From the blow to the first answer on a new connection.
@@ -43,9 +43,9 @@ pub struct Figures {
     /// The median of the quiet stretches' longest gaps.
     pub baseline_median_gap_ms: f64,
     /// Longest time between two answers to members of a gateway that was killed; null for other blows.
-    pub cut_off_max_gap_ms: Option<f64>,
+    pub moved_max_gap_ms: Option<f64>,
     /// The median of these.
-    pub cut_off_median_gap_ms: Option<f64>,
+    pub moved_median_gap_ms: Option<f64>,
     /// Requests sent and never answered.
     pub lost: u64,
     /// Answers beyond the first.
@@ -108,7 +108,7 @@ impl Figures {
         let baseline = Spread::of(samples.baseline, 1e6);
         let restarts = Spread::of(samples.restarts, 1e6);
         let flood = (blow == Blow::Flood).then_some(samples.flood);
-        let cut_off = Spread::of(samples.cut_off, 1e6);
+        let moved = Spread::of(samples.moved, 1e6);
         let resyncs = Spread::of(samples.resyncs, 1e3);
         Self {
             drill: blow.name(),
@@ -117,8 +117,8 @@ impl Figures {
             median_gap_ms: gaps.median.unwrap_or(0.0),
             baseline_max_gap_ms: baseline.max.unwrap_or(0.0),
             baseline_median_gap_ms: baseline.median.unwrap_or(0.0),
-            cut_off_max_gap_ms: cut_off.max,
-            cut_off_median_gap_ms: cut_off.median,
+            moved_max_gap_ms: moved.max,
+            moved_median_gap_ms: moved.median,
             lost: observed.in_flight(),
             duplicated: load(&observed.duplicated),
             client_retries: load(&observed.retried),
@@ -171,7 +171,7 @@ impl Figures {
             "longest completion gap  {:.2} ms (median {:.2}); without a blow {:.2} ms (median {:.2})",
             self.max_gap_ms, self.median_gap_ms, self.baseline_max_gap_ms, self.baseline_median_gap_ms
         );
-        if let (Some(median), Some(max)) = (self.cut_off_median_gap_ms, self.cut_off_max_gap_ms) {
+        if let (Some(median), Some(max)) = (self.moved_median_gap_ms, self.moved_max_gap_ms) {
             println!("of those whose gateway was killed  {max:.2} ms (median {median:.2})");
         }
         println!(

@@ -29,8 +29,8 @@ pub(super) fn kill(drill: &mut Drill, victim: GatewayId) -> Result<u64, CommandE
     drill.observed().recall(true);
     drill.wait_until("a member", |drill| Ok(drill.observed().away.load(Ordering::Relaxed) == 0))?;
     drill.observed().recall(false);
-    let cut_off = drill.observed().take_gap_max_ns_of(usize::from(victim.0));
-    drill.samples.cut_off.push(cut_off);
+    let moved = drill.observed().take_gap_max_ns_of(usize::from(victim.0));
+    drill.samples.moved.push(moved);
     Ok(take_gap_of_others(drill, victim))
 }
 
