@@ -182,6 +182,10 @@ impl Figures {
             "recorded {}, answered and not recorded {}, executed twice {}, recorders differ in {}",
             self.records, self.acknowledged_lost, self.executed_twice, self.records_differing
         );
+        self.print_times();
+    }
+
+    fn print_times(&self) {
         if let (Some(sent), Some(answered), Some(rejected)) =
             (self.flood_sent, self.flood_answered, self.flood_rejected)
         {
