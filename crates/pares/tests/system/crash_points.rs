@@ -7,21 +7,23 @@
 //!
 //! `PARES_CRASH_COUNTS=50` tries fifty passages of each point instead of a few, `PARES_CRASH_POINT=venue-decided` one point.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use pares_client::Client;
 use pares_flow::Random;
 use pares_node::config::DurabilitySetting;
-use pares_node::crash::{Doom, LAST_WORDS, Point};
+use pares_node::crash::{Doom, LAST_WORDS, Point, VARIABLE};
 use pares_node::{Role, SystemConfig};
 use pares_types::{MemberId, Side};
 
-use crate::common::exchange::{Exchange, gateway, recorder, small, venue};
+use crate::common::exchange::{Exchange, PROGRAM, addresses, gateway, recorder, small, venue};
+use crate::common::process::Up;
 use crate::common::trader::Trader;
 use crate::common::{PATIENCE, eventually, limit, load, random, record};
 
 /// Requests after which trading slows down: a point that is hard to reach may need time more than requests.
-const REQUESTS_FAST: u64 = 10_000;
+const REQUESTS_FAST: u64 = 2_000;
 
 /// Passages tried of each point.
 fn counts() -> u64 {
@@ -45,7 +47,7 @@ fn passages_max(point: Point) -> u64 {
         // A venue that keeps up has little to observe.
         Point::VenueObserving => 20,
         Point::VenueReplaying | Point::VenueHalfDecided | Point::GatewayRecovering => 60,
-        _ => 250,
+        _ => 120,
     }
 }
 
@@ -57,7 +59,7 @@ fn passages(point: Point, random: &mut Random) -> Vec<u64> {
 
 /// A system in which the point is passed.
 fn config(point: Point) -> SystemConfig {
-    let config = small(2);
+    let config = SystemConfig { names_max: 1 << 20, ..small(2) };
     match point {
         Point::RecorderUnsynced | Point::RecorderSynced => {
             SystemConfig { durability: DurabilitySetting::Disk, ..config }
@@ -75,9 +77,17 @@ fn config(point: Point) -> SystemConfig {
 
 /// How often a node has died at that point.
 fn deaths(exchange: &Exchange, role: Role, point: Point) -> usize {
-    let log = std::fs::read_to_string(exchange.layout().complaints(role)).unwrap_or_default();
     let last = format!("{LAST_WORDS} {}", point.name());
-    log.lines().filter(|line| *line == last).count()
+    complaints(exchange, role).lines().filter(|line| *line == last).count()
+}
+
+/// How often a node has died at any point.
+fn all_deaths(exchange: &Exchange, role: Role) -> usize {
+    complaints(exchange, role).lines().filter(|line| line.starts_with(LAST_WORDS)).count()
+}
+
+fn complaints(exchange: &Exchange, role: Role) -> String {
+    std::fs::read_to_string(exchange.layout().complaints(role)).unwrap_or_default()
 }
 
 /// Replaces a node by one that is doomed, after a while in which it is missed.
@@ -208,4 +218,71 @@ fn a_recorder_dies_at_each_of_its_crash_points() {
 #[test]
 fn a_gateway_dies_at_each_of_its_crash_points() {
     die_at_each_point(gateway);
+}
+
+/// Two nodes at a time, any of them at any of their points; some are not reached before the next are doomed.
+fn any_two_die(config: SystemConfig) {
+    let mut exchange = Exchange::start(&SystemConfig { names_max: 1 << 20, checkpoint_every: 64, ..config });
+    let mut traders = load::traders(&exchange, 4);
+    let mut random = random(6_000);
+    let roles = exchange.roles();
+    for _ in 0..4 * counts() {
+        load::trade(&mut exchange, &mut traders, 50 + random.below(300));
+        for _ in 0..2 {
+            let role = *pick(&mut random, &roles);
+            let points: Vec<Point> = Point::ALL.iter().copied().filter(|point| point.is_of(role)).collect();
+            let point = *pick(&mut random, &points);
+            let doom = Doom { point, passage: 1 + random.below(passages_max(point)) };
+            eprintln!("{role} at {doom}");
+            exchange.supervisor().arm(role, doom);
+            exchange.kill(role);
+        }
+        load::trade_for(&mut exchange, &mut traders, Duration::from_millis(100));
+    }
+    load::finish_and_check(&mut exchange, &mut traders);
+    let dead = roles.iter().map(|&role| all_deaths(&exchange, role)).sum::<usize>();
+    assert!(dead > 0, "some died where they were to");
+}
+
+fn pick<'a, T>(random: &mut Random, among: &'a [T]) -> &'a T {
+    &among[random.below(among.len() as u64) as usize]
+}
+
+#[test]
+fn any_two_nodes_die_at_any_of_their_crash_points() {
+    any_two_die(small(2));
+}
+
+#[test]
+fn any_two_nodes_die_at_any_of_their_crash_points_and_a_quorum_is_two_of_three() {
+    any_two_die(SystemConfig { recorders: 3, quorum: 2, durability: DurabilitySetting::Disk, ..small(2) });
+}
+
+#[test]
+fn any_two_nodes_die_at_any_of_their_crash_points_and_there_is_one_recorder_and_one_gateway() {
+    any_two_die(SystemConfig { recorders: 1, ..small(1) });
+}
+
+#[test]
+fn a_crash_point_in_the_environment_of_pares_up_arms_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let up = Up::start_with(dir.path(), &small(1), &[(VARIABLE, "venue-received:1")]);
+    let mut client = Client::connect(addresses(&up.layout, &up.config)[0], MemberId(7)).unwrap();
+    client.submit_and_wait(&limit(1, 1, Side::Buy, 1, 1_000_000)).unwrap();
+    for (role, _) in up.nodes() {
+        let said = std::fs::read_to_string(up.layout.complaints(role)).unwrap_or_default();
+        assert_eq!(said, "", "{role}");
+    }
+}
+
+#[test]
+fn a_node_that_is_told_to_die_where_it_never_is_does_not_start() {
+    for wrong in ["gateway-received:1", "venue-received", "venue-sleeping:1", "venue-received:0", ""] {
+        let node =
+            Command::new(PROGRAM).args(["node", "venue-0", "--detached"]).env(VARIABLE, wrong).output();
+        let node = node.unwrap();
+        assert!(!node.status.success());
+        let said = String::from_utf8(node.stderr).unwrap();
+        assert!(said.contains("is no crash point"), "{wrong}: {said}");
+    }
 }
