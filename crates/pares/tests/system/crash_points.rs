@@ -220,6 +220,33 @@ fn a_gateway_dies_at_each_of_its_crash_points() {
     die_at_each_point(gateway);
 }
 
+/// Nobody is left who executes: what was decided lies in the window, what was asked in the gateways' logs.
+#[test]
+fn both_venues_die_at_each_of_their_crash_points() {
+    let mut random = random(5_500);
+    for &point in Point::ALL.iter().filter(|point| point.is_of(venue(0)) && is_wanted(**point)) {
+        let mut exchange = Exchange::start(&config(point));
+        let mut traders = load::traders(&exchange, 4);
+        load::trade(&mut exchange, &mut traders, 500);
+        let dooms = [venue(0), venue(1)]
+            .map(|role| (role, Doom { point, passage: 1 + random.below(passages_max(point).min(20)) }));
+        for (role, doom) in dooms {
+            eprintln!("{role} at {doom}");
+            exchange.supervisor().arm(role, doom);
+            exchange.kill(role);
+        }
+        for (role, doom) in dooms {
+            trade_until_dead(&mut exchange, &mut traders, role, doom, 0);
+        }
+        load::trade(&mut exchange, &mut traders, 60);
+        let records = load::finish_and_check(&mut exchange, &mut traders);
+        for trader in &mut traders {
+            assert_eq!(trader.reconnects, 0, "{}: the members wait, no more", point.name());
+            record::check_trades(&records, trader);
+        }
+    }
+}
+
 /// Two nodes at a time, any of them at any of their points; some are not reached before the next are doomed.
 fn any_two_die(config: SystemConfig) {
     let mut exchange = Exchange::start(&SystemConfig { names_max: 1 << 20, checkpoint_every: 64, ..config });
