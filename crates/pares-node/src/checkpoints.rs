@@ -11,12 +11,14 @@
 //! lies behind it. A file is written under another name, read back, and only then renamed, so that a
 //! checkpoint is whole or absent; older ones go only after a newer one is verified.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use pares_log::Offset;
 use pares_types::{Position, ShardId};
 
 use crate::NodeError;
+use crate::crash::{self, Point};
 
 const MAGIC: &[u8; 8] = b"PARESCF1";
 const HEAD_BYTES: usize = 48;
@@ -52,7 +54,9 @@ pub fn store(dir: &Path, checkpoint: &StoredCheckpoint, sync: bool) -> Result<()
     if load(&unfinished).as_ref() != Some(checkpoint) {
         return Err(NodeError::Config(format!("{}: does not read back as written", unfinished.display())));
     }
+    crash::at(Point::RecorderStored);
     std::fs::rename(&unfinished, &path).map_err(NodeError::io("naming a checkpoint"))?;
+    crash::at(Point::RecorderNamed);
     for (_, old) in list(dir, checkpoint.shard).into_iter().skip(KEPT) {
         std::fs::remove_file(old).map_err(NodeError::io("removing an old checkpoint"))?;
     }
@@ -80,8 +84,12 @@ fn list(dir: &Path, shard: ShardId) -> Vec<(Position, PathBuf)> {
 }
 
 fn write(path: &Path, bytes: &[u8], sync: bool) -> std::io::Result<()> {
-    std::fs::write(path, bytes)?;
-    if sync { std::fs::File::open(path)?.sync_all() } else { Ok(()) }
+    let mut file = std::fs::File::create(path)?;
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    file.write_all(first)?;
+    crash::at(Point::RecorderStoring);
+    file.write_all(second)?;
+    if sync { file.sync_all() } else { Ok(()) }
 }
 
 fn head(checkpoint: &StoredCheckpoint, crc: u32) -> Vec<u8> {

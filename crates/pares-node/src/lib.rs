@@ -15,6 +15,7 @@
 //! | [`committed`] | the recorders' logs merged into the one committed stream |
 //! | [`recorder`], [`venue`], [`gateway`] | the roles |
 //! | [`checkpoints`] | checkpoint files |
+//! | [`crash`] | named points at which a test has a node die |
 //! | [`epoch`] | starting the window's next life |
 //! | [`tail`] | a log read from before it exists |
 //! | [`role`] | the roles by name, each as a process |
@@ -23,6 +24,7 @@
 pub mod checkpoints;
 pub mod committed;
 pub mod config;
+pub mod crash;
 pub mod duty;
 pub mod epoch;
 mod error;

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::{Layout, SystemConfig};
 use crate::role::Role;
-use crate::{NodeError, epoch};
+use crate::{NodeError, crash, epoch};
 
 /// How long nodes may take to start, and to stop when asked.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,11 +47,13 @@ struct Node {
     killed: bool,
     /// Not to be restarted for now.
     held: bool,
+    /// Where its next process is to die.
+    doom: Option<crash::Doom>,
 }
 
 impl Node {
     fn new(child: Option<Child>) -> Self {
-        Self { child, started: Instant::now(), pause: Duration::ZERO, killed: false, held: false }
+        Self { child, started: Instant::now(), pause: Duration::ZERO, killed: false, held: false, doom: None }
     }
 }
 
@@ -184,6 +186,15 @@ impl Supervisor {
         self.nodes.get_mut(&role).expect("a node of the system").held = held;
     }
 
+    /// Has the process that replaces the node's current one die at a [crash point](crash), and only that one.
+    ///
+    /// # Panics
+    /// If the system has no such node, or the point is not one of its role.
+    pub fn arm(&mut self, role: Role, doom: crash::Doom) {
+        assert!(doom.point.is_of(role), "{doom} is no crash point of {role}");
+        self.nodes.get_mut(&role).expect("a node of the system").doom = Some(doom);
+    }
+
     /// Whether the node's current process has finished starting.
     #[must_use]
     pub fn is_up(&self, role: Role) -> bool {
@@ -216,7 +227,8 @@ impl Supervisor {
         Ok(())
     }
 
-    fn spawn(&self, role: Role) -> Result<Child, NodeError> {
+    fn spawn(&mut self, role: Role) -> Result<Child, NodeError> {
+        let doom = self.nodes.get_mut(&role).and_then(|node| node.doom.take());
         let log = File::options()
             .create(true)
             .append(true)
@@ -226,6 +238,9 @@ impl Supervisor {
             .args(["node", &role.to_string(), "--dir"])
             .arg(self.layout.root())
             .env(PARENT, std::process::id().to_string())
+            // What arms one node must not arm all of them, nor their replacements.
+            .env_remove(crash::VARIABLE)
+            .envs(doom.map(|doom| (crash::VARIABLE, doom.to_string())))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

@@ -10,6 +10,8 @@ use pares_types::ClientOrderId;
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame};
 
+use crate::crash::{self, Point};
+
 /// Unread output a client may pile up before it is disconnected.
 const OUT_MAX: usize = 8 << 20;
 /// Input read at a time.
@@ -142,7 +144,10 @@ impl Connection {
         while self.sent < self.output.len() {
             match self.stream.write(&self.output[self.sent..]) {
                 Ok(0) => return Err(Close::Gone),
-                Ok(written) => self.sent += written,
+                Ok(written) => {
+                    crash::at(Point::GatewaySent);
+                    self.sent += written;
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(Close::Gone),

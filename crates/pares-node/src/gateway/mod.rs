@@ -27,6 +27,7 @@ use pares_wire::record::{RequestRecord, ResultRecord, request_bytes, write_reque
 use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
+use crate::crash::{self, Point};
 use crate::duty::{Duty, SLEEP_MAX};
 use crate::tail::Tail;
 use connection::Incoming;
@@ -91,7 +92,10 @@ struct Edge {
 
 impl GatewaySink for Edge {
     fn journal(&mut self, request: &Request) -> Result<u64, Reason> {
-        let fill = |out: &mut [u8]| write_request(out, request);
+        let fill = |out: &mut [u8]| {
+            write_request(out, request);
+            crash::torn(Point::GatewayWriting, out);
+        };
         let offset = self.writer.append_with(request_bytes(request), fill);
         let offset = offset.map_err(|_| Reason::StorageUnavailable)?;
         self.appended = true;
@@ -108,6 +112,9 @@ impl GatewaySink for Edge {
         }
         if let Some(output) = self.connections.output(session) {
             frame::write_reply(output, &reply);
+        }
+        if matches!(reply, Reply::Answer(_)) {
+            crash::at(Point::GatewayAnswered);
         }
     }
 
@@ -147,6 +154,7 @@ impl GatewayNode {
             .with_clock(config.clock_ms * 1_000_000, timed);
         let mut committed = CommittedStream::new(config, layout, |_| Offset::START)?;
         recover(&mut rules, &mut committed, &log)?;
+        crash::at(Point::GatewayRecovered);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
         let syncer =
             (config.durability == DurabilitySetting::Disk).then(|| SyncThread::start(&writer)).transpose()?;
@@ -190,6 +198,7 @@ impl GatewayNode {
         let Self { rules, edge, committed, events, .. } = self;
         committed.poll(BATCH_MAX, |item| {
             if let Committed::Result { recorder, offset, record } = item {
+                crash::at(Point::GatewayCommitted);
                 events.clear();
                 for event in record.events() {
                     events.push(event?);
@@ -222,6 +231,7 @@ impl GatewayNode {
     fn on_frame(&mut self, now_ns: u64, session: SessionId, frame: ClientFrame) {
         match frame {
             ClientFrame::Request(request) => {
+                crash::at(Point::GatewayReceived);
                 self.rules.on_request(Timestamp(now_ns), session, request, &mut self.edge);
             }
             ClientFrame::SignOn(sign_on) => self.on_sign_on(session, &sign_on),
@@ -239,6 +249,7 @@ impl GatewayNode {
         self.rules.on_sign_on(session, member, journalled);
         self.wants_journalled |= journalled;
         self.edge.connections.sign_on(session);
+        crash::at(Point::GatewaySigningOn);
         let reply = SignedOn {
             token: sign_on.token,
             gateway: self.id.0.into(),
@@ -262,6 +273,7 @@ impl GatewayNode {
             let entry = reader.read_at(Offset(place.offset))?;
             let record = ResultRecord::read(entry.payload)?;
             let (request, outcome) = (record.request()?, record.outcome()?);
+            crash::at(Point::GatewayRepeating);
             let answer =
                 self.rules.replay_answer(record.position(), &request, &outcome, record.events().len());
             self.edge.reply(session, Reply::Answer(answer));
@@ -281,7 +293,9 @@ impl GatewayNode {
         if !std::mem::take(&mut self.edge.appended) {
             return;
         }
+        crash::at(Point::GatewayJournalled);
         self.edge.writer.publish();
+        crash::at(Point::GatewayPublished);
         for &bell in &self.edge.venues {
             self.edge.ringer.ring(bell);
         }
@@ -388,6 +402,7 @@ fn recover(
     }
     let mut own = Reader::at_start(log)?;
     while let Some(entry) = own.next()? {
+        crash::at(Point::GatewayRecovering);
         let offset = entry.offset.0;
         rules.recover_own(&RequestRecord::read(entry.payload)?, offset);
     }

@@ -22,6 +22,7 @@ use zerocopy::IntoBytes;
 
 use crate::NodeError;
 use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
+use crate::crash::{self, Point};
 use crate::duty::Duty;
 use crate::tail::Tail;
 use intake::{CheckpointIntake, Stored};
@@ -109,6 +110,7 @@ impl RecorderNode {
         let mut shards: BTreeMap<_, _> =
             config.shards()?.into_keys().map(|shard| (shard, ShardRecord::new(epoch))).collect();
         recover(&mut Reader::at_start(&log)?, &mut shards)?;
+        crash::at(Point::RecorderRecovered);
         let peers = config.recorder_ids().filter(|&peer| peer != id);
         let bells_of_gateways = config.gateway_ids().map(bells::gateway);
         Ok(Self {
@@ -139,6 +141,7 @@ impl RecorderNode {
             let offset = record.offset;
             match record::schema(record.payload) {
                 Some(record::RESULT) => {
+                    crash::at(Point::RecorderReceived);
                     let verdict = accept(
                         &mut self.shards,
                         &mut self.writer,
@@ -217,12 +220,14 @@ impl RecorderNode {
         if self.appended == 0 {
             return Ok(());
         }
+        crash::at(Point::RecorderAppended);
+        self.writer.publish();
         match self.durability {
-            DurabilitySetting::Os => {
-                self.writer.publish();
-            }
+            DurabilitySetting::Os => crash::at(Point::RecorderPublished),
             DurabilitySetting::Disk => {
+                crash::at(Point::RecorderUnsynced);
                 self.writer.sync()?;
+                crash::at(Point::RecorderSynced);
             }
         }
         self.appended = 0;
@@ -301,7 +306,11 @@ fn accept(
     let verdict = shard.acceptance.offer(&offer);
     match verdict {
         Verdict::Take => {
-            let offset = match writer.append(payload) {
+            let written = writer.append_with(payload.len(), |out| {
+                out.copy_from_slice(payload);
+                crash::torn(Point::RecorderWriting, out);
+            });
+            let offset = match written {
                 Ok(offset) => offset,
                 // Nothing is lost: the record stays in its venue's log until there is room.
                 Err(AppendError::Full) => return Ok(Verdict::Wait),
@@ -311,6 +320,10 @@ fn accept(
             shard.remember(offer.position, offset);
             counters.add(RECORDS, 1);
             *appended += 1;
+            crash::at(match source {
+                Source::Venue => Point::RecorderTook,
+                Source::Peer => Point::RecorderTookFromPeer,
+            });
         }
         Verdict::Known => counters.add(KNOWN, 1),
         Verdict::Void | Verdict::Wait | Verdict::Halted => {}

@@ -24,6 +24,7 @@ use pares_wire::record::RequestRecord;
 use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{Layout, SystemConfig, bells};
+use crate::crash::{self, Point};
 use crate::duty::Duty;
 use crate::tail::Tail;
 use out::{Out, Outgoing};
@@ -142,7 +143,8 @@ impl VenueNode {
     }
 
     fn poll_committed(&mut self) -> Result<usize, NodeError> {
-        let Self { seats, seat_of, out: Out { counters, .. }, pacing, committed, .. } = self;
+        let Self { seats, seat_of, out: Out { counters, .. }, pacing, committed, resynced, .. } = self;
+        let point = if *resynced { Point::VenueObserving } else { Point::VenueReplaying };
         committed.poll(BATCH_MAX, |item| match item {
             Committed::Result { record, .. } => {
                 let seat = &mut seats[seat_of[usize::from(record.shard().0)]];
@@ -151,6 +153,7 @@ impl VenueNode {
                 if position < seat.shard.position() {
                     return Ok(());
                 }
+                crash::at(point);
                 let request = record.request()?;
                 let gap = |gap: pares_venue::Gap| NodeError::Gap {
                     shard: record.shard(),
@@ -188,6 +191,9 @@ impl VenueNode {
                 work += 1;
             }
             self.caught_up &= !tail.take_skipped();
+        }
+        if work > 0 {
+            crash::at(Point::VenueReceived);
         }
         Ok(work)
     }
@@ -235,6 +241,9 @@ impl VenueNode {
     /// Hands out one piece of the checkpoint under way.
     fn send_piece(&mut self) -> Result<usize, NodeError> {
         let Some(outgoing) = &mut self.outgoing else { return Ok(0) };
+        if outgoing.is_half_sent() {
+            crash::at(Point::VenueCheckpoint);
+        }
         if !self.out.piece(outgoing)? {
             return Ok(0);
         }

@@ -8,6 +8,7 @@ use pares_wire::record::{self, CheckpointChunk, ResultPlace};
 use zerocopy::IntoBytes;
 
 use crate::NodeError;
+use crate::crash::{self, Point};
 
 /// Bytes of a checkpoint handed out per duty cycle: pieces with pauses.
 const PIECE_BYTES: usize = 16 << 10;
@@ -40,6 +41,7 @@ impl VenueSink for Out {
     }
 
     fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
+        crash::at(Point::VenueExecuted);
         let place = ResultPlace {
             shard: at.shard,
             epoch: at.epoch,
@@ -48,8 +50,10 @@ impl VenueSink for Out {
             state_hash: at.state_hash.unwrap_or_default(),
         };
         let bytes = record::result_bytes(request, events.len());
-        let result =
-            self.writer.append_with(bytes, |out| record::write_result(out, &place, request, outcome, events));
+        let result = self.writer.append_with(bytes, |out| {
+            record::write_result(out, &place, request, outcome, events);
+            crash::torn(Point::VenueWriting, out);
+        });
         self.appended = true;
         if let Err(error) = result {
             // The position is decided and its request is kept; a restart executes it again.
@@ -67,11 +71,20 @@ pub(super) struct Outgoing {
     pub(super) sent: usize,
 }
 
+impl Outgoing {
+    /// Whether recorders can read half of it.
+    pub(super) fn is_half_sent(&self) -> bool {
+        self.sent > 0 && 2 * self.sent >= self.state.len()
+    }
+}
+
 impl Out {
     /// Publishes what was appended and wakes the recorders.
     pub(super) fn flush(&mut self) {
         if std::mem::take(&mut self.appended) {
+            crash::at(Point::VenueAppended);
             self.writer.publish();
+            crash::at(Point::VenuePublished);
             for &bell in &self.recorders {
                 self.ringer.ring(bell);
             }

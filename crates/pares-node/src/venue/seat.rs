@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use pares_book::FastBook;
 use pares_log::Offset;
-use pares_sequencer::{ArrivalOrder, Sequencer};
+use pares_sequencer::{ArrivalOrder, ProposeError, Sequencer};
 use pares_shm::{CountersReader, SharedWindow};
-use pares_types::{GatewayId, Position, RecorderId, ShardId};
+use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId, ShardId};
 use pares_venue::Shard;
 
 use super::out::Out;
 use crate::committed::CommittedStream;
 use crate::config::{Layout, SystemConfig};
+use crate::crash::{self, Point};
 use crate::{NodeError, checkpoints, gateway};
 
 /// What decides the order.
@@ -49,8 +50,8 @@ impl Order {
 impl ShardSeat {
     pub(super) fn step(&mut self, out: &mut Out) -> pares_venue::Progress {
         match &mut self.order {
-            Order::Window(window) => self.shard.step(window, out),
-            Order::Arrival(arrival) => self.shard.step(arrival, out),
+            Order::Window(window) => self.shard.step(&mut Crashing(window), out),
+            Order::Arrival(arrival) => self.shard.step(&mut Crashing(arrival), out),
         }
     }
 
@@ -66,11 +67,57 @@ impl ShardSeat {
         self.order.recorded() > self.shard.position()
     }
 
-    pub(super) fn epoch(&self) -> pares_types::Epoch {
+    pub(super) fn epoch(&self) -> Epoch {
         match &self.order {
             Order::Window(window) => window.epoch(),
             Order::Arrival(arrival) => arrival.epoch(),
         }
+    }
+}
+
+/// A sequencer with crash points around what it decides. A step proposes once, asks what is recorded once it has learnt
+/// what was decided, and then executes.
+struct Crashing<'a, S>(&'a mut S);
+
+impl<S: Sequencer> Sequencer for Crashing<'_, S> {
+    #[inline]
+    fn propose(
+        &mut self,
+        first: Position,
+        requests: &[RequestId],
+        decided_max: usize,
+        decided: &mut Vec<RequestId>,
+    ) -> Result<(), ProposeError> {
+        if requests.len() > 1 {
+            let half = &requests[..requests.len() / 2];
+            crash::after(Point::VenueHalfDecided, || {
+                let _ = self.0.propose(first, half, decided_max, decided);
+            });
+        }
+        let result = self.0.propose(first, requests, decided_max, decided);
+        crash::at(Point::VenueDecided);
+        result
+    }
+
+    #[inline]
+    fn recorded(&self) -> Position {
+        crash::at(Point::VenueExecuting);
+        self.0.recorded()
+    }
+
+    #[inline]
+    fn raise_recorded(&mut self, to: Position) {
+        self.0.raise_recorded(to);
+    }
+
+    #[inline]
+    fn epoch(&self) -> Epoch {
+        self.0.epoch()
+    }
+
+    #[inline]
+    fn won(&self) -> u64 {
+        self.0.won()
     }
 }
 
@@ -117,6 +164,7 @@ pub(super) fn restore(
             let own = stored.iter().find(|(of, c)| of == recorder && c.position <= shard_state.position());
             *from = (*from).min(own.map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from));
         }
+        crash::at(Point::VenueRestored);
         give_way();
         let order = order(config, layout, shard)?;
         seats.push(ShardSeat {

@@ -22,6 +22,11 @@ pub(crate) struct Up {
 impl Up {
     /// Starts it on `dir`, which is given `config` if it has none, and waits until the system is up.
     pub(crate) fn start(dir: &Path, config: &SystemConfig) -> Self {
+        Self::start_with(dir, config, &[])
+    }
+
+    /// The same, with that much more in its environment.
+    pub(crate) fn start_with(dir: &Path, config: &SystemConfig, environment: &[(&str, &str)]) -> Self {
         let layout = Layout::new(dir);
         if !layout.config().exists() {
             config.save(&layout.config()).unwrap();
@@ -29,6 +34,7 @@ impl Up {
         let mut child = Command::new(PROGRAM)
             .args(["up", "--dir"])
             .arg(dir)
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

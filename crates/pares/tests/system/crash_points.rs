@@ -1,0 +1,315 @@
+//! A node that dies between two given steps, at every step there is (`pares_node::crash`), while members trade.
+//!
+//! The matrix: each point of each role, on either node of the role, at several passages. The doomed node must die there
+//! and nowhere else: a point that is not reached fails by name. Afterwards the promise is checked: every request answered
+//! once, the recorders alike, the matching that of the naive book; and where the members do not talk to the dead
+//! node themselves, that they noticed nothing.
+//!
+//! `PARES_CRASH_COUNTS=50` tries fifty passages of each point instead of a few, `PARES_CRASH_POINT=venue-decided` one point.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use pares_client::Client;
+use pares_flow::Random;
+use pares_node::config::DurabilitySetting;
+use pares_node::crash::{Doom, LAST_WORDS, Point, VARIABLE};
+use pares_node::{Role, SystemConfig};
+use pares_types::{MemberId, Side};
+
+use crate::common::exchange::{Exchange, PROGRAM, addresses, gateway, recorder, small, venue};
+use crate::common::process::Up;
+use crate::common::trader::Trader;
+use crate::common::{PATIENCE, eventually, limit, load, random, record};
+
+/// Requests after which trading slows down: a point that is hard to reach may need time more than requests.
+const REQUESTS_FAST: u64 = 2_000;
+
+/// Passages tried of each point.
+fn counts() -> u64 {
+    std::env::var("PARES_CRASH_COUNTS")
+        .map_or(3, |text| text.parse().expect("PARES_CRASH_COUNTS is a number"))
+}
+
+fn is_wanted(point: Point) -> bool {
+    std::env::var("PARES_CRASH_POINT").map_or(true, |name| name == point.name())
+}
+
+/// The highest passage of a point that every life of a node can be expected to reach.
+fn passages_max(point: Point) -> u64 {
+    match point {
+        Point::RecorderRecovered | Point::GatewayRecovered => 1,
+        // Shards.
+        Point::VenueRestored => 2,
+        // Traders that move to the doomed gateway.
+        Point::GatewaySigningOn => 4,
+        Point::VenueCheckpoint | Point::RecorderStoring | Point::RecorderStored | Point::RecorderNamed => 6,
+        // A venue that keeps up has little to observe.
+        Point::VenueObserving => 20,
+        Point::VenueReplaying | Point::VenueHalfDecided | Point::GatewayRecovering => 60,
+        _ => 120,
+    }
+}
+
+/// The first passage, and then any.
+fn passages(point: Point, random: &mut Random) -> Vec<u64> {
+    let max = passages_max(point);
+    (0..counts()).map(|case| if case == 0 { 1 } else { 1 + random.below(max) }).collect()
+}
+
+/// A system in which the point is passed.
+fn config(point: Point) -> SystemConfig {
+    let config = SystemConfig { names_max: 1 << 20, ..small(2) };
+    match point {
+        Point::RecorderUnsynced | Point::RecorderSynced => {
+            SystemConfig { durability: DurabilitySetting::Disk, ..config }
+        }
+        Point::VenueRestored
+        | Point::VenueCheckpoint
+        | Point::RecorderStoring
+        | Point::RecorderStored
+        | Point::RecorderNamed => SystemConfig { checkpoint_every: 64, ..config },
+        // Without checkpoints everything is replayed.
+        Point::VenueReplaying => SystemConfig { checkpoint_every: 1 << 20, ..config },
+        _ => config,
+    }
+}
+
+/// How often a node has died at that point.
+fn deaths(exchange: &Exchange, role: Role, point: Point) -> usize {
+    let last = format!("{LAST_WORDS} {}", point.name());
+    complaints(exchange, role).lines().filter(|line| *line == last).count()
+}
+
+/// How often a node has died at any point.
+fn all_deaths(exchange: &Exchange, role: Role) -> usize {
+    complaints(exchange, role).lines().filter(|line| line.starts_with(LAST_WORDS)).count()
+}
+
+fn complaints(exchange: &Exchange, role: Role) -> String {
+    std::fs::read_to_string(exchange.layout().complaints(role)).unwrap_or_default()
+}
+
+/// Replaces a node by one that is doomed, after a while in which it is missed.
+fn doom(exchange: &mut Exchange, traders: &mut [Trader], role: Role, doom: Doom) {
+    exchange.supervisor().arm(role, doom);
+    exchange.supervisor().hold(role, true);
+    exchange.kill(role);
+    eventually("the node to be doomed is dead", || {
+        exchange.tick();
+        !exchange.supervisor().is_up(role)
+    });
+    load::trade(exchange, traders, 60);
+    if doom.point == Point::RecorderTookFromPeer {
+        std::fs::remove_dir_all(role.log(exchange.layout())).unwrap();
+    }
+    exchange.supervisor().hold(role, false);
+}
+
+/// Starts anew with venues' logs that are empty: the beginning of the record is in the recorders' logs only.
+fn forget_at_venues(exchange: &mut Exchange, traders: &mut [Trader]) {
+    load::finish(exchange, traders);
+    record::agreed(exchange);
+    exchange.stop();
+    for id in exchange.config().venue_ids() {
+        std::fs::remove_dir_all(exchange.layout().venue_log(id)).unwrap();
+    }
+    exchange.start_again();
+    traders.iter_mut().for_each(|trader| trader.moved(&exchange.addresses()));
+}
+
+/// Members who used the other gateway come to the doomed one, unless that dies before it listens.
+fn move_members_to(exchange: &mut Exchange, role: Role, doomed: Doom, before: usize) {
+    eventually("the doomed gateway listens, or is dead", || {
+        exchange.tick();
+        exchange.supervisor().is_up(role) || deaths(exchange, role, doomed.point) > before
+    });
+    if deaths(exchange, role, doomed.point) == before {
+        exchange.kill(if role == gateway(0) { gateway(1) } else { gateway(0) });
+    }
+}
+
+/// A member asks a gateway what it has asked before. If that gateway dies of it, it asks in vain.
+fn ask_again(exchange: &Exchange, role: Role) {
+    let Role::Gateway(id) = role else { return };
+    let address = exchange.addresses()[usize::from(id.0)];
+    let Ok(mut client) = Client::connect(address, MemberId(99)) else { return };
+    for _ in 0..20 {
+        if client.submit_and_wait(&limit(1, 1, Side::Buy, 1, 1_000_000)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Trades until the node has died where it should.
+fn trade_until_dead(
+    exchange: &mut Exchange,
+    traders: &mut [Trader],
+    role: Role,
+    doomed: Doom,
+    before: usize,
+) {
+    let (begun, fast) = (Instant::now(), load::answered(traders) + REQUESTS_FAST);
+    while deaths(exchange, role, doomed.point) == before {
+        assert!(begun.elapsed() < PATIENCE, "{role} does not reach {doomed}\n{}", exchange.complaints());
+        load::trade(exchange, traders, 20);
+        if doomed.point == Point::GatewayRepeating {
+            ask_again(exchange, role);
+        }
+        if load::answered(traders) > fast {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// One point at several passages, on either node of the role.
+fn die_at(point: Point, passages: &[u64], node: fn(u16) -> Role) {
+    let mut exchange = Exchange::start(&config(point));
+    let mut traders = load::traders(&exchange, 4);
+    load::trade(&mut exchange, &mut traders, 500);
+    if point == Point::RecorderTookFromPeer {
+        forget_at_venues(&mut exchange, &mut traders);
+    }
+    for (case, &passage) in (0..).zip(passages) {
+        // Who is read from does not look for another log in place of one that was taken away under it, so only one
+        // recorder loses its log here.
+        let which = if point == Point::RecorderTookFromPeer { 1 } else { case % 2 };
+        let (role, doomed) = (node(which), Doom { point, passage });
+        let before = deaths(&exchange, role, point);
+        doom(&mut exchange, &mut traders, role, doomed);
+        if matches!(role, Role::Gateway(_)) {
+            move_members_to(&mut exchange, role, doomed, before);
+        }
+        trade_until_dead(&mut exchange, &mut traders, role, doomed, before);
+        load::trade(&mut exchange, &mut traders, 60);
+        exchange.wait_until_up();
+        assert_eq!(deaths(&exchange, role, point), before + 1, "{doomed} is for one life of {role}");
+    }
+    let records = load::finish_and_check(&mut exchange, &mut traders);
+    // Members whose gateway died, or everything, may have missed trades.
+    if !matches!(node(0), Role::Gateway(_)) && point != Point::RecorderTookFromPeer {
+        for trader in &mut traders {
+            assert_eq!(trader.reconnects, 0, "{}: the members notice nothing", point.name());
+            record::check_trades(&records, trader);
+        }
+    }
+}
+
+fn die_at_each_point(node: fn(u16) -> Role) {
+    let mut random = random(u64::from(node(0).bell() as u32) + 5_000);
+    for &point in Point::ALL.iter().filter(|point| point.is_of(node(0)) && is_wanted(**point)) {
+        let passages = passages(point, &mut random);
+        // Whatever fails below, this says where.
+        eprintln!("{} at passages {passages:?}", point.name());
+        die_at(point, &passages, node);
+    }
+}
+
+#[test]
+fn a_venue_dies_at_each_of_its_crash_points() {
+    die_at_each_point(venue);
+}
+
+#[test]
+fn a_recorder_dies_at_each_of_its_crash_points() {
+    die_at_each_point(recorder);
+}
+
+#[test]
+fn a_gateway_dies_at_each_of_its_crash_points() {
+    die_at_each_point(gateway);
+}
+
+/// Nobody is left who executes: what was decided lies in the window, what was asked in the gateways' logs.
+#[test]
+fn both_venues_die_at_each_of_their_crash_points() {
+    let mut random = random(5_500);
+    for &point in Point::ALL.iter().filter(|point| point.is_of(venue(0)) && is_wanted(**point)) {
+        let mut exchange = Exchange::start(&config(point));
+        let mut traders = load::traders(&exchange, 4);
+        load::trade(&mut exchange, &mut traders, 500);
+        let dooms = [venue(0), venue(1)]
+            .map(|role| (role, Doom { point, passage: 1 + random.below(passages_max(point).min(20)) }));
+        for (role, doom) in dooms {
+            eprintln!("{role} at {doom}");
+            exchange.supervisor().arm(role, doom);
+            exchange.kill(role);
+        }
+        for (role, doom) in dooms {
+            trade_until_dead(&mut exchange, &mut traders, role, doom, 0);
+        }
+        load::trade(&mut exchange, &mut traders, 60);
+        let records = load::finish_and_check(&mut exchange, &mut traders);
+        for trader in &mut traders {
+            assert_eq!(trader.reconnects, 0, "{}: the members wait, no more", point.name());
+            record::check_trades(&records, trader);
+        }
+    }
+}
+
+/// Two nodes at a time, any of them at any of their points; some are not reached before the next are doomed.
+fn any_two_die(config: SystemConfig) {
+    let mut exchange = Exchange::start(&SystemConfig { names_max: 1 << 20, checkpoint_every: 64, ..config });
+    let mut traders = load::traders(&exchange, 4);
+    let mut random = random(6_000);
+    let roles = exchange.roles();
+    for _ in 0..4 * counts() {
+        load::trade(&mut exchange, &mut traders, 50 + random.below(300));
+        for _ in 0..2 {
+            let role = *pick(&mut random, &roles);
+            let points: Vec<Point> = Point::ALL.iter().copied().filter(|point| point.is_of(role)).collect();
+            let point = *pick(&mut random, &points);
+            let doom = Doom { point, passage: 1 + random.below(passages_max(point)) };
+            eprintln!("{role} at {doom}");
+            exchange.supervisor().arm(role, doom);
+            exchange.kill(role);
+        }
+        load::trade_for(&mut exchange, &mut traders, Duration::from_millis(100));
+    }
+    load::finish_and_check(&mut exchange, &mut traders);
+    let dead = roles.iter().map(|&role| all_deaths(&exchange, role)).sum::<usize>();
+    assert!(dead > 0, "some died where they were to");
+}
+
+fn pick<'a, T>(random: &mut Random, among: &'a [T]) -> &'a T {
+    &among[random.below(among.len() as u64) as usize]
+}
+
+#[test]
+fn any_two_nodes_die_at_any_of_their_crash_points() {
+    any_two_die(small(2));
+}
+
+#[test]
+fn any_two_nodes_die_at_any_of_their_crash_points_and_a_quorum_is_two_of_three() {
+    any_two_die(SystemConfig { recorders: 3, quorum: 2, durability: DurabilitySetting::Disk, ..small(2) });
+}
+
+#[test]
+fn any_two_nodes_die_at_any_of_their_crash_points_and_there_is_one_recorder_and_one_gateway() {
+    any_two_die(SystemConfig { recorders: 1, ..small(1) });
+}
+
+#[test]
+fn a_crash_point_in_the_environment_of_pares_up_arms_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let up = Up::start_with(dir.path(), &small(1), &[(VARIABLE, "venue-received:1")]);
+    let mut client = Client::connect(addresses(&up.layout, &up.config)[0], MemberId(7)).unwrap();
+    client.submit_and_wait(&limit(1, 1, Side::Buy, 1, 1_000_000)).unwrap();
+    for (role, _) in up.nodes() {
+        let said = std::fs::read_to_string(up.layout.complaints(role)).unwrap_or_default();
+        assert_eq!(said, "", "{role}");
+    }
+}
+
+#[test]
+fn a_node_that_is_told_to_die_where_it_never_is_does_not_start() {
+    for wrong in ["gateway-received:1", "venue-received", "venue-sleeping:1", "venue-received:0", ""] {
+        let node =
+            Command::new(PROGRAM).args(["node", "venue-0", "--detached"]).env(VARIABLE, wrong).output();
+        let node = node.unwrap();
+        assert!(!node.status.success());
+        let said = String::from_utf8(node.stderr).unwrap();
+        assert!(said.contains("is no crash point"), "{wrong}: {said}");
+    }
+}
