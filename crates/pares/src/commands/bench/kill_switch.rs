@@ -81,6 +81,7 @@ fn measure(args: &Args) -> Result<Figures, CommandError> {
         // What a member may enter is just what it will have to cancel.
         session_rate_max: 1,
         session_burst_max: u32::try_from(args.orders).expect("at most 100,000"),
+        gateways: vec![([127, 0, 0, 1], 0).into()],
         ..SystemConfig::default()
     };
     let system = ScratchSystem::start(&config, None)?;

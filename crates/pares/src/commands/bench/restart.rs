@@ -92,7 +92,8 @@ pub fn run(args: &Args) -> CommandResult {
 fn measure(args: &Args) -> Result<Figures, CommandError> {
     let scratch = ScratchDirectory::create(args.dir.as_deref())?;
     let dir = scratch.path().join("system");
-    let config = SystemConfig { durability: args.durability, ..SystemConfig::default() };
+    let gateways = vec![([127, 0, 0, 1], 0).into()];
+    let config = SystemConfig { durability: args.durability, gateways, ..SystemConfig::default() };
     let mut system = ScratchSystem::start(&config, Some(dir.clone()))?;
     let mut member = Member::new(&system)?;
     member.ask_new(args.records)?;
