@@ -84,6 +84,10 @@ impl Gateway {
         if clock::is_reserved(member, asking.client_order_id) {
             return Err(Reason::MalformedRequest);
         }
+        // Before the name is looked up, so that a flood costs no memory access but the session's own.
+        if matches!(request, ClientRequest::Enter { .. } | ClientRequest::Amend { .. }) {
+            self.sessions.check_pace(session, self.config.session_pace, now)?;
+        }
         match self.names.find(member, asking.client_order_id) {
             Some(name) => self.repeat(asking, name, sink),
             None => self.take_new(asking, request, sink),

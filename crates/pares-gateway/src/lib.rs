@@ -37,6 +37,7 @@ mod flights;
 mod gateway;
 mod intake;
 mod names;
+mod pace;
 mod recover;
 mod report;
 mod sessions;
@@ -47,6 +48,7 @@ mod tests;
 use pares_types::{ClientOrderId, GatewayId, Reason, RecorderId, Request};
 
 pub use gateway::Gateway;
+pub use pace::Pace;
 pub use pares_types::{Answer, Bust, Cancellation, ClientRequest, OrderNews, Reply, Role, Trade};
 
 /// How much a gateway takes on.
@@ -56,6 +58,8 @@ pub struct Config {
     pub id: GatewayId,
     /// Requests one session may have unanswered, at least 1.
     pub session_in_flight_max: u16,
+    /// How fast a session may send orders and amends; cancels pass.
+    pub session_pace: Pace,
     /// Requests of this gateway that may be unanswered, at least one per shard.
     pub in_flight_max: usize,
     /// Names (one per request ever taken in, by any gateway) up to which new ones are admitted; the last

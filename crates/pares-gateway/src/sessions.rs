@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use pares_types::{MemberId, Reason};
+use pares_types::{MemberId, Reason, Timestamp};
 
-use crate::SessionId;
+use crate::{Pace, SessionId};
 
 /// One signed-on session.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,8 @@ struct Session {
     member: MemberId,
     wants_journalled: bool,
     in_flight: u16,
+    /// See [`Pace::admits`].
+    paced: Timestamp,
 }
 
 /// The signed-on sessions. The maps are only ever looked up by key, never iterated: the order of a hash
@@ -27,7 +29,8 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn sign_on(&mut self, session: SessionId, member: MemberId, wants_journalled: bool) {
         self.disconnect(session);
-        self.sessions.insert(session, Session { member, wants_journalled, in_flight: 0 });
+        self.sessions
+            .insert(session, Session { member, wants_journalled, in_flight: 0, paced: Timestamp(0) });
         self.members.entry(member).or_default().push(session);
     }
 
@@ -51,6 +54,17 @@ impl Sessions {
     /// The member's sessions, the newest last.
     pub(crate) fn of_member(&self, member: MemberId) -> &[SessionId] {
         self.members.get(&member).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the session may send one more order now; if so that is counted.
+    pub(crate) fn check_pace(
+        &mut self,
+        session: SessionId,
+        pace: Pace,
+        now: Timestamp,
+    ) -> Result<(), Reason> {
+        let session = self.sessions.get_mut(&session).ok_or(Reason::NotSignedOn)?;
+        if pace.admits(&mut session.paced, now) { Ok(()) } else { Err(Reason::Throttled) }
     }
 
     /// Whether the session may ask for one more answer.

@@ -154,11 +154,13 @@ pub enum Reason {
     NotBlocked = 44,
     /// The instrument must be closed or halted for that.
     NotCloseable = 45,
+    /// Gateway: more orders than this session may send in a second; cancels pass.
+    Throttled = 46,
 }
 
 impl Reason {
     /// Every reason; a reason's code is its index.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 47] = [
         Self::None,
         Self::UnknownInstrument,
         Self::ZeroQuantity,
@@ -205,6 +207,7 @@ impl Reason {
         Self::TooManyInstruments,
         Self::NotBlocked,
         Self::NotCloseable,
+        Self::Throttled,
     ];
 }
 

@@ -45,3 +45,17 @@ fn an_experiment_leaves_its_chart_its_data_and_its_section() {
     assert!(std::fs::read_to_string(out.join("fig3.svg")).unwrap().contains("<text"));
     assert!(std::fs::read_to_string(out.join("fig3.csv")).unwrap().lines().count() > 10);
 }
+
+#[test]
+fn everything_is_killed_and_every_old_name_has_its_old_answer() {
+    let found = pares(&["bench", "restart", "--records", "5000", "--check", "5000", "--json"]);
+    assert_eq!((&found["lost"], &found["halted_shards"]), (&0.into(), &0.into()));
+    assert!(found["checked"].as_u64() >= Some(4_000), "{found}");
+}
+
+#[test]
+fn the_kill_switch_cancels_everything_of_a_throttled_member() {
+    let found = pares(&["bench", "kill-switch", "--orders", "500", "--rounds", "2", "--json"]);
+    assert_eq!(found["untold"], 0);
+    assert!(found["throttled"].as_u64() >= Some(300), "{found}");
+}

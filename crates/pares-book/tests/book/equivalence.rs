@@ -39,7 +39,7 @@ fn a_book_restored_after_every_request_is_the_same_book() {
 fn assert_everything_happened(tally: &Tally) {
     use pares_types::Reason::{
         DuplicateRequest, Halted, InstrumentExists, MalformedRequest, NotBlocked, NotSignedOn, Overloaded,
-        StorageUnavailable, TooManyBusts, TooManyInstruments, TooManyPegs, UnknownClientOrderId,
+        StorageUnavailable, Throttled, TooManyBusts, TooManyInstruments, TooManyPegs, UnknownClientOrderId,
         UnknownInstrument,
     };
     let elsewhere = [
@@ -51,6 +51,7 @@ fn assert_everything_happened(tally: &Tally) {
         NotSignedOn,
         Overloaded,
         StorageUnavailable,
+        Throttled,
         TooManyBusts,
         TooManyInstruments,
         TooManyPegs,

@@ -6,7 +6,7 @@ use pares_types::{
 };
 
 use super::world::{RECORD, World, amend, cancel, config, enter, exchange, mass_cancel};
-use crate::{Config, SessionId};
+use crate::{Config, Pace, SessionId};
 
 /// A world in which session 1 of the first gateway speaks for member 7.
 fn signed_on() -> World {
@@ -251,6 +251,22 @@ fn a_request_taken_over_by_a_newer_session_frees_the_older_one_s_room() {
     assert!(world.replies(0).is_empty());
     world.ask(0, 2, buy(2));
     assert_eq!(rejection(&mut world), Reason::Overloaded);
+}
+
+#[test]
+fn orders_beyond_a_session_s_pace_are_throttled_and_cancels_pass() {
+    let mut world = with(|config| Config { session_pace: Pace::new(1, 2), ..config });
+    world.sign_on(0, 2, 7);
+    (1..=2).for_each(|name| world.ask(0, 1, buy(name)));
+    assert!(world.replies(0).is_empty());
+    for request in [buy(3), buy(2), amend(4, 1, 10, 100)] {
+        world.ask(0, 1, request);
+        assert_eq!(rejection(&mut world), Reason::Throttled);
+    }
+    world.ask(0, 1, cancel(5, 1));
+    world.ask(0, 2, buy(6));
+    assert!(world.replies(0).is_empty(), "a cancel, and another session");
+    assert_eq!(world.gates[0].gateway.in_flight(), 4);
 }
 
 #[test]

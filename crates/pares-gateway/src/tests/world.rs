@@ -6,7 +6,7 @@ use pares_types::{
 };
 
 use super::exchange::{Record, Shard};
-use crate::{Config, Gateway, GatewaySink, Place, SessionId};
+use crate::{Config, Gateway, GatewaySink, Pace, Place, SessionId};
 
 /// Bytes of a record in a gateway's log.
 pub(super) const RECORD: u64 = 64;
@@ -20,7 +20,7 @@ pub(super) fn instruments() -> [(InstrumentId, ShardId); 3] {
 
 pub(super) fn config(gate: usize) -> Config {
     let id = GatewayId(gate as u16 + 1);
-    Config { id, session_in_flight_max: 100, in_flight_max: 100, names_max: 1_000 }
+    Config { id, session_in_flight_max: 100, session_pace: Pace::FREE, in_flight_max: 100, names_max: 1_000 }
 }
 
 /// What a gateway did.

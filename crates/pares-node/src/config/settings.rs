@@ -74,6 +74,12 @@ pub struct SystemConfig {
     /// Requests a session may have in flight.
     #[serde(default = "default_session_in_flight_max")]
     pub session_in_flight_max: u16,
+    /// Orders and amends a session may send in a second; 0 for no limit. Cancels pass.
+    #[serde(default)]
+    pub session_rate_max: u32,
+    /// How many of them at once.
+    #[serde(default = "default_session_burst_max")]
+    pub session_burst_max: u32,
     /// Connections a gateway accepts.
     #[serde(default = "default_sessions_max")]
     pub sessions_max: usize,
@@ -117,6 +123,9 @@ fn default_in_flight_max() -> usize {
 }
 fn default_session_in_flight_max() -> u16 {
     16_384
+}
+fn default_session_burst_max() -> u32 {
+    100
 }
 fn default_sessions_max() -> usize {
     4_096

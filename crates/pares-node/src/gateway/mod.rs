@@ -17,7 +17,7 @@ mod sync;
 use std::time::Duration;
 
 use pares_book::Instrument;
-use pares_gateway::{Config as Rules, Gateway, GatewaySink, Place, SessionId};
+use pares_gateway::{Config as Rules, Gateway, GatewaySink, Pace, Place, SessionId};
 use pares_log::{Config, Offset, Reader, Writer};
 use pares_shm::{Bell, BellKind, Bells, CountersWriter, Ringer, clock};
 use pares_types::{ClientOrderId, Event, GatewayId, MemberId, Reason, Reply, Request, ShardId, Timestamp};
@@ -146,6 +146,7 @@ impl GatewayNode {
         let rules = Rules {
             id,
             session_in_flight_max: config.session_in_flight_max,
+            session_pace: Pace::new(config.session_rate_max, config.session_burst_max),
             in_flight_max: config.in_flight_max,
             names_max: config.names_max,
         };

@@ -8,7 +8,7 @@ mod life;
 mod network;
 
 use pares_book::{Instrument, Symbol, Timetable, TimetableRow};
-use pares_gateway::Config;
+use pares_gateway::{Config, Pace};
 use pares_sequencer::LocalWindow;
 use pares_types::{
     Epoch, GatewayId, InstrumentId, MemberId, Phase, Position, Price, Quantity, Request, ShardId,
@@ -254,6 +254,7 @@ impl<'a> World<'a> {
         Config {
             id: GatewayId(u16::try_from(gateway).expect("few gateways")),
             session_in_flight_max: 32,
+            session_pace: Pace::FREE,
             in_flight_max: self.scenario.in_flight_max,
             names_max: 4_096,
         }

@@ -3,7 +3,9 @@
 pub mod book;
 pub mod end_to_end;
 pub mod journal;
+pub mod kill_switch;
 pub mod peer;
+pub mod restart;
 pub mod sequencer;
 
 use std::fmt::Display;
@@ -30,6 +32,10 @@ enum Bench {
     Journal(journal::Args),
     /// A whole exchange under load: throughput, and latency from the scheduled send time to the answer
     EndToEnd(end_to_end::Args),
+    /// How long it takes to cancel ten thousand orders of a member that has run away
+    KillSwitch(kill_switch::Args),
+    /// Everything killed at once under load: how long until the exchange answers again, and what it remembers
+    Restart(restart::Args),
     /// The other process of a benchmark
     #[command(subcommand, hide = true)]
     Peer(peer::Peer),
@@ -45,6 +51,8 @@ pub fn run(args: &Args) -> CommandResult {
         Bench::Sequencer(args) => sequencer::run(args),
         Bench::Journal(args) => journal::run(args),
         Bench::EndToEnd(args) => end_to_end::run(args),
+        Bench::KillSwitch(args) => kill_switch::run(args),
+        Bench::Restart(args) => restart::run(args),
         Bench::Peer(peer) => peer::run(peer),
     }
 }

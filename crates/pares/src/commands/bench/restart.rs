@@ -1,0 +1,265 @@
+//! `pares bench restart`: everything is killed at once under load; how long until the exchange answers again, and does it
+//! remember what it had said?
+//!
+//! ```text
+//!   N answers under load | kill -9 of all nodes | start ... up ... first new answer | old names asked again, all of them alike?
+//!                                               <---------- restart ------------->
+//! ```
+//! Time that a start needs grows with the record it reads, so the figure is seconds per million records. Files
+//! are in the page cache, as after a crash of the processes; after a loss of power the disk's own speed comes on top.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pares_client::{Client, Update};
+use pares_flow::SyntheticFlow;
+use pares_node::config::DurabilitySetting;
+use pares_node::{Role, SystemConfig};
+use pares_shm::CountersReader;
+use pares_types::{Answer, ClientOrderId, ClientRequest, MemberId, Position, RequestId, Status};
+use rustix::process::Signal;
+use serde::Serialize;
+
+use super::ScratchDirectory;
+use super::end_to_end::durability;
+use crate::error::{CommandError, CommandResult};
+use crate::load::{LoadPlan, Rate};
+use crate::progress;
+use crate::system::ScratchSystem;
+use crate::text::grouped;
+
+/// Requests in flight while the record grows, and when old names are asked again.
+const IN_FLIGHT: u64 = 2_048;
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Arguments of `pares bench restart`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// Answers to get before everything is killed
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..=10_000_000))]
+    records: u64,
+    /// Of the names answered, how many to ask again afterwards: the last ones, and others evenly spread
+    #[arg(long, default_value_t = 100_000)]
+    check: u64,
+    /// What an answer promises: `os` or `disk`
+    #[arg(long, default_value = "os", value_parser = durability)]
+    durability: DurabilitySetting,
+    /// Where to keep the system's files (default: a temporary directory)
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the benchmark gave.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Figures {
+    /// Requests answered when everything was killed.
+    pub records: u64,
+    /// From the start of the supervisor until all nodes have announced themselves, seconds.
+    pub up_s: f64,
+    /// Until a new request was answered.
+    pub restart_s: f64,
+    /// The same by a million records.
+    pub seconds_per_million: f64,
+    /// Old names asked again.
+    pub checked: u64,
+    /// Of those, never answered or answered otherwise than the first time.
+    pub lost: u64,
+    /// Shards that recorders halted because venues' states differed.
+    pub halted_shards: u64,
+}
+
+/// Runs the benchmark and prints what it gave.
+///
+/// # Errors
+/// If the system does not come up, or has forgotten something.
+pub fn run(args: &Args) -> CommandResult {
+    let figures = measure(args)?;
+    if args.json {
+        println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
+    } else {
+        print(&figures);
+    }
+    match (figures.lost, figures.halted_shards) {
+        (0, 0) => Ok(()),
+        (lost, halted) => Err(CommandError::Failed(format!("{lost} answers lost, {halted} shards halted"))),
+    }
+}
+
+fn measure(args: &Args) -> Result<Figures, CommandError> {
+    let scratch = ScratchDirectory::create(args.dir.as_deref())?;
+    let dir = scratch.path().join("system");
+    let gateways = vec![([127, 0, 0, 1], 0).into()];
+    let config = SystemConfig { durability: args.durability, gateways, ..SystemConfig::default() };
+    let mut system = ScratchSystem::start(&config, Some(dir.clone()))?;
+    let mut member = Member::new(&system)?;
+    member.ask_new(args.records)?;
+    for role in Role::all(system.supervisor.config()) {
+        system.supervisor.signal(role, Signal::KILL)?;
+    }
+    drop(system);
+    let begun = Instant::now();
+    let system = ScratchSystem::start(&config, Some(dir))?;
+    let up = begun.elapsed();
+    member.client = connect(&system)?;
+    member.ask_one()?;
+    let restart = begun.elapsed();
+    let (checked, lost) = member.ask_again(args.records, args.check)?;
+    Ok(Figures {
+        records: args.records,
+        up_s: up.as_secs_f64(),
+        restart_s: restart.as_secs_f64(),
+        seconds_per_million: restart.as_secs_f64() * 1e6 / args.records as f64,
+        checked,
+        lost,
+        halted_shards: halted_shards(&system),
+    })
+}
+
+fn connect(system: &ScratchSystem) -> Result<Client, CommandError> {
+    Ok(Client::connect(system.addresses()?[0], MemberId(1))?)
+}
+
+fn halted_shards(system: &ScratchSystem) -> u64 {
+    let recorders = system.supervisor.config().recorder_ids().map(Role::Recorder);
+    let counters = recorders.filter_map(|role| {
+        CountersReader::open(&system.supervisor.layout().counters(&role.to_string())).ok()
+    });
+    counters.filter_map(|counters| counters.get("halted_shards")).sum()
+}
+
+/// What an answer said that its repeat must say again.
+type Said = (RequestId, Position, Status);
+
+fn said(answer: &Answer) -> Said {
+    (answer.request, answer.position, answer.status)
+}
+
+/// The one who asks, and remembers what was answered.
+struct Member {
+    client: Client,
+    flow: SyntheticFlow,
+    requests: Vec<ClientRequest>,
+    /// By name, from 1.
+    answers: Vec<Option<Said>>,
+}
+
+impl Member {
+    fn new(system: &ScratchSystem) -> Result<Self, CommandError> {
+        let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, Rate::Max);
+        let (requests, answers) = (Vec::new(), Vec::new());
+        Ok(Self { client: connect(system)?, flow: plan.flow(), requests, answers })
+    }
+
+    /// Sends new requests until so many are answered; others are in flight then.
+    fn ask_new(&mut self, wanted: u64) -> Result<(), CommandError> {
+        let bar = progress::steps("recording", wanted);
+        let mut answered = 0;
+        let mut last = Instant::now();
+        while answered < wanted {
+            for _ in (self.requests.len() as u64 - answered)..IN_FLIGHT {
+                let request = self.flow.next_command().to_request();
+                self.client.send(&request)?;
+                self.requests.push(request);
+                self.answers.push(None);
+            }
+            let answers = &mut self.answers;
+            let before = answered;
+            turn(&mut self.client, |name, answer| {
+                answers[name] = Some(said(answer));
+                answered += 1;
+            })?;
+            check_patience(answered > before, &mut last)?;
+            bar.set_position(answered);
+        }
+        bar.finish_and_clear();
+        Ok(())
+    }
+
+    /// Sends one new request and waits for its answer.
+    fn ask_one(&mut self) -> Result<(), CommandError> {
+        let request = ClientRequest::MassCancel {
+            client_order_id: ClientOrderId(u64::MAX >> 8),
+            instrument: pares_types::InstrumentId(1),
+            side: None,
+        };
+        self.client.submit_and_wait(&request)?;
+        Ok(())
+    }
+
+    /// Asks names again that were answered before: how many, and how many of them have another answer now.
+    fn ask_again(&mut self, first: u64, check: u64) -> Result<(u64, u64), CommandError> {
+        let every = (first / check.max(1)).max(1) as usize;
+        let last = self.answers.len().saturating_sub(check as usize / 2);
+        let names = (0..self.answers.len()).filter(|name| name % every == 0 || *name >= last);
+        let names: Vec<usize> = names.filter(|&name| self.answers[name].is_some()).collect();
+        let bar = progress::steps("asking again", names.len() as u64);
+        let (mut sent, mut answered, mut alike) = (0, 0, 0);
+        let mut waited = Instant::now();
+        while answered < names.len() {
+            while sent < names.len() && sent - answered < IN_FLIGHT as usize {
+                self.client.send(&self.requests[names[sent]])?;
+                sent += 1;
+            }
+            let answers = &self.answers;
+            let before = answered;
+            turn(&mut self.client, |name, answer| {
+                // What was in flight when everything died is answered now, unasked.
+                if let Some(first) = answers.get(name).copied().flatten() {
+                    answered += 1;
+                    alike += u64::from(first == said(answer));
+                }
+            })?;
+            if check_patience(answered > before, &mut waited).is_err() {
+                break;
+            }
+            bar.set_position(answered as u64);
+        }
+        bar.finish_and_clear();
+        Ok((names.len() as u64, names.len() as u64 - alike))
+    }
+}
+
+/// Sends and reads what there is, waiting a little if there is nothing; tells answers with their place among the names.
+fn turn(client: &mut Client, mut on_answer: impl FnMut(usize, &Answer)) -> Result<(), CommandError> {
+    client.flush()?;
+    let mut answers = 0;
+    client.poll(|update| {
+        if let Update::Answer(answer) = update {
+            answers += 1;
+            on_answer(answer.client_order_id.0 as usize - 1, &answer);
+        }
+    })?;
+    if answers == 0 {
+        client.wait(Duration::from_millis(10))?;
+    }
+    Ok(())
+}
+
+fn check_patience(moved: bool, last: &mut Instant) -> CommandResult {
+    if moved {
+        *last = Instant::now();
+    }
+    if last.elapsed() < PATIENCE {
+        return Ok(());
+    }
+    Err(CommandError::Failed("nothing was answered for 30 seconds".into()))
+}
+
+fn print(figures: &Figures) {
+    println!("everything was killed after {} answers under load", grouped(figures.records));
+    println!("all nodes up            {:.2} s after the start", figures.up_s);
+    println!(
+        "a new request answered  {:.2} s after the start: {:.2} s per million records",
+        figures.restart_s, figures.seconds_per_million
+    );
+    println!(
+        "old names asked again   {}, answered otherwise or not at all: {}",
+        grouped(figures.checked),
+        figures.lost
+    );
+    println!("shards halted           {}", figures.halted_shards);
+}
