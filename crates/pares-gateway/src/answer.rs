@@ -1,6 +1,6 @@
 //! From the committed stream to whoever asked: the one answer to a request.
 
-use pares_types::{Answer, Event, Outcome, Position, Quantity, Reply, Request};
+use pares_types::{Answer, ClientOrderId, Event, MemberId, Outcome, Position, Quantity, Reply, Request};
 
 use crate::fan_out::FanOut;
 use crate::names::{Kind, NameIndex, State};
@@ -69,6 +69,45 @@ impl Gateway {
             answer.executed = Quantity(entry.cancelled.into());
         }
         answer
+    }
+
+    /// A record read before lies at another place now, since its recorder's log was taken away and filled again: a first answer
+    /// that was kept there is read at the new place from now on.
+    pub fn on_moved(
+        &mut self,
+        position: Position,
+        request: &Request,
+        outcome: &Outcome,
+        events: usize,
+        place: Place,
+    ) {
+        let Some(name) = self.names.find(request.member, request.client_order_id) else { return };
+        let entry = self.names.get(name);
+        let State::Answered(before) = entry.state() else { return };
+        if before.recorder != place.recorder {
+            return;
+        }
+        let place = match entry.kind {
+            Kind::FanOut => {
+                let answer = of(position, request, outcome, events);
+                self.settle_part(name, request, answer, place).map(|(_, place)| place)
+            }
+            // A refusal as duplicate has the same name and is not the first answer.
+            Kind::Enter | Kind::Other => Some(place).filter(|_| entry.id == request.id),
+        };
+        if let Some(place) = place {
+            self.names.get_mut(name).set_state(State::Answered(place));
+        }
+    }
+
+    /// Where the first answer to a name of the session's member lies; `None` if there is none, or the session is gone.
+    #[must_use]
+    pub fn first_answer(&self, session: SessionId, name: ClientOrderId) -> Option<(MemberId, Place)> {
+        let member = self.sessions.member(session)?;
+        match self.names.get(self.names.find(member, name)?).state() {
+            State::Answered(place) => Some((member, place)),
+            State::Pending(_) => None,
+        }
     }
 
     /// Notes a committed answer under its name. If that is the name's first, returns it with the session

@@ -3,6 +3,7 @@
 //! A reader maps everything read-only and tells the writer nothing: it cannot slow it, and being stopped or killed
 //! leaves no trace. It loads the written mark once per batch and then walks plain memory.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use pares_shm::Mapping;
@@ -29,6 +30,8 @@ pub struct Reader {
     marks: Marks,
     geometry: Geometry,
     verify: bool,
+    /// Which log this is, so that another one in its place is told from it.
+    identity: Option<Identity>,
     /// Where the next record is expected.
     at: u64,
     /// The written mark as last loaded.
@@ -36,6 +39,14 @@ pub struct Reader {
     /// Segment that `next` walks, and the one that `read_at` looked into last.
     current: Option<Mapped>,
     lookup: Option<Mapped>,
+}
+
+/// Device and inode of a log's marks. As long as they are mapped no other file gets them.
+type Identity = (u64, u64);
+
+fn identity(dir: &Path) -> Option<Identity> {
+    let found = std::fs::metadata(dir.join("marks")).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 #[derive(Debug)]
@@ -51,11 +62,13 @@ impl Reader {
     /// # Errors
     /// [`ReadError`]: `NotYet` while there is no log, `Released` or `BeyondEnd` if `from` is not in it any more or yet.
     pub fn open(dir: &Path, from: Offset) -> Result<Reader, ReadError> {
+        let identity = identity(dir);
         let marks = Marks::open_read_only(dir)?;
         let (geometry, limit) = (marks.geometry(), marks.get(Mark::Written));
         let dir = dir.to_owned();
         let (current, lookup) = (None, None);
-        let mut reader = Reader { dir, marks, geometry, verify: true, at: 0, limit, current, lookup };
+        let mut reader =
+            Reader { dir, marks, geometry, verify: true, identity, at: 0, limit, current, lookup };
         reader.seek(from)?;
         Ok(reader)
     }
@@ -81,6 +94,13 @@ impl Reader {
     /// Whether checksums are verified (they are, unless told otherwise). Without, damage may be read as data.
     pub fn verify_checksums(self, verify: bool) -> Reader {
         Reader { verify, ..self }
+    }
+
+    /// Whether another log lies in the place of this one: its directory was removed and made anew. This one stays readable
+    /// where it is mapped, and will never grow. Costs a system call.
+    #[must_use]
+    pub fn is_replaced(&self) -> bool {
+        identity(&self.dir).is_some_and(|found| self.identity != Some(found))
     }
 
     /// Moves to `from`.

@@ -35,6 +35,24 @@ fn drain(reader: &mut Reader) -> Vec<Vec<u8>> {
 }
 
 #[test]
+fn a_reader_can_tell_that_another_log_took_the_place_of_its_own() {
+    let (dir, mut writer) = new_log(small());
+    writer.append(b"old").unwrap();
+    writer.publish();
+    let mut reader = Reader::open(&log_of(&dir), Offset::START).unwrap();
+    assert_eq!(drain(&mut reader), [b"old"]);
+    drop(writer);
+    assert!(!reader.is_replaced());
+    std::fs::remove_dir_all(log_of(&dir)).unwrap();
+    assert!(!reader.is_replaced(), "there is no other yet");
+    Writer::open(&log_of(&dir), small()).unwrap();
+    assert!(reader.is_replaced());
+    reader.seek(Offset::START).unwrap();
+    assert_eq!(drain(&mut reader), [b"old"], "what is mapped stays readable");
+    assert!(!Reader::open(&log_of(&dir), Offset::START).unwrap().is_replaced());
+}
+
+#[test]
 fn a_record_is_readable_once_published_and_not_before() {
     let (dir, mut writer) = new_log(small());
     let mut reader = Reader::open(&log_of(&dir), Offset::START).unwrap();

@@ -29,6 +29,15 @@ pub enum Committed<'a> {
         /// The record.
         record: ResultRecord<'a>,
     },
+    /// A record that passed before, from a recorder whose log was taken away and is filled again: it lies elsewhere now.
+    Moved {
+        /// The recorder.
+        recorder: RecorderId,
+        /// Where it lies there now.
+        offset: Offset,
+        /// The record.
+        record: ResultRecord<'a>,
+    },
     /// A recorder has stored a checkpoint.
     CheckpointStored {
         /// Of which shard.
@@ -43,6 +52,8 @@ pub enum Committed<'a> {
 /// A reader of the committed stream.
 pub struct CommittedStream {
     tails: Vec<Tail>,
+    /// By recorder: whether its log is another than the one it had.
+    replaced: Vec<bool>,
     /// By shard id.
     quorums: Vec<Quorum>,
 }
@@ -62,6 +73,7 @@ impl CommittedStream {
         let quorum = Quorum::new(usize::from(config.recorders), usize::from(config.quorum));
         Ok(Self {
             tails: config.recorder_ids().map(|id| Tail::new(layout.recorder_log(id), from(id))).collect(),
+            replaced: vec![false; usize::from(config.recorders)],
             quorums: vec![quorum; usize::from(highest) + 1],
         })
     }
@@ -122,6 +134,10 @@ impl CommittedStream {
         let alone = self.tails.len() == 1;
         let tail = &mut self.tails[index];
         for read in 0..max {
+            if tail.take_replaced() {
+                self.replaced[index] = true;
+                self.quorums.iter_mut().for_each(|quorum| quorum.forget(recorder));
+            }
             let record = match tail.next_durable() {
                 Ok(Some(record)) => record,
                 Ok(None) => return Ok(read),
@@ -137,6 +153,8 @@ impl CommittedStream {
                         on(Committed::Result { recorder, offset: record.offset, record: result })?;
                     } else if result.position() >= quorum.committed() {
                         on(Committed::Shown { record: result })?;
+                    } else if self.replaced[index] {
+                        on(Committed::Moved { recorder, offset: record.offset, record: result })?;
                     }
                 }
                 Some(record::CHECKPOINT_STORED) => {

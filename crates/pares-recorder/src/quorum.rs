@@ -42,6 +42,11 @@ impl Quorum {
         have >= self.quorum
     }
 
+    /// A recorder has lost all it had. What is committed stays so; the recorder counts again from its first record on.
+    pub fn forget(&mut self, recorder: RecorderId) {
+        self.next[usize::from(recorder.0)] = Position(0);
+    }
+
     /// Starts at a checkpoint: all below `position` counts as committed.
     pub fn start_at(&mut self, position: Position) {
         self.committed = self.committed.max(position);
@@ -74,6 +79,17 @@ mod tests {
         assert!(quorum.on_record(B, Position(0)));
         assert!(!quorum.on_record(A, Position(0)));
         assert_eq!(quorum.committed(), Position(1));
+    }
+
+    #[test]
+    fn a_recorder_that_lost_its_disk_does_not_count_for_what_it_had() {
+        let mut quorum = Quorum::new(3, 2);
+        assert!(!quorum.on_record(A, Position(0)));
+        quorum.forget(A);
+        assert!(!quorum.on_record(B, Position(0)), "B is the only one left that has it");
+        assert!(quorum.on_record(A, Position(0)), "filled again");
+        quorum.forget(B);
+        assert_eq!((quorum.committed(), quorum.everywhere()), (Position(1), Position(0)));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! One rule, one test.
 
 use pares_types::{
-    Answer, ClientOrderId, Command, GatewayId, MemberId, OrderId, Phase, Quantity, Reason, Reply, RequestId,
-    Side, Status, Symbol, Timestamp,
+    Answer, ClientOrderId, Command, GatewayId, MemberId, OrderId, Phase, Quantity, Reason, RecorderId, Reply,
+    RequestId, Side, Status, Symbol, Timestamp,
 };
 
+use super::exchange::Record;
 use super::world::{RECORD, World, amend, cancel, config, enter, exchange, mass_cancel};
-use crate::{Config, Pace, SessionId};
+use crate::{Config, Pace, Place, SessionId};
 
 /// A world in which session 1 of the first gateway speaks for member 7.
 fn signed_on() -> World {
@@ -36,6 +37,37 @@ fn rejection(world: &mut World) -> Reason {
     match world.replies(0)[..] {
         [(_, Reply::Rejected { reason, .. })] => reason,
         ref other => panic!("expected one rejection, got {other:?}"),
+    }
+}
+
+/// Tells the first gateway that all records lie in the log of one recorder now, from that offset on.
+fn move_all(world: &mut World, recorder: RecorderId, offset: u64) {
+    let records: Vec<Record> = world.shards.iter().flat_map(|shard| shard.committed.clone()).collect();
+    for (at, Record { position, request, outcome, events }) in (offset..).zip(&records) {
+        let place = Place { recorder, offset: at };
+        world.gates[0].gateway.on_moved(*position, request, outcome, events.len(), place);
+    }
+}
+
+#[test]
+fn first_answers_are_read_where_their_records_lie_now() {
+    let mut world = signed_on();
+    world.ask(0, 1, buy(1));
+    world.ask(0, 1, mass_cancel(2, 0));
+    world.settle();
+    for name in [1, 2] {
+        let place = |world: &World| {
+            let first = world.gates[0].gateway.first_answer(SessionId(1), ClientOrderId(name));
+            first.expect("it was answered").1
+        };
+        let before = place(&world);
+        move_all(&mut world, RecorderId(9), 500);
+        assert_eq!(place(&world), before, "another recorder's");
+        move_all(&mut world, before.recorder, 700);
+        let after = place(&world);
+        assert!(after.recorder == before.recorder && (700..710).contains(&after.offset), "{after:?}");
+        move_all(&mut world, before.recorder, 800);
+        assert_eq!(place(&world).offset, after.offset + 100, "and once more");
     }
 }
 

@@ -17,7 +17,7 @@ mod sync;
 use std::time::Duration;
 
 use pares_book::Instrument;
-use pares_gateway::{Config as Rules, Gateway, GatewaySink, Pace, Place, SessionId};
+use pares_gateway::{Answer, Config as Rules, Gateway, GatewaySink, Pace, Place, SessionId};
 use pares_log::{Config, Offset, Reader, Writer};
 use pares_shm::{Bell, BellKind, Bells, CountersWriter, Ringer, clock};
 use pares_types::{ClientOrderId, Event, GatewayId, MemberId, Reason, Reply, Request, ShardId, Timestamp};
@@ -87,7 +87,8 @@ struct Edge {
     ringer: Ringer,
     venues: Vec<usize>,
     appended: bool,
-    again: Vec<(SessionId, Place)>,
+    /// Who asked again for which answer.
+    again: Vec<(SessionId, ClientOrderId)>,
 }
 
 impl GatewaySink for Edge {
@@ -118,8 +119,8 @@ impl GatewaySink for Edge {
         }
     }
 
-    fn answer_again(&mut self, session: SessionId, place: Place, _: ClientOrderId) {
-        self.again.push((session, place));
+    fn answer_again(&mut self, session: SessionId, _: Place, name: ClientOrderId) {
+        self.again.push((session, name));
     }
 }
 
@@ -198,15 +199,23 @@ impl GatewayNode {
     fn poll_committed(&mut self) -> Result<usize, NodeError> {
         let Self { rules, edge, committed, events, .. } = self;
         committed.poll(BATCH_MAX, |item| {
-            if let Committed::Result { recorder, offset, record } = item {
-                crash::at(Point::GatewayCommitted);
-                events.clear();
-                for event in record.events() {
-                    events.push(event?);
+            match item {
+                Committed::Result { recorder, offset, record } => {
+                    crash::at(Point::GatewayCommitted);
+                    events.clear();
+                    for event in record.events() {
+                        events.push(event?);
+                    }
+                    let (request, outcome) = (record.request()?, record.outcome()?);
+                    let place = Place { recorder, offset: offset.0 };
+                    rules.on_committed(record.position(), &request, &outcome, events, place, edge);
                 }
-                let (request, outcome) = (record.request()?, record.outcome()?);
-                let place = Place { recorder, offset: offset.0 };
-                rules.on_committed(record.position(), &request, &outcome, events, place, edge);
+                Committed::Moved { recorder, offset, record } => {
+                    let (request, outcome) = (record.request()?, record.outcome()?);
+                    let place = Place { recorder, offset: offset.0 };
+                    rules.on_moved(record.position(), &request, &outcome, record.events().len(), place);
+                }
+                Committed::Shown { .. } | Committed::CheckpointStored { .. } => {}
             }
             Ok(())
         })
@@ -263,23 +272,36 @@ impl GatewayNode {
         }
     }
 
-    /// Answers repeats from the record of the first answer.
-    fn answer_repeats(&mut self) -> Result<(), NodeError> {
-        for (session, place) in std::mem::take(&mut self.edge.again) {
-            let (log, reader) = &mut self.recorders[usize::from(place.recorder.0)];
-            if reader.is_none() {
-                *reader = Some(Reader::at_end(log)?);
+    /// Answers repeats from the record of the first answer. One that is not where it was, because a recorder's log is being
+    /// filled again, is looked for later.
+    fn answer_repeats(&mut self) {
+        for (session, name) in std::mem::take(&mut self.edge.again) {
+            let Some((member, place)) = self.rules.first_answer(session, name) else { continue };
+            match self.recorded_answer(member, name, place) {
+                Some(answer) => {
+                    crash::at(Point::GatewayRepeating);
+                    self.edge.reply(session, Reply::Answer(answer));
+                }
+                None => {
+                    self.recorders[usize::from(place.recorder.0)].1 = None;
+                    self.edge.again.push((session, name));
+                }
             }
-            let reader = reader.as_mut().expect("just opened");
-            let entry = reader.read_at(Offset(place.offset))?;
-            let record = ResultRecord::read(entry.payload)?;
-            let (request, outcome) = (record.request()?, record.outcome()?);
-            crash::at(Point::GatewayRepeating);
-            let answer =
-                self.rules.replay_answer(record.position(), &request, &outcome, record.events().len());
-            self.edge.reply(session, Reply::Answer(answer));
         }
-        Ok(())
+    }
+
+    /// The answer in the record at `place`, if that is the one.
+    fn recorded_answer(&mut self, member: MemberId, name: ClientOrderId, place: Place) -> Option<Answer> {
+        let (log, reader) = &mut self.recorders[usize::from(place.recorder.0)];
+        if reader.is_none() {
+            *reader = Reader::at_end(log).ok();
+        }
+        let entry = reader.as_mut()?.read_at(Offset(place.offset)).ok()?;
+        let record = ResultRecord::read(entry.payload).ok()?;
+        let (request, outcome) = (record.request().ok()?, record.outcome().ok()?);
+        let is_it = request.member == member && request.client_order_id == name;
+        let events = record.events().len();
+        is_it.then(|| self.rules.replay_answer(record.position(), &request, &outcome, events))
     }
 
     /// Tells the time where it is due.
@@ -347,7 +369,7 @@ impl Duty for GatewayNode {
         self.publish();
         let durable = self.edge.writer.durable().0;
         self.rules.on_journalled(durable, &mut self.edge);
-        self.answer_repeats()?;
+        self.answer_repeats();
         self.edge.connections.flush(|session| self.rules.on_disconnect(session));
         self.housekeep();
         Ok(work)
@@ -393,7 +415,7 @@ fn recover(
                     );
                 }
                 Committed::Shown { record } => rules.recover_uncommitted(&record.request()?),
-                Committed::CheckpointStored { .. } => {}
+                Committed::Moved { .. } | Committed::CheckpointStored { .. } => {}
             }
             Ok(())
         })?;

@@ -165,7 +165,7 @@ impl VenueNode {
                 }
                 Ok(())
             }
-            Committed::Shown { .. } => Ok(()),
+            Committed::Shown { .. } | Committed::Moved { .. } => Ok(()),
             Committed::CheckpointStored { shard, position, offset } => {
                 let index = seat_of[usize::from(shard.0)];
                 if position <= seats[index].shard.position() {

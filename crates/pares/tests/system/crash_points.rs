@@ -171,9 +171,7 @@ fn die_at(point: Point, passages: &[u64], node: fn(u16) -> Role) {
         forget_at_venues(&mut exchange, &mut traders);
     }
     for (case, &passage) in (0..).zip(passages) {
-        // Who is read from does not look for another log in place of one that was taken away under it, so only one
-        // recorder loses its log here.
-        let which = if point == Point::RecorderTookFromPeer { 1 } else { case % 2 };
+        let which = case % 2;
         let (role, doomed) = (node(which), Doom { point, passage });
         let before = deaths(&exchange, role, point);
         doom(&mut exchange, &mut traders, role, doomed);

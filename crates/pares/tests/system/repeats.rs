@@ -1,10 +1,11 @@
 //! A request asked twice: one execution, one answer, however and wherever it is repeated.
 
 use pares_client::{Answer, Client, Update};
-use pares_types::{Quantity, Side, Status};
+use pares_types::{Quantity, RecorderId, Side, Status};
 
 use crate::common::exchange::{Exchange, gateway, recorder, small};
-use crate::common::{PATIENCE, eventually, limit, record};
+use crate::common::trader::Trader;
+use crate::common::{PATIENCE, eventually, limit, load, record};
 
 /// The same answer, marked as a repeat.
 fn again(answer: Answer) -> Answer {
@@ -75,6 +76,50 @@ fn a_repeat_gets_the_first_answer_after_everything_was_stopped() {
     for gateway in [1, 0] {
         assert_eq!(exchange.client(gateway, 7).submit_and_wait(&request).unwrap(), again(answer));
     }
+}
+
+/// Takes a recorder's disk away while everything runs; its peer fills the new one.
+fn wipe(exchange: &mut Exchange, traders: &mut [Trader], id: u16) {
+    exchange.supervisor().hold(recorder(id), true);
+    exchange.kill(recorder(id));
+    eventually("the recorder is dead", || {
+        exchange.tick();
+        !exchange.supervisor().is_up(recorder(id))
+    });
+    std::fs::remove_dir_all(exchange.layout().recorder_log(RecorderId(id))).unwrap();
+    load::trade(exchange, traders, 50);
+    let recorded = |exchange: &Exchange, id| {
+        let marks = exchange.layout().recorder_log(RecorderId(id)).join("marks");
+        let records = |id| record::of_recorder(exchange, RecorderId(id));
+        if marks.exists() { records(id).values().map(Vec::len).sum::<usize>() } else { 0 }
+    };
+    let wanted = recorded(exchange, 1 - id);
+    exchange.supervisor().hold(recorder(id), false);
+    eventually("the recorder is filled", || {
+        load::trade(exchange, traders, 20);
+        recorded(exchange, id) >= wanted
+    });
+}
+
+#[test]
+fn a_repeat_gets_the_first_answer_after_each_recorder_lost_its_disk() {
+    let mut exchange = Exchange::start(&small(1));
+    let mut traders = load::traders(&exchange, 4);
+    let mut member = exchange.client(0, 70);
+    let requests: Vec<_> = (1..=40).map(|name| limit(name, 1, Side::Sell, 100, 5_000_000)).collect();
+    let first: Vec<_> = requests.iter().map(|request| member.submit_and_wait(request).unwrap()).collect();
+    for id in [0, 1, 0] {
+        wipe(&mut exchange, &mut traders, id);
+        for (request, answer) in requests.iter().zip(&first) {
+            assert_eq!(
+                member.submit_and_wait(request).unwrap(),
+                again(*answer),
+                "recorder {id} lost its disk"
+            );
+        }
+    }
+    load::finish(&mut exchange, &mut traders);
+    record::agreed(&mut exchange);
 }
 
 #[test]

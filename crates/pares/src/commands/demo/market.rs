@@ -129,7 +129,7 @@ impl Market {
                 }
                 replay(books, trading, events, tally, day.as_mut(), &record)
             }
-            Committed::Shown { .. } | Committed::CheckpointStored { .. } => Ok(()),
+            Committed::Shown { .. } | Committed::Moved { .. } | Committed::CheckpointStored { .. } => Ok(()),
         })?;
         Ok(read >= BATCH_MAX)
     }

@@ -94,7 +94,7 @@ impl Drill {
             Blow::KillGateway => gateway::kill(self, self.gateway(round)),
             Blow::Flood => flood::flood(self, Duration::from_millis(args.flood_ms)),
             Blow::KillEverything => everything::kill(self),
-            Blow::WipeRecorder => recorder::wipe(self, RecorderId(recorders - 1)),
+            Blow::WipeRecorder => recorder::wipe(self, RecorderId(nth(round, recorders))),
         }
     }
 
