@@ -13,6 +13,7 @@ use pares_types::{
     Phase, Position, Reason, RequestId, RestCause, ShardId, Side, Status,
 };
 
+use crate::oracle::{Replay, Witness};
 use crate::record::Record;
 use crate::{Broken, Summary};
 
@@ -29,6 +30,7 @@ pub(crate) struct Ledger {
     shards: Vec<Shard>,
     requests: BTreeMap<RequestId, (ShardId, Position)>,
     names: BTreeMap<(ShardId, MemberId, ClientOrderId), Position>,
+    pub(crate) witness: Witness,
     pub(crate) duplicates_refused: u64,
 }
 
@@ -42,6 +44,7 @@ impl Ledger {
             shards: (0..shards).map(|_| Shard::default()).collect(),
             requests: BTreeMap::new(),
             names: BTreeMap::new(),
+            witness: Witness::new(shards),
             duplicates_refused: 0,
         }
     }
@@ -76,6 +79,10 @@ impl Ledger {
         }
         if record.events.len() > Instrument::EVENTS_MAX {
             return broken("I6 bounded", format!("{} events at {place:?}", record.events.len()));
+        }
+        if let Err(answered) = self.witness.check(record) {
+            let what = format!("position {answered} was answered before {record:?} was sent");
+            return broken("real-time order", what);
         }
         if is_duplicate(&record.outcome) {
             self.duplicates_refused += 1;
@@ -166,6 +173,17 @@ impl Ledger {
         }
         let resting = accounts.orders.iter().map(|(id, order)| (*id, order.remaining()));
         Ok(resting.filter(|(_, remaining)| *remaining > 0).collect())
+    }
+
+    /// Replays a shard's history on one book, alone and in order; returns the hash that every venue's books must have.
+    pub(crate) fn replay(&self, shard: usize, instruments: &[Instrument]) -> Result<u64, Broken> {
+        let mut replay = Replay::new(instruments);
+        for record in self.shards[shard].records.iter().flatten() {
+            if let Err(what) = replay.follow(record) {
+                return broken("sequential replay", what);
+            }
+        }
+        Ok(replay.state_hash())
     }
 
     /// Trades of a shard, and what else became of orders, added to `summary`.

@@ -48,6 +48,10 @@ impl AnyShard {
         either!(self, shard => shard.state_hash())
     }
 
+    pub(crate) fn market_hash(&self) -> u64 {
+        either!(self, shard => shard.market().state_hash())
+    }
+
     pub(crate) fn pending_len(&self) -> usize {
         either!(self, shard => shard.pending_len())
     }

@@ -55,7 +55,7 @@ fn a_sequence_used_again_is_found() {
 fn a_failure_names_the_command_that_replays_it() {
     let failure = found("power", Bug::PromiseBeforeSync, 50);
     let text = failure.to_string();
-    let command = format!("-p pares-sim -- --seed {} --scenario power --trace", failure.seed);
+    let command = format!("pares sim --seed {} --scenario power --trace", failure.seed);
     assert!(text.ends_with(&command), "{text}");
     assert!(!failure.trace.is_empty());
 }

@@ -73,6 +73,8 @@ impl World<'_> {
         let Some(session) = self.connection(client, gateway) else { return };
         let request = self.clients[client].open[&name].request;
         self.note("client {} sends {} to gateway {}", &[client as u64, name, gateway as u64]);
+        let member = self.clients[client].member;
+        self.ledger.witness.on_sent(member, request.client_order_id(), self.now_ns);
         self.send_to_gateway(session, Input::Request(request));
     }
 

@@ -213,6 +213,7 @@ impl<'a> World<'a> {
             too_far_behind: self.counts.too_far_behind,
             took_ns: self.now_ns,
             trace_hash: self.trace.hash(),
+            state_hash: self.state_hash(),
             ..self.summary
         }
     }
