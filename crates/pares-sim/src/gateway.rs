@@ -6,8 +6,10 @@ use pares_types::{
 };
 
 use crate::committed::{Committed, CommittedStream};
+use crate::defects;
 use crate::log::Log;
 use crate::record::RecorderEntry;
+use crate::scenario::Bug;
 
 /// Requests taken from clients in one step.
 const INBOX_MAX: usize = 16;
@@ -34,6 +36,7 @@ pub(crate) struct GatewayNode {
     /// Marks to raise: what this gateway saw committed.
     pub(crate) recorded: Vec<(ShardId, Position)>,
     pub(crate) syncing: bool,
+    bug: Option<Bug>,
 }
 
 struct Out<'a> {
@@ -69,7 +72,7 @@ pub(crate) struct Recovery<'a> {
     pub(crate) gateways: usize,
     pub(crate) own: &'a Log<Request>,
     pub(crate) recorders: &'a [&'a Log<RecorderEntry>],
-    pub(crate) reuse_sequences: bool,
+    pub(crate) bug: Option<Bug>,
 }
 
 impl GatewayNode {
@@ -90,7 +93,7 @@ impl GatewayNode {
                 record.events.len(),
                 place(recorder, offset),
             ),
-            Committed::Shown { record } if !recovery.reuse_sequences => {
+            Committed::Shown { record } if recovery.bug != Some(Bug::ReuseSequence) => {
                 gateway.recover_uncommitted(&record.request);
             }
             Committed::Shown { .. } | Committed::Known | Committed::CheckpointStored { .. } => {}
@@ -106,6 +109,7 @@ impl GatewayNode {
             outbox: Vec::new(),
             recorded: Vec::new(),
             syncing: false,
+            bug: recovery.bug,
         }
     }
 
@@ -144,7 +148,10 @@ impl GatewayNode {
         if ticks {
             gateway.on_time(Timestamp(now_ns), &mut out);
         }
-        let durable = out.log.durable();
+        let durable = match self.bug {
+            Some(Bug::AcceptBeforeWrite) => out.log.end(),
+            _ => out.log.durable(),
+        };
         gateway.on_journalled(durable, &mut out);
         for (session, place) in std::mem::take(&mut out.again) {
             let entry = recorders[usize::from(place.recorder.0)].get(place.offset);
@@ -152,6 +159,11 @@ impl GatewayNode {
             let (request, outcome) = (&record.request, &record.outcome);
             let answer = gateway.replay_answer(record.position, request, outcome, record.events.len());
             self.outbox.push((session, Reply::Answer(answer)));
+        }
+        match self.bug {
+            Some(Bug::AnswerTwice) => defects::answer_twice(&mut self.outbox),
+            Some(Bug::AnswerBeforeDecision) => defects::answer_when_journalled(&mut self.outbox, log),
+            _ => {}
         }
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Ledger {
     names: BTreeMap<(ShardId, MemberId, ClientOrderId), Position>,
     pub(crate) witness: Witness,
     pub(crate) duplicates_refused: u64,
+    /// Venues are not compared: whether others would notice a difference is what is to be seen.
+    pub(crate) looks_away: bool,
 }
 
 fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
@@ -39,13 +41,14 @@ fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
 }
 
 impl Ledger {
-    pub(crate) fn new(shards: usize) -> Self {
+    pub(crate) fn new(shards: usize, looks_away: bool) -> Self {
         Self {
             shards: (0..shards).map(|_| Shard::default()).collect(),
             requests: BTreeMap::new(),
             names: BTreeMap::new(),
             witness: Witness::new(shards),
             duplicates_refused: 0,
+            looks_away,
         }
     }
 
@@ -63,7 +66,7 @@ impl Ledger {
                     && first.events == record.events;
                 let (shard, position) = (record.shard(), record.position);
                 let what = || format!("shard {shard} position {position}: {first:?} and {record:?}");
-                if same { Ok(()) } else { broken("I1 agreement", what()) }
+                if same || self.looks_away { Ok(()) } else { broken("I1 agreement", what()) }
             }
             None => {
                 records[at] = Some(Rc::clone(record));
@@ -103,7 +106,7 @@ impl Ledger {
     pub(crate) fn on_state(&mut self, shard: usize, next: Position, hash: u64) -> Result<(), Broken> {
         let first = *self.shards[shard].hashes.entry(next.0).or_insert(hash);
         let what = || format!("shard {shard} next {next}: state {first:016x} and {hash:016x}");
-        if first == hash { Ok(()) } else { broken("I1 agreement", what()) }
+        if first == hash || self.looks_away { Ok(()) } else { broken("I1 agreement", what()) }
     }
 
     /// A new epoch starts at `first`: nothing from there on ever happened.
@@ -133,7 +136,7 @@ impl Ledger {
             && (outcome.status, outcome.reason) == (answer.status, answer.reason)
             && outcome.remaining == answer.remaining
             && (mass || outcome.executed == answer.executed);
-        if same && !is_duplicate(outcome) {
+        if same && !is_duplicate(outcome) || self.looks_away {
             return Ok(());
         }
         broken("I3 exactly once", format!("{answer:?} for {record:?}"))
@@ -143,7 +146,7 @@ impl Ledger {
     pub(crate) fn check_trade(&self, trade: &Trade) -> Result<(), Broken> {
         let record = self.record(trade.shard, trade.position);
         let is_it = |event: &Event| matches!(event, Event::Fill { price, quantity, .. } if *price == trade.price && *quantity == trade.quantity);
-        match record.is_some_and(|record| record.events.iter().any(is_it)) {
+        match self.looks_away || record.is_some_and(|record| record.events.iter().any(is_it)) {
             true => Ok(()),
             false => broken("I2 durability", format!("{trade:?} was never executed")),
         }

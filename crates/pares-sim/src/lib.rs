@@ -29,6 +29,7 @@
 
 mod client;
 mod committed;
+mod defects;
 mod gateway;
 mod ledger;
 mod link;

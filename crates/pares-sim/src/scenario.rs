@@ -110,6 +110,27 @@ pub enum Bug {
     ReadWithoutBound,
     /// A gateway forgets, at a restart, which of its sequences are recorded at fewer than a quorum.
     ReuseSequence,
+    /// Slots say neither position nor epoch: a venue that slept believes what lies where its position once was.
+    BareSlots,
+    /// A venue takes for recorded what is decided: slots are used again while their decisions exist nowhere else.
+    SlotsBeforeRecorded,
+    /// A gateway tells *accepted* before its journal is written.
+    AcceptBeforeWrite,
+    /// A gateway answers what it has journalled, before anything is decided.
+    AnswerBeforeDecision,
+    /// A gateway gives each first answer twice.
+    AnswerTwice,
+    /// A venue that starts from a checkpoint forgets the names that were used.
+    ForgetNames,
+    /// Checkpoints lack an order.
+    CheckpointWithoutAnOrder,
+    /// A recorder takes a record though the one before it is missing.
+    RecordAGap,
+    /// All venues report trades a tick away from where they were made.
+    WrongPrices,
+    /// One venue executes one order for a share too many. The simulator's own comparison of venues looks away: the
+    /// recorders must find it.
+    ExecuteWrongly,
 }
 
 impl Scenario {

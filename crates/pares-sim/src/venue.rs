@@ -8,8 +8,10 @@ use pares_types::{Epoch, Event, Outcome, Position, Request, RequestId, ShardId, 
 use pares_venue::{Gap, Pacing, Progress, ResultAt, Shard, Stall, VenueSink};
 
 use crate::committed::{Committed, CommittedStream};
+use crate::defects;
 use crate::log::Log;
 use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
+use crate::scenario::Bug;
 
 /// A shard on either book: the two must never differ.
 pub(crate) enum AnyShard {
@@ -85,10 +87,26 @@ pub(crate) struct Seat {
     window: Handle,
 }
 
-/// A handle on the window; a defective one loses a decision now and then.
+/// A handle on the window, perhaps a defective one.
 struct Handle {
     window: LocalWindow,
-    swallows: bool,
+    capacity: u64,
+    bug: Option<Bug>,
+}
+
+impl Handle {
+    /// Without a position in it, a slot is found by the rest of the position alone, whichever lap it was filled in.
+    fn believe_bare_slots(
+        &mut self,
+        first: Position,
+        oldest: Position,
+        decided_max: usize,
+        decided: &mut Vec<RequestId>,
+    ) -> Result<(), ProposeError> {
+        let laps = (oldest.0 - first.0).div_ceil(self.capacity);
+        let there = Position(first.0 + laps * self.capacity);
+        self.window.propose(there, &[], decided_max, decided)
+    }
 }
 
 impl Sequencer for Handle {
@@ -100,8 +118,17 @@ impl Sequencer for Handle {
         decided: &mut Vec<RequestId>,
     ) -> Result<(), ProposeError> {
         let result = self.window.propose(first, requests, decided_max, decided);
-        if self.swallows && decided.len() > 2 {
-            decided.remove(0);
+        if self.bug == Some(Bug::SlotsBeforeRecorded) {
+            self.window.raise_recorded(self.window.undecided());
+        }
+        match (self.bug, result) {
+            (Some(Bug::SwallowDecision), _) if decided.len() > 2 => {
+                decided.remove(0);
+            }
+            (Some(Bug::BareSlots), Err(ProposeError::TooFarBehind { oldest })) => {
+                return self.believe_bare_slots(first, oldest, decided_max, decided);
+            }
+            _ => {}
         }
         result
     }
@@ -144,6 +171,7 @@ pub(crate) struct VenueNode {
     /// Whether something waits that only time can bring.
     pub(crate) stalled: bool,
     pub(crate) counts: Counts,
+    bug: Option<Bug>,
 }
 
 /// What happened in steps, for the summary.
@@ -156,7 +184,10 @@ pub(crate) struct Counts {
     pub(crate) awaits_body: u64,
 }
 
-struct Out<'a>(&'a mut Log<VenueEntry>);
+struct Out<'a> {
+    log: &'a mut Log<VenueEntry>,
+    bug: Option<Bug>,
+}
 
 impl VenueSink for Out<'_> {
     fn has_room(&mut self) -> bool {
@@ -164,13 +195,17 @@ impl VenueSink for Out<'_> {
     }
 
     fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
-        self.0.append(VenueEntry::Result(Rc::new(Record {
+        let mut events = events.to_vec();
+        if self.bug == Some(Bug::WrongPrices) {
+            events.iter_mut().for_each(defects::misprice);
+        }
+        self.log.append(VenueEntry::Result(Rc::new(Record {
             epoch: at.epoch,
             position: at.position,
             state_hash: at.state_hash,
             request: *request,
             outcome: *outcome,
-            events: events.to_vec(),
+            events,
         })));
     }
 }
@@ -188,10 +223,12 @@ pub(crate) struct Join<'a> {
     pub(crate) answered: Vec<u64>,
     pub(crate) checkpoints: Vec<&'a [StoredCheckpoint]>,
     pub(crate) quorum: usize,
+    /// Positions of a window.
+    pub(crate) window: usize,
     pub(crate) checkpoint_every: u64,
     /// Requests in flight at all gateways together: no more than these can be undecided.
     pub(crate) pending_max: usize,
-    pub(crate) swallows: bool,
+    pub(crate) bug: Option<Bug>,
 }
 
 impl VenueNode {
@@ -205,13 +242,20 @@ impl VenueNode {
             let all = join.checkpoints.iter().flat_map(|stored| stored.iter()).filter(of_shard);
             let newest = all.max_by_key(|stored| stored.position);
             reaches.push(newest.map_or(0, |stored| stored.replay_from));
-            let state = newest.map(|stored| stored.state.as_slice());
-            let shard = AnyShard::restore(join.naive, *id, &join.instruments[index], state);
+            let state = newest.map(|stored| stored.state.clone());
+            let state = state.map(|state| match join.bug {
+                Some(Bug::ForgetNames) => defects::without_names(&state),
+                _ => state,
+            });
+            let shard = AnyShard::restore(join.naive, *id, &join.instruments[index], state.as_deref());
             for (from, stored) in replay_from.iter_mut().zip(&join.checkpoints) {
                 let own = stored.iter().filter(of_shard).filter(|own| own.position <= shard.position());
                 *from = (*from).min(own.max_by_key(|own| own.position).map_or(0, |own| own.replay_from));
             }
-            seats.push(Seat { shard, window: Handle { window: window.clone(), swallows: join.swallows } });
+            seats.push(Seat {
+                shard,
+                window: Handle { window: window.clone(), capacity: join.window as u64, bug: join.bug },
+            });
         }
         let mut committed = CommittedStream::new(seats.len(), recorders, join.quorum, replay_from);
         for (index, seat) in seats.iter().enumerate() {
@@ -231,6 +275,7 @@ impl VenueNode {
             pending_max: join.pending_max,
             stalled: false,
             counts: Counts::default(),
+            bug: join.bug,
         }
     }
 
@@ -256,7 +301,9 @@ impl VenueNode {
         for (cursor, (log, readable)) in self.cursors.iter_mut().zip(gateways) {
             let to = (*readable).clamp(*cursor, cursor.saturating_add(room as u64));
             for request in log.range(*cursor, to) {
-                self.seats[usize::from(request.shard.0)].shard.on_request(request);
+                let wrong = self.bug == Some(Bug::ExecuteWrongly);
+                let request = if wrong { defects::misread(request) } else { *request };
+                self.seats[usize::from(request.shard.0)].shard.on_request(&request);
             }
             room -= (to - *cursor) as usize;
             *cursor = to;
@@ -271,7 +318,7 @@ impl VenueNode {
     fn step_shards(&mut self, log: &mut Log<VenueEntry>) -> Result<(), String> {
         self.stalled = false;
         for seat in &mut self.seats {
-            let progress = seat.shard.step(&mut seat.window, &mut Out(log));
+            let progress = seat.shard.step(&mut seat.window, &mut Out { log, bug: self.bug });
             self.counts.executed += progress.executed;
             self.stalled |= progress.stall.is_some() || seat.shard.pending_len() > 0;
             match progress.stall {
@@ -296,6 +343,9 @@ impl VenueNode {
         let mut state = Vec::new();
         let shard = &mut self.seats[index].shard;
         let (shard, position) = either!(shard, shard => (shard.id(), shard.checkpoint(&mut state)));
+        if self.bug == Some(Bug::CheckpointWithoutAnOrder) {
+            state = defects::without_an_order(&state);
+        }
         self.pacing.on_checkpoint(index, self.committed.reach(), count);
         self.outgoing = Some(Outgoing { shard, position, state, sent: 0 });
     }

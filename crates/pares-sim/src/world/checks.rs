@@ -84,7 +84,7 @@ impl World<'_> {
         let name = answer.client_order_id.0;
         let once = Answer { repeat: false, ..*answer };
         let first = *self.clients[client].answers.entry(name).or_insert(once);
-        if first != once {
+        if first != once && !self.ledger.looks_away {
             let what = format!("client {client} was told {first:?}, then {answer:?}");
             return Err(Broken { invariant: "I3 exactly once", what });
         }

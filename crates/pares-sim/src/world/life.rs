@@ -45,7 +45,7 @@ impl World<'_> {
             gateways: self.gateways.len(),
             own: &self.gateways[own].log,
             recorders: &recorders,
-            reuse_sequences: self.scenario.bug == Some(Bug::ReuseSequence),
+            bug: self.scenario.bug,
         });
         for (n, &cursor) in node.committed.cursors.clone().iter().enumerate() {
             self.open_link(NodeId::Gateway(own), NodeId::Recorder(n), cursor);
@@ -78,7 +78,11 @@ impl World<'_> {
             quorum: self.scenario.quorum,
             checkpoint_every: self.scenario.checkpoint_every,
             pending_max: if unbounded { usize::MAX } else { self.pending_max() },
-            swallows: self.scenario.bug == Some(Bug::SwallowDecision) && own == 0,
+            window: self.scenario.window,
+            bug: self
+                .scenario
+                .bug
+                .filter(|bug| own == 0 || !matches!(bug, Bug::SwallowDecision | Bug::ExecuteWrongly)),
         });
         for (n, &cursor) in node.cursors.clone().iter().enumerate() {
             self.open_link(NodeId::Venue(own), NodeId::Gateway(n), cursor);
@@ -92,10 +96,10 @@ impl World<'_> {
     fn start_recorder(&mut self, own: usize) {
         self.note("recorder {} starts", &[own as u64]);
         let (shards, venues, recorders) = (self.scenario.shards, self.venues.len(), self.recorders.len());
-        let asks_peers = self.scenario.bug != Some(Bug::PeersOnlyOnWait);
+        let bug = self.scenario.bug;
         let host = &mut self.recorders[own];
         host.log.reopen();
-        host.node = Some(RecorderNode::open(&host.log, self.epoch, shards, venues, recorders, asks_peers));
+        host.node = Some(RecorderNode::open(&host.log, self.epoch, shards, venues, recorders, bug));
         for n in 0..venues {
             self.open_link(NodeId::Recorder(own), NodeId::Venue(n), 0);
         }

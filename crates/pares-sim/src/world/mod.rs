@@ -23,7 +23,7 @@ use crate::queue::{Action, Queue};
 use crate::random::Random;
 use crate::record::{NodeId, RecorderEntry, StoredCheckpoint, VenueEntry};
 use crate::recorder::RecorderNode;
-use crate::scenario::{MS, Scenario};
+use crate::scenario::{Bug, MS, Scenario};
 use crate::trace::{Trace, Watcher};
 use crate::venue::{Counts, VenueNode};
 use crate::{Broken, Summary};
@@ -140,7 +140,7 @@ impl<'a> World<'a> {
             recorders: (0..scenario.recorders).map(|_| RecorderHost::new(scenario.shards)).collect(),
             links: (0..nodes * nodes).map(|_| Link::default()).collect(),
             sessions: Vec::new(),
-            ledger: Ledger::new(scenario.shards),
+            ledger: Ledger::new(scenario.shards, scenario.bug == Some(Bug::ExecuteWrongly)),
             answered: vec![Position(0); scenario.shards],
             disturbed_until_ns: 0,
             calm: false,
