@@ -1,5 +1,7 @@
 //! A gateway's process: `pares_gateway` over logs in memory.
 
+use std::collections::BTreeMap;
+
 use pares_gateway::{ClientRequest, Config, Gateway, GatewaySink, Place, Reply, SessionId};
 use pares_types::{
     ClientOrderId, InstrumentId, MemberId, Position, Reason, RecorderId, Request, ShardId, Timestamp,
@@ -36,26 +38,44 @@ pub(crate) struct GatewayNode {
     /// Marks to raise: what this gateway saw committed.
     pub(crate) recorded: Vec<(ShardId, Position)>,
     pub(crate) syncing: bool,
+    /// Whether a record is gone from where it was: a recorder came back with an empty log.
+    pub(crate) lost: bool,
+    members: BTreeMap<SessionId, MemberId>,
     bug: Option<Bug>,
 }
 
 struct Out<'a> {
     log: &'a mut Log<Request>,
+    room: bool,
     outbox: &'a mut Vec<(SessionId, Reply)>,
-    again: Vec<(SessionId, Place)>,
+    again: Vec<(SessionId, Place, ClientOrderId)>,
+}
+
+/// What a step finds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    /// By its own clock.
+    pub(crate) now_ns: u64,
+    /// Whether it tells the time.
+    pub(crate) ticks: bool,
+    /// Whether its log takes more.
+    pub(crate) room: bool,
 }
 
 impl GatewaySink for Out<'_> {
     fn journal(&mut self, request: &Request) -> Result<u64, Reason> {
-        Ok(self.log.append(*request))
+        match self.room {
+            true => Ok(self.log.append(*request)),
+            false => Err(Reason::StorageUnavailable),
+        }
     }
 
     fn reply(&mut self, session: SessionId, reply: Reply) {
         self.outbox.push((session, reply));
     }
 
-    fn answer_again(&mut self, session: SessionId, place: Place, _: ClientOrderId) {
-        self.again.push((session, place));
+    fn answer_again(&mut self, session: SessionId, place: Place, name: ClientOrderId) {
+        self.again.push((session, place, name));
     }
 }
 
@@ -109,21 +129,23 @@ impl GatewayNode {
             outbox: Vec::new(),
             recorded: Vec::new(),
             syncing: false,
+            lost: false,
+            members: BTreeMap::new(),
             bug: recovery.bug,
         }
     }
 
-    /// One duty cycle. Requests lie in `log` afterwards, unpublished; replies in the outbox. The clock goes while `ticks`.
+    /// One duty cycle. Requests lie in `log` afterwards, unpublished; replies in the outbox.
     pub(crate) fn step(
         &mut self,
-        (now_ns, ticks): (u64, bool),
+        Now { now_ns, ticks, room }: Now,
         own: usize,
         log: &mut Log<Request>,
         peers: &[(&Log<Request>, u64)],
         recorders: &[&Log<RecorderEntry>],
         readable: &[u64],
     ) {
-        let mut out = Out { log, outbox: &mut self.outbox, again: Vec::new() };
+        let mut out = Out { log, room, outbox: &mut self.outbox, again: Vec::new() };
         let (gateway, recorded) = (&mut self.gateway, &mut self.recorded);
         self.committed.poll(recorders, readable, |item| {
             if let Committed::Result { recorder, offset, record } = item {
@@ -140,7 +162,10 @@ impl GatewayNode {
         }
         for (session, input) in self.inbox.drain(..self.inbox.len().min(INBOX_MAX)) {
             match input {
-                Input::SignOn(member) => gateway.on_sign_on(session, member, true),
+                Input::SignOn(member) => {
+                    self.members.insert(session, member);
+                    gateway.on_sign_on(session, member, true);
+                }
                 Input::Request(request) => gateway.on_request(Timestamp(now_ns), session, request, &mut out),
                 Input::Disconnected => gateway.on_disconnect(session),
             }
@@ -153,17 +178,37 @@ impl GatewayNode {
             _ => out.log.durable(),
         };
         gateway.on_journalled(durable, &mut out);
-        for (session, place) in std::mem::take(&mut out.again) {
-            let entry = recorders[usize::from(place.recorder.0)].get(place.offset);
-            let RecorderEntry::Result(record) = entry else { unreachable!("a place is that of a record") };
-            let (request, outcome) = (&record.request, &record.outcome);
-            let answer = gateway.replay_answer(record.position, request, outcome, record.events.len());
-            self.outbox.push((session, Reply::Answer(answer)));
+        for (session, place, name) in std::mem::take(&mut out.again) {
+            self.answer_again(session, place, name, recorders);
         }
         match self.bug {
             Some(Bug::AnswerTwice) => defects::answer_twice(&mut self.outbox),
             Some(Bug::AnswerBeforeDecision) => defects::answer_when_journalled(&mut self.outbox, log),
             _ => {}
+        }
+    }
+
+    /// Answers from the record of the first answer; if that is no longer where it was, this process cannot go on.
+    fn answer_again(
+        &mut self,
+        session: SessionId,
+        place: Place,
+        name: ClientOrderId,
+        recorders: &[&Log<RecorderEntry>],
+    ) {
+        let log = recorders[usize::from(place.recorder.0)];
+        let entry = (place.offset < log.published()).then(|| log.get(place.offset));
+        match entry {
+            Some(RecorderEntry::Result(record))
+                if record.request.client_order_id == name
+                    && self.members.get(&session) == Some(&record.request.member) =>
+            {
+                let (request, outcome) = (&record.request, &record.outcome);
+                let answer =
+                    self.gateway.replay_answer(record.position, request, outcome, record.events.len());
+                self.outbox.push((session, Reply::Answer(answer)));
+            }
+            _ => self.lost = true,
         }
     }
 }

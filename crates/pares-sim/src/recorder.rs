@@ -45,6 +45,8 @@ pub(crate) struct RecorderNode {
     complete: BTreeMap<ShardId, StoredCheckpoint>,
     /// A sync is under way; the process waits for it.
     pub(crate) syncing: bool,
+    /// Whether the log takes more.
+    room: bool,
     bug: Option<Bug>,
 }
 
@@ -81,6 +83,7 @@ impl RecorderNode {
             assemblies: BTreeMap::new(),
             complete: BTreeMap::new(),
             syncing: false,
+            room: true,
             bug,
         }
     }
@@ -94,11 +97,12 @@ impl RecorderNode {
     /// One duty cycle. Records lie in `log` afterwards, unpublished.
     pub(crate) fn step(
         &mut self,
-        own: usize,
+        (own, room): (usize, bool),
         log: &mut Log<RecorderEntry>,
         venues: &[(&Log<VenueEntry>, u64)],
         peers: &[(&Log<RecorderEntry>, u64)],
     ) {
+        self.room = room;
         let mut waiting = false;
         for (venue, (source, readable)) in venues.iter().enumerate() {
             waiting |= self.poll_venue(venue, log, source, *readable);
@@ -164,6 +168,13 @@ impl RecorderNode {
             state_hash: record.state_hash,
         };
         let verdict = shard.acceptance.offer(&offer);
+        if verdict == Verdict::Take && !self.room && self.bug == Some(Bug::TakeWithoutRoom) {
+            shard.acceptance.take(&offer);
+            return Verdict::Take;
+        }
+        if verdict == Verdict::Take && !self.room {
+            return Verdict::Wait; // nothing is lost: it stays where it comes from until there is room
+        }
         if verdict == Verdict::Take {
             let offset = log.append(RecorderEntry::Result(std::rc::Rc::clone(record)));
             shard.acceptance.take(&offer);

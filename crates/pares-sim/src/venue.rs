@@ -186,12 +186,13 @@ pub(crate) struct Counts {
 
 struct Out<'a> {
     log: &'a mut Log<VenueEntry>,
+    room: bool,
     bug: Option<Bug>,
 }
 
 impl VenueSink for Out<'_> {
     fn has_room(&mut self) -> bool {
-        true
+        self.room
     }
 
     fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
@@ -279,18 +280,21 @@ impl VenueNode {
         }
     }
 
-    /// One duty cycle. Results lie in `log` afterwards, unpublished.
+    /// One duty cycle. Results lie in `log` afterwards, unpublished, if there is room.
     pub(crate) fn step(
         &mut self,
         log: &mut Log<VenueEntry>,
+        room: bool,
         gateways: &[(&Log<Request>, u64)],
         recorders: &[&Log<RecorderEntry>],
         readable: &[u64],
     ) -> Result<(), String> {
         self.poll_gateways(gateways);
-        self.step_shards(log)?;
+        self.step_shards(log, room)?;
         self.poll_committed(recorders, readable)?;
-        self.send_piece(log);
+        if room {
+            self.send_piece(log);
+        }
         Ok(())
     }
 
@@ -315,10 +319,10 @@ impl VenueNode {
         self.seats.iter().map(|seat| seat.shard.pending_len()).sum()
     }
 
-    fn step_shards(&mut self, log: &mut Log<VenueEntry>) -> Result<(), String> {
+    fn step_shards(&mut self, log: &mut Log<VenueEntry>, room: bool) -> Result<(), String> {
         self.stalled = false;
         for seat in &mut self.seats {
-            let progress = seat.shard.step(&mut seat.window, &mut Out { log, bug: self.bug });
+            let progress = seat.shard.step(&mut seat.window, &mut Out { log, room, bug: self.bug });
             self.counts.executed += progress.executed;
             self.stalled |= progress.stall.is_some() || seat.shard.pending_len() > 0;
             match progress.stall {

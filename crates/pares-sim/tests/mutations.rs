@@ -96,6 +96,16 @@ fn a_recorder_that_leaves_a_gap_is_found() {
     found("crashes", Bug::RecordAGap, 50);
 }
 
+#[test]
+fn a_recorder_that_counts_what_its_full_disk_refused_is_found() {
+    found("disks", Bug::TakeWithoutRoom, 50);
+}
+
+#[test]
+fn a_recorder_that_believes_a_failed_sync_is_found() {
+    assert_eq!(found("disks", Bug::BelieveFailedSync, 100).invariant, "I2 durability");
+}
+
 /// All venues agree and every share is accounted for: only the replay knows better.
 #[test]
 fn prices_that_all_venues_report_wrongly_are_found() {

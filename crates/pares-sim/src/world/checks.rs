@@ -54,7 +54,7 @@ impl World<'_> {
         let shards = self.scenario.shards;
         for host in &mut self.recorders {
             host.safe = Safe::new(shards);
-            host.safe.catch_up(&host.log, host.log.end());
+            host.safe.catch_up(&host.log, host.log.kept());
         }
         for shard in 0..shards {
             if let Some(last) = self.answered[shard].0.checked_sub(1) {

@@ -16,7 +16,8 @@ use super::{World, shard_id};
 impl World<'_> {
     /// Starts a dead process: it finds its log and reads on.
     pub(super) fn start(&mut self, node: NodeId) -> Result<(), Broken> {
-        if self.process(node).up || self.restarting {
+        // A poisoned log is refused until it is cut.
+        if self.process(node).up || self.restarting || self.is_poisoned(node) {
             return Ok(());
         }
         self.process(node).up = true;
@@ -121,6 +122,7 @@ impl World<'_> {
             NodeId::Gateway(n) => {
                 self.note("gateway {} dies", &[n as u64]);
                 self.gateways[n].log.process_died(&mut self.random);
+                self.tear(node);
                 self.gateways[n].node = None;
                 self.gateways[n].wound = false;
                 self.break_sessions_of(n);
@@ -128,6 +130,7 @@ impl World<'_> {
             NodeId::Venue(n) => {
                 self.note("venue {} dies", &[n as u64]);
                 self.venues[n].log.process_died(&mut self.random);
+                self.tear(node);
                 let node = self.venues[n].node.take().expect("a process that is up has its memory");
                 self.counts.executed += node.counts.executed;
                 self.counts.observed += node.counts.observed;
@@ -138,6 +141,7 @@ impl World<'_> {
             NodeId::Recorder(n) => {
                 self.note("recorder {} dies", &[n as u64]);
                 self.recorders[n].log.process_died(&mut self.random);
+                self.tear(node);
                 self.recorders[n].node = None;
             }
         }
@@ -187,7 +191,9 @@ impl World<'_> {
             self.gateways.iter_mut().for_each(|host| host.log.power_failed(&mut self.random));
             self.venues.iter_mut().for_each(|host| host.log.power_failed(&mut self.random));
             self.recorders.iter_mut().for_each(|host| host.log.power_failed(&mut self.random));
+            self.nodes().into_iter().for_each(|node| self.tear(node));
         }
+        self.cut_poisoned();
         self.restarting = true;
         let at_ns = self.now_ns + self.random.between(100 * US, 2 * MS);
         self.queue.push(at_ns, Action::BeginEpoch);
