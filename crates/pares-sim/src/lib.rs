@@ -37,6 +37,7 @@ mod client;
 mod committed;
 mod defects;
 mod gateway;
+mod handle;
 mod ledger;
 mod link;
 mod log;

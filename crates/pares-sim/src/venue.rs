@@ -3,12 +3,13 @@
 use std::rc::Rc;
 
 use pares_book::{Book, FastBook, Instrument, NaiveBook};
-use pares_sequencer::{LocalWindow, ProposeError, Sequencer};
-use pares_types::{Epoch, Event, Outcome, Position, Request, RequestId, ShardId, VenueId};
+use pares_sequencer::{LocalWindow, Sequencer};
+use pares_types::{Event, Outcome, Position, Request, ShardId, VenueId};
 use pares_venue::{Gap, Pacing, Progress, ResultAt, Shard, Stall, VenueSink};
 
 use crate::committed::{Committed, CommittedStream};
 use crate::defects;
+use crate::handle::Handle;
 use crate::log::Log;
 use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
 use crate::scenario::Bug;
@@ -85,69 +86,6 @@ impl AnyShard {
 pub(crate) struct Seat {
     pub(crate) shard: AnyShard,
     window: Handle,
-}
-
-/// A handle on the window, perhaps a defective one.
-struct Handle {
-    window: LocalWindow,
-    capacity: u64,
-    bug: Option<Bug>,
-}
-
-impl Handle {
-    /// Without a position in it, a slot is found by the rest of the position alone, whichever lap it was filled in.
-    fn believe_bare_slots(
-        &mut self,
-        first: Position,
-        oldest: Position,
-        decided_max: usize,
-        decided: &mut Vec<RequestId>,
-    ) -> Result<(), ProposeError> {
-        let laps = (oldest.0 - first.0).div_ceil(self.capacity);
-        let there = Position(first.0 + laps * self.capacity);
-        self.window.propose(there, &[], decided_max, decided)
-    }
-}
-
-impl Sequencer for Handle {
-    fn propose(
-        &mut self,
-        first: Position,
-        requests: &[RequestId],
-        decided_max: usize,
-        decided: &mut Vec<RequestId>,
-    ) -> Result<(), ProposeError> {
-        let result = self.window.propose(first, requests, decided_max, decided);
-        if self.bug == Some(Bug::SlotsBeforeRecorded) {
-            self.window.raise_recorded(self.window.undecided());
-        }
-        match (self.bug, result) {
-            (Some(Bug::SwallowDecision), _) if decided.len() > 2 => {
-                decided.remove(0);
-            }
-            (Some(Bug::BareSlots), Err(ProposeError::TooFarBehind { oldest })) => {
-                return self.believe_bare_slots(first, oldest, decided_max, decided);
-            }
-            _ => {}
-        }
-        result
-    }
-
-    fn recorded(&self) -> Position {
-        self.window.recorded()
-    }
-
-    fn raise_recorded(&mut self, to: Position) {
-        self.window.raise_recorded(to);
-    }
-
-    fn epoch(&self) -> Epoch {
-        self.window.epoch()
-    }
-
-    fn won(&self) -> u64 {
-        self.window.won()
-    }
 }
 
 struct Outgoing {
