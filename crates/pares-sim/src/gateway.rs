@@ -1,7 +1,5 @@
 //! A gateway's process: `pares_gateway` over logs in memory.
 
-use std::collections::BTreeMap;
-
 use pares_gateway::{ClientRequest, Config, Gateway, GatewaySink, Place, Reply, SessionId};
 use pares_types::{
     ClientOrderId, InstrumentId, MemberId, Position, Reason, RecorderId, Request, ShardId, Timestamp,
@@ -38,9 +36,10 @@ pub(crate) struct GatewayNode {
     /// Marks to raise: what this gateway saw committed.
     pub(crate) recorded: Vec<(ShardId, Position)>,
     pub(crate) syncing: bool,
-    /// Whether a record is gone from where it was: a recorder came back with an empty log.
+    /// Recorders that came back with an empty log: what this process knows to lie there may lie elsewhere now.
+    pub(crate) replaced: Vec<bool>,
+    /// Whether it needed something from such a log, and cannot go on.
     pub(crate) lost: bool,
-    members: BTreeMap<SessionId, MemberId>,
     bug: Option<Bug>,
 }
 
@@ -48,7 +47,7 @@ struct Out<'a> {
     log: &'a mut Log<Request>,
     room: bool,
     outbox: &'a mut Vec<(SessionId, Reply)>,
-    again: Vec<(SessionId, Place, ClientOrderId)>,
+    again: Vec<(SessionId, Place)>,
 }
 
 /// What a step finds.
@@ -74,8 +73,8 @@ impl GatewaySink for Out<'_> {
         self.outbox.push((session, reply));
     }
 
-    fn answer_again(&mut self, session: SessionId, place: Place, name: ClientOrderId) {
-        self.again.push((session, place, name));
+    fn answer_again(&mut self, session: SessionId, place: Place, _: ClientOrderId) {
+        self.again.push((session, place));
     }
 }
 
@@ -129,8 +128,8 @@ impl GatewayNode {
             outbox: Vec::new(),
             recorded: Vec::new(),
             syncing: false,
+            replaced: vec![false; recorders.len()],
             lost: false,
-            members: BTreeMap::new(),
             bug: recovery.bug,
         }
     }
@@ -162,10 +161,7 @@ impl GatewayNode {
         }
         for (session, input) in self.inbox.drain(..self.inbox.len().min(INBOX_MAX)) {
             match input {
-                Input::SignOn(member) => {
-                    self.members.insert(session, member);
-                    gateway.on_sign_on(session, member, true);
-                }
+                Input::SignOn(member) => gateway.on_sign_on(session, member, true),
                 Input::Request(request) => gateway.on_request(Timestamp(now_ns), session, request, &mut out),
                 Input::Disconnected => gateway.on_disconnect(session),
             }
@@ -178,8 +174,8 @@ impl GatewayNode {
             _ => out.log.durable(),
         };
         gateway.on_journalled(durable, &mut out);
-        for (session, place, name) in std::mem::take(&mut out.again) {
-            self.answer_again(session, place, name, recorders);
+        for (session, place) in std::mem::take(&mut out.again) {
+            self.answer_again(session, place, recorders);
         }
         match self.bug {
             Some(Bug::AnswerTwice) => defects::answer_twice(&mut self.outbox),
@@ -188,27 +184,18 @@ impl GatewayNode {
         }
     }
 
-    /// Answers from the record of the first answer; if that is no longer where it was, this process cannot go on.
-    fn answer_again(
-        &mut self,
-        session: SessionId,
-        place: Place,
-        name: ClientOrderId,
-        recorders: &[&Log<RecorderEntry>],
-    ) {
-        let log = recorders[usize::from(place.recorder.0)];
-        let entry = (place.offset < log.published()).then(|| log.get(place.offset));
-        match entry {
-            Some(RecorderEntry::Result(record))
-                if record.request.client_order_id == name
-                    && self.members.get(&session) == Some(&record.request.member) =>
-            {
-                let (request, outcome) = (&record.request, &record.outcome);
-                let answer =
-                    self.gateway.replay_answer(record.position, request, outcome, record.events.len());
-                self.outbox.push((session, Reply::Answer(answer)));
-            }
-            _ => self.lost = true,
+    /// Answers from the record of the first answer; if that may no longer be where it was, this process cannot go on.
+    fn answer_again(&mut self, session: SessionId, place: Place, recorders: &[&Log<RecorderEntry>]) {
+        let recorder = usize::from(place.recorder.0);
+        let log = recorders[recorder];
+        let believes = self.bug == Some(Bug::BelieveOldPlaces) && place.offset < log.published();
+        if self.replaced[recorder] && !believes {
+            self.lost = true;
+            return;
         }
+        let RecorderEntry::Result(record) = log.get(place.offset) else { return self.lost = true };
+        let (request, outcome) = (&record.request, &record.outcome);
+        let answer = self.gateway.replay_answer(record.position, request, outcome, record.events.len());
+        self.outbox.push((session, Reply::Answer(answer)));
     }
 }

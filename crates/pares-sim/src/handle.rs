@@ -7,13 +7,20 @@ use crate::scenario::Bug;
 
 /// A handle on the window, perhaps a defective one.
 pub(crate) struct Handle {
-    pub(crate) window: LocalWindow,
+    window: LocalWindow,
     /// Positions of the window.
-    pub(crate) capacity: u64,
-    pub(crate) bug: Option<Bug>,
+    capacity: u64,
+    /// What this venue itself has seen recorded.
+    seen: Position,
+    bug: Option<Bug>,
 }
 
 impl Handle {
+    pub(crate) fn new(window: &LocalWindow, capacity: usize, bug: Option<Bug>) -> Self {
+        let seen = window.recorded();
+        Self { window: window.clone(), capacity: capacity as u64, seen, bug }
+    }
+
     /// Without a position in it, a slot is found by the rest of the position alone, whichever lap it was filled in.
     fn believe_bare_slots(
         &mut self,
@@ -53,10 +60,12 @@ impl Sequencer for Handle {
     }
 
     fn recorded(&self) -> Position {
-        self.window.recorded()
+        // The mark in the window is then no more than what is decided.
+        if self.bug == Some(Bug::SlotsBeforeRecorded) { self.seen } else { self.window.recorded() }
     }
 
     fn raise_recorded(&mut self, to: Position) {
+        self.seen = self.seen.max(to);
         self.window.raise_recorded(to);
     }
 

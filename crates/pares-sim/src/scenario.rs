@@ -144,6 +144,8 @@ pub enum Bug {
     RecordAGap,
     /// All venues report trades a tick away from where they were made.
     WrongPrices,
+    /// A gateway looks for an old answer where it lay, though that recorder came back with an empty log.
+    BelieveOldPlaces,
     /// A recorder whose disk is full counts a record as taken though it was not written.
     TakeWithoutRoom,
     /// A recorder tries a failed sync again, and believes the second that has nothing left to write.

@@ -191,10 +191,7 @@ impl VenueNode {
                 let own = stored.iter().filter(of_shard).filter(|own| own.position <= shard.position());
                 *from = (*from).min(own.max_by_key(|own| own.position).map_or(0, |own| own.replay_from));
             }
-            seats.push(Seat {
-                shard,
-                window: Handle { window: window.clone(), capacity: join.window as u64, bug: join.bug },
-            });
+            seats.push(Seat { shard, window: Handle::new(window, join.window, join.bug) });
         }
         let mut committed = CommittedStream::new(seats.len(), recorders, join.quorum, replay_from);
         for (index, seat) in seats.iter().enumerate() {

@@ -60,7 +60,7 @@ fn a_slot_without_its_position_is_found() {
 
 #[test]
 fn a_slot_used_again_before_its_decision_is_recorded_is_found() {
-    found("overload", Bug::SlotsBeforeRecorded, 50);
+    found("overload", Bug::SlotsBeforeRecorded, 300);
 }
 
 #[test]
@@ -94,6 +94,11 @@ fn a_checkpoint_that_lacks_an_order_is_found() {
 #[test]
 fn a_recorder_that_leaves_a_gap_is_found() {
     found("crashes", Bug::RecordAGap, 50);
+}
+
+#[test]
+fn a_gateway_that_believes_old_places_in_a_new_log_is_found() {
+    assert_eq!(found("disks", Bug::BelieveOldPlaces, 300).invariant, "I3 exactly once");
 }
 
 #[test]

@@ -192,7 +192,9 @@ impl World<'_> {
         let known = "a process that is up has its memory";
         match reader {
             NodeId::Gateway(n) => {
-                self.gateways[n].node.as_mut().expect(known).committed.cursors[recorder] = 0
+                let node = self.gateways[n].node.as_mut().expect(known);
+                node.committed.cursors[recorder] = 0;
+                node.replaced[recorder] = true;
             }
             NodeId::Venue(n) => self.venues[n].node.as_mut().expect(known).committed.cursors[recorder] = 0,
             NodeId::Recorder(n) => self.recorders[n].node.as_mut().expect(known).peers[recorder] = 0,
