@@ -12,6 +12,9 @@ use crate::scenario::{Bug, Durability, MS, US};
 use super::World;
 use super::faults::Trap;
 
+/// The longest that one of the slow syncs takes which happen on any disk.
+pub(super) const SLOW_SYNC_NS: u64 = 4 * MS;
+
 impl World<'_> {
     pub(super) fn on_step(&mut self, node: NodeId, life: u32) -> Result<(), Broken> {
         let process = self.process(node);
@@ -243,7 +246,7 @@ impl World<'_> {
     /// Starts a sync of what is published: mostly some 100 us, now and then milliseconds.
     fn sync(&mut self, node: NodeId) {
         let most =
-            if self.random.chance(self.scenario.faults.slow_sync_permille) { 4 * MS } else { 200 * US };
+            if self.random.chance(self.scenario.faults.slow_sync_permille) { SLOW_SYNC_NS } else { 200 * US };
         let most = if self.is_slow(node) { 10 * MS } else { most };
         let at_ns = self.now_ns + self.random.between(30 * US, most);
         let life = self.process(node).life;
