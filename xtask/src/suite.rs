@@ -3,10 +3,12 @@
 use std::process::Command;
 
 use crate::steps::Report;
-use crate::{cargo, root, setup, target_dir, tidy};
+use crate::{cargo, setup, target_dir, tidy};
 
-/// Seeds of the simulator that every run of the tests goes through.
-const SIMULATOR_SEEDS: &str = "0..1000";
+/// Seeds of every scenario that every run of the tests goes through, twice each.
+const SIMULATOR_SEEDS: &str = "0..250";
+/// Time spent on seeds that nobody has seen before. The log names them.
+const SIMULATOR_MINUTES: &str = "1";
 /// Inputs per fuzz target. The same ones each time: this is a test, not a search.
 const FUZZ_ITERATIONS: &str = "100000";
 
@@ -31,9 +33,8 @@ pub(crate) fn run() -> Result<(), String> {
     report.command("loom: the window", &mut loom());
     report.command("stateright, further", &mut stateright());
     report.command("fuzz, short", &mut fuzz());
-    if root().join("crates/pares-sim/src/main.rs").exists() {
-        report.command("simulator", &mut simulator());
-    }
+    report.command("simulator, the same seeds", &mut simulator(&["--seeds", SIMULATOR_SEEDS]));
+    report.command("simulator, fresh seeds", &mut simulator(&["--minutes", SIMULATOR_MINUTES]));
     licences(&mut report);
     report.finish()
 }
@@ -76,10 +77,9 @@ fn fuzz() -> Command {
     command
 }
 
-fn simulator() -> Command {
+fn simulator(which: &[&str]) -> Command {
     let mut command = cargo();
-    command.args(["run", "--quiet", "--release", "--locked", "-p", "pares-sim", "--"]);
-    command.args(["--scenario", "all", "--seeds", SIMULATOR_SEEDS]);
+    command.args(["run", "--quiet", "--release", "--locked", "-p", "pares", "--", "sim"]).args(which);
     command
 }
 

@@ -6,8 +6,10 @@ use pares_types::{
 };
 
 use crate::committed::{Committed, CommittedStream};
+use crate::defects;
 use crate::log::Log;
 use crate::record::RecorderEntry;
+use crate::scenario::Bug;
 
 /// Requests taken from clients in one step.
 const INBOX_MAX: usize = 16;
@@ -34,17 +36,37 @@ pub(crate) struct GatewayNode {
     /// Marks to raise: what this gateway saw committed.
     pub(crate) recorded: Vec<(ShardId, Position)>,
     pub(crate) syncing: bool,
+    /// Recorders that came back with an empty log: what this process knows to lie there may lie elsewhere now.
+    pub(crate) replaced: Vec<bool>,
+    /// Whether it needed something from such a log, and cannot go on.
+    pub(crate) lost: bool,
+    bug: Option<Bug>,
 }
 
 struct Out<'a> {
     log: &'a mut Log<Request>,
+    room: bool,
     outbox: &'a mut Vec<(SessionId, Reply)>,
     again: Vec<(SessionId, Place)>,
 }
 
+/// What a step finds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    /// By its own clock.
+    pub(crate) now_ns: u64,
+    /// Whether it tells the time.
+    pub(crate) ticks: bool,
+    /// Whether its log takes more.
+    pub(crate) room: bool,
+}
+
 impl GatewaySink for Out<'_> {
     fn journal(&mut self, request: &Request) -> Result<u64, Reason> {
-        Ok(self.log.append(*request))
+        match self.room {
+            true => Ok(self.log.append(*request)),
+            false => Err(Reason::StorageUnavailable),
+        }
     }
 
     fn reply(&mut self, session: SessionId, reply: Reply) {
@@ -69,7 +91,7 @@ pub(crate) struct Recovery<'a> {
     pub(crate) gateways: usize,
     pub(crate) own: &'a Log<Request>,
     pub(crate) recorders: &'a [&'a Log<RecorderEntry>],
-    pub(crate) reuse_sequences: bool,
+    pub(crate) bug: Option<Bug>,
 }
 
 impl GatewayNode {
@@ -90,7 +112,7 @@ impl GatewayNode {
                 record.events.len(),
                 place(recorder, offset),
             ),
-            Committed::Shown { record } if !recovery.reuse_sequences => {
+            Committed::Shown { record } if recovery.bug != Some(Bug::ReuseSequence) => {
                 gateway.recover_uncommitted(&record.request);
             }
             Committed::Shown { .. } | Committed::Known | Committed::CheckpointStored { .. } => {}
@@ -106,20 +128,23 @@ impl GatewayNode {
             outbox: Vec::new(),
             recorded: Vec::new(),
             syncing: false,
+            replaced: vec![false; recorders.len()],
+            lost: false,
+            bug: recovery.bug,
         }
     }
 
-    /// One duty cycle. Requests lie in `log` afterwards, unpublished; replies in the outbox. The clock goes while `ticks`.
+    /// One duty cycle. Requests lie in `log` afterwards, unpublished; replies in the outbox.
     pub(crate) fn step(
         &mut self,
-        (now_ns, ticks): (u64, bool),
+        Now { now_ns, ticks, room }: Now,
         own: usize,
         log: &mut Log<Request>,
         peers: &[(&Log<Request>, u64)],
         recorders: &[&Log<RecorderEntry>],
         readable: &[u64],
     ) {
-        let mut out = Out { log, outbox: &mut self.outbox, again: Vec::new() };
+        let mut out = Out { log, room, outbox: &mut self.outbox, again: Vec::new() };
         let (gateway, recorded) = (&mut self.gateway, &mut self.recorded);
         self.committed.poll(recorders, readable, |item| {
             if let Committed::Result { recorder, offset, record } = item {
@@ -144,14 +169,33 @@ impl GatewayNode {
         if ticks {
             gateway.on_time(Timestamp(now_ns), &mut out);
         }
-        let durable = out.log.durable();
+        let durable = match self.bug {
+            Some(Bug::AcceptBeforeWrite) => out.log.end(),
+            _ => out.log.durable(),
+        };
         gateway.on_journalled(durable, &mut out);
         for (session, place) in std::mem::take(&mut out.again) {
-            let entry = recorders[usize::from(place.recorder.0)].get(place.offset);
-            let RecorderEntry::Result(record) = entry else { unreachable!("a place is that of a record") };
-            let (request, outcome) = (&record.request, &record.outcome);
-            let answer = gateway.replay_answer(record.position, request, outcome, record.events.len());
-            self.outbox.push((session, Reply::Answer(answer)));
+            self.answer_again(session, place, recorders);
         }
+        match self.bug {
+            Some(Bug::AnswerTwice) => defects::answer_twice(&mut self.outbox),
+            Some(Bug::AnswerBeforeDecision) => defects::answer_when_journalled(&mut self.outbox, log),
+            _ => {}
+        }
+    }
+
+    /// Answers from the record of the first answer; if that may no longer be where it was, this process cannot go on.
+    fn answer_again(&mut self, session: SessionId, place: Place, recorders: &[&Log<RecorderEntry>]) {
+        let recorder = usize::from(place.recorder.0);
+        let log = recorders[recorder];
+        let believes = self.bug == Some(Bug::BelieveOldPlaces) && place.offset < log.published();
+        if self.replaced[recorder] && !believes {
+            self.lost = true;
+            return;
+        }
+        let RecorderEntry::Result(record) = log.get(place.offset) else { return self.lost = true };
+        let (request, outcome) = (&record.request, &record.outcome);
+        let answer = self.gateway.replay_answer(record.position, request, outcome, record.events.len());
+        self.outbox.push((session, Reply::Answer(answer)));
     }
 }

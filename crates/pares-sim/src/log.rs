@@ -7,7 +7,8 @@
 //!  |            | promised to  | survives the | may survive |
 //!  |            | readers      | process      | the process |
 //! ```
-//! `durable <= synced` under the `disk` setting; under `os` a log promises what is published.
+//! Of what lies unpublished a death keeps a prefix, whose last entry may be half written (torn): whoever opens the log
+//! again cuts that. `durable <= synced` under the `disk` setting; under `os` a log promises what is published.
 
 use crate::random::Random;
 
@@ -18,11 +19,12 @@ pub(crate) struct Log<T> {
     published: u64,
     durable: u64,
     synced: u64,
+    torn: bool,
 }
 
 impl<T> Log<T> {
     pub(crate) fn new() -> Self {
-        Self { entries: Vec::new(), published: 0, durable: 0, synced: 0 }
+        Self { entries: Vec::new(), published: 0, durable: 0, synced: 0, torn: false }
     }
 
     /// Appends an entry, not readable yet; returns its offset.
@@ -34,6 +36,11 @@ impl<T> Log<T> {
     /// The offset of the next entry.
     pub(crate) fn end(&self) -> u64 {
         self.entries.len() as u64
+    }
+
+    /// What opening it would keep lies below this offset.
+    pub(crate) fn kept(&self) -> u64 {
+        self.end() - u64::from(self.torn)
     }
 
     /// Readable below this offset.
@@ -85,11 +92,27 @@ impl<T> Log<T> {
     pub(crate) fn power_failed(&mut self, random: &mut Random) {
         let keep = random.between(self.synced, self.end());
         self.entries.truncate(keep as usize);
-        (self.published, self.durable) = (self.synced, self.synced);
+        (self.published, self.durable, self.torn) = (self.synced, self.synced, false);
+    }
+
+    /// The last entry is half written, if it was not published; says whether it is.
+    pub(crate) fn tear(&mut self) -> bool {
+        self.torn = self.end() > self.published;
+        self.torn
+    }
+
+    /// All that is not known to be on the device is given up.
+    pub(crate) fn cut_to_synced(&mut self) {
+        self.entries.truncate(self.synced as usize);
+        (self.published, self.durable, self.torn) = (self.synced, self.synced, false);
     }
 
     /// Its process opens it again: all that is there is synced, then readable.
     pub(crate) fn reopen(&mut self) {
+        if std::mem::take(&mut self.torn) {
+            assert!(self.end() > self.published, "what was published is whole");
+            self.entries.pop();
+        }
         let end = self.end();
         (self.published, self.durable, self.synced) = (end, end, end);
     }
@@ -110,6 +133,20 @@ mod tests {
         log.power_failed(&mut Random::new(3));
         assert!((6..=10).contains(&log.end()));
         assert_eq!(log.published(), 6);
+    }
+
+    #[test]
+    fn a_torn_tail_is_cut_and_nothing_else() {
+        let mut log = Log::new();
+        log.append(1);
+        log.publish();
+        log.tear();
+        log.reopen();
+        assert_eq!(log.end(), 1);
+        log.append(2);
+        log.tear();
+        log.reopen();
+        assert_eq!(log.end(), 1);
     }
 
     #[test]

@@ -41,6 +41,10 @@ pub(crate) enum Action {
     ToClient { session: SessionId, reply: Reply },
     /// A client notices that its connection is gone.
     Broken { session: SessionId },
+    /// A full disk has room again.
+    Room { node: NodeId },
+    /// The operator stops everything to cut a poisoned log.
+    Repair,
     /// Something goes wrong.
     Fault(Fault),
     /// Faults stop.

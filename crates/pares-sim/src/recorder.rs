@@ -7,6 +7,7 @@ use pares_types::{Epoch, Position, ShardId};
 
 use crate::log::Log;
 use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
+use crate::scenario::Bug;
 
 /// Positions between two remembered offsets of a shard.
 const INDEX_EVERY: u64 = 4;
@@ -44,19 +45,20 @@ pub(crate) struct RecorderNode {
     complete: BTreeMap<ShardId, StoredCheckpoint>,
     /// A sync is under way; the process waits for it.
     pub(crate) syncing: bool,
-    asks_peers: bool,
+    /// Whether the log takes more.
+    room: bool,
+    bug: Option<Bug>,
 }
 
 impl RecorderNode {
-    /// Reads the recorder's own log through. One that `asks_peers` reads its peers' logs also when no venue's
-    /// record waits.
+    /// Reads the recorder's own log through.
     pub(crate) fn open(
         log: &Log<RecorderEntry>,
         epoch: Epoch,
         shards: usize,
         venues: usize,
         recorders: usize,
-        asks_peers: bool,
+        bug: Option<Bug>,
     ) -> Self {
         let new =
             || ShardRecord { acceptance: Acceptance::new(epoch), index: vec![], checkpoint: Position(0) };
@@ -81,7 +83,8 @@ impl RecorderNode {
             assemblies: BTreeMap::new(),
             complete: BTreeMap::new(),
             syncing: false,
-            asks_peers,
+            room: true,
+            bug,
         }
     }
 
@@ -94,16 +97,18 @@ impl RecorderNode {
     /// One duty cycle. Records lie in `log` afterwards, unpublished.
     pub(crate) fn step(
         &mut self,
-        own: usize,
+        (own, room): (usize, bool),
         log: &mut Log<RecorderEntry>,
         venues: &[(&Log<VenueEntry>, u64)],
         peers: &[(&Log<RecorderEntry>, u64)],
     ) {
+        self.room = room;
         let mut waiting = false;
         for (venue, (source, readable)) in venues.iter().enumerate() {
             waiting |= self.poll_venue(venue, log, source, *readable);
         }
-        if waiting || self.asks_peers {
+        // Peers are asked also when nothing waits: what lies at one recorder alone no venue will send again.
+        if waiting || self.bug != Some(Bug::PeersOnlyOnWait) {
             for (peer, (source, readable)) in peers.iter().enumerate().filter(|(peer, _)| *peer != own) {
                 self.poll_peer(peer, log, source, *readable);
             }
@@ -163,10 +168,21 @@ impl RecorderNode {
             state_hash: record.state_hash,
         };
         let verdict = shard.acceptance.offer(&offer);
+        if verdict == Verdict::Take && !self.room && self.bug == Some(Bug::TakeWithoutRoom) {
+            shard.acceptance.take(&offer);
+            return Verdict::Take;
+        }
+        if verdict == Verdict::Take && !self.room {
+            return Verdict::Wait; // nothing is lost: it stays where it comes from until there is room
+        }
         if verdict == Verdict::Take {
             let offset = log.append(RecorderEntry::Result(std::rc::Rc::clone(record)));
             shard.acceptance.take(&offer);
             shard.remember(offer.position, offset);
+        }
+        if verdict == Verdict::Wait && source == Source::Venue && self.bug == Some(Bug::RecordAGap) {
+            log.append(RecorderEntry::Result(std::rc::Rc::clone(record)));
+            return Verdict::Known;
         }
         verdict
     }

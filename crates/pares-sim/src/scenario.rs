@@ -89,6 +89,22 @@ pub struct FaultMix {
     pub power_ns: u64,
     /// Requests sent through two gateways at the same instant, of 1,000.
     pub twin_permille: u64,
+    /// A gateway's disk is full for a while.
+    pub gateway_full_ns: u64,
+    /// A venue's disk is full for a while.
+    pub venue_full_ns: u64,
+    /// A recorder's disk is full for a while.
+    pub recorder_full_ns: u64,
+    /// A sync of a gateway or recorder fails: its log is poisoned until everything is stopped and the log cut.
+    pub sync_failure_ns: u64,
+    /// A gateway's or recorder's disk takes milliseconds to sync for a while.
+    pub slow_disk_ns: u64,
+    /// A recorder loses its disk and comes back with an empty one, if the others have enough without it.
+    pub wipe_ns: u64,
+    /// A gateway's clock jumps an hour ahead or back, or is set right.
+    pub clock_jump_ns: u64,
+    /// Deaths that leave the last record they find half written, of 1,000.
+    pub torn_permille: u64,
 }
 
 /// A defect of the wiring that the checkers must catch.
@@ -110,11 +126,39 @@ pub enum Bug {
     ReadWithoutBound,
     /// A gateway forgets, at a restart, which of its sequences are recorded at fewer than a quorum.
     ReuseSequence,
+    /// Slots say neither position nor epoch: a venue that slept believes what lies where its position once was.
+    BareSlots,
+    /// A venue takes for recorded what is decided: slots are used again while their decisions exist nowhere else.
+    SlotsBeforeRecorded,
+    /// A gateway tells *accepted* before its journal is written.
+    AcceptBeforeWrite,
+    /// A gateway answers what it has journalled, before anything is decided.
+    AnswerBeforeDecision,
+    /// A gateway gives each first answer twice.
+    AnswerTwice,
+    /// A venue that starts from a checkpoint forgets the names that were used.
+    ForgetNames,
+    /// Checkpoints lack an order.
+    CheckpointWithoutAnOrder,
+    /// A recorder takes a record though the one before it is missing.
+    RecordAGap,
+    /// All venues report trades a tick away from where they were made.
+    WrongPrices,
+    /// A gateway looks for an old answer where it lay, though that recorder came back with an empty log.
+    BelieveOldPlaces,
+    /// A recorder whose disk is full counts a record as taken though it was not written.
+    TakeWithoutRoom,
+    /// A recorder tries a failed sync again, and believes the second that has nothing left to write.
+    BelieveFailedSync,
+    /// One venue executes one order for a share too many. The simulator's own comparison of venues looks away: the
+    /// recorders must find it.
+    ExecuteWrongly,
 }
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 5] = ["quick", "crashes", "power", "partition", "overload"];
+    pub const NAMES: [&'static str; 7] =
+        ["quick", "crashes", "power", "partition", "overload", "disks", "clocks"];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
     #[must_use]
@@ -125,6 +169,8 @@ impl Scenario {
             "power" => Self::power(seed),
             "partition" => Self::partition(seed),
             "overload" => Self::overload(seed),
+            "disks" => Self::disks(seed),
+            "clocks" => Self::clocks(seed),
             _ => return None,
         })
     }
@@ -239,6 +285,51 @@ impl Scenario {
             faults: FaultMix {
                 recorder_pause_ns: 8 * MS,
                 recorder_crash_ns: 30 * MS,
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Disks are full, slow, wiped, or fail to sync; what dies leaves half a record behind.
+    #[must_use]
+    pub fn disks(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        let durability = if seed.is_multiple_of(3) { Durability::Os } else { Durability::Disk };
+        Self {
+            name: "disks",
+            recorders: 3,
+            quorum: 1 + (seed % 2) as usize,
+            durability,
+            faults: FaultMix {
+                gateway_full_ns: 15 * MS,
+                venue_full_ns: 10 * MS,
+                recorder_full_ns: 10 * MS,
+                sync_failure_ns: 25 * MS,
+                slow_disk_ns: 10 * MS,
+                wipe_ns: 10 * MS,
+                torn_permille: 500,
+                gateway_crash_ns: 30 * MS,
+                recorder_crash_ns: 30 * MS,
+                restart_ns: 50 * MS,
+                power_ns: if durability == Durability::Disk { 40 * MS } else { 0 },
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Gateways' clocks jump by an hour, both ways, while everything dies now and then.
+    #[must_use]
+    pub fn clocks(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        Self {
+            name: "clocks",
+            faults: FaultMix {
+                clock_jump_ns: 3 * MS,
+                gateway_crash_ns: 15 * MS,
+                restart_ns: 40 * MS,
+                break_ns: 15 * MS,
                 ..quick.faults.clone()
             },
             ..quick

@@ -3,13 +3,16 @@
 use std::rc::Rc;
 
 use pares_book::{Book, FastBook, Instrument, NaiveBook};
-use pares_sequencer::{LocalWindow, ProposeError, Sequencer};
-use pares_types::{Epoch, Event, Outcome, Position, Request, RequestId, ShardId, VenueId};
+use pares_sequencer::{LocalWindow, Sequencer};
+use pares_types::{Event, Outcome, Position, Request, ShardId, VenueId};
 use pares_venue::{Gap, Pacing, Progress, ResultAt, Shard, Stall, VenueSink};
 
 use crate::committed::{Committed, CommittedStream};
+use crate::defects;
+use crate::handle::Handle;
 use crate::log::Log;
 use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
+use crate::scenario::Bug;
 
 /// A shard on either book: the two must never differ.
 pub(crate) enum AnyShard {
@@ -48,6 +51,10 @@ impl AnyShard {
         either!(self, shard => shard.state_hash())
     }
 
+    pub(crate) fn market_hash(&self) -> u64 {
+        either!(self, shard => shard.market().state_hash())
+    }
+
     pub(crate) fn pending_len(&self) -> usize {
         either!(self, shard => shard.pending_len())
     }
@@ -81,44 +88,6 @@ pub(crate) struct Seat {
     window: Handle,
 }
 
-/// A handle on the window; a defective one loses a decision now and then.
-struct Handle {
-    window: LocalWindow,
-    swallows: bool,
-}
-
-impl Sequencer for Handle {
-    fn propose(
-        &mut self,
-        first: Position,
-        requests: &[RequestId],
-        decided_max: usize,
-        decided: &mut Vec<RequestId>,
-    ) -> Result<(), ProposeError> {
-        let result = self.window.propose(first, requests, decided_max, decided);
-        if self.swallows && decided.len() > 2 {
-            decided.remove(0);
-        }
-        result
-    }
-
-    fn recorded(&self) -> Position {
-        self.window.recorded()
-    }
-
-    fn raise_recorded(&mut self, to: Position) {
-        self.window.raise_recorded(to);
-    }
-
-    fn epoch(&self) -> Epoch {
-        self.window.epoch()
-    }
-
-    fn won(&self) -> u64 {
-        self.window.won()
-    }
-}
-
 struct Outgoing {
     shard: ShardId,
     position: Position,
@@ -140,6 +109,7 @@ pub(crate) struct VenueNode {
     /// Whether something waits that only time can bring.
     pub(crate) stalled: bool,
     pub(crate) counts: Counts,
+    bug: Option<Bug>,
 }
 
 /// What happened in steps, for the summary.
@@ -152,21 +122,29 @@ pub(crate) struct Counts {
     pub(crate) awaits_body: u64,
 }
 
-struct Out<'a>(&'a mut Log<VenueEntry>);
+struct Out<'a> {
+    log: &'a mut Log<VenueEntry>,
+    room: bool,
+    bug: Option<Bug>,
+}
 
 impl VenueSink for Out<'_> {
     fn has_room(&mut self) -> bool {
-        true
+        self.room
     }
 
     fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
-        self.0.append(VenueEntry::Result(Rc::new(Record {
+        let mut events = events.to_vec();
+        if self.bug == Some(Bug::WrongPrices) {
+            events.iter_mut().for_each(defects::misprice);
+        }
+        self.log.append(VenueEntry::Result(Rc::new(Record {
             epoch: at.epoch,
             position: at.position,
             state_hash: at.state_hash,
             request: *request,
             outcome: *outcome,
-            events: events.to_vec(),
+            events,
         })));
     }
 }
@@ -184,10 +162,12 @@ pub(crate) struct Join<'a> {
     pub(crate) answered: Vec<u64>,
     pub(crate) checkpoints: Vec<&'a [StoredCheckpoint]>,
     pub(crate) quorum: usize,
+    /// Positions of a window.
+    pub(crate) window: usize,
     pub(crate) checkpoint_every: u64,
     /// Requests in flight at all gateways together: no more than these can be undecided.
     pub(crate) pending_max: usize,
-    pub(crate) swallows: bool,
+    pub(crate) bug: Option<Bug>,
 }
 
 impl VenueNode {
@@ -201,13 +181,17 @@ impl VenueNode {
             let all = join.checkpoints.iter().flat_map(|stored| stored.iter()).filter(of_shard);
             let newest = all.max_by_key(|stored| stored.position);
             reaches.push(newest.map_or(0, |stored| stored.replay_from));
-            let state = newest.map(|stored| stored.state.as_slice());
-            let shard = AnyShard::restore(join.naive, *id, &join.instruments[index], state);
+            let state = newest.map(|stored| stored.state.clone());
+            let state = state.map(|state| match join.bug {
+                Some(Bug::ForgetNames) => defects::without_names(&state),
+                _ => state,
+            });
+            let shard = AnyShard::restore(join.naive, *id, &join.instruments[index], state.as_deref());
             for (from, stored) in replay_from.iter_mut().zip(&join.checkpoints) {
                 let own = stored.iter().filter(of_shard).filter(|own| own.position <= shard.position());
                 *from = (*from).min(own.max_by_key(|own| own.position).map_or(0, |own| own.replay_from));
             }
-            seats.push(Seat { shard, window: Handle { window: window.clone(), swallows: join.swallows } });
+            seats.push(Seat { shard, window: Handle::new(window, join.window, join.bug) });
         }
         let mut committed = CommittedStream::new(seats.len(), recorders, join.quorum, replay_from);
         for (index, seat) in seats.iter().enumerate() {
@@ -227,21 +211,25 @@ impl VenueNode {
             pending_max: join.pending_max,
             stalled: false,
             counts: Counts::default(),
+            bug: join.bug,
         }
     }
 
-    /// One duty cycle. Results lie in `log` afterwards, unpublished.
+    /// One duty cycle. Results lie in `log` afterwards, unpublished, if there is room.
     pub(crate) fn step(
         &mut self,
         log: &mut Log<VenueEntry>,
+        room: bool,
         gateways: &[(&Log<Request>, u64)],
         recorders: &[&Log<RecorderEntry>],
         readable: &[u64],
     ) -> Result<(), String> {
         self.poll_gateways(gateways);
-        self.step_shards(log)?;
+        self.step_shards(log, room)?;
         self.poll_committed(recorders, readable)?;
-        self.send_piece(log);
+        if room {
+            self.send_piece(log);
+        }
         Ok(())
     }
 
@@ -252,7 +240,9 @@ impl VenueNode {
         for (cursor, (log, readable)) in self.cursors.iter_mut().zip(gateways) {
             let to = (*readable).clamp(*cursor, cursor.saturating_add(room as u64));
             for request in log.range(*cursor, to) {
-                self.seats[usize::from(request.shard.0)].shard.on_request(request);
+                let wrong = self.bug == Some(Bug::ExecuteWrongly);
+                let request = if wrong { defects::misread(request) } else { *request };
+                self.seats[usize::from(request.shard.0)].shard.on_request(&request);
             }
             room -= (to - *cursor) as usize;
             *cursor = to;
@@ -264,10 +254,10 @@ impl VenueNode {
         self.seats.iter().map(|seat| seat.shard.pending_len()).sum()
     }
 
-    fn step_shards(&mut self, log: &mut Log<VenueEntry>) -> Result<(), String> {
+    fn step_shards(&mut self, log: &mut Log<VenueEntry>, room: bool) -> Result<(), String> {
         self.stalled = false;
         for seat in &mut self.seats {
-            let progress = seat.shard.step(&mut seat.window, &mut Out(log));
+            let progress = seat.shard.step(&mut seat.window, &mut Out { log, room, bug: self.bug });
             self.counts.executed += progress.executed;
             self.stalled |= progress.stall.is_some() || seat.shard.pending_len() > 0;
             match progress.stall {
@@ -292,6 +282,9 @@ impl VenueNode {
         let mut state = Vec::new();
         let shard = &mut self.seats[index].shard;
         let (shard, position) = either!(shard, shard => (shard.id(), shard.checkpoint(&mut state)));
+        if self.bug == Some(Bug::CheckpointWithoutAnOrder) {
+            state = defects::without_an_order(&state);
+        }
         self.pacing.on_checkpoint(index, self.committed.reach(), count);
         self.outgoing = Some(Outgoing { shard, position, state, sent: 0 });
     }

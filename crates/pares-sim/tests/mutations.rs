@@ -1,6 +1,6 @@
 //! The checkers checked: a defect put into the wiring must be found within some seeds, as what it is.
 
-use pares_sim::{Bug, Failure, Scenario, run};
+use pares_sim::{Bug, Failure, FaultMix, Scenario, run};
 
 /// The first failure among some seeds of a scenario with that defect.
 fn found(name: &str, bug: Bug, seeds: u64) -> Box<Failure> {
@@ -52,10 +52,92 @@ fn a_sequence_used_again_is_found() {
 }
 
 #[test]
+fn a_slot_without_its_position_is_found() {
+    // Another request at a position, or what follows from it: a contradiction with the record stops the venue.
+    let failure = found("quick", Bug::BareSlots, 50);
+    assert!(["I1 agreement", "an assertion of the rules"].contains(&failure.invariant), "{failure}");
+}
+
+#[test]
+fn a_slot_used_again_before_its_decision_is_recorded_is_found() {
+    found("overload", Bug::SlotsBeforeRecorded, 300);
+}
+
+#[test]
+fn a_gateway_that_accepts_before_it_has_written_is_found() {
+    assert_eq!(found("power", Bug::AcceptBeforeWrite, 50).invariant, "I2 durability");
+}
+
+#[test]
+fn a_gateway_that_answers_before_anything_is_decided_is_found() {
+    let failure = found("quick", Bug::AnswerBeforeDecision, 50);
+    assert!(["I2 durability", "I3 exactly once"].contains(&failure.invariant), "{failure}");
+}
+
+#[test]
+fn a_gateway_that_answers_twice_is_found() {
+    assert_eq!(found("quick", Bug::AnswerTwice, 50).invariant, "I3 exactly once");
+}
+
+#[test]
+fn a_venue_that_forgets_the_names_at_a_restart_is_found() {
+    let failure = found("quick", Bug::ForgetNames, 300);
+    assert!(["I1 agreement", "I3 exactly once"].contains(&failure.invariant), "{failure}");
+}
+
+#[test]
+fn a_checkpoint_that_lacks_an_order_is_found() {
+    let failure = found("quick", Bug::CheckpointWithoutAnOrder, 50);
+    assert!(failure.what.contains("HashDiffers"), "{failure}");
+}
+
+#[test]
+fn a_recorder_that_leaves_a_gap_is_found() {
+    found("crashes", Bug::RecordAGap, 50);
+}
+
+#[test]
+fn a_gateway_that_believes_old_places_in_a_new_log_is_found() {
+    assert_eq!(found("disks", Bug::BelieveOldPlaces, 300).invariant, "I3 exactly once");
+}
+
+#[test]
+fn a_recorder_that_counts_what_its_full_disk_refused_is_found() {
+    found("disks", Bug::TakeWithoutRoom, 50);
+}
+
+#[test]
+fn a_recorder_that_believes_a_failed_sync_is_found() {
+    assert_eq!(found("disks", Bug::BelieveFailedSync, 100).invariant, "I2 durability");
+}
+
+/// All venues agree and every share is accounted for: only the replay knows better.
+#[test]
+fn prices_that_all_venues_report_wrongly_are_found() {
+    assert_eq!(found("quick", Bug::WrongPrices, 10).invariant, "sequential replay");
+}
+
+/// Nobody compares the venues here but the recorders, by the hash that is due every 1,024 positions.
+#[test]
+fn a_venue_that_executes_wrongly_is_found_by_the_recorders_at_the_next_hash() {
+    let long = |seed| Scenario {
+        bug: Some(Bug::ExecuteWrongly),
+        shards: 1,
+        requests_per_client: 1_000,
+        think_ns: 60_000,
+        duration_ns: 150_000_000,
+        faults: FaultMix::default(),
+        ..Scenario::quick(seed)
+    };
+    let failure = (0..10).find_map(|seed| run(&long(seed)).err()).expect("a wrong venue goes unnoticed");
+    assert!(failure.what.contains("State { position: Position(1024)"), "{failure}");
+}
+
+#[test]
 fn a_failure_names_the_command_that_replays_it() {
     let failure = found("power", Bug::PromiseBeforeSync, 50);
     let text = failure.to_string();
-    let command = format!("-p pares-sim -- --seed {} --scenario power --trace", failure.seed);
+    let command = format!("pares sim --seed {} --scenario power --trace", failure.seed);
     assert!(text.ends_with(&command), "{text}");
     assert!(!failure.trace.is_empty());
 }

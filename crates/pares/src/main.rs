@@ -56,6 +56,8 @@ enum Command {
     Journal(commands::journal::Args),
     /// Kill or stop the leading venue again and again under load, and see whether anybody notices
     Drill(commands::drill::Args),
+    /// Run the whole exchange in virtual time, with faults by seed, and check that nothing breaks
+    Sim(commands::sim::Args),
     /// Put a recorded trading day through a whole exchange and compare every published state of the book
     Replay(commands::replay::Args),
     /// Measure the papers' figures and tables again on this machine
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Command::Admin(args) => commands::admin::run(&args),
         Command::Journal(args) => commands::journal::run(&args),
         Command::Drill(args) => commands::drill::run(&args),
+        Command::Sim(args) => commands::sim::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
         Command::Experiment(args) => commands::experiment::run(&args),
         Command::Node(args) => commands::node::run(&args),

@@ -5,6 +5,7 @@ use pares_types::{Position, RequestId};
 
 use crate::Broken;
 use crate::log::Log;
+use crate::random::mix;
 use crate::record::RecorderEntry;
 use crate::scenario::Durability;
 
@@ -53,7 +54,7 @@ impl World<'_> {
         let shards = self.scenario.shards;
         for host in &mut self.recorders {
             host.safe = Safe::new(shards);
-            host.safe.catch_up(&host.log, host.log.end());
+            host.safe.catch_up(&host.log, host.log.kept());
         }
         for shard in 0..shards {
             if let Some(last) = self.answered[shard].0.checked_sub(1) {
@@ -79,10 +80,11 @@ impl World<'_> {
         let shard = usize::from(answer.shard.0);
         self.check_durable(shard, answer.position)?;
         self.answered[shard] = self.answered[shard].max(answer.position.next());
+        self.ledger.witness.on_answered(shard, answer.position, self.now_ns);
         let name = answer.client_order_id.0;
         let once = Answer { repeat: false, ..*answer };
         let first = *self.clients[client].answers.entry(name).or_insert(once);
-        if first != once {
+        if first != once && !self.ledger.looks_away {
             let what = format!("client {client} was told {first:?}, then {answer:?}");
             return Err(Broken { invariant: "I3 exactly once", what });
         }
@@ -177,11 +179,18 @@ impl World<'_> {
                 }
             }
             let resting = self.ledger.accounts(shard)?;
+            let replayed = self.ledger.replay(shard, &self.instruments[shard])?;
             self.ledger.tally(shard, &mut self.summary);
             for (venue, host) in self.venues.iter().enumerate() {
                 let node = host.node.as_ref().expect("in the end all are up");
                 if node.seats[shard].shard.position() != len {
                     return Err(self.unanswered());
+                }
+                let books = node.seats[shard].shard.market_hash();
+                if books != replayed {
+                    let what =
+                        format!("venue {venue} shard {shard}: books {books:016x}, replayed {replayed:016x}");
+                    return Err(Broken { invariant: "sequential replay", what });
                 }
                 let on_book: std::collections::BTreeMap<_, _> =
                     node.seats[shard].shard.resting().into_iter().collect();
@@ -193,6 +202,18 @@ impl World<'_> {
         }
         self.collect_counts();
         Ok(())
+    }
+
+    /// What all replicas hold.
+    pub(super) fn state_hash(&self) -> u64 {
+        let seats = self.venues.iter().filter_map(|host| host.node.as_ref()).flat_map(|node| &node.seats);
+        let states = seats.map(|seat| seat.shard.state_hash());
+        let records = self.recorders.iter().flat_map(|host| host.log.range(0, host.log.end()));
+        let records = records.map(|entry| match entry {
+            RecorderEntry::Result(record) => record.position.0 ^ record.request.id.to_bits(),
+            RecorderEntry::CheckpointStored { position, .. } => !position.0,
+        });
+        states.chain(records).fold(0, |hash, word| mix(hash ^ mix(word)))
     }
 
     fn collect_counts(&mut self) {

@@ -17,6 +17,8 @@ const TIMEOUT_NS: u64 = 8 * MS;
 const OPEN_MAX: usize = 24;
 /// With one venue at work, on time means within this: loss, resends and group commit included.
 const COMPLETION_BOUND_NS: u64 = 10 * MS;
+/// Where disks are slow now and then, on top: a full window waits for one slow sync, what it then lets in for the next.
+const SLOW_SYNCS_NS: u64 = 2 * super::duty::SLOW_SYNC_NS;
 
 impl World<'_> {
     /// A client does what is due: asks again, asks something new.
@@ -73,6 +75,8 @@ impl World<'_> {
         let Some(session) = self.connection(client, gateway) else { return };
         let request = self.clients[client].open[&name].request;
         self.note("client {} sends {} to gateway {}", &[client as u64, name, gateway as u64]);
+        let member = self.clients[client].member;
+        self.ledger.witness.on_sent(member, request.client_order_id(), self.now_ns);
         self.send_to_gateway(session, Input::Request(request));
     }
 
@@ -198,6 +202,7 @@ impl World<'_> {
         let wait_ns = self.random.between(500 * US, 3 * MS);
         let now_ns = self.now_ns;
         self.summary.rejected += 1;
+        self.summary.ills.refused_for_room += u64::from(reason == Reason::StorageUnavailable);
         let client = &mut self.clients[client];
         let Some(open) = client.open.get_mut(&name) else { return };
         (open.spoilt, open.retry_at_ns) = (true, now_ns + wait_ns);
@@ -217,7 +222,8 @@ impl World<'_> {
             return Ok(());
         }
         self.summary.completion_max_ns = self.summary.completion_max_ns.max(took_ns);
-        if took_ns <= COMPLETION_BOUND_NS {
+        let slow_ns = if self.scenario.faults.slow_sync_permille > 0 { SLOW_SYNCS_NS } else { 0 };
+        if took_ns <= COMPLETION_BOUND_NS + slow_ns {
             return Ok(());
         }
         let what = format!("client {client} request {name} took {} us with a venue at work", took_ns / US);

@@ -3,6 +3,7 @@
 use pares_types::{Position, ShardId};
 
 use crate::Broken;
+use crate::gateway::Now;
 use crate::log::Log;
 use crate::queue::Action;
 use crate::record::{NodeId, RecorderEntry, StoredCheckpoint, VenueEntry};
@@ -10,6 +11,9 @@ use crate::scenario::{Bug, Durability, MS, US};
 
 use super::World;
 use super::faults::Trap;
+
+/// The longest that one of the slow syncs takes which happen on any disk.
+pub(super) const SLOW_SYNC_NS: u64 = 4 * MS;
 
 impl World<'_> {
     pub(super) fn on_step(&mut self, node: NodeId, life: u32) -> Result<(), Broken> {
@@ -48,13 +52,14 @@ impl World<'_> {
             (0..self.recorders.len()).map(|n| self.received(reader, NodeId::Recorder(n))).collect();
         let peers: Vec<u64> =
             (0..self.gateways.len()).map(|n| self.received(reader, NodeId::Gateway(n))).collect();
-        let ticks = self.ticks();
+        let now =
+            Now { now_ns: self.gateway_clock_ns(own), ticks: self.ticks(), room: self.has_room(reader) };
         let mut log = std::mem::replace(&mut self.gateways[own].log, Log::new());
         let mut node = self.gateways[own].node.take().expect("a process that is up has its memory");
         let before = log.end();
         let others: Vec<_> = self.gateways.iter().map(|host| &host.log).zip(peers).collect();
         let recorders: Vec<_> = self.recorders.iter().map(|host| &host.log).collect();
-        node.step((self.now_ns, ticks), own, &mut log, &others, &recorders, &readable);
+        node.step(now, own, &mut log, &others, &recorders, &readable);
         for (shard, to) in node.recorded.drain(..) {
             pares_sequencer::Sequencer::raise_recorded(&mut self.windows[usize::from(shard.0)], to);
         }
@@ -67,7 +72,13 @@ impl World<'_> {
         }
         (self.gateways[own].log, self.gateways[own].node) = (log, Some(node));
         self.check_gateway(own)?;
-        Ok(worked)
+        let lost = self.gateways[own].node.as_ref().is_some_and(|node| node.lost);
+        if lost {
+            self.summary.ills.places_lost += 1;
+            // It starts over, and finds the answer at another recorder.
+            self.process(reader).trap = Some(Trap::Crash);
+        }
+        Ok(worked || lost)
     }
 
     fn step_venue(&mut self, own: usize) -> Result<bool, Broken> {
@@ -78,10 +89,11 @@ impl World<'_> {
             (0..self.gateways.len()).map(|n| self.received(reader, NodeId::Gateway(n))).collect();
         let gateways: Vec<_> = self.gateways.iter().map(|host| &host.log).zip(inputs).collect();
         let recorders: Vec<_> = self.recorders.iter().map(|host| &host.log).collect();
+        let room = self.has_room(reader);
         let host = &mut self.venues[own];
         let node = host.node.as_mut().expect("a process that is up has its memory");
         let before = host.log.end();
-        let stepped = node.step(&mut host.log, &gateways, &recorders, &readable);
+        let stepped = node.step(&mut host.log, room, &gateways, &recorders, &readable);
         stepped.map_err(|what| Broken { invariant: "I1 agreement", what: format!("venue {own}: {what}") })?;
         for entry in self.venues[own].log.range(before, self.venues[own].log.end()) {
             if let VenueEntry::Result(record) = entry {
@@ -104,12 +116,13 @@ impl World<'_> {
             (0..self.venues.len()).map(|n| self.received(reader, NodeId::Venue(n))).collect();
         let peers: Vec<u64> =
             (0..self.recorders.len()).map(|n| self.received(reader, NodeId::Recorder(n))).collect();
+        let room = self.has_room(reader);
         let mut log = std::mem::replace(&mut self.recorders[own].log, Log::new());
         let mut node = self.recorders[own].node.take().expect("a process that is up has its memory");
         let before = log.end();
         let venues: Vec<_> = self.venues.iter().map(|host| &host.log).zip(inputs).collect();
         let others: Vec<_> = self.recorders.iter().map(|host| &host.log).zip(peers).collect();
-        node.step(own, &mut log, &venues, &others);
+        node.step((own, room), &mut log, &venues, &others);
         let halted = node.halted();
         (self.recorders[own].log, self.recorders[own].node) = (log, Some(node));
         if let Some(what) = halted {
@@ -170,7 +183,7 @@ impl World<'_> {
         let Some(due) = node.gateway.time_due() else { return };
         if self.ticks() && !std::mem::replace(&mut self.gateways[own].wound, true) {
             let life = self.gateways[own].process.life;
-            let at_ns = due.0.max(self.now_ns + 50 * US);
+            let at_ns = self.tick_at_ns(own, due);
             self.queue.push(at_ns, Action::Tick { gateway: own, life });
         }
     }
@@ -233,7 +246,8 @@ impl World<'_> {
     /// Starts a sync of what is published: mostly some 100 us, now and then milliseconds.
     fn sync(&mut self, node: NodeId) {
         let most =
-            if self.random.chance(self.scenario.faults.slow_sync_permille) { 4 * MS } else { 200 * US };
+            if self.random.chance(self.scenario.faults.slow_sync_permille) { SLOW_SYNC_NS } else { 200 * US };
+        let most = if self.is_slow(node) { 10 * MS } else { most };
         let at_ns = self.now_ns + self.random.between(30 * US, most);
         let life = self.process(node).life;
         let to = match node {
@@ -247,6 +261,10 @@ impl World<'_> {
     /// The device has it, whether or not the process still lives; a power failure has ended the life.
     pub(super) fn on_synced(&mut self, node: NodeId, life: u32, to: u64) -> Result<(), Broken> {
         if self.process(node).life != life {
+            return Ok(());
+        }
+        if self.takes_sync_failure(node) {
+            self.on_sync_failed(node, to);
             return Ok(());
         }
         match node {
@@ -272,9 +290,10 @@ impl World<'_> {
 
     /// Checkpoints are stored beside the log, by a thread of their own: the log's own sync may still be under way.
     pub(super) fn on_stored(&mut self, recorder: usize, life: u32, checkpoint: StoredCheckpoint) {
+        let room = self.has_room(NodeId::Recorder(recorder));
         let host = &mut self.recorders[recorder];
-        if host.process.life != life {
-            return;
+        if host.process.life != life || !room {
+            return; // the venues take another
         }
         let (shard, position) = (checkpoint.shard, checkpoint.position);
         host.checkpoints.push(checkpoint);
@@ -306,6 +325,13 @@ impl World<'_> {
             self.queue.push(self.now_ns + 100 * US, Action::Heard { recorder, life, shard, position });
             return Ok(());
         }
+        if !self.has_room(NodeId::Recorder(recorder)) {
+            // Its process ends on that (`pares_node::recorder`): the notice is small, and the checkpoint is stored.
+            self.crash(NodeId::Recorder(recorder));
+            return Ok(());
+        }
+        let host = &mut self.recorders[recorder];
+        let node = host.node.as_mut().expect("the same life");
         node.on_stored(&mut host.log, shard, position);
         self.finish(NodeId::Recorder(recorder))
     }

@@ -24,6 +24,13 @@ pub(crate) enum Fault {
     Cut,
     Restart,
     Power,
+    FillGateway,
+    FillVenue,
+    FillRecorder,
+    FailSync,
+    SlowDisk,
+    Wipe,
+    JumpClock,
 }
 
 /// What befalls a process between stepping the rules and publishing what they did.
@@ -36,8 +43,9 @@ pub(crate) enum Trap {
 impl World<'_> {
     pub(super) fn plan_faults(&mut self) {
         use Fault::{
-            Break, CrashGateway, CrashRecorder, CrashVenue, CrashVenues, Cut, PauseGateway, PauseRecorder,
-            PauseVenue, Power, Restart,
+            Break, CrashGateway, CrashRecorder, CrashVenue, CrashVenues, Cut, FailSync, FillGateway,
+            FillRecorder, FillVenue, JumpClock, PauseGateway, PauseRecorder, PauseVenue, Power, Restart,
+            SlowDisk, Wipe,
         };
         let kinds = [
             CrashVenue,
@@ -53,12 +61,15 @@ impl World<'_> {
             Power,
         ];
         kinds.into_iter().for_each(|fault| self.plan(fault));
+        // These came later, and draw only where they are wanted: the seeds that once failed stay the histories they were.
+        let later = [FillGateway, FillVenue, FillRecorder, FailSync, SlowDisk, Wipe, JumpClock];
+        let wanted = later.into_iter().filter(|fault| self.mean_ns(*fault) > 0);
+        wanted.collect::<Vec<_>>().into_iter().for_each(|fault| self.plan(fault));
     }
 
-    /// The next fault of a kind.
-    fn plan(&mut self, fault: Fault) {
+    fn mean_ns(&self, fault: Fault) -> u64 {
         let faults = &self.scenario.faults;
-        let mean_ns = match fault {
+        match fault {
             Fault::CrashVenue => faults.venue_crash_ns,
             Fault::PauseVenue => faults.venue_pause_ns,
             Fault::CrashVenues => faults.venues_crash_ns,
@@ -70,7 +81,19 @@ impl World<'_> {
             Fault::Cut => faults.cut_ns,
             Fault::Restart => faults.restart_ns,
             Fault::Power => faults.power_ns,
-        };
+            Fault::FillGateway => faults.gateway_full_ns,
+            Fault::FillVenue => faults.venue_full_ns,
+            Fault::FillRecorder => faults.recorder_full_ns,
+            Fault::FailSync => faults.sync_failure_ns,
+            Fault::SlowDisk => faults.slow_disk_ns,
+            Fault::Wipe => faults.wipe_ns,
+            Fault::JumpClock => faults.clock_jump_ns,
+        }
+    }
+
+    /// The next fault of a kind.
+    fn plan(&mut self, fault: Fault) {
+        let mean_ns = self.mean_ns(fault);
         let at_ns = self.now_ns + self.random.between(1, (2 * mean_ns).max(1));
         if mean_ns > 0 && at_ns < self.scenario.duration_ns {
             self.queue.push(at_ns, Action::Fault(fault));
@@ -95,11 +118,18 @@ impl World<'_> {
             Fault::Cut => self.cut(),
             Fault::Restart => return self.restart(false),
             Fault::Power => return self.restart(true),
+            Fault::FillGateway => self.fill(gateway),
+            Fault::FillVenue => self.fill(venue),
+            Fault::FillRecorder => self.fill(recorder),
+            Fault::FailSync => self.plan_sync_failure(gateway, recorder),
+            Fault::SlowDisk => self.slow_down(gateway, recorder),
+            Fault::Wipe => self.wipe(recorder),
+            Fault::JumpClock => self.jump_clock(gateway),
         }
         Ok(())
     }
 
-    fn restart(&mut self, power: bool) -> Result<(), Broken> {
+    pub(super) fn restart(&mut self, power: bool) -> Result<(), Broken> {
         if self.restarting {
             return Ok(());
         }
@@ -142,19 +172,30 @@ impl World<'_> {
         self.out_of_action(node, for_ns);
     }
 
-    /// A process does nothing for a while. As long as a venue is left that excuses nothing (invariant I4).
-    fn out_of_action(&mut self, node: NodeId, for_ns: u64) {
-        let NodeId::Venue(n) = node else { return self.disturb(for_ns) };
+    /// A process does nothing for a while, or its disk does not. As long as a venue is left, and a quorum of recorders, that
+    /// excuses nothing (invariants I4 and I8).
+    pub(super) fn out_of_action(&mut self, node: NodeId, for_ns: u64) {
         let back_ns = self.now_ns + for_ns + 5 * MS;
-        self.venues[n].healthy_at_ns = self.venues[n].healthy_at_ns.max(back_ns);
-        let first_back = self.venues.iter().map(|host| host.healthy_at_ns).min().expect("there is a venue");
-        if first_back > self.now_ns {
-            self.disturb(first_back - self.now_ns);
+        let enough_back_ns = match node {
+            NodeId::Gateway(_) => return self.disturb(for_ns),
+            NodeId::Venue(n) => {
+                self.venues[n].healthy_at_ns = self.venues[n].healthy_at_ns.max(back_ns);
+                self.venues.iter().map(|host| host.healthy_at_ns).min().expect("there is a venue")
+            }
+            NodeId::Recorder(n) => {
+                self.recorders[n].healthy_at_ns = self.recorders[n].healthy_at_ns.max(back_ns);
+                let mut back: Vec<u64> = self.recorders.iter().map(|host| host.healthy_at_ns).collect();
+                back.sort_unstable();
+                back[self.scenario.quorum - 1]
+            }
+        };
+        if enough_back_ns > self.now_ns {
+            self.disturb(enough_back_ns - self.now_ns);
         }
     }
 
     /// Completion times are excused while a fault lasts and a little longer.
-    fn disturb(&mut self, for_ns: u64) {
+    pub(super) fn disturb(&mut self, for_ns: u64) {
         self.disturbed_until_ns = self.disturbed_until_ns.max(self.now_ns + for_ns + GRACE_NS);
     }
 
@@ -172,6 +213,7 @@ impl World<'_> {
         self.calm = true;
         self.clients.iter_mut().for_each(|client| client.left = 0);
         self.links.iter_mut().for_each(|link| link.cut_until = 0);
+        self.heal();
         for node in self.nodes() {
             self.process(node).trap = None;
             let life = self.process(node).life;

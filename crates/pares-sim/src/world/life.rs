@@ -16,7 +16,8 @@ use super::{World, shard_id};
 impl World<'_> {
     /// Starts a dead process: it finds its log and reads on.
     pub(super) fn start(&mut self, node: NodeId) -> Result<(), Broken> {
-        if self.process(node).up || self.restarting {
+        // A poisoned log is refused until it is cut.
+        if self.process(node).up || self.restarting || self.is_poisoned(node) {
             return Ok(());
         }
         self.process(node).up = true;
@@ -45,7 +46,7 @@ impl World<'_> {
             gateways: self.gateways.len(),
             own: &self.gateways[own].log,
             recorders: &recorders,
-            reuse_sequences: self.scenario.bug == Some(Bug::ReuseSequence),
+            bug: self.scenario.bug,
         });
         for (n, &cursor) in node.committed.cursors.clone().iter().enumerate() {
             self.open_link(NodeId::Gateway(own), NodeId::Recorder(n), cursor);
@@ -78,7 +79,11 @@ impl World<'_> {
             quorum: self.scenario.quorum,
             checkpoint_every: self.scenario.checkpoint_every,
             pending_max: if unbounded { usize::MAX } else { self.pending_max() },
-            swallows: self.scenario.bug == Some(Bug::SwallowDecision) && own == 0,
+            window: self.scenario.window,
+            bug: self
+                .scenario
+                .bug
+                .filter(|bug| own == 0 || !matches!(bug, Bug::SwallowDecision | Bug::ExecuteWrongly)),
         });
         for (n, &cursor) in node.cursors.clone().iter().enumerate() {
             self.open_link(NodeId::Venue(own), NodeId::Gateway(n), cursor);
@@ -92,10 +97,10 @@ impl World<'_> {
     fn start_recorder(&mut self, own: usize) {
         self.note("recorder {} starts", &[own as u64]);
         let (shards, venues, recorders) = (self.scenario.shards, self.venues.len(), self.recorders.len());
-        let asks_peers = self.scenario.bug != Some(Bug::PeersOnlyOnWait);
+        let bug = self.scenario.bug;
         let host = &mut self.recorders[own];
         host.log.reopen();
-        host.node = Some(RecorderNode::open(&host.log, self.epoch, shards, venues, recorders, asks_peers));
+        host.node = Some(RecorderNode::open(&host.log, self.epoch, shards, venues, recorders, bug));
         for n in 0..venues {
             self.open_link(NodeId::Recorder(own), NodeId::Venue(n), 0);
         }
@@ -117,6 +122,7 @@ impl World<'_> {
             NodeId::Gateway(n) => {
                 self.note("gateway {} dies", &[n as u64]);
                 self.gateways[n].log.process_died(&mut self.random);
+                self.tear(node);
                 self.gateways[n].node = None;
                 self.gateways[n].wound = false;
                 self.break_sessions_of(n);
@@ -124,6 +130,7 @@ impl World<'_> {
             NodeId::Venue(n) => {
                 self.note("venue {} dies", &[n as u64]);
                 self.venues[n].log.process_died(&mut self.random);
+                self.tear(node);
                 let node = self.venues[n].node.take().expect("a process that is up has its memory");
                 self.counts.executed += node.counts.executed;
                 self.counts.observed += node.counts.observed;
@@ -134,6 +141,7 @@ impl World<'_> {
             NodeId::Recorder(n) => {
                 self.note("recorder {} dies", &[n as u64]);
                 self.recorders[n].log.process_died(&mut self.random);
+                self.tear(node);
                 self.recorders[n].node = None;
             }
         }
@@ -183,7 +191,9 @@ impl World<'_> {
             self.gateways.iter_mut().for_each(|host| host.log.power_failed(&mut self.random));
             self.venues.iter_mut().for_each(|host| host.log.power_failed(&mut self.random));
             self.recorders.iter_mut().for_each(|host| host.log.power_failed(&mut self.random));
+            self.nodes().into_iter().for_each(|node| self.tear(node));
         }
+        self.cut_poisoned();
         self.restarting = true;
         let at_ns = self.now_ns + self.random.between(100 * US, 2 * MS);
         self.queue.push(at_ns, Action::BeginEpoch);

@@ -2,6 +2,7 @@
 
 mod checks;
 mod clients;
+mod disks;
 mod duty;
 pub(crate) mod faults;
 mod life;
@@ -23,7 +24,7 @@ use crate::queue::{Action, Queue};
 use crate::random::Random;
 use crate::record::{NodeId, RecorderEntry, StoredCheckpoint, VenueEntry};
 use crate::recorder::RecorderNode;
-use crate::scenario::{MS, Scenario};
+use crate::scenario::{Bug, MS, Scenario};
 use crate::trace::{Trace, Watcher};
 use crate::venue::{Counts, VenueNode};
 use crate::{Broken, Summary};
@@ -55,6 +56,8 @@ struct GatewayHost {
     node: Option<GatewayNode>,
     /// Whether its clock is to wake it.
     wound: bool,
+    /// Its clock minus the true time, ns.
+    clock_off_ns: i64,
 }
 
 struct VenueHost {
@@ -71,6 +74,8 @@ struct RecorderHost {
     checkpoints: Vec<StoredCheckpoint>,
     node: Option<RecorderNode>,
     safe: checks::Safe,
+    /// From when on its disk can be relied on, if nothing befalls it.
+    healthy_at_ns: u64,
 }
 
 /// A client's connection to a gateway.
@@ -98,6 +103,8 @@ pub(crate) struct World<'a> {
     recorders: Vec<RecorderHost>,
     /// By reader, then source, each in the order of [`World::node_index`].
     links: Vec<Link>,
+    /// In the order of [`World::node_index`].
+    disks: Vec<disks::Disk>,
     sessions: Vec<Session>,
     clients: Vec<Client>,
     ledger: Ledger,
@@ -139,8 +146,9 @@ impl<'a> World<'a> {
             venues: (0..scenario.venues).map(|_| VenueHost::new()).collect(),
             recorders: (0..scenario.recorders).map(|_| RecorderHost::new(scenario.shards)).collect(),
             links: (0..nodes * nodes).map(|_| Link::default()).collect(),
+            disks: (0..nodes).map(|_| disks::Disk::default()).collect(),
             sessions: Vec::new(),
-            ledger: Ledger::new(scenario.shards),
+            ledger: Ledger::new(scenario.shards, scenario.bug == Some(Bug::ExecuteWrongly)),
             answered: vec![Position(0); scenario.shards],
             disturbed_until_ns: 0,
             calm: false,
@@ -194,6 +202,8 @@ impl<'a> World<'a> {
             Action::ToGateway { session, input } => self.on_input(session, input),
             Action::ToClient { session, reply } => return self.on_reply(session, reply),
             Action::Broken { session } => self.on_broken(session),
+            Action::Room { node } => self.schedule(node),
+            Action::Repair => return self.repair(),
             Action::Fault(fault) => return self.on_fault(fault),
             Action::Calm => return self.on_calm(),
         }
@@ -213,6 +223,7 @@ impl<'a> World<'a> {
             too_far_behind: self.counts.too_far_behind,
             took_ns: self.now_ns,
             trace_hash: self.trace.hash(),
+            state_hash: self.state_hash(),
             ..self.summary
         }
     }
@@ -263,7 +274,14 @@ impl<'a> World<'a> {
 
 impl GatewayHost {
     fn new() -> Self {
-        Self { process: Process::default(), log: Log::new(), answered: 0, node: None, wound: false }
+        Self {
+            process: Process::default(),
+            log: Log::new(),
+            answered: 0,
+            node: None,
+            wound: false,
+            clock_off_ns: 0,
+        }
     }
 }
 
@@ -276,7 +294,14 @@ impl VenueHost {
 impl RecorderHost {
     fn new(shards: usize) -> Self {
         let safe = checks::Safe::new(shards);
-        Self { process: Process::default(), log: Log::new(), checkpoints: Vec::new(), node: None, safe }
+        Self {
+            process: Process::default(),
+            log: Log::new(),
+            checkpoints: Vec::new(),
+            node: None,
+            safe,
+            healthy_at_ns: 0,
+        }
     }
 }
 

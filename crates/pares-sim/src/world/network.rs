@@ -112,8 +112,10 @@ impl World<'_> {
 
     pub(super) fn on_message(&mut self, source: NodeId, reader: NodeId, life: u32, from: u64, to: u64) {
         let index = self.link_index(reader, source);
+        // What was sent of a log that was wiped meanwhile is void.
+        let to = to.min(self.offered(reader, source));
         // A stopped process reads nothing; what the network cannot keep for it is lost.
-        let passes = self.runs(reader, life) && self.links[index].cut_until <= self.now_ns;
+        let passes = from < to && self.runs(reader, life) && self.links[index].cut_until <= self.now_ns;
         if passes && self.links[index].on_message(from, to) {
             self.schedule(reader);
         }

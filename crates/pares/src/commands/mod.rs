@@ -9,5 +9,6 @@ pub mod history;
 pub mod journal;
 pub mod node;
 pub mod replay;
+pub mod sim;
 pub mod stat;
 pub mod up;

@@ -1,0 +1,125 @@
+//! Defects for the wiring ([`Bug`](crate::Bug)), kept apart from what works.
+
+use pares_gateway::{Answer, Reply, SessionId};
+use pares_types::{
+    ClientOrderId, Command, Event, OrderId, Position, Price, Quantity, Reason, Request, Status,
+};
+
+use crate::log::Log;
+
+/// A checkpoint as a list of words; see `pares_venue::checkpoint` for which is which.
+struct Words(Vec<u64>);
+
+impl Words {
+    fn of(state: &[u8]) -> Self {
+        let words =
+            state.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
+        Self(words.collect())
+    }
+
+    /// The bytes, with a checksum as good as a careful writer's.
+    fn sealed(mut self) -> Vec<u8> {
+        self.0.pop();
+        let bytes: Vec<u8> = self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let sum = self.0.iter().fold(bytes.len() as u64, |sum, word| {
+            (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
+        });
+        [bytes, sum.to_le_bytes().to_vec()].concat()
+    }
+
+    /// Where the number of names stands.
+    fn names(&self) -> usize {
+        4 + 2 * self.0[3] as usize
+    }
+}
+
+/// The checkpoint of a shard whose requests never had names.
+pub(crate) fn without_names(state: &[u8]) -> Vec<u8> {
+    let mut words = Words::of(state);
+    let at = words.names();
+    let count = std::mem::take(&mut words.0[at]) as usize;
+    words.0.drain(at + 1..=at + 2 * count);
+    words.sealed()
+}
+
+/// The checkpoint of a shard whose last book lost the last of its orders that can be told from what precedes it.
+pub(crate) fn without_an_order(state: &[u8]) -> Vec<u8> {
+    let mut words = Words::of(state);
+    // A plain order is eight words, the last of a book ends where the state hash begins; its book's count is found by
+    // going back over plain orders.
+    let end = words.0.len() - 2;
+    for orders in 1..64 {
+        let Some(count) = end.checked_sub(8 * orders + 1) else { break };
+        let mut list = words.0[count + 1..end].chunks_exact(8);
+        let plain = list.all(|order| is_plain(order, words.0[count - 1]));
+        if words.0[count] == orders as u64 && plain {
+            words.0[count] -= 1;
+            words.0.drain(end - 8..end);
+            break;
+        }
+    }
+    words.sealed()
+}
+
+/// Whether eight words are an order of a simulated client in the short form. Nothing else there has a price of this range in
+/// this place; its priority is below the book's next one, which stands before the number of orders.
+fn is_plain(order: &[u64], priority_next: u64) -> bool {
+    order[3] >> 32 == 0 && (490_000..510_000).contains(&order[4]) && order[7] < priority_next
+}
+
+/// A fill a tick away.
+pub(crate) fn misprice(event: &mut Event) {
+    if let Event::Fill { price, .. } = event {
+        *price = Price(price.0 + 100);
+    }
+}
+
+/// One request of a gateway, read wrongly.
+pub(crate) fn misread(request: &Request) -> Request {
+    let mut read = *request;
+    if let Command::Enter(order) = &mut read.command
+        && (200..232).contains(&read.id.sequence())
+    {
+        order.quantity = Quantity(order.quantity.0 + 1);
+    }
+    read
+}
+
+/// Each first answer once more.
+pub(crate) fn answer_twice(outbox: &mut Vec<(SessionId, Reply)>) {
+    let is_first = |reply: &Reply| matches!(reply, Reply::Answer(answer) if !answer.repeat);
+    let again: Vec<_> = outbox.iter().filter(|(_, reply)| is_first(reply)).copied().collect();
+    outbox.extend(again);
+}
+
+/// What is journalled will surely be accepted, at the next position.
+pub(crate) fn answer_when_journalled(outbox: &mut Vec<(SessionId, Reply)>, log: &Log<Request>) {
+    let journalled: Vec<_> = outbox
+        .iter()
+        .filter_map(|(session, reply)| match reply {
+            Reply::Journalled { request, .. } => Some((*session, *request)),
+            _ => None,
+        })
+        .collect();
+    for (session, id) in journalled {
+        let Some(request) = log.range(0, log.end()).iter().find(|request| request.id == id) else { continue };
+        outbox.push((session, Reply::Answer(guess(request))));
+    }
+}
+
+fn guess(request: &Request) -> Answer {
+    Answer {
+        client_order_id: ClientOrderId(request.client_order_id.0),
+        request: request.id,
+        order: OrderId(request.id),
+        shard: request.shard,
+        position: Position(request.id.sequence()),
+        instrument: request.instrument,
+        status: Status::Accepted,
+        reason: Reason::None,
+        executed: Quantity::ZERO,
+        remaining: Quantity::ZERO,
+        events: 0,
+        repeat: false,
+    }
+}

@@ -1,0 +1,170 @@
+//! The sequential oracle: one book, one request after the other, nothing distributed.
+//!
+//! Replicas that agree may all be wrong in the same way, and accounts that add up may be of trades at the wrong price. So in the
+//! end the recorded requests are replayed in the order of their positions on the naive book, by code that shares
+//! nothing with venues but that book, and every recorded outcome and event must be what comes out of it. The claimed order must
+//! also be one that people could have seen: if somebody had the answer to A before anybody sent B, A comes before B.
+//!
+//! ```text
+//!  time       ---- A sent ---- A's answer received ---- B sent ----
+//!  positions  A's, in this shard, below B's             (then the history is linearizable: position order is a witness)
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pares_book::{Instrument, Market, NaiveBook};
+use pares_types::{
+    ClientOrderId, Command, Event, MemberId, OrderId, Outcome, Position, Quantity, Reason, Status,
+};
+
+use crate::record::Record;
+
+/// One shard as it must have gone.
+pub(crate) struct Replay {
+    market: Market<NaiveBook>,
+    names: BTreeSet<(MemberId, ClientOrderId)>,
+    events: Vec<Event>,
+}
+
+impl Replay {
+    pub(crate) fn new(instruments: &[Instrument]) -> Self {
+        Self { market: Market::new(instruments), names: BTreeSet::new(), events: Vec::new() }
+    }
+
+    /// Carries out the request of the next position.
+    ///
+    /// # Errors
+    /// What came out of it, if that is not what was recorded.
+    pub(crate) fn follow(&mut self, record: &Record) -> Result<(), String> {
+        let request = &record.request;
+        self.events.clear();
+        let is_new =
+            request.command == Command::Time || self.names.insert((request.member, request.client_order_id));
+        let outcome = match is_new {
+            true => self.market.apply(request, &mut self.events),
+            false => Outcome {
+                status: Status::Refused,
+                reason: Reason::DuplicateRequest,
+                order: OrderId(request.id),
+                executed: Quantity::ZERO,
+                remaining: Quantity::ZERO,
+            },
+        };
+        if outcome == record.outcome && self.events == record.events {
+            return Ok(());
+        }
+        Err(format!("replayed in order: {outcome:?} {:?}\nrecorded: {record:?}", self.events))
+    }
+
+    /// What must be the hash of every venue's books.
+    pub(crate) fn state_hash(&self) -> u64 {
+        self.market.state_hash()
+    }
+}
+
+/// When requests were sent and answered, as a bystander with one clock saw it.
+#[derive(Default)]
+pub(crate) struct Witness {
+    /// First sent by its client, ns.
+    sent: BTreeMap<(MemberId, ClientOrderId), u64>,
+    /// By shard: when an answer came, ns, and the highest position answered by then. Both only grow.
+    answered: Vec<Vec<(u64, Position)>>,
+}
+
+impl Witness {
+    pub(crate) fn new(shards: usize) -> Self {
+        Self { sent: BTreeMap::new(), answered: vec![Vec::new(); shards] }
+    }
+
+    /// A client asks, perhaps again.
+    pub(crate) fn on_sent(&mut self, member: MemberId, name: ClientOrderId, now_ns: u64) {
+        self.sent.entry((member, name)).or_insert(now_ns);
+    }
+
+    /// A client has the answer of a position.
+    pub(crate) fn on_answered(&mut self, shard: usize, position: Position, now_ns: u64) {
+        let answered = &mut self.answered[shard];
+        if answered.last().is_none_or(|(_, highest)| position > *highest) {
+            answered.push((now_ns, position));
+        }
+    }
+
+    /// Whether a request may be where it is.
+    ///
+    /// # Errors
+    /// The position above it that was answered before it was sent. Of what no client sent nothing is known.
+    pub(crate) fn check(&self, record: &Record) -> Result<(), Position> {
+        let request = &record.request;
+        let Some(&sent_ns) = self.sent.get(&(request.member, request.client_order_id)) else { return Ok(()) };
+        let answered = &self.answered[usize::from(request.shard.0)];
+        let before = answered.partition_point(|(at_ns, _)| *at_ns < sent_ns);
+        match before.checked_sub(1).map(|last| answered[last].1) {
+            Some(highest) if highest > record.position => Err(highest),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pares_types::{
+        Epoch, GatewayId, InstrumentId, NewOrder, Price, Request, RequestId, ShardId, Side, Symbol, Timestamp,
+    };
+
+    const MEMBER: MemberId = MemberId(1);
+
+    fn instruments() -> Vec<Instrument> {
+        vec![Instrument::listed(InstrumentId(1), Symbol::new("SIM").unwrap())]
+    }
+
+    fn record(position: u64, name: u64) -> Record {
+        let order = NewOrder::limit(Side::Buy, Price(10_000), Quantity(5));
+        let request = Request {
+            id: RequestId::new(GatewayId(0), position + 1),
+            stamp: Timestamp(position + 1),
+            shard: ShardId(0),
+            member: MEMBER,
+            client_order_id: ClientOrderId(name),
+            instrument: InstrumentId(1),
+            command: Command::Enter(order),
+        };
+        let mut events = Vec::new();
+        let outcome = Market::<NaiveBook>::new(&instruments()).apply(&request, &mut events);
+        Record { epoch: Epoch(1), position: Position(position), state_hash: None, request, outcome, events }
+    }
+
+    #[test]
+    fn what_was_recorded_must_come_out_again() {
+        let mut replay = Replay::new(&instruments());
+        assert_eq!(replay.follow(&record(0, 1)), Ok(()));
+        let mut wrong = record(1, 2);
+        wrong.outcome.remaining = Quantity(4);
+        assert!(replay.follow(&wrong).unwrap_err().contains("recorded"));
+    }
+
+    #[test]
+    fn a_name_is_carried_out_once() {
+        let mut replay = Replay::new(&instruments());
+        assert_eq!(replay.follow(&record(0, 1)), Ok(()));
+        assert!(replay.follow(&record(1, 1)).is_err());
+    }
+
+    #[test]
+    fn what_is_sent_after_an_answer_comes_after_it() {
+        let mut witness = Witness::new(1);
+        witness.on_answered(0, Position(7), 100);
+        witness.on_sent(MEMBER, ClientOrderId(1), 101);
+        assert_eq!(witness.check(&record(6, 1)), Err(Position(7)));
+        assert_eq!(witness.check(&record(8, 1)), Ok(()));
+    }
+
+    #[test]
+    fn what_overlaps_may_come_in_any_order() {
+        let mut witness = Witness::new(1);
+        witness.on_sent(MEMBER, ClientOrderId(1), 99);
+        witness.on_answered(0, Position(7), 100);
+        witness.on_sent(MEMBER, ClientOrderId(1), 101);
+        assert_eq!(witness.check(&record(6, 1)), Ok(()));
+    }
+}
