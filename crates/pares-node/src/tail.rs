@@ -151,7 +151,9 @@ mod tests {
 
     fn write(dir: &std::path::Path, records: &[&[u8]]) {
         let (mut writer, _) = Writer::open(dir, Config::default().segment_bytes(1 << 16)).unwrap();
-        records.iter().for_each(|record| drop(writer.append(record).unwrap()));
+        for record in records {
+            writer.append(record).unwrap();
+        }
         writer.publish();
     }
 

@@ -113,7 +113,16 @@ impl Args {
     fn config(&self) -> SystemConfig {
         let least = if self.blow == Blow::KillGateway { 2 } else { 1 };
         let load = end_to_end::Args { gateways: self.load.gateways.max(least), ..self.load.clone() };
-        SystemConfig { quorum: self.quorum, ..load.config() }
+        let config = SystemConfig { quorum: self.quorum, ..load.config() };
+        match (self.blow, self.load.rate) {
+            // The pace an exchange would set: beyond what any of its sessions needs.
+            (Blow::Flood, Rate::PerSecond(rate)) => SystemConfig {
+                session_rate_max: u32::try_from(2 * rate).unwrap_or(u32::MAX),
+                session_burst_max: u32::try_from(rate / 10).unwrap_or(u32::MAX),
+                ..config
+            },
+            _ => config,
+        }
     }
 
     /// Refuses what could prove nothing.
