@@ -42,11 +42,12 @@ fn assert_happened(tally: &Tally, kinds: usize, elsewhere: &[Reason]) {
 }
 
 /// What gateways refuse, and what needs more orders or instruments than a few bytes name.
-const NEVER: [Reason; 9] = [
+const NEVER: [Reason; 10] = [
     Reason::DuplicateRequest,
     Reason::Halted,
     Reason::Overloaded,
     Reason::StorageUnavailable,
+    Reason::Throttled,
     Reason::MalformedRequest,
     Reason::NotSignedOn,
     Reason::UnknownClientOrderId,

@@ -207,8 +207,15 @@ impl RecorderNode {
                 epoch: self.epoch.0.into(),
                 position: position.0.into(),
             };
+            match self.writer.append(notice.as_bytes()) {
+                // Without room it stays unannounced; the next one will do.
+                Err(AppendError::Full) => {
+                    self.counters.add(CHECKPOINT_FAILURES, 1);
+                    continue;
+                }
+                other => other?,
+            };
             self.shards.get_mut(&shard).expect("only configured shards are stored").checkpoint = position;
-            self.writer.append(notice.as_bytes())?;
             self.counters.add(CHECKPOINTS, 1);
             self.appended += 1;
         }
