@@ -278,7 +278,7 @@ impl VenueNode {
         }
         let count = executed(&self.seats);
         let behind = self.seats.iter().any(|seat| seat.window.recorded() > seat.shard.position());
-        let Some(index) = self.pacing.due(count, behind) else { return };
+        let Some(index) = self.pacing.due(0, count, behind) else { return };
         let mut state = Vec::new();
         let shard = &mut self.seats[index].shard;
         let (shard, position) = either!(shard, shard => (shard.id(), shard.checkpoint(&mut state)));

@@ -21,7 +21,7 @@
 //! |---|---|
 //! | [`ordering`] | pending requests and conforming: the part the model checker runs |
 //! | [`names`] | the names a shard has seen lately: exactly once, even through two gateways |
-//! | [`pacing`] | when to take a checkpoint, and of which shard |
+//! | [`pacing`] | when to take a checkpoint, of which shard, and how fast |
 //! | [`shard`] | one shard: ordering, market, hash, checkpoints; the crate's face |
 //! | [`checkpoint`] | the shard's state as bytes |
 
@@ -31,6 +31,6 @@ pub mod ordering;
 pub mod pacing;
 pub mod shard;
 
-pub use checkpoint::CheckpointError;
-pub use pacing::Pacing;
+pub use checkpoint::{CheckpointError, Piece};
+pub use pacing::{Pacing, PiecePacing};
 pub use shard::{Gap, HASH_EVERY, Progress, ResultAt, Shard, Stall, VenueSink};

@@ -228,7 +228,7 @@ impl VenueNode {
         }
         let count = executed(&self.seats);
         let behind = self.seats.iter().any(ShardSeat::is_behind);
-        let Some(index) = self.pacing.due(count, behind) else { return };
+        let Some(index) = self.pacing.due(clock::mono_ns(), count, behind) else { return };
         let mut state = std::mem::take(&mut self.spare);
         let position = self.seats[index].shard.checkpoint(&mut state);
         self.pacing.on_checkpoint(index, self.committed.reach().0, count);
