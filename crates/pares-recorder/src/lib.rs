@@ -16,5 +16,5 @@ pub mod assembly;
 pub mod quorum;
 
 pub use acceptance::{Acceptance, Divergence, Offer, Source, Verdict};
-pub use assembly::Assembly;
+pub use assembly::{Assembly, Fit};
 pub use quorum::Quorum;

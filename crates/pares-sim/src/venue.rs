@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pares_book::{Book, FastBook, Instrument, NaiveBook};
 use pares_sequencer::{LocalWindow, Sequencer};
 use pares_types::{Event, Outcome, Position, Request, ShardId, VenueId};
-use pares_venue::{Gap, Pacing, Progress, ResultAt, Shard, Stall, VenueSink};
+use pares_venue::{Gap, Pacing, Piece as Written, Progress, ResultAt, Shard, Stall, VenueSink};
 
 use crate::committed::{Committed, CommittedStream};
 use crate::defects;
@@ -88,11 +88,31 @@ pub(crate) struct Seat {
     window: Handle,
 }
 
+/// A checkpoint being taken and handed out.
 struct Outgoing {
     shard: ShardId,
     position: Position,
+    /// What is written of it.
     state: Vec<u8>,
+    is_whole: bool,
     sent: usize,
+}
+
+impl Outgoing {
+    /// Writes on, while requests go on changing the shard.
+    fn write_more(&mut self, shard: &mut AnyShard, bytes: usize, bug: Option<Bug>) {
+        if self.is_whole {
+            return;
+        }
+        let spoils = bug == Some(Bug::CheckpointWithoutAnOrder);
+        let bytes = if spoils { usize::MAX } else { bytes };
+        let written = either!(shard, shard => shard.checkpoint_piece(&mut self.state, bytes));
+        assert_ne!(written, Written::NoCheckpoint, "it was begun and nobody gave it up");
+        self.is_whole = written == Written::Last;
+        if spoils {
+            self.state = defects::without_an_order(&self.state);
+        }
+    }
 }
 
 /// A venue's memory: gone when its process dies.
@@ -281,12 +301,9 @@ impl VenueNode {
         let Some(index) = self.pacing.due(0, count, behind) else { return };
         let mut state = Vec::new();
         let shard = &mut self.seats[index].shard;
-        let (shard, position) = either!(shard, shard => (shard.id(), shard.checkpoint(&mut state)));
-        if self.bug == Some(Bug::CheckpointWithoutAnOrder) {
-            state = defects::without_an_order(&state);
-        }
+        let (shard, position) = either!(shard, shard => (shard.id(), shard.begin_checkpoint(&mut state)));
         self.pacing.on_checkpoint(index, self.committed.reach(), count);
-        self.outgoing = Some(Outgoing { shard, position, state, sent: 0 });
+        self.outgoing = Some(Outgoing { shard, position, state, is_whole: false, sent: 0 });
     }
 
     fn poll_committed(&mut self, recorders: &[&Log<RecorderEntry>], readable: &[u64]) -> Result<(), String> {
@@ -314,17 +331,22 @@ impl VenueNode {
 
     fn send_piece(&mut self, log: &mut Log<VenueEntry>) {
         let Some(outgoing) = &mut self.outgoing else { return };
+        let seat = &mut self.seats[usize::from(outgoing.shard.0)];
+        if outgoing.sent == outgoing.state.len() || self.bug == Some(Bug::CheckpointWithoutAnOrder) {
+            outgoing.write_more(&mut seat.shard, self.piece_bytes, self.bug);
+        }
         let end = outgoing.state.len().min(outgoing.sent + self.piece_bytes);
+        let is_last = outgoing.is_whole && end == outgoing.state.len();
         log.append(VenueEntry::Piece(Piece {
             shard: outgoing.shard,
-            epoch: self.seats[usize::from(outgoing.shard.0)].window.epoch(),
+            epoch: seat.window.epoch(),
             position: outgoing.position,
-            total_bytes: outgoing.state.len(),
+            total_bytes: is_last.then_some(end),
             start: outgoing.sent,
             bytes: outgoing.state[outgoing.sent..end].to_vec(),
         }));
         outgoing.sent = end;
-        if end == outgoing.state.len() {
+        if is_last {
             self.outgoing = None;
         }
     }

@@ -159,7 +159,10 @@ impl RecorderNode {
                 Some(record::CHECKPOINT_CHUNK) => {
                     let (chunk, piece) = CheckpointChunk::read(record.payload)?;
                     if chunk.epoch.get() == self.epoch.0 {
-                        self.intake.on_chunk(venue, chunk, piece);
+                        let shards = &self.shards;
+                        self.intake.on_chunk(venue, chunk, piece, |shard, position| {
+                            shards.get(&shard).map_or(Offset::START, |record| record.replay_from(position))
+                        });
                     }
                 }
                 other => {
@@ -266,9 +269,9 @@ impl Duty for RecorderNode {
         self.flush()?;
         // Everything appended is durable now, so a state may be kept once its last position is recorded.
         self.intake.store_recorded(|shard, position| {
-            let record = self.shards.get(&shard)?;
-            let ready = record.acceptance.next() >= position && position > record.checkpoint;
-            ready.then(|| record.replay_from(position))
+            self.shards
+                .get(&shard)
+                .is_some_and(|record| record.acceptance.next() >= position && position > record.checkpoint)
         });
         let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
         self.counters.set(HALTED, halted as u64);

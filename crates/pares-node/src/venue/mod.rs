@@ -8,6 +8,7 @@
 //! A start is the paper's join (section 4), every time: listen, load the newest checkpoint of each shard,
 //! read the records after it, overlap with live traffic. The live venues notice nothing.
 
+mod checkpointing;
 mod out;
 mod seat;
 
@@ -18,32 +19,31 @@ use pares_log::{Config, Offset, Writer};
 use pares_shm::scheduling::{self, Background};
 use pares_shm::{CountersWriter, clock};
 use pares_types::{Position, VenueId};
-use pares_venue::{Pacing, Stall};
+use pares_venue::Stall;
 use pares_wire::record::RequestRecord;
 
 use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
-use crate::duty::Duty;
+use crate::duty::{Duty, SLEEP_MAX};
 use crate::tail::Tail;
-use out::{Out, Outgoing};
-use seat::{ShardSeat, answered_offset, executed, give_way, restore};
+use checkpointing::Checkpointing;
+use out::Out;
+use seat::{ShardSeat, answered_offset, executed, give_way, restore, time_to_load};
 
 /// How long a starting venue leaves the processor to the others before it takes its share: catching up takes a
-/// few milliseconds of it.
+/// few milliseconds of it. Large checkpoints add to it.
 const BACKGROUND: Duration = Duration::from_millis(25);
 /// Requests read from one gateway's log, or records from one recorder's, before the rest is looked at.
 const BATCH_MAX: usize = 512;
-/// Between the starts of two checkpoints.
-const CHECKPOINT_PAUSE_NS: u64 = 50_000_000;
 /// Bytes of own log between two marks of what could be released.
 const RELEASE_EVERY: u64 = 1 << 20;
 /// Marks kept for a recorder that is behind: 256 MiB of results.
 const KEPT_MAX: usize = 256;
 
 /// Counters of a venue, in file order; one `position-S` per shard follows.
-pub const COUNTERS: [&str; 10] = [
+pub const COUNTERS: [&str; 12] = [
     "executed",
     "won",
     "observed",
@@ -54,6 +54,8 @@ pub const COUNTERS: [&str; 10] = [
     "resync_us",
     "resynced",
     "open_us",
+    "checkpointing",
+    "checkpoint_bytes",
 ];
 const EXECUTED: usize = 0;
 const WON: usize = 1;
@@ -65,6 +67,8 @@ const CHECKPOINTS: usize = 6;
 const RESYNC_US: usize = 7;
 const RESYNCED: usize = 8;
 const OPEN_US: usize = 9;
+const CHECKPOINTING: usize = 10;
+const CHECKPOINT_BYTES: usize = 11;
 
 /// A venue's state.
 pub struct VenueNode {
@@ -75,10 +79,7 @@ pub struct VenueNode {
     gateways: Vec<Tail>,
     pending_max: usize,
     committed: CommittedStream,
-    pacing: Pacing,
-    outgoing: Option<Outgoing>,
-    outgoing_ns: u64,
-    spare: Vec<u8>,
+    checkpointing: Checkpointing,
     release: VecDeque<(Offset, Vec<Position>)>,
     started_ns: u64,
     resynced: bool,
@@ -96,7 +97,7 @@ impl VenueNode {
     /// If a log is damaged or shared memory is missing.
     pub fn open(id: VenueId, config: &SystemConfig, layout: &Layout) -> Result<Self, NodeError> {
         let started_ns = clock::mono_ns();
-        let background = Background::enter(BACKGROUND);
+        let background = Background::enter(BACKGROUND + time_to_load(config, layout)?);
         // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
         let gateways = config
             .gateway_ids()
@@ -108,11 +109,7 @@ impl VenueNode {
         let highest = seats.last().expect("a system has a shard").shard.id().0;
         let mut seat_of = vec![usize::MAX; usize::from(highest) + 1];
         seats.iter().enumerate().for_each(|(index, seat)| seat_of[usize::from(seat.shard.id().0)] = index);
-        let mut pacing = Pacing::new(config.checkpoint_every, id, config.venues, seats.len());
-        let count = executed(&seats);
-        for (shard, seat) in seats.iter().enumerate() {
-            pacing.on_checkpoint(shard, seat.restored_reach.0, count);
-        }
+        let checkpointing = Checkpointing::new(id, config, layout, &seats);
         let out = Out {
             venue: id,
             writer,
@@ -130,10 +127,7 @@ impl VenueNode {
             gateways,
             pending_max: config.gateways.len() * config.in_flight_max + BATCH_MAX,
             committed,
-            pacing,
-            outgoing: None,
-            outgoing_ns: 0,
-            spare: Vec::new(),
+            checkpointing,
             release: VecDeque::new(),
             started_ns,
             resynced: false,
@@ -143,7 +137,7 @@ impl VenueNode {
     }
 
     fn poll_committed(&mut self) -> Result<usize, NodeError> {
-        let Self { seats, seat_of, out: Out { counters, .. }, pacing, committed, resynced, .. } = self;
+        let Self { seats, seat_of, out: Out { counters, .. }, checkpointing, committed, resynced, .. } = self;
         let point = if *resynced { Point::VenueObserving } else { Point::VenueReplaying };
         committed.poll(BATCH_MAX, |item| match item {
             Committed::Result { record, .. } => {
@@ -169,7 +163,7 @@ impl VenueNode {
             Committed::CheckpointStored { shard, position, offset } => {
                 let index = seat_of[usize::from(shard.0)];
                 if position <= seats[index].shard.position() {
-                    pacing.on_checkpoint(index, offset.0, executed(seats));
+                    checkpointing.on_stored(index, offset, executed(seats));
                 }
                 Ok(())
             }
@@ -216,42 +210,8 @@ impl VenueNode {
                 Some(Stall::NoRoom) | None => {}
             }
         }
-        self.consider_checkpoint();
+        self.checkpointing.consider(&mut self.seats, self.committed.reach(), &self.out);
         self.out.failed.map_or(Ok(work), |error| Err(error.into()))
-    }
-
-    /// Starts handing out a checkpoint if one is due; not more often than [`CHECKPOINT_PAUSE_NS`], so that
-    /// at the highest rates checkpoints stay a small part of the work.
-    fn consider_checkpoint(&mut self) {
-        if self.outgoing.is_some() || clock::mono_ns() - self.outgoing_ns < CHECKPOINT_PAUSE_NS {
-            return;
-        }
-        let count = executed(&self.seats);
-        let behind = self.seats.iter().any(ShardSeat::is_behind);
-        let Some(index) = self.pacing.due(clock::mono_ns(), count, behind) else { return };
-        let mut state = std::mem::take(&mut self.spare);
-        let position = self.seats[index].shard.checkpoint(&mut state);
-        self.pacing.on_checkpoint(index, self.committed.reach().0, count);
-        let seat = &self.seats[index];
-        self.outgoing =
-            Some(Outgoing { shard: seat.shard.id(), epoch: seat.epoch(), position, state, sent: 0 });
-        self.outgoing_ns = clock::mono_ns();
-    }
-
-    /// Hands out one piece of the checkpoint under way.
-    fn send_piece(&mut self) -> Result<usize, NodeError> {
-        let Some(outgoing) = &mut self.outgoing else { return Ok(0) };
-        if outgoing.is_half_sent() {
-            crash::at(Point::VenueCheckpoint);
-        }
-        if !self.out.piece(outgoing)? {
-            return Ok(0);
-        }
-        if outgoing.sent == outgoing.state.len() {
-            self.out.counters.add(CHECKPOINTS, 1);
-            self.spare = self.outgoing.take().map(|sent| sent.state).unwrap_or_default();
-        }
-        Ok(1)
     }
 
     /// Gives up the part of the log that every recorder has; or, once much is kept for one that is dead or far
@@ -304,7 +264,7 @@ impl Duty for VenueNode {
         let followed = self.poll_committed()?;
         // Fewer than one batch in all: no recorder had more.
         self.caught_up |= followed < BATCH_MAX;
-        work += followed + self.send_piece()?;
+        work += followed + self.checkpointing.send_piece(&mut self.seats, &mut self.out)?;
         self.out.flush();
         self.release();
         if work > 0 {
@@ -315,6 +275,10 @@ impl Duty for VenueNode {
         }
         self.note_resync();
         Ok(work)
+    }
+
+    fn sleep_max(&self) -> Duration {
+        self.checkpointing.sleep_max(SLEEP_MAX)
     }
 }
 

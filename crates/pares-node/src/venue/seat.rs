@@ -1,6 +1,7 @@
 //! A shard's seat at a venue: its books, its way into the total order, and how both are restored.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use pares_book::FastBook;
 use pares_log::Offset;
@@ -10,10 +11,16 @@ use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId, ShardId};
 use pares_venue::Shard;
 
 use super::out::Out;
+use crate::checkpoints::{self, StoredCheckpoint};
 use crate::committed::CommittedStream;
 use crate::config::{Layout, SystemConfig};
 use crate::crash::{self, Point};
-use crate::{NodeError, checkpoints, gateway};
+use crate::{NodeError, gateway};
+
+/// Checkpoints of all shards together that load in no time to speak of.
+const USUAL_BYTES: u64 = 16 << 20;
+/// What every byte beyond takes a venue that others leave half a processor.
+const LOAD_NS_PER_BYTE: u64 = 20;
 
 /// What decides the order.
 pub(super) enum Order {
@@ -138,6 +145,18 @@ pub(super) fn give_way() {
     std::thread::yield_now();
 }
 
+/// How much longer than usual loading the newest checkpoints may take, because they are large.
+pub(super) fn time_to_load(config: &SystemConfig, layout: &Layout) -> Result<Duration, NodeError> {
+    let newest = |shard: ShardId| {
+        let all = config.recorder_ids().filter_map(move |recorder| {
+            checkpoints::checkpoints(&layout.checkpoints(recorder), shard).into_iter().next()
+        });
+        all.map(|checkpoint| checkpoint.bytes()).max().unwrap_or_default()
+    };
+    let bytes: u64 = config.shards()?.into_keys().map(newest).sum();
+    Ok(Duration::from_nanos(bytes.saturating_sub(USUAL_BYTES) * LOAD_NS_PER_BYTE))
+}
+
 /// Each shard from its newest checkpoint at any recorder, and the committed stream from there.
 pub(super) fn restore(
     config: &SystemConfig,
@@ -147,22 +166,21 @@ pub(super) fn restore(
     let mut replay_from: BTreeMap<RecorderId, Offset> =
         config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
     for (shard, instruments) in config.shards()? {
-        let mut stored: Vec<_> = config
+        let stored: Vec<_> = config
             .recorder_ids()
-            .filter_map(|recorder| {
-                let newest = checkpoints::newest(&layout.checkpoints(recorder), shard, Position(u64::MAX))?;
-                give_way();
-                Some((recorder, newest))
+            .flat_map(|recorder| {
+                let found = checkpoints::checkpoints(&layout.checkpoints(recorder), shard);
+                found.into_iter().map(move |checkpoint| (recorder, checkpoint))
             })
             .collect();
-        stored.sort_by_key(|(_, checkpoint)| std::cmp::Reverse(checkpoint.position));
-        let restored = stored.iter().find_map(|(_, c)| Shard::restore(shard, &c.state).ok());
-        let shard_state = restored.unwrap_or_else(|| Shard::new(shard, &instruments));
-        let restored_reach = stored.first().map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from);
+        let (shard_state, restored_reach) =
+            newest(shard, &stored).unwrap_or_else(|| (Shard::new(shard, &instruments), Offset::START));
         for (recorder, from) in &mut replay_from {
             // A recorder whose newest checkpoint is not too new tells where its log must be read from.
-            let own = stored.iter().find(|(of, c)| of == recorder && c.position <= shard_state.position());
-            *from = (*from).min(own.map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from));
+            let fits = |c: &StoredCheckpoint| c.position() <= shard_state.position();
+            let own = stored.iter().filter(|(of, c)| of == recorder && fits(c)).map(|(_, c)| c);
+            let own = own.max_by_key(|c| c.position());
+            *from = (*from).min(own.map_or(Offset::START, StoredCheckpoint::replay_from));
         }
         crash::at(Point::VenueRestored);
         give_way();
@@ -178,6 +196,19 @@ pub(super) fn restore(
     let mut committed = CommittedStream::new(config, layout, |recorder| replay_from[&recorder])?;
     seats.iter().for_each(|seat| committed.start_at(seat.shard.id(), seat.shard.position()));
     Ok((seats, committed))
+}
+
+/// The shard from the newest of its checkpoints that can be read and restored, and that checkpoint's reach. One at a time is in
+/// memory.
+fn newest(shard: ShardId, stored: &[(RecorderId, StoredCheckpoint)]) -> Option<(Shard<FastBook>, Offset)> {
+    let mut newest: Vec<_> = stored.iter().map(|(_, checkpoint)| checkpoint).collect();
+    newest.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.position()));
+    newest.into_iter().find_map(|checkpoint| {
+        let state = checkpoint.read(give_way)?;
+        let restored = Shard::restore(shard, &state).ok()?;
+        give_way();
+        Some((restored, checkpoint.replay_from()))
+    })
 }
 
 fn order(config: &SystemConfig, layout: &Layout, shard: ShardId) -> Result<Order, NodeError> {

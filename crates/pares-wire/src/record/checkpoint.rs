@@ -20,7 +20,7 @@ pub struct CheckpointChunk {
     pub epoch: U32,
     /// The next position to execute on this state.
     pub position: U64,
-    /// Bytes of the whole checkpoint.
+    /// Bytes of the whole checkpoint in its last piece, 0 in the others: nobody knows it earlier.
     pub total_bytes: U32,
     /// Where this piece starts in it.
     pub start: U32,
@@ -48,15 +48,21 @@ impl CheckpointChunk {
     /// Reads a chunk and the bytes it carries.
     ///
     /// # Errors
-    /// If the bytes are not a chunk of this version, or reach beyond the checkpoint's end.
+    /// If the bytes are not a chunk of this version, or a last one that does not end where the checkpoint does.
     pub fn read(bytes: &[u8]) -> Result<(&Self, &[u8]), WireError> {
         let (chunk, rest) = Self::ref_from_prefix(bytes).map_err(|_| WireError::Truncated)?;
         check(chunk.schema, chunk.version, CHECKPOINT_CHUNK)?;
         let end = u64::from(chunk.start.get()) + rest.len() as u64;
-        if end > u64::from(chunk.total_bytes.get()) {
-            return Err(WireError::InvalidField("start"));
+        if chunk.total().is_some_and(|total| total != end) {
+            return Err(WireError::InvalidField("total_bytes"));
         }
         Ok((chunk, rest))
+    }
+
+    /// Bytes of the whole checkpoint, if this is its last piece.
+    #[must_use]
+    pub fn total(&self) -> Option<u64> {
+        Some(u64::from(self.total_bytes.get())).filter(|&total| total > 0)
     }
 }
 
