@@ -1,6 +1,7 @@
 //! `pares bench`: what this machine does.
 
 pub mod book;
+pub mod checkpoint;
 pub mod end_to_end;
 pub mod journal;
 pub mod kill_switch;
@@ -36,6 +37,8 @@ enum Bench {
     KillSwitch(kill_switch::Args),
     /// Everything killed at once under load: how long until the exchange answers again, and what it remembers
     Restart(restart::Args),
+    /// Members' latency while a venue takes a checkpoint of a large state, and while one joins with it
+    Checkpoint(checkpoint::Args),
     /// The other process of a benchmark
     #[command(subcommand, hide = true)]
     Peer(peer::Peer),
@@ -53,6 +56,7 @@ pub fn run(args: &Args) -> CommandResult {
         Bench::EndToEnd(args) => end_to_end::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
         Bench::Restart(args) => restart::run(args),
+        Bench::Checkpoint(args) => checkpoint::run(args),
         Bench::Peer(peer) => peer::run(peer),
     }
 }
