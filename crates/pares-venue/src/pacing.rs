@@ -30,7 +30,7 @@ pub const STARTS_APART_NS: u64 = 50_000_000;
 /// Of a venue's time, pieces of a checkpoint take one part in this.
 pub const SHARE: u64 = 10;
 /// Bytes of checkpoints a venue hands out in a second, at most: everything behind it reads and writes them too.
-pub const BYTES_PER_SECOND: u64 = 32 << 20;
+pub const BYTES_PER_SECOND: u64 = 16 << 20;
 /// Pauses are no longer than this, nanoseconds: a piece that took long because the processor was taken away tells little.
 const PAUSE_MAX_NS: u64 = 100_000_000;
 

@@ -18,6 +18,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::time::Duration;
 
 use pares_log::Offset;
 use pares_recorder::{Assembly, Fit};
@@ -29,6 +30,11 @@ use crate::checkpoints::{UnfinishedCheckpoint, remove_unfinished};
 
 /// Pieces on their way to the thread, at most: 32 MiB of those a venue makes.
 const PIECES_MAX: usize = 2_048;
+
+/// The thread's share of the processor when others want it, as a nice value: a tenth of what a node gets.
+const NICE: i32 = 10;
+/// What the thread sleeps once it has nothing left to do, so that it is not woken for every piece.
+const BREATH: Duration = Duration::from_millis(10);
 
 /// Whose checkpoint of what.
 type Source = (VenueId, ShardId);
@@ -150,22 +156,26 @@ struct FileWriter {
 
 impl FileWriter {
     fn run(mut self, tasks: &Receiver<Task>) {
+        // On Linux this concerns the calling thread. Where it is refused, nodes notice more of checkpoints.
+        let _ = rustix::process::setpriority_process(None, NICE);
         remove_unfinished(&self.dir);
-        for task in tasks {
-            let done = match task {
-                Task::Begin { source, position, piece } => {
-                    self.begin(source, position, &piece).map(|()| None)
-                }
-                Task::Write { source, piece } => self.write(source, &piece).map(|()| None),
-                Task::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
-                Task::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
-            };
-            if let Some(done) = done.unwrap_or(Some(Done::Failed))
-                && self.done.send(done).is_err()
-            {
+        while let Ok(first) = tasks.recv() {
+            if !std::iter::once(first).chain(tasks.try_iter()).all(|task| self.do_task(task)) {
                 return;
             }
+            std::thread::sleep(BREATH);
         }
+    }
+
+    /// Says whether anybody listens still.
+    fn do_task(&mut self, task: Task) -> bool {
+        let done = match task {
+            Task::Begin { source, position, piece } => self.begin(source, position, &piece).map(|()| None),
+            Task::Write { source, piece } => self.write(source, &piece).map(|()| None),
+            Task::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
+            Task::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
+        };
+        done.unwrap_or(Some(Done::Failed)).is_none_or(|done| self.done.send(done).is_ok())
     }
 
     /// A piece whose checkpoint is not there belongs to one that failed, which was told when it did.
@@ -216,5 +226,126 @@ impl FileWriter {
         self.whole.remove(&shard).expect("just looked at").name(replay_from)?;
         self.named.insert(shard, position);
         Ok(Some(Done::Kept(shard, position)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoints;
+    use pares_wire::record;
+
+    const SHARD: ShardId = ShardId(3);
+    const VENUE: VenueId = VenueId(1);
+
+    /// An intake and its directory.
+    struct Rig {
+        dir: tempfile::TempDir,
+        intake: CheckpointIntake,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let intake = CheckpointIntake::start(dir.path().into(), false).unwrap();
+            Self { dir, intake }
+        }
+
+        /// Pieces of one checkpoint of a venue, the last of them with the total if `whole`.
+        fn send(&mut self, venue: VenueId, position: u64, pieces: &[&[u8]], whole: bool) {
+            let mut start = 0;
+            for (at, piece) in pieces.iter().enumerate() {
+                let end = start + piece.len() as u32;
+                let chunk = CheckpointChunk {
+                    schema: record::CHECKPOINT_CHUNK,
+                    version: record::VERSION,
+                    shard: SHARD.0.into(),
+                    epoch: 1.into(),
+                    position: position.into(),
+                    total_bytes: if whole && at + 1 == pieces.len() { end } else { 0 }.into(),
+                    start: start.into(),
+                };
+                let replay_from = |_, position: Position| Offset(8 * position.0);
+                self.intake.on_chunk(venue, &chunk, piece, replay_from);
+                start = end;
+            }
+        }
+
+        /// Goes on, with everything below `recorded` recorded, until something became of a checkpoint.
+        fn outcome(&mut self, recorded: u64) -> Stored {
+            loop {
+                self.intake.store_recorded(|_, position| position.0 <= recorded);
+                if let Some(stored) = self.intake.stored() {
+                    return stored;
+                }
+                std::thread::yield_now();
+            }
+        }
+
+        /// Goes on until a whole checkpoint of that position waits for its records.
+        fn await_whole(&mut self, position: u64) {
+            while self.intake.whole.get(&SHARD).is_none_or(|(at, _)| at.0 != position) {
+                assert_eq!(self.intake.stored(), None);
+                std::thread::yield_now();
+            }
+        }
+
+        fn kept(&self) -> Vec<(u64, Offset, Vec<u8>)> {
+            let found = checkpoints::checkpoints(self.dir.path(), SHARD).into_iter();
+            found.map(|one| (one.position().0, one.replay_from(), one.read(|| {}).unwrap())).collect()
+        }
+    }
+
+    #[test]
+    fn a_whole_checkpoint_waits_for_its_records() {
+        let mut rig = Rig::new();
+        rig.send(VENUE, 9, &[b"abc", b"defg", b"h"], true);
+        rig.await_whole(9);
+        rig.intake.store_recorded(|_, position| position.0 <= 8);
+        assert_eq!(rig.kept(), []);
+        assert_eq!(rig.outcome(9), Stored::Kept(SHARD, Position(9)));
+        assert_eq!(rig.kept(), [(9, Offset(72), b"abcdefgh".to_vec())]);
+    }
+
+    #[test]
+    fn checkpoints_of_two_venues_do_not_mix() {
+        let mut rig = Rig::new();
+        rig.send(VENUE, 9, &[b"abc"], false);
+        rig.send(VenueId(0), 8, &[b"xy", b"z"], true);
+        assert_eq!(rig.outcome(8), Stored::Kept(SHARD, Position(8)));
+        assert_eq!(rig.kept(), [(8, Offset(64), b"xyz".to_vec())]);
+    }
+
+    #[test]
+    fn a_newer_one_takes_the_place_of_one_that_waits() {
+        let mut rig = Rig::new();
+        rig.send(VENUE, 9, &[b"old", b"er"], true);
+        rig.await_whole(9);
+        rig.send(VENUE, 12, &[b"new", b"er"], true);
+        rig.await_whole(12);
+        assert_eq!(rig.outcome(12), Stored::Kept(SHARD, Position(12)));
+        assert_eq!(rig.kept(), [(12, Offset(96), b"newer".to_vec())]);
+    }
+
+    #[test]
+    fn one_that_cannot_be_written_is_told_once_and_the_next_one_is_kept() {
+        let mut rig = Rig::new();
+        let in_the_way = rig.dir.path().join(format!("{SHARD}-9-{VENUE}.new"));
+        std::fs::create_dir(&in_the_way).unwrap();
+        rig.send(VENUE, 9, &[b"abc", b"def", b"g"], true);
+        assert_eq!(rig.outcome(9), Stored::Failed);
+        rig.send(VENUE, 10, &[b"abc", b"def"], true);
+        assert_eq!(rig.outcome(10), Stored::Kept(SHARD, Position(10)));
+    }
+
+    #[test]
+    fn more_than_the_way_to_the_thread_holds_costs_the_checkpoint_and_no_time() {
+        let mut rig = Rig::new();
+        // A way of no length, with nobody at its end yet.
+        let (to_writer, tasks) = sync_channel(0);
+        rig.intake.to_writer = to_writer;
+        rig.send(VENUE, 9, &[b"abc", b"def"], true);
+        assert_eq!(rig.outcome(9), Stored::Failed);
+        assert!(rig.intake.whole.is_empty() && tasks.try_recv().is_err());
     }
 }

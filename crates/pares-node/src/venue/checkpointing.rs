@@ -1,7 +1,7 @@
 //! A venue takes checkpoints while it works, and hands them out in pieces.
 //!
 //! ```text
-//!            due, no peer is at it        paced pieces: a tenth of the time, 32 MiB/s at most
+//!            due, no peer is at it        paced pieces: a tenth of the time, 16 MiB/s at most
 //!  resting ------------------------> taking ----------------------------------------> resting
 //!            head and hash are fixed    | books, in order of id; changed ones first kept
 //!                                       +--> own log --> recorders --> files

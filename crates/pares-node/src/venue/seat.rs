@@ -20,7 +20,7 @@ use crate::{NodeError, gateway};
 /// Checkpoints of all shards together that load in no time to speak of.
 const USUAL_BYTES: u64 = 16 << 20;
 /// What every byte beyond takes a venue that others leave half a processor.
-const LOAD_NS_PER_BYTE: u64 = 20;
+const LOAD_NS_PER_BYTE: u64 = 40;
 
 /// What decides the order.
 pub(super) enum Order {

@@ -77,3 +77,39 @@ impl CheckpointStored {
         Ok(stored)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(start: u32, total_bytes: u32) -> Vec<u8> {
+        let head = CheckpointChunk {
+            schema: CHECKPOINT_CHUNK,
+            version: super::super::VERSION,
+            shard: 1.into(),
+            epoch: 1.into(),
+            position: 9.into(),
+            total_bytes: total_bytes.into(),
+            start: start.into(),
+        };
+        [head.as_bytes(), b"abcd"].concat()
+    }
+
+    fn total(bytes: &[u8]) -> Result<Option<u64>, WireError> {
+        CheckpointChunk::read(bytes).map(|(chunk, _)| chunk.total())
+    }
+
+    #[test]
+    fn only_the_last_piece_tells_the_total() {
+        assert_eq!(total(&chunk(8, 0)), Ok(None));
+        assert_eq!(total(&chunk(8, 12)), Ok(Some(12)));
+        assert_eq!(total(&chunk(u32::MAX, 0)), Ok(None));
+    }
+
+    #[test]
+    fn a_last_piece_ends_where_the_checkpoint_does() {
+        for wrong in [11, 13] {
+            assert_eq!(total(&chunk(8, wrong)), Err(WireError::InvalidField("total_bytes")));
+        }
+    }
+}

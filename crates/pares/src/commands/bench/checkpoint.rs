@@ -317,8 +317,13 @@ impl Watch {
     fn see_join(&mut self, victim: VenueId) -> Result<Duration, CommandError> {
         self.load.observed().enter(Phase::Resync);
         let begun = Instant::now();
-        self.system.supervisor.signal(Role::Venue(victim), Signal::KILL)?;
-        self.look()?;
+        let role = Role::Venue(victim);
+        self.system.supervisor.signal(role, Signal::KILL)?;
+        // Until its death is noticed, it still seems to be up.
+        while !self.system.supervisor.tick()?.iter().any(|death| death.role == role) {
+            std::thread::yield_now();
+            patient(begun, "a venue that was killed is not dead")?;
+        }
         while !self.venues.is_back(&self.system.supervisor, victim) {
             self.look()?;
             patient(begun, "a venue that was killed has not caught up")?;
