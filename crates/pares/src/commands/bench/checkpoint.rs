@@ -4,9 +4,10 @@
 //!  fill: resting orders      round:  quiet ... | a checkpoint is under way | kill -9 of a venue ... it has caught up    x rounds
 //!  through the gateway               quiet_p99 | checkpoint_p99            | join_p99
 //! ```
-//! Checkpoints are not asked for: venues take them as they always do, and their counters say when (`checkpointing` is 1 meanwhile,
-//! `checkpoint_bytes` counts up). They are looked at every millisecond, and each latency is filed under what went on when the
-//! answer came. Half a second behind each disturbance belongs to it: recorders verify and name the file then.
+//! It waits until every shard has a checkpoint of after the filling before it begins. Checkpoints are not asked for: venues take
+//! them as they always do, and their counters say when (`checkpointing` is 1 meanwhile, `checkpoint_bytes` counts up). They are
+//! looked at every millisecond, and each latency is filed under what went on when the answer came. Half a second behind each
+//! disturbance belongs to it: recorders verify and name the file then.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -14,14 +15,18 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use pares_flow::{FlowAction, FlowCommand};
+use pares_node::checkpoints::{self, StoredCheckpoint};
 use pares_node::config::{DurabilitySetting, InstrumentConfig};
-use pares_node::{Role, SystemConfig, checkpoints};
+use pares_node::{Role, SystemConfig};
 use pares_shm::CountersReader;
-use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Side, VenueId};
+use pares_types::{
+    ClientOrderId, InstrumentId, MemberId, NewOrder, Position, Price, Quantity, ShardId, Side, VenueId,
+};
 use rustix::process::Signal;
 use serde::Serialize;
 
 use super::end_to_end::durability;
+use super::failed;
 use crate::error::{CommandError, CommandResult};
 use crate::load::{Load, LoadPlan, Phase, Rate, Source};
 use crate::progress;
@@ -33,8 +38,6 @@ use crate::venues::Venues;
 const ORDER_BYTES: u64 = 64;
 /// What still belongs to a disturbance.
 const AFTERMATH: Duration = Duration::from_millis(500);
-/// Load before the first round.
-const WARM_UP: Duration = Duration::from_secs(2);
 /// How long a checkpoint or a join may be waited for.
 const PATIENCE: Duration = Duration::from_secs(900);
 /// Prices a side has orders at, so that no level is long.
@@ -158,10 +161,7 @@ fn measure(args: &Args) -> Result<Figures, CommandError> {
     plan.first_client_order_id = orders + 1;
     plan.resting_orders = 50;
     let mut watch = Watch::new(system, Load::start(plan)?);
-    let warm = Instant::now();
-    while warm.elapsed() < WARM_UP {
-        watch.look()?;
-    }
+    watch.settle()?;
     watch.take_percentiles()?;
     watch.bytes_handed_out = 0;
     let bar = progress::steps("rounds", args.rounds);
@@ -298,6 +298,40 @@ impl Watch {
         taking
     }
 
+    /// Until every shard has a checkpoint of after now: the state grew faster than it usually does, and what would have to be
+    /// replayed shows that.
+    fn settle(&mut self) -> CommandResult {
+        let shards: Vec<ShardId> = self.system.supervisor.config().shards()?.into_keys().collect();
+        let layout = self.system.supervisor.layout();
+        let counters = CountersReader::open(&layout.counters(&Role::Venue(VenueId(0)).to_string()));
+        let counters = counters.map_err(failed("reading the counters of a venue"))?;
+        let now = |shard: &ShardId| counters.get(&format!("position-{shard}")).unwrap_or_default();
+        let targets: Vec<Position> = shards.iter().map(|shard| Position(now(shard))).collect();
+        let bar = progress::steps("settling", shards.len() as u64);
+        let begun = Instant::now();
+        loop {
+            let covered = |&(shard, target): &(&ShardId, &Position)| {
+                self.newest(*shard).is_some_and(|newest| newest.position() >= *target)
+            };
+            let done = shards.iter().zip(&targets).filter(covered).count();
+            bar.set_position(done as u64);
+            if done == shards.len() {
+                bar.finish_and_clear();
+                return Ok(());
+            }
+            (0..100).try_for_each(|_| self.look().map(|_| ()))?;
+            patient(begun, "not every shard had a new checkpoint")?;
+        }
+    }
+
+    /// The newest checkpoint of a shard at any recorder.
+    fn newest(&self, shard: ShardId) -> Option<StoredCheckpoint> {
+        let (layout, config) = (self.system.supervisor.layout(), self.system.supervisor.config());
+        let all =
+            config.recorder_ids().flat_map(|id| checkpoints::checkpoints(&layout.checkpoints(id), shard));
+        all.max_by_key(StoredCheckpoint::position)
+    }
+
     /// Until so much time was quiet and a checkpoint was seen from its beginning to its end.
     fn see_checkpoints(&mut self, quiet: Duration) -> CommandResult {
         let (begun, before) = (Instant::now(), self.checkpoints.len());
@@ -358,18 +392,14 @@ impl Watch {
     /// Ends the load and says what was stored, and what was lost.
     fn conclude(self, figures: &mut Figures) -> CommandResult {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        let shards = self.system.supervisor.config().shards()?;
+        let bytes = |shard| self.newest(shard).map_or(0, |newest| newest.bytes());
+        figures.state_mib = shards.into_keys().map(|shard| mib(bytes(shard))).sum();
         figures.lost = self.load.finish()?.in_flight();
         figures.checkpoint_mib = mib(self.bytes_handed_out);
         figures.checkpoints = self.checkpoints.len() as u64;
         figures.checkpoint_ms = median(self.checkpoints.iter().map(|took| took.as_secs_f64() * 1e3));
         let (layout, config) = (self.system.supervisor.layout(), self.system.supervisor.config());
-        for shard in config.shards()?.into_keys() {
-            let newest = config.recorder_ids().filter_map(|recorder| {
-                checkpoints::checkpoints(&layout.checkpoints(recorder), shard).into_iter().next()
-            });
-            let newest = newest.max_by_key(checkpoints::StoredCheckpoint::position);
-            figures.state_mib += mib(newest.map_or(0, |newest| newest.bytes()));
-        }
         for recorder in config.recorder_ids().map(Role::Recorder) {
             let counters = CountersReader::open(&layout.counters(&recorder.to_string()));
             let failures = counters.ok().and_then(|counters| counters.get("checkpoint_failures"));
