@@ -297,7 +297,7 @@ impl VenueNode {
             return;
         }
         let count = executed(&self.seats);
-        let behind = self.seats.iter().any(|seat| seat.window.recorded() > seat.shard.position());
+        let behind = || self.seats.iter().any(|seat| seat.window.recorded() > seat.shard.position());
         let Some(index) = self.pacing.due(0, count, behind) else { return };
         let mut state = Vec::new();
         let shard = &mut self.seats[index].shard;

@@ -93,8 +93,8 @@ impl Pacing {
     }
 
     /// The shard to take a checkpoint of now, if any. `count` is the positions executed over all shards, and
-    /// `behind` says whether others have recorded positions this venue has not executed.
-    pub fn due(&mut self, now_ns: u64, count: u64, behind: bool) -> Option<usize> {
+    /// `behind` says whether others have recorded positions this venue has not executed; it is asked once an interval.
+    pub fn due(&mut self, now_ns: u64, count: u64, behind: impl FnOnce() -> bool) -> Option<usize> {
         let interval = count / self.every;
         if interval == self.considered || self.rests(now_ns, count) {
             return None;
@@ -102,7 +102,7 @@ impl Pacing {
         self.considered = interval;
         let turn = interval % self.venues == self.venue;
         let overdue = count.saturating_sub(self.newest) >= 2 * self.every;
-        if !(behind || turn && overdue) {
+        if !(behind() || turn && overdue) {
             return None;
         }
         (0..self.shards.len()).min_by_key(|&shard| self.shards[shard].reach)
@@ -152,27 +152,27 @@ mod tests {
     fn a_venue_that_is_behind_takes_the_oldest_shard_once_per_interval() {
         let mut pacing = pacing(0);
         pacing.on_checkpoint(0, 50, 50);
-        assert_eq!(pacing.due(NOW, 99, true), None);
-        assert_eq!(pacing.due(NOW, 100, true), Some(1));
-        assert_eq!(pacing.due(NOW, 101, true), None);
+        assert_eq!(pacing.due(NOW, 99, || true), None);
+        assert_eq!(pacing.due(NOW, 100, || true), Some(1));
+        assert_eq!(pacing.due(NOW, 101, || true), None);
     }
 
     #[test]
     fn a_venue_that_leads_leaves_it_to_the_others() {
-        assert_eq!(pacing(1).due(NOW, 100, false), None);
+        assert_eq!(pacing(1).due(NOW, 100, || false), None);
     }
 
     #[test]
     fn when_nobody_is_behind_they_take_turns() {
         let (mut a, mut b) = (pacing(0), pacing(1));
-        assert_eq!((a.due(NOW, 200, false), b.due(NOW, 200, false)), (Some(0), None));
+        assert_eq!((a.due(NOW, 200, || false), b.due(NOW, 200, || false)), (Some(0), None));
         a.on_checkpoint(0, 9_000, 200);
         b.on_checkpoint(0, 9_000, 200);
-        assert_eq!((a.due(NOW, 300, false), b.due(NOW, 300, false)), (None, None));
-        assert_eq!((a.due(NOW, 400, false), b.due(NOW, 400, false)), (Some(1), None));
+        assert_eq!((a.due(NOW, 300, || false), b.due(NOW, 300, || false)), (None, None));
+        assert_eq!((a.due(NOW, 400, || false), b.due(NOW, 400, || false)), (Some(1), None));
         a.on_checkpoint(1, 9_400, 400);
         b.on_checkpoint(1, 9_400, 400);
-        assert_eq!((a.due(NOW, 700, false), b.due(NOW, 700, false)), (None, Some(2)));
+        assert_eq!((a.due(NOW, 700, || false), b.due(NOW, 700, || false)), (None, Some(2)));
     }
 
     #[test]
@@ -181,8 +181,8 @@ mod tests {
         let took = 2 * STARTS_APART_NS;
         pacing.on_handed_out(NOW, NOW + took);
         let over = NOW + took + REST * took;
-        assert_eq!(pacing.due(over - 1, 100, true), None);
-        assert_eq!(pacing.due(over, 100, true), Some(0), "in the same interval: it was not considered");
+        assert_eq!(pacing.due(over - 1, 100, || true), None);
+        assert_eq!(pacing.due(over, 100, || true), Some(0), "in the same interval: it was not considered");
     }
 
     #[test]
@@ -192,17 +192,17 @@ mod tests {
         let took = 2 * STARTS_APART_NS;
         pacing.on_handed_out(NOW, NOW + took);
         let long = 50 + REPLAY_LONG * 100;
-        assert_eq!(pacing.due(NOW + 2 * took, long - 1, true), None);
-        assert_eq!(pacing.due(NOW + 2 * took - 1, long, true), None);
-        assert_eq!(pacing.due(NOW + 2 * took, long, true), Some(0));
+        assert_eq!(pacing.due(NOW + 2 * took, long - 1, || true), None);
+        assert_eq!(pacing.due(NOW + 2 * took - 1, long, || true), None);
+        assert_eq!(pacing.due(NOW + 2 * took, long, || true), Some(0));
     }
 
     #[test]
     fn small_checkpoints_start_a_while_apart() {
         let mut pacing = pacing(0);
         pacing.on_handed_out(NOW, NOW + 1);
-        assert_eq!(pacing.due(NOW + STARTS_APART_NS - 1, 100, true), None);
-        assert_eq!(pacing.due(NOW + STARTS_APART_NS, 100, true), Some(0));
+        assert_eq!(pacing.due(NOW + STARTS_APART_NS - 1, 100, || true), None);
+        assert_eq!(pacing.due(NOW + STARTS_APART_NS, 100, || true), Some(0));
     }
 
     #[test]

@@ -112,7 +112,7 @@ impl Checkpointing {
             return;
         }
         let (now, count) = (clock::mono_ns(), executed(seats));
-        let behind = seats.iter().any(ShardSeat::is_behind);
+        let behind = || seats.iter().any(ShardSeat::is_behind);
         let Some(index) = self.pacing.due(now, count, behind) else { return };
         if self.peers.iter_mut().any(Peer::is_busy) {
             return;

@@ -48,11 +48,15 @@ impl CheckpointChunk {
     /// Reads a chunk and the bytes it carries.
     ///
     /// # Errors
-    /// If the bytes are not a chunk of this version, or a last one that does not end where the checkpoint does.
+    /// If the bytes are not a chunk of this version, reach beyond what a checkpoint can have, or are a last one that
+    /// does not end where the checkpoint does.
     pub fn read(bytes: &[u8]) -> Result<(&Self, &[u8]), WireError> {
         let (chunk, rest) = Self::ref_from_prefix(bytes).map_err(|_| WireError::Truncated)?;
         check(chunk.schema, chunk.version, CHECKPOINT_CHUNK)?;
         let end = u64::from(chunk.start.get()) + rest.len() as u64;
+        if end > u64::from(u32::MAX) {
+            return Err(WireError::InvalidField("start"));
+        }
         if chunk.total().is_some_and(|total| total != end) {
             return Err(WireError::InvalidField("total_bytes"));
         }
@@ -103,7 +107,8 @@ mod tests {
     fn only_the_last_piece_tells_the_total() {
         assert_eq!(total(&chunk(8, 0)), Ok(None));
         assert_eq!(total(&chunk(8, 12)), Ok(Some(12)));
-        assert_eq!(total(&chunk(u32::MAX, 0)), Ok(None));
+        assert_eq!(total(&chunk(u32::MAX - 4, 0)), Ok(None));
+        assert_eq!(total(&chunk(u32::MAX - 3, 0)), Err(WireError::InvalidField("start")));
     }
 
     #[test]

@@ -164,6 +164,7 @@ fn measure(args: &Args) -> Result<Figures, CommandError> {
     watch.settle()?;
     watch.take_percentiles()?;
     watch.bytes_handed_out = 0;
+    watch.checkpoints.clear();
     let bar = progress::steps("rounds", args.rounds);
     let (mut rounds, mut joins) = (Vec::new(), Vec::new());
     for round in 0..args.rounds {
