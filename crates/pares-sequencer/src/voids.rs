@@ -80,7 +80,11 @@ pub struct Overruled {
 
 impl fmt::Display for Overruled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "position {} is void and was executed here: restore the shard from the record", self.position)
+        write!(
+            f,
+            "position {} is void and was executed here: restore the shard from the record",
+            self.position
+        )
     }
 }
 
@@ -142,7 +146,10 @@ impl<M: Memory> Window<M> {
     pub(crate) fn declare_void(&mut self, position: Position) -> Verdict {
         let pending = Vouched { to: position, is_void: true };
         let mut word = self.memory().vouched();
-        assert!(word.to >= position, "{position} is to be void before all below it are vouched for: {word:?}");
+        assert!(
+            word.to >= position,
+            "{position} is to be void before all below it are vouched for: {word:?}"
+        );
         if word == Vouched::good(position) {
             if self.memory().voids() == VOIDS_MAX {
                 return Verdict::Refused;

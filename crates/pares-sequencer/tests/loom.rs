@@ -389,11 +389,13 @@ fn with_relaxed_memory_a_venue_can_vouch_for_what_is_void() {
 fn two_venues_that_fail_at_the_same_position_void_it_once() {
     let met = explore(|| {
         let memory = Shared::new(2, REAL);
-        let fail = |mut handle: Window<Shared>| move || {
-            let verdict = handle.void(Position(0));
-            assert!(handle.is_void(Position(0)));
-            handle.vouch(Position(0), Position(1)).unwrap();
-            verdict
+        let fail = |mut handle: Window<Shared>| {
+            move || {
+                let verdict = handle.void(Position(0));
+                assert!(handle.is_void(Position(0)));
+                handle.vouch(Position(0), Position(1)).unwrap();
+                verdict
+            }
         };
         let other = thread::spawn(fail(memory.handle()));
         let verdicts = [fail(memory.handle())(), other.join().unwrap()];

@@ -122,7 +122,8 @@ impl<B: Book> Shard<B> {
     /// # Errors
     /// If the bytes are no checkpoint of this shard, or the state they give is not the one saved.
     pub fn restore(id: ShardId, bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let State { position, through, names, quarantine, market, state_hash } = checkpoint::decode(id, bytes)?;
+        let State { position, through, names, quarantine, market, state_hash } =
+            checkpoint::decode(id, bytes)?;
         let shard = Self::build(id, Ordering::resume(position, &through), names, quarantine, market);
         match shard.state_hash() {
             restored if restored == state_hash => Ok(shard),

@@ -30,7 +30,8 @@ fn what_all_venues_fail_at_is_void_and_the_rest_goes_on() {
     let (mut a, mut b) = (failed::<FastBook>(&window), failed::<NaiveBook>(&window));
     assert_eq!((a.step().stall, b.step().stall), (None, None));
     for venue in [&a.out.all, &b.out.all] {
-        let outcomes: Vec<_> = venue.iter().map(|result| (result.outcome.status, result.outcome.reason)).collect();
+        let outcomes: Vec<_> =
+            venue.iter().map(|result| (result.outcome.status, result.outcome.reason)).collect();
         let rests = (Status::Resting, Reason::None);
         assert_eq!(outcomes, [rests, rests, (Status::Refused, Reason::Void), rests]);
     }
@@ -50,7 +51,10 @@ fn a_venue_that_slept_through_it_learns_it_from_the_window_or_from_the_record() 
     for result in &a.out.all {
         joining.follow(result).unwrap();
     }
-    assert_eq!((late.shard.state_hash(), joining.shard.state_hash()), (a.shard.state_hash(), a.shard.state_hash()));
+    assert_eq!(
+        (late.shard.state_hash(), joining.shard.state_hash()),
+        (a.shard.state_hash(), a.shard.state_hash())
+    );
 }
 
 #[test]
