@@ -158,7 +158,7 @@ pub enum Reason {
     Throttled = 46,
     /// The matching engine failed at it: it was declared void, by agreement, and never executed.
     Void = 47,
-    /// The matching engine failed at a request for this instrument; it takes none until the exchange sets a phase.
+    /// The matching engine failed at a request for this instrument; it takes none until the exchange releases it.
     Quarantined = 48,
 }
 

@@ -2,13 +2,13 @@
 //!
 //! A request that no venue survives is declared void ([`pares_sequencer`]), and the exchange goes on. But the next request for
 //! the same book, by the same member in the same minute, is likely to be the same again; each costs the whole shard a restore
-//! from its checkpoint. So with the void its instrument is put into quarantine: whatever comes for it is refused until the
-//! exchange has looked and sets a phase there (`pares admin phase`). The other instruments of the shard go on. What
+//! from its checkpoint. So with the void its instrument is put into quarantine: whatever members ask for it is refused until the
+//! exchange has looked and asks for something there itself (`pares admin release`, or a phase). The other instruments of the shard go on. What
 //! concerns all instruments, the time and the kill switch, reaches the book as before.
 //!
 //! It is state like the books: decided at a position, equal on every venue, part of the hash and of the checkpoint.
 
-use pares_types::{Command, InstrumentId, MemberId, Request};
+use pares_types::{InstrumentId, MemberId, Request};
 
 /// Who may lift a quarantine.
 const EXCHANGE: MemberId = MemberId(0);
@@ -42,7 +42,7 @@ impl Quarantine {
             return true;
         }
         let Ok(at) = self.instruments.binary_search(&request.instrument) else { return true };
-        let lifts = request.member == EXCHANGE && matches!(request.command, Command::SetPhase(_));
+        let lifts = request.member == EXCHANGE;
         if lifts {
             self.instruments.remove(at);
         }

@@ -245,8 +245,11 @@ impl<B: Book> Shard<B> {
             return Err(Gap { next, met: position });
         }
         self.ordering.on_committed(request.id);
-        sink.executing(self.id, position, request);
-        let outcome = self.execute(request, reason == Reason::Void);
+        let is_void = reason == Reason::Void;
+        if !is_void {
+            sink.executing(self.id, position, request);
+        }
+        let outcome = self.execute(request, is_void);
         if position.0.is_multiple_of(HASH_EVERY) && sink.has_room() {
             self.hand_out(position, epoch, request, &outcome, sink);
         }
@@ -295,7 +298,9 @@ impl<B: Book> Shard<B> {
             }
             let is_void = sequencer.is_void(position);
             let Some(request) = self.ordering.take_next() else { break };
-            sink.executing(self.id, position, &request);
+            if !is_void {
+                sink.executing(self.id, position, &request);
+            }
             let outcome = self.execute(&request, is_void);
             // What is recorded is not sent again (paper 1 section 3, "observe"), except where hashes are compared:
             // there the recorders want to hear from everyone.

@@ -107,7 +107,7 @@ fn who_executes_what_becomes_void_meanwhile_is_overruled() {
 }
 
 #[test]
-fn a_quarantined_instrument_takes_nothing_until_the_exchange_sets_a_phase() {
+fn a_quarantined_instrument_takes_nothing_until_the_exchange_asks_for_something_there() {
     let window = window(64);
     let mut venue = failed::<FastBook>(&window);
     venue.step();
