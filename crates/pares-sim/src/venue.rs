@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use pares_book::{Book, FastBook, Instrument, NaiveBook};
 use pares_sequencer::{LocalWindow, Sequencer};
-use pares_types::{Event, Outcome, Position, Request, ShardId, VenueId};
-use pares_venue::{Gap, Pacing, Piece as Written, Progress, ResultAt, Shard, Stall, VenueSink};
+use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId, VenueId};
+use pares_venue::{Gap, Pacing, Piece as Written, Progress, Recorded, ResultAt, Shard, Stall, VenueSink};
 
 use crate::committed::{Committed, CommittedStream};
 use crate::defects;
@@ -73,8 +73,13 @@ impl AnyShard {
         either!(self, shard => { shard.on_request(request); });
     }
 
-    fn on_committed(&mut self, position: Position, request: &Request) -> Result<bool, Gap> {
-        either!(self, shard => shard.on_committed(position, request))
+    fn on_committed(
+        &mut self,
+        record: Recorded<'_>,
+        epoch: Epoch,
+        sink: &mut impl VenueSink,
+    ) -> Result<bool, Gap> {
+        either!(self, shard => shard.on_committed(record, epoch, sink))
     }
 
     fn step(&mut self, window: &mut impl Sequencer, sink: &mut impl VenueSink) -> Progress {
@@ -99,19 +104,20 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    /// Writes on, while requests go on changing the shard.
-    fn write_more(&mut self, shard: &mut AnyShard, bytes: usize, bug: Option<Bug>) {
+    /// Writes on, while requests go on changing the shard. Says whether the checkpoint can go on: not if the shard is another one
+    /// by now.
+    fn write_more(&mut self, shard: &mut AnyShard, bytes: usize, bug: Option<Bug>) -> bool {
         if self.is_whole {
-            return;
+            return true;
         }
         let spoils = bug == Some(Bug::CheckpointWithoutAnOrder);
         let bytes = if spoils { usize::MAX } else { bytes };
         let written = either!(shard, shard => shard.checkpoint_piece(&mut self.state, bytes));
-        assert_ne!(written, Written::NoCheckpoint, "it was begun and nobody gave it up");
         self.is_whole = written == Written::Last;
         if spoils {
             self.state = defects::without_an_order(&self.state);
         }
+        written != Written::NoCheckpoint
     }
 }
 
@@ -246,7 +252,7 @@ impl VenueNode {
     ) -> Result<(), String> {
         self.poll_gateways(gateways);
         self.step_shards(log, room)?;
-        self.poll_committed(recorders, readable)?;
+        self.poll_committed(log, room, recorders, readable)?;
         if room {
             self.send_piece(log);
         }
@@ -285,6 +291,9 @@ impl VenueNode {
                 Some(Stall::WindowFull) => self.counts.window_full += 1,
                 Some(Stall::TooFarBehind) => self.counts.too_far_behind += 1,
                 Some(Stall::EpochOver) => return Err("a live venue found its epoch over".into()),
+                Some(Stall::Overruled(position) | Stall::Stuck(position)) => {
+                    return Err(format!("position {position} is void, and no request crashes here"));
+                }
                 Some(Stall::NoRoom) | None => {}
             }
         }
@@ -306,14 +315,23 @@ impl VenueNode {
         self.outgoing = Some(Outgoing { shard, position, state, is_whole: false, sent: 0 });
     }
 
-    fn poll_committed(&mut self, recorders: &[&Log<RecorderEntry>], readable: &[u64]) -> Result<(), String> {
+    fn poll_committed(
+        &mut self,
+        log: &mut Log<VenueEntry>,
+        room: bool,
+        recorders: &[&Log<RecorderEntry>],
+        readable: &[u64],
+    ) -> Result<(), String> {
+        let mut out = Out { log, room, bug: self.bug };
         let (seats, counts, pacing) = (&mut self.seats, &mut self.counts, &mut self.pacing);
         let mut broken = None;
         self.committed.poll(recorders, readable, |item| match item {
             Committed::Result { record, .. } => {
                 let seat = &mut seats[usize::from(record.shard().0)];
                 seat.window.raise_recorded(record.position.next());
-                match seat.shard.on_committed(record.position, &record.request) {
+                let (position, reason) = (record.position, record.outcome.reason);
+                let recorded = Recorded { position, request: &record.request, reason };
+                match seat.shard.on_committed(recorded, seat.window.epoch(), &mut out) {
                     Ok(executed) => counts.observed += u64::from(executed),
                     Err(gap) => broken = Some(format!("{gap:?} in the committed stream")),
                 }
@@ -332,8 +350,11 @@ impl VenueNode {
     fn send_piece(&mut self, log: &mut Log<VenueEntry>) {
         let Some(outgoing) = &mut self.outgoing else { return };
         let seat = &mut self.seats[usize::from(outgoing.shard.0)];
-        if outgoing.sent == outgoing.state.len() || self.bug == Some(Bug::CheckpointWithoutAnOrder) {
-            outgoing.write_more(&mut seat.shard, self.piece_bytes, self.bug);
+        if (outgoing.sent == outgoing.state.len() || self.bug == Some(Bug::CheckpointWithoutAnOrder))
+            && !outgoing.write_more(&mut seat.shard, self.piece_bytes, self.bug)
+        {
+            self.outgoing = None;
+            return;
         }
         let end = outgoing.state.len().min(outgoing.sent + self.piece_bytes);
         let is_last = outgoing.is_whole && end == outgoing.state.len();

@@ -11,7 +11,8 @@
 //!  copy_book x 4            # # # #          4 is written from what was kept
 //! ```
 //! A book that comes after the moment is not awaited, one that goes was kept when its orders were cancelled. What this costs a request
-//! is bounded by the one book it meets, once; memory is bounded by the books of the moment. Without a copy under way it costs a branch.
+//! is bounded by the one book it meets, once; a request for all instruments that would have many books kept ends the copy instead
+//! ([`KEPT_ORDERS_MAX`]). Memory is bounded by the books of the moment. Without a copy under way it costs a branch.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,25 @@ use crate::Book;
 /// Writes a book and its deadline behind what is there.
 pub type WriteBook<B> = fn(&mut Vec<u8>, &B, Timestamp);
 
+/// Orders of the books that one request may have kept, unless they are all in one book: a millisecond or two. A request that would
+/// need more ends the copy; whoever began it begins another one.
+pub const KEPT_ORDERS_MAX: usize = 16_384;
+
+/// About what a book and an order take, so that memory is asked for once.
+const BOOK_BYTES: usize = 512;
+const ORDER_BYTES: usize = 64;
+
+/// What [`Market::copy_book`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// It has written a book.
+    Book,
+    /// It has written nothing: all books are written, and the copy is over.
+    All,
+    /// It has written nothing: no copy is under way.
+    NoCopy,
+}
+
 /// What is left of a copy under way.
 #[derive(Debug)]
 pub(super) struct Copying<B> {
@@ -33,17 +53,32 @@ pub(super) struct Copying<B> {
     next: usize,
     /// Books of the moment that have changed or gone since, as they were then.
     kept: BTreeMap<InstrumentId, Vec<u8>>,
+    /// Orders kept because of the request at hand; `None` before the first book.
+    kept_now: Option<usize>,
 }
 
 impl<B: Book> Copying<B> {
-    /// The book at that place is about to change.
+    /// The next request is about to be applied.
+    pub(super) fn next_request(&mut self) {
+        self.kept_now = None;
+    }
+
+    /// The book at that place is about to change. Says whether the copy can go on.
     #[cold]
-    fn keep(&mut self, at: usize, book: &B, deadline: Timestamp) {
-        if std::mem::take(&mut self.awaited[at]) {
-            let mut bytes = Vec::new();
-            (self.write)(&mut bytes, book, deadline);
-            self.kept.insert(book.instrument().id, bytes);
+    fn keep(&mut self, at: usize, book: &B, deadline: Timestamp) -> bool {
+        if !self.awaited[at] {
+            return true;
         }
+        let kept_now = self.kept_now.unwrap_or_default() + book.orders_len();
+        if self.kept_now.is_some() && kept_now > KEPT_ORDERS_MAX {
+            return false;
+        }
+        let mut bytes = Vec::with_capacity(BOOK_BYTES + ORDER_BYTES * book.orders_len());
+        (self.write)(&mut bytes, book, deadline);
+        self.kept.insert(book.instrument().id, bytes);
+        self.awaited[at] = false;
+        self.kept_now = Some(kept_now);
+        true
     }
 
     /// A book has come to that place among the others.
@@ -70,13 +105,14 @@ impl<B: Book> Market<B> {
     /// given up.
     pub fn begin_copy(&mut self, write: WriteBook<B>) {
         let awaited = vec![true; self.books.len()];
-        self.copying = Some(Box::new(Copying { write, awaited, next: 0, kept: BTreeMap::new() }));
+        let kept = BTreeMap::new();
+        self.copying = Some(Box::new(Copying { write, awaited, next: 0, kept, kept_now: None }));
     }
 
     /// Writes the next book of the moment of [`begin_copy`](Self::begin_copy) behind what is in `out`, in ascending order of instrument
-    /// id. `false` when none is left, and nothing is written then; the copy is over.
-    pub fn copy_book(&mut self, out: &mut Vec<u8>) -> bool {
-        let Some(copying) = &mut self.copying else { return false };
+    /// id.
+    pub fn copy_book(&mut self, out: &mut Vec<u8>) -> Copied {
+        let Some(copying) = &mut self.copying else { return Copied::NoCopy };
         let awaited = copying.awaited_first();
         let id = |at: usize| self.books[at].instrument().id;
         let kept_first = copying.kept.first_entry();
@@ -88,10 +124,10 @@ impl<B: Book> Market<B> {
             }
             (_, None) => {
                 self.copying = None;
-                return false;
+                return Copied::All;
             }
         }
-        true
+        Copied::Book
     }
 
     /// Gives up a copy under way, and the memory it takes.
@@ -102,8 +138,10 @@ impl<B: Book> Market<B> {
     /// To be called before anything of the book at that place changes, its deadline included.
     #[inline]
     pub(super) fn before_change(&mut self, at: usize) {
-        if let Some(copying) = &mut self.copying {
-            copying.keep(at, &self.books[at], self.deadlines[at]);
+        if let Some(copying) = &mut self.copying
+            && !copying.keep(at, &self.books[at], self.deadlines[at])
+        {
+            self.copying = None;
         }
     }
 }

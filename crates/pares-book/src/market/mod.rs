@@ -35,7 +35,7 @@ use pares_types::{
 };
 
 use crate::{Book, Instrument};
-pub use copying::WriteBook;
+pub use copying::{Copied, KEPT_ORDERS_MAX, WriteBook};
 
 use copying::Copying;
 use digest::Digest;
@@ -142,6 +142,9 @@ impl<B: Book> Market<B> {
     /// # Panics
     /// If the request has no id, or enters an order whose id is on the book: the layers below deduplicate.
     pub fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
+        if let Some(copying) = &mut self.copying {
+            copying.next_request();
+        }
         if !self.blocked.is_empty()
             && let Some(outcome) = self.refuse_blocked(request)
         {

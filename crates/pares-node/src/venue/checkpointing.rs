@@ -9,7 +9,7 @@
 //! | it fails where | then |
 //! |---|---|
 //! | this venue dies | recorders have a part, which the venue's next checkpoint replaces |
-//! | the shard is given up | nothing more is sent; as above |
+//! | the shard is lost and restored, or a request has too many books kept at once | nothing more is sent; as above |
 //! | the log is full | the piece waits; books go on being kept |
 //! | the state is 4 GiB or more | the checkpoint is given up; joining means a longer replay |
 //!
@@ -118,13 +118,14 @@ impl Checkpointing {
             return;
         }
         let seat = &mut seats[index];
+        let Some(bench) = &mut seat.bench else { return };
         let mut ready = std::mem::take(&mut self.spare);
-        let position = seat.shard.begin_checkpoint(&mut ready);
+        let position = bench.shard.begin_checkpoint(&mut ready);
         self.pacing.on_checkpoint(index, reach.0, count);
         self.outgoing = Some(Outgoing {
             seat: index,
-            shard: seat.shard.id(),
-            epoch: seat.epoch(),
+            shard: seat.id,
+            epoch: bench.epoch(),
             position,
             began_ns: now,
             ready,
@@ -151,7 +152,9 @@ impl Checkpointing {
             crash::at(Point::VenueCheckpoint);
         }
         if !outgoing.write_more(seats) {
-            seats[outgoing.seat].shard.abandon_checkpoint();
+            if let Some(bench) = &mut seats[outgoing.seat].bench {
+                bench.shard.abandon_checkpoint();
+            }
             self.end(out);
             return Ok(0);
         }
@@ -192,7 +195,8 @@ impl Outgoing {
         }
         self.ready.clear();
         self.ready_from = 0;
-        self.is_whole = match seats[self.seat].shard.checkpoint_piece(&mut self.ready, PIECE_BYTES) {
+        let Some(bench) = &mut seats[self.seat].bench else { return false };
+        self.is_whole = match bench.shard.checkpoint_piece(&mut self.ready, PIECE_BYTES) {
             Piece::Part => false,
             Piece::Last => true,
             Piece::NoCheckpoint => return false,

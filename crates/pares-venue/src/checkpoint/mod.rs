@@ -1,8 +1,8 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! head   "PARESCK3" | shard | position | gateways n | (gateway, through)* | names n | (member, name)* |
-//!        time | blocked n | member* | books n
+//! head   "PARESCK4" | shard | position | gateways n | (gateway, through)* | names n | (member, name)* |
+//!        quarantined n | instrument* | time | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
 //! ```
@@ -22,12 +22,13 @@
 
 mod book;
 
-use pares_book::{Book, InstrumentError, Market, MarketError, RestoreError};
+use pares_book::{Book, Copied, InstrumentError, Market, MarketError, RestoreError};
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::names::{NAMES_MAX, RecentNames};
+use crate::quarantine::Quarantine;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK3");
+const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK4");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,7 +77,7 @@ pub enum Piece {
     Part,
     /// The checkpoint is whole.
     Last,
-    /// No checkpoint is under way; nothing was written.
+    /// No checkpoint is under way, or a request ended it that had many books kept at once; what was written of it is of no use.
     NoCheckpoint,
 }
 
@@ -85,6 +86,7 @@ pub(crate) struct State<B> {
     pub(crate) position: Position,
     pub(crate) through: Vec<(GatewayId, u64)>,
     pub(crate) names: RecentNames,
+    pub(crate) quarantine: Quarantine,
     pub(crate) market: Market<B>,
     pub(crate) state_hash: u64,
 }
@@ -98,7 +100,7 @@ fn put_head<B: Book>(
     out: &mut Vec<u8>,
     (shard, position): (ShardId, Position),
     through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-    names: &RecentNames,
+    (names, quarantine): (&RecentNames, &Quarantine),
     market: &Market<B>,
 ) {
     out.clear();
@@ -115,6 +117,8 @@ fn put_head<B: Book>(
         put(out, u64::from(member.0));
         put(out, name.0);
     }
+    put(out, quarantine.instruments().len() as u64);
+    quarantine.instruments().iter().for_each(|instrument| put(out, u64::from(instrument.0)));
     put(out, market.time().0);
     put(out, market.blocked().len() as u64);
     market.blocked().iter().for_each(|member| put(out, u64::from(member.0)));
@@ -133,11 +137,11 @@ impl Taking {
         out: &mut Vec<u8>,
         place: (ShardId, Position),
         through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-        names: &RecentNames,
+        small: (&RecentNames, &Quarantine),
         market: &mut Market<B>,
         state_hash: u64,
     ) -> Self {
-        put_head(out, place, through, names, market);
+        put_head(out, place, through, small, market);
         market.begin_copy(book::encode);
         let mut checksum = Checksum::default();
         checksum.add(out);
@@ -154,7 +158,11 @@ impl Taking {
         let start = out.len();
         let mut is_whole = false;
         while !is_whole && out.len() - start < bytes {
-            is_whole = !market.copy_book(out);
+            match market.copy_book(out) {
+                Copied::Book => {}
+                Copied::All => is_whole = true,
+                Copied::NoCopy => return Piece::NoCheckpoint,
+            }
         }
         if is_whole {
             put(out, self.state_hash);
@@ -216,10 +224,12 @@ pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, 
     let position = Position(input.u64()?);
     let through = input.list(16, |input| Ok((GatewayId(input.u16("gateway")?), input.u64()?)))?;
     let names = input.names()?;
+    let quarantine = input.list(8, |input| Ok(InstrumentId(input.u32("quarantined")?)))?;
+    let quarantine = Quarantine::of(quarantine).ok_or(CheckpointError::InvalidField("quarantined"))?;
     let market = input.market()?;
     let state_hash = input.u64()?;
     match input.0.len() {
-        0 => Ok(State { position, through, names, market, state_hash }),
+        0 => Ok(State { position, through, names, quarantine, market, state_hash }),
         trailing => Err(CheckpointError::TrailingBytes(trailing)),
     }
 }

@@ -5,6 +5,7 @@ mod agreement;
 mod checkpoints;
 mod paper1;
 mod pieces;
+mod poison;
 mod resync;
 mod rig;
 mod scenarios;
