@@ -5,6 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use pares_types::{MemberId, Reason, Timestamp};
 
+use crate::refusals::{self, Refusals};
 use crate::{Pace, SessionId};
 
 /// One signed-on session.
@@ -15,6 +16,8 @@ struct Session {
     in_flight: u16,
     /// See [`Pace::admits`].
     paced: Timestamp,
+    /// See [`Refusals::count`].
+    refused: Timestamp,
 }
 
 /// The signed-on sessions. The maps are only ever looked up by key, never iterated: the order of a hash
@@ -24,13 +27,14 @@ pub(crate) struct Sessions {
     sessions: HashMap<SessionId, Session, BuildHasherDefault<Mixer>>,
     /// Each member's sessions, the newest last.
     members: HashMap<MemberId, Vec<SessionId>, BuildHasherDefault<Mixer>>,
+    refusals: Refusals,
 }
 
 impl Sessions {
     pub(crate) fn sign_on(&mut self, session: SessionId, member: MemberId, wants_journalled: bool) {
         self.disconnect(session);
-        self.sessions
-            .insert(session, Session { member, wants_journalled, in_flight: 0, paced: Timestamp(0) });
+        let (paced, refused) = (Timestamp(0), Timestamp(0));
+        self.sessions.insert(session, Session { member, wants_journalled, in_flight: 0, paced, refused });
         self.members.entry(member).or_default().push(session);
     }
 
@@ -73,6 +77,22 @@ impl Sessions {
             Some(session) if session.in_flight < max => Ok(()),
             Some(_) => Err(Reason::Overloaded),
             None => Err(Reason::NotSignedOn),
+        }
+    }
+
+    /// The session was refused something. For how long it is to be left unread, nanoseconds; `in_flight_max` is how much
+    /// it may have in flight.
+    pub(crate) fn on_refused(
+        &mut self,
+        session: SessionId,
+        reason: Reason,
+        in_flight_max: u16,
+        now: Timestamp,
+    ) -> u64 {
+        let Some(session) = self.sessions.get_mut(&session) else { return 0 };
+        match refusals::is_own_fault(reason, session.in_flight >= in_flight_max) {
+            true => self.refusals.count(&mut session.refused, now),
+            false => 0,
         }
     }
 
