@@ -51,6 +51,7 @@ mod tests;
 use pares_types::{ClientOrderId, GatewayId, Reason, RecorderId, Request};
 
 pub use gateway::Gateway;
+pub use names::NAME_BYTES;
 pub use pace::Pace;
 pub use pares_types::{Answer, Bust, Cancellation, ClientRequest, OrderNews, Reply, Role, Trade};
 

@@ -17,6 +17,7 @@ mod sync;
 use std::time::Duration;
 
 use pares_book::Instrument;
+pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Answer, Config as Rules, Gateway, GatewaySink, Pace, Place, SessionId};
 use pares_log::{Config, Offset, Reader, Writer};
 use pares_shm::{Bell, BellKind, Bells, CountersWriter, Ringer, clock};
