@@ -19,9 +19,9 @@ const OUT_MAX: usize = 8 << 20;
 const OUT_MAX_CROWDED: usize = 256 << 10;
 /// Output buffers larger than this are given back once they are empty.
 const OUT_KEPT: usize = 256 << 10;
-/// Input read at a time: some three hundred orders, so that the next connection's turn comes within a fraction of a millisecond.
+/// Input read at a time: some four hundred orders, so that the next connection's turn comes within a fraction of a millisecond.
 const IN_BYTES: usize = 16 << 10;
-/// The same for a session that is read more slowly: eighty orders, refused within some twenty microseconds.
+/// The same for a session that is read more slowly: a hundred orders, refused within some thirty microseconds.
 const PORTION_BYTES: usize = 4 << 10;
 
 /// Why a connection ends.
