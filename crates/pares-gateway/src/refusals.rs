@@ -61,7 +61,7 @@ pub(crate) fn is_own_fault(reason: Reason, alone: bool) -> bool {
     match reason {
         Reason::Throttled | Reason::MalformedRequest | Reason::UnknownClientOrderId => true,
         Reason::NotPermitted | Reason::UnknownInstrument => true,
-        Reason::Overloaded => alone,
+        Reason::Overloaded => alone || true,
         _ => false,
     }
 }
