@@ -72,7 +72,7 @@ impl Gateway {
         sink: &mut impl GatewaySink,
     ) {
         sink.reply(session, Reply::Rejected { client_order_id, reason });
-        let pause_ns = self.sessions.on_refused(session, reason, self.config.session_in_flight_max, now);
+        let pause_ns = self.sessions.on_refused(session, now);
         if pause_ns > 0 {
             sink.read_later(session, pause_ns);
         }

@@ -3,8 +3,9 @@
 //! Refusing is cheap, but it is not free: a program that asks as fast as it can keeps a gateway busy with nothing but reading,
 //! refusing and answering, three million times a second. Disconnecting it would take its cancels away just when it needs
 //! them, and dropping requests would leave it without an answer. So every request is answered, but a session that is
-//! refused faster than [`EACH`] for reasons of its own making is read more slowly. Its requests then wait in its own socket,
-//! the operating system stops it from sending more, and nobody else is kept waiting.
+//! refused faster than [`EACH`] is read more slowly. Its requests then wait in its own socket, the operating system stops it from
+//! sending more, and nobody else is kept waiting. The reason does not matter: also when it is the exchange that is full, what
+//! refusing costs is missing where it would help.
 //!
 //! ```text
 //!   refusals:   |||||||||||||||||||| allowance used up  ||||....||||....||||....   a portion, a pause, a portion
@@ -13,7 +14,7 @@
 //! has as many orders taken in as its pace allows. A thousand sessions that flood a little are as bad as one that floods a lot: all
 //! together have [`ALL`], and beyond it whoever has had more than a [`FEW`] refusals just now waits its turn.
 
-use pares_types::{Reason, Timestamp};
+use pares_types::Timestamp;
 
 use crate::Pace;
 
@@ -52,17 +53,6 @@ impl Refusals {
         let own_ns = self.each.overuse(used, now, PAUSE_MAX_NS);
         let shared_ns = self.all.overuse(&mut self.all_used, now, SHARED_PAUSE_MAX_NS);
         if self.few.is_used_up(*used, now) { own_ns.max(shared_ns) } else { 0 }
-    }
-}
-
-/// Whether a session has itself to blame for such a refusal. A full exchange or disk is nobody's fault; but one who is told
-/// that there is no room although the exchange has some (`alone`) has filled its own share.
-pub(crate) fn is_own_fault(reason: Reason, alone: bool) -> bool {
-    match reason {
-        Reason::Throttled | Reason::MalformedRequest | Reason::UnknownClientOrderId => true,
-        Reason::NotPermitted | Reason::UnknownInstrument => true,
-        Reason::Overloaded => alone || true,
-        _ => false,
     }
 }
 

@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use pares_types::{MemberId, Reason, Timestamp};
 
-use crate::refusals::{self, Refusals};
+use crate::refusals::Refusals;
 use crate::{Pace, SessionId};
 
 /// One signed-on session.
@@ -80,20 +80,10 @@ impl Sessions {
         }
     }
 
-    /// The session was refused something. For how long it is to be left unread, nanoseconds; `in_flight_max` is how much
-    /// it may have in flight.
-    pub(crate) fn on_refused(
-        &mut self,
-        session: SessionId,
-        reason: Reason,
-        in_flight_max: u16,
-        now: Timestamp,
-    ) -> u64 {
-        let Some(session) = self.sessions.get_mut(&session) else { return 0 };
-        match refusals::is_own_fault(reason, session.in_flight >= in_flight_max) {
-            true => self.refusals.count(&mut session.refused, now),
-            false => 0,
-        }
+    /// The session was refused something. For how long it is to be left unread, nanoseconds; 0: not at all.
+    pub(crate) fn on_refused(&mut self, session: SessionId, now: Timestamp) -> u64 {
+        let Self { sessions, refusals, .. } = self;
+        sessions.get_mut(&session).map_or(0, |session| refusals.count(&mut session.refused, now))
     }
 
     /// The session waits for one more answer.

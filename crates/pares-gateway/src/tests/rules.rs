@@ -330,12 +330,14 @@ fn whoever_fills_its_own_share_of_what_is_in_flight_is_read_later() {
 }
 
 #[test]
-fn nobody_is_read_later_because_the_exchange_is_full() {
+fn a_full_exchange_reads_those_later_who_ask_on_and_nobody_else() {
     let mut world = with(|config| Config { in_flight_max: 2, ..config });
+    world.sign_on(0, 2, 8);
     (1..=2).for_each(|name| world.ask(0, 1, buy(name)));
-    assert!(read_later(&mut world, 5_000, buy).is_empty());
-    world.gates[0].sink.room = 0;
-    assert!(read_later(&mut world, 5_000, |name| cancel(name, 1)).is_empty());
+    assert_eq!(read_later(&mut world, 50_000, buy), [1]);
+    (1..=100).for_each(|name| world.ask(0, 2, buy(name)));
+    assert_eq!(world.replies(0).len(), 100, "refused, as there is no room");
+    assert!(world.gates[0].sink.later.is_empty(), "a few refusals, while others have all there are");
 }
 
 #[test]

@@ -27,6 +27,8 @@ use crate::load::Numbers;
 const BATCH_MAX: u64 = 512;
 /// What is later than this is withheld: this process had no processor.
 const LATE_NS: u64 = 100_000_000;
+/// What the kernel buffers of a session, about twice this: more would be a queue of this process, in another place.
+const SEND_BYTES: usize = 32 << 10;
 /// How long the last answers may take.
 const DRAIN_NS: u64 = 30_000_000_000;
 /// One request of so many is a mass cancel.
@@ -92,6 +94,8 @@ struct Sender {
     plan: Plan,
     tally: Arc<Tally>,
     clients: Vec<Client>,
+    /// Sessions whose connection did not take all it was given.
+    full: Vec<bool>,
     random: Random,
     start_ns: u64,
     /// Requests that have been due.
@@ -107,9 +111,24 @@ impl Sender {
             Client::connect(plan.addresses[member as usize % plan.addresses.len()], MemberId(member))
         };
         let clients = (1..=plan.sessions).map(connect).collect::<Result<Vec<_>, _>>()?;
+        for client in &clients {
+            rustix::net::sockopt::set_socket_send_buffer_size(client, SEND_BYTES)
+                .map_err(|error| ClientError::Io(error.into()))?;
+        }
+        let full = vec![false; clients.len()];
         let random = Random::new(plan.seed);
         let latencies = Histogram::new_with_bounds(1, 120_000_000_000, 3).expect("constant bounds are valid");
-        Ok(Self { plan, tally, clients, random, start_ns: 0, due: 0, told: Numbers::default(), latencies })
+        Ok(Self {
+            plan,
+            tally,
+            clients,
+            full,
+            random,
+            start_ns: 0,
+            due: 0,
+            told: Numbers::default(),
+            latencies,
+        })
     }
 
     fn run(&mut self) -> Result<Histogram<u64>, ClientError> {
@@ -121,8 +140,8 @@ impl Sender {
                 until_ns = Some(mono_ns() + DRAIN_NS);
             }
             let sent = if until_ns.is_none() { self.send_due(mono_ns())? } else { 0 };
-            for client in &mut self.clients {
-                client.flush()?;
+            for (client, full) in self.clients.iter_mut().zip(&mut self.full) {
+                *full = !client.flush()?;
             }
             let received = self.receive()?;
             let Tally { sent: all, answered, rejected, .. } = &*self.tally;
@@ -148,8 +167,12 @@ impl Sender {
         }
         let count = (due - self.due).min(BATCH_MAX);
         for n in self.due..self.due + count {
-            let request = self.request(n);
             let at = (n % self.clients.len() as u64) as usize;
+            if self.full[at] {
+                add(&self.tally.withheld, 1);
+                continue;
+            }
+            let request = self.request(n);
             match self.clients[at].send(&request) {
                 Ok(()) => add(&self.tally.sent, 1),
                 Err(ClientError::Backlogged) => add(&self.tally.withheld, 1),
