@@ -65,7 +65,7 @@ pub(crate) fn run(
         first.node.get_or_init(|| Mutex::new(node));
         first.take_turns(0)
     })?;
-    let (mut watcher, mut number) = (Watcher::default(), 0);
+    let (mut watcher, mut number) = (Watcher::new(config.engine_budget()), 0);
     loop {
         match end.recv_timeout(watcher.pause()) {
             Ok((of, result)) if of == number => return result,
