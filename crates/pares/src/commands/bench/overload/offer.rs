@@ -32,7 +32,7 @@ const SEND_BYTES: usize = 32 << 10;
 /// How long the last answers may take.
 const DRAIN_NS: u64 = 30_000_000_000;
 /// One request of so many is a mass cancel.
-const CANCEL_EVERY: u64 = 500;
+const CANCEL_EVERY: u64 = 100;
 /// Prices are within so many ticks of the middle.
 const TICKS: u64 = 5;
 
