@@ -225,3 +225,49 @@ fn decode(kind: u8, body: &[u8]) -> Result<Incoming, Close> {
         Err(_) => Ok(Incoming::Unreadable(frame::request_name(kind, body))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_takes_no_room_though_the_client_is_never_quite_done() {
+        const BACKLOG: usize = 1 << 20;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut peer = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        rustix::net::sockopt::set_socket_send_buffer_size(&stream, 64 << 10).unwrap();
+        rustix::net::sockopt::set_socket_recv_buffer_size(&peer, 64 << 10).unwrap();
+        let mut connection = Connection::new(TcpStream::from_std(stream), 1, 0);
+        connection.output().resize(BACKLOG, 7);
+        connection.flush(false).unwrap();
+        let (mut passed, mut bytes) = (0, vec![0; 64 << 10]);
+        while passed < 32 * BACKLOG {
+            assert!(connection.unsent() > 0, "never quite done");
+            let read = peer.read(&mut bytes).unwrap();
+            passed += read;
+            let longer = connection.output().len() + read;
+            connection.output().resize(longer, 7);
+            connection.flush(false).unwrap();
+            assert!(connection.output().len() <= 2 * BACKLOG, "{}", connection.output().len());
+        }
+    }
+
+    #[test]
+    fn little_is_kept_for_a_client_that_does_not_read_while_all_keep_much() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let _deaf = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        rustix::net::sockopt::set_socket_send_buffer_size(&stream, 64 << 10).unwrap();
+        let mut connection = Connection::new(TcpStream::from_std(stream), 1, 0);
+        // More than the kernel takes of what nobody reads, by far more than little and less than much.
+        while connection.unsent() < OUT_MAX / 2 {
+            let longer = connection.output().len() + OUT_MAX_CROWDED;
+            connection.output().resize(longer, 7);
+            connection.flush(false).unwrap();
+        }
+        assert_eq!(connection.flush(true), Err(Close::Slow));
+    }
+}
