@@ -92,7 +92,8 @@ pub struct Figures {
     pub lost: u64,
     /// Requests told more than once what became of them.
     pub duplicated: u64,
-    /// Anonymous memory of each node in the second tenth of the time, KiB; empty if it was under ten seconds.
+    /// The most anonymous memory that each node held in the second tenth of the time, KiB; empty if it was under ten seconds. By then
+    /// recent names have filled their rings and checkpoints are as large as they get, if the time is minutes.
     pub anon_kib_start: BTreeMap<String, u64>,
     /// The same in the last tenth.
     pub anon_kib_end: BTreeMap<String, u64>,
