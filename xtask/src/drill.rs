@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::{cargo, setup, target_dir};
 
 /// The drills, and how often each blow is dealt.
-const DRILLS: [&str; 10] = [
+const DRILLS: [&str; 11] = [
     "kill-venue --count 10",
     "stop-venue --count 10",
     "slow-venue --count 10",
