@@ -23,7 +23,7 @@ use pares_types::VenueId;
 /// Rest after a checkpoint, as a multiple of the time it took to hand out.
 pub const REST: u64 = 4;
 /// Positions to replay, in intervals, from which the rest is only as long as the last checkpoint took.
-pub const REPLAY_LONG: u64 = 64;
+pub const REPLAY_LONG: u64 = 512;
 /// Between the starts of two checkpoints at least, nanoseconds: small ones come one after the other otherwise, at high rates.
 pub const STARTS_APART_NS: u64 = 50_000_000;
 
