@@ -17,6 +17,7 @@ mod disk_full;
 mod first_trade;
 mod kills;
 mod recorders;
+mod repair;
 mod repeats;
 mod restart;
 mod stopped;
