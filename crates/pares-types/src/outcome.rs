@@ -156,11 +156,13 @@ pub enum Reason {
     NotCloseable = 45,
     /// Gateway: more orders than this session may send in a second; cancels pass.
     Throttled = 46,
+    /// Gateway: requests wait and nothing is being recorded; nothing new is taken in until it is again.
+    NotRecorded = 47,
 }
 
 impl Reason {
     /// Every reason; a reason's code is its index.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 48] = [
         Self::None,
         Self::UnknownInstrument,
         Self::ZeroQuantity,
@@ -208,6 +210,7 @@ impl Reason {
         Self::NotBlocked,
         Self::NotCloseable,
         Self::Throttled,
+        Self::NotRecorded,
     ];
 }
 
