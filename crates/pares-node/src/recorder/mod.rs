@@ -24,6 +24,7 @@ use zerocopy::IntoBytes;
 use crate::NodeError;
 use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
+use crate::device;
 use crate::duty::Duty;
 use crate::tail::Tail;
 use intake::{CheckpointIntake, Stored};
@@ -108,7 +109,7 @@ impl RecorderNode {
     ) -> Result<Self, NodeError> {
         let log = layout.recorder_log(id);
         let (writer, shards) = repair::whole(id, config, layout, || {
-            let (writer, _) = Writer::open(&log, log_config(config))?;
+            let (writer, _) = Writer::open(&log, log_config(config).faults(device::faults()))?;
             let mut shards: BTreeMap<_, _> =
                 config.shards()?.into_keys().map(|shard| (shard, ShardRecord::new(epoch))).collect();
             recover(&mut Reader::at_start(&log)?, &mut shards)?;

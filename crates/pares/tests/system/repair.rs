@@ -5,10 +5,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use pares_log::{Offset, Reader};
+use pares_node::config::DurabilitySetting;
+use pares_node::device::Ailment;
 use pares_node::{NodeError, Supervisor, SystemConfig};
 use pares_types::{Position, RecorderId, ShardId};
 use pares_wire::record::{RESULT, ResultRecord, schema};
 
+use crate::common::eventually;
 use crate::common::exchange::{Exchange, PROGRAM, recorder, small};
 use crate::common::load;
 
@@ -75,6 +78,10 @@ fn a_recorder_whose_bits_rot_under_load_makes_its_log_anew_and_nobody_notices() 
         load::trade(&mut exchange, &mut traders, 100);
         exchange.kill(recorder(id));
         load::trade(&mut exchange, &mut traders, 2_000);
+        eventually("the killed one is gone", || {
+            exchange.tick();
+            log.join("damaged-1/marks").exists()
+        });
         exchange.wait_until_up();
         check_repaired(&exchange, id);
     }
@@ -143,4 +150,39 @@ fn what_no_recorder_has_any_more_comes_from_the_venues_or_is_named() {
     let named: Vec<_> = last.iter().map(|(shard, at)| format!("shard {shard}: position {at}")).collect();
     assert_eq!(missing, named.join(", "));
     assert!(!log_of(&exchange, 0).join("damaged-2").exists(), "nothing is changed");
+}
+
+/// A recorder of a system with `disk` whose device refuses one sync under load: its log is poisoned, it ends, and what
+/// replaces it makes the log anew.
+fn fail_a_sync(config: &SystemConfig, id: u16) {
+    let mut exchange =
+        Exchange::start(&SystemConfig { durability: DurabilitySetting::Disk, ..config.clone() });
+    let mut traders = load::traders(&exchange, 4);
+    load::trade(&mut exchange, &mut traders, 500);
+    exchange.look_away(true);
+    exchange.supervisor().ail(recorder(id), Ailment::FailingSync(20));
+    exchange.kill(recorder(id));
+    let mut deaths = Vec::new();
+    eventually("it dies, is replaced and dies again", || {
+        load::trade(&mut exchange, &mut traders, 10);
+        deaths.extend(exchange.supervisor().tick().unwrap());
+        deaths.len() == 2
+    });
+    let complaint = deaths[1].complaint.as_deref().unwrap_or_default();
+    assert!(complaint.contains("poisoned"), "{deaths:?}");
+    load::trade(&mut exchange, &mut traders, 200);
+    exchange.look_away(false);
+    load::finish_and_check(&mut exchange, &mut traders);
+    check_repaired(&exchange, id);
+    assert!(traders.iter().all(|trader| trader.reconnects == 0), "the members notice nothing");
+}
+
+#[test]
+fn a_failing_sync_under_one_of_two_recorders_disturbs_nobody_and_needs_no_operator() {
+    fail_a_sync(&small(1), 1);
+}
+
+#[test]
+fn a_failing_sync_under_one_of_a_quorum_of_two_disturbs_nobody() {
+    fail_a_sync(&SystemConfig { recorders: 3, quorum: 2, ..small(1) }, 0);
 }
