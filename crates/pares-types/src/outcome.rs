@@ -156,13 +156,17 @@ pub enum Reason {
     NotCloseable = 45,
     /// Gateway: more orders than this session may send in a second; cancels pass.
     Throttled = 46,
+    /// The matching engine failed at it: it was declared void, by agreement, and never executed.
+    Void = 47,
+    /// The matching engine failed at a request for this instrument; it takes none until the exchange releases it.
+    Quarantined = 48,
     /// Gateway: requests wait and nothing is being recorded; nothing new is taken in until it is again.
-    NotRecorded = 47,
+    NotRecorded = 49,
 }
 
 impl Reason {
     /// Every reason; a reason's code is its index.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 50] = [
         Self::None,
         Self::UnknownInstrument,
         Self::ZeroQuantity,
@@ -210,6 +214,8 @@ impl Reason {
         Self::NotBlocked,
         Self::NotCloseable,
         Self::Throttled,
+        Self::Void,
+        Self::Quarantined,
         Self::NotRecorded,
     ];
 }

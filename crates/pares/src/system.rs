@@ -25,20 +25,32 @@ impl ScratchSystem {
     /// # Errors
     /// If it does not come up.
     pub fn start(config: &SystemConfig, dir: Option<PathBuf>) -> Result<Self, CommandError> {
-        Self::start_with(config, dir, |_| Ok(None))
+        Self::start_armed(config, dir, &[])
     }
 
-    /// The same, with a recorder whose log lies on a disk of that many MiB.
+    /// As [`ScratchSystem::start`], with these variables in every node's environment.
     ///
     /// # Errors
-    /// The same, and [`CommandError::Skipped`] if there can be no such disk here.
+    /// If it does not come up.
+    pub fn start_armed(
+        config: &SystemConfig,
+        dir: Option<PathBuf>,
+        arms: &[(&'static str, String)],
+    ) -> Result<Self, CommandError> {
+        Self::start_with(config, dir, arms, |_| Ok(None))
+    }
+
+    /// As [`ScratchSystem::start`], with a recorder whose log lies on a disk of that many MiB.
+    ///
+    /// # Errors
+    /// The same, or [`CommandError::Skipped`] if there can be no such disk here.
     pub fn start_on_small_disk(
         config: &SystemConfig,
         dir: Option<PathBuf>,
         recorder: RecorderId,
         mib: u64,
     ) -> Result<Self, CommandError> {
-        Self::start_with(config, dir, |layout| {
+        Self::start_with(config, dir, &[], |layout| {
             SmallDisk::mount(&layout.recorder_log(recorder), mib).map(Some)
         })
     }
@@ -46,12 +58,13 @@ impl ScratchSystem {
     fn start_with(
         config: &SystemConfig,
         dir: Option<PathBuf>,
+        arms: &[(&'static str, String)],
         mount: impl FnOnce(&Layout) -> Result<Option<SmallDisk>, CommandError>,
     ) -> Result<Self, CommandError> {
         let keep = dir.is_some();
         let dir = dir.unwrap_or_else(|| std::env::temp_dir().join(format!("pares-{}", std::process::id())));
         let small_disk = mount(&Layout::new(&dir)).inspect_err(|_| remove(&dir, keep))?;
-        let supervisor = Supervisor::start(&own_program()?, Layout::new(&dir), config)?;
+        let supervisor = Supervisor::start_armed(&own_program()?, Layout::new(&dir), config, arms)?;
         Ok(Self { supervisor, small_disk, dir, keep })
     }
 

@@ -39,8 +39,8 @@ fn a_book_restored_after_every_request_is_the_same_book() {
 fn assert_everything_happened(tally: &Tally) {
     use pares_types::Reason::{
         DuplicateRequest, Halted, InstrumentExists, MalformedRequest, NotBlocked, NotRecorded, NotSignedOn,
-        Overloaded, StorageUnavailable, Throttled, TooManyBusts, TooManyInstruments, TooManyPegs,
-        UnknownClientOrderId, UnknownInstrument,
+        Overloaded, Quarantined, StorageUnavailable, Throttled, TooManyBusts, TooManyInstruments,
+        TooManyPegs, UnknownClientOrderId, UnknownInstrument, Void,
     };
     let elsewhere = [
         DuplicateRequest,
@@ -51,6 +51,7 @@ fn assert_everything_happened(tally: &Tally) {
         NotRecorded,
         NotSignedOn,
         Overloaded,
+        Quarantined,
         StorageUnavailable,
         Throttled,
         TooManyBusts,
@@ -58,6 +59,7 @@ fn assert_everything_happened(tally: &Tally) {
         TooManyPegs,
         UnknownClientOrderId,
         UnknownInstrument,
+        Void,
         pares_types::Reason::Blocked,
     ];
     for (kind, count) in tally.events[..7].iter().enumerate() {

@@ -20,12 +20,14 @@
 //! | [`disk`] | fill or slow down a recorder's disk |
 //! | [`everything`] | kill all nodes at once |
 //! | [`flood`] | one session sends as fast as it can |
+//! | [`poison`] | a request that brings the matching engine down at every venue |
 
 mod disk;
 mod everything;
 mod figures;
 mod flood;
 mod gateway;
+mod poison;
 mod record;
 mod recorder;
 mod round;
@@ -68,6 +70,8 @@ pub enum Blow {
     KillEverything,
     /// Let one more session send as fast as it can for a while
     Flood,
+    /// Send a request that makes every venue's matching engine panic, loop or take memory for ever, by turns
+    Poison,
 }
 
 impl Blow {
@@ -87,6 +91,7 @@ impl Blow {
             Self::KillVenue | Self::StopVenue | Self::SlowVenue | Self::KillRecorder => 100,
             Self::WipeRecorder | Self::KillGateway | Self::KillEverything | Self::SlowDisk => 20,
             Self::Flood | Self::FillDisk => 5,
+            Self::Poison => 30,
         }
     }
 }
@@ -161,6 +166,9 @@ impl Args {
                 if self.load.recorders <= self.quorum =>
             {
                 wrong("this drill needs more --recorders than its --quorum: a quorum must be left")
+            }
+            Blow::Poison if self.load.config().shards().map_or(0, |shards| shards.len()) < 2 => {
+                wrong("this drill needs at least two --shards: one is hit, the others must not notice")
             }
             _ => Ok(()),
         }

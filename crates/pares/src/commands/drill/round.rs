@@ -8,7 +8,7 @@ use pares_types::{GatewayId, RecorderId};
 use super::figures::{Figures, Samples};
 use super::flood::Flooder;
 use super::record::Records;
-use super::{Args, Blow, disk, everything, flood, gateway, recorder, venue};
+use super::{Args, Blow, disk, everything, flood, gateway, poison, recorder, venue};
 use crate::error::CommandError;
 use crate::load::{Load, LoadPlan, Observed, Phase};
 use crate::system::ScratchSystem;
@@ -106,6 +106,7 @@ impl Drill {
                 Duration::from_millis(args.slow_ms),
                 Duration::from_millis(args.stop_ms),
             ),
+            Blow::Poison => poison::poison(self, round),
             Blow::WipeRecorder => recorder::wipe(self, RecorderId(nth(round, recorders))),
         }
     }
@@ -179,6 +180,7 @@ fn start(args: &Args) -> Result<ScratchSystem, CommandError> {
             let mib = ROUND_MIB.saturating_mul(args.count().saturating_add(1));
             ScratchSystem::start_on_small_disk(&config, dir, RecorderId(config.recorders - 1), mib)
         }
+        Blow::Poison => ScratchSystem::start_armed(&config, dir, &poison::arms()),
         _ => ScratchSystem::start(&config, dir),
     }
 }
