@@ -42,14 +42,27 @@ pub struct Replacement {
     dir: PathBuf,
     promised: Offset,
     writer: Writer,
+    unfinished: Unfinished,
     lock: WriteLock,
+}
+
+/// The directory of a new log, removed with this unless it got another name: the room is needed elsewhere.
+#[derive(Debug)]
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // What is left is removed at the next opening.
+        let _best_effort = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 impl Replacement {
     /// Begins to replace the log in `dir`, which nobody may be writing.
     ///
     /// # Errors
-    /// [`OpenError`]: another process writes it, its marks are lost, or the kernel refuses.
+    /// [`OpenError`]: another process writes it, its marks are lost, the disk has no room for another log beside it, or the
+    /// kernel refuses.
     pub fn begin(dir: &Path, config: Config) -> Result<Replacement, OpenError> {
         let lock = recover::lock(dir)?;
         settle(dir)?;
@@ -61,8 +74,10 @@ impl Replacement {
             true => synced.max(marks.get(Mark::Durable)),
             false => synced,
         };
-        let (writer, _) = Writer::open(&dir.join(UNFINISHED), config)?;
-        Ok(Replacement { dir: dir.to_owned(), promised: Offset(promised), writer, lock })
+        check_room(dir, &marks, &config)?;
+        let unfinished = Unfinished(dir.join(UNFINISHED));
+        let (writer, _) = Writer::open(&unfinished.0, config)?;
+        Ok(Replacement { dir: dir.to_owned(), promised: Offset(promised), writer, unfinished, lock })
     }
 
     /// The log promised to keep what it had below this.
@@ -107,13 +122,24 @@ impl Replacement {
             let errno = if let AppendError::Poisoned { errno } = refused { errno } else { 0 };
             OpenError::io("sync", &place)(io::Error::from_raw_os_error(errno))
         })?;
-        let Replacement { dir, writer, lock, .. } = self;
+        let Replacement { dir, writer, unfinished, lock, .. } = self;
         // Its preparing thread must not put anything there any more.
         drop(writer);
         let target = name_whole(&dir)?;
         settle(&dir)?;
-        drop(lock);
+        drop((unfinished, lock));
         Ok(target)
+    }
+}
+
+/// Refuses to begin what would fill the disk: the peers' logs may lie on the same one.
+fn check_room(dir: &Path, marks: &Marks, config: &Config) -> Result<(), OpenError> {
+    let segments = crate::segment::list(dir).map_err(OpenError::io("list", dir))?.len() as u64;
+    let needed = segments * marks.geometry().segment_bytes + 4 * config.segment_bytes;
+    let found = rustix::fs::statvfs(dir).map_err(|e| OpenError::io("look for room beside", dir)(e.into()))?;
+    match found.f_bavail.saturating_mul(found.f_frsize) >= needed {
+        true => Ok(()),
+        false => Err(OpenError::io("make room for another log beside", dir)(rustix::io::Errno::NOSPC.into())),
     }
 }
 
@@ -263,6 +289,8 @@ mod tests {
         std::fs::create_dir(new.place().join("checkpoints")).unwrap();
         std::fs::write(new.place().join("checkpoints/new"), "new").unwrap();
         new.writer.sync().unwrap();
+        // As if the process had died.
+        std::mem::forget(new.unfinished);
     }
 
     #[test]
@@ -292,6 +320,26 @@ mod tests {
         write(dir.path(), 50..51);
         assert_eq!(read(dir.path()), all(0..51));
         assert!(!dir.path().join(UNFINISHED).exists());
+    }
+
+    #[test]
+    fn a_replacement_that_is_given_up_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), 0..3);
+        drop(Replacement::begin(dir.path(), small()).unwrap());
+        assert!(!dir.path().join(UNFINISHED).exists());
+        assert_eq!(read(dir.path()), all(0..3));
+    }
+
+    #[test]
+    fn without_room_for_both_nothing_is_begun() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), 0..3);
+        // More than any disk has.
+        let marks = Marks::open(dir.path()).unwrap().unwrap();
+        let vast = Config { segment_bytes: 1 << 60, ..small() };
+        assert!(matches!(check_room(dir.path(), &marks, &vast), Err(OpenError::Io { .. })));
+        assert!(check_room(dir.path(), &marks, &small()).is_ok());
     }
 
     #[test]

@@ -35,8 +35,9 @@ const PAGE: usize = 4_096;
 #[derive(Debug)]
 pub struct Salvage {
     dir: PathBuf,
-    /// Of the segments not yet read.
-    bases: std::vec::IntoIter<u64>,
+    /// All segments, and how many of them were begun.
+    bases: Vec<u64>,
+    begun: usize,
     /// Nothing at or above it is looked at.
     limit: u64,
     current: Loaded,
@@ -70,9 +71,9 @@ impl Salvage {
     }
 
     fn below(dir: &Path, limit: u64) -> io::Result<Salvage> {
-        let bases = segment::list(dir)?.into_iter();
+        let bases = segment::list(dir)?;
         let (dir, current) = (dir.to_owned(), Loaded::default());
-        Ok(Salvage { dir, bases, limit, current, position: 0, lookup: None })
+        Ok(Salvage { dir, bases, begun: 0, limit, current, position: 0, lookup: None })
     }
 
     /// The next whole record.
@@ -82,7 +83,8 @@ impl Salvage {
         loop {
             let offset = self.current.base + self.position as u64;
             if self.position >= self.current.bytes.len() || offset >= self.limit {
-                let base = self.bases.next().filter(|&base| base < self.limit)?;
+                let base = *self.bases.get(self.begun).filter(|&&base| base < self.limit)?;
+                self.begun += 1;
                 self.current = load(&self.dir, base);
                 self.position = HEADER_BYTES;
                 continue;
@@ -102,8 +104,8 @@ impl Salvage {
 
     /// The record at `offset`, if a whole one begins there.
     pub fn read_at(&mut self, offset: Offset) -> Option<Record<'_>> {
-        let bases = segment::list(&self.dir).ok()?;
-        let base = bases.into_iter().take_while(|&base| base <= offset.0).last()?;
+        let next = self.bases.partition_point(|&base| base <= offset.0);
+        let base = self.bases[next.checked_sub(1)?];
         let loaded = match self.lookup.take() {
             Some(loaded) if loaded.base == base => loaded,
             _ => load(&self.dir, base),
