@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 
 use pares_log::{Offset, Reader};
 use pares_node::config::DurabilitySetting;
@@ -93,6 +94,38 @@ fn a_recorder_whose_bits_rot_under_load_makes_its_log_anew_and_nobody_notices() 
     exchange.kill(crate::common::exchange::gateway(0));
     load::trade(&mut exchange, &mut traders, 1_000);
     load::finish_and_check(&mut exchange, &mut traders);
+}
+
+/// The logs that were moved aside.
+fn aside(log: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("damaged-")).collect()
+}
+
+#[test]
+fn a_recorder_killed_again_and_again_while_it_repairs_itself_loses_nothing() {
+    let mut exchange = Exchange::start(&small(1));
+    let mut traders = load::traders(&exchange, 4);
+    load::trade(&mut exchange, &mut traders, 8_000);
+    let (log, mut random) = (log_of(&exchange, 1), crate::common::random(77));
+    for round in 1..=4 {
+        places(&log).values().step_by(37).for_each(|offset| rot(&log, *offset));
+        for _ in 0..8 {
+            exchange.kill(recorder(1));
+            let awake = Duration::from_micros(random.below(40_000));
+            load::trade_for(&mut exchange, &mut traders, awake);
+        }
+        eventually("it is repaired", || {
+            exchange.tick();
+            aside(&log).len() >= round && !log.join("repair").exists() && log.join("marks").exists()
+        });
+        exchange.wait_until_up();
+        load::trade(&mut exchange, &mut traders, 500);
+    }
+    load::finish_and_check(&mut exchange, &mut traders);
+    check_repaired(&exchange, 1);
+    assert!(aside(&log).iter().all(|log| log.join("marks").exists()), "what was damaged is kept whole");
+    assert!(traders.iter().all(|trader| trader.reconnects == 0), "the members notice nothing");
 }
 
 #[test]
