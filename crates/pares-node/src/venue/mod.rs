@@ -49,9 +49,9 @@ use seat::{Bench, ShardSeat, answered_offset, executed, give_way, restore};
 pub(crate) use turns::run;
 use watch::{Place, Watch};
 
-/// How long a starting venue leaves the processor to the others before it takes its share: catching up takes a
+/// How long a starting node leaves the processor to the others before it takes its share: catching up takes a venue a
 /// few milliseconds of it.
-const BACKGROUND: Duration = Duration::from_millis(25);
+pub(crate) const BACKGROUND: Duration = Duration::from_millis(25);
 /// Requests read from one gateway's log, or records from one recorder's, before the rest is looked at.
 const BATCH_MAX: usize = 512;
 /// Between the starts of two checkpoints.
