@@ -16,6 +16,7 @@ mod crash_points;
 mod disk_full;
 mod first_trade;
 mod kills;
+mod overload;
 mod poison;
 mod recorders;
 mod repair;
