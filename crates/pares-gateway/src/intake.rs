@@ -155,6 +155,9 @@ impl Gateway {
         sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
         let route = self.route(asking.member, request)?;
+        if self.patience.is_over(route.shard) {
+            return Err(Reason::NotRecorded);
+        }
         self.check_room(asking.session, &request, &route)?;
         let first = route.shard.unwrap_or(0);
         let (numbered, offset) = self.journal(asking.stamp(), &route, first, sink)?;

@@ -29,6 +29,8 @@
 //!   At one position they come before the answer.
 //! - *Who asks too fast* is refused early, at the cost of a look at its session; who goes on is read more slowly
 //!   ([`GatewaySink::read_later`]).
+//! - *Nothing recorded.* A shard in which something is in flight and nothing is committed for longer than `patience_ns` takes
+//!   nothing new until its next record ([`Gateway::watch`]). Repeats and what is in flight are answered when it comes.
 //! - *The time.* Venues know no time but that of requests; gateways tell it to the shards that need it
 //!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and nobody is answered.
 
@@ -40,6 +42,7 @@ mod gateway;
 mod intake;
 mod names;
 mod pace;
+mod patience;
 mod recover;
 mod refusals;
 mod report;
@@ -64,6 +67,9 @@ pub struct Config {
     pub session_in_flight_max: u16,
     /// How fast a session may send orders and amends; cancels pass.
     pub session_pace: Pace,
+    /// How long a shard may record nothing while a request waits there, nanoseconds, before new ones are refused
+    /// ([`Reason::NotRecorded`]); 0: they wait as long as it takes.
+    pub patience_ns: u64,
     /// Requests of this gateway that may be unanswered, at least one per shard.
     pub in_flight_max: usize,
     /// Names (one per request ever taken in, by any gateway) up to which new ones are admitted; the last

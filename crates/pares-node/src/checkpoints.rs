@@ -267,6 +267,18 @@ fn open(path: PathBuf) -> Option<StoredCheckpoint> {
     Some(StoredCheckpoint { path, head: Head::from_bytes(&bytes)? })
 }
 
+/// At which positions there are checkpoints of a shard, intact or not, newest first.
+#[must_use]
+pub fn positions(dir: &Path, shard: ShardId) -> Vec<Position> {
+    list(dir, shard).into_iter().map(|(position, _)| position).collect()
+}
+
+/// The checkpoint of a shard at that position, if it is intact.
+#[must_use]
+pub fn at(dir: &Path, shard: ShardId, position: Position) -> Option<StoredCheckpoint> {
+    list(dir, shard).into_iter().find(|(at, _)| *at == position).and_then(|(_, path)| load(&path))
+}
+
 /// The checkpoint files of a shard, newest first.
 fn list(dir: &Path, shard: ShardId) -> Vec<(Position, PathBuf)> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };

@@ -132,6 +132,8 @@ pub struct Ills {
     pub full: u64,
     /// Requests refused because a gateway's disk was.
     pub refused_for_room: u64,
+    /// Requests refused because nothing was being recorded.
+    pub refused_unrecorded: u64,
     /// Disks that were slow for a while.
     pub slow: u64,
     /// Syncs that failed.

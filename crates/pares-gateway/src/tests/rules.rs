@@ -353,6 +353,35 @@ fn nonsense_is_answered_and_read_later() {
 }
 
 #[test]
+fn nothing_new_is_taken_in_while_nothing_is_recorded_and_repeats_are() {
+    let mut world = with(|config| Config { patience_ns: 500, ..config });
+    let watch = |world: &mut World, times: std::ops::Range<u64>| {
+        times.step_by(50).for_each(|now| world.gates[0].gateway.watch(now));
+    };
+    world.ask(0, 1, buy(1));
+    watch(&mut world, 1_000..1_400);
+    world.ask(0, 1, buy(2));
+    assert!(world.replies(0).is_empty());
+    watch(&mut world, 1_400..1_600);
+    for request in [buy(3), amend(4, 1, 10, 100), cancel(5, 1), mass_cancel(6, 1)] {
+        world.ask(0, 1, request);
+        assert_eq!(rejection(&mut world), Reason::NotRecorded);
+    }
+    assert_eq!(world.gates[0].gateway.standing_still(), 1);
+    world.ask(0, 1, buy(1));
+    world.ask(0, 1, enter(7, 2, Side::Buy, 10, 100));
+    world.ask(0, 1, mass_cancel(8, 0));
+    assert!(world.replies(0).is_empty(), "a repeat; another shard; what another shard may do");
+    world.commit(0, 0);
+    world.follow(0, 0);
+    world.replies(0);
+    world.ask(0, 1, buy(3));
+    assert!(world.replies(0).is_empty(), "the first record lifts it, and the name was free");
+    world.settle();
+    assert_eq!(world.gates[0].gateway.standing_still() + world.gates[0].gateway.in_flight(), 0);
+}
+
+#[test]
 fn the_gateway_may_have_so_many_in_flight() {
     let mut world = with(|config| Config { in_flight_max: 2, ..config });
     (1..=3).for_each(|name| world.ask(0, 1, buy(name)));

@@ -20,7 +20,14 @@ pub(super) fn instruments() -> [(InstrumentId, ShardId); 3] {
 
 pub(super) fn config(gate: usize) -> Config {
     let id = GatewayId(gate as u16 + 1);
-    Config { id, session_in_flight_max: 100, session_pace: Pace::FREE, in_flight_max: 100, names_max: 1_000 }
+    Config {
+        id,
+        session_in_flight_max: 100,
+        session_pace: Pace::FREE,
+        patience_ns: 0,
+        in_flight_max: 100,
+        names_max: 1_000,
+    }
 }
 
 /// What a gateway did.

@@ -21,6 +21,8 @@ const RESULT_BYTES_MAX: usize = size_of::<record::ResultHead>()
 
 /// Milliseconds of an hour.
 const CLOCK_MS_MAX: u64 = 3_600_000;
+/// A gateway that sleeps looks up ten times a second; below four looks it could not tell slow from still.
+const PATIENCE_MS_MIN: u64 = 400;
 /// The longest engine budget.
 const ENGINE_BUDGET_MS_MAX: u64 = 60_000;
 
@@ -86,6 +88,9 @@ pub struct SystemConfig {
     /// How many of them at once.
     #[serde(default = "default_session_burst_max")]
     pub session_burst_max: u32,
+    /// Milliseconds that a shard may record nothing while requests wait there, before new ones are refused; 0 for ever.
+    #[serde(default = "default_quorum_patience_ms")]
+    pub quorum_patience_ms: u64,
     /// Connections a gateway accepts.
     #[serde(default = "default_sessions_max")]
     pub sessions_max: usize,
@@ -136,6 +141,9 @@ fn default_session_in_flight_max() -> u16 {
 }
 fn default_session_burst_max() -> u32 {
     100
+}
+fn default_quorum_patience_ms() -> u64 {
+    500
 }
 fn default_sessions_max() -> usize {
     4_096
@@ -211,6 +219,10 @@ impl SystemConfig {
         }
         if self.checkpoint_every == 0 || self.segment_mib == 0 || self.segment_mib > 1024 {
             return wrong("`checkpoint_every` and `segment_mib` must be positive, segments at most 1024 MiB");
+        }
+        let patience = self.quorum_patience_ms;
+        if patience != 0 && !(PATIENCE_MS_MIN..=CLOCK_MS_MAX).contains(&patience) {
+            return wrong("`quorum_patience_ms` must be 0, or between 400 and 3600000, an hour");
         }
         if !(1..=CLOCK_MS_MAX).contains(&self.clock_ms) {
             return wrong("`clock_ms` must be between 1 and 3600000, an hour");
@@ -308,6 +320,14 @@ mod tests {
     fn a_clock_that_never_ticks_or_never_rests_is_refused() {
         for clock_ms in [0, 3_600_001] {
             assert!(SystemConfig { clock_ms, ..SystemConfig::default() }.check().is_err());
+        }
+    }
+
+    #[test]
+    fn a_patience_shorter_than_a_look_is_refused() {
+        for (quorum_patience_ms, good) in [(0, true), (399, false), (400, true), (3_600_001, false)] {
+            let config = SystemConfig { quorum_patience_ms, ..SystemConfig::default() };
+            assert_eq!(config.check().is_ok(), good, "{quorum_patience_ms}");
         }
     }
 

@@ -46,7 +46,7 @@ const SWEEP_EVERY_NS: u64 = 1_000_000_000;
 pub const ANSWERED_OFFSET: &str = "answered_offset";
 
 /// Counters of a gateway, in file order.
-pub const COUNTERS: [&str; 13] = [
+pub const COUNTERS: [&str; 14] = [
     ANSWERED_OFFSET,
     "requests",
     "answers",
@@ -60,12 +60,14 @@ pub const COUNTERS: [&str; 13] = [
     "silent_connections",
     "trades",
     "slowed_reads",
+    "shards_not_recorded",
 ];
 const REQUESTS: usize = 1;
 const ANSWERS: usize = 2;
 const REJECTED: usize = 3;
 const TRADES: usize = 11;
 const SLOWED_READS: usize = 12;
+const SHARDS_NOT_RECORDED: usize = 13;
 
 /// A gateway's state.
 pub struct GatewayNode {
@@ -162,6 +164,7 @@ impl GatewayNode {
             id,
             session_in_flight_max: config.session_in_flight_max,
             session_pace: Pace::new(config.session_rate_max, config.session_burst_max),
+            patience_ns: config.quorum_patience_ms * 1_000_000,
             in_flight_max: config.in_flight_max,
             names_max: config.names_max,
         };
@@ -344,6 +347,7 @@ impl GatewayNode {
         let counters = &self.edge.counters;
         let answered = self.rules.answered_offset(self.edge.writer.tail().0);
         counters.set(0, answered);
+        counters.set(SHARDS_NOT_RECORDED, self.rules.standing_still() as u64);
         self.edge.writer.release_before(Offset(answered));
         let connections = &mut self.edge.connections;
         let state = [
@@ -377,6 +381,7 @@ impl Duty for GatewayNode {
     fn work(&mut self) -> Result<usize, NodeError> {
         let mut work = self.poll_committed()?;
         work += self.poll_peers()?;
+        self.rules.watch(clock::mono_ns());
         self.poll_sockets(Duration::ZERO);
         work += self.read_clients();
         self.tell_time();

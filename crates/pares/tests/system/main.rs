@@ -19,6 +19,7 @@ mod kills;
 mod overload;
 mod poison;
 mod recorders;
+mod repair;
 mod repeats;
 mod restart;
 mod stopped;

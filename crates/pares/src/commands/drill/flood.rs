@@ -113,13 +113,13 @@ impl Flooder {
 }
 
 /// A flood under way.
-struct Flood {
+pub(super) struct Flood {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<(Flooder, Tally), ClientError>>,
 }
 
 impl Flood {
-    fn start(flooder: Flooder) -> Result<Self, CommandError> {
+    pub(super) fn start(flooder: Flooder) -> Result<Self, CommandError> {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
@@ -129,7 +129,7 @@ impl Flood {
         Ok(Self { stop, thread })
     }
 
-    fn end(self) -> Result<(Flooder, Tally), CommandError> {
+    pub(super) fn end(self) -> Result<(Flooder, Tally), CommandError> {
         self.stop.store(true, Ordering::Relaxed);
         match self.thread.join() {
             Ok(result) => Ok(result?),
