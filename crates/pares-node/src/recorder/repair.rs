@@ -270,11 +270,7 @@ impl Work {
             let end = || (position == self.repair.next(shard)).then(|| self.new.tail());
             let Some(replay_from) = from.or_else(end) else { continue };
             if let Some(checkpoint) = checkpoints::at(dir, shard, position) {
-                checkpoints::store(
-                    &place,
-                    &checkpoints::StoredCheckpoint { replay_from, ..checkpoint },
-                    true,
-                )?;
+                checkpoint.copy(&place, replay_from)?;
             }
         }
         Ok(())
