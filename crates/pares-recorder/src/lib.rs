@@ -7,14 +7,20 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`acceptance`] | which record is taken, and the agreement checks on those that are not |
+//! | [`acceptance`] | which record is taken |
+//! | [`evidence`] | who said what about those that are: which venue is wrong, if that can be known |
+//! | [`statement`] | what a venue says about a position |
 //! | [`assembly`] | checkpoints put together from their pieces |
 //! | [`quorum`] | when a record counts as committed, for whoever reads the recorders' logs |
 
 pub mod acceptance;
 pub mod assembly;
+pub mod evidence;
 pub mod quorum;
+pub mod statement;
 
 pub use acceptance::{Acceptance, Divergence, Offer, Source, Verdict};
 pub use assembly::Assembly;
+pub use evidence::{Dispute, Disputed, Finding, Side};
 pub use quorum::Quorum;
+pub use statement::{Statement, Venues};
