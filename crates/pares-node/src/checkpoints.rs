@@ -69,6 +69,18 @@ pub fn newest(dir: &Path, shard: ShardId, limit: Position) -> Option<StoredCheck
     list(dir, shard).into_iter().filter(|(position, _)| *position <= limit).find_map(|(_, path)| load(&path))
 }
 
+/// Removes the checkpoints of a shard above a position: what made them is not to be believed.
+///
+/// # Errors
+/// If one cannot be removed.
+pub fn remove_above(dir: &Path, shard: ShardId, position: Position) -> Result<(), NodeError> {
+    for (_, path) in list(dir, shard).into_iter().filter(|(at, _)| *at > position) {
+        std::fs::remove_file(path)
+            .map_err(NodeError::io("removing a checkpoint that is not to be believed"))?;
+    }
+    Ok(())
+}
+
 /// The checkpoint files of a shard, newest first.
 fn list(dir: &Path, shard: ShardId) -> Vec<(Position, PathBuf)> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
@@ -166,6 +178,16 @@ mod tests {
             bytes[at] ^= 1;
             std::fs::write(&path, &bytes).unwrap();
         }
+    }
+
+    #[test]
+    fn checkpoints_above_a_position_can_be_taken_back() {
+        let dir = tempfile::tempdir().unwrap();
+        store(dir.path(), &checkpoint(9), false).unwrap();
+        store(dir.path(), &checkpoint(10), false).unwrap();
+        remove_above(dir.path(), ShardId(4), Position(0)).unwrap();
+        remove_above(dir.path(), ShardId(3), Position(9)).unwrap();
+        assert_eq!(newest(dir.path(), ShardId(3), Position(99)), Some(checkpoint(9)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pares_types::{Position, ShardId};
+use pares_types::{Position, ShardId, VenueId};
 
 /// Why a node cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +53,17 @@ pub enum NodeError {
         next: Position,
         /// The position met.
         met: Position,
+    },
+    /// The venue computed something else than most of them.
+    #[error(
+        "venue-{venue} is shut out: it said something else than most venues, and {note} says what; put in a right build, \
+         then `pares admin readmit venue-{venue}`"
+    )]
+    ShutOut {
+        /// The venue.
+        venue: VenueId,
+        /// Who found it, and how.
+        note: PathBuf,
     },
     /// The window has begun a new life; this process is left over from the old one.
     #[error("the exchange was started anew; this process belongs to an earlier start and ends")]

@@ -18,6 +18,8 @@
 //! | [`crash`] | named points at which a test has a node die |
 //! | [`epoch`] | starting the window's next life |
 //! | [`tail`] | a log read from before it exists |
+//! | [`shut_out`] | venues that were found wrong: notes, and how they come back |
+//! | [`wrong`] | a venue that is wrong on purpose, for tests |
 //! | [`role`] | the roles by name, each as a process |
 //! | [`supervisor`] | `pares up`: starts the processes, restarts what dies, leaves no orphan |
 
@@ -31,9 +33,11 @@ mod error;
 pub mod gateway;
 pub mod recorder;
 pub mod role;
+pub mod shut_out;
 pub mod supervisor;
 pub mod tail;
 pub mod venue;
+pub mod wrong;
 
 pub use config::{Layout, SystemConfig};
 pub use error::NodeError;

@@ -10,7 +10,7 @@ use crate::config::{Layout, SystemConfig, bells};
 use crate::gateway::{self, GatewayNode};
 use crate::recorder::RecorderNode;
 use crate::venue::VenueNode;
-use crate::{NodeError, crash, duty, epoch};
+use crate::{NodeError, crash, duty, epoch, wrong};
 
 /// One node of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,6 +89,7 @@ impl FromStr for Role {
 /// Whatever keeps it from starting or going on.
 pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
     crash::arm_from_environment(role)?;
+    wrong::arm_from_environment(role)?;
     let config = SystemConfig::load(&layout.config())?;
     if !role.is_configured(&config) {
         return Err(NodeError::Config(format!("{role} is not part of {}", layout.config().display())));

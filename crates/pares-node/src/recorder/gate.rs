@@ -153,7 +153,18 @@ mod tests {
     #[test]
     fn who_wrote_a_result_and_when_makes_no_difference() {
         let result = vec![7; 128];
-        for (at, differs) in [(0, true), (3, true), (4, false), (7, false), (8, true), (51, true), (52, false), (53, false), (54, true), (127, true)] {
+        for (at, differs) in [
+            (0, true),
+            (3, true),
+            (4, false),
+            (7, false),
+            (8, true),
+            (51, true),
+            (52, false),
+            (53, false),
+            (54, true),
+            (127, true),
+        ] {
             let mut other = result.clone();
             other[at] ^= 1;
             assert_eq!(content(&other) != content(&result), differs, "byte {at}");

@@ -22,29 +22,41 @@ pub(super) struct CheckpointIntake {
     assemblies: BTreeMap<(VenueId, ShardId), Assembly>,
     /// The newest whole one of each shard.
     whole: BTreeMap<ShardId, (Position, Vec<u8>)>,
-    to_store: Sender<StoredCheckpoint>,
+    work: Sender<Work>,
     stored: Receiver<Stored>,
 }
 
-/// What became of a checkpoint that was to be written.
+/// What the thread is asked to do, in order.
+enum Work {
+    Store(StoredCheckpoint),
+    /// Remove each shard's checkpoints above a position, and tell when they are gone.
+    Remove(VenueId, Vec<(ShardId, Position)>),
+}
+
+/// What became of what the thread was asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     /// It is written and verified.
     Kept(ShardId, Position),
     /// It could not be written. The venues take another in a while; until one is kept, joining takes longer.
     Failed,
+    /// No checkpoint is left that this venue may have spoilt.
+    Removed(VenueId),
 }
 
 impl CheckpointIntake {
     /// Starts the thread that writes checkpoints into `dir`, syncing them if `sync`.
     pub(super) fn start(dir: PathBuf, sync: bool) -> Result<Self, NodeError> {
-        let (to_store, incoming) = channel::<StoredCheckpoint>();
+        let (work, incoming) = channel::<Work>();
         let (done, stored) = channel();
         let store = move || {
-            for checkpoint in incoming {
-                let stored = match checkpoints::store(&dir, &checkpoint, sync) {
-                    Ok(()) => Stored::Kept(checkpoint.shard, checkpoint.position),
-                    Err(_) => Stored::Failed,
+            for work in incoming {
+                let stored = match work {
+                    Work::Store(checkpoint) => match checkpoints::store(&dir, &checkpoint, sync) {
+                        Ok(()) => Stored::Kept(checkpoint.shard, checkpoint.position),
+                        Err(_) => Stored::Failed,
+                    },
+                    Work::Remove(venue, above) => remove(&dir, venue, &above),
                 };
                 if done.send(stored).is_err() {
                     return;
@@ -53,7 +65,7 @@ impl CheckpointIntake {
         };
         let builder = std::thread::Builder::new().name("checkpoints".into());
         builder.spawn(store).map_err(NodeError::io("starting a thread"))?;
-        Ok(Self { assemblies: BTreeMap::new(), whole: BTreeMap::new(), to_store, stored })
+        Ok(Self { assemblies: BTreeMap::new(), whole: BTreeMap::new(), work, stored })
     }
 
     /// A piece has come from a venue.
@@ -74,13 +86,36 @@ impl CheckpointIntake {
             let Some(replay_from) = recorded(shard, *position) else { return true };
             let state = std::mem::take(state);
             // The thread ends only with this node; a checkpoint more or less decides nothing.
-            let _ = self.to_store.send(StoredCheckpoint { shard, position: *position, replay_from, state });
+            let checkpoint = StoredCheckpoint { shard, position: *position, replay_from, state };
+            let _ = self.work.send(Work::Store(checkpoint));
             false
         });
+    }
+
+    /// Forgets what the venue has handed out, and has every checkpoint removed that is above its shard's position: the venue may
+    /// have made it, or another one that started from one of its.
+    pub(super) fn distrust(&mut self, venue: VenueId, above: Vec<(ShardId, Position)>) {
+        self.assemblies.retain(|(of, _), _| *of != venue);
+        for (shard, position) in &above {
+            if self.whole.get(shard).is_some_and(|(at, _)| at > position) {
+                self.whole.remove(shard);
+            }
+        }
+        let _ = self.work.send(Work::Remove(venue, above));
     }
 
     /// What became of the next checkpoint.
     pub(super) fn stored(&mut self) -> Option<Stored> {
         self.stored.try_recv().ok()
+    }
+}
+
+/// Those that cannot be removed are told of as failures; without word that they are gone the venue is noted nowhere, and
+/// the recorder's next life does this again.
+fn remove(dir: &std::path::Path, venue: VenueId, above: &[(ShardId, Position)]) -> Stored {
+    let removed = above.iter().try_for_each(|&(shard, to)| checkpoints::remove_above(dir, shard, to));
+    match removed {
+        Ok(()) => Stored::Removed(venue),
+        Err(_) => Stored::Failed,
     }
 }

@@ -8,12 +8,14 @@
 //! bytes a venue wrote are the bytes recorded. Checkpoints are written by a thread of their own, so that
 //! storing one never delays a record.
 
+mod gate;
 mod intake;
+mod outvoted;
 
 use std::collections::BTreeMap;
 
 use pares_log::{AppendError, Config, Offset, Reader, Writer};
-use pares_recorder::{Acceptance, Offer, Source, Verdict};
+use pares_recorder::{Acceptance, Offer, Source, Statement, Verdict};
 use pares_shm::{CountersWriter, Ringer};
 use pares_types::{Epoch, Position, RecorderId, ShardId, VenueId};
 use pares_wire::WireError;
@@ -25,6 +27,7 @@ use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
 use crate::duty::Duty;
 use crate::tail::Tail;
+use gate::{Gate, content};
 use intake::{CheckpointIntake, Stored};
 
 /// Records taken from one source before the next is looked at.
@@ -37,8 +40,17 @@ const INDEX_EVERY: u64 = 64;
 const INDEX_MAX: usize = 4_096;
 
 /// Counters of a recorder, in file order.
-pub const COUNTERS: [&str; 7] =
-    ["records", "known", "waits", "checkpoints", "batches", "halted_shards", "checkpoint_failures"];
+pub const COUNTERS: [&str; 9] = [
+    "records",
+    "known",
+    "waits",
+    "checkpoints",
+    "batches",
+    "halted_shards",
+    "checkpoint_failures",
+    "shut_out_venues",
+    "disputed",
+];
 const RECORDS: usize = 0;
 const KNOWN: usize = 1;
 const WAITS: usize = 2;
@@ -46,6 +58,8 @@ const CHECKPOINTS: usize = 3;
 const BATCHES: usize = 4;
 const HALTED: usize = 5;
 const CHECKPOINT_FAILURES: usize = 6;
+const SHUT_OUT_VENUES: usize = 7;
+const DISPUTED: usize = 8;
 
 struct ShardRecord {
     acceptance: Acceptance,
@@ -55,9 +69,9 @@ struct ShardRecord {
 }
 
 impl ShardRecord {
-    fn new(epoch: Epoch) -> Self {
+    fn new(epoch: Epoch, venues: u16) -> Self {
         Self {
-            acceptance: Acceptance::new(epoch),
+            acceptance: Acceptance::new(epoch, venues),
             index: std::collections::VecDeque::with_capacity(INDEX_MAX),
             checkpoint: Position(0),
         }
@@ -86,6 +100,10 @@ pub struct RecorderNode {
     venues: Vec<Tail>,
     peers: Vec<Tail>,
     intake: CheckpointIntake,
+    gate: Gate,
+    /// Whether a record has just shown that a venue is wrong.
+    found: bool,
+    layout: Layout,
     counters: CountersWriter,
     ringer: Ringer,
     readers: Vec<usize>,
@@ -107,13 +125,16 @@ impl RecorderNode {
     ) -> Result<Self, NodeError> {
         let log = layout.recorder_log(id);
         let (writer, _) = Writer::open(&log, log_config(config))?;
-        let mut shards: BTreeMap<_, _> =
-            config.shards()?.into_keys().map(|shard| (shard, ShardRecord::new(epoch))).collect();
+        let mut shards: BTreeMap<_, _> = config
+            .shards()?
+            .into_keys()
+            .map(|shard| (shard, ShardRecord::new(epoch, config.venues)))
+            .collect();
         recover(&mut Reader::at_start(&log)?, &mut shards)?;
         crash::at(Point::RecorderRecovered);
         let peers = config.recorder_ids().filter(|&peer| peer != id);
         let bells_of_gateways = config.gateway_ids().map(bells::gateway);
-        Ok(Self {
+        let mut recorder = Self {
             writer,
             shards,
             venues: config
@@ -125,13 +146,18 @@ impl RecorderNode {
                 layout.checkpoints(id),
                 config.durability == DurabilitySetting::Disk,
             )?,
+            gate: Gate::new(id, config, layout),
+            found: false,
+            layout: layout.clone(),
             counters: CountersWriter::create(&layout.counters(&format!("recorder-{id}")), &COUNTERS)?,
             ringer: pares_shm::Bells::create(&layout.run())?.ringer(),
             readers: bells_of_gateways.collect(),
             durability: config.durability,
             epoch,
             appended: 0,
-        })
+        };
+        recorder.look_for_notes();
+        Ok(recorder)
     }
 
     fn poll_venue(&mut self, index: usize) -> Result<(usize, bool), NodeError> {
@@ -155,10 +181,14 @@ impl RecorderNode {
                         self.counters.add(WAITS, 1);
                         return Ok((read, true));
                     }
+                    if verdict == Verdict::Found {
+                        self.found = true;
+                        return Ok((read + 1, false));
+                    }
                 }
                 Some(record::CHECKPOINT_CHUNK) => {
                     let (chunk, piece) = CheckpointChunk::read(record.payload)?;
-                    if chunk.epoch.get() == self.epoch.0 {
+                    if chunk.epoch.get() == self.epoch.0 && self.gate.is_in(venue) {
                         self.intake.on_chunk(venue, chunk, piece);
                     }
                 }
@@ -189,6 +219,10 @@ impl RecorderNode {
                     self.peers[index].seek(offset)?;
                     return Ok(read);
                 }
+                if verdict == Verdict::Found {
+                    self.found = true;
+                    return Ok(read + 1);
+                }
             }
         }
         Ok(BATCH_MAX)
@@ -196,9 +230,16 @@ impl RecorderNode {
 
     fn note_stored_checkpoints(&mut self) -> Result<(), NodeError> {
         while let Some(stored) = self.intake.stored() {
-            let Stored::Kept(shard, position) = stored else {
-                self.counters.add(CHECKPOINT_FAILURES, 1);
-                continue;
+            let (shard, position) = match stored {
+                Stored::Kept(shard, position) => (shard, position),
+                Stored::Failed => {
+                    self.counters.add(CHECKPOINT_FAILURES, 1);
+                    continue;
+                }
+                Stored::Removed(venue) => {
+                    self.gate.on_checkpoints_gone(venue);
+                    continue;
+                }
             };
             let notice = CheckpointStored {
                 schema: record::CHECKPOINT_STORED,
@@ -250,8 +291,10 @@ impl Duty for RecorderNode {
     fn work(&mut self) -> Result<usize, NodeError> {
         let mut work = 0;
         let mut waiting = false;
+        self.look_now_and_then();
         for index in 0..self.venues.len() {
             let (read, waits) = self.poll_venue(index)?;
+            self.act_on_findings();
             work += read;
             waiting |= waits;
         }
@@ -260,6 +303,7 @@ impl Duty for RecorderNode {
         if waiting || work == 0 {
             for index in 0..self.peers.len() {
                 work += self.poll_peer(index)?;
+                self.act_on_findings();
             }
         }
         self.note_stored_checkpoints()?;
@@ -267,7 +311,8 @@ impl Duty for RecorderNode {
         // Everything appended is durable now, so a state may be kept once its last position is recorded.
         self.intake.store_recorded(|shard, position| {
             let record = self.shards.get(&shard)?;
-            let ready = record.acceptance.next() >= position && position > record.checkpoint;
+            let trusted = !record.acceptance.is_in_dispute();
+            let ready = trusted && record.acceptance.next() >= position && position > record.checkpoint;
             ready.then(|| record.replay_from(position))
         });
         let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
@@ -305,10 +350,10 @@ fn accept(
     let Some(shard) = shards.get_mut(&record.shard()) else { return Ok(Verdict::Void) };
     let offer = Offer {
         source,
+        venue: record.venue(),
         epoch: record.epoch(),
         position: record.position(),
-        request: record.request_id()?,
-        state_hash: record.state_hash(),
+        said: statement(&record, payload)?,
     };
     let verdict = shard.acceptance.offer(&offer);
     match verdict {
@@ -332,10 +377,16 @@ fn accept(
                 Source::Peer => Point::RecorderTookFromPeer,
             });
         }
-        Verdict::Known => counters.add(KNOWN, 1),
+        Verdict::Known | Verdict::Found => counters.add(KNOWN, 1),
         Verdict::Void | Verdict::Wait | Verdict::Halted => {}
     }
     Ok(verdict)
+}
+
+/// What a result says, whichever venue wrote it.
+fn statement(record: &ResultRecord<'_>, payload: &[u8]) -> Result<Statement, NodeError> {
+    let (request, state_hash) = (record.request_id()?, record.state_hash());
+    Ok(Statement { request, content: content(payload), state_hash })
 }
 
 /// Reads a recorder's log through and learns what it holds.
@@ -345,7 +396,8 @@ fn recover(log: &mut Reader, shards: &mut BTreeMap<ShardId, ShardRecord>) -> Res
             Some(record::RESULT) => {
                 let record = ResultRecord::read(entry.payload)?;
                 let Some(shard) = shards.get_mut(&record.shard()) else { continue };
-                shard.acceptance.recover(record.position(), record.request_id()?, record.state_hash());
+                let said = statement(&record, entry.payload)?;
+                shard.acceptance.recover(record.position(), record.venue(), &said);
                 shard.remember(record.position(), entry.offset);
             }
             Some(record::CHECKPOINT_STORED) => {

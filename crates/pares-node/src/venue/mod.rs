@@ -26,7 +26,9 @@ use crate::committed::{Committed, CommittedStream};
 use crate::config::{Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
 use crate::duty::Duty;
+use crate::shut_out::Lookout;
 use crate::tail::Tail;
+use crate::{shut_out, wrong};
 use out::{Out, Outgoing};
 use seat::{ShardSeat, answered_offset, executed, give_way, restore};
 
@@ -86,6 +88,8 @@ pub struct VenueNode {
     /// request before the place of joining is executed then.
     caught_up: bool,
     background: Option<Background>,
+    layout: Layout,
+    lookout: Lookout,
 }
 
 impl VenueNode {
@@ -95,6 +99,7 @@ impl VenueNode {
     /// # Errors
     /// If a log is damaged or shared memory is missing.
     pub fn open(id: VenueId, config: &SystemConfig, layout: &Layout) -> Result<Self, NodeError> {
+        shut_out::check(layout, id)?;
         let started_ns = clock::mono_ns();
         let background = Background::enter(BACKGROUND);
         // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
@@ -139,6 +144,8 @@ impl VenueNode {
             resynced: false,
             caught_up: false,
             background,
+            layout: layout.clone(),
+            lookout: Lookout::default(),
         })
     }
 
@@ -154,7 +161,7 @@ impl VenueNode {
                     return Ok(());
                 }
                 crash::at(point);
-                let request = record.request()?;
+                let request = wrong::changed(record.request()?);
                 let gap = |gap: pares_venue::Gap| NodeError::Gap {
                     shard: record.shard(),
                     next: gap.next,
@@ -185,7 +192,7 @@ impl VenueNode {
         for tail in &mut self.gateways {
             for _ in 0..batch {
                 let Some(entry) = tail.next()? else { break };
-                let request = RequestRecord::read(entry.payload)?;
+                let request = wrong::changed(RequestRecord::read(entry.payload)?);
                 let seat = &mut self.seats[self.seat_of[usize::from(request.shard.0)]];
                 seat.active |= seat.shard.on_request(&request);
                 work += 1;
@@ -298,6 +305,9 @@ impl VenueNode {
 
 impl Duty for VenueNode {
     fn work(&mut self) -> Result<usize, NodeError> {
+        if self.lookout.is_due() {
+            shut_out::check(&self.layout, self.out.venue)?;
+        }
         let mut work = self.poll_gateways()?;
         work += self.step_shards()?;
         self.out.flush();

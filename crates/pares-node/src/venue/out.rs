@@ -9,6 +9,7 @@ use zerocopy::IntoBytes;
 
 use crate::NodeError;
 use crate::crash::{self, Point};
+use crate::wrong;
 
 /// Bytes of a checkpoint handed out per duty cycle: pieces with pauses.
 const PIECE_BYTES: usize = 16 << 10;
@@ -49,6 +50,7 @@ impl VenueSink for Out {
             venue: self.venue,
             state_hash: at.state_hash.unwrap_or_default(),
         };
+        let request = &wrong::restored(*request);
         let bytes = record::result_bytes(request, events.len());
         let result = self.writer.append_with(bytes, |out| {
             record::write_result(out, &place, request, outcome, events);
