@@ -65,7 +65,7 @@ points! {
     VenueExecuting "venue-executing"
         "The venue has learnt what was decided and is about to execute the first of it."
     VenueExecuted "venue-executed"
-        "A request is executed; its result is not in the log, those of the batch before it are, unpublished."
+        "A request is executed; neither its result nor those of the batch before it are in the log."
     VenueWriting "venue-writing"
         "The first half of a result is in the log."
     VenueAppended "venue-appended"

@@ -65,6 +65,17 @@ pub enum NodeError {
         /// Who found it, and how.
         note: PathBuf,
     },
+    /// The thread that takes a node's turns failed outside of the matching engine.
+    #[error("a thread of this node panicked; its message is above")]
+    Panicked,
+    /// Another thread has taken a venue's turns over; this one ends.
+    #[error(
+        "the venue's turns were taken over from a thread that did not come back from the matching engine"
+    )]
+    TakenOver,
+    /// A venue leaves a thread behind that does not come back from the matching engine.
+    #[error("a thread does not come back from the matching engine; this process ends to be rid of it")]
+    Encumbered,
     /// The window has begun a new life; this process is left over from the old one.
     #[error("the exchange was started anew; this process belongs to an earlier start and ends")]
     EpochOver,

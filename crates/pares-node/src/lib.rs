@@ -43,3 +43,4 @@ pub use config::{Layout, SystemConfig};
 pub use error::NodeError;
 pub use role::Role;
 pub use supervisor::Supervisor;
+pub use venue::POISON;

@@ -9,8 +9,7 @@ use pares_types::{GatewayId, RecorderId, VenueId};
 use crate::config::{Layout, SystemConfig, bells};
 use crate::gateway::{self, GatewayNode};
 use crate::recorder::RecorderNode;
-use crate::venue::VenueNode;
-use crate::{NodeError, crash, duty, epoch, wrong};
+use crate::{NodeError, crash, duty, epoch, venue, wrong};
 
 /// One node of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,6 +94,10 @@ pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
         return Err(NodeError::Config(format!("{role} is not part of {}", layout.config().display())));
     }
     let stop = duty::stop_on_signals()?;
+    if let Role::Venue(id) = role {
+        let of = layout.clone();
+        return venue::run(id, &config, layout, &stop, move || announce(role, &of));
+    }
     let kind = if matches!(role, Role::Gateway(_)) { gateway::BELL } else { BellKind::Futex };
     let mut bell = Bells::create(&layout.run())?
         .listen(role.bell(), kind)
@@ -106,11 +109,7 @@ pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
             announce(role, layout)?;
             duty::run(&mut node, &mut bell, &stop)
         }
-        Role::Venue(id) => {
-            let mut node = VenueNode::open(id, &config, layout)?;
-            announce(role, layout)?;
-            duty::run(&mut node, &mut bell, &stop)
-        }
+        Role::Venue(_) => unreachable!("venues run above"),
         Role::Gateway(id) => {
             let mut node = GatewayNode::open(id, &config, layout, &bell)?;
             scheduling::short_slices();

@@ -36,6 +36,7 @@ pub struct Supervisor {
     config: SystemConfig,
     epoch: Epoch,
     nodes: BTreeMap<Role, Node>,
+    arms: Vec<(&'static str, String)>,
     restarts: u64,
     lock: File,
 }
@@ -79,6 +80,19 @@ impl Supervisor {
     /// # Errors
     /// If another supervisor runs the system, or a node does not come up.
     pub fn start(program: &Path, layout: Layout, config: &SystemConfig) -> Result<Self, NodeError> {
+        Self::start_armed(program, layout, config, &[])
+    }
+
+    /// As [`Supervisor::start`], with these variables in every node's environment, also after restarts: for drills.
+    ///
+    /// # Errors
+    /// As [`Supervisor::start`].
+    pub fn start_armed(
+        program: &Path,
+        layout: Layout,
+        config: &SystemConfig,
+        arms: &[(&'static str, String)],
+    ) -> Result<Self, NodeError> {
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
         let lock = take_lock(&layout)?;
         if !layout.config().exists() {
@@ -90,7 +104,8 @@ impl Supervisor {
         let epoch = epoch::begin(&config, &layout)?;
         let program = program.to_owned();
         let nodes = BTreeMap::new();
-        let mut supervisor = Self { program, layout, config, epoch, nodes, restarts: 0, lock };
+        let arms = arms.to_vec();
+        let mut supervisor = Self { program, layout, config, epoch, nodes, arms, restarts: 0, lock };
         for role in Role::all(&supervisor.config) {
             // A leftover of the last run must not look like a node that is up.
             let _ = std::fs::remove_file(supervisor.layout.pid(role));
@@ -262,6 +277,7 @@ impl Supervisor {
             .env(PARENT, std::process::id().to_string())
             // What arms one node must not arm all of them, nor their replacements.
             .env_remove(crash::VARIABLE)
+            .envs(self.arms.iter().map(|(name, value)| (name, value)))
             .envs(doom.map(|doom| (crash::VARIABLE, doom.to_string())))
             .env_remove(wrong::VARIABLE)
             .envs(wrong.map(|wrong| (wrong::VARIABLE, wrong.to_string())))

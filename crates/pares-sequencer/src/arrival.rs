@@ -6,7 +6,7 @@
 
 use pares_types::{Epoch, Position, RequestId};
 
-use crate::{ProposeError, Sequencer};
+use crate::{Overruled, ProposeError, Sequencer, Verdict};
 
 /// Grants every proposal. One per venue, never shared; only legal with one gateway.
 ///
@@ -57,6 +57,19 @@ impl Sequencer for ArrivalOrder {
     /// venue learns it from the record.
     fn raise_recorded(&mut self, to: Position) {
         self.recorded = self.recorded.max(to);
+    }
+
+    fn is_void(&mut self, _position: Position) -> bool {
+        false
+    }
+
+    fn vouch(&mut self, _from: Position, _to: Position) -> Result<(), Overruled> {
+        Ok(())
+    }
+
+    /// There is nobody to agree with.
+    fn void(&mut self, _position: Position) -> Verdict {
+        Verdict::Refused
     }
 
     fn epoch(&self) -> Epoch {

@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `rules` | the slot and the pure rule: what may be done with a position, given what was read |
 //! | `window` | the wait-free sequencer over any [`Memory`] of slots |
+//! | `voids` | declaring a position void that no venue survives |
 //! | `twin` | [`LocalWindow`], the obviously right implementation: oracle, simulator, unit tests |
 //! | `arrival` | [`ArrivalOrder`], sequencing switched off |
 //!
@@ -27,6 +28,7 @@
 mod arrival;
 mod rules;
 mod twin;
+mod voids;
 mod window;
 
 use core::fmt;
@@ -36,6 +38,7 @@ use pares_types::{Epoch, Position, RequestId};
 pub use arrival::ArrivalOrder;
 pub use rules::{EPOCH_MAX, POSITION_MAX, Plan, Slot, plan};
 pub use twin::LocalWindow;
+pub use voids::{Overruled, VOIDS_MAX, Verdict, Vouched};
 pub use window::{Memory, Window};
 
 /// A handle of one venue on the total order of one shard.
@@ -75,6 +78,24 @@ pub trait Sequencer {
     /// If `to - 1` is undecided: what is not decided cannot be recorded, and believing it
     /// would free slots whose decisions exist nowhere else.
     fn raise_recorded(&mut self, to: Position);
+
+    /// Whether `position` is void: the caller must not execute its request, but record it as void. To be asked, in
+    /// order, before every position that is executed from a decision.
+    fn is_void(&mut self, position: Position) -> bool;
+
+    /// Says that the caller has executed `from` up to below `to`, and may hand the results out from now on. Nothing may be
+    /// handed out before.
+    ///
+    /// # Errors
+    /// [`Overruled`] if one of them was declared void after the caller asked. It must hand out nothing of this and restore
+    /// its state from the record.
+    fn vouch(&mut self, from: Position, to: Position) -> Result<(), Overruled>;
+
+    /// Asks for `position`, which the caller cannot execute, to be void.
+    ///
+    /// # Panics
+    /// If not everything below it is vouched for.
+    fn void(&mut self, position: Position) -> Verdict;
 
     /// The epoch this handle proposes in.
     fn epoch(&self) -> Epoch;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use pares_types::{Epoch, Position, RequestId};
 
-use crate::{ProposeError, Sequencer};
+use crate::{Overruled, ProposeError, Sequencer, VOIDS_MAX, Verdict};
 
 /// A handle on a window inside this process; clones share the window, each being the handle of another
 /// venue.
@@ -19,6 +19,8 @@ pub struct LocalWindow {
     shared: Arc<Mutex<State>>,
     epoch: Epoch,
     won: u64,
+    /// Voids this handle's user was told of when it asked.
+    told: Vec<Position>,
 }
 
 #[derive(Debug)]
@@ -30,6 +32,9 @@ struct State {
     oldest: Position,
     /// The last decided requests, at most `capacity`.
     decided: VecDeque<RequestId>,
+    /// All below has been executed by somebody.
+    vouched: Position,
+    voids: Vec<Position>,
 }
 
 impl LocalWindow {
@@ -43,8 +48,9 @@ impl LocalWindow {
         assert!(capacity.is_power_of_two(), "capacity {capacity} is not a power of two");
         assert!(epoch > Epoch(0), "epochs start at 1");
         let decided = VecDeque::with_capacity(capacity);
-        let state = State { epoch, capacity, recorded: first, oldest: first, decided };
-        Self { shared: Arc::new(Mutex::new(state)), epoch, won: 0 }
+        let (vouched, voids) = (first, Vec::new());
+        let state = State { epoch, capacity, recorded: first, oldest: first, decided, vouched, voids };
+        Self { shared: Arc::new(Mutex::new(state)), epoch, won: 0, told: Vec::new() }
     }
 
     /// Starts the epoch `epoch` at `first` with nothing decided, and returns a handle on it. All handles
@@ -60,9 +66,11 @@ impl LocalWindow {
         state.epoch = epoch;
         state.recorded = first;
         state.oldest = first;
+        state.vouched = first;
         state.decided.clear();
+        state.voids.clear();
         drop(state);
-        Self { shared: Arc::clone(&self.shared), epoch, won: 0 }
+        Self { shared: Arc::clone(&self.shared), epoch, won: 0, told: Vec::new() }
     }
 
     /// The next undecided position.
@@ -164,6 +172,40 @@ impl Sequencer for LocalWindow {
         }
         assert!(to <= state.undecided(), "position before {to} is undecided");
         state.recorded = to;
+    }
+
+    fn is_void(&mut self, position: Position) -> bool {
+        let is_void = self.lock().voids.contains(&position);
+        if is_void {
+            self.told.push(position);
+        }
+        is_void
+    }
+
+    fn vouch(&mut self, from: Position, to: Position) -> Result<(), Overruled> {
+        let mut state = self.lock();
+        let mut voids = state.voids.iter().filter(|&&void| from <= void && void < to);
+        if let Some(&position) = voids.find(|void| !self.told.contains(void)) {
+            return Err(Overruled { position });
+        }
+        state.vouched = state.vouched.max(to);
+        Ok(())
+    }
+
+    fn void(&mut self, position: Position) -> Verdict {
+        let mut state = self.lock();
+        assert!(state.vouched >= position, "{position} is to be void before all below it are vouched for");
+        if state.voids.contains(&position) {
+            return Verdict::Void;
+        }
+        if state.vouched > position {
+            return Verdict::Stands;
+        }
+        if state.voids.len() == VOIDS_MAX {
+            return Verdict::Refused;
+        }
+        state.voids.push(position);
+        Verdict::Void
     }
 
     fn epoch(&self) -> Epoch {

@@ -19,14 +19,15 @@
 use pares_types::{Epoch, Position, RequestId};
 
 use crate::rules::{Plan, Slot, plan};
+use crate::voids::{Heard, Overruled, VOIDS_MAX, Verdict, Vouched};
 use crate::{ProposeError, Sequencer};
 
-/// Memory that holds one window: slots and three words, shared by all venues of a shard.
+/// Memory that holds one window: slots, four words and a table of voids, shared by all venues of a shard.
 ///
 /// Any memory will do that keeps two promises, `A` and `B` being any users of it:
 /// - what `A` did before a `compare_exchange` or `raise_recorded` is seen by `B` once `B` has seen its
-///   result (acquire on loads and failed swaps, release on writes);
-/// - a `compare_exchange` fails only if the slot differs from `expected`.
+///   result (acquire on loads and failed swaps, release on writes); the same for the vouched word and the table's count;
+/// - a `compare_exchange` fails only if the slot, or word, differs from `expected`.
 pub trait Memory {
     /// Number of slots, a power of two.
     fn capacity(&self) -> u64;
@@ -41,6 +42,20 @@ pub trait Memory {
     fn recorded(&self) -> Position;
     /// Raises the recorded mark to `to` if that is higher.
     fn raise_recorded(&self, to: Position);
+    /// Up to where somebody has executed.
+    fn vouched(&self) -> Vouched;
+    /// Replaces `expected` by `new` in that word, or returns what is there instead.
+    ///
+    /// # Errors
+    /// The word found; the memory is unchanged.
+    fn compare_exchange_vouched(&self, expected: Vouched, new: Vouched) -> Result<(), Vouched>;
+    /// How many positions stand in the table of voids; at most [`VOIDS_MAX`], never fewer than before.
+    fn voids(&self) -> usize;
+    /// The void at `index`, below [`Memory::voids`].
+    fn void(&self, index: usize) -> Position;
+    /// Enters `position` as the void at `index`, unless that place is taken, and counts it. Any number of users may enter the
+    /// same position at the same time.
+    fn add_void(&self, index: usize, position: Position);
     /// The epoch the memory was made for; never changes.
     fn made_for(&self) -> Epoch;
     /// The epoch in force: the one it was made for, or a newer one once the memory is given up.
@@ -53,6 +68,8 @@ pub struct Window<M> {
     memory: M,
     epoch: Epoch,
     won: u64,
+    /// The voids heard of, in order.
+    pub(crate) voids: Vec<Heard>,
 }
 
 impl<M: Memory> Window<M> {
@@ -63,7 +80,7 @@ impl<M: Memory> Window<M> {
     pub fn new(memory: M) -> Self {
         assert!(memory.capacity().is_power_of_two(), "capacity {} is not a power of two", memory.capacity());
         let epoch = memory.made_for();
-        Self { memory, epoch, won: 0 }
+        Self { memory, epoch, won: 0, voids: Vec::with_capacity(VOIDS_MAX) }
     }
 
     /// The memory below.
@@ -172,6 +189,20 @@ impl<M: Memory> Sequencer for Window<M> {
         if self.check_decided(Position(to.0 - 1)).is_ok() {
             self.memory.raise_recorded(to);
         }
+    }
+
+    #[inline]
+    fn is_void(&mut self, position: Position) -> bool {
+        self.void_at(position)
+    }
+
+    #[inline]
+    fn vouch(&mut self, from: Position, to: Position) -> Result<(), Overruled> {
+        self.vouch_for(from, to)
+    }
+
+    fn void(&mut self, position: Position) -> Verdict {
+        self.declare_void(position)
     }
 
     fn epoch(&self) -> Epoch {

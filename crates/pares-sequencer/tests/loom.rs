@@ -29,7 +29,7 @@ use std::sync::{Arc as StdArc, Mutex};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
-use pares_sequencer::{Memory, ProposeError, Sequencer, Slot, Window};
+use pares_sequencer::{Memory, ProposeError, Sequencer, Slot, Verdict, Vouched, Window};
 use pares_types::{Epoch, GatewayId, Position, RequestId};
 
 /// The orderings of a memory; the production one has acquire, release and both.
@@ -49,6 +49,9 @@ struct LoomMemory {
     slots: Vec<AtomicU64>,
     recorded: AtomicU64,
     epoch: AtomicU64,
+    vouched: AtomicU64,
+    voids: AtomicU64,
+    void: [AtomicU64; 2],
     turn: AtomicU64,
     orderings: Orderings,
 }
@@ -62,6 +65,9 @@ impl Shared {
             slots: (0..capacity).map(|_| AtomicU64::new(0)).collect(),
             recorded: AtomicU64::new(0),
             epoch: AtomicU64::new(1),
+            vouched: AtomicU64::new(0),
+            voids: AtomicU64::new(0),
+            void: [AtomicU64::new(0), AtomicU64::new(0)],
             turn: AtomicU64::new(0),
             orderings,
         }))
@@ -119,6 +125,26 @@ impl Memory for Shared {
     }
     fn raise_recorded(&self, to: Position) {
         self.at().recorded.fetch_max(to.0, self.0.orderings.raise);
+    }
+    fn vouched(&self) -> Vouched {
+        Vouched::from_bits(self.at().vouched.load(self.0.orderings.load))
+    }
+    fn compare_exchange_vouched(&self, expected: Vouched, new: Vouched) -> Result<(), Vouched> {
+        let Orderings { load, swap, .. } = self.0.orderings;
+        let word = &self.at().vouched;
+        let swapped = word.compare_exchange(expected.to_bits(), new.to_bits(), swap, load);
+        swapped.map(|_| ()).map_err(Vouched::from_bits)
+    }
+    fn voids(&self) -> usize {
+        self.at().voids.load(self.0.orderings.load) as usize
+    }
+    fn void(&self, index: usize) -> Position {
+        Position(self.at().void[index].load(self.0.orderings.load) - 1)
+    }
+    fn add_void(&self, index: usize, position: Position) {
+        let Orderings { load, swap, .. } = self.0.orderings;
+        let _taken = self.at().void[index].compare_exchange(0, position.0 + 1, swap, load);
+        let _counted = self.at().voids.compare_exchange(index as u64, index as u64 + 1, swap, load);
     }
     fn made_for(&self) -> Epoch {
         Epoch(1)
@@ -309,4 +335,72 @@ fn epoch_ends_for_a_proposer_or_its_decision_is_known_to_whoever_ended_it() {
         brief(answer)
     });
     assert_eq!(met, set(["1:1", "over"]));
+}
+
+/// What became of position 0 at a venue that can execute it: asked, executed, vouched.
+fn execute(handle: &mut Window<Shared>) -> &'static str {
+    match handle.is_void(Position(0)) {
+        true => "void",
+        false => match handle.vouch(Position(0), Position(1)) {
+            Ok(()) => "executed",
+            Err(_) => "overruled",
+        },
+    }
+}
+
+/// One venue fails at position 0 and wants it void, another executes it; a third comes and goes on beyond it.
+fn void_or_executed(orderings: Orderings) -> BTreeSet<(&'static str, &'static str)> {
+    explore(move || {
+        let memory = Shared::new(2, orderings);
+        let (mut failing, mut other) = (memory.handle(), memory.handle());
+        let failing = thread::spawn(move || match failing.void(Position(0)) {
+            Verdict::Void => {
+                assert!(failing.is_void(Position(0)));
+                // It records the position as void and goes on.
+                failing.vouch(Position(0), Position(1)).unwrap();
+                "void"
+            }
+            Verdict::Stands => "stands",
+            Verdict::Refused => panic!("there is room"),
+        });
+        let executed = execute(&mut other);
+        let failed = failing.join().unwrap();
+        match failed {
+            "void" => assert_ne!(executed, "executed", "both executed and void"),
+            _ => assert_eq!(executed, "executed", "neither executed nor void"),
+        }
+        assert_eq!(memory.handle().is_void(Position(0)), failed == "void", "a late comer learns it");
+        (failed, executed)
+    })
+}
+
+#[test]
+fn a_position_is_executed_or_void_and_never_both() {
+    let met = void_or_executed(REAL);
+    assert_eq!(met, [("stands", "executed"), ("void", "overruled"), ("void", "void")].into());
+}
+
+#[test]
+fn with_relaxed_memory_a_venue_can_vouch_for_what_is_void() {
+    assert!(catch_unwind(|| void_or_executed(RELAXED)).is_err(), "loom finds the missing release");
+}
+
+#[test]
+fn two_venues_that_fail_at_the_same_position_void_it_once() {
+    let met = explore(|| {
+        let memory = Shared::new(2, REAL);
+        let fail = |mut handle: Window<Shared>| {
+            move || {
+                let verdict = handle.void(Position(0));
+                assert!(handle.is_void(Position(0)));
+                handle.vouch(Position(0), Position(1)).unwrap();
+                verdict
+            }
+        };
+        let other = thread::spawn(fail(memory.handle()));
+        let verdicts = [fail(memory.handle())(), other.join().unwrap()];
+        assert_eq!(verdicts, [Verdict::Void; 2]);
+        (memory.voids(), memory.vouched() == Vouched::good(Position(1)))
+    });
+    assert_eq!(met, [(1, true)].into());
 }

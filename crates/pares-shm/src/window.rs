@@ -18,7 +18,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pares_sequencer::{Memory, ProposeError, Sequencer, Window};
+use pares_sequencer::{Memory, Overruled, ProposeError, Sequencer, Verdict, Window};
 use pares_types::{Epoch, Position, RequestId, ShardId};
 
 use crate::MapError;
@@ -176,6 +176,20 @@ impl Sequencer for SharedWindow {
     #[inline]
     fn raise_recorded(&mut self, to: Position) {
         self.window.raise_recorded(to);
+    }
+
+    #[inline]
+    fn is_void(&mut self, position: Position) -> bool {
+        self.window.is_void(position)
+    }
+
+    #[inline]
+    fn vouch(&mut self, from: Position, to: Position) -> Result<(), Overruled> {
+        self.window.vouch(from, to)
+    }
+
+    fn void(&mut self, position: Position) -> Verdict {
+        self.window.void(position)
     }
 
     fn epoch(&self) -> Epoch {

@@ -1,6 +1,6 @@
 //! A venue's way into the total order: the twin of the window, with room for a defect.
 
-use pares_sequencer::{LocalWindow, ProposeError, Sequencer};
+use pares_sequencer::{LocalWindow, Overruled, ProposeError, Sequencer, Verdict};
 use pares_types::{Epoch, Position, RequestId};
 
 use crate::scenario::Bug;
@@ -67,6 +67,18 @@ impl Sequencer for Handle {
     fn raise_recorded(&mut self, to: Position) {
         self.seen = self.seen.max(to);
         self.window.raise_recorded(to);
+    }
+
+    fn is_void(&mut self, position: Position) -> bool {
+        self.window.is_void(position)
+    }
+
+    fn vouch(&mut self, from: Position, to: Position) -> Result<(), Overruled> {
+        self.window.vouch(from, to)
+    }
+
+    fn void(&mut self, position: Position) -> Verdict {
+        self.window.void(position)
     }
 
     fn epoch(&self) -> Epoch {

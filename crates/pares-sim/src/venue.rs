@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use pares_book::{Book, FastBook, Instrument, NaiveBook};
 use pares_sequencer::{LocalWindow, Sequencer};
-use pares_types::{Event, Outcome, Position, Request, ShardId, VenueId};
-use pares_venue::{Gap, Pacing, Progress, ResultAt, Shard, Stall, VenueSink};
+use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId, VenueId};
+use pares_venue::{Gap, Pacing, Progress, Recorded, ResultAt, Shard, Stall, VenueSink};
 
 use crate::committed::{Committed, CommittedStream};
 use crate::defects;
@@ -73,8 +73,13 @@ impl AnyShard {
         either!(self, shard => { shard.on_request(request); });
     }
 
-    fn on_committed(&mut self, position: Position, request: &Request) -> Result<bool, Gap> {
-        either!(self, shard => shard.on_committed(position, request))
+    fn on_committed(
+        &mut self,
+        record: Recorded<'_>,
+        epoch: Epoch,
+        sink: &mut impl VenueSink,
+    ) -> Result<bool, Gap> {
+        either!(self, shard => shard.on_committed(record, epoch, sink))
     }
 
     fn step(&mut self, window: &mut impl Sequencer, sink: &mut impl VenueSink) -> Progress {
@@ -226,7 +231,7 @@ impl VenueNode {
     ) -> Result<(), String> {
         self.poll_gateways(gateways);
         self.step_shards(log, room)?;
-        self.poll_committed(recorders, readable)?;
+        self.poll_committed(log, room, recorders, readable)?;
         if room {
             self.send_piece(log);
         }
@@ -265,6 +270,9 @@ impl VenueNode {
                 Some(Stall::WindowFull) => self.counts.window_full += 1,
                 Some(Stall::TooFarBehind) => self.counts.too_far_behind += 1,
                 Some(Stall::EpochOver) => return Err("a live venue found its epoch over".into()),
+                Some(Stall::Overruled(position) | Stall::Stuck(position)) => {
+                    return Err(format!("position {position} is void, and no request crashes here"));
+                }
                 Some(Stall::NoRoom) | None => {}
             }
         }
@@ -289,14 +297,23 @@ impl VenueNode {
         self.outgoing = Some(Outgoing { shard, position, state, sent: 0 });
     }
 
-    fn poll_committed(&mut self, recorders: &[&Log<RecorderEntry>], readable: &[u64]) -> Result<(), String> {
+    fn poll_committed(
+        &mut self,
+        log: &mut Log<VenueEntry>,
+        room: bool,
+        recorders: &[&Log<RecorderEntry>],
+        readable: &[u64],
+    ) -> Result<(), String> {
+        let mut out = Out { log, room, bug: self.bug };
         let (seats, counts, pacing) = (&mut self.seats, &mut self.counts, &mut self.pacing);
         let mut broken = None;
         self.committed.poll(recorders, readable, |item| match item {
             Committed::Result { record, .. } => {
                 let seat = &mut seats[usize::from(record.shard().0)];
                 seat.window.raise_recorded(record.position.next());
-                match seat.shard.on_committed(record.position, &record.request) {
+                let (position, reason) = (record.position, record.outcome.reason);
+                let recorded = Recorded { position, request: &record.request, reason };
+                match seat.shard.on_committed(recorded, seat.window.epoch(), &mut out) {
                     Ok(executed) => counts.observed += u64::from(executed),
                     Err(gap) => broken = Some(format!("{gap:?} in the committed stream")),
                 }

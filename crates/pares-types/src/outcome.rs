@@ -156,11 +156,15 @@ pub enum Reason {
     NotCloseable = 45,
     /// Gateway: more orders than this session may send in a second; cancels pass.
     Throttled = 46,
+    /// The matching engine failed at it: it was declared void, by agreement, and never executed.
+    Void = 47,
+    /// The matching engine failed at a request for this instrument; it takes none until the exchange releases it.
+    Quarantined = 48,
 }
 
 impl Reason {
     /// Every reason; a reason's code is its index.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 49] = [
         Self::None,
         Self::UnknownInstrument,
         Self::ZeroQuantity,
@@ -208,6 +212,8 @@ impl Reason {
         Self::NotBlocked,
         Self::NotCloseable,
         Self::Throttled,
+        Self::Void,
+        Self::Quarantined,
     ];
 }
 

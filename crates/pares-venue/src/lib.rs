@@ -21,6 +21,7 @@
 //! |---|---|
 //! | [`ordering`] | pending requests and conforming: the part the model checker runs |
 //! | [`names`] | the names a shard has seen lately: exactly once, even through two gateways |
+//! | `quarantine` | instruments that take no requests since one of theirs was declared void |
 //! | [`pacing`] | when to take a checkpoint, and of which shard |
 //! | [`shard`] | one shard: ordering, market, hash, checkpoints; the crate's face |
 //! | [`checkpoint`] | the shard's state as bytes |
@@ -29,8 +30,9 @@ pub mod checkpoint;
 pub mod names;
 pub mod ordering;
 pub mod pacing;
+mod quarantine;
 pub mod shard;
 
 pub use checkpoint::CheckpointError;
 pub use pacing::Pacing;
-pub use shard::{Gap, HASH_EVERY, Progress, ResultAt, Shard, Stall, VenueSink};
+pub use shard::{Gap, HASH_EVERY, Progress, Recorded, ResultAt, Shard, Stall, VenueSink};

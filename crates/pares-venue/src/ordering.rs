@@ -151,6 +151,14 @@ impl Ordering {
         Some(request)
     }
 
+    /// Whether the request of [`Ordering::next`] is decided and its body here.
+    #[must_use]
+    pub fn is_next_here(&self) -> bool {
+        let Some(&id) = self.decided.front() else { return false };
+        let lane = self.lanes.get(usize::from(id.gateway().0));
+        lane.and_then(|lane| lane.queue.front()).is_some_and(|(_, front)| front.id == id)
+    }
+
     /// The request decided at [`Ordering::next`] whose body has not come yet.
     #[must_use]
     pub fn awaited(&self) -> Option<RequestId> {

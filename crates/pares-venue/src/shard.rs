@@ -1,7 +1,7 @@
 //! One shard at one venue: its place in the total order, its books, and what they lead to.
 
 use pares_book::{Book, Instrument, Market};
-use pares_sequencer::{ProposeError, Sequencer};
+use pares_sequencer::{Overruled, ProposeError, Sequencer, Verdict};
 use pares_types::{
     Command, Epoch, Event, InstrumentId, OrderId, Outcome, Position, Quantity, Reason, Request, RequestId,
     ShardId, Status,
@@ -11,6 +11,7 @@ use crate::CheckpointError;
 use crate::checkpoint::{self, State};
 use crate::names::RecentNames;
 use crate::ordering::Ordering;
+use crate::quarantine::Quarantine;
 
 /// Requests proposed in one step: the batch is what is pending, up to this, so that one shard
 /// with a long queue cannot keep the others waiting.
@@ -25,7 +26,13 @@ pub trait VenueSink {
     /// ever lost to a full disk.
     fn has_room(&mut self) -> bool;
 
-    /// A result for the recorders. `state_hash` is given at every [`HASH_EVERY`]th position.
+    /// The request is about to be executed. If the matching engine fails at it, this is the last that is heard of it.
+    fn executing(&mut self, shard: ShardId, position: Position, request: &Request) {
+        let _ = (shard, position, request);
+    }
+
+    /// A result for the recorders. `state_hash` is given at every [`HASH_EVERY`]th position. Results of a [`Shard::step`] are
+    /// not to be handed out before it has returned, and not at all if it was [overruled](Stall::Overruled).
     fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]);
 }
 
@@ -66,6 +73,23 @@ pub enum Stall {
     EpochOver,
     /// The sink has no room.
     NoRoom,
+    /// A position was executed here that another venue had declared void meanwhile: nothing of this step may be handed
+    /// out, and the shard is to be restored from the record.
+    Overruled(Position),
+    /// This venue failed at the next position ([`Shard::suspect`]), and another has executed it, or it cannot be
+    /// declared void: only a checkpoint beyond it leads on.
+    Stuck(Position),
+}
+
+/// A record of the committed stream, as far as conforming to it is concerned.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'a> {
+    /// Its place in the shard's total order.
+    pub position: Position,
+    /// The request there.
+    pub request: &'a Request,
+    /// The reason in its outcome: [`Reason::Void`] says that the request was never executed.
+    pub reason: Reason,
 }
 
 /// A shard's replica.
@@ -73,7 +97,10 @@ pub struct Shard<B> {
     id: ShardId,
     ordering: Ordering,
     names: RecentNames,
+    quarantine: Quarantine,
     market: Market<B>,
+    /// Where the matching engine failed before.
+    suspect: Option<Position>,
     events: Vec<Event>,
     batch: Vec<RequestId>,
     decided: Vec<RequestId>,
@@ -86,7 +113,8 @@ impl<B: Book> Shard<B> {
     /// As [`Market::new`].
     #[must_use]
     pub fn new(id: ShardId, instruments: &[Instrument]) -> Self {
-        Self::build(id, Ordering::new(), RecentNames::new(), Market::new(instruments))
+        let (names, quarantine) = (RecentNames::new(), Quarantine::default());
+        Self::build(id, Ordering::new(), names, quarantine, Market::new(instruments))
     }
 
     /// A shard as it was when the checkpoint was taken, with the instruments it had then.
@@ -94,20 +122,29 @@ impl<B: Book> Shard<B> {
     /// # Errors
     /// If the bytes are no checkpoint of this shard, or the state they give is not the one saved.
     pub fn restore(id: ShardId, bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let State { position, through, names, market, state_hash } = checkpoint::decode(id, bytes)?;
-        let shard = Self::build(id, Ordering::resume(position, &through), names, market);
+        let State { position, through, names, quarantine, market, state_hash } =
+            checkpoint::decode(id, bytes)?;
+        let shard = Self::build(id, Ordering::resume(position, &through), names, quarantine, market);
         match shard.state_hash() {
             restored if restored == state_hash => Ok(shard),
             restored => Err(CheckpointError::HashDiffers { restored, saved: state_hash }),
         }
     }
 
-    fn build(id: ShardId, ordering: Ordering, names: RecentNames, market: Market<B>) -> Self {
+    fn build(
+        id: ShardId,
+        ordering: Ordering,
+        names: RecentNames,
+        quarantine: Quarantine,
+        market: Market<B>,
+    ) -> Self {
         Self {
             id,
             ordering,
             names,
+            quarantine,
             market,
+            suspect: None,
             events: Vec::with_capacity(64),
             batch: Vec::with_capacity(BATCH_MAX),
             decided: Vec::with_capacity(2 * BATCH_MAX),
@@ -157,7 +194,22 @@ impl<B: Book> Shard<B> {
         for (gateway, sequence) in self.ordering.through() {
             hash = mix(hash ^ mix(u64::from(gateway.0) << 48 ^ sequence));
         }
+        for instrument in self.quarantine.instruments() {
+            hash = mix(hash ^ mix(u64::from(instrument.0) ^ 1 << 63));
+        }
         mix(hash ^ self.market.state_hash())
+    }
+
+    /// The instruments that take no requests since one of theirs was declared void, in ascending order.
+    #[must_use]
+    pub fn quarantined(&self) -> &[InstrumentId] {
+        self.quarantine.instruments()
+    }
+
+    /// Remembers that the matching engine failed at `position`: when it is next, it is not executed again but asked to be
+    /// void. For a shard that was restored after the failure.
+    pub fn suspect(&mut self, position: Position) {
+        self.suspect = Some(position);
     }
 
     /// Takes a request in from its gateway's log, in the log's order. Says whether it was new.
@@ -169,15 +221,22 @@ impl<B: Book> Shard<B> {
         self.ordering.on_request(request)
     }
 
-    /// Takes the record of `position` from the committed stream: executes it if it is next, without
-    /// handing out a result. Says whether it was; records of positions already executed are skipped.
+    /// Takes a record of the committed stream: executes it if it is next. Says whether it was; records of positions already
+    /// executed are skipped. The result is known to all and not handed out, except where hashes are compared: every
+    /// [`HASH_EVERY`]th is, under `epoch`, if the sink has room.
     ///
     /// # Errors
     /// [`Gap`] if the record is beyond the next position: replay from a checkpoint. Nothing changed.
     ///
     /// # Panics
     /// If the record contradicts what the window decided (invariant I1).
-    pub fn on_committed(&mut self, position: Position, request: &Request) -> Result<bool, Gap> {
+    pub fn on_committed(
+        &mut self,
+        record: Recorded<'_>,
+        epoch: Epoch,
+        sink: &mut impl VenueSink,
+    ) -> Result<bool, Gap> {
+        let Recorded { position, request, reason } = record;
         let next = self.ordering.next();
         if position < next {
             return Ok(false);
@@ -186,7 +245,14 @@ impl<B: Book> Shard<B> {
             return Err(Gap { next, met: position });
         }
         self.ordering.on_committed(request.id);
-        self.execute(request);
+        let is_void = reason == Reason::Void;
+        if !is_void {
+            sink.executing(self.id, position, request);
+        }
+        let outcome = self.execute(request, is_void);
+        if position.0.is_multiple_of(HASH_EVERY) && sink.has_room() {
+            self.hand_out(position, epoch, request, &outcome, sink);
+        }
         Ok(true)
     }
 
@@ -199,17 +265,61 @@ impl<B: Book> Shard<B> {
             return progress;
         }
         progress.stall = self.propose(sequencer, &mut progress.won);
-        let recorded = sequencer.recorded();
-        while let Some(request) = self.ordering.take_next() {
-            let position = Position(self.ordering.next().0 - 1);
-            let outcome = self.execute(&request);
-            self.hand_out(position, sequencer.epoch(), recorded, &request, &outcome, sink);
-            progress.executed += 1;
-        }
+        let from = self.ordering.next();
+        let stuck = self.execute_decided(sequencer, sink);
+        progress.executed = self.ordering.next().0 - from.0;
         if let Some(id) = self.ordering.awaited() {
             progress.stall = Some(Stall::AwaitsBody(id));
         }
+        let vouched = match progress.executed {
+            0 => Ok(()),
+            _ => sequencer.vouch(from, self.ordering.next()),
+        };
+        match (stuck, vouched) {
+            (_, Err(Overruled { position })) => progress.stall = Some(Stall::Overruled(position)),
+            (Some(position), Ok(())) => progress.stall = Some(Stall::Stuck(position)),
+            (None, Ok(())) => {}
+        }
         progress
+    }
+
+    /// Executes all that is decided and here. Gives the position it failed at before and cannot get void.
+    fn execute_decided(
+        &mut self,
+        sequencer: &mut impl Sequencer,
+        sink: &mut impl VenueSink,
+    ) -> Option<Position> {
+        let recorded = sequencer.recorded();
+        let from = self.ordering.next();
+        while self.ordering.is_next_here() {
+            let position = self.ordering.next();
+            if self.suspect == Some(position) && !self.is_cleared(from, sequencer) {
+                return Some(position);
+            }
+            let is_void = sequencer.is_void(position);
+            let Some(request) = self.ordering.take_next() else { break };
+            if !is_void {
+                sink.executing(self.id, position, &request);
+            }
+            let outcome = self.execute(&request, is_void);
+            // What is recorded is not sent again (paper 1 section 3, "observe"), except where hashes are compared:
+            // there the recorders want to hear from everyone.
+            if position >= recorded || position.0.is_multiple_of(HASH_EVERY) {
+                self.hand_out(position, sequencer.epoch(), &request, &outcome, sink);
+            }
+        }
+        None
+    }
+
+    /// Whether the next position, at which the matching engine failed before, is void by now.
+    fn is_cleared(&mut self, from: Position, sequencer: &mut impl Sequencer) -> bool {
+        let position = self.ordering.next();
+        // Who is overruled will hear of it when it vouches for the whole step.
+        let cleared = sequencer.vouch(from, position).is_ok() && sequencer.void(position) == Verdict::Void;
+        if cleared {
+            self.suspect = None;
+        }
+        cleared
     }
 
     fn propose(&mut self, sequencer: &mut impl Sequencer, won: &mut u64) -> Option<Stall> {
@@ -231,13 +341,10 @@ impl<B: Book> Shard<B> {
         }
     }
 
-    /// A result that is recorded already is not sent again (paper 1 section 3, "observe"), except where
-    /// hashes are compared: there the recorders want to hear from everyone.
     fn hand_out(
         &mut self,
         position: Position,
         epoch: Epoch,
-        recorded: Position,
         request: &Request,
         outcome: &Outcome,
         sink: &mut impl VenueSink,
@@ -246,17 +353,26 @@ impl<B: Book> Shard<B> {
             self.market.refresh_hash();
             self.state_hash()
         });
-        if position >= recorded || state_hash.is_some() {
-            let at = ResultAt { shard: self.id, epoch, position, state_hash };
-            sink.result(at, request, outcome, &self.events);
-        }
+        let at = ResultAt { shard: self.id, epoch, position, state_hash };
+        sink.result(at, request, outcome, &self.events);
     }
 
-    fn execute(&mut self, request: &Request) -> Outcome {
+    fn execute(&mut self, request: &Request, is_void: bool) -> Outcome {
         self.events.clear();
         // Times have no names worth remembering: a gateway never uses one twice, and hearing one again is harmless.
-        if request.command != Command::Time && !self.names.insert(request.member, request.client_order_id) {
-            return duplicate(request);
+        let is_new =
+            request.command == Command::Time || self.names.insert(request.member, request.client_order_id);
+        if is_void {
+            if self.market.book(request.instrument).is_some() {
+                self.quarantine.enter(request.instrument);
+            }
+            return refused(request, Reason::Void);
+        }
+        if !is_new {
+            return refused(request, Reason::DuplicateRequest);
+        }
+        if !self.quarantine.admits(request) {
+            return refused(request, Reason::Quarantined);
         }
         self.market.apply(request, &mut self.events)
     }
@@ -267,7 +383,8 @@ impl<B: Book> Shard<B> {
         let through: Vec<_> = self.ordering.through().collect();
         let position = self.ordering.next();
         let place = (self.id, position);
-        checkpoint::encode(out, place, &through, &self.names, &self.market, self.state_hash());
+        let small = (&self.names, &self.quarantine);
+        checkpoint::encode(out, place, &through, small, &self.market, self.state_hash());
         position
     }
 }
@@ -281,10 +398,10 @@ pub struct Gap {
     pub met: Position,
 }
 
-fn duplicate(request: &Request) -> Outcome {
+fn refused(request: &Request, reason: Reason) -> Outcome {
     Outcome {
         status: Status::Refused,
-        reason: Reason::DuplicateRequest,
+        reason,
         order: OrderId(request.id),
         executed: Quantity::ZERO,
         remaining: Quantity::ZERO,

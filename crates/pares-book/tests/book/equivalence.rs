@@ -39,8 +39,8 @@ fn a_book_restored_after_every_request_is_the_same_book() {
 fn assert_everything_happened(tally: &Tally) {
     use pares_types::Reason::{
         DuplicateRequest, Halted, InstrumentExists, MalformedRequest, NotBlocked, NotSignedOn, Overloaded,
-        StorageUnavailable, Throttled, TooManyBusts, TooManyInstruments, TooManyPegs, UnknownClientOrderId,
-        UnknownInstrument,
+        Quarantined, StorageUnavailable, Throttled, TooManyBusts, TooManyInstruments, TooManyPegs,
+        UnknownClientOrderId, UnknownInstrument, Void,
     };
     let elsewhere = [
         DuplicateRequest,
@@ -50,6 +50,7 @@ fn assert_everything_happened(tally: &Tally) {
         NotBlocked,
         NotSignedOn,
         Overloaded,
+        Quarantined,
         StorageUnavailable,
         Throttled,
         TooManyBusts,
@@ -57,6 +58,7 @@ fn assert_everything_happened(tally: &Tally) {
         TooManyPegs,
         UnknownClientOrderId,
         UnknownInstrument,
+        Void,
         pares_types::Reason::Blocked,
     ];
     for (kind, count) in tally.events[..7].iter().enumerate() {

@@ -93,6 +93,12 @@ impl Layout {
         self.run().join(format!("{node}.counters"))
     }
 
+    /// What a venue is executing; outlives its process.
+    #[must_use]
+    pub fn venue_marks(&self, id: VenueId) -> PathBuf {
+        self.run().join(format!("venue-{id}.marks"))
+    }
+
     /// The process id of a node that is up.
     #[must_use]
     pub fn pid(&self, role: crate::role::Role) -> PathBuf {

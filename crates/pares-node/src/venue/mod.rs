@@ -7,30 +7,48 @@
 //! ```
 //! A start is the paper's join (section 4), every time: listen, load the newest checkpoint of each shard,
 //! read the records after it, overlap with live traffic. The live venues notice nothing.
+//!
+//! | module | what |
+//! |---|---|
+//! | `turns` | the threads: who calls the node, and who takes over when that thread does not come back |
+//! | `watch` | noticing that it does not |
+//! | `seat` | a shard's place at the venue, and how it is restored |
+//! | `rebuild` | restoring one shard while the others trade |
+//! | `out` | what is handed out |
+//! | `poison` | requests that bring the matching engine down, for drills |
 
 mod out;
+mod poison;
+mod rebuild;
 mod seat;
+mod turns;
+mod watch;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pares_log::{Config, Offset, Writer};
 use pares_shm::scheduling::{self, Background};
 use pares_shm::{CountersWriter, clock};
 use pares_types::{Position, VenueId};
-use pares_venue::{Pacing, Stall};
+use pares_venue::{Pacing, Progress, Stall};
 use pares_wire::record::RequestRecord;
 
 use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
-use crate::duty::Duty;
-use crate::shut_out::Lookout;
+use crate::shut_out::{self, Lookout};
 use crate::tail::Tail;
-use crate::{shut_out, wrong};
-use out::{Out, Outgoing};
-use seat::{ShardSeat, answered_offset, executed, give_way, restore};
+use crate::wrong;
+use out::{Draft, Out, Outgoing};
+use poison::Poison;
+pub use poison::VARIABLE as POISON;
+use rebuild::{Plan, Rebuild};
+use seat::{Bench, ShardSeat, answered_offset, executed, give_way, restore};
+pub(crate) use turns::run;
+use watch::{Place, Watch};
 
 /// How long a starting venue leaves the processor to the others before it takes its share: catching up takes a
 /// few milliseconds of it.
@@ -44,8 +62,13 @@ const RELEASE_EVERY: u64 = 1 << 20;
 /// Marks kept for a recorder that is behind: 256 MiB of results.
 const KEPT_MAX: usize = 256;
 
+/// How long a venue stays with a thread that does not come back from the matching engine, and how much longer the next one,
+/// so that they do not all leave at once.
+const ENCUMBERED_NS: u64 = 100_000_000;
+const ENCUMBERED_STEP_NS: u64 = 400_000_000;
+
 /// Counters of a venue, in file order; one `position-S` per shard follows.
-pub const COUNTERS: [&str; 10] = [
+pub const COUNTERS: [&str; 13] = [
     "executed",
     "won",
     "observed",
@@ -56,6 +79,9 @@ pub const COUNTERS: [&str; 10] = [
     "resync_us",
     "resynced",
     "open_us",
+    "engine_failures",
+    "shards_restored",
+    "shards_away",
 ];
 const EXECUTED: usize = 0;
 const WON: usize = 1;
@@ -67,9 +93,19 @@ const CHECKPOINTS: usize = 6;
 const RESYNC_US: usize = 7;
 const RESYNCED: usize = 8;
 const OPEN_US: usize = 9;
+const FAILURES: usize = 10;
+const RESTORED: usize = 11;
+const AWAY: usize = 12;
 
 /// A venue's state.
-pub struct VenueNode {
+struct VenueNode {
+    id: VenueId,
+    config: SystemConfig,
+    layout: Layout,
+    /// The number of the thread that takes the turns.
+    turns: u64,
+    watch: Arc<Watch>,
+    poison: Poison,
     out: Out,
     seats: Vec<ShardSeat>,
     /// Index into `seats` by shard id.
@@ -88,17 +124,25 @@ pub struct VenueNode {
     /// request before the place of joining is executed then.
     caught_up: bool,
     background: Option<Background>,
-    layout: Layout,
+    /// When to end, to be rid of a thread that does not come back.
+    leave_ns: Option<u64>,
     lookout: Lookout,
 }
 
 impl VenueNode {
     /// Opens the venue's log, restores each shard from the newest checkpoint and finds its place in
-    /// every stream.
+    /// every stream. What this venue's processes died of is not executed again, but asked to be void.
     ///
     /// # Errors
     /// If a log is damaged or shared memory is missing.
-    pub fn open(id: VenueId, config: &SystemConfig, layout: &Layout) -> Result<Self, NodeError> {
+    fn open(
+        id: VenueId,
+        config: &SystemConfig,
+        layout: &Layout,
+        watch: &Arc<Watch>,
+        poison: Poison,
+        suspect: Option<Place>,
+    ) -> Result<Self, NodeError> {
         shut_out::check(layout, id)?;
         let started_ns = clock::mono_ns();
         let background = Background::enter(BACKGROUND);
@@ -109,17 +153,20 @@ impl VenueNode {
             .collect();
         let log_config = Config::default().segment_bytes(config.segment_mib << 20);
         let (writer, _) = Writer::open(&layout.venue_log(id), log_config)?;
-        let (seats, committed) = restore(config, layout)?;
-        let highest = seats.last().expect("a system has a shard").shard.id().0;
+        let (mut seats, committed) = restore(config, layout, || Draft::new(id, watch, poison))?;
+        if let Some((shard, position)) = suspect {
+            let bench = seats.iter_mut().find(|seat| seat.id == shard).and_then(|seat| seat.bench.as_mut());
+            bench.into_iter().for_each(|bench| bench.shard.suspect(position));
+        }
+        let highest = seats.last().expect("a system has a shard").id.0;
         let mut seat_of = vec![usize::MAX; usize::from(highest) + 1];
-        seats.iter().enumerate().for_each(|(index, seat)| seat_of[usize::from(seat.shard.id().0)] = index);
+        seats.iter().enumerate().for_each(|(index, seat)| seat_of[usize::from(seat.id.0)] = index);
         let mut pacing = Pacing::new(config.checkpoint_every, id, config.venues, seats.len());
         let count = executed(&seats);
         for (shard, seat) in seats.iter().enumerate() {
             pacing.on_checkpoint(shard, seat.restored_reach.0, count);
         }
         let out = Out {
-            venue: id,
             writer,
             counters: counters(id, layout, &seats)?,
             ringer: pares_shm::Bells::create(&layout.run())?.ringer(),
@@ -129,6 +176,12 @@ impl VenueNode {
         };
         out.counters.set(OPEN_US, (clock::mono_ns() - started_ns) / 1_000);
         Ok(Self {
+            id,
+            config: config.clone(),
+            layout: layout.clone(),
+            turns: 0,
+            watch: Arc::clone(watch),
+            poison,
             out,
             seats,
             seat_of,
@@ -144,57 +197,58 @@ impl VenueNode {
             resynced: false,
             caught_up: false,
             background,
-            layout: layout.clone(),
+            leave_ns: None,
             lookout: Lookout::default(),
         })
     }
 
     fn poll_committed(&mut self) -> Result<usize, NodeError> {
-        let Self { seats, seat_of, out: Out { counters, .. }, pacing, committed, resynced, .. } = self;
+        let room = self.out.has_room();
+        self.seats.iter_mut().filter_map(|seat| seat.bench.as_mut()).for_each(|b| b.draft.has_room = room);
+        let Self { seats, seat_of, out: Out { counters, .. }, pacing, committed, resynced, watch, .. } = self;
         let point = if *resynced { Point::VenueObserving } else { Point::VenueReplaying };
-        committed.poll(BATCH_MAX, |item| match item {
+        let mut failed = None;
+        let read = committed.poll(BATCH_MAX, |item| match item {
             Committed::Result { record, .. } => {
-                let seat = &mut seats[seat_of[usize::from(record.shard().0)]];
-                let position = record.position();
-                seat.raise_recorded(position.next());
-                if position < seat.shard.position() {
-                    return Ok(());
+                let index = seat_of[usize::from(record.shard().0)];
+                if record.position() >= seats[index].reached {
+                    crash::at(point);
                 }
-                crash::at(point);
-                let request = wrong::changed(record.request()?);
-                let gap = |gap: pares_venue::Gap| NodeError::Gap {
-                    shard: record.shard(),
-                    next: gap.next,
-                    met: gap.met,
-                };
-                if seat.shard.on_committed(position, &request).map_err(gap)? {
-                    counters.add(OBSERVED, 1);
+                match seats[index].on_committed(&record)? {
+                    Some(executed) => counters.add(OBSERVED, executed.into()),
+                    None => failed = failed.or(Some((index, watch.place()))),
                 }
                 Ok(())
             }
             Committed::Shown { .. } | Committed::Moved { .. } => Ok(()),
             Committed::CheckpointStored { shard, position, offset } => {
                 let index = seat_of[usize::from(shard.0)];
-                if position <= seats[index].shard.position() {
+                if position <= seats[index].reached {
                     pacing.on_checkpoint(index, offset.0, executed(seats));
                 }
                 Ok(())
             }
-        })
+        })?;
+        if let Some((index, place)) = failed {
+            self.fail(index, place.map(|(_, position)| position), true)?;
+        }
+        for seat in &mut self.seats {
+            seat.bench.iter_mut().for_each(|bench| self.out.take(&mut bench.draft));
+        }
+        Ok(read)
     }
 
     fn poll_gateways(&mut self) -> Result<usize, NodeError> {
         let mut work = 0;
         // A venue that slept must not take everything into memory at once. What is in flight bounds what can
         // be pending; with less than that, the request that is decided next might never be read.
-        let pending: usize = self.seats.iter().map(|seat| seat.shard.pending_len()).sum();
+        let pending: usize = self.seats.iter().map(ShardSeat::pending_len).sum();
         let batch = BATCH_MAX.min(self.pending_max.saturating_sub(pending));
         for tail in &mut self.gateways {
             for _ in 0..batch {
                 let Some(entry) = tail.next()? else { break };
                 let request = wrong::changed(RequestRecord::read(entry.payload)?);
-                let seat = &mut self.seats[self.seat_of[usize::from(request.shard.0)]];
-                seat.active |= seat.shard.on_request(&request);
+                self.seats[self.seat_of[usize::from(request.shard.0)]].on_request(&request);
                 work += 1;
             }
             self.caught_up &= !tail.take_skipped();
@@ -205,26 +259,132 @@ impl VenueNode {
         Ok(work)
     }
 
-    fn step_shards(&mut self) -> Result<usize, NodeError> {
-        let mut work = 0;
-        let caught_up = self.caught_up;
-        let may_step = |seat: &&mut ShardSeat| seat.active && (caught_up || seat.order.knows_the_past());
-        for seat in self.seats.iter_mut().filter(may_step) {
-            let progress = seat.step(&mut self.out);
-            work += progress.executed as usize;
-            seat.active = progress.stall.is_some() || seat.shard.pending_len() > 0;
-            self.out.counters.add(EXECUTED, progress.executed);
-            self.out.counters.add(WON, progress.won);
-            match progress.stall {
-                Some(Stall::AwaitsBody(_)) => self.out.counters.add(AWAITS_BODY, 1),
-                Some(Stall::WindowFull) => self.out.counters.add(WINDOW_FULL, 1),
-                Some(Stall::TooFarBehind) => self.out.counters.add(TOO_FAR_BEHIND, 1),
-                Some(Stall::EpochOver) => return Err(NodeError::EpochOver),
-                Some(Stall::NoRoom) | None => {}
-            }
+    /// The part of a turn before the shards' steps. Says how much there was to do.
+    fn begin(&mut self) -> Result<usize, NodeError> {
+        if self.lookout.is_due() {
+            shut_out::check(&self.layout, self.id)?;
         }
+        self.take_restored()?;
+        self.poll_gateways()
+    }
+
+    /// The part of a turn after the shards' steps.
+    fn end(&mut self) -> Result<usize, NodeError> {
         self.consider_checkpoint();
-        self.out.failed.map_or(Ok(work), |error| Err(error.into()))
+        self.out.flush();
+        let followed = self.poll_committed()?;
+        // Fewer than one batch in all: no recorder had more.
+        self.caught_up |= followed < BATCH_MAX;
+        let work = followed + self.send_piece()?;
+        self.out.flush();
+        self.release();
+        // A step that executed something has left its mark in the positions.
+        self.show_positions();
+        if self.background.is_some() {
+            give_way();
+        }
+        self.note_resync();
+        match self.leave_ns {
+            Some(at) if clock::mono_ns() >= at => Err(NodeError::Encumbered),
+            _ => Ok(work),
+        }
+    }
+
+    /// Hands over what a step of that shard needs, if it is to take one: everything else can be taken over meanwhile.
+    fn begin_step(&mut self, index: usize) -> Option<Box<Bench>> {
+        let seat = &mut self.seats[index];
+        let bench = seat.bench.as_mut().filter(|_| seat.active)?;
+        if !self.caught_up && !bench.order.knows_the_past() {
+            return None;
+        }
+        bench.draft.has_room = self.out.has_room();
+        seat.bench.take()
+    }
+
+    /// Takes back what a step needed, and what came of it.
+    fn end_step(
+        &mut self,
+        index: usize,
+        mut bench: Box<Bench>,
+        progress: Progress,
+    ) -> Result<usize, NodeError> {
+        match progress.stall {
+            Some(Stall::AwaitsBody(_)) => self.out.counters.add(AWAITS_BODY, 1),
+            Some(Stall::WindowFull) => self.out.counters.add(WINDOW_FULL, 1),
+            Some(Stall::TooFarBehind) => self.out.counters.add(TOO_FAR_BEHIND, 1),
+            Some(Stall::EpochOver) => return Err(NodeError::EpochOver),
+            // Nothing of the step counts: it is not what was agreed.
+            Some(Stall::Overruled(position)) => {
+                self.fail(index, Some(position), false)?;
+                return Ok(1);
+            }
+            Some(Stall::Stuck(_) | Stall::NoRoom) | None => {}
+        }
+        self.out.take(&mut bench.draft);
+        let seat = &mut self.seats[index];
+        seat.reached = bench.shard.position();
+        seat.active = progress.stall.is_some() || bench.shard.pending_len() > 0;
+        seat.bench = Some(bench);
+        self.out.counters.add(EXECUTED, progress.executed);
+        self.out.counters.add(WON, progress.won);
+        if let Some(Stall::Stuck(position)) = progress.stall {
+            self.fail(index, Some(position), true)?;
+        }
+        Ok(progress.executed as usize)
+    }
+
+    /// The matching engine failed at a position of that shard, or what it did is not what was agreed: the shard is restored.
+    /// `beyond`: that position has been executed by another venue, so only a state beyond it leads on.
+    fn fail(&mut self, index: usize, at: Option<Position>, beyond: bool) -> Result<(), NodeError> {
+        let seat = &mut self.seats[index];
+        seat.bench = None;
+        let failed_at = at.unwrap_or(seat.reached);
+        let instruments = self.config.shards()?.remove(&seat.id).unwrap_or_default();
+        let (config, layout, shard) = (self.config.clone(), self.layout.clone(), seat.id);
+        eprintln!("shard {shard}: the matching engine failed at position {failed_at}; the shard is restored");
+        seat.rebuild = Some(Rebuild::start(Plan { config, layout, shard, instruments, failed_at, beyond })?);
+        self.out.counters.add(FAILURES, 1);
+        self.show_away();
+        Ok(())
+    }
+
+    /// Another thread takes the turns from now on: the one before does not come back from `place`.
+    fn take_over(&mut self, (shard, position): Place, number: u64) -> Result<(), NodeError> {
+        self.turns = number;
+        let after_ns = ENCUMBERED_NS + ENCUMBERED_STEP_NS * u64::from(self.id.0);
+        self.leave_ns = self.leave_ns.or(Some(clock::mono_ns() + after_ns));
+        self.fail(self.seat_of[usize::from(shard.0)], Some(position), false)
+    }
+
+    /// Takes back the shards that are restored.
+    fn take_restored(&mut self) -> Result<(), NodeError> {
+        for index in 0..self.seats.len() {
+            let seat = &mut self.seats[index];
+            let Some(rebuild) = &seat.rebuild else { continue };
+            // First the gateways' marks: what they say is answered is recorded, and comes with the committed stream.
+            let marks: Vec<Offset> =
+                (self.config.gateway_ids()).map(|gateway| answered_offset(&self.layout, gateway)).collect();
+            let Some(shard) = rebuild.take(self.committed.committed(seat.id)) else { continue };
+            let order = seat::order(&self.config, &self.layout, seat.id)?;
+            let draft = Draft::new(self.id, &self.watch, self.poison);
+            seat.reached = shard.position();
+            (seat.bench, seat.rebuild, seat.active) =
+                (Some(Box::new(Bench { shard, order, draft })), None, true);
+            // What was pending is lost with the shard; the others have it already and take nothing twice.
+            for (tail, mark) in self.gateways.iter_mut().zip(marks) {
+                if mark < tail.offset() {
+                    tail.seek(mark)?;
+                }
+            }
+            self.out.counters.add(RESTORED, 1);
+            self.show_away();
+        }
+        Ok(())
+    }
+
+    fn show_away(&self) {
+        let away = self.seats.iter().filter(|seat| seat.rebuild.is_some()).count();
+        self.out.counters.set(AWAY, away as u64);
     }
 
     /// Starts handing out a checkpoint if one is due; not more often than [`CHECKPOINT_PAUSE_NS`], so that
@@ -237,11 +397,11 @@ impl VenueNode {
         let behind = self.seats.iter().any(ShardSeat::is_behind);
         let Some(index) = self.pacing.due(count, behind) else { return };
         let mut state = std::mem::take(&mut self.spare);
-        let position = self.seats[index].shard.checkpoint(&mut state);
+        let seat = &mut self.seats[index];
+        let Some(bench) = &mut seat.bench else { return };
+        let position = bench.shard.checkpoint(&mut state);
         self.pacing.on_checkpoint(index, self.committed.reach().0, count);
-        let seat = &self.seats[index];
-        self.outgoing =
-            Some(Outgoing { shard: seat.shard.id(), epoch: seat.epoch(), position, state, sent: 0 });
+        self.outgoing = Some(Outgoing { shard: seat.id, epoch: bench.epoch(), position, state, sent: 0 });
         self.outgoing_ns = clock::mono_ns();
     }
 
@@ -266,11 +426,11 @@ impl VenueNode {
     fn release(&mut self) {
         let tail = self.out.writer.tail();
         if self.release.back().is_none_or(|(last, _)| tail.since(*last) >= RELEASE_EVERY) {
-            self.release.push_back((tail, self.seats.iter().map(|seat| seat.shard.position()).collect()));
+            self.release.push_back((tail, self.seats.iter().map(|seat| seat.reached).collect()));
         }
         while let Some((offset, positions)) = self.release.front() {
             let patient = self.release.len() <= KEPT_MAX;
-            let mut shards = self.seats.iter().map(|seat| seat.shard.id()).zip(positions);
+            let mut shards = self.seats.iter().map(|seat| seat.id).zip(positions);
             let kept_by = |shard| match patient {
                 true => self.committed.everywhere(shard),
                 false => self.committed.committed(shard),
@@ -286,13 +446,13 @@ impl VenueNode {
     /// Shows where every shard stands, whether its results were handed out or only followed.
     fn show_positions(&self) {
         for (index, seat) in self.seats.iter().enumerate() {
-            self.out.counters.set(COUNTERS.len() + index, seat.shard.position().0);
+            self.out.counters.set(COUNTERS.len() + index, seat.reached.0);
         }
     }
 
     /// Notes the moment every shard has caught up with all that was recorded when this venue started.
     fn note_resync(&mut self) {
-        if !self.resynced && self.seats.iter().all(|seat| seat.shard.position() >= seat.resynced_at) {
+        if !self.resynced && self.seats.iter().all(|seat| seat.reached >= seat.resynced_at) {
             self.resynced = true;
             let took_ns = clock::mono_ns() - self.started_ns;
             self.out.counters.set(RESYNC_US, (took_ns / 1_000).max(1));
@@ -303,33 +463,8 @@ impl VenueNode {
     }
 }
 
-impl Duty for VenueNode {
-    fn work(&mut self) -> Result<usize, NodeError> {
-        if self.lookout.is_due() {
-            shut_out::check(&self.layout, self.out.venue)?;
-        }
-        let mut work = self.poll_gateways()?;
-        work += self.step_shards()?;
-        self.out.flush();
-        let followed = self.poll_committed()?;
-        // Fewer than one batch in all: no recorder had more.
-        self.caught_up |= followed < BATCH_MAX;
-        work += followed + self.send_piece()?;
-        self.out.flush();
-        self.release();
-        if work > 0 {
-            self.show_positions();
-        }
-        if self.background.is_some() {
-            give_way();
-        }
-        self.note_resync();
-        Ok(work)
-    }
-}
-
 fn counters(id: VenueId, layout: &Layout, seats: &[ShardSeat]) -> Result<CountersWriter, NodeError> {
-    let positions: Vec<String> = seats.iter().map(|seat| format!("position-{}", seat.shard.id())).collect();
+    let positions: Vec<String> = seats.iter().map(|seat| format!("position-{}", seat.id)).collect();
     let names: Vec<&str> = COUNTERS.into_iter().chain(positions.iter().map(String::as_str)).collect();
     Ok(CountersWriter::create(&layout.counters(&format!("venue-{id}")), &names)?)
 }

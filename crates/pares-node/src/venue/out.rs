@@ -1,4 +1,9 @@
 //! What a venue hands out: results and pieces of checkpoints, into its own log.
+//!
+//! Results of a step are a [`Draft`] first. They may be handed out only once the venue has vouched for them, at the end of the step,
+//! and a step may never end ([`super::watch`]): then nothing of it was ever in the log.
+
+use std::sync::Arc;
 
 use pares_log::{AppendError, Writer};
 use pares_shm::{CountersWriter, Ringer};
@@ -7,6 +12,8 @@ use pares_venue::{ResultAt, VenueSink};
 use pares_wire::record::{self, CheckpointChunk, ResultPlace};
 use zerocopy::IntoBytes;
 
+use super::poison::Poison;
+use super::watch::Watch;
 use crate::NodeError;
 use crate::crash::{self, Point};
 use crate::wrong;
@@ -16,29 +23,46 @@ const PIECE_BYTES: usize = 16 << 10;
 /// Room wanted in the log before a shard takes a step.
 const STEP_BYTES: usize = 128 << 10;
 
-/// Where results go: the venue's own log.
-pub(super) struct Out {
-    pub(super) venue: VenueId,
-    pub(super) writer: Writer,
-    pub(super) counters: CountersWriter,
-    pub(super) ringer: Ringer,
-    pub(super) recorders: Vec<usize>,
-    pub(super) appended: bool,
-    pub(super) failed: Option<AppendError>,
+/// The results of one step, not yet handed out.
+pub(super) struct Draft {
+    venue: VenueId,
+    /// Whether the log has room for a step.
+    pub(super) has_room: bool,
+    bytes: Vec<u8>,
+    /// Where each result ends in `bytes`.
+    ends: Vec<usize>,
+    watch: Arc<Watch>,
+    poison: Poison,
 }
 
-impl VenueSink for Out {
+impl Draft {
+    pub(super) fn new(venue: VenueId, watch: &Arc<Watch>, poison: Poison) -> Self {
+        let (bytes, ends) = (Vec::with_capacity(STEP_BYTES), Vec::with_capacity(512));
+        Self { venue, has_room: false, bytes, ends, watch: Arc::clone(watch), poison }
+    }
+
+    /// Forgets what it holds.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// The results, as they go into the log.
+    fn results(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+    }
+}
+
+impl VenueSink for Draft {
     fn has_room(&mut self) -> bool {
-        // Deciding is for good, so there must be room for the results before anything is proposed. A step
-        // that needs more (thousands of fills) and meets a full disk ends the node; it then starts over.
-        match self.writer.reserve(STEP_BYTES) {
-            Ok(()) => true,
-            Err(AppendError::Full) => false,
-            Err(error) => {
-                self.failed.get_or_insert(error);
-                false
-            }
-        }
+        self.has_room
+    }
+
+    #[inline]
+    fn executing(&mut self, shard: ShardId, position: Position, request: &Request) {
+        self.watch.begin(shard, position);
+        self.poison.meet(request);
     }
 
     fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
@@ -51,16 +75,51 @@ impl VenueSink for Out {
             state_hash: at.state_hash.unwrap_or_default(),
         };
         let request = &wrong::restored(*request);
-        let bytes = record::result_bytes(request, events.len());
-        let result = self.writer.append_with(bytes, |out| {
-            record::write_result(out, &place, request, outcome, events);
-            crash::torn(Point::VenueWriting, out);
-        });
-        self.appended = true;
-        if let Err(error) = result {
-            // The position is decided and its request is kept; a restart executes it again.
-            self.failed.get_or_insert(error);
+        let start = self.bytes.len();
+        self.bytes.resize(start + record::result_bytes(request, events.len()), 0);
+        record::write_result(&mut self.bytes[start..], &place, request, outcome, events);
+        self.ends.push(self.bytes.len());
+    }
+}
+
+/// Where results go: the venue's own log.
+pub(super) struct Out {
+    pub(super) writer: Writer,
+    pub(super) counters: CountersWriter,
+    pub(super) ringer: Ringer,
+    pub(super) recorders: Vec<usize>,
+    pub(super) appended: bool,
+    pub(super) failed: Option<AppendError>,
+}
+
+impl Out {
+    pub(super) fn has_room(&mut self) -> bool {
+        // Deciding is for good, so there must be room for the results before anything is proposed. A step
+        // that needs more (thousands of fills) and meets a full disk ends the node; it then starts over.
+        match self.writer.reserve(STEP_BYTES) {
+            Ok(()) => true,
+            Err(AppendError::Full) => false,
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                false
+            }
         }
+    }
+
+    /// Takes results that the venue has vouched for into the log, to be published with the next [`Out::flush`].
+    pub(super) fn take(&mut self, draft: &mut Draft) {
+        for result in draft.results() {
+            let appended = self.writer.append_with(result.len(), |out| {
+                out.copy_from_slice(result);
+                crash::torn(Point::VenueWriting, out);
+            });
+            self.appended = true;
+            if let Err(error) = appended {
+                // The position is decided and its request is kept; a restart executes it again.
+                self.failed.get_or_insert(error);
+            }
+        }
+        draft.clear();
     }
 }
 

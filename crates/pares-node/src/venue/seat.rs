@@ -1,19 +1,22 @@
 //! A shard's seat at a venue: its books, its way into the total order, and how both are restored.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pares_book::FastBook;
+use pares_book::{FastBook, Instrument};
 use pares_log::Offset;
-use pares_sequencer::{ArrivalOrder, ProposeError, Sequencer};
+use pares_sequencer::{ArrivalOrder, Overruled, ProposeError, Sequencer, Verdict};
 use pares_shm::{CountersReader, SharedWindow};
-use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId, ShardId};
-use pares_venue::Shard;
+use pares_types::{Epoch, GatewayId, Position, RecorderId, Request, RequestId, ShardId};
+use pares_venue::{Gap, Progress, Recorded, Shard};
+use pares_wire::record::ResultRecord;
 
-use super::out::Out;
+use super::out::Draft;
+use super::rebuild::Rebuild;
 use crate::committed::CommittedStream;
 use crate::config::{Layout, SystemConfig};
 use crate::crash::{self, Point};
-use crate::{NodeError, checkpoints, gateway};
+use crate::{NodeError, checkpoints, gateway, wrong};
 
 /// What decides the order.
 pub(super) enum Order {
@@ -21,25 +24,7 @@ pub(super) enum Order {
     Arrival(ArrivalOrder),
 }
 
-/// The shard's books and its way into the total order.
-pub(super) struct ShardSeat {
-    pub(super) shard: Shard<FastBook>,
-    pub(super) order: Order,
-    pub(super) active: bool,
-    /// How far into the committed stream the checkpoint it started from reaches.
-    pub(super) restored_reach: Offset,
-    /// What was recorded when this venue started: from here on it is a peer.
-    pub(super) resynced_at: Position,
-}
-
 impl Order {
-    pub(super) fn recorded(&self) -> Position {
-        match self {
-            Self::Window(window) => window.recorded(),
-            Self::Arrival(arrival) => arrival.recorded(),
-        }
-    }
-
     /// Whether it tells a venue that has missed something what stands at its next position. The order of arrival
     /// grants any position to whatever is proposed.
     pub(super) fn knows_the_past(&self) -> bool {
@@ -47,24 +32,38 @@ impl Order {
     }
 }
 
-impl ShardSeat {
-    pub(super) fn step(&mut self, out: &mut Out) -> pares_venue::Progress {
+/// A shard's books, its way into the total order and what it has to hand out: all that a step needs.
+pub(super) struct Bench {
+    pub(super) shard: Shard<FastBook>,
+    pub(super) order: Order,
+    pub(super) draft: Draft,
+}
+
+impl Bench {
+    fn step(&mut self) -> Progress {
         match &mut self.order {
-            Order::Window(window) => self.shard.step(&mut Crashing(window), out),
-            Order::Arrival(arrival) => self.shard.step(&mut Crashing(arrival), out),
+            Order::Window(window) => self.shard.step(&mut Crashing(window), &mut self.draft),
+            Order::Arrival(arrival) => self.shard.step(&mut Crashing(arrival), &mut self.draft),
         }
     }
 
-    pub(super) fn raise_recorded(&mut self, to: Position) {
+    /// Takes a step. `None` if the matching engine panicked: the shard is then worth nothing any more.
+    pub(super) fn step_or_fail(&mut self) -> Option<Progress> {
+        catch_unwind(AssertUnwindSafe(|| self.step())).ok()
+    }
+
+    pub(super) fn recorded(&self) -> Position {
+        match &self.order {
+            Order::Window(window) => window.recorded(),
+            Order::Arrival(arrival) => arrival.recorded(),
+        }
+    }
+
+    fn raise_recorded(&mut self, to: Position) {
         match &mut self.order {
             Order::Window(window) => window.raise_recorded(to),
             Order::Arrival(arrival) => arrival.raise_recorded(to),
         }
-    }
-
-    /// Whether others have recorded positions that are not executed here yet.
-    pub(super) fn is_behind(&self) -> bool {
-        self.order.recorded() > self.shard.position()
     }
 
     pub(super) fn epoch(&self) -> Epoch {
@@ -72,6 +71,58 @@ impl ShardSeat {
             Order::Window(window) => window.epoch(),
             Order::Arrival(arrival) => arrival.epoch(),
         }
+    }
+}
+
+/// A shard's place at a venue.
+pub(super) struct ShardSeat {
+    pub(super) id: ShardId,
+    /// Away while a step is taken; gone when the matching engine failed.
+    pub(super) bench: Option<Box<Bench>>,
+    /// While it is gone.
+    pub(super) rebuild: Option<Rebuild>,
+    /// All below is executed and handed out, or followed.
+    pub(super) reached: Position,
+    pub(super) active: bool,
+    /// How far into the committed stream the checkpoint it started from reaches.
+    pub(super) restored_reach: Offset,
+    /// What was recorded when this venue started: from here on it is a peer.
+    pub(super) resynced_at: Position,
+}
+
+impl ShardSeat {
+    /// Whether others have recorded positions that are not executed here yet.
+    pub(super) fn is_behind(&self) -> bool {
+        self.bench.as_ref().is_some_and(|bench| bench.recorded() > self.reached)
+    }
+
+    /// Received requests that are not ordered yet.
+    pub(super) fn pending_len(&self) -> usize {
+        self.bench.as_ref().map_or(0, |bench| bench.shard.pending_len())
+    }
+
+    pub(super) fn on_request(&mut self, request: &Request) {
+        if let Some(bench) = &mut self.bench {
+            self.active |= bench.shard.on_request(request);
+        }
+    }
+
+    /// Takes a record of the committed stream. Says whether it was executed; `None` if the matching engine panicked at it.
+    pub(super) fn on_committed(&mut self, record: &ResultRecord<'_>) -> Result<Option<bool>, NodeError> {
+        let Some(bench) = &mut self.bench else { return Ok(Some(false)) };
+        let position = record.position();
+        bench.raise_recorded(position.next());
+        if position < self.reached {
+            return Ok(Some(false));
+        }
+        let (request, reason) = (wrong::changed(record.request()?), record.outcome()?.reason);
+        let recorded = Recorded { position, request: &request, reason };
+        let epoch = bench.epoch();
+        let follow = || bench.shard.on_committed(recorded, epoch, &mut bench.draft);
+        let Ok(followed) = catch_unwind(AssertUnwindSafe(follow)) else { return Ok(None) };
+        let executed = followed.map_err(|Gap { next, met }| NodeError::Gap { shard: self.id, next, met })?;
+        self.reached = bench.shard.position();
+        Ok(Some(executed))
     }
 }
 
@@ -111,6 +162,20 @@ impl<S: Sequencer> Sequencer for Crashing<'_, S> {
     }
 
     #[inline]
+    fn is_void(&mut self, position: Position) -> bool {
+        self.0.is_void(position)
+    }
+
+    #[inline]
+    fn vouch(&mut self, from: Position, to: Position) -> Result<(), Overruled> {
+        self.0.vouch(from, to)
+    }
+
+    fn void(&mut self, position: Position) -> Verdict {
+        self.0.void(position)
+    }
+
+    #[inline]
     fn epoch(&self) -> Epoch {
         self.0.epoch()
     }
@@ -123,7 +188,7 @@ impl<S: Sequencer> Sequencer for Crashing<'_, S> {
 
 /// Positions executed over all shards.
 pub(super) fn executed(seats: &[ShardSeat]) -> u64 {
-    seats.iter().map(|seat| seat.shard.position().0).sum()
+    seats.iter().map(|seat| seat.reached.0).sum()
 }
 
 /// Up to where a gateway's requests are all answered; the log's beginning if the gateway says nothing.
@@ -138,49 +203,77 @@ pub(super) fn give_way() {
     std::thread::yield_now();
 }
 
-/// Each shard from its newest checkpoint at any recorder, and the committed stream from there.
+/// A shard from its newest checkpoint at any recorder, not below `least`, with where each recorder's log must be read from to
+/// go on.
+pub(super) struct Restored {
+    pub(super) shard: Shard<FastBook>,
+    pub(super) replay_from: BTreeMap<RecorderId, Offset>,
+    /// How far into the committed stream the newest checkpoint reaches.
+    pub(super) reach: Offset,
+}
+
+/// Restores a shard; without a checkpoint it begins at the beginning.
+pub(super) fn restore_shard(
+    config: &SystemConfig,
+    layout: &Layout,
+    shard: ShardId,
+    instruments: &[Instrument],
+) -> Restored {
+    let mut stored: Vec<_> = config
+        .recorder_ids()
+        .filter_map(|recorder| {
+            let newest = checkpoints::newest(&layout.checkpoints(recorder), shard, Position(u64::MAX))?;
+            give_way();
+            Some((recorder, newest))
+        })
+        .collect();
+    stored.sort_by_key(|(_, checkpoint)| std::cmp::Reverse(checkpoint.position));
+    let restored = stored.iter().find_map(|(_, c)| Shard::restore(shard, &c.state).ok());
+    let state = restored.unwrap_or_else(|| Shard::new(shard, instruments));
+    let reach = stored.first().map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from);
+    let replay_from = config.recorder_ids().map(|recorder| {
+        // A recorder whose newest checkpoint is not too new tells where its log must be read from.
+        let own = stored.iter().find(|(of, c)| *of == recorder && c.position <= state.position());
+        (recorder, own.map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from))
+    });
+    let replay_from = replay_from.collect();
+    Restored { shard: state, replay_from, reach }
+}
+
+/// Each shard from its newest checkpoint, and the committed stream from there.
 pub(super) fn restore(
     config: &SystemConfig,
     layout: &Layout,
+    mut draft: impl FnMut() -> Draft,
 ) -> Result<(Vec<ShardSeat>, CommittedStream), NodeError> {
     let mut seats = Vec::new();
     let mut replay_from: BTreeMap<RecorderId, Offset> =
         config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
     for (shard, instruments) in config.shards()? {
-        let mut stored: Vec<_> = config
-            .recorder_ids()
-            .filter_map(|recorder| {
-                let newest = checkpoints::newest(&layout.checkpoints(recorder), shard, Position(u64::MAX))?;
-                give_way();
-                Some((recorder, newest))
-            })
-            .collect();
-        stored.sort_by_key(|(_, checkpoint)| std::cmp::Reverse(checkpoint.position));
-        let restored = stored.iter().find_map(|(_, c)| Shard::restore(shard, &c.state).ok());
-        let shard_state = restored.unwrap_or_else(|| Shard::new(shard, &instruments));
-        let restored_reach = stored.first().map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from);
+        let restored = restore_shard(config, layout, shard, &instruments);
         for (recorder, from) in &mut replay_from {
-            // A recorder whose newest checkpoint is not too new tells where its log must be read from.
-            let own = stored.iter().find(|(of, c)| of == recorder && c.position <= shard_state.position());
-            *from = (*from).min(own.map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from));
+            *from = (*from).min(restored.replay_from[recorder]);
         }
         crash::at(Point::VenueRestored);
         give_way();
-        let order = order(config, layout, shard)?;
+        let bench = Bench { shard: restored.shard, order: order(config, layout, shard)?, draft: draft() };
         seats.push(ShardSeat {
-            resynced_at: order.recorded(),
-            shard: shard_state,
-            order,
+            id: shard,
+            resynced_at: bench.recorded(),
+            reached: bench.shard.position(),
+            bench: Some(Box::new(bench)),
+            rebuild: None,
             active: true,
-            restored_reach,
+            restored_reach: restored.reach,
         });
     }
     let mut committed = CommittedStream::new(config, layout, |recorder| replay_from[&recorder])?;
-    seats.iter().for_each(|seat| committed.start_at(seat.shard.id(), seat.shard.position()));
+    seats.iter().for_each(|seat| committed.start_at(seat.id, seat.reached));
     Ok((seats, committed))
 }
 
-fn order(config: &SystemConfig, layout: &Layout, shard: ShardId) -> Result<Order, NodeError> {
+/// A new handle on what decides a shard's order.
+pub(super) fn order(config: &SystemConfig, layout: &Layout, shard: ShardId) -> Result<Order, NodeError> {
     let window = SharedWindow::open(&layout.window(shard))?;
     Ok(match config.sequencer {
         true => Order::Window(window),

@@ -1,9 +1,9 @@
 //! Window memory of plain cells, shared by handles in one thread.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use pares_sequencer::{Memory, Slot};
+use pares_sequencer::{Memory, Slot, Vouched};
 use pares_types::{Epoch, Position};
 
 /// See module.
@@ -11,13 +11,21 @@ use pares_types::{Epoch, Position};
 pub struct Cells {
     slots: Rc<[Cell<Slot>]>,
     recorded: Rc<Cell<Position>>,
+    vouched: Rc<Cell<Vouched>>,
+    voids: Rc<RefCell<Vec<Position>>>,
     epoch: Epoch,
 }
 
 impl Cells {
     pub fn new(capacity: usize, epoch: Epoch, first: Position) -> Self {
         let slots = (0..capacity).map(|_| Cell::new(Slot::EMPTY)).collect();
-        Self { slots, recorded: Rc::new(Cell::new(first)), epoch }
+        Self {
+            slots,
+            recorded: Rc::new(Cell::new(first)),
+            vouched: Rc::new(Cell::new(Vouched::good(first))),
+            voids: Rc::default(),
+            epoch,
+        }
     }
 }
 
@@ -41,6 +49,30 @@ impl Memory for Cells {
     }
     fn raise_recorded(&self, to: Position) {
         self.recorded.set(self.recorded.get().max(to));
+    }
+    fn vouched(&self) -> Vouched {
+        self.vouched.get()
+    }
+    fn compare_exchange_vouched(&self, expected: Vouched, new: Vouched) -> Result<(), Vouched> {
+        match self.vouched.get() {
+            found if found == expected => {
+                self.vouched.set(new);
+                Ok(())
+            }
+            found => Err(found),
+        }
+    }
+    fn voids(&self) -> usize {
+        self.voids.borrow().len()
+    }
+    fn void(&self, index: usize) -> Position {
+        self.voids.borrow()[index]
+    }
+    fn add_void(&self, index: usize, position: Position) {
+        let mut voids = self.voids.borrow_mut();
+        if voids.len() == index {
+            voids.push(position);
+        }
     }
     fn made_for(&self) -> Epoch {
         self.epoch

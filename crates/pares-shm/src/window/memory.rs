@@ -9,24 +9,27 @@
 //!         40  first position     /
 //!        128  epoch in force: raised above "made for" when the file is given up
 //!        256  recorded: the next unrecorded position
+//!        384  vouched: (position << 1) | void, see pares_sequencer::Vouched
+//!        512  number of voids
+//!        520  void 0 + 1 | void 1 + 1 | ... | void 63 + 1      8 bytes each, 0: free
 //!       4096  slot 0 | slot 1 | ... | slot W-1        16 bytes each, see pares_sequencer::Slot
 //! ```
-//! The three changing things lie on cache lines of their own, two lines apart since processors fetch them
-//! in pairs.
+//! The changing things lie on cache lines of their own, two lines apart since processors fetch them in pairs; the voids, which
+//! hardly ever change, share theirs.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pares_sequencer::{EPOCH_MAX, Memory, Slot};
+use pares_sequencer::{EPOCH_MAX, Memory, Slot, VOIDS_MAX, Vouched};
 use pares_types::{Epoch, GatewayId, Position, RequestId, ShardId};
 
 use super::WindowError;
 use crate::Mapping;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"PARESWIN");
-pub(super) const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 2;
 
 const AT_MAGIC: usize = 0;
 pub(super) const AT_VERSION: usize = 8;
@@ -36,7 +39,11 @@ pub(super) const AT_EPOCH_MADE: usize = 32;
 pub(super) const AT_FIRST: usize = 40;
 pub(super) const AT_EPOCH: usize = 128;
 const AT_RECORDED: usize = 256;
+const AT_VOUCHED: usize = 384;
+const AT_VOIDS: usize = 512;
+const AT_VOID: usize = 520;
 const AT_SLOTS: usize = 4096;
+const _: () = assert!(AT_VOID + 8 * VOIDS_MAX <= AT_SLOTS);
 const SLOT_BYTES: usize = 16;
 
 /// The mapped file as the window's memory.
@@ -49,6 +56,8 @@ const SLOT_BYTES: usize = 16;
 /// - `recorded` to slots: whoever sees `recorded > p` must see `p` decided (or reused), or it would
 ///   conclude that `p` was recorded before this epoch. The raise releases what its caller learnt, the
 ///   load acquires it.
+/// - vouched word to table of voids: whoever sees the word beyond a void sees the void in the table. Entering it
+///   releases, the swap that moves the word on comes after and releases too, the load of the word acquires.
 ///
 /// A stale slot (the load returned an earlier value) is harmless in any case: the swap compares with the
 /// present.
@@ -80,6 +89,7 @@ impl SharedMemory {
             (AT_FIRST, first.0),
             (AT_EPOCH, u64::from(epoch.0)),
             (AT_RECORDED, first.0),
+            (AT_VOUCHED, Vouched::good(first).to_bits()),
             (AT_MAGIC, MAGIC),
         ];
         for (offset, value) in words {
@@ -158,6 +168,38 @@ impl Memory for SharedMemory {
     }
 
     #[inline]
+    fn vouched(&self) -> Vouched {
+        Vouched::from_bits(self.mapping.load_u64(AT_VOUCHED, Ordering::Acquire))
+    }
+
+    #[inline]
+    fn compare_exchange_vouched(&self, expected: Vouched, new: Vouched) -> Result<(), Vouched> {
+        let word = self.mapping.atomic_u64(AT_VOUCHED);
+        word.compare_exchange(expected.to_bits(), new.to_bits(), Ordering::AcqRel, Ordering::Acquire)
+            .map(|_| ())
+            .map_err(Vouched::from_bits)
+    }
+
+    #[inline]
+    fn voids(&self) -> usize {
+        // Never more than there are places, whatever somebody scribbled there.
+        (self.mapping.load_u64(AT_VOIDS, Ordering::Acquire) as usize).min(VOIDS_MAX)
+    }
+
+    fn void(&self, index: usize) -> Position {
+        let entered = self.mapping.load_u64(void_at(index), Ordering::Acquire);
+        Position(entered.checked_sub(1).expect("a void is entered before it is counted"))
+    }
+
+    fn add_void(&self, index: usize, position: Position) {
+        let place = self.mapping.atomic_u64(void_at(index));
+        let _taken = place.compare_exchange(0, position.0 + 1, Ordering::AcqRel, Ordering::Acquire);
+        let (count, counted) = (index as u64, index as u64 + 1);
+        let number = self.mapping.atomic_u64(AT_VOIDS);
+        let _counted = number.compare_exchange(count, counted, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    #[inline]
     fn epoch(&self) -> Epoch {
         epoch(self.mapping.load_u64(AT_EPOCH, Ordering::Acquire))
     }
@@ -196,6 +238,11 @@ fn word(mapping: &Mapping, offset: usize) -> u64 {
 
 fn epoch(word: u64) -> Epoch {
     Epoch(u32::try_from(word).expect("epochs were checked at open and only raised to valid ones"))
+}
+
+fn void_at(index: usize) -> usize {
+    assert!(index < VOIDS_MAX, "void {index} of {VOIDS_MAX}");
+    AT_VOID + index * 8
 }
 
 #[inline]

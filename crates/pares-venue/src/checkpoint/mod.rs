@@ -1,8 +1,8 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! "PARESCK2" | shard | position | gateways n | (gateway, through)* | names n | (member, name)* |
-//! time | blocked n | member* | books n | book* | state hash | checksum
+//! "PARESCK3" | shard | position | gateways n | (gateway, through)* | names n | (member, name)* |
+//! quarantined n | instrument* | time | blocked n | member* | books n | book* | state hash | checksum
 //! ```
 //! The module `book` says what a book is made of. The instrument with all its rules is part of it, for instruments come,
 //! change and go while a shard lives, and what is configured is only what it began with.
@@ -19,8 +19,9 @@ use pares_book::{Book, InstrumentError, Market, MarketError, RestoreError};
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::names::{NAMES_MAX, RecentNames};
+use crate::quarantine::Quarantine;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK2");
+const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK3");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,6 +68,7 @@ pub(crate) struct State<B> {
     pub(crate) position: Position,
     pub(crate) through: Vec<(GatewayId, u64)>,
     pub(crate) names: RecentNames,
+    pub(crate) quarantine: Quarantine,
     pub(crate) market: Market<B>,
     pub(crate) state_hash: u64,
 }
@@ -80,7 +82,7 @@ pub(crate) fn encode<B: Book>(
     out: &mut Vec<u8>,
     (shard, position): (ShardId, Position),
     through: &[(GatewayId, u64)],
-    names: &RecentNames,
+    (names, quarantine): (&RecentNames, &Quarantine),
     market: &Market<B>,
     state_hash: u64,
 ) {
@@ -98,6 +100,8 @@ pub(crate) fn encode<B: Book>(
         put(out, u64::from(member.0));
         put(out, name.0);
     }
+    put(out, quarantine.instruments().len() as u64);
+    quarantine.instruments().iter().for_each(|instrument| put(out, u64::from(instrument.0)));
     put(out, market.time().0);
     put(out, market.blocked().len() as u64);
     market.blocked().iter().for_each(|member| put(out, u64::from(member.0)));
@@ -137,10 +141,12 @@ pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, 
     let position = Position(input.u64()?);
     let through = input.list(16, |input| Ok((GatewayId(input.u16("gateway")?), input.u64()?)))?;
     let names = input.names()?;
+    let quarantine = input.list(8, |input| Ok(InstrumentId(input.u32("quarantined")?)))?;
+    let quarantine = Quarantine::of(quarantine).ok_or(CheckpointError::InvalidField("quarantined"))?;
     let market = input.market()?;
     let state_hash = input.u64()?;
     match input.0.len() {
-        0 => Ok(State { position, through, names, market, state_hash }),
+        0 => Ok(State { position, through, names, quarantine, market, state_hash }),
         trailing => Err(CheckpointError::TrailingBytes(trailing)),
     }
 }

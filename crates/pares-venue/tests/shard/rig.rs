@@ -1,12 +1,12 @@
 //! Two instruments, a window in memory, and a venue that keeps what it hands out.
 
 use pares_book::{Book, Instrument, Symbol, TickTable};
-use pares_sequencer::{LocalWindow, ProposeError, Sequencer};
+use pares_sequencer::{LocalWindow, Overruled, ProposeError, Sequencer, Verdict};
 use pares_types::{
     ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, Outcome,
     Position, Price, Quantity, Request, RequestId, ShardId, Side, Timestamp,
 };
-use pares_venue::{Progress, ResultAt, Shard, VenueSink};
+use pares_venue::{Gap, Progress, Recorded, ResultAt, Shard, VenueSink};
 
 pub(crate) const SHARD: ShardId = ShardId(3);
 
@@ -85,6 +85,13 @@ impl<B: Book> Venue<B> {
         self.shard.step(&mut OneAtATime(&mut self.window), &mut self.out)
     }
 
+    /// Takes what another venue handed out as the committed stream would bring it.
+    pub(crate) fn follow(&mut self, result: &Result) -> std::result::Result<bool, Gap> {
+        let Result { at, request, outcome, .. } = result;
+        let record = Recorded { position: at.position, request, reason: outcome.reason };
+        self.shard.on_committed(record, at.epoch, &mut self.out)
+    }
+
     pub(crate) fn checkpoint(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         assert_eq!(self.shard.checkpoint(&mut bytes), self.shard.position());
@@ -117,6 +124,18 @@ impl Sequencer for OneAtATime<'_> {
 
     fn raise_recorded(&mut self, to: Position) {
         self.0.raise_recorded(to);
+    }
+
+    fn is_void(&mut self, position: Position) -> bool {
+        self.0.is_void(position)
+    }
+
+    fn vouch(&mut self, from: Position, to: Position) -> std::result::Result<(), Overruled> {
+        self.0.vouch(from, to)
+    }
+
+    fn void(&mut self, position: Position) -> Verdict {
+        self.0.void(position)
     }
 
     fn epoch(&self) -> Epoch {

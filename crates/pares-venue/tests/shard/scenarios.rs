@@ -104,7 +104,7 @@ impl Script {
 }
 
 fn committed<B: Book>(venue: &mut Venue<B>, records: &[Result]) -> String {
-    let follow = |record: &&Result| venue.shard.on_committed(record.at.position, &record.request).unwrap();
+    let follow = |record: &&Result| venue.follow(record).unwrap();
     format!("observes {}", records.iter().filter(follow).count())
 }
 

@@ -87,6 +87,11 @@ enum What {
         #[arg(value_parser = trade_place)]
         trade: (u64, u16),
     },
+    /// Let an instrument trade again after the matching engine failed at one of its requests
+    Release {
+        /// Symbol or id
+        instrument: String,
+    },
     /// Say that it is now, so that what is due is done; gateways do so by themselves
     Time {
         /// Symbol or id; all if left out
@@ -142,6 +147,8 @@ fn request(
             let instrument = named(instrument)?;
             (instrument, Command::Bust(recorded_trade(instrument, *trade, config, layout)?))
         }
+        // Whatever the exchange asks for the instrument releases it; the time changes nothing else.
+        What::Release { instrument } => (named(instrument)?, Command::Time),
         What::Time { instrument } => (instrument.as_deref().map_or(Ok(all), named)?, Command::Time),
         What::Readmit { .. } => unreachable!("no request"),
     })

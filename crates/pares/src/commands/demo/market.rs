@@ -227,6 +227,6 @@ fn replay(
 
 /// Whether a request came as far as the books: a repeat is refused before.
 fn reaches_a_book(recorded: &Outcome) -> bool {
-    let before = [Reason::DuplicateRequest, Reason::Halted];
+    let before = [Reason::DuplicateRequest, Reason::Halted, Reason::Void, Reason::Quarantined];
     recorded.status != Status::Refused || !before.contains(&recorded.reason)
 }

@@ -73,6 +73,16 @@ impl Exchange {
         exchange
     }
 
+    /// Starts a new system of which every node has these variables in its environment.
+    pub(crate) fn start_armed(config: &SystemConfig, arms: &[(&'static str, String)]) -> Self {
+        let mut exchange = Self::watch(Arc::new(tempfile::tempdir().unwrap()), config);
+        let layout = exchange.layout.clone();
+        let started = Supervisor::start_armed(Path::new(PROGRAM), layout, config, arms);
+        exchange.supervisor =
+            Some(started.unwrap_or_else(|error| panic!("{error}\n{}", exchange.complaints())));
+        exchange
+    }
+
     /// The system in that directory, which somebody else starts and stops.
     pub(crate) fn watch(dir: Arc<TempDir>, config: &SystemConfig) -> Self {
         let layout = Layout::new(dir.path());

@@ -80,6 +80,9 @@ pub(crate) fn agreed(exchange: &mut Exchange) -> Records {
     records.swap_remove(0)
 }
 
+/// Reasons that stand in the record although no book ever saw the request.
+const NEVER_EXECUTED: [Reason; 2] = [Reason::Void, Reason::Quarantined];
+
 /// Applies every recorded request to the obviously right book, and compares what becomes of it.
 ///
 /// # Panics
@@ -96,6 +99,10 @@ pub(crate) fn check_matching(config: &SystemConfig, records: &Records) {
                 || names.insert((shard, request.member, request.client_order_id));
             let mut events = Vec::new();
             let outcome = match new {
+                // What the engine failed at is executed by nobody.
+                true if NEVER_EXECUTED.contains(&recorded.outcome.reason) => {
+                    outcome(request, Status::Refused, recorded.outcome.reason)
+                }
                 true => market.apply(request, &mut events),
                 false => outcome(request, Status::Refused, Reason::DuplicateRequest),
             };
