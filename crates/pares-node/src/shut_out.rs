@@ -96,7 +96,9 @@ impl Note {
     /// If the disk does not take it.
     pub fn write(&self, layout: &Layout) -> Result<(), NodeError> {
         let path = path(layout, VenueId(self.venue), RecorderId(self.recorder));
-        let unfinished = path.with_extension("new");
+        // A name of its own: another recorder may be writing at the same moment.
+        let mut unfinished = path.clone().into_os_string();
+        unfinished.push(".new");
         let write = || {
             std::fs::create_dir_all(layout.shut_out())?;
             std::fs::write(&unfinished, self.text())?;
@@ -226,6 +228,20 @@ mod tests {
         let said = vec![said(&[1, 2], true), said(&[0], false)];
         let disputed = vec![DisputedIn { shard: 3, right_at: None, count: 2, first: 5, last: 9 }];
         Note { venue: 0, recorder, found: Some(Found { shard: 3, position: 9, said }), disputed }
+    }
+
+    #[test]
+    fn recorders_note_side_by_side() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        let write = |by: u16| {
+            let layout = layout.clone();
+            std::thread::spawn(move || (0..200).for_each(|_| note(by).write(&layout).unwrap()))
+        };
+        [write(0), write(1)].into_iter().for_each(|one| one.join().unwrap());
+        for by in [0, 1] {
+            assert_eq!(Note::read(&layout, VenueId(0), RecorderId(by)).unwrap(), Some(note(by)));
+        }
     }
 
     #[test]

@@ -8,9 +8,10 @@
 //!   would do no good: with two against one of five at one recorder and two others against one at its peer, both would believe, and not
 //!   the same. Each venue's first statement counts, so there is only ever one such majority, at every recorder the same.
 //! - A venue whose statement is not the one believed is *outvoted*: it is wrong, and nothing of it needs to be taken any more.
-//! - Until then a *dispute* is open and nothing stops: who followed the record is silent at most positions, but every venue speaks where states
-//!   are hashed. It ends in a halt when nobody can be believed any more, when a hash position at or behind it has heard everyone and the
-//!   dispute is still there, and at the latest when its position is forgotten.
+//! - Until then a *dispute* is open and nothing stops: who followed the record is silent at most positions, but every venue speaks
+//!   where states are hashed, so the next of these settles it as a rule. It ends in a halt when nobody can be believed any
+//!   more, whoever else speaks, and at the latest when its position is forgotten: 4,096 positions later, four hashes. A hash at which
+//!   all agree again does not end it at once: a wrong engine need not get every state wrong, and its next error tells.
 //!
 //! With one or two venues nobody is ever believed: every difference is undecidable at once.
 
@@ -31,14 +32,17 @@ struct Heard {
     /// [`RequestId::NONE`] where nothing is remembered.
     request: RequestId,
     content: u32,
-    /// Whose record was taken.
-    by: VenueId,
+    /// The number of the venue whose record was taken: there are at most 16.
+    by: u8,
+    /// Whether what is believed by now is not what was taken.
+    corrected: bool,
     /// Those who said so, without venues that are shut out. With none the next one to speak is heard instead.
     venues: Venues,
 }
 
 impl Heard {
-    const NOTHING: Self = Self { request: RequestId::NONE, content: 0, by: VenueId(0), venues: Venues::NONE };
+    const NOTHING: Self =
+        Self { request: RequestId::NONE, content: 0, by: 0, corrected: false, venues: Venues::NONE };
 }
 
 /// What was said where states are hashed.
@@ -98,7 +102,7 @@ pub enum Judgement {
 pub struct Disputed {
     /// The last position at which it was among those believed about the state; `None` if that is not remembered.
     pub agreed: Option<Position>,
-    /// Positions taken from it alone since then: nobody else said the same, and they were answered as it said.
+    /// Positions taken from it since then of which nobody else says the same: they were answered as it said.
     pub count: u64,
     /// The first and the last of them.
     pub between: Option<(Position, Position)>,
@@ -152,7 +156,8 @@ impl Evidence {
     /// The record of a position is taken: what this venue said about it.
     pub fn on_taken(&mut self, position: Position, by: VenueId, said: &Statement) {
         let venues = self.vote(by).without(self.shut_out);
-        let heard = Heard { request: said.request, content: said.content, by, venues };
+        let by = u8::try_from(by.0).unwrap_or(u8::MAX);
+        let heard = Heard { request: said.request, content: said.content, by, corrected: false, venues };
         self.recent[index(position)] = heard;
         if let Some(state_hash) = said.state_hash {
             self.hashes.rotate_right(1);
@@ -190,11 +195,11 @@ impl Evidence {
         if heard.venues.is_empty() && taken.request == said.request {
             // It was said by nobody who is still listened to.
             self.believe(position, next, said, Venues::one(venue));
-            return self.close_if_complete(position, next);
+            return Judgement::Quiet;
         }
         if taken.agrees(said) {
             heard.venues.insert(venue);
-            return self.close_if_complete(position, next);
+            return Judgement::Quiet;
         }
         let first = Side { statement: taken, venues: heard.venues };
         let mut dispute = Dispute { position, sides: vec![first], unsteady: Venues::NONE };
@@ -238,23 +243,6 @@ impl Evidence {
         !one_request || !self.is_majority(most + silent)
     }
 
-    /// Where everyone was heard about the state and agrees, an earlier dispute stays what it is.
-    fn close_if_complete(&self, position: Position, next: Position) -> Judgement {
-        if self.disputes.is_empty() {
-            return Judgement::Quiet;
-        }
-        let hashed =
-            self.hashes.iter().flatten().find(|hashed| hashed.position == position && position < next);
-        let complete = |heard: &Heard| heard.venues.or(self.shut_out).len() == u32::from(self.configured);
-        let earlier = self.disputes.iter().find(|dispute| dispute.position <= position);
-        match (hashed, earlier) {
-            (Some(hashed), Some(dispute)) if complete(&hashed.heard) => {
-                Judgement::Undecidable(dispute.clone())
-            }
-            _ => Judgement::Quiet,
-        }
-    }
-
     /// What is remembered of a position: what was said, and by whom.
     fn heard_mut(&mut self, position: Position, next: Position) -> Option<(Statement, &mut Heard)> {
         let hashed = self.hashes.iter_mut().flatten().find(|hashed| hashed.position == position);
@@ -270,6 +258,7 @@ impl Evidence {
     /// From now on this is what is compared with.
     fn believe(&mut self, position: Position, next: Position, said: &Statement, venues: Venues) {
         if let Some((_, heard)) = self.heard_mut(position, next) {
+            heard.corrected |= heard.content != said.content;
             (heard.content, heard.venues) = (said.content, venues);
         }
         let mut hashes = self.hashes.iter_mut().flatten();
@@ -323,9 +312,9 @@ impl Evidence {
         let remembered = next.0.saturating_sub(RECENT as u64);
         for position in agreed.map_or(0, |agreed| agreed.0 + 1).max(remembered)..next.0 {
             let position = Position(position);
-            let alone = self
-                .heard_mut(position, next)
-                .is_some_and(|(_, heard)| heard.by == venue && heard.venues.is_empty());
+            let alone = self.heard_mut(position, next).is_some_and(|(_, heard)| {
+                VenueId(heard.by.into()) == venue && (heard.corrected || heard.venues.is_empty())
+            });
             if alone {
                 disputed.count += 1;
                 disputed.between = Some((disputed.between.map_or(position, |(first, _)| first), position));

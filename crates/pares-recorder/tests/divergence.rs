@@ -188,10 +188,23 @@ fn what_only_the_wrong_venue_said_since_it_was_last_right_is_disputed() {
     }
     assert_eq!(recorder.hears(&says(1, 16, 0)), Verdict::Known);
     assert_eq!(recorder.hears(&says(2, 16, 0)), Verdict::Found);
-    let between = Some((Position(9), Position(16)));
-    // What is believed at 16 is known; 9 to 15 were taken from it alone.
-    let (agreed, between) = (Some(Position(8)), between.map(|(first, last)| (first, Position(last.0 - 1))));
-    assert_eq!(recorder.disputed, [Disputed { agreed, count: 7, between }]);
+    let (agreed, between) = (Some(Position(8)), Some((Position(9), Position(16))));
+    assert_eq!(recorder.disputed, [Disputed { agreed, count: 8, between }]);
+}
+
+#[test]
+fn what_another_venue_says_too_is_not_disputed_and_what_it_contradicts_is() {
+    let mut recorder = recorder(3, 9, 0);
+    for position in 9..16 {
+        assert_eq!(recorder.hears(&says(0, position, if position < 12 { 0 } else { 7 })), Verdict::Take);
+    }
+    for position in 10..14 {
+        assert_eq!(recorder.hears(&says(1, position, 0)), Verdict::Known);
+    }
+    assert_eq!(recorder.hears(&says(2, 13, 0)), Verdict::Found);
+    // 10 and 11 were confirmed, 12 and 13 contradicted. Of the others nobody else has spoken, which proves nothing.
+    let between = Some((Position(0), Position(15)));
+    assert_eq!(recorder.disputed, [Disputed { agreed: None, count: 16 - 2, between }]);
 }
 
 #[test]
@@ -213,11 +226,18 @@ fn a_dispute_that_the_third_venue_never_settles_halts_the_shard_in_the_end() {
 }
 
 #[test]
-fn a_dispute_is_not_waited_for_once_everyone_has_spoken_behind_it() {
+fn a_wrong_answer_from_a_right_state_is_settled_by_the_next_error() {
     let mut recorder = recorder(3, 17, 0);
     assert_eq!(recorder.hears(&says(1, 12, 7)), Verdict::Known);
     assert_eq!(recorder.hears(&says(1, 16, 0)), Verdict::Known);
-    assert_eq!(recorder.hears(&says(2, 16, 0)), Verdict::Halted, "a wrong answer from a right state");
+    assert_eq!(recorder.hears(&says(2, 16, 0)), Verdict::Known);
+    assert!(
+        recorder.shard.is_in_dispute(),
+        "where states are hashed all agree, and still somebody was wrong"
+    );
+    assert_eq!(recorder.hears(&says(2, 11, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(1, 11, 7)), Verdict::Found);
+    assert!(!recorder.shard.is_in_dispute());
 }
 
 #[test]
