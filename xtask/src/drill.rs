@@ -20,6 +20,7 @@ const DRILLS: [&str; 10] = [
     "kill-gateway --count 6",
     "kill-everything --count 5 --gateways 2",
     "flood --count 2",
+    "poison --count 6",
 ];
 /// Requests per second unless told.
 const RATE: &str = "1000";

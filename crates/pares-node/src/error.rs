@@ -87,3 +87,9 @@ impl NodeError {
         move |source| Self::Io { doing, source }
     }
 }
+
+/// Writes a line to the node's standard error, which is its log (`run/NODE.log`).
+#[allow(clippy::print_stderr)] // a node's standard error is its log
+pub(crate) fn complain(what: impl std::fmt::Display) {
+    eprintln!("{what}");
+}

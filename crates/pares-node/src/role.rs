@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use pares_shm::{BellKind, Bells, scheduling};
+use pares_shm::scheduling::{self, Background};
+use pares_shm::{BellKind, Bells};
 use pares_types::{GatewayId, RecorderId, VenueId};
 
 use crate::config::{Layout, SystemConfig, bells};
@@ -102,9 +103,12 @@ pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
     let mut bell = Bells::create(&layout.run())?
         .listen(role.bell(), kind)
         .map_err(NodeError::io("listening to the bell"))?;
+    // Reading through what there is keeps a processor busy, which those who trade meanwhile need more.
+    let background = Background::enter(venue::BACKGROUND);
     match role {
         Role::Recorder(id) => {
             let mut node = RecorderNode::open(id, &config, layout, epoch::current(&config, layout)?)?;
+            drop(background);
             scheduling::short_slices();
             announce(role, layout)?;
             duty::run(&mut node, &mut bell, &stop)
@@ -112,6 +116,7 @@ pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
         Role::Venue(_) => unreachable!("venues run above"),
         Role::Gateway(id) => {
             let mut node = GatewayNode::open(id, &config, layout, &bell)?;
+            drop(background);
             scheduling::short_slices();
             announce(role, layout)?;
             duty::run(&mut node, &mut bell, &stop)

@@ -288,10 +288,8 @@ impl Supervisor {
             .process_group(0)
             .spawn()
             .map_err(NodeError::io("starting a node"))?;
-        if matches!(role, Role::Venue(_)) {
-            // The others go on trading meanwhile; a venue leaves the background when it has caught up.
-            pares_shm::scheduling::start_in_background(child.id());
-        }
+        // The others go on trading meanwhile; a node leaves the background when it is open, a venue when it has caught up.
+        pares_shm::scheduling::start_in_background(child.id());
         Ok(child)
     }
 

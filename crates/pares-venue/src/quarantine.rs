@@ -3,15 +3,21 @@
 //! A request that no venue survives is declared void ([`pares_sequencer`]), and the exchange goes on. But the next request for
 //! the same book, by the same member in the same minute, is likely to be the same again; each costs the whole shard a restore
 //! from its checkpoint. So with the void its instrument is put into quarantine: whatever members ask for it is refused until the
-//! exchange has looked and asks for something there itself (`pares admin release`, or a phase). The other instruments of the shard go on. What
-//! concerns all instruments, the time and the kill switch, reaches the book as before.
+//! exchange has looked and asks for something there itself (`pares admin release`, or a phase). The other instruments of the
+//! shard go on; what concerns all of them, the time and the kill switch, reaches the book as before.
+//!
+//! A request for all instruments names no culprit. When the time itself brings the engine down (an auction is due, say), so
+//! will the next, four times a second. Then the whole shard is in quarantine, which is written as instrument 0, the time
+//! included, until the exchange asks for something there.
 //!
 //! It is state like the books: decided at a position, equal on every venue, part of the hash and of the checkpoint.
 
-use pares_types::{InstrumentId, MemberId, Request};
+use pares_types::{Command, InstrumentId, MemberId, Request};
 
 /// Who may lift a quarantine.
 const EXCHANGE: MemberId = MemberId(0);
+/// The whole shard.
+const ALL: InstrumentId = InstrumentId(0);
 
 /// See module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,16 +42,21 @@ impl Quarantine {
         }
     }
 
-    /// Whether the request may go to its book. The one that lifts the quarantine does, and has lifted it then.
+    /// Whether the request may be executed. One of the exchange that names an instrument may, and has lifted the quarantine of
+    /// that and of the whole shard then.
     pub(crate) fn admits(&mut self, request: &Request) -> bool {
         if self.instruments.is_empty() {
             return true;
         }
-        let Ok(at) = self.instruments.binary_search(&request.instrument) else { return true };
-        let lifts = request.member == EXCHANGE;
-        if lifts {
-            self.instruments.remove(at);
+        if request.member == EXCHANGE && request.instrument != ALL {
+            self.instruments.retain(|&instrument| instrument != ALL && instrument != request.instrument);
+            return true;
         }
-        lifts
+        let by_hand = request.member == EXCHANGE && request.command != Command::Time;
+        by_hand || !(self.contains(ALL) || request.instrument != ALL && self.contains(request.instrument))
+    }
+
+    fn contains(&self, instrument: InstrumentId) -> bool {
+        self.instruments.binary_search(&instrument).is_ok()
     }
 }

@@ -200,7 +200,7 @@ impl<B: Book> Shard<B> {
         mix(hash ^ self.market.state_hash())
     }
 
-    /// The instruments that take no requests since one of theirs was declared void, in ascending order.
+    /// The instruments that take no requests since one of theirs was declared void, in ascending order; 0 is the whole shard.
     #[must_use]
     pub fn quarantined(&self) -> &[InstrumentId] {
         self.quarantine.instruments()
@@ -363,9 +363,7 @@ impl<B: Book> Shard<B> {
         let is_new =
             request.command == Command::Time || self.names.insert(request.member, request.client_order_id);
         if is_void {
-            if self.market.book(request.instrument).is_some() {
-                self.quarantine.enter(request.instrument);
-            }
+            self.quarantine.enter(request.instrument);
             return refused(request, Reason::Void);
         }
         if !is_new {

@@ -54,7 +54,7 @@ enum Command {
     Admin(commands::admin::Args),
     /// Look into a log, or check it
     Journal(commands::journal::Args),
-    /// Kill or stop the leading venue again and again under load, and see whether anybody notices
+    /// Kill, stop, wipe, flood or poison parts of a system under load, and see whether anybody notices
     Drill(commands::drill::Args),
     /// Run the whole exchange in virtual time, with faults by seed, and check that nothing breaks
     Sim(commands::sim::Args),

@@ -23,9 +23,21 @@ impl ScratchSystem {
     /// # Errors
     /// If it does not come up.
     pub fn start(config: &SystemConfig, dir: Option<PathBuf>) -> Result<Self, CommandError> {
+        Self::start_armed(config, dir, &[])
+    }
+
+    /// As [`ScratchSystem::start`], with these variables in every node's environment.
+    ///
+    /// # Errors
+    /// If it does not come up.
+    pub fn start_armed(
+        config: &SystemConfig,
+        dir: Option<PathBuf>,
+        arms: &[(&'static str, String)],
+    ) -> Result<Self, CommandError> {
         let keep = dir.is_some();
         let dir = dir.unwrap_or_else(|| std::env::temp_dir().join(format!("pares-{}", std::process::id())));
-        let supervisor = Supervisor::start(&own_program()?, Layout::new(&dir), config)?;
+        let supervisor = Supervisor::start_armed(&own_program()?, Layout::new(&dir), config, arms)?;
         Ok(Self { supervisor, dir, keep })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use pares_book::Instrument;
 use pares_log::Durability;
@@ -20,6 +21,8 @@ const RESULT_BYTES_MAX: usize = size_of::<record::ResultHead>()
 
 /// Milliseconds of an hour.
 const CLOCK_MS_MAX: u64 = 3_600_000;
+/// The longest engine budget.
+const ENGINE_BUDGET_MS_MAX: u64 = 60_000;
 
 /// Gateways, venues or recorders of one system, at most.
 pub const ROLE_MAX: usize = 16;
@@ -89,6 +92,10 @@ pub struct SystemConfig {
     /// Milliseconds between two times a gateway tells a shard in which something can become due.
     #[serde(default = "default_clock_ms")]
     pub clock_ms: u64,
+    /// How long one request may keep a venue's processor, milliseconds, before the matching engine counts as hanging; for each
+    /// order that an instrument's book may hold 30 ns come on top, since its tables grow in one go.
+    #[serde(default = "default_engine_budget_ms")]
+    pub engine_budget_ms: u64,
     /// MiB per segment of the logs. Small ones restart faster; a roll costs next to nothing.
     #[serde(default = "default_segment_mib")]
     pub segment_mib: u64,
@@ -135,6 +142,9 @@ fn default_names_max() -> usize {
 }
 fn default_clock_ms() -> u64 {
     1_000
+}
+fn default_engine_budget_ms() -> u64 {
+    4
 }
 fn default_segment_mib() -> u64 {
     4
@@ -202,6 +212,9 @@ impl SystemConfig {
         if !(1..=CLOCK_MS_MAX).contains(&self.clock_ms) {
             return wrong("`clock_ms` must be between 1 and 3600000, an hour");
         }
+        if !(1..=ENGINE_BUDGET_MS_MAX).contains(&self.engine_budget_ms) {
+            return wrong("`engine_budget_ms` must be between 1 and 60000, a minute");
+        }
         if pares_log::payload_bytes_max(self.segment_mib << 20) < RESULT_BYTES_MAX {
             return wrong(
                 "`segment_mib` is too small: a record is at most a quarter of a segment, and a result must fit one",
@@ -235,6 +248,13 @@ impl SystemConfig {
             true => Err(NodeError::Config("no instruments".into())),
             false => Ok(shards),
         }
+    }
+
+    /// How long one request may keep a venue's processor.
+    #[must_use]
+    pub fn engine_budget(&self) -> Duration {
+        let orders_max = self.instruments.iter().map(|instrument| instrument.orders_max).max().unwrap_or(0);
+        Duration::from_millis(self.engine_budget_ms) + Duration::from_nanos(30 * u64::from(orders_max))
     }
 
     /// The gateways' ids.

@@ -39,6 +39,7 @@ use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
+use crate::error::complain;
 use crate::shut_out::{self, Lookout};
 use crate::tail::Tail;
 use crate::wrong;
@@ -50,9 +51,9 @@ use seat::{Bench, ShardSeat, answered_offset, executed, give_way, restore};
 pub(crate) use turns::run;
 use watch::{Place, Watch};
 
-/// How long a starting venue leaves the processor to the others before it takes its share: catching up takes a
+/// How long a starting node leaves the processor to the others before it takes its share: catching up takes a venue a
 /// few milliseconds of it.
-const BACKGROUND: Duration = Duration::from_millis(25);
+pub(crate) const BACKGROUND: Duration = Duration::from_millis(25);
 /// Requests read from one gateway's log, or records from one recorder's, before the rest is looked at.
 const BATCH_MAX: usize = 512;
 /// Between the starts of two checkpoints.
@@ -63,9 +64,10 @@ const RELEASE_EVERY: u64 = 1 << 20;
 const KEPT_MAX: usize = 256;
 
 /// How long a venue stays with a thread that does not come back from the matching engine, and how much longer the next one,
-/// so that they do not all leave at once.
+/// so that they do not all leave at once; longer if it has a shard away, but not for ever.
 const ENCUMBERED_NS: u64 = 100_000_000;
 const ENCUMBERED_STEP_NS: u64 = 400_000_000;
+const ENCUMBERED_MAX_NS: u64 = 5_000_000_000;
 
 /// Counters of a venue, in file order; one `position-S` per shard follows.
 pub const COUNTERS: [&str; 13] = [
@@ -284,8 +286,10 @@ impl VenueNode {
             give_way();
         }
         self.note_resync();
-        match self.leave_ns {
-            Some(at) if clock::mono_ns() >= at => Err(NodeError::Encumbered),
+        let overdue_ns = self.leave_ns.and_then(|at| clock::mono_ns().checked_sub(at));
+        let whole = || self.seats.iter().all(|seat| seat.rebuild.is_none());
+        match overdue_ns {
+            Some(overdue_ns) if whole() || overdue_ns >= ENCUMBERED_MAX_NS => Err(NodeError::Encumbered),
             _ => Ok(work),
         }
     }
@@ -341,7 +345,9 @@ impl VenueNode {
         let failed_at = at.unwrap_or(seat.reached);
         let instruments = self.config.shards()?.remove(&seat.id).unwrap_or_default();
         let (config, layout, shard) = (self.config.clone(), self.layout.clone(), seat.id);
-        eprintln!("shard {shard}: the matching engine failed at position {failed_at}; the shard is restored");
+        complain(format_args!(
+            "shard {shard}: the matching engine failed at position {failed_at}; the shard is restored"
+        ));
         seat.rebuild = Some(Rebuild::start(Plan { config, layout, shard, instruments, failed_at, beyond })?);
         self.out.counters.add(FAILURES, 1);
         self.show_away();
@@ -351,6 +357,7 @@ impl VenueNode {
     /// Another thread takes the turns from now on: the one before does not come back from `place`.
     fn take_over(&mut self, (shard, position): Place, number: u64) -> Result<(), NodeError> {
         self.turns = number;
+        self.watch.accuse((shard, position));
         let after_ns = ENCUMBERED_NS + ENCUMBERED_STEP_NS * u64::from(self.id.0);
         self.leave_ns = self.leave_ns.or(Some(clock::mono_ns() + after_ns));
         self.fail(self.seat_of[usize::from(shard.0)], Some(position), false)

@@ -16,6 +16,7 @@
 use pares_types::{Command, MemberId, Request};
 
 use crate::NodeError;
+use crate::error::complain;
 
 /// The variable of the environment: a member.
 pub const VARIABLE: &str = "PARES_POISON";
@@ -39,7 +40,7 @@ impl Poison {
         let Ok(member) = std::env::var(VARIABLE) else { return Ok(Self(None)) };
         let wrong = || NodeError::Config(format!("{VARIABLE} is `{member}`: it names a member, as a number"));
         let member = member.parse().map(MemberId).map_err(|_| wrong())?;
-        eprintln!("{VARIABLE}: the orders of member {member} bring the matching engine down");
+        complain(format_args!("{VARIABLE}: the orders of member {member} bring the matching engine down"));
         Ok(Self(Some(member)))
     }
 

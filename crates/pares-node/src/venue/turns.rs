@@ -21,6 +21,7 @@ use super::watch::{Watch, Watcher};
 use crate::NodeError;
 use crate::config::{Layout, SystemConfig, bells};
 use crate::duty::{self, Duty};
+use crate::error::complain;
 
 /// A venue and its threads.
 struct Venue {
@@ -46,7 +47,7 @@ pub(crate) fn run(
 ) -> Result<(), NodeError> {
     let poison = Poison::from_environment()?;
     // A back-trace takes tens of milliseconds, in which the other shards would stand still.
-    std::panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
+    std::panic::set_hook(Box::new(|panic| complain(panic)));
     let (watch, suspect) = Watch::open(&layout.venue_marks(id))?;
     let venue = Arc::new(Venue {
         id,
@@ -64,7 +65,7 @@ pub(crate) fn run(
         first.node.get_or_init(|| Mutex::new(node));
         first.take_turns(0)
     })?;
-    let (mut watcher, mut number) = (Watcher::default(), 0);
+    let (mut watcher, mut number) = (Watcher::new(config.engine_budget()), 0);
     loop {
         match end.recv_timeout(watcher.pause()) {
             Ok((of, result)) if of == number => return result,
@@ -117,11 +118,17 @@ impl Venue {
         let node = self.node.get().and_then(|node| node.try_lock().ok());
         let Some(mut node) = node else {
             // It fails while it follows the record, with everything in its hands. The mark it leaves tells the next process.
-            eprintln!("the matching engine does not come back from a recorded request: the process ends");
+            complain("the matching engine does not come back from a recorded request: the process ends");
             std::process::abort();
         };
-        eprintln!("the matching engine does not come back from position {} of shard {}", place.1, place.0);
-        node.take_over(place, number)
+        complain(format_args!(
+            "the matching engine does not come back from position {} of shard {}",
+            place.1, place.0
+        ));
+        node.take_over(place, number)?;
+        // What the old thread is at is known; the next look is for the new one's.
+        self.watch.end();
+        Ok(())
     }
 }
 

@@ -24,8 +24,6 @@ use pares_types::{Position, ShardId};
 
 use crate::NodeError;
 
-/// How long a request may keep the processor. A step of the rules is bounded (docs/rules.md): the longest takes a tenth of this.
-pub(super) const BUDGET: Duration = Duration::from_millis(4);
 /// Between two looks while requests are executed, and while there are none.
 const LOOK: Duration = Duration::from_millis(1);
 const LOOK_IDLE: Duration = Duration::from_millis(20);
@@ -57,20 +55,28 @@ impl Watch {
     pub(super) fn open(path: &Path) -> Result<(Self, Option<Place>), NodeError> {
         let before = CountersReader::open(path).ok();
         let old = |index: usize| before.as_ref().and_then(|marks| marks.get(NAMES[index])).unwrap_or(0);
-        let died = (old(SHARD), old(POSITION));
-        let deaths = match died {
-            (_, 0) => 0,
-            again if again == (old(DIED_SHARD), old(DIED_POSITION)) => old(DIED) + 1,
-            _ => 1,
+        let (died, known) = ((old(SHARD), old(POSITION)), (old(DIED_SHARD), old(DIED_POSITION)));
+        let (place, deaths) = match died {
+            (_, 0) => (known, old(DIED)),
+            again if again == known => (again, old(DIED) + 1),
+            new => (new, 1),
         };
-        let last = if deaths > 0 { died } else { (old(DIED_SHARD), old(DIED_POSITION)) };
         drop(before);
-        let marks = CountersWriter::create(path, &NAMES)?;
-        marks.set(DIED_SHARD, last.0);
-        marks.set(DIED_POSITION, last.1);
-        marks.set(DIED, if deaths > 0 { deaths } else { 0 });
-        let suspect = (deaths >= DEATHS).then(|| (shard(last.0), Position(last.1 - 1)));
-        Ok((Self { marks, thread: AtomicI32::new(0) }, suspect))
+        let watch = Self { marks: CountersWriter::create(path, &NAMES)?, thread: AtomicI32::new(0) };
+        watch.note(place, deaths);
+        let suspect = (deaths >= DEATHS).then(|| (shard(place.0), Position(place.1.saturating_sub(1))));
+        Ok((watch, suspect))
+    }
+
+    fn note(&self, (shard, position_plus_1): (u64, u64), deaths: u64) {
+        self.marks.set(DIED_SHARD, shard);
+        self.marks.set(DIED_POSITION, position_plus_1);
+        self.marks.set(DIED, deaths);
+    }
+
+    /// The engine does not come back from there: should this process end before that is void, the next one suspects it.
+    pub(super) fn accuse(&self, (shard, position): Place) {
+        self.note((shard.0.into(), position.0 + 1), DEATHS);
     }
 
     /// The calling thread takes the turns from now on.
@@ -119,14 +125,19 @@ fn shard(mark: u64) -> ShardId {
 }
 
 /// The one who looks on.
-#[derive(Default)]
 pub(super) struct Watcher {
+    /// How long a request may keep the processor.
+    budget: Duration,
     /// The request met at the last look, and how long the thread had run then.
     seen: Option<(u64, Duration)>,
     idle: u32,
 }
 
 impl Watcher {
+    pub(super) fn new(budget: Duration) -> Self {
+        Self { budget, seen: None, idle: 0 }
+    }
+
     /// How long to wait before the next look.
     pub(super) fn pause(&self) -> Duration {
         if self.idle < IDLE_AFTER { LOOK } else { LOOK_IDLE }
@@ -143,7 +154,7 @@ impl Watcher {
         let (thread, ran) = watch.ran().ok()?;
         match self.seen {
             Some((same, since)) if same == request => {
-                let hangs = ran.saturating_sub(since) >= BUDGET;
+                let hangs = ran.saturating_sub(since) >= self.budget;
                 // It may have come back between the two readings.
                 (hangs && watch.at() == Some((request, place))).then(|| {
                     self.seen = None;
@@ -180,15 +191,23 @@ mod tests {
     }
 
     #[test]
-    fn two_processes_that_ended_at_different_requests_or_at_none_suspect_nothing() {
+    fn processes_that_ended_at_different_requests_or_at_none_suspect_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        for position in [Some(1), Some(2), Some(1), None, None, Some(5), None] {
+        for position in [Some(1), Some(2), Some(1), None, None, Some(5), None, Some(1), None] {
             let (watch, suspect) = watch(dir.path());
             assert_eq!(suspect, None);
             if let Some(position) = position {
                 watch.begin(ShardId(0), Position(position));
             }
         }
+    }
+
+    #[test]
+    fn what_a_process_accused_before_it_ended_is_suspected_by_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        watch(dir.path()).0.accuse(PLACE);
+        assert_eq!(watch(dir.path()).1, Some(PLACE));
+        assert_eq!(watch(dir.path()).1, Some(PLACE));
     }
 
     /// A thread at one request: spinning, or asleep.
@@ -202,11 +221,11 @@ mod tests {
                 watch.begin(PLACE.0, PLACE.1);
                 while !stop.load(Ordering::Relaxed) {
                     if !spin {
-                        std::thread::sleep(Duration::from_millis(1));
+                        std::thread::sleep(Duration::from_millis(100));
                     }
                 }
             });
-            let mut watcher = Watcher::default();
+            let mut watcher = Watcher::new(Duration::from_millis(4));
             let begun = std::time::Instant::now();
             let mut found = None;
             // One that spins is found whenever it gets the processor; one that sleeps is not, however long one looks.

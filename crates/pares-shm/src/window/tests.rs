@@ -6,7 +6,7 @@ use std::path::Path;
 use pares_sequencer::{Memory, ProposeError, Sequencer, Slot};
 use pares_types::{Epoch, GatewayId, Position, RequestId, ShardId};
 
-use super::memory::{AT_CAPACITY, AT_EPOCH, AT_EPOCH_MADE, AT_FIRST, AT_SHARD, AT_VERSION};
+use super::memory::{AT_CAPACITY, AT_EPOCH, AT_EPOCH_MADE, AT_FIRST, AT_SHARD, AT_VERSION, VERSION};
 use super::{SharedWindow, WindowError};
 
 fn id(sequence: u64) -> RequestId {
@@ -106,8 +106,10 @@ fn other_layout_is_refused_with_its_version() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("window");
     let window = create(&path, 1, 0).unwrap();
-    window.window.memory().set(AT_VERSION, 2);
-    assert!(matches!(SharedWindow::open(&path), Err(WindowError::Version { found: 2, .. })));
+    window.window.memory().set(AT_VERSION, VERSION + 1);
+    assert!(
+        matches!(SharedWindow::open(&path), Err(WindowError::Version { found, .. }) if found == VERSION + 1)
+    );
 }
 
 #[test]

@@ -130,3 +130,28 @@ fn a_quarantined_instrument_takes_nothing_until_the_exchange_asks_for_something_
     assert_eq!(ask(&mut venue, poisoned(8, order, MemberId(1))), Some(Reason::None));
     assert!(venue.shard.quarantined().is_empty());
 }
+
+#[test]
+fn a_time_that_brings_the_engine_down_stops_the_shard_s_clock_until_the_exchange_has_looked() {
+    let window = window(64);
+    let mut venue = Venue::<FastBook>::new(&window);
+    venue.shard.suspect(Position(0));
+    let ask = |venue: &mut Venue<FastBook>, request: Request| {
+        venue.receive([&request]);
+        venue.step();
+        venue.out.all.last().map(|result| result.outcome.reason)
+    };
+    let everywhere = |sequence, command| {
+        let request = enter(1, sequence, Side::Buy, 90, 1);
+        Request { instrument: InstrumentId(0), command, member: MemberId(0), ..request }
+    };
+    let unblock = Command::Unblock { member: MemberId(9) };
+    assert_eq!(ask(&mut venue, everywhere(1, Command::Time)), Some(Reason::Void));
+    assert_eq!(ask(&mut venue, everywhere(2, Command::Time)), Some(Reason::Quarantined));
+    assert_eq!(ask(&mut venue, enter(1, 3, Side::Buy, 90, 1)), Some(Reason::Quarantined));
+    assert_eq!(ask(&mut venue, everywhere(4, unblock)), Some(Reason::NotBlocked), "it lifts nothing");
+    assert_eq!(venue.shard.quarantined(), [InstrumentId(0)]);
+    let release = Request { instrument: InstrumentId(1), ..everywhere(5, Command::Time) };
+    assert_eq!(ask(&mut venue, release), Some(Reason::None));
+    assert_eq!(ask(&mut venue, everywhere(6, Command::Time)), Some(Reason::None));
+}

@@ -25,6 +25,8 @@ pub(super) struct Samples {
     pub(super) flood: Tally,
     /// From the blow to the first answer on a new connection.
     pub(super) restarts: Vec<u64>,
+    /// From sending a poisonous request to the answer that it is void.
+    pub(super) voids: Vec<u64>,
 }
 
 /// What a drill gave.
@@ -72,6 +74,11 @@ pub struct Figures {
     pub restart_ms: Option<f64>,
     /// The longest.
     pub restart_max_ms: Option<f64>,
+    /// Median time from sending a poisonous request to being told that it is void, milliseconds: so long its shard stands
+    /// still; null for other blows.
+    pub void_ms: Option<f64>,
+    /// The longest.
+    pub void_max_ms: Option<f64>,
     /// Median latency in the quiet stretches, microseconds.
     pub quiet_p50_us: f64,
     /// 99th percentile in the quiet stretches.
@@ -107,6 +114,7 @@ impl Figures {
         let gaps = Spread::of(samples.gaps, 1e6);
         let baseline = Spread::of(samples.baseline, 1e6);
         let restarts = Spread::of(samples.restarts, 1e6);
+        let voids = Spread::of(samples.voids, 1e6);
         let flood = (blow == Blow::Flood).then_some(samples.flood);
         let moved = Spread::of(samples.moved, 1e6);
         let resyncs = Spread::of(samples.resyncs, 1e3);
@@ -131,6 +139,8 @@ impl Figures {
             resync_max_ms: resyncs.max,
             restart_ms: restarts.median,
             restart_max_ms: restarts.max,
+            void_ms: voids.median,
+            void_max_ms: voids.max,
             quiet_p50_us: us(Phase::Quiet, 0.5),
             quiet_p99_us: us(Phase::Quiet, 0.99),
             disturbed_p50_us: us(Phase::Disturbed, 0.5),
@@ -193,6 +203,9 @@ impl Figures {
         }
         if let (Some(median), Some(max)) = (self.restart_ms, self.restart_max_ms) {
             println!("answering again after {median:.1} ms (median), {max:.1} ms (longest)");
+        }
+        if let (Some(median), Some(max)) = (self.void_ms, self.void_max_ms) {
+            println!("void, and its shard back, after {median:.1} ms (median), {max:.1} ms (longest)");
         }
         if let (Some(median), Some(max)) = (self.resync_ms, self.resync_max_ms) {
             println!("back in step after {median:.1} ms (median), {max:.1} ms (longest)");

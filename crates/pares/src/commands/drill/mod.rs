@@ -19,11 +19,13 @@
 //! | [`gateway`] | kill a gateway |
 //! | [`everything`] | kill all nodes at once |
 //! | [`flood`] | one session sends as fast as it can |
+//! | [`poison`] | a request that brings the matching engine down at every venue |
 
 mod everything;
 mod figures;
 mod flood;
 mod gateway;
+mod poison;
 mod record;
 mod recorder;
 mod round;
@@ -58,6 +60,8 @@ pub enum Blow {
     KillEverything,
     /// Let one more session send as fast as it can for a while
     Flood,
+    /// Send a request that makes every venue's matching engine panic, loop or take memory for ever, by turns
+    Poison,
 }
 
 impl Blow {
@@ -77,6 +81,7 @@ impl Blow {
             Self::KillVenue | Self::StopVenue | Self::SlowVenue | Self::KillRecorder => 100,
             Self::WipeRecorder | Self::KillGateway | Self::KillEverything => 20,
             Self::Flood => 5,
+            Self::Poison => 30,
         }
     }
 }
@@ -137,6 +142,9 @@ impl Args {
             }
             Blow::KillRecorder | Blow::WipeRecorder if self.load.recorders <= self.quorum => {
                 wrong("this drill needs more --recorders than its --quorum: a quorum must be left")
+            }
+            Blow::Poison if self.load.config().shards().map_or(0, |shards| shards.len()) < 2 => {
+                wrong("this drill needs at least two --shards: one is hit, the others must not notice")
             }
             _ => Ok(()),
         }

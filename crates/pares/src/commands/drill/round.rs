@@ -8,7 +8,7 @@ use pares_types::{GatewayId, RecorderId};
 use super::figures::{Figures, Samples};
 use super::flood::Flooder;
 use super::record::Records;
-use super::{Args, Blow, everything, flood, gateway, recorder, venue};
+use super::{Args, Blow, everything, flood, gateway, poison, recorder, venue};
 use crate::error::CommandError;
 use crate::load::{Load, LoadPlan, Observed, Phase};
 use crate::system::ScratchSystem;
@@ -37,7 +37,8 @@ pub(super) struct Drill {
 impl Drill {
     /// Starts the system and the load.
     pub(super) fn start(args: &Args) -> Result<Self, CommandError> {
-        let system = ScratchSystem::start(&args.config(), args.load.dir.clone())?;
+        let arms = if args.blow == Blow::Poison { poison::arms() } else { vec![] };
+        let system = ScratchSystem::start_armed(&args.config(), args.load.dir.clone(), &arms)?;
         let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.load.rate);
         let (layout, config) = (system.supervisor.layout(), system.supervisor.config());
         let resume = args.blow.cuts_connections();
@@ -94,6 +95,7 @@ impl Drill {
             Blow::KillGateway => gateway::kill(self, self.gateway(round)),
             Blow::Flood => flood::flood(self, Duration::from_millis(args.flood_ms)),
             Blow::KillEverything => everything::kill(self),
+            Blow::Poison => poison::poison(self, round),
             Blow::WipeRecorder => recorder::wipe(self, RecorderId(nth(round, recorders))),
         }
     }

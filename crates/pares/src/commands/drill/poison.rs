@@ -1,0 +1,90 @@
+//! A request that brings the matching engine down at every venue. The promise: its shard stands still until the request is
+//! void, the others do not notice, and nobody dies of it twice.
+
+use std::time::{Duration, Instant};
+
+use pares_client::{Client, Update};
+use pares_node::{POISON, Role};
+use pares_shm::CountersReader;
+use pares_types::{
+    ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, Price, Quantity, Reason, Side,
+};
+
+use super::round::{Drill, WINDOW};
+use crate::error::CommandError;
+use crate::load::Phase;
+
+/// Whose orders are poison: nobody else's name.
+const POISONER: MemberId = MemberId(4_000_000_666);
+/// Ways to fail, by quantity: panic, loop, memory.
+const WAYS: u64 = 3;
+/// How long a venue may stay with a thread that does not come back, before its process is replaced.
+const ENCUMBERED: Duration = Duration::from_millis(600);
+
+/// What the nodes' environment needs.
+pub(super) fn arms() -> Vec<(&'static str, String)> {
+    vec![(POISON, POISONER.to_string())]
+}
+
+/// Sends one, waits until it is void, releases its instrument, and waits until all venues are whole.
+pub(super) fn poison(drill: &mut Drill, round: u64) -> Result<u64, CommandError> {
+    let address = drill.system.addresses()?[0];
+    let instruments = &drill.system.supervisor.config().instruments;
+    let instrument = InstrumentId(instruments[round as usize % instruments.len()].id);
+    let way = 1 + round % WAYS;
+    let order = NewOrder::limit(Side::Buy, Price(1), Quantity(way));
+    let mut poisoner = Client::connect(address, POISONER)?;
+    drill.observed().take_gap_max_ns();
+    let begun = Instant::now();
+    poisoner.send(&ClientRequest::Enter { client_order_id: ClientOrderId(round + 1), instrument, order })?;
+    poisoner.flush()?;
+    let mut gap = drill.wait_until("the poisonous request", |_| is_void(&mut poisoner))?;
+    drill.samples.voids.push(begun.elapsed().as_nanos() as u64);
+    gap = gap.max(drill.longest_gap(WINDOW)?);
+    drill.observed().enter(Phase::Resync);
+    release(address, instrument, round)?;
+    if way > 1 {
+        // Each venue ends a process that holds a thread which does not come back, one after the other.
+        gap = gap.max(drill.longest_gap(ENCUMBERED)?);
+    }
+    let whole = |drill: &mut Drill| Ok(all_whole(drill) && drill.venues.all_back(&drill.system.supervisor));
+    let after = drill.wait_until("a shard", whole)?;
+    drill.samples.resyncs.push(begun.elapsed().as_micros() as u64);
+    Ok(gap.max(after))
+}
+
+/// Whether the answer has come. Anything but "void" breaks the promise.
+fn is_void(poisoner: &mut Client) -> Result<bool, CommandError> {
+    let mut told = None;
+    poisoner.poll(|update| {
+        if let Update::Answer(answer) = update {
+            told = Some(answer.reason);
+        }
+    })?;
+    match told {
+        None => Ok(false),
+        Some(Reason::Void) => Ok(true),
+        Some(other) => Err(CommandError::Failed(format!("a poisonous request was answered with {other:?}"))),
+    }
+}
+
+/// As `pares admin release`.
+fn release(address: std::net::SocketAddr, instrument: InstrumentId, round: u64) -> Result<(), CommandError> {
+    let mut exchange = Client::connect(address, MemberId(0))?;
+    let client_order_id = ClientOrderId(pares_shm::clock::now_ns() + round);
+    exchange.submit_and_wait(&ClientRequest::Exchange {
+        client_order_id,
+        instrument,
+        command: Command::Time,
+    })?;
+    Ok(())
+}
+
+/// Whether no venue has a shard away.
+fn all_whole(drill: &Drill) -> bool {
+    let supervisor = &drill.system.supervisor;
+    supervisor.config().venue_ids().all(|id| {
+        let counters = CountersReader::open(&supervisor.layout().counters(&Role::Venue(id).to_string()));
+        counters.is_ok_and(|counters| counters.get("shards_away") == Some(0))
+    })
+}
