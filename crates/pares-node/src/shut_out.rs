@@ -8,10 +8,12 @@
 //! ```text
 //! DIR/shut-out/venue-0.recorder-1        what recorder 1 knows of venue 0 being wrong
 //! DIR/shut-out/venue-0.log-1             the log venue 0 had when it was readmitted for the first time
+//! DIR/shut-out/venue-0.recorder-1.readmitted-1    and the note
 //! ```
 //! A recorder writes its own note last, when the checkpoints that the venue may have spoilt are gone; one that dies in
 //! between finds the others' notes, misses its own, and does it again. The log goes aside because it is full of
-//! results of the wrong build, which a recorder that starts later would read and find wrong once more.
+//! results of the wrong build, which a recorder that starts later would read and find wrong once more. For the same reason the notes
+//! are kept: a recorder's own log goes on holding what the wrong build had recorded.
 
 use std::path::{Path, PathBuf};
 
@@ -151,7 +153,7 @@ pub(crate) fn is_noted_by(layout: &Layout, venue: VenueId, by: RecorderId) -> bo
     path(layout, venue, by).exists()
 }
 
-/// Lets a venue take part again: its log goes aside, and its notes go away. It starts by itself then, under a supervisor, and
+/// Lets a venue take part again: its log and its notes go aside. It starts by itself then, under a supervisor, and
 /// restores what is believed.
 ///
 /// # Errors
@@ -173,22 +175,32 @@ pub fn readmit(venue: VenueId, config: &SystemConfig, layout: &Layout) -> Result
             "{role} still runs as process {process}; it ends within moments, and if it hangs: kill -9 {process}"
         )));
     }
-    set_log_aside(&role.log(layout), layout, venue)?;
+    let number = set_log_aside(&role.log(layout), layout, venue)?;
     for note in notes {
-        std::fs::remove_file(note).map_err(NodeError::io("removing a note about a venue"))?;
+        let mut kept = note.clone().into_os_string();
+        kept.push(format!(".readmitted-{number}"));
+        std::fs::rename(note, kept).map_err(NodeError::io("setting a note about a venue aside"))?;
     }
     Ok(())
 }
 
-fn set_log_aside(log: &Path, layout: &Layout, venue: VenueId) -> Result<(), NodeError> {
+/// Says for which time.
+fn set_log_aside(log: &Path, layout: &Layout, venue: VenueId) -> Result<u32, NodeError> {
     let name = |number: u32| layout.shut_out().join(format!("venue-{venue}.log-{number}"));
-    let aside = (1..).map(name).find(|path| !path.exists()).expect("there is no end of names");
-    match std::fs::rename(log, aside) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(NodeError::io("setting the log of a venue aside")(error))
-        }
-        _ => Ok(()),
-    }
+    let number = (1..).find(|&number| !name(number).exists()).expect("there is no end of numbers");
+    std::fs::create_dir_all(log)
+        .and_then(|()| std::fs::rename(log, name(number)))
+        .map_err(NodeError::io("setting the log of a venue aside"))?;
+    Ok(number)
+}
+
+/// All that was ever disputed, with the venue that said so: of venues that are shut out, and of those readmitted. A note that
+/// cannot be read says nothing; at worst a venue is found once more by what it did before.
+pub(crate) fn all_disputed(layout: &Layout) -> Vec<(VenueId, DisputedIn)> {
+    let Ok(entries) = std::fs::read_dir(layout.shut_out()) else { return Vec::new() };
+    let texts = entries.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok());
+    let notes = texts.filter_map(|text| toml::from_str::<Note>(&text).ok());
+    notes.flat_map(|note| note.disputed.into_iter().map(move |one| (VenueId(note.venue), one))).collect()
 }
 
 /// Fails if the venue is shut out.
@@ -274,5 +286,6 @@ mod tests {
         readmit().unwrap();
         assert!(!is_shut_out(&layout, VenueId(0)) && !log.exists());
         assert!(layout.shut_out().join("venue-0.log-1").join("of the wrong build").exists());
+        assert_eq!(all_disputed(&layout).len(), 2, "what it said then is still disputed");
     }
 }

@@ -6,14 +6,14 @@
 use pares_types::{Epoch, Position, RequestId, VenueId};
 
 use crate::evidence::{Dispute, Disputed, Evidence, Finding, Judgement};
-use crate::statement::Statement;
+use crate::statement::{NOBODY, Statement};
 
 /// A result on offer, as far as accepting it is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// Where it comes from.
     pub source: Source,
-    /// The venue that wrote it, whoever it comes from.
+    /// The venue that wrote it, whoever it comes from; [`NOBODY`] if it is known not to be believed.
     pub venue: VenueId,
     /// The life of the window that decided it.
     pub epoch: Epoch,
@@ -158,15 +158,14 @@ impl Acceptance {
         self.evidence.readmit(venue);
     }
 
-    /// Learns a record of the recorder's own log on start, in the log's order: its position, the venue that wrote it and what
-    /// it says.
+    /// Learns a record of the recorder's own log on start, in the log's order.
     ///
     /// # Panics
     /// If the record does not follow the last: a recorder's log has no gaps after its first record.
-    pub fn recover(&mut self, position: Position, venue: VenueId, said: &Statement) {
-        let first = self.next == Position(0) && self.evidence.is_empty();
+    pub fn recover(&mut self, record: &Offer) {
+        let (first, position) = (self.next == Position(0) && self.evidence.is_empty(), record.position);
         assert!(first || position == self.next, "gap in the recorder's own log before position {position}");
-        self.note(position, venue, said);
+        self.note(record);
     }
 
     /// Judges a record. One to [`Verdict::Take`] counts as taken only once the caller has appended it
@@ -197,12 +196,15 @@ impl Acceptance {
     /// If it is not the next.
     pub fn take(&mut self, offer: &Offer) {
         assert_eq!(offer.position, self.next, "records are taken in order");
-        self.note(offer.position, offer.venue, &offer.said);
+        self.note(offer);
     }
 
-    fn note(&mut self, position: Position, venue: VenueId, said: &Statement) {
-        self.evidence.on_taken(position, venue, said);
-        self.next = position.next();
+    /// What an earlier life recorded is held against nobody: whoever was wrong then may be right by now, and would look as if
+    /// it contradicted itself.
+    fn note(&mut self, record: &Offer) {
+        let by = if record.epoch == self.epoch { record.venue } else { NOBODY };
+        self.evidence.on_taken(record.position, by, &record.said);
+        self.next = record.position.next();
     }
 
     fn halt(&mut self, divergence: Divergence) -> Verdict {
@@ -255,10 +257,6 @@ mod tests {
             position: Position(position),
             said: Statement { request: id(sequence), content: 0, state_hash },
         }
-    }
-
-    fn said(sequence: u64) -> Statement {
-        Statement { request: id(sequence), content: 0, state_hash: None }
     }
 
     #[test]
@@ -320,10 +318,21 @@ mod tests {
     }
 
     #[test]
+    fn what_an_earlier_life_recorded_is_held_against_nobody() {
+        let mut shard = Acceptance::new(Epoch(2), 2);
+        shard.recover(&Offer { epoch: Epoch(1), ..offer(0, 1) });
+        let mut replayed = offer(0, 1);
+        replayed.said.state_hash = Some(77);
+        assert_eq!(shard.offer(&replayed), Verdict::Known, "perhaps the one that was wrong is right now");
+        assert_eq!(shard.offer(&Offer { venue: VenueId(1), ..replayed }), Verdict::Known);
+        assert_eq!(shard.offer(&Offer { venue: VenueId(1), ..offer(0, 1) }), Verdict::Halted);
+    }
+
+    #[test]
     fn recovery_continues_after_the_last_record() {
         let mut shard = Acceptance::new(Epoch(2), 2);
-        shard.recover(Position(7), VenueId(0), &said(8));
-        shard.recover(Position(8), VenueId(1), &said(9));
+        shard.recover(&offer(7, 8));
+        shard.recover(&offer(8, 9));
         assert_eq!(shard.offer_and_take(&offer(9, 10)), Verdict::Take);
     }
 
@@ -331,7 +340,7 @@ mod tests {
     #[should_panic(expected = "gap in the recorder's own log")]
     fn a_gap_in_its_own_log_stops_a_recorder() {
         let mut shard = Acceptance::new(Epoch(2), 2);
-        shard.recover(Position(0), VenueId(0), &said(1));
-        shard.recover(Position(2), VenueId(0), &said(3));
+        shard.recover(&offer(0, 1));
+        shard.recover(&offer(2, 3));
     }
 }

@@ -23,4 +23,4 @@ pub use acceptance::{Acceptance, Divergence, Offer, Source, Verdict};
 pub use assembly::Assembly;
 pub use evidence::{Dispute, Disputed, Finding, Side};
 pub use quorum::Quorum;
-pub use statement::{Statement, Venues};
+pub use statement::{NOBODY, Statement, Venues};

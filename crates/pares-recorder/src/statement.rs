@@ -2,6 +2,9 @@
 
 use pares_types::{RequestId, VenueId};
 
+/// Nobody: the author of a record that is held against no venue, and counts for none.
+pub const NOBODY: VenueId = VenueId(u16::MAX);
+
 /// What a venue says about one position. Venues that work say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
@@ -57,7 +60,7 @@ impl Venues {
     /// Whether the venue is among them.
     #[must_use]
     pub fn contains(self, venue: VenueId) -> bool {
-        self.0 & Self::one(venue).0 != 0
+        venue.0 < 16 && self.0 & Self::one(venue).0 != 0
     }
 
     /// Those of either.

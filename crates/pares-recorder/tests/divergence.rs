@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 use pares_recorder::evidence::RECENT;
-use pares_recorder::{Acceptance, Disputed, Divergence, Offer, Source, Statement, Venues, Verdict};
+use pares_recorder::{Acceptance, Disputed, Divergence, NOBODY, Offer, Source, Statement, Venues, Verdict};
 use pares_types::{Epoch, GatewayId, Position, RequestId, VenueId};
 use proptest::prelude::*;
 
@@ -287,4 +287,16 @@ fn what_a_peer_has_is_taken_even_if_a_venue_wrote_it_that_is_shut_out() {
     assert_eq!(recorder.hears(&from_peer), Verdict::Take, "it is recorded, and may be answered");
     assert_eq!(recorder.hears(&says(0, 9, 0)), Verdict::Known);
     assert_eq!(recorder.hears(&says(1, 9, 7)), Verdict::Halted, "what those say who are left counts");
+}
+
+#[test]
+fn what_nobody_answers_for_is_corrected_by_the_next_to_speak() {
+    let mut recorder = recorder(3, 8, 0);
+    let wrong = Offer { venue: NOBODY, ..says(0, 8, 7) };
+    assert_eq!(recorder.hears(&wrong), Verdict::Take);
+    assert_eq!(recorder.hears(&says(0, 8, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(1, 8, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&wrong), Verdict::Known);
+    assert!(!recorder.shard.is_in_dispute() && recorder.found.is_empty());
+    assert_eq!(recorder.hears(&says(2, 8, 7)), Verdict::Found);
 }

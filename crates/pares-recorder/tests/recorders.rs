@@ -30,7 +30,7 @@ impl Recorder {
     fn restart(&mut self) {
         self.acceptance = Acceptance::new(EPOCH, 2);
         for record in &self.log {
-            self.acceptance.recover(record.position, record.venue, &record.said);
+            self.acceptance.recover(record);
         }
     }
 

@@ -69,7 +69,7 @@ impl RecorderNode {
             match entry {
                 RecorderEntry::Result(record) => {
                     let shard = &mut shards[usize::from(record.shard().0)];
-                    shard.acceptance.recover(record.position, ANY, &statement(record));
+                    shard.acceptance.recover(&offer(Source::Peer, record));
                     shard.remember(record.position, offset);
                 }
                 RecorderEntry::CheckpointStored { shard, position } => {
@@ -162,13 +162,7 @@ impl RecorderNode {
         record: &std::rc::Rc<Record>,
     ) -> Verdict {
         let shard = &mut self.shards[usize::from(record.shard().0)];
-        let offer = Offer {
-            source,
-            venue: ANY,
-            epoch: record.epoch,
-            position: record.position,
-            said: statement(record),
-        };
+        let offer = offer(source, record);
         let verdict = shard.acceptance.offer(&offer);
         if verdict == Verdict::Take && !self.room && self.bug == Some(Bug::TakeWithoutRoom) {
             shard.acceptance.take(&offer);
@@ -236,7 +230,8 @@ pub(crate) fn recorded(log: &Log<RecorderEntry>, to: u64, shards: usize) -> (Vec
     (next, epoch)
 }
 
-/// What a record says. Results are held against a sequential replay elsewhere.
-fn statement(record: &Record) -> Statement {
-    Statement { request: record.request.id, content: 0, state_hash: record.state_hash }
+/// A record on offer. Results are held against a sequential replay elsewhere.
+fn offer(source: Source, record: &Record) -> Offer {
+    let said = Statement { request: record.request.id, content: 0, state_hash: record.state_hash };
+    Offer { source, venue: ANY, epoch: record.epoch, position: record.position, said }
 }

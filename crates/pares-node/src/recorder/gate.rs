@@ -1,7 +1,7 @@
 //! Which venues a recorder takes from: those that are shut out, and the notes about them.
 
-use pares_recorder::{Disputed, Finding};
-use pares_types::{RecorderId, ShardId, VenueId};
+use pares_recorder::{Disputed, Finding, NOBODY};
+use pares_types::{Position, RecorderId, ShardId, VenueId};
 
 use crate::config::{Layout, SystemConfig};
 use crate::shut_out::{self, DisputedIn, Found, Lookout, Note, Said};
@@ -40,6 +40,8 @@ pub(super) struct Gate {
     layout: Layout,
     recorder: RecorderId,
     venues: Vec<Standing>,
+    /// What was ever disputed, and who said it.
+    disputed: Vec<(VenueId, DisputedIn)>,
     lookout: Lookout,
 }
 
@@ -47,12 +49,21 @@ impl Gate {
     /// All are in; notes are not looked for yet.
     pub(super) fn new(recorder: RecorderId, config: &SystemConfig, layout: &Layout) -> Self {
         let venues = config.venue_ids().map(|_| Standing::In).collect();
-        Self { layout: layout.clone(), recorder, venues, lookout: Lookout::default() }
+        let disputed = shut_out::all_disputed(layout);
+        Self { layout: layout.clone(), recorder, venues, disputed, lookout: Lookout::default() }
     }
 
     /// Whether anything of the venue is taken.
     pub(super) fn is_in(&self, venue: VenueId) -> bool {
         self.venues.get(usize::from(venue.0)).is_some_and(|standing| matches!(standing, Standing::In))
+    }
+
+    /// Who answers for what a venue says about a position: nobody if it was wrong there, whatever it does today.
+    pub(super) fn voice(&self, venue: VenueId, shard: ShardId, position: Position) -> VenueId {
+        let holds = |(by, one): &(VenueId, DisputedIn)| {
+            *by == venue && one.shard == shard.0 && (one.first..=one.last).contains(&position.0)
+        };
+        if self.disputed.iter().any(holds) { NOBODY } else { venue }
     }
 
     /// How many are shut out.
@@ -95,6 +106,7 @@ impl Gate {
                 Standing::In if noted => seen.push(Seen::ShutOut(venue)),
                 Standing::Out { note: None, .. } if !noted => {
                     *standing = Standing::In;
+                    self.disputed = shut_out::all_disputed(&self.layout);
                     seen.push(Seen::Readmitted(venue));
                 }
                 _ => standing.write_note(&self.layout),

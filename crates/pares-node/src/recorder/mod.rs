@@ -130,7 +130,8 @@ impl RecorderNode {
             .into_keys()
             .map(|shard| (shard, ShardRecord::new(epoch, config.venues)))
             .collect();
-        recover(&mut Reader::at_start(&log)?, &mut shards)?;
+        let gate = Gate::new(id, config, layout);
+        recover(&mut Reader::at_start(&log)?, &mut shards, &gate)?;
         crash::at(Point::RecorderRecovered);
         let peers = config.recorder_ids().filter(|&peer| peer != id);
         let bells_of_gateways = config.gateway_ids().map(bells::gateway);
@@ -146,7 +147,7 @@ impl RecorderNode {
                 layout.checkpoints(id),
                 config.durability == DurabilitySetting::Disk,
             )?,
-            gate: Gate::new(id, config, layout),
+            gate,
             found: false,
             layout: layout.clone(),
             counters: CountersWriter::create(&layout.counters(&format!("recorder-{id}")), &COUNTERS)?,
@@ -169,7 +170,7 @@ impl RecorderNode {
                 Some(record::RESULT) => {
                     crash::at(Point::RecorderReceived);
                     let verdict = accept(
-                        &mut self.shards,
+                        (&mut self.shards, &self.gate),
                         &mut self.writer,
                         &self.counters,
                         &mut self.appended,
@@ -207,7 +208,7 @@ impl RecorderNode {
             if record::schema(record.payload) == Some(record::RESULT) {
                 let offset = record.offset;
                 let verdict = accept(
-                    &mut self.shards,
+                    (&mut self.shards, &self.gate),
                     &mut self.writer,
                     &self.counters,
                     &mut self.appended,
@@ -339,7 +340,7 @@ pub fn log_config(config: &SystemConfig) -> Config {
 
 /// Judges a result and appends it if it is the next of its shard.
 fn accept(
-    shards: &mut BTreeMap<ShardId, ShardRecord>,
+    (shards, gate): (&mut BTreeMap<ShardId, ShardRecord>, &Gate),
     writer: &mut Writer,
     counters: &CountersWriter,
     appended: &mut u64,
@@ -348,13 +349,7 @@ fn accept(
 ) -> Result<Verdict, NodeError> {
     let record = ResultRecord::read(payload)?;
     let Some(shard) = shards.get_mut(&record.shard()) else { return Ok(Verdict::Void) };
-    let offer = Offer {
-        source,
-        venue: record.venue(),
-        epoch: record.epoch(),
-        position: record.position(),
-        said: statement(&record, payload)?,
-    };
+    let offer = offer(source, &record, payload, gate)?;
     let verdict = shard.acceptance.offer(&offer);
     match verdict {
         Verdict::Take => {
@@ -383,21 +378,26 @@ fn accept(
     Ok(verdict)
 }
 
-/// What a result says, whichever venue wrote it.
-fn statement(record: &ResultRecord<'_>, payload: &[u8]) -> Result<Statement, NodeError> {
-    let (request, state_hash) = (record.request_id()?, record.state_hash());
-    Ok(Statement { request, content: content(payload), state_hash })
+/// A result as the rules see it.
+fn offer(source: Source, record: &ResultRecord<'_>, payload: &[u8], gate: &Gate) -> Result<Offer, NodeError> {
+    let (position, request, state_hash) = (record.position(), record.request_id()?, record.state_hash());
+    let venue = gate.voice(record.venue(), record.shard(), position);
+    let said = Statement { request, content: content(payload), state_hash };
+    Ok(Offer { source, venue, epoch: record.epoch(), position, said })
 }
 
 /// Reads a recorder's log through and learns what it holds.
-fn recover(log: &mut Reader, shards: &mut BTreeMap<ShardId, ShardRecord>) -> Result<(), NodeError> {
+fn recover(
+    log: &mut Reader,
+    shards: &mut BTreeMap<ShardId, ShardRecord>,
+    gate: &Gate,
+) -> Result<(), NodeError> {
     while let Some(entry) = log.next()? {
         match record::schema(entry.payload) {
             Some(record::RESULT) => {
                 let record = ResultRecord::read(entry.payload)?;
                 let Some(shard) = shards.get_mut(&record.shard()) else { continue };
-                let said = statement(&record, entry.payload)?;
-                shard.acceptance.recover(record.position(), record.venue(), &said);
+                shard.acceptance.recover(&offer(Source::Peer, &record, entry.payload, gate)?);
                 shard.remember(record.position(), entry.offset);
             }
             Some(record::CHECKPOINT_STORED) => {
