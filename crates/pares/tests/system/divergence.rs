@@ -239,7 +239,10 @@ fn find_shut_out_and_readmit(start_again: bool) {
     let disputed: Vec<&DisputedIn> = notes.iter().flat_map(|note| &note.disputed).collect();
     check_records(&exchange, &all, &disputed);
     check_answers(&all[0], &traders);
-    assert!(states_agreeing(&exchange, VenueId(0), &all[0], &disputed) > 0, "it is back, and right");
+    eventually("it is back, and right", || {
+        exchange.tick();
+        states_agreeing(&exchange, VenueId(0), &all[0], &disputed) > 0
+    });
     for id in [recorder(0), recorder(1)] {
         let counts = (exchange.counter(id, "shut_out_venues"), exchange.counter(id, "halted_shards"));
         assert_eq!(counts, (0, 0));
