@@ -139,7 +139,13 @@ impl Acceptance {
         !self.evidence.disputes().is_empty()
     }
 
-    /// What the last offer judged [`Verdict::Found`] has shown, once.
+    /// Whether the last offer has shown that a venue is wrong: one judged [`Verdict::Found`], or one to be taken beside that.
+    #[must_use]
+    pub fn has_finding(&self) -> bool {
+        self.finding.is_some()
+    }
+
+    /// What it has shown, once.
     pub fn take_finding(&mut self) -> Option<Finding> {
         self.finding.take()
     }
@@ -184,9 +190,13 @@ impl Acceptance {
         if offer.position > self.next {
             return Verdict::Wait;
         }
-        match self.evidence.overdue(self.next).map(Divergence::from) {
-            None => Verdict::Take,
-            Some(divergence) => self.halt(divergence),
+        match self.evidence.on_taking(self.next) {
+            Judgement::Quiet | Judgement::Open => Verdict::Take,
+            Judgement::Settled(finding) => {
+                self.finding = Some(finding);
+                Verdict::Take
+            }
+            Judgement::Undecidable(dispute) => self.halt(Divergence::from(&dispute)),
         }
     }
 

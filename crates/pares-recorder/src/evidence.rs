@@ -10,7 +10,8 @@
 //! - A venue whose statement is not the one believed is *outvoted*: it is wrong, and nothing of it needs to be taken any more.
 //! - Until then a *dispute* is open and nothing stops: who followed the record is silent at most positions, but every venue speaks
 //!   where states are hashed, so the next of these settles it as a rule. It ends in a halt when nobody can be believed any
-//!   more, whoever else speaks, and at the latest when its position is forgotten: 4,096 positions later, four hashes. A hash at which
+//!   more, whoever else speaks, and at the latest when its position is forgotten, 4,096 positions and four hashes later, unless one side has
+//!   been silent there and the other is among those who agree. A hash at which
 //!   all agree again does not end it at once: a wrong engine need not get every state wrong, and its next error tells.
 //!
 //! With one or two venues nobody is ever believed: every difference is undecidable at once.
@@ -170,10 +171,21 @@ impl Evidence {
         }
     }
 
-    /// A dispute whose position is forgotten once `next` is taken.
-    #[must_use]
-    pub fn overdue(&self, next: Position) -> Option<&Dispute> {
-        self.disputes.iter().find(|dispute| next.0 - dispute.position.0 >= RECENT as u64)
+    /// A dispute whose position is forgotten once `next` is taken has to end. Where states were hashed behind it, each venue could have
+    /// spoken several times: if most agree about the state there, and only one side is among them, the others said
+    /// something else and then nothing, and are wrong. [`Judgement::Quiet`] if there is no such dispute.
+    pub fn on_taking(&mut self, next: Position) -> Judgement {
+        let is_overdue = |dispute: &Dispute| next.0 - dispute.position.0 >= RECENT as u64;
+        let Some(index) = self.disputes.iter().position(is_overdue) else { return Judgement::Quiet };
+        let position = self.disputes[index].position;
+        let behind = self.hashes.iter().flatten().filter(|hashed| hashed.position > position);
+        let agreed = behind.map(|hashed| hashed.heard.venues).find(|venues| self.is_majority(venues.len()));
+        let among = |side: &&Side| agreed.is_some_and(|agreed| !side.venues.without(agreed).eq(&side.venues));
+        let mut believed = self.disputes[index].sides.iter().copied().filter(|side| among(&side));
+        match (believed.next(), believed.next()) {
+            (Some(believed), None) => self.settle(index, believed, next),
+            _ => Judgement::Undecidable(self.disputes[index].clone()),
+        }
     }
 
     /// Another statement about a position that was taken; `next` is the first that was not.
@@ -217,16 +229,20 @@ impl Evidence {
         let dispute = &self.disputes[index];
         let believed = dispute.sides.iter().copied().find(|side| self.is_majority(side.venues.len()));
         if let Some(believed) = believed {
-            let dispute = self.disputes.swap_remove(index);
-            let outvoted = dispute.spoken().without(believed.venues).or(dispute.unsteady);
-            let position = dispute.position;
-            self.believe(position, next, &believed.statement, believed.venues.without(outvoted));
-            return Judgement::Settled(Finding { dispute, believed, outvoted });
+            return self.settle(index, believed, next);
         }
         match self.is_hopeless(dispute) {
             true => Judgement::Undecidable(dispute.clone()),
             false => Judgement::Open,
         }
+    }
+
+    fn settle(&mut self, index: usize, believed: Side, next: Position) -> Judgement {
+        let dispute = self.disputes.swap_remove(index);
+        let outvoted = dispute.spoken().without(believed.venues).or(dispute.unsteady);
+        let position = dispute.position;
+        self.believe(position, next, &believed.statement, believed.venues.without(outvoted));
+        Judgement::Settled(Finding { dispute, believed, outvoted })
     }
 
     /// Whether so many of all venues are more than half, and are more than two venues' word.

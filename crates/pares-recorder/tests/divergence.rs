@@ -40,13 +40,13 @@ impl Recorder {
                 self.shard.take(offer);
                 self.taken.push(offer.venue);
             }
-            Verdict::Found => {
-                let finding = self.shard.take_finding().unwrap();
-                self.found.push((finding.dispute.position, finding.outvoted));
-                let outvoted = finding.outvoted.iter();
-                self.disputed.extend(outvoted.map(|venue| self.shard.shut_out(venue)));
-            }
+            Verdict::Found => assert!(self.shard.has_finding()),
             _ => {}
+        }
+        if let Some(finding) = self.shard.take_finding() {
+            self.found.push((finding.dispute.position, finding.outvoted));
+            let outvoted = finding.outvoted.iter();
+            self.disputed.extend(outvoted.map(|venue| self.shard.shut_out(venue)));
         }
         verdict
     }
@@ -223,6 +223,21 @@ fn a_dispute_that_the_third_venue_never_settles_halts_the_shard_in_the_end() {
         assert_eq!(recorder.hears(&says(0, position, 0)), Verdict::Take);
     }
     assert_eq!(recorder.hears(&says(0, end, 0)), Verdict::Halted);
+}
+
+#[test]
+fn a_venue_that_says_something_else_and_then_nothing_is_wrong_if_most_agree_without_it() {
+    let mut recorder = recorder(3, 9, 0);
+    assert_eq!(recorder.hears(&says(1, 4, 7)), Verdict::Known);
+    let end = 4 + RECENT as u64;
+    for position in 9..=end {
+        assert_eq!(recorder.hears(&says(0, position, 0)), Verdict::Take);
+        if position % HASH_EVERY == 0 {
+            assert_eq!(recorder.hears(&says(2, position, 0)), Verdict::Known);
+        }
+    }
+    assert_eq!(recorder.found, [(Position(4), Venues::one(VenueId(1)))]);
+    assert_eq!((recorder.shard.divergence(), recorder.shard.is_in_dispute()), (None, false));
 }
 
 #[test]

@@ -26,6 +26,7 @@ use crate::NodeError;
 use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
 use crate::duty::Duty;
+use crate::error::complain;
 use crate::tail::Tail;
 use gate::{Gate, content};
 use intake::{CheckpointIntake, Stored};
@@ -350,7 +351,11 @@ fn accept(
     let record = ResultRecord::read(payload)?;
     let Some(shard) = shards.get_mut(&record.shard()) else { return Ok(Verdict::Void) };
     let offer = offer(source, &record, payload, gate)?;
+    let was_halted = shard.acceptance.divergence().is_some();
     let verdict = shard.acceptance.offer(&offer);
+    if let Some(divergence) = shard.acceptance.divergence().filter(|_| !was_halted) {
+        complain(format_args!("shard {} is halted: {divergence:?}", record.shard()));
+    }
     match verdict {
         Verdict::Take => {
             let written = writer.append_with(payload.len(), |out| {
@@ -375,7 +380,7 @@ fn accept(
         Verdict::Known | Verdict::Found => counters.add(KNOWN, 1),
         Verdict::Void | Verdict::Wait | Verdict::Halted => {}
     }
-    Ok(verdict)
+    Ok(if shard.acceptance.has_finding() { Verdict::Found } else { verdict })
 }
 
 /// A result as the rules see it.

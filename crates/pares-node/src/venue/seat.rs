@@ -117,7 +117,8 @@ impl ShardSeat {
         }
         let (request, reason) = (wrong::changed(record.request()?), record.outcome()?.reason);
         let recorded = Recorded { position, request: &request, reason };
-        let epoch = bench.epoch();
+        // The record's, not this life's: a recorder that misses it would take it for another than its peers have.
+        let epoch = record.epoch();
         let follow = || bench.shard.on_committed(recorded, epoch, &mut bench.draft);
         let Ok(followed) = catch_unwind(AssertUnwindSafe(follow)) else { return Ok(None) };
         let executed = followed.map_err(|Gap { next, met }| NodeError::Gap { shard: self.id, next, met })?;

@@ -160,7 +160,7 @@ fn trade_until_found(exchange: &mut Exchange, traders: &mut [Trader], id: VenueI
             return notes;
         }
         for recorder in [recorder(0), recorder(1)] {
-            assert_eq!(exchange.counter(recorder, "halted_shards"), 0);
+            assert_eq!(exchange.counter(recorder, "halted_shards"), 0, "{}", exchange.complaints());
         }
         let stuck = exchange.complaints();
         assert!(
@@ -239,7 +239,13 @@ fn find_shut_out_and_readmit(start_again: bool) {
     let disputed: Vec<&DisputedIn> = notes.iter().flat_map(|note| &note.disputed).collect();
     check_records(&exchange, &all, &disputed);
     check_answers(&all[0], &traders);
-    eventually("it is back, and right", || {
+    let lengths: Vec<usize> = all[0].values().map(Vec::len).collect();
+    let what = format!(
+        "it is back, and right: {lengths:?} {disputed:?} {:?}",
+        ["executed", "observed", "resynced", "position-0", "position-1"]
+            .map(|name| exchange.counter(venue(0), name))
+    );
+    eventually(&what, || {
         exchange.tick();
         states_agreeing(&exchange, VenueId(0), &all[0], &disputed) > 0
     });
