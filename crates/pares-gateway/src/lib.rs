@@ -27,6 +27,8 @@
 //! - *Who is told.* The answer goes to the session that asked last; if that is gone, to the member's
 //!   newest session. Trades, cancels and news of orders go to all sessions of the owner, on every gateway.
 //!   At one position they come before the answer.
+//! - *Who asks too fast* is refused early, at the cost of a look at its session; who goes on is read more slowly
+//!   ([`GatewaySink::read_later`]).
 //! - *The time.* Venues know no time but that of requests; gateways tell it to the shards that need it
 //!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and nobody is answered.
 
@@ -39,6 +41,7 @@ mod intake;
 mod names;
 mod pace;
 mod recover;
+mod refusals;
 mod report;
 mod sessions;
 
@@ -48,6 +51,7 @@ mod tests;
 use pares_types::{ClientOrderId, GatewayId, Reason, RecorderId, Request};
 
 pub use gateway::Gateway;
+pub use names::NAME_BYTES;
 pub use pace::Pace;
 pub use pares_types::{Answer, Bust, Cancellation, ClientRequest, OrderNews, Reply, Role, Trade};
 
@@ -96,4 +100,8 @@ pub trait GatewaySink {
     /// The answer `session` asks for lies at `place`: read the record there and send what
     /// [`Gateway::replay_answer`] makes of it.
     fn answer_again(&mut self, session: SessionId, place: Place, client_order_id: ClientOrderId);
+
+    /// `session` asks faster than it can be refused: it is best left unread for `pause_ns` from now, the last time this is said
+    /// counts. What was read from it already is still asked. An edge that cannot leave anybody unread ignores it.
+    fn read_later(&mut self, _session: SessionId, _pause_ns: u64) {}
 }

@@ -59,3 +59,14 @@ fn the_kill_switch_cancels_everything_of_a_throttled_member() {
     assert_eq!(found["untold"], 0);
     assert!(found["throttled"].as_u64() >= Some(300), "{found}");
 }
+
+#[test]
+fn twice_the_highest_rate_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let within = dir.path().to_str().unwrap();
+    let found =
+        pares(&["bench", "overload", "--seconds", "12", "--search-seconds", "1", "--dir", within, "--json"]);
+    assert_eq!((&found["lost"], &found["duplicated"]), (&0.into(), &0.into()), "{found}");
+    assert!(found["answered_rate"].as_u64() > Some(0), "{found}");
+    assert_eq!(found["anon_kib_end"].as_object().unwrap().len(), 5, "every node is looked at: {found}");
+}

@@ -29,6 +29,8 @@ pub(super) struct Sink {
     pub(super) log: Vec<Request>,
     pub(super) replies: Vec<(SessionId, Reply)>,
     pub(super) again: Vec<(SessionId, Place)>,
+    /// Sessions to be left unread, and for how long.
+    pub(super) later: Vec<(SessionId, u64)>,
     /// Requests the log still takes.
     pub(super) room: usize,
 }
@@ -46,6 +48,10 @@ impl GatewaySink for Sink {
 
     fn answer_again(&mut self, session: SessionId, place: Place, _: ClientOrderId) {
         self.again.push((session, place));
+    }
+
+    fn read_later(&mut self, session: SessionId, pause_ns: u64) {
+        self.later.push((session, pause_ns));
     }
 }
 

@@ -5,7 +5,7 @@
 //! restored (the simulator found this). So a whole checkpoint is kept here until this recorder has, durably,
 //! every position below it. Writing is left to a thread, so that it never delays a record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -22,6 +22,8 @@ pub(super) struct CheckpointIntake {
     assemblies: BTreeMap<(VenueId, ShardId), Assembly>,
     /// The newest whole one of each shard.
     whole: BTreeMap<ShardId, (Position, Vec<u8>)>,
+    /// Shards of which one is being written: a slow disk gets the newest next, and never a queue of them.
+    writing: BTreeSet<ShardId>,
     work: Sender<Work>,
     stored: Receiver<Stored>,
 }
@@ -39,9 +41,11 @@ pub(super) enum Stored {
     /// It is written and verified.
     Kept(ShardId, Position),
     /// It could not be written. The venues take another in a while; until one is kept, joining takes longer.
-    Failed,
+    Failed(ShardId),
     /// No checkpoint is left that this venue may have spoilt.
     Removed(VenueId),
+    /// Some could not be removed.
+    NotRemoved,
 }
 
 impl CheckpointIntake {
@@ -54,7 +58,7 @@ impl CheckpointIntake {
                 let stored = match work {
                     Work::Store(checkpoint) => match checkpoints::store(&dir, &checkpoint, sync) {
                         Ok(()) => Stored::Kept(checkpoint.shard, checkpoint.position),
-                        Err(_) => Stored::Failed,
+                        Err(_) => Stored::Failed(checkpoint.shard),
                     },
                     Work::Remove(venue, above) => remove(&dir, venue, &above),
                 };
@@ -65,7 +69,8 @@ impl CheckpointIntake {
         };
         let builder = std::thread::Builder::new().name("checkpoints".into());
         builder.spawn(store).map_err(NodeError::io("starting a thread"))?;
-        Ok(Self { assemblies: BTreeMap::new(), whole: BTreeMap::new(), work, stored })
+        let (assemblies, whole, writing) = Default::default();
+        Ok(Self { assemblies, whole, writing, work, stored })
     }
 
     /// A piece has come from a venue.
@@ -82,9 +87,14 @@ impl CheckpointIntake {
     /// Has those written for which `recorded` says from where in the log to replay: every position below
     /// them is recorded durably. The others go on waiting.
     pub(super) fn store_recorded(&mut self, recorded: impl Fn(ShardId, Position) -> Option<Offset>) {
+        let writing = &mut self.writing;
         self.whole.retain(|&shard, (position, state)| {
+            if writing.contains(&shard) {
+                return true;
+            }
             let Some(replay_from) = recorded(shard, *position) else { return true };
             let state = std::mem::take(state);
+            writing.insert(shard);
             // The thread ends only with this node; a checkpoint more or less decides nothing.
             let checkpoint = StoredCheckpoint { shard, position: *position, replay_from, state };
             let _ = self.work.send(Work::Store(checkpoint));
@@ -106,7 +116,11 @@ impl CheckpointIntake {
 
     /// What became of the next checkpoint.
     pub(super) fn stored(&mut self) -> Option<Stored> {
-        self.stored.try_recv().ok()
+        let stored = self.stored.try_recv().ok()?;
+        if let Stored::Kept(shard, _) | Stored::Failed(shard) = stored {
+            self.writing.remove(&shard);
+        }
+        Some(stored)
     }
 }
 
@@ -116,6 +130,6 @@ fn remove(dir: &std::path::Path, venue: VenueId, above: &[(ShardId, Position)]) 
     let removed = above.iter().try_for_each(|&(shard, to)| checkpoints::remove_above(dir, shard, to));
     match removed {
         Ok(()) => Stored::Removed(venue),
-        Err(_) => Stored::Failed,
+        Err(_) => Stored::NotRemoved,
     }
 }

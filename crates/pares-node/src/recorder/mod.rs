@@ -234,7 +234,7 @@ impl RecorderNode {
         while let Some(stored) = self.intake.stored() {
             let (shard, position) = match stored {
                 Stored::Kept(shard, position) => (shard, position),
-                Stored::Failed => {
+                Stored::Failed(_) | Stored::NotRemoved => {
                     self.counters.add(CHECKPOINT_FAILURES, 1);
                     continue;
                 }

@@ -17,6 +17,7 @@ mod disk_full;
 mod divergence;
 mod first_trade;
 mod kills;
+mod overload;
 mod poison;
 mod recorders;
 mod repeats;

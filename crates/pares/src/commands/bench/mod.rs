@@ -4,6 +4,7 @@ pub mod book;
 pub mod end_to_end;
 pub mod journal;
 pub mod kill_switch;
+pub mod overload;
 pub mod peer;
 pub mod restart;
 pub mod sequencer;
@@ -34,6 +35,8 @@ enum Bench {
     EndToEnd(end_to_end::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
     KillSwitch(kill_switch::Args),
+    /// Twice the highest rate for minutes: what is refused, what is answered how fast, and whether any node's memory grows
+    Overload(overload::Args),
     /// Everything killed at once under load: how long until the exchange answers again, and what it remembers
     Restart(restart::Args),
     /// The other process of a benchmark
@@ -52,6 +55,7 @@ pub fn run(args: &Args) -> CommandResult {
         Bench::Journal(args) => journal::run(args),
         Bench::EndToEnd(args) => end_to_end::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
+        Bench::Overload(args) => overload::run(args),
         Bench::Restart(args) => restart::run(args),
         Bench::Peer(peer) => peer::run(peer),
     }

@@ -14,6 +14,8 @@ use super::round::Drill;
 use crate::error::CommandError;
 use crate::load::LoadPlan;
 
+/// Members that share the load: one session of many floods, and what its pace lets through is a small part of the load.
+pub(super) const MEMBERS: u32 = 10;
 /// Requests buffered before answers are looked at.
 const BATCH: usize = 256;
 /// How long the last answers may take.

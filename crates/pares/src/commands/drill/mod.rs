@@ -137,7 +137,9 @@ impl Args {
         match (self.blow, self.load.rate) {
             // The pace an exchange would set: beyond what any of its sessions needs.
             (Blow::Flood, Rate::PerSecond(rate)) => SystemConfig {
-                session_rate_max: u32::try_from(2 * rate).unwrap_or(u32::MAX),
+                session_rate_max: u32::try_from(2 * rate / u64::from(flood::MEMBERS))
+                    .unwrap_or(u32::MAX)
+                    .max(1),
                 session_burst_max: u32::try_from(rate / 10).unwrap_or(u32::MAX),
                 ..config
             },

@@ -42,7 +42,8 @@ impl Drill {
         let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.load.rate);
         let (layout, config) = (system.supervisor.layout(), system.supervisor.config());
         let resume = args.blow.cuts_connections();
-        let plan = LoadPlan { seed: args.load.seed, resume, ..plan };
+        let members = if args.blow == Blow::Flood { flood::MEMBERS.max(plan.members) } else { plan.members };
+        let plan = LoadPlan { seed: args.load.seed, resume, members, ..plan };
         let (venues, records) = (Venues::new(layout, config), Records::new(layout, config, &plan));
         let flooder = Flooder::new(&plan);
         let load = Load::start(plan)?;
