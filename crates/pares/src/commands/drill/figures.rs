@@ -218,8 +218,9 @@ impl Figures {
             println!("the flooding session sent {sent}, answered {answered}, rejected {rejected}");
         }
         if let (Some(found), Some(disputed)) = (self.found_after_positions, self.disputed) {
+            println!("found at most {found} positions after its first wrong result");
             println!(
-                "found at most {found} positions after the first wrong result; {disputed} answered so meanwhile"
+                "{disputed} positions answered as it alone said since its state was last known to be right"
             );
         }
         if let (Some(median), Some(max)) = (self.restart_ms, self.restart_max_ms) {
