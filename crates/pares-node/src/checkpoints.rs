@@ -304,6 +304,18 @@ pub fn at(dir: &Path, shard: ShardId, position: Position) -> Option<StoredCheckp
     checkpoints(dir, shard).into_iter().find(|stored| stored.position() == position)
 }
 
+/// Removes the checkpoints of a shard above a position: what made them is not to be believed.
+///
+/// # Errors
+/// If one cannot be removed.
+pub fn remove_above(dir: &Path, shard: ShardId, position: Position) -> Result<(), NodeError> {
+    for (_, path) in list(dir, shard).into_iter().filter(|(at, _)| *at > position) {
+        std::fs::remove_file(path)
+            .map_err(NodeError::io("removing a checkpoint that is not to be believed"))?;
+    }
+    Ok(())
+}
+
 /// The checkpoint files of a shard, newest first.
 fn list(dir: &Path, shard: ShardId) -> Vec<(Position, PathBuf)> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
@@ -399,6 +411,16 @@ mod tests {
         store(dir.path(), 9);
         std::fs::rename(dir.path().join("3-9.ckpt"), dir.path().join("4-9.ckpt")).unwrap();
         assert_eq!(readable(dir.path(), ShardId(4)), []);
+    }
+
+    #[test]
+    fn checkpoints_above_a_position_can_be_taken_back() {
+        let dir = tempfile::tempdir().unwrap();
+        store(dir.path(), 9);
+        store(dir.path(), 10);
+        remove_above(dir.path(), ShardId(4), Position(0)).unwrap();
+        remove_above(dir.path(), SHARD, Position(9)).unwrap();
+        assert_eq!(readable(dir.path(), SHARD), [9]);
     }
 
     #[test]
