@@ -70,6 +70,8 @@ impl Drop for Preparer {
 
 impl State {
     fn run(&self) {
+        // It may have been started by a node that was in the background then.
+        pares_shm::scheduling::ordinary();
         lower_priority();
         let (mut seen, mut unlinked) = (0, 0);
         while !self.stopped() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pares_types::{Position, ShardId, VenueId};
+use pares_types::{GatewayId, Position, ShardId, VenueId};
 
 /// Why a node cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +67,19 @@ pub enum NodeError {
         next: Position,
         /// The position met.
         met: Position,
+    },
+    /// A gateway's log was taken away while the system ran: what the venues have read of it and nobody has recorded yet is not
+    /// known here, and its numbers would be given to other requests.
+    #[error(
+        "{log} is empty, and the record has requests of gateway-{gateway} since everything was last started: its log was lost. \
+         Members use other gateways; stop and start the whole system to have this one back",
+        log = log.display()
+    )]
+    LogLost {
+        /// The gateway.
+        gateway: GatewayId,
+        /// Its log.
+        log: PathBuf,
     },
     /// The venue computed something else than most of them.
     #[error(

@@ -55,6 +55,12 @@ pub fn short_slices() -> bool {
     set(0, NORMAL, SLICE_NS)
 }
 
+/// Takes the calling thread out of the background, where it is if the thread that started it was there: helper threads begin
+/// with this. Says whether the kernel took it.
+pub fn ordinary() -> bool {
+    set(0, NORMAL, 0)
+}
+
 /// Puts a process just started into the background from its first instruction: loading a program costs milliseconds
 /// too. It leaves by itself, through [`Background`]. Says whether it was put there.
 pub fn start_in_background(process: u32) -> bool {
@@ -74,7 +80,8 @@ impl Background {
     #[must_use]
     pub fn enter(patience: Duration) -> Option<Self> {
         let thread = rustix::thread::gettid().as_raw_pid();
-        if !may_leave() || !set(thread, IDLE, 0) {
+        // Whoever ends it must not be in the background itself, where a thread begins if the one that starts it is there.
+        if !may_leave() || !ordinary() {
             return None;
         }
         let background = Self { thread, over: Arc::new(AtomicBool::new(false)) };
@@ -85,8 +92,14 @@ impl Background {
                 set(thread, NORMAL, 0);
             }
         };
-        // Without the watcher the thread could starve: then rather not enter at all (dropping leaves).
-        std::thread::Builder::new().name("patience".into()).spawn(watch).ok().map(|_| background)
+        // Without the watcher the thread could starve: then rather not enter at all.
+        std::thread::Builder::new().name("patience".into()).spawn(watch).ok()?;
+        // If its patience is over by now, leaving comes too late: it leaves again.
+        if !set(thread, IDLE, 0) || background.over.load(Ordering::Acquire) {
+            set(thread, NORMAL, 0);
+            return None;
+        }
+        Some(background)
     }
 }
 
@@ -128,6 +141,15 @@ mod tests {
         }
         drop(background);
         assert_eq!(policy(), before);
+    }
+
+    #[test]
+    fn what_a_thread_starts_in_the_background_can_leave_it() {
+        let before = policy();
+        let background = Background::enter(Duration::from_secs(60));
+        let helper = || ordinary().then(policy);
+        assert_eq!(std::thread::spawn(helper).join().unwrap(), Some(before));
+        drop(background);
     }
 
     #[test]

@@ -21,16 +21,18 @@ pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Answer, Config as Rules, Gateway, GatewaySink, Pace, Place, SessionId};
 use pares_log::{Config, Offset, Reader, Writer};
 use pares_shm::{Bell, BellKind, Bells, CountersWriter, Ringer, clock};
-use pares_types::{ClientOrderId, Event, GatewayId, MemberId, Reason, Reply, Request, ShardId, Timestamp};
+use pares_types::{
+    ClientOrderId, Epoch, Event, GatewayId, MemberId, Reason, Reply, Request, ShardId, Timestamp,
+};
 use pares_wire::frame::{self, ClientFrame, Pong, SIGN_ON_JOURNALLED, SignOn, SignedOn};
 use pares_wire::record::{RequestRecord, ResultRecord, request_bytes, write_request};
 
-use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
 use crate::duty::{Duty, SLEEP_MAX};
 use crate::tail::Tail;
+use crate::{NodeError, epoch};
 use connection::Incoming;
 use connections::Connections;
 use sync::SyncThread;
@@ -172,7 +174,11 @@ impl GatewayNode {
             .with_hash_seed(clock::now_ns())
             .with_clock(config.clock_ms * 1_000_000, timed);
         let mut committed = CommittedStream::new(config, layout, |_| Offset::START)?;
-        recover(&mut rules, &mut committed, &log)?;
+        let life = epoch::current(config, layout)?;
+        let known = recover(&mut rules, &mut committed, &log, (id, life))?;
+        if known && writer.tail() == Offset::START {
+            return Err(NodeError::LogLost { gateway: id, log });
+        }
         crash::at(Point::GatewayRecovered);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
         let syncer =
@@ -413,18 +419,22 @@ fn becomes_due(instrument: &Instrument) -> bool {
     !instrument.timetable.rows().is_empty() || instrument.call_ns != 0
 }
 
-/// All committed records, then the requests of the gateway's own log.
+/// All committed records, then the requests of the gateway's own log. Says whether any of its own requests was recorded in this
+/// life of the windows.
 fn recover(
     rules: &mut Gateway,
     committed: &mut CommittedStream,
     log: &std::path::Path,
-) -> Result<(), NodeError> {
+    (id, life): (GatewayId, Epoch),
+) -> Result<bool, NodeError> {
+    let mut known = false;
     loop {
         let read = committed.poll(usize::MAX, |item| {
             match item {
                 Committed::Result { recorder, offset, record } => {
                     let (request, outcome) = (record.request()?, record.outcome()?);
                     let place = Place { recorder, offset: offset.0 };
+                    known |= record.epoch() == life && request.id.gateway() == id;
                     rules.recover_committed(
                         record.position(),
                         &request,
@@ -448,7 +458,7 @@ fn recover(
         let offset = entry.offset.0;
         rules.recover_own(&RequestRecord::read(entry.payload)?, offset);
     }
-    Ok(())
+    Ok(known)
 }
 
 /// Listens where configured; a restarted gateway whose port was the system's choice takes the same one again.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pares_log::Writer;
+use pares_shm::scheduling;
 
 use crate::NodeError;
 
@@ -18,6 +19,7 @@ impl SyncThread {
         let asked = Arc::new(AtomicBool::new(false));
         let (syncer, seen) = (writer.syncer(), Arc::clone(&asked));
         let sync = move || {
+            scheduling::ordinary();
             loop {
                 if seen.swap(false, Ordering::AcqRel) {
                     // A failed sync poisons the log: the next append says so.

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use pares_log::Offset;
 use pares_recorder::{Assembly, Fit};
+use pares_shm::scheduling;
 use pares_types::{Position, ShardId, VenueId};
 use pares_wire::record::CheckpointChunk;
 
@@ -207,6 +208,7 @@ struct FileWriter {
 
 impl FileWriter {
     fn run(mut self, tasks: &Receiver<Task>) {
+        scheduling::ordinary();
         // On Linux this concerns the calling thread. Where it is refused, nodes notice more of checkpoints.
         let _ = rustix::process::setpriority_process(None, NICE);
         remove_unfinished(&self.dir);

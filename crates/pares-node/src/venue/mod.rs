@@ -14,11 +14,13 @@
 //! | `watch` | noticing that it does not |
 //! | `seat` | a shard's place at the venue, and how it is restored |
 //! | `rebuild` | restoring one shard while the others trade |
+//! | `leaving` | when a venue ends that has a thread which does not come back |
 //! | `out` | what is handed out |
 //! | `checkpointing` | checkpoints, taken while it works |
 //! | `poison` | requests that bring the matching engine down, for drills |
 
 mod checkpointing;
+mod leaving;
 mod out;
 mod poison;
 mod rebuild;
@@ -46,6 +48,7 @@ use crate::shut_out::{self, Lookout};
 use crate::tail::Tail;
 use crate::wrong;
 use checkpointing::Checkpointing;
+use leaving::Leaving;
 use out::{Draft, Out};
 use poison::Poison;
 pub use poison::VARIABLE as POISON;
@@ -64,14 +67,8 @@ const RELEASE_EVERY: u64 = 1 << 20;
 /// Marks kept for a recorder that is behind: 256 MiB of results.
 const KEPT_MAX: usize = 256;
 
-/// How long a venue stays with a thread that does not come back from the matching engine, and how much longer the next one,
-/// so that they do not all leave at once; longer if it has a shard away, but not for ever.
-const ENCUMBERED_NS: u64 = 100_000_000;
-const ENCUMBERED_STEP_NS: u64 = 400_000_000;
-const ENCUMBERED_MAX_NS: u64 = 5_000_000_000;
-
 /// Counters of a venue, in file order; one `position-S` per shard follows.
-pub const COUNTERS: [&str; 15] = [
+pub const COUNTERS: [&str; 16] = [
     "executed",
     "won",
     "observed",
@@ -87,6 +84,7 @@ pub const COUNTERS: [&str; 15] = [
     "shards_away",
     "checkpointing",
     "checkpoint_bytes",
+    "encumbered",
 ];
 const EXECUTED: usize = 0;
 const WON: usize = 1;
@@ -103,6 +101,7 @@ const RESTORED: usize = 11;
 const AWAY: usize = 12;
 const CHECKPOINTING: usize = 13;
 const CHECKPOINT_BYTES: usize = 14;
+const ENCUMBERED: usize = 15;
 
 /// A venue's state.
 struct VenueNode {
@@ -128,8 +127,8 @@ struct VenueNode {
     /// request before the place of joining is executed then.
     caught_up: bool,
     background: Option<Background>,
-    /// When to end, to be rid of a thread that does not come back.
-    leave_ns: Option<u64>,
+    /// Once there is a thread that does not come back.
+    leaving: Option<Leaving>,
     lookout: Lookout,
 }
 
@@ -194,7 +193,7 @@ impl VenueNode {
             resynced: false,
             caught_up: false,
             background,
-            leave_ns: None,
+            leaving: None,
             lookout: Lookout::default(),
         })
     }
@@ -284,11 +283,11 @@ impl VenueNode {
             give_way();
         }
         self.note_resync();
-        let overdue_ns = self.leave_ns.and_then(|at| clock::mono_ns().checked_sub(at));
-        let whole = || self.seats.iter().all(|seat| seat.rebuild.is_none());
-        match overdue_ns {
-            Some(overdue_ns) if whole() || overdue_ns >= ENCUMBERED_MAX_NS => Err(NodeError::Encumbered),
-            _ => Ok(work),
+        let is_whole = self.seats.iter().all(|seat| seat.rebuild.is_none());
+        let leaving = self.leaving.as_mut();
+        match leaving.is_some_and(|leaving| leaving.is_time(clock::mono_ns(), is_whole)) {
+            true => Err(NodeError::Encumbered),
+            false => Ok(work),
         }
     }
 
@@ -356,8 +355,10 @@ impl VenueNode {
     fn take_over(&mut self, (shard, position): Place, number: u64) -> Result<(), NodeError> {
         self.turns = number;
         self.watch.accuse((shard, position));
-        let after_ns = ENCUMBERED_NS + ENCUMBERED_STEP_NS * u64::from(self.id.0);
-        self.leave_ns = self.leave_ns.or(Some(clock::mono_ns() + after_ns));
+        self.out.counters.set(ENCUMBERED, 1);
+        if self.leaving.is_none() {
+            self.leaving = Some(Leaving::new(self.id, &self.config, &self.layout, clock::mono_ns()));
+        }
         self.fail(self.seat_of[usize::from(shard.0)], Some(position), false)
     }
 

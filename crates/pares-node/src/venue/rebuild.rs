@@ -7,13 +7,15 @@
 //! Then the venue takes it back.
 //!
 //! A record that the engine fails at, though another venue executed it, cannot be replayed here: then the thread waits for a
-//! checkpoint beyond it.
+//! checkpoint beyond it. But not for ever: were all venues to wait for each other's, nobody would take one; so now and then it
+//! tries again, for what failed by chance may succeed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pares_book::{FastBook, Instrument};
+use pares_shm::scheduling;
 use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId};
 use pares_venue::{Gap, Recorded, ResultAt, Shard, VenueSink};
 
@@ -28,6 +30,8 @@ const BATCH: usize = 256;
 /// Between two looks for more records, and for a newer checkpoint.
 const PAUSE: Duration = Duration::from_micros(100);
 const PAUSE_LONG: Duration = Duration::from_millis(50);
+/// Long pauses in which there was no such checkpoint, before the record is tried again.
+const TRIES: u32 = 40;
 
 /// What is restored, and how.
 pub(super) struct Plan {
@@ -62,7 +66,10 @@ impl Rebuild {
         let work = Arc::clone(&site);
         std::thread::Builder::new()
             .name("rebuild".into())
-            .spawn(move || build(plan, &work))
+            .spawn(move || {
+                scheduling::ordinary();
+                build(plan, &work);
+            })
             .map_err(NodeError::io("starting a thread"))?;
         Ok(Self { site })
     }
@@ -98,11 +105,15 @@ enum Attempt {
 
 fn build(plan: Plan, site: &Mutex<Site>) {
     let mut beyond = plan.beyond.then_some(plan.failed_at);
+    let mut waited = 0;
     loop {
         match attempt(&plan, beyond, site).unwrap_or(Attempt::NotYet) {
             Attempt::Taken => return,
             Attempt::FailedAt(position) => beyond = beyond.max(Some(position)),
-            Attempt::NotYet => {}
+            Attempt::NotYet => waited += 1,
+        }
+        if waited == TRIES {
+            (beyond, waited) = (None, 0);
         }
         if matches!(*site.lock().unwrap_or_else(PoisonError::into_inner), Site::Taken) {
             return;

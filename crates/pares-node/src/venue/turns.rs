@@ -19,10 +19,10 @@ use pares_types::VenueId;
 use super::VenueNode;
 use super::poison::Poison;
 use super::watch::{Watch, Watcher};
-use crate::NodeError;
 use crate::config::{Layout, SystemConfig, bells};
 use crate::duty::{self, Duty};
 use crate::error::complain;
+use crate::{NodeError, epoch};
 
 /// A venue and its threads.
 struct Venue {
@@ -49,7 +49,7 @@ pub(crate) fn run(
     let poison = Poison::from_environment()?;
     // A back-trace takes tens of milliseconds, in which the other shards would stand still.
     std::panic::set_hook(Box::new(|panic| complain(panic)));
-    let (watch, suspect) = Watch::open(&layout.venue_marks(id))?;
+    let (watch, suspect) = Watch::open(&layout.venue_marks(id), epoch::current(config, layout)?)?;
     let venue = Arc::new(Venue {
         id,
         config: config.clone(),
@@ -66,6 +66,9 @@ pub(crate) fn run(
         first.node.get_or_init(|| Mutex::new(node));
         first.take_turns(0)
     })?;
+    // The process was started in the background, which only the thread that opens the venue leaves by itself; who looks on
+    // must not have to wait for a processor.
+    scheduling::short_slices();
     let (mut watcher, mut number) = (Watcher::new(config.engine_budget()), 0);
     loop {
         match end.recv_timeout(watcher.pause()) {

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use pares_shm::{CountersReader, CountersWriter};
-use pares_types::{Position, ShardId};
+use pares_types::{Epoch, Position, ShardId};
 
 use crate::NodeError;
 
@@ -32,14 +32,15 @@ const IDLE_AFTER: u32 = 100;
 /// Processes that end at the same request before it is suspected: one may have been killed there by chance.
 const DEATHS: u64 = 2;
 
-const NAMES: [&str; 6] =
-    ["requests", "shard", "position_plus_1", "died_shard", "died_position_plus_1", "deaths"];
+const NAMES: [&str; 7] =
+    ["requests", "shard", "position_plus_1", "died_shard", "died_position_plus_1", "deaths", "epoch"];
 const REQUESTS: usize = 0;
 const SHARD: usize = 1;
 const POSITION: usize = 2;
 const DIED_SHARD: usize = 3;
 const DIED_POSITION: usize = 4;
 const DIED: usize = 5;
+const EPOCH: usize = 6;
 
 /// What a venue's turns are at. Written by the thread that takes the turns, in memory that outlives the process.
 pub(super) struct Watch {
@@ -51,9 +52,11 @@ pub(super) struct Watch {
 pub(super) type Place = (ShardId, Position);
 
 impl Watch {
-    /// Opens a venue's marks. Gives the request that its last processes died of, if they did.
-    pub(super) fn open(path: &Path) -> Result<(Self, Option<Place>), NodeError> {
-        let before = CountersReader::open(path).ok();
+    /// Opens a venue's marks in this life of the windows: what stood at a position in an earlier one may be another
+    /// request now. Gives the request that its last processes died of, if they did.
+    pub(super) fn open(path: &Path, epoch: Epoch) -> Result<(Self, Option<Place>), NodeError> {
+        let of_this_life = |marks: &CountersReader| marks.get(NAMES[EPOCH]) == Some(epoch.0.into());
+        let before = CountersReader::open(path).ok().filter(of_this_life);
         let old = |index: usize| before.as_ref().and_then(|marks| marks.get(NAMES[index])).unwrap_or(0);
         let (died, known) = ((old(SHARD), old(POSITION)), (old(DIED_SHARD), old(DIED_POSITION)));
         let (place, deaths) = match died {
@@ -63,6 +66,7 @@ impl Watch {
         };
         drop(before);
         let watch = Self { marks: CountersWriter::create(path, &NAMES)?, thread: AtomicI32::new(0) };
+        watch.marks.set(EPOCH, epoch.0.into());
         watch.note(place, deaths);
         let suspect = (deaths >= DEATHS).then(|| (shard(place.0), Position(place.1.saturating_sub(1))));
         Ok((watch, suspect))
@@ -177,7 +181,7 @@ mod tests {
     const PLACE: Place = (ShardId(3), Position(7));
 
     fn watch(dir: &Path) -> (Watch, Option<Place>) {
-        Watch::open(&dir.join("marks")).unwrap()
+        Watch::open(&dir.join("marks"), Epoch(3)).unwrap()
     }
 
     #[test]
@@ -208,6 +212,14 @@ mod tests {
         watch(dir.path()).0.accuse(PLACE);
         assert_eq!(watch(dir.path()).1, Some(PLACE));
         assert_eq!(watch(dir.path()).1, Some(PLACE));
+    }
+
+    #[test]
+    fn what_was_suspected_in_an_earlier_life_of_the_windows_is_not_any_more() {
+        let dir = tempfile::tempdir().unwrap();
+        watch(dir.path()).0.accuse(PLACE);
+        assert_eq!(Watch::open(&dir.path().join("marks"), Epoch(4)).unwrap().1, None);
+        assert_eq!(watch(dir.path()).1, None);
     }
 
     /// A thread at one request: spinning, or asleep.

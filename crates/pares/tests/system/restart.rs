@@ -5,12 +5,12 @@ use std::sync::Arc;
 use pares_client::Client;
 use pares_node::SystemConfig;
 use pares_node::config::DurabilitySetting;
-use pares_types::{Epoch, MemberId, Quantity, Side, Status};
+use pares_types::{Epoch, GatewayId, MemberId, Quantity, Side, Status};
 use rustix::process::{Signal, kill_process};
 
-use crate::common::exchange::{Exchange, small};
+use crate::common::exchange::{Exchange, gateway, small};
 use crate::common::process::Up;
-use crate::common::{limit, load};
+use crate::common::{eventually, limit, load, record};
 
 /// SIGKILL for the supervisor and all nodes while members trade, and a new start on the same directory; so many
 /// times.
@@ -85,4 +85,34 @@ fn a_stopped_system_starts_again_where_it_stopped() {
         traders.iter_mut().for_each(|trader| trader.moved(&exchange.addresses()));
     }
     load::finish_and_check(&mut exchange, &mut traders);
+}
+
+#[test]
+fn a_gateway_whose_log_was_lost_does_not_start_before_everything_is_started_anew() {
+    let mut exchange = Exchange::start(&small(2));
+    let order = |name| limit(name, 1, Side::Buy, 5, 20_000);
+    exchange.client(0, 7).submit_and_wait(&order(1)).unwrap();
+    exchange.look_away(true);
+    exchange.supervisor().hold(gateway(0), true);
+    exchange.kill(gateway(0));
+    eventually("gateway-0 is dead", || {
+        exchange.supervisor().tick().unwrap();
+        !exchange.supervisor().is_up(gateway(0))
+    });
+    std::fs::remove_dir_all(exchange.layout().gateway_log(GatewayId(0))).unwrap();
+    exchange.supervisor().hold(gateway(0), false);
+    let mut said = None;
+    eventually("it says why", || {
+        let deaths = exchange.supervisor().tick().unwrap();
+        said = deaths.into_iter().find_map(|death| death.complaint);
+        said.as_ref().is_some_and(|said| said.contains("its log was lost"))
+    });
+    let again = exchange.client(1, 7).submit_and_wait(&order(1)).unwrap();
+    assert_eq!(again.status, Status::Resting, "its members use the other one");
+    exchange.stop();
+    exchange.start_again();
+    exchange.look_away(false);
+    let again = exchange.client(0, 7).submit_and_wait(&order(1)).unwrap();
+    assert_eq!(again.status, Status::Resting);
+    record::agreed(&mut exchange);
 }

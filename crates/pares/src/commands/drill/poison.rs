@@ -1,7 +1,7 @@
 //! A request that brings the matching engine down at every venue. The promise: its shard stands still until the request is
 //! void, the others do not notice, and nobody dies of it twice.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pares_client::{Client, Update};
 use pares_node::{POISON, Role};
@@ -18,8 +18,6 @@ use crate::load::Phase;
 const POISONER: MemberId = MemberId(4_000_000_666);
 /// Ways to fail, by quantity: panic, loop, memory.
 const WAYS: u64 = 3;
-/// How long a venue may stay with a thread that does not come back, before its process is replaced.
-const ENCUMBERED: Duration = Duration::from_millis(600);
 
 /// What the nodes' environment needs.
 pub(super) fn arms() -> Vec<(&'static str, String)> {
@@ -42,11 +40,7 @@ pub(super) fn poison(drill: &mut Drill, round: u64) -> Result<u64, CommandError>
     drill.samples.voids.push(begun.elapsed().as_nanos() as u64);
     gap = gap.max(drill.longest_gap(WINDOW)?);
     drill.observed().enter(Phase::Resync);
-    release(address, instrument, round)?;
-    if way > 1 {
-        // Each venue ends a process that holds a thread which does not come back, one after the other.
-        gap = gap.max(drill.longest_gap(ENCUMBERED)?);
-    }
+    gap = gap.max(release(drill, instrument)?);
     let whole = |drill: &mut Drill| Ok(all_whole(drill) && drill.venues.all_back(&drill.system.supervisor));
     let after = drill.wait_until("a shard", whole)?;
     drill.samples.resyncs.push(begun.elapsed().as_micros() as u64);
@@ -68,23 +62,25 @@ fn is_void(poisoner: &mut Client) -> Result<bool, CommandError> {
     }
 }
 
-/// As `pares admin release`.
-fn release(address: std::net::SocketAddr, instrument: InstrumentId, round: u64) -> Result<(), CommandError> {
-    let mut exchange = Client::connect(address, MemberId(0))?;
-    let client_order_id = ClientOrderId(pares_shm::clock::now_ns() + round);
-    exchange.submit_and_wait(&ClientRequest::Exchange {
-        client_order_id,
-        instrument,
-        command: Command::Time,
-    })?;
-    Ok(())
+/// As `pares admin release`. Gives the longest gap meanwhile.
+fn release(drill: &mut Drill, instrument: InstrumentId) -> Result<u64, CommandError> {
+    let mut exchange = Client::connect(drill.system.addresses()?[0], MemberId(0))?;
+    let client_order_id = ClientOrderId(pares_shm::clock::now_ns());
+    exchange.send(&ClientRequest::Exchange { client_order_id, instrument, command: Command::Time })?;
+    exchange.flush()?;
+    let mut released = false;
+    drill.wait_until("the release of an instrument", |_| {
+        exchange.poll(|update| released |= matches!(update, Update::Answer(_)))?;
+        Ok(released)
+    })
 }
 
-/// Whether no venue has a shard away.
+/// Whether no venue has a shard away, or a thread that does not come back.
 fn all_whole(drill: &Drill) -> bool {
     let supervisor = &drill.system.supervisor;
     supervisor.config().venue_ids().all(|id| {
         let counters = CountersReader::open(&supervisor.layout().counters(&Role::Venue(id).to_string()));
-        counters.is_ok_and(|counters| counters.get("shards_away") == Some(0))
+        let none = |counters: &CountersReader, name| counters.get(name) == Some(0);
+        counters.is_ok_and(|counters| none(&counters, "shards_away") && none(&counters, "encumbered"))
     })
 }
