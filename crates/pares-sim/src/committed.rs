@@ -45,6 +45,11 @@ impl CommittedStream {
         self.quorums[shard].start_at(position);
     }
 
+    /// All below is committed in that shard.
+    pub(crate) fn committed(&self, shard: usize) -> Position {
+        self.quorums[shard].committed()
+    }
+
     /// How far into the recorders' logs this reader has come, of the most advanced.
     pub(crate) fn reach(&self) -> u64 {
         self.cursors.iter().copied().max().unwrap_or(0)

@@ -5,11 +5,11 @@ use pares_types::{
     ClientOrderId, InstrumentId, MemberId, Position, Reason, RecorderId, Request, ShardId, Timestamp,
 };
 
+use crate::bug::Bug;
 use crate::committed::{Committed, CommittedStream};
 use crate::defects;
 use crate::log::Log;
 use crate::record::RecorderEntry;
-use crate::scenario::Bug;
 
 /// Requests taken from clients in one step.
 const INBOX_MAX: usize = 16;

@@ -13,6 +13,7 @@ use pares_types::{
     Phase, Position, Reason, RequestId, RestCause, ShardId, Side, Status,
 };
 
+use crate::engine::Poison;
 use crate::oracle::{Replay, Witness};
 use crate::record::Record;
 use crate::{Broken, Summary};
@@ -96,6 +97,11 @@ impl Ledger {
             return Ok(());
         }
         let name = (record.shard(), record.request.member, record.request.client_order_id);
+        if record.outcome.reason == Reason::Void {
+            // Executed by nobody, but the name is used; perhaps it was before.
+            self.names.entry(name).or_insert(record.position);
+            return Ok(());
+        }
         match self.names.insert(name, record.position) {
             Some(other) => broken("I3 exactly once", format!("{name:?} executed at {other} and {place:?}")),
             None => Ok(()),
@@ -129,7 +135,8 @@ impl Ledger {
             return broken("I2 durability", format!("{answer:?} answers what was never executed"));
         };
         let (request, outcome) = (&record.request, &record.outcome);
-        let mass = outcome.status == Status::MassCancelled;
+        // Of a mass cancel everywhere one shard speaks, perhaps a refusing one, and counts what all have cancelled.
+        let mass = matches!(request.command, Command::MassCancel { .. } | Command::Block { .. });
         let same = request.id == answer.request
             && request.member == member
             && request.client_order_id == answer.client_order_id
@@ -178,6 +185,17 @@ impl Ledger {
         Ok(resting.filter(|(_, remaining)| *remaining > 0).collect())
     }
 
+    /// What no engine survives, nobody has executed.
+    pub(crate) fn check_poison(&self, shard: usize, poison: Poison) -> Result<(), Broken> {
+        let refusals = [Reason::Void, Reason::DuplicateRequest, Reason::Quarantined];
+        let poisonous = |record: &&Rc<Record>| poison.harm(&record.request).is_some();
+        let mut records = self.shards[shard].records.iter().flatten().filter(poisonous);
+        match records.find(|record| !refusals.contains(&record.outcome.reason)) {
+            Some(record) => broken("W6 executed or void", format!("poison was executed: {record:?}")),
+            None => Ok(()),
+        }
+    }
+
     /// Replays a shard's history on one book, alone and in order; returns the hash that every venue's books must have.
     pub(crate) fn replay(&self, shard: usize, instruments: &[Instrument]) -> Result<u64, Broken> {
         let mut replay = Replay::new(instruments);
@@ -193,6 +211,8 @@ impl Ledger {
     pub(crate) fn tally(&self, shard: usize, summary: &mut Summary) {
         for record in self.shards[shard].records.iter().flatten() {
             summary.seen.unfinished += u64::from(record.outcome.reason == Reason::Unfinished);
+            summary.engines.voids += u64::from(record.outcome.reason == Reason::Void);
+            summary.engines.quarantined += u64::from(record.outcome.reason == Reason::Quarantined);
             record.events.iter().for_each(|event| tally(event, summary));
         }
     }

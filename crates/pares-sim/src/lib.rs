@@ -18,24 +18,27 @@
 //! slow, lossy and cut links; clients that time out, reconnect and repeat, also through two gateways at once.
 //! Disks that are full or slow for a while, syncs that fail (the log is poisoned until it is cut with everything down), a
 //! recorder that comes back with an empty disk and takes all from its peers, half-written records at a crash.
-//! Gateways' clocks that jump by an hour, both ways.
+//! Gateways' clocks that jump by an hour, both ways. Requests that bring down every matching engine, and engines that fail by
+//! themselves, by a panic or with their process; the shard is restored beside the others.
 //! Venues run the fast and the naive book by turns, and must agree. Members use the whole rule book; the exchange, a client
 //! too, sets phases and rules, blocks members and lists instruments; gateways tell the time.
 //!
 //! **Not simulated**: rotten and misdirected records (`pares-log` detects those by checksum), what happens at the start of a
 //! process whose disk is still full, a wiped gateway or venue, the memory model under the window (`loom`) and interleavings
-//! inside one proposal (`stateright`), releasing old log segments, requests that crash the engine, mixed versions, hostile
-//! clients, more than 16,384 names in a shard.
+//! inside one proposal (`stateright`), releasing old log segments, mixed versions, hostile clients, more than 16,384 names in a
+//! shard; engines of two venues that fail by themselves in one shard at once.
 //!
-//! **Checked**: I1 agreement, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is left, of recorders
-//! as long as a quorum is), I5 conservation, I6 bounds (design section 6); that positions keep the order in which people could
-//! see things happen; and in the end, when faults have stopped, that everything is answered, all replicas are equal, and the
+//! **Checked**: I1 agreement, W6 executed or void, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is
+//! left, of recorders as long as a quorum is), I5 conservation, I6 bounds, I7 a poisoned shard delays no other (design section
+//! 6); that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that everything is answered, all replicas are equal, and the
 //! record, replayed in order on one naive book, gives every outcome and event again. The checkers themselves are checked by
 //! putting defects into the wiring ([`Bug`]), and each seed runs twice ([`run_twice`]).
 
+mod bug;
 mod client;
 mod committed;
 mod defects;
+mod engine;
 mod gateway;
 mod handle;
 mod ledger;
@@ -44,9 +47,11 @@ mod log;
 mod oracle;
 mod queue;
 mod random;
+mod rebuild;
 mod record;
 mod recorder;
 mod scenario;
+mod shard;
 mod trace;
 mod venue;
 mod world;
@@ -54,7 +59,8 @@ mod world;
 use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use scenario::{Bug, Durability, FaultMix, Scenario};
+pub use bug::Bug;
+pub use scenario::{Durability, FaultMix, Scenario};
 
 use trace::Watcher;
 use world::World;
@@ -82,6 +88,8 @@ pub struct Summary {
     pub faults: u64,
     /// Of those, what befell disks and clocks.
     pub ills: Ills,
+    /// What became of matching engines that failed.
+    pub engines: Engines,
     /// Lives of the window.
     pub epochs: u64,
     /// Times a venue found the window full.
@@ -123,6 +131,29 @@ pub struct Seen {
     pub volatility_calls: u64,
     /// Requests carried out in part.
     pub unfinished: u64,
+}
+
+/// What became of matching engines that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Engines {
+    /// Times one failed, whatever the reason.
+    pub failed: u64,
+    /// Of those, for no reason in the request.
+    pub by_themselves: u64,
+    /// Processes that ended with it.
+    pub deaths: u64,
+    /// Shards restored while the others went on.
+    pub restored: u64,
+    /// Venues that had executed what was declared void.
+    pub overruled: u64,
+    /// Venues that failed at what another had executed.
+    pub stuck: u64,
+    /// Venues started anew in the end, since no checkpoint led on.
+    pub restarted: u64,
+    /// Requests void.
+    pub voids: u64,
+    /// Requests refused because their instrument was quarantined.
+    pub quarantined: u64,
 }
 
 /// What befell disks and clocks in a run.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use pares_recorder::{Acceptance, Assembly, Offer, Source, Verdict};
 use pares_types::{Epoch, Position, ShardId};
 
+use crate::bug::Bug;
 use crate::log::Log;
 use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
-use crate::scenario::Bug;
 
 /// Positions between two remembered offsets of a shard.
 const INDEX_EVERY: u64 = 4;

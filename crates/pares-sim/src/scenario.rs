@@ -1,5 +1,7 @@
 //! What a run is made of: sizes, rates, faults.
 
+use crate::bug::Bug;
+
 /// Nanoseconds in a microsecond and in a millisecond, of virtual time.
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
@@ -105,60 +107,18 @@ pub struct FaultMix {
     pub clock_jump_ns: u64,
     /// Deaths that leave the last record they find half written, of 1,000.
     pub torn_permille: u64,
-}
-
-/// A defect of the wiring that the checkers must catch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bug {
-    /// Recorders promise records before they are synced.
-    PromiseBeforeSync,
-    /// Gateways answer from the first recorder that shows a record, whatever the quorum.
-    AnswerBeforeQuorum,
-    /// A venue's handle on the window swallows one decision.
-    SwallowDecision,
-    /// A recorder asks its peers only while a venue's record waits, never by itself.
-    PeersOnlyOnWait,
-    /// Recorders store checkpoints that reach beyond what is safe in their logs.
-    CheckpointOfTheFuture,
-    /// A new epoch starts behind what was published, though recorders keep records that were not.
-    EpochFromPublished,
-    /// A venue reads on in the gateways' logs however much is pending.
-    ReadWithoutBound,
-    /// A gateway forgets, at a restart, which of its sequences are recorded at fewer than a quorum.
-    ReuseSequence,
-    /// Slots say neither position nor epoch: a venue that slept believes what lies where its position once was.
-    BareSlots,
-    /// A venue takes for recorded what is decided: slots are used again while their decisions exist nowhere else.
-    SlotsBeforeRecorded,
-    /// A gateway tells *accepted* before its journal is written.
-    AcceptBeforeWrite,
-    /// A gateway answers what it has journalled, before anything is decided.
-    AnswerBeforeDecision,
-    /// A gateway gives each first answer twice.
-    AnswerTwice,
-    /// A venue that starts from a checkpoint forgets the names that were used.
-    ForgetNames,
-    /// Checkpoints lack an order.
-    CheckpointWithoutAnOrder,
-    /// A recorder takes a record though the one before it is missing.
-    RecordAGap,
-    /// All venues report trades a tick away from where they were made.
-    WrongPrices,
-    /// A gateway looks for an old answer where it lay, though that recorder came back with an empty log.
-    BelieveOldPlaces,
-    /// A recorder whose disk is full counts a record as taken though it was not written.
-    TakeWithoutRoom,
-    /// A recorder tries a failed sync again, and believes the second that has nothing left to write.
-    BelieveFailedSync,
-    /// One venue executes one order for a share too many. The simulator's own comparison of venues looks away: the
-    /// recorders must find it.
-    ExecuteWrongly,
+    /// Orders that bring down every matching engine that executes them, of 1,000.
+    pub poison_permille: u64,
+    /// Only orders for the first so many shards do.
+    pub poison_shards: usize,
+    /// A venue's matching engine fails by itself.
+    pub engine_failure_ns: u64,
 }
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 7] =
-        ["quick", "crashes", "power", "partition", "overload", "disks", "clocks"];
+    pub const NAMES: [&'static str; 8] =
+        ["quick", "crashes", "power", "partition", "overload", "disks", "clocks", "poison"];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
     #[must_use]
@@ -171,6 +131,7 @@ impl Scenario {
             "overload" => Self::overload(seed),
             "disks" => Self::disks(seed),
             "clocks" => Self::clocks(seed),
+            "poison" => Self::poison(seed),
             _ => return None,
         })
     }
@@ -313,6 +274,28 @@ impl Scenario {
                 recorder_crash_ns: 30 * MS,
                 restart_ns: 50 * MS,
                 power_ns: if durability == Durability::Disk { 40 * MS } else { 0 },
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Requests that no matching engine survives, and engines that fail for no such reason, while venues come and go.
+    #[must_use]
+    pub fn poison(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        Self {
+            name: "poison",
+            venues: 2 + (seed % 2) as usize,
+            faults: FaultMix {
+                poison_permille: 15,
+                // By turns: everywhere, in one shard only, nowhere.
+                poison_shards: [2, 1, 0][(seed / 2 % 3) as usize],
+                engine_failure_ns: 4 * MS,
+                venue_crash_ns: 15 * MS,
+                recorder_crash_ns: 40 * MS,
+                gateway_crash_ns: 60 * MS,
+                restart_ns: 60 * MS,
                 ..quick.faults.clone()
             },
             ..quick

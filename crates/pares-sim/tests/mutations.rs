@@ -2,6 +2,12 @@
 
 use pares_sim::{Bug, Failure, FaultMix, Scenario, run};
 
+/// Poison in one shard, and nothing else goes wrong.
+fn poison_in_one_shard(seed: u64) -> Scenario {
+    let faults = FaultMix { poison_permille: 30, poison_shards: 1, ..FaultMix::default() };
+    Scenario { faults, bug: Some(Bug::StandStill), ..Scenario::quick(seed) }
+}
+
 /// The first failure among some seeds of a scenario with that defect.
 fn found(name: &str, bug: Bug, seeds: u64) -> Box<Failure> {
     let with_bug = |seed| Scenario { bug: Some(bug), ..Scenario::named(name, seed).expect("a known name") };
@@ -109,6 +115,42 @@ fn a_recorder_that_counts_what_its_full_disk_refused_is_found() {
 #[test]
 fn a_recorder_that_believes_a_failed_sync_is_found() {
     assert_eq!(found("disks", Bug::BelieveFailedSync, 100).invariant, "I2 durability");
+}
+
+#[test]
+fn a_venue_that_hands_out_before_it_has_vouched_is_found() {
+    let failure = found("poison", Bug::HandOutUnvouched, 50);
+    assert!(["W6 executed or void", "I1 agreement"].contains(&failure.invariant), "{failure}");
+}
+
+#[test]
+fn a_venue_that_executes_what_is_void_is_found() {
+    let failure = found("poison", Bug::ExecuteVoid, 50);
+    assert!(["W6 executed or void", "I1 agreement"].contains(&failure.invariant), "{failure}");
+}
+
+#[test]
+fn a_venue_that_takes_for_void_what_others_execute_is_found() {
+    let failure = found("poison", Bug::VoidAlone, 50);
+    assert!(["W6 executed or void", "I1 agreement"].contains(&failure.invariant), "{failure}");
+}
+
+#[test]
+fn a_checkpoint_that_forgets_the_quarantine_is_found() {
+    let failure = found("poison", Bug::ForgetQuarantine, 50);
+    assert!(failure.what.contains("HashDiffers"), "{failure}");
+}
+
+#[test]
+fn a_venue_that_executes_again_what_its_engine_failed_at_is_found() {
+    assert_eq!(found("poison", Bug::ForgetSuspicion, 50).invariant, "everything is answered");
+}
+
+/// Poison in one shard only, and nothing else goes wrong: nobody in the other shard may notice.
+#[test]
+fn a_venue_that_stands_still_while_it_restores_a_shard_is_found() {
+    let failure = (0..50).find_map(|seed| run(&poison_in_one_shard(seed)).err());
+    assert_eq!(failure.expect("nobody noticed").invariant, "I4 non-disruption");
 }
 
 /// All venues agree and every share is accounted for: only the replay knows better.

@@ -1,6 +1,6 @@
 //! Some hundred seeds of each scenario, the seeds that once failed, and the same seed twice.
 
-use pares_sim::{FaultMix, Ills, Scenario, run, run_twice};
+use pares_sim::{Engines, FaultMix, Ills, Scenario, run, run_twice};
 
 /// Runs seeds; a failure shows its trace and the command that replays it.
 fn hold(name: &str, seeds: impl IntoIterator<Item = u64>) {
@@ -43,6 +43,25 @@ fn disks_that_fail_lose_nothing() {
 #[test]
 fn clocks_that_jump_change_nothing_that_was_answered() {
     hold("clocks", 0..200);
+}
+
+#[test]
+fn engines_that_fail_leave_one_history() {
+    hold("poison", 0..300);
+}
+
+/// Where poison brings down one shard of every venue, the others' answers are held to their bound (invariants I4 and I7).
+#[test]
+fn poison_in_one_shard_delays_nobody_in_another() {
+    let mut engines = 0;
+    for seed in 0..100 {
+        let faults = FaultMix { poison_permille: 30, poison_shards: 1, ..FaultMix::default() };
+        let scenario = Scenario { faults, ..Scenario::quick(seed) };
+        let summary = run(&scenario).unwrap_or_else(|failure| panic!("\n{failure}"));
+        assert!(summary.completion_max_ns > 0, "no request of seed {seed} was held to a bound");
+        engines += summary.engines.failed;
+    }
+    assert!(engines > 300, "{engines}");
 }
 
 /// With a quorum left, nothing that befalls a recorder is an excuse for a late answer (invariants I4 and I8).
@@ -130,6 +149,24 @@ fn the_rare_cases_occur() {
     assert!(sum("overload", |summary| summary.rejected) > 1_000);
     assert!(sum("crashes", |summary| summary.repeats) > 100);
     assert!(sum("power", |summary| summary.epochs) > 80);
+}
+
+/// The same of engines.
+#[test]
+fn the_rare_failures_of_engines_occur() {
+    let all: Vec<_> = (0..120).map(|seed| run(&Scenario::poison(seed)).unwrap().engines).collect();
+    let sum = |count: fn(&Engines) -> u64| -> u64 { all.iter().map(count).sum() };
+    for (what, seen, least) in [
+        ("by themselves", sum(|engines| engines.by_themselves), 300),
+        ("deaths", sum(|engines| engines.deaths), 50),
+        ("restored", sum(|engines| engines.restored), 500),
+        ("overruled", sum(|engines| engines.overruled), 50),
+        ("stuck", sum(|engines| engines.stuck), 1),
+        ("voids", sum(|engines| engines.voids), 100),
+        ("quarantined", sum(|engines| engines.quarantined), 1_000),
+    ] {
+        assert!(seen >= least, "{what}: {seen}");
+    }
 }
 
 /// The same of disks and clocks.

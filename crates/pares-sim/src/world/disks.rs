@@ -5,11 +5,12 @@
 use pares_types::{Position, Timestamp};
 
 use crate::Broken;
+use crate::bug::Bug;
 use crate::log::Log;
 use crate::queue::Action;
 use crate::record::{NodeId, RecorderEntry};
 use crate::recorder::recorded;
-use crate::scenario::{Bug, Durability, MS, US};
+use crate::scenario::{Durability, MS, US};
 
 use super::{World, checks};
 
@@ -196,7 +197,7 @@ impl World<'_> {
                 node.committed.cursors[recorder] = 0;
                 node.replaced[recorder] = true;
             }
-            NodeId::Venue(n) => self.venues[n].node.as_mut().expect(known).committed.cursors[recorder] = 0,
+            NodeId::Venue(n) => self.venues[n].node.as_mut().expect(known).forget_log(recorder),
             NodeId::Recorder(n) => self.recorders[n].node.as_mut().expect(known).peers[recorder] = 0,
         }
         self.open_link(reader, source, 0);

@@ -4,11 +4,12 @@ use pares_sequencer::Sequencer;
 use pares_types::{Epoch, Position, VenueId};
 
 use crate::Broken;
+use crate::bug::Bug;
 use crate::gateway::{GatewayNode, Recovery};
 use crate::queue::Action;
 use crate::record::NodeId;
 use crate::recorder::{self, RecorderNode};
-use crate::scenario::{Bug, MS, US};
+use crate::scenario::{MS, US};
 use crate::venue::{Join, VenueNode};
 
 use super::{World, shard_id};
@@ -78,6 +79,8 @@ impl World<'_> {
             checkpoints: self.recorders.iter().map(|host| host.checkpoints.as_slice()).collect(),
             quorum: self.scenario.quorum,
             checkpoint_every: self.scenario.checkpoint_every,
+            poison: self.poison(),
+            suspect: self.suspect_of(own),
             pending_max: if unbounded { usize::MAX } else { self.pending_max() },
             window: self.scenario.window,
             bug: self
@@ -132,11 +135,7 @@ impl World<'_> {
                 self.venues[n].log.process_died(&mut self.random);
                 self.tear(node);
                 let node = self.venues[n].node.take().expect("a process that is up has its memory");
-                self.counts.executed += node.counts.executed;
-                self.counts.observed += node.counts.observed;
-                self.counts.window_full += node.counts.window_full;
-                self.counts.too_far_behind += node.counts.too_far_behind;
-                self.counts.awaits_body += node.counts.awaits_body;
+                self.counts.add(node.counts);
             }
             NodeId::Recorder(n) => {
                 self.note("recorder {} dies", &[n as u64]);
@@ -221,6 +220,7 @@ impl World<'_> {
             self.windows[shard] = self.windows[shard].begin_epoch(self.epoch, first);
             assert_eq!(self.windows[shard].recorded(), first, "all before a window's first is recorded");
             self.ledger.void_from(shard, first);
+            self.epoch_first[shard] = first;
             self.note("epoch {}: shard {} goes on at {}", &[self.epoch.0.into(), shard as u64, first.0]);
         }
         self.gateways.iter_mut().for_each(|host| host.answered = 0);
