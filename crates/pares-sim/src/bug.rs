@@ -54,6 +54,10 @@ pub enum Bug {
     VoidAlone,
     /// A venue that starts from a checkpoint forgets which instruments are quarantined.
     ForgetQuarantine,
+    /// Recorders read on where they were in the log of a venue that came back with an empty disk.
+    ReadOnInNewLog,
+    /// A gateway that lost its log starts at once, in a running system.
+    GatewayFromNothing,
     /// A venue that restores a shard lets the others wait.
     StandStill,
     /// A venue whose engine failed at a request executes it again.

@@ -17,14 +17,16 @@
 //! pauses (also there), crashes of all venues, restarts of everything and power failures (each a new epoch);
 //! slow, lossy and cut links; clients that time out, reconnect and repeat, also through two gateways at once.
 //! Disks that are full or slow for a while, syncs that fail (the log is poisoned until it is cut with everything down), a
-//! recorder that comes back with an empty disk and takes all from its peers, half-written records at a crash.
+//! recorder that comes back with an empty disk and takes all from its peers, a venue that does, a gateway that has lost its disk and
+//! stays away until everything is started anew, half-written records at a crash.
 //! Gateways' clocks that jump by an hour, both ways. Requests that bring down every matching engine, and engines that fail by
 //! themselves, by a panic or with their process; the shard is restored beside the others.
 //! Venues run the fast and the naive book by turns, and must agree. Members use the whole rule book; the exchange, a client
 //! too, sets phases and rules, blocks members and lists instruments; gateways tell the time.
 //!
 //! **Not simulated**: rotten and misdirected records (`pares-log` detects those by checksum), what happens at the start of a
-//! process whose disk is still full, a wiped gateway or venue, the memory model under the window (`loom`) and interleavings
+//! process whose disk is still full, a gateway without its log in a running
+//! system, the memory model under the window (`loom`) and interleavings
 //! inside one proposal (`stateright`), releasing old log segments, mixed versions, hostile clients, more than 16,384 names in a
 //! shard; engines of two venues that fail by themselves in one shard at once.
 //!
@@ -169,6 +171,10 @@ pub struct Ills {
     pub syncs_failed: u64,
     /// Recorders that came back with an empty disk.
     pub wiped: u64,
+    /// Venues that did.
+    pub venues_wiped: u64,
+    /// Gateways that lost their disk.
+    pub gateways_wiped: u64,
     /// Gateways that started over because an old answer lay on such a disk.
     pub places_lost: u64,
     /// Half-written records left behind.

@@ -103,6 +103,10 @@ pub struct FaultMix {
     pub slow_disk_ns: u64,
     /// A recorder loses its disk and comes back with an empty one, if the others have enough without it.
     pub wipe_ns: u64,
+    /// A venue loses its disk and comes back with an empty one.
+    pub venue_wipe_ns: u64,
+    /// A gateway loses its disk; it is back when everything has been stopped and started.
+    pub gateway_wipe_ns: u64,
     /// A gateway's clock jumps an hour ahead or back, or is set right.
     pub clock_jump_ns: u64,
     /// Deaths that leave the last record they find half written, of 1,000.
@@ -117,8 +121,8 @@ pub struct FaultMix {
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 8] =
-        ["quick", "crashes", "power", "partition", "overload", "disks", "clocks", "poison"];
+    pub const NAMES: [&'static str; 9] =
+        ["quick", "crashes", "power", "partition", "overload", "disks", "clocks", "poison", "wipes"];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
     #[must_use]
@@ -132,6 +136,7 @@ impl Scenario {
             "disks" => Self::disks(seed),
             "clocks" => Self::clocks(seed),
             "poison" => Self::poison(seed),
+            "wipes" => Self::wipes(seed),
             _ => return None,
         })
     }
@@ -296,6 +301,29 @@ impl Scenario {
                 recorder_crash_ns: 40 * MS,
                 gateway_crash_ns: 60 * MS,
                 restart_ns: 60 * MS,
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Nodes of every kind lose their disks.
+    #[must_use]
+    pub fn wipes(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        let durability = if seed.is_multiple_of(2) { Durability::Os } else { Durability::Disk };
+        Self {
+            name: "wipes",
+            recorders: 3,
+            quorum: 1 + (seed / 2 % 2) as usize,
+            durability,
+            faults: FaultMix {
+                wipe_ns: 15 * MS,
+                venue_wipe_ns: 8 * MS,
+                gateway_wipe_ns: 20 * MS,
+                venues_crash_ns: 40 * MS,
+                recorder_pause_ns: 20 * MS,
+                gateway_crash_ns: 30 * MS,
                 ..quick.faults.clone()
             },
             ..quick

@@ -146,6 +146,16 @@ fn a_venue_that_executes_again_what_its_engine_failed_at_is_found() {
     assert_eq!(found("poison", Bug::ForgetSuspicion, 50).invariant, "everything is answered");
 }
 
+#[test]
+fn a_recorder_that_reads_on_in_a_venue_s_new_log_is_found() {
+    assert_eq!(found("wipes", Bug::ReadOnInNewLog, 200).invariant, "everything is answered");
+}
+
+#[test]
+fn a_gateway_that_goes_on_from_nothing_is_found() {
+    found("wipes", Bug::GatewayFromNothing, 300);
+}
+
 /// Poison in one shard only, and nothing else goes wrong: nobody in the other shard may notice.
 #[test]
 fn a_venue_that_stands_still_while_it_restores_a_shard_is_found() {

@@ -50,6 +50,11 @@ fn engines_that_fail_leave_one_history() {
     hold("poison", 0..300);
 }
 
+#[test]
+fn lost_disks_take_no_answer_with_them() {
+    hold("wipes", 0..300);
+}
+
 /// Where poison brings down one shard of every venue, the others' answers are held to their bound (invariants I4 and I7).
 #[test]
 fn poison_in_one_shard_delays_nobody_in_another() {
@@ -172,7 +177,7 @@ fn the_rare_failures_of_engines_occur() {
 /// The same of disks and clocks.
 #[test]
 fn the_rare_faults_occur() {
-    let all: Vec<Ills> = ["disks", "clocks"]
+    let all: Vec<Ills> = ["disks", "clocks", "wipes"]
         .into_iter()
         .flat_map(|name| (0..60).map(move |seed| Scenario::named(name, seed).unwrap()))
         .map(|scenario| run(&scenario).unwrap().ills)
@@ -184,6 +189,8 @@ fn the_rare_faults_occur() {
         ("slow", sum(|ills| ills.slow), 100),
         ("failed syncs", sum(|ills| ills.syncs_failed), 20),
         ("wiped", sum(|ills| ills.wiped), 50),
+        ("venues wiped", sum(|ills| ills.venues_wiped), 100),
+        ("gateways wiped", sum(|ills| ills.gateways_wiped), 50),
         ("places lost", sum(|ills| ills.places_lost), 5),
         ("torn", sum(|ills| ills.torn), 50),
         ("clock jumps", sum(|ills| ills.clock_jumps), 300),

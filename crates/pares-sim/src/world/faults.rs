@@ -32,6 +32,8 @@ pub(crate) enum Fault {
     Wipe,
     JumpClock,
     FailEngine,
+    WipeVenue,
+    WipeGateway,
 }
 
 /// What befalls a process between stepping the rules and publishing what they did.
@@ -46,7 +48,7 @@ impl World<'_> {
         use Fault::{
             Break, CrashGateway, CrashRecorder, CrashVenue, CrashVenues, Cut, FailEngine, FailSync,
             FillGateway, FillRecorder, FillVenue, JumpClock, PauseGateway, PauseRecorder, PauseVenue, Power,
-            Restart, SlowDisk, Wipe,
+            Restart, SlowDisk, Wipe, WipeGateway, WipeVenue,
         };
         let kinds = [
             CrashVenue,
@@ -63,7 +65,18 @@ impl World<'_> {
         ];
         kinds.into_iter().for_each(|fault| self.plan(fault));
         // These came later, and draw only where they are wanted: the seeds that once failed stay the histories they were.
-        let later = [FillGateway, FillVenue, FillRecorder, FailSync, SlowDisk, Wipe, JumpClock, FailEngine];
+        let later = [
+            FillGateway,
+            FillVenue,
+            FillRecorder,
+            FailSync,
+            SlowDisk,
+            Wipe,
+            JumpClock,
+            FailEngine,
+            WipeVenue,
+            WipeGateway,
+        ];
         let wanted = later.into_iter().filter(|fault| self.mean_ns(*fault) > 0);
         wanted.collect::<Vec<_>>().into_iter().for_each(|fault| self.plan(fault));
     }
@@ -90,6 +103,8 @@ impl World<'_> {
             Fault::Wipe => faults.wipe_ns,
             Fault::JumpClock => faults.clock_jump_ns,
             Fault::FailEngine => faults.engine_failure_ns,
+            Fault::WipeVenue => faults.venue_wipe_ns,
+            Fault::WipeGateway => faults.gateway_wipe_ns,
         }
     }
 
@@ -128,6 +143,8 @@ impl World<'_> {
             Fault::Wipe => self.wipe(recorder),
             Fault::JumpClock => self.jump_clock(gateway),
             Fault::FailEngine => self.plan_engine_failure(venue),
+            Fault::WipeVenue => self.wipe_venue(venue),
+            Fault::WipeGateway => self.wipe_gateway(gateway),
         }
         Ok(())
     }

@@ -17,8 +17,8 @@ use super::{World, shard_id};
 impl World<'_> {
     /// Starts a dead process: it finds its log and reads on.
     pub(super) fn start(&mut self, node: NodeId) -> Result<(), Broken> {
-        // A poisoned log is refused until it is cut.
-        if self.process(node).up || self.restarting || self.is_poisoned(node) {
+        // A poisoned log is refused until it is cut, a lost one is not begun anew in a running system.
+        if self.process(node).up || self.restarting || self.is_out_of_use(node) {
             return Ok(());
         }
         self.process(node).up = true;

@@ -8,6 +8,7 @@ mod engines;
 pub(crate) mod faults;
 mod life;
 mod network;
+mod wipes;
 
 use pares_book::{Instrument, Symbol, Timetable, TimetableRow};
 use pares_gateway::{Config, Pace};
