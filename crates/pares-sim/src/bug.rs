@@ -58,6 +58,10 @@ pub enum Bug {
     ReadOnInNewLog,
     /// A gateway that lost its log starts at once, in a running system.
     GatewayFromNothing,
+    /// Readers believe what lies in a recorder's log, whatever its checksum.
+    BelieveDamaged,
+    /// A recorder cuts its damaged log at the damage.
+    RepairByCutting,
     /// A venue that restores a shard lets the others wait.
     StandStill,
     /// A venue whose engine failed at a request executes it again.

@@ -65,7 +65,7 @@ impl CommittedStream {
         let mut read = 0;
         for (recorder, log) in logs.iter().enumerate() {
             let from = self.cursors[recorder];
-            let to = readable[recorder].max(from);
+            let to = log.whole_until(from, readable[recorder].max(from));
             for (offset, entry) in (from..to).zip(log.range(from, to)) {
                 on(self.judge(recorder, offset, entry));
             }

@@ -189,7 +189,7 @@ impl GatewayNode {
         let recorder = usize::from(place.recorder.0);
         let log = recorders[recorder];
         let believes = self.bug == Some(Bug::BelieveOldPlaces) && place.offset < log.published();
-        if self.replaced[recorder] && !believes {
+        if self.replaced[recorder] && !believes || log.is_damaged(place.offset) {
             self.lost = true;
             return;
         }

@@ -18,13 +18,14 @@
 //! slow, lossy and cut links; clients that time out, reconnect and repeat, also through two gateways at once.
 //! Disks that are full or slow for a while, syncs that fail (the log is poisoned until it is cut with everything down), a
 //! recorder that comes back with an empty disk and takes all from its peers, a venue that does, a gateway that has lost its disk and
-//! stays away until everything is started anew, half-written records at a crash.
+//! stays away until everything is started anew, half-written records at a crash. Records of recorders that rot, or are written over by
+//! another; logs repaired from the others.
 //! Gateways' clocks that jump by an hour, both ways. Requests that bring down every matching engine, and engines that fail by
 //! themselves, by a panic or with their process; the shard is restored beside the others.
 //! Venues run the fast and the naive book by turns, and must agree. Members use the whole rule book; the exchange, a client
 //! too, sets phases and rules, blocks members and lists instruments; gateways tell the time.
 //!
-//! **Not simulated**: rotten and misdirected records (`pares-log` detects those by checksum), what happens at the start of a
+//! **Not simulated**: damage to other logs than recorders' and to checkpoints, and damage where others lack what is lost; what happens at the start of a
 //! process whose disk is still full, a gateway without its log in a running
 //! system, the memory model under the window (`loom`) and interleavings
 //! inside one proposal (`stateright`), releasing old log segments, mixed versions, hostile clients, more than 16,384 names in a
@@ -52,6 +53,7 @@ mod random;
 mod rebuild;
 mod record;
 mod recorder;
+mod repair;
 mod scenario;
 mod shard;
 mod trace;
@@ -177,6 +179,10 @@ pub struct Ills {
     pub gateways_wiped: u64,
     /// Gateways that started over because an old answer lay on such a disk.
     pub places_lost: u64,
+    /// Records of recorders that rotted, or were overwritten by another.
+    pub damaged: u64,
+    /// Logs made anew for that.
+    pub repaired: u64,
     /// Half-written records left behind.
     pub torn: u64,
     /// Clocks set.

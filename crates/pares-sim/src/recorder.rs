@@ -143,6 +143,7 @@ impl RecorderNode {
         source: &Log<RecorderEntry>,
         readable: u64,
     ) {
+        let readable = source.whole_until(self.peers[peer], readable.max(self.peers[peer]));
         while self.peers[peer] < readable {
             if let RecorderEntry::Result(record) = source.get(self.peers[peer])
                 && self.accept(log, Source::Peer, record) == Verdict::Wait

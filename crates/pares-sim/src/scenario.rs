@@ -107,6 +107,8 @@ pub struct FaultMix {
     pub venue_wipe_ns: u64,
     /// A gateway loses its disk; it is back when everything has been stopped and started.
     pub gateway_wipe_ns: u64,
+    /// A record of a recorder's log becomes unreadable, or another is written over it.
+    pub rot_ns: u64,
     /// A gateway's clock jumps an hour ahead or back, or is set right.
     pub clock_jump_ns: u64,
     /// Deaths that leave the last record they find half written, of 1,000.
@@ -121,8 +123,8 @@ pub struct FaultMix {
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 9] =
-        ["quick", "crashes", "power", "partition", "overload", "disks", "clocks", "poison", "wipes"];
+    pub const NAMES: [&'static str; 10] =
+        ["quick", "crashes", "power", "partition", "overload", "disks", "clocks", "poison", "wipes", "rot"];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
     #[must_use]
@@ -137,6 +139,7 @@ impl Scenario {
             "clocks" => Self::clocks(seed),
             "poison" => Self::poison(seed),
             "wipes" => Self::wipes(seed),
+            "rot" => Self::rot(seed),
             _ => return None,
         })
     }
@@ -324,6 +327,29 @@ impl Scenario {
                 venues_crash_ns: 40 * MS,
                 recorder_pause_ns: 20 * MS,
                 gateway_crash_ns: 30 * MS,
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Recorders' logs rot, and are written over, while everything dies now and then.
+    #[must_use]
+    pub fn rot(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        let durability = if seed.is_multiple_of(2) { Durability::Os } else { Durability::Disk };
+        Self {
+            name: "rot",
+            recorders: 3,
+            quorum: 1 + (seed / 2 % 2) as usize,
+            durability,
+            faults: FaultMix {
+                rot_ns: 5 * MS,
+                wipe_ns: 40 * MS,
+                recorder_crash_ns: 20 * MS,
+                gateway_crash_ns: 15 * MS,
+                restart_ns: 50 * MS,
+                power_ns: if durability == Durability::Disk { 50 * MS } else { 0 },
                 ..quick.faults.clone()
             },
             ..quick

@@ -156,6 +156,16 @@ fn a_gateway_that_goes_on_from_nothing_is_found() {
     found("wipes", Bug::GatewayFromNothing, 300);
 }
 
+#[test]
+fn a_reader_that_believes_a_damaged_record_is_found() {
+    found("rot", Bug::BelieveDamaged, 50);
+}
+
+#[test]
+fn a_recorder_that_cuts_its_log_at_the_damage_is_found() {
+    assert_eq!(found("rot", Bug::RepairByCutting, 300).invariant, "I2 durability");
+}
+
 /// Poison in one shard only, and nothing else goes wrong: nobody in the other shard may notice.
 #[test]
 fn a_venue_that_stands_still_while_it_restores_a_shard_is_found() {

@@ -55,6 +55,11 @@ fn lost_disks_take_no_answer_with_them() {
     hold("wipes", 0..300);
 }
 
+#[test]
+fn damaged_logs_are_repaired_from_the_others() {
+    hold("rot", 0..300);
+}
+
 /// Where poison brings down one shard of every venue, the others' answers are held to their bound (invariants I4 and I7).
 #[test]
 fn poison_in_one_shard_delays_nobody_in_another() {
@@ -177,7 +182,7 @@ fn the_rare_failures_of_engines_occur() {
 /// The same of disks and clocks.
 #[test]
 fn the_rare_faults_occur() {
-    let all: Vec<Ills> = ["disks", "clocks", "wipes"]
+    let all: Vec<Ills> = ["disks", "clocks", "wipes", "rot"]
         .into_iter()
         .flat_map(|name| (0..60).map(move |seed| Scenario::named(name, seed).unwrap()))
         .map(|scenario| run(&scenario).unwrap().ills)
@@ -191,6 +196,8 @@ fn the_rare_faults_occur() {
         ("wiped", sum(|ills| ills.wiped), 50),
         ("venues wiped", sum(|ills| ills.venues_wiped), 100),
         ("gateways wiped", sum(|ills| ills.gateways_wiped), 50),
+        ("damaged", sum(|ills| ills.damaged), 200),
+        ("repaired", sum(|ills| ills.repaired), 150),
         ("places lost", sum(|ills| ills.places_lost), 5),
         ("torn", sum(|ills| ills.torn), 50),
         ("clock jumps", sum(|ills| ills.clock_jumps), 300),

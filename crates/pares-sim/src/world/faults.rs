@@ -34,6 +34,7 @@ pub(crate) enum Fault {
     FailEngine,
     WipeVenue,
     WipeGateway,
+    Rot,
 }
 
 /// What befalls a process between stepping the rules and publishing what they did.
@@ -48,7 +49,7 @@ impl World<'_> {
         use Fault::{
             Break, CrashGateway, CrashRecorder, CrashVenue, CrashVenues, Cut, FailEngine, FailSync,
             FillGateway, FillRecorder, FillVenue, JumpClock, PauseGateway, PauseRecorder, PauseVenue, Power,
-            Restart, SlowDisk, Wipe, WipeGateway, WipeVenue,
+            Restart, Rot, SlowDisk, Wipe, WipeGateway, WipeVenue,
         };
         let kinds = [
             CrashVenue,
@@ -76,6 +77,7 @@ impl World<'_> {
             FailEngine,
             WipeVenue,
             WipeGateway,
+            Rot,
         ];
         let wanted = later.into_iter().filter(|fault| self.mean_ns(*fault) > 0);
         wanted.collect::<Vec<_>>().into_iter().for_each(|fault| self.plan(fault));
@@ -105,6 +107,7 @@ impl World<'_> {
             Fault::FailEngine => faults.engine_failure_ns,
             Fault::WipeVenue => faults.venue_wipe_ns,
             Fault::WipeGateway => faults.gateway_wipe_ns,
+            Fault::Rot => faults.rot_ns,
         }
     }
 
@@ -145,6 +148,7 @@ impl World<'_> {
             Fault::FailEngine => self.plan_engine_failure(venue),
             Fault::WipeVenue => self.wipe_venue(venue),
             Fault::WipeGateway => self.wipe_gateway(gateway),
+            Fault::Rot => self.rot(recorder),
         }
         Ok(())
     }
@@ -235,6 +239,10 @@ impl World<'_> {
         self.clients.iter_mut().for_each(|client| client.left = 0);
         self.links.iter_mut().for_each(|link| link.cut_until = 0);
         self.heal();
+        for recorder in 0..self.recorders.len() {
+            let life = self.process(NodeId::Recorder(recorder)).life;
+            self.on_noticed(recorder, life);
+        }
         for node in self.nodes() {
             self.process(node).trap = None;
             let life = self.process(node).life;

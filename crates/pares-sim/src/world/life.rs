@@ -21,6 +21,13 @@ impl World<'_> {
         if self.process(node).up || self.restarting || self.is_out_of_use(node) {
             return Ok(());
         }
+        if let NodeId::Recorder(n) = node
+            && !self.make_whole(n)?
+        {
+            let life = self.process(node).life;
+            self.queue.push(self.now_ns + MS, Action::Start { node, life });
+            return Ok(());
+        }
         self.process(node).up = true;
         match node {
             NodeId::Gateway(n) => self.start_gateway(n),
@@ -102,7 +109,6 @@ impl World<'_> {
         let (shards, venues, recorders) = (self.scenario.shards, self.venues.len(), self.recorders.len());
         let bug = self.scenario.bug;
         let host = &mut self.recorders[own];
-        host.log.reopen();
         host.node = Some(RecorderNode::open(&host.log, self.epoch, shards, venues, recorders, bug));
         for n in 0..venues {
             self.open_link(NodeId::Recorder(own), NodeId::Venue(n), 0);
@@ -205,11 +211,11 @@ impl World<'_> {
         let shards = self.scenario.shards;
         let mut first = vec![Position(0); shards];
         let hasty = self.scenario.bug == Some(Bug::EpochFromPublished);
-        for host in &mut self.recorders {
+        if !hasty {
+            self.make_all_whole()?;
+        }
+        for host in &self.recorders {
             // Opening a log keeps whole records that were never published; they count.
-            if !hasty {
-                host.log.reopen();
-            }
             let (next, met) = recorder::recorded(&host.log, host.log.published(), shards);
             assert!(met <= self.epoch, "nobody records for an epoch to come");
             first.iter_mut().zip(next).for_each(|(first, next)| *first = next.max(*first));

@@ -8,6 +8,7 @@ mod engines;
 pub(crate) mod faults;
 mod life;
 mod network;
+mod rot;
 mod wipes;
 
 use pares_book::{Instrument, Symbol, Timetable, TimetableRow};
@@ -224,6 +225,7 @@ impl<'a> World<'a> {
             Action::ToGateway { session, input } => self.on_input(session, input),
             Action::ToClient { session, reply } => return self.on_reply(session, reply),
             Action::Broken { session } => self.on_broken(session),
+            Action::Noticed { recorder, life } => self.on_noticed(recorder, life),
             Action::Room { node } => self.schedule(node),
             Action::Repair => return self.repair(),
             Action::Fault(fault) => return self.on_fault(fault),

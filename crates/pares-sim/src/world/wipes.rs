@@ -42,13 +42,15 @@ impl World<'_> {
         self.queue.push(at_ns, Action::Start { node, life });
     }
 
-    fn can_do_without(&self, own: usize) -> bool {
+    pub(super) fn can_do_without(&self, own: usize) -> bool {
         let shards = self.scenario.shards;
         let disk = self.scenario.durability == Durability::Disk;
         let safe = |log: &Log<RecorderEntry>| if disk { log.synced() } else { log.published() };
         let next = |n: usize, all: bool| -> Vec<Position> {
             let log = &self.recorders[n].log;
-            recorded(log, if all { log.end() } else { safe(log) }, shards).0
+            // Of a damaged log the others cannot read all.
+            let to = if all { log.end() } else { log.whole_until(0, safe(log)) };
+            recorded(log, to, shards).0
         };
         let own_next = next(own, true);
         let others: Vec<_> =
@@ -60,7 +62,7 @@ impl World<'_> {
     }
 
     /// A live reader finds another log in the place of the one it read, and reads it from its beginning.
-    fn forget_log(&mut self, reader: NodeId, recorder: usize) {
+    pub(super) fn forget_log(&mut self, reader: NodeId, recorder: usize) {
         let source = NodeId::Recorder(recorder);
         if reader == source || !self.process(reader).up {
             return;
