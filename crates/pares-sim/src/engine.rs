@@ -14,6 +14,7 @@ use pares_types::{Command, Event, Outcome, Position, Request, ShardId};
 use pares_venue::{ResultAt, VenueSink};
 
 use crate::bug::Bug;
+use crate::build::Build;
 use crate::defects;
 use crate::random::mix;
 use crate::record::{Record, VenueEntry};
@@ -98,6 +99,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) engine: &'a mut Engine,
     pub(crate) room: bool,
     pub(crate) results: Vec<VenueEntry>,
+    pub(crate) build: Build,
     pub(crate) bug: Option<Bug>,
 }
 
@@ -119,7 +121,7 @@ impl VenueSink for Draft<'_> {
             epoch: at.epoch,
             position: at.position,
             state_hash: at.state_hash,
-            request: *request,
+            request: self.build.understands(request),
             outcome: *outcome,
             events,
         })));

@@ -24,6 +24,8 @@ struct Shard {
     records: Vec<Option<Rc<Record>>>,
     /// State hashes by next position.
     hashes: BTreeMap<u64, u64>,
+    /// State hashes as venues hand them out, by position.
+    handed_out: BTreeMap<u64, u64>,
 }
 
 /// The first account of everything.
@@ -35,6 +37,8 @@ pub(crate) struct Ledger {
     pub(crate) duplicates_refused: u64,
     /// Venues are not compared: whether others would notice a difference is what is to be seen.
     pub(crate) looks_away: bool,
+    /// By shard: the first position for which venues handed out different state hashes.
+    pub(crate) contradicted: Vec<Option<Position>>,
 }
 
 fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
@@ -50,11 +54,13 @@ impl Ledger {
             witness: Witness::new(shards),
             duplicates_refused: 0,
             looks_away,
+            contradicted: vec![None; shards],
         }
     }
 
     /// A result was handed out or recorded.
     pub(crate) fn on_record(&mut self, record: &Rc<Record>) -> Result<(), Broken> {
+        self.note_hash(record);
         let records = &mut self.shards[usize::from(record.shard().0)].records;
         let at = record.position.0 as usize;
         if records.len() <= at {
@@ -108,6 +114,16 @@ impl Ledger {
         }
     }
 
+    /// Compares the hash of a result, if it has one, with the first that was handed out for its position.
+    fn note_hash(&mut self, record: &Record) {
+        let (shard, position) = (usize::from(record.shard().0), record.position);
+        let Some(hash) = record.state_hash else { return };
+        let first = *self.shards[shard].handed_out.entry(position.0).or_insert(hash);
+        if first != hash {
+            self.contradicted[shard].get_or_insert(position);
+        }
+    }
+
     /// A venue's state after `next` positions.
     pub(crate) fn on_state(&mut self, shard: usize, next: Position, hash: u64) -> Result<(), Broken> {
         let first = *self.shards[shard].hashes.entry(next.0).or_insert(hash);
@@ -120,6 +136,7 @@ impl Ledger {
         let history = &mut self.shards[shard];
         history.records.truncate(first.0 as usize);
         history.hashes.retain(|&next, _| next <= first.0);
+        history.handed_out.retain(|&position, _| position < first.0);
         let is_void = |place: &(ShardId, Position)| usize::from(place.0.0) == shard && place.1 >= first;
         self.requests.retain(|_, place| !is_void(place));
         self.names.retain(|name, position| !is_void(&(name.0, *position)));

@@ -17,27 +17,30 @@
 //! pauses (also there), crashes of all venues, restarts of everything and power failures (each a new epoch);
 //! slow, lossy and cut links; clients that time out, reconnect and repeat, also through two gateways at once.
 //! Disks that are full or slow for a while, syncs that fail (the log is poisoned until it is cut with everything down), a
-//! recorder that comes back with an empty disk and takes all from its peers, a venue that does, a gateway that has lost its disk and
-//! stays away until everything is started anew, half-written records at a crash. Records of recorders that rot, or are written over by
-//! another; logs repaired from the others.
-//! Gateways' clocks that jump by an hour, both ways. Requests that bring down every matching engine, and engines that fail by
-//! themselves, by a panic or with their process; the shard is restored beside the others.
+//! recorder that comes back with an empty disk and takes all from its peers, a venue that does and begins anew, a gateway that has
+//! lost its disk and stays away until everything is started anew, half-written records at a crash. Records of recorders'
+//! logs that rot, or are written over by another, and logs repaired from the others. Gateways' clocks that jump by an hour,
+//! both ways. Requests that bring down every matching engine, and engines that fail by themselves, by a panic or with their
+//! process, the shard being restored beside the others. A venue of a build with other rules.
 //! Venues run the fast and the naive book by turns, and must agree. Members use the whole rule book; the exchange, a client
 //! too, sets phases and rules, blocks members and lists instruments; gateways tell the time.
 //!
-//! **Not simulated**: damage to other logs than recorders' and to checkpoints, and damage where others lack what is lost; what happens at the start of a
-//! process whose disk is still full, a gateway without its log in a running
-//! system, the memory model under the window (`loom`) and interleavings
-//! inside one proposal (`stateright`), releasing old log segments, mixed versions, hostile clients, more than 16,384 names in a
-//! shard; engines of two venues that fail by themselves in one shard at once.
+//! **Not simulated**: damage to other logs than recorders', to checkpoints, or where the others lack what is lost; what happens at
+//! the start of a process whose disk is still full; a gateway that begins from nothing in a running system (it uses numbers
+//! again: [`Bug::GatewayFromNothing`]); engines of two venues that fail by themselves in one shard at once (they may wait for each
+//! other's checkpoints); crashes while builds differ, and shutting out the wrong one; the memory model under the window (`loom`)
+//! and interleavings inside one proposal (`stateright`); releasing old log segments, hostile clients, more than 16,384 names
+//! in a shard.
 //!
 //! **Checked**: I1 agreement, W6 executed or void, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is
 //! left, of recorders as long as a quorum is), I5 conservation, I6 bounds, I7 a poisoned shard delays no other (design section
-//! 6); that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that everything is answered, all replicas are equal, and the
-//! record, replayed in order on one naive book, gives every outcome and event again. The checkers themselves are checked by
-//! putting defects into the wiring ([`Bug`]), and each seed runs twice ([`run_twice`]).
+//! 6); that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that
+//! everything is answered, all replicas are equal, and the record, replayed in order on one naive book, gives every outcome and
+//! event again. Where builds differ: that a difference of state hashes halts every recorder. The checkers themselves are
+//! checked by putting defects into the wiring ([`Bug`]), and each seed runs twice ([`run_twice`]).
 
 mod bug;
+mod build;
 mod client;
 mod committed;
 mod defects;
@@ -56,6 +59,7 @@ mod recorder;
 mod repair;
 mod scenario;
 mod shard;
+mod surroundings;
 mod trace;
 mod venue;
 mod world;
@@ -183,6 +187,10 @@ pub struct Ills {
     pub damaged: u64,
     /// Logs made anew for that.
     pub repaired: u64,
+    /// Recorders that found venues to differ and halted.
+    pub divergences: u64,
+    /// Runs in which a venue of another build had other results, but at no position with a hash another state.
+    pub unnoticed: u64,
     /// Half-written records left behind.
     pub torn: u64,
     /// Clocks set.

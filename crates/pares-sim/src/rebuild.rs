@@ -74,7 +74,7 @@ impl Rebuild {
         let Some((shard, committed)) = &mut self.site else { return Ok(None) };
         let bounded = stream.readable.iter().zip(&committed.cursors);
         let readable: Vec<u64> = bounded.map(|(&to, &from)| to.min(from + BATCH)).collect();
-        let mut draft = Draft { engine, room: false, results: Vec::new(), bug: None };
+        let mut draft = Draft { engine, room: false, results: Vec::new(), build: sources.build, bug: None };
         let id = self.shard;
         let mut broken = None;
         let replayed = caught(|| {
@@ -84,7 +84,8 @@ impl Rebuild {
                     return;
                 }
                 let (position, reason) = (record.position, record.outcome.reason);
-                let recorded = Recorded { position, request: &record.request, reason };
+                let request = &sources.build.understands(&record.request);
+                let recorded = Recorded { position, request, reason };
                 if let Err(gap) = shard.on_committed(recorded, Epoch(0), &mut draft) {
                     broken = Some(format!("{gap:?} in what is replayed"));
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pares_recorder::{Acceptance, Assembly, Offer, Source, Verdict};
+use pares_recorder::{Acceptance, Assembly, Divergence, Offer, Source, Verdict};
 use pares_types::{Epoch, Position, ShardId};
 
 use crate::bug::Bug;
@@ -88,10 +88,10 @@ impl RecorderNode {
         }
     }
 
-    /// The next position of each shard, and why it is halted if it is.
-    pub(crate) fn halted(&self) -> Option<String> {
-        let mut divergences = self.shards.iter().filter_map(|shard| shard.acceptance.divergence());
-        divergences.next().map(|divergence| format!("a recorder halted: {divergence:?}"))
+    /// The first shard that is halted, and why.
+    pub(crate) fn halted(&self) -> Option<(usize, Divergence)> {
+        let shards = self.shards.iter().enumerate();
+        shards.filter_map(|(shard, of)| Some((shard, of.acceptance.divergence()?))).next()
     }
 
     /// One duty cycle. Records lie in `log` afterwards, unpublished.
@@ -166,7 +166,7 @@ impl RecorderNode {
             epoch: record.epoch,
             position: record.position,
             request: record.request.id,
-            state_hash: record.state_hash,
+            state_hash: record.state_hash.filter(|_| self.bug != Some(Bug::IgnoreHashes)),
         };
         let verdict = shard.acceptance.offer(&offer);
         if verdict == Verdict::Take && !self.room && self.bug == Some(Bug::TakeWithoutRoom) {

@@ -109,6 +109,8 @@ pub struct FaultMix {
     pub gateway_wipe_ns: u64,
     /// A record of a recorder's log becomes unreadable, or another is written over it.
     pub rot_ns: u64,
+    /// One venue is started again as another build, whose rules differ.
+    pub other_build_ns: u64,
     /// A gateway's clock jumps an hour ahead or back, or is set right.
     pub clock_jump_ns: u64,
     /// Deaths that leave the last record they find half written, of 1,000.
@@ -123,8 +125,19 @@ pub struct FaultMix {
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 10] =
-        ["quick", "crashes", "power", "partition", "overload", "disks", "clocks", "poison", "wipes", "rot"];
+    pub const NAMES: [&'static str; 11] = [
+        "quick",
+        "crashes",
+        "power",
+        "partition",
+        "overload",
+        "disks",
+        "clocks",
+        "poison",
+        "wipes",
+        "rot",
+        "versions",
+    ];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
     #[must_use]
@@ -140,6 +153,7 @@ impl Scenario {
             "poison" => Self::poison(seed),
             "wipes" => Self::wipes(seed),
             "rot" => Self::rot(seed),
+            "versions" => Self::versions(seed),
             _ => return None,
         })
     }
@@ -351,6 +365,29 @@ impl Scenario {
                 restart_ns: 50 * MS,
                 power_ns: if durability == Durability::Disk { 50 * MS } else { 0 },
                 ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// A venue joins whose build has other rules; long enough that the recorders compare states.
+    #[must_use]
+    pub fn versions(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        Self {
+            name: "versions",
+            venues: 2 + (seed % 2) as usize,
+            shards: 1,
+            requests_per_client: 700,
+            think_ns: 60 * US,
+            duration_ns: 80 * MS,
+            faults: FaultMix {
+                lost_permille: 20,
+                duplicated_permille: 20,
+                slow_permille: 20,
+                twin_permille: 50,
+                other_build_ns: 10 * MS,
+                ..FaultMix::default()
             },
             ..quick
         }

@@ -6,6 +6,7 @@ use pares_types::{Epoch, Position, Request, ShardId};
 use pares_venue::{Gap, Progress, Recorded, Shard, VenueSink};
 
 use crate::bug::Bug;
+use crate::build::Build;
 use crate::defects;
 use crate::record::StoredCheckpoint;
 
@@ -99,6 +100,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) instruments: &'a [Vec<Instrument>],
     /// By recorder.
     pub(crate) checkpoints: &'a [&'a [StoredCheckpoint]],
+    pub(crate) build: Build,
     pub(crate) bug: Option<Bug>,
 }
 

@@ -2,20 +2,22 @@
 
 use pares_book::Instrument;
 use pares_sequencer::{LocalWindow, Sequencer};
-use pares_types::{Position, Request, ShardId, VenueId};
+use pares_types::{Position, Request, ShardId};
 use pares_venue::{Pacing, Progress, Recorded, Stall};
 
 use crate::bug::Bug;
+use crate::build::Build;
 use crate::committed::{Committed, CommittedStream};
 use crate::defects;
-use crate::engine::{Draft, Engine, Failed, Harm, Poison, caught};
+use crate::engine::{Draft, Engine, Failed, Harm, caught};
 use crate::handle::Handle;
 use crate::log::Log;
 use crate::random::mix;
 use crate::rebuild::{Rebuild, Stream};
-use crate::record::{Piece, RecorderEntry, StoredCheckpoint, VenueEntry};
+use crate::record::{Piece, VenueEntry};
 use crate::scenario::{MS, US};
 use crate::shard::{AnyShard, Sources};
+use crate::surroundings::{Around, Counts, Join};
 
 /// A shard and its way into the total order.
 pub(crate) struct Seat {
@@ -70,6 +72,7 @@ pub(crate) struct VenueNode {
     pub(crate) engine: Engine,
     /// By shard: where another venue's engine has failed, if that venue is to be faster now.
     pub(crate) rivals: Vec<Option<Position>>,
+    build: Build,
     /// What the process dies of.
     pub(crate) dies_of: Option<Failed>,
     /// Whether something waits that only time can bring.
@@ -78,79 +81,10 @@ pub(crate) struct VenueNode {
     bug: Option<Bug>,
 }
 
-/// What happened in steps, for the summary.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) executed: u64,
-    pub(crate) observed: u64,
-    pub(crate) window_full: u64,
-    pub(crate) too_far_behind: u64,
-    pub(crate) awaits_body: u64,
-    /// Times the engine failed, of those by itself, and shards taken back.
-    pub(crate) failed: u64,
-    pub(crate) by_itself: u64,
-    pub(crate) restored: u64,
-    pub(crate) overruled: u64,
-    pub(crate) stuck: u64,
-}
-
-impl Counts {
-    pub(crate) fn add(&mut self, other: Self) {
-        self.executed += other.executed;
-        self.observed += other.observed;
-        self.window_full += other.window_full;
-        self.too_far_behind += other.too_far_behind;
-        self.awaits_body += other.awaits_body;
-        self.failed += other.failed;
-        self.by_itself += other.by_itself;
-        self.restored += other.restored;
-        self.overruled += other.overruled;
-        self.stuck += other.stuck;
-    }
-}
-
-/// What a venue needs to start: the paper's join (section 4), every time.
-pub(crate) struct Join<'a> {
-    pub(crate) naive: bool,
-    pub(crate) piece_bytes: usize,
-    pub(crate) venue: VenueId,
-    pub(crate) venues: u16,
-    pub(crate) shards: Vec<ShardId>,
-    pub(crate) instruments: &'a [Vec<Instrument>],
-    pub(crate) windows: &'a [LocalWindow],
-    /// Each gateway's mark: requests before it are answered. Read before the checkpoints.
-    pub(crate) answered: Vec<u64>,
-    pub(crate) checkpoints: Vec<&'a [StoredCheckpoint]>,
-    pub(crate) quorum: usize,
-    /// Positions of a window.
-    pub(crate) window: usize,
-    pub(crate) checkpoint_every: u64,
-    /// Requests in flight at all gateways together: no more than these can be undecided.
-    pub(crate) pending_max: usize,
-    pub(crate) poison: Poison,
-    /// What this venue's processes died of.
-    pub(crate) suspect: Option<(ShardId, Position)>,
-    pub(crate) bug: Option<Bug>,
-}
-
-/// What a venue finds around it in a step.
-pub(crate) struct Around<'a> {
-    pub(crate) now_ns: u64,
-    /// Whether its log takes more.
-    pub(crate) room: bool,
-    pub(crate) gateways: &'a [(&'a Log<Request>, u64)],
-    /// Each gateway's mark: requests before it are answered.
-    pub(crate) answered: &'a [u64],
-    pub(crate) recorders: &'a [&'a Log<RecorderEntry>],
-    pub(crate) readable: &'a [u64],
-    /// By recorder.
-    pub(crate) checkpoints: &'a [&'a [StoredCheckpoint]],
-}
-
 impl VenueNode {
     pub(crate) fn join(join: &Join<'_>) -> Self {
-        let Join { naive, instruments, checkpoints, bug, .. } = join;
-        let sources = Sources { naive: *naive, instruments, checkpoints, bug: *bug };
+        let Join { naive, instruments, checkpoints, build, bug, .. } = join;
+        let sources = Sources { naive: *naive, instruments, checkpoints, build: *build, bug: *bug };
         let mut replay_from = vec![u64::MAX; checkpoints.len()];
         let (mut seats, mut reaches) = (Vec::new(), Vec::new());
         for (index, &id) in join.shards.iter().enumerate() {
@@ -191,6 +125,7 @@ impl VenueNode {
             pending_max: join.pending_max,
             engine,
             rivals: vec![None; join.shards.len()],
+            build: *build,
             dies_of: None,
             stalled: false,
             counts: Counts::default(),
@@ -222,7 +157,8 @@ impl VenueNode {
     fn go_on_restoring(&mut self, around: &Around<'_>) -> Result<(), String> {
         let Around { checkpoints, recorders, readable, .. } = *around;
         let instruments = &self.instruments;
-        let sources = Sources { naive: self.naive, instruments, checkpoints, bug: self.bug };
+        let sources =
+            Sources { naive: self.naive, instruments, checkpoints, build: self.build, bug: self.bug };
         let stream = Stream { recorders, readable, quorum: self.quorum };
         for (index, seat) in self.seats.iter_mut().enumerate() {
             let Some(rebuild) = &mut seat.rebuild else { continue };
@@ -252,7 +188,7 @@ impl VenueNode {
             let to = (*readable).clamp(*cursor, cursor.saturating_add(room as u64));
             for request in log.range(*cursor, to) {
                 let wrong = self.bug == Some(Bug::ExecuteWrongly);
-                let request = if wrong { defects::misread(request) } else { *request };
+                let request = if wrong { defects::misread(request) } else { self.build.understands(request) };
                 if let Some(shard) = &mut self.seats[usize::from(request.shard.0)].shard {
                     shard.on_request(&request);
                 }
@@ -277,8 +213,8 @@ impl VenueNode {
             }
             let Seat { shard: Some(shard), window, .. } = &mut self.seats[index] else { continue };
             window.rival = self.rivals[index];
-            let (room, bug) = (around.room, self.bug);
-            let mut draft = Draft { engine: &mut self.engine, room, results: Vec::new(), bug };
+            let (room, build, bug) = (around.room, self.build, self.bug);
+            let mut draft = Draft { engine: &mut self.engine, room, results: Vec::new(), build, bug };
             let stepped = caught(|| shard.step(window, &mut draft));
             let mut results = draft.results;
             if self.bug == Some(Bug::HandOutUnvouched) {
@@ -369,8 +305,8 @@ impl VenueNode {
     }
 
     fn poll_committed(&mut self, log: &mut Log<VenueEntry>, around: &Around<'_>) -> Result<(), String> {
-        let mut draft =
-            Draft { engine: &mut self.engine, room: around.room, results: Vec::new(), bug: self.bug };
+        let (room, build, bug) = (around.room, self.build, self.bug);
+        let mut draft = Draft { engine: &mut self.engine, room, results: Vec::new(), build, bug };
         let (seats, counts, pacing) = (&mut self.seats, &mut self.counts, &mut self.pacing);
         let (mut broken, mut failures) = (None, Vec::new());
         self.committed.poll(around.recorders, around.readable, |item| match item {
@@ -379,7 +315,8 @@ impl VenueNode {
                 let Some(shard) = &mut seat.shard else { return };
                 seat.window.raise_recorded(record.position.next());
                 let (position, reason) = (record.position, record.outcome.reason);
-                let recorded = Recorded { position, request: &record.request, reason };
+                let request = &build.understands(&record.request);
+                let recorded = Recorded { position, request, reason };
                 let epoch = seat.window.epoch();
                 match caught(|| shard.on_committed(recorded, epoch, &mut draft)) {
                     Ok(Ok(executed)) => counts.observed += u64::from(executed),

@@ -166,6 +166,12 @@ fn a_recorder_that_cuts_its_log_at_the_damage_is_found() {
     assert_eq!(found("rot", Bug::RepairByCutting, 300).invariant, "I2 durability");
 }
 
+#[test]
+fn recorders_that_do_not_compare_builds_with_other_rules_are_found() {
+    let failure = found("versions", Bug::IgnoreHashes, 20);
+    assert_eq!(failure.invariant, "a divergence is found within 1,024 positions");
+}
+
 /// Poison in one shard only, and nothing else goes wrong: nobody in the other shard may notice.
 #[test]
 fn a_venue_that_stands_still_while_it_restores_a_shard_is_found() {

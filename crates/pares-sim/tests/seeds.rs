@@ -60,6 +60,16 @@ fn damaged_logs_are_repaired_from_the_others() {
     hold("rot", 0..300);
 }
 
+/// One venue has other rules: where a hash shows it, all recorders halt, and take nothing more.
+#[test]
+fn a_build_with_other_rules_is_found_and_goes_on_nowhere() {
+    let ills: Vec<Ills> = (0..40)
+        .map(|seed| run(&Scenario::versions(seed)).unwrap_or_else(|failure| panic!("\n{failure}")).ills)
+        .collect();
+    let found = ills.iter().filter(|ills| ills.divergences > 0).count();
+    assert!(found >= 20, "{found}");
+}
+
 /// Where poison brings down one shard of every venue, the others' answers are held to their bound (invariants I4 and I7).
 #[test]
 fn poison_in_one_shard_delays_nobody_in_another() {

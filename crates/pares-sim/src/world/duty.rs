@@ -9,7 +9,7 @@ use crate::log::Log;
 use crate::queue::Action;
 use crate::record::{NodeId, RecorderEntry, StoredCheckpoint, VenueEntry};
 use crate::scenario::{Durability, MS, US};
-use crate::venue::Around;
+use crate::surroundings::Around;
 
 use super::World;
 use super::faults::Trap;
@@ -147,8 +147,8 @@ impl World<'_> {
         node.step((own, room), &mut log, &venues, &others);
         let halted = node.halted();
         (self.recorders[own].log, self.recorders[own].node) = (log, Some(node));
-        if let Some(what) = halted {
-            return Err(Broken { invariant: "I1 agreement", what });
+        if let Some((shard, divergence)) = halted {
+            self.on_divergence(own, shard, divergence, before)?;
         }
         for entry in self.recorders[own].log.range(before, self.recorders[own].log.end()) {
             if let RecorderEntry::Result(record) = entry {

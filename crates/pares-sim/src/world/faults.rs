@@ -35,6 +35,7 @@ pub(crate) enum Fault {
     WipeVenue,
     WipeGateway,
     Rot,
+    Upgrade,
 }
 
 /// What befalls a process between stepping the rules and publishing what they did.
@@ -49,7 +50,7 @@ impl World<'_> {
         use Fault::{
             Break, CrashGateway, CrashRecorder, CrashVenue, CrashVenues, Cut, FailEngine, FailSync,
             FillGateway, FillRecorder, FillVenue, JumpClock, PauseGateway, PauseRecorder, PauseVenue, Power,
-            Restart, Rot, SlowDisk, Wipe, WipeGateway, WipeVenue,
+            Restart, Rot, SlowDisk, Upgrade, Wipe, WipeGateway, WipeVenue,
         };
         let kinds = [
             CrashVenue,
@@ -78,6 +79,7 @@ impl World<'_> {
             WipeVenue,
             WipeGateway,
             Rot,
+            Upgrade,
         ];
         let wanted = later.into_iter().filter(|fault| self.mean_ns(*fault) > 0);
         wanted.collect::<Vec<_>>().into_iter().for_each(|fault| self.plan(fault));
@@ -108,6 +110,7 @@ impl World<'_> {
             Fault::WipeVenue => faults.venue_wipe_ns,
             Fault::WipeGateway => faults.gateway_wipe_ns,
             Fault::Rot => faults.rot_ns,
+            Fault::Upgrade => faults.other_build_ns,
         }
     }
 
@@ -149,6 +152,7 @@ impl World<'_> {
             Fault::WipeVenue => self.wipe_venue(venue),
             Fault::WipeGateway => self.wipe_gateway(gateway),
             Fault::Rot => self.rot(recorder),
+            Fault::Upgrade => self.upgrade(venue),
         }
         Ok(())
     }

@@ -10,7 +10,8 @@ use crate::queue::Action;
 use crate::record::NodeId;
 use crate::recorder::{self, RecorderNode};
 use crate::scenario::{MS, US};
-use crate::venue::{Join, VenueNode};
+use crate::surroundings::Join;
+use crate::venue::VenueNode;
 
 use super::{World, shard_id};
 
@@ -87,6 +88,7 @@ impl World<'_> {
             quorum: self.scenario.quorum,
             checkpoint_every: self.scenario.checkpoint_every,
             poison: self.poison(),
+            build: self.venues[own].build,
             suspect: self.suspect_of(own),
             pending_max: if unbounded { usize::MAX } else { self.pending_max() },
             window: self.scenario.window,

@@ -9,6 +9,7 @@ pub(crate) mod faults;
 mod life;
 mod network;
 mod rot;
+mod versions;
 mod wipes;
 
 use pares_book::{Instrument, Symbol, Timetable, TimetableRow};
@@ -19,6 +20,7 @@ use pares_types::{
 };
 
 use crate::bug::Bug;
+use crate::build::Build;
 use crate::client::{Client, EXCHANGE};
 use crate::gateway::GatewayNode;
 use crate::ledger::Ledger;
@@ -29,8 +31,9 @@ use crate::random::Random;
 use crate::record::{NodeId, RecorderEntry, StoredCheckpoint, VenueEntry};
 use crate::recorder::RecorderNode;
 use crate::scenario::{MS, Scenario};
+use crate::surroundings::Counts;
 use crate::trace::{Trace, Watcher};
-use crate::venue::{Counts, VenueNode};
+use crate::venue::VenueNode;
 use crate::{Broken, Engines, Summary};
 
 use faults::Trap;
@@ -74,6 +77,7 @@ struct VenueHost {
     /// What its last process died of, if of that, and how often so.
     died_at: Option<(ShardId, Position)>,
     deaths: u32,
+    build: Build,
 }
 
 struct RecorderHost {
@@ -84,6 +88,8 @@ struct RecorderHost {
     safe: checks::Safe,
     /// From when on its disk can be relied on, if nothing befalls it.
     healthy_at_ns: u64,
+    /// Whether it has found venues to differ.
+    found: bool,
 }
 
 /// A client's connection to a gateway.
@@ -161,7 +167,10 @@ impl<'a> World<'a> {
             links: (0..nodes * nodes).map(|_| Link::default()).collect(),
             disks: (0..nodes).map(|_| disks::Disk::default()).collect(),
             sessions: Vec::new(),
-            ledger: Ledger::new(scenario.shards, scenario.bug == Some(Bug::ExecuteWrongly)),
+            ledger: Ledger::new(
+                scenario.shards,
+                scenario.bug == Some(Bug::ExecuteWrongly) || scenario.faults.other_build_ns > 0,
+            ),
             answered: vec![Position(0); scenario.shards],
             disturbed_until_ns: 0,
             shards_disturbed_until_ns: vec![0; scenario.shards],
@@ -187,7 +196,8 @@ impl<'a> World<'a> {
         loop {
             self.come_to_rest()?;
             if !self.start_anew_who_waits() {
-                return self.check_end();
+                let ended = self.check_end();
+                return self.judge_versions(ended);
             }
         }
     }
@@ -200,6 +210,9 @@ impl<'a> World<'a> {
             }
             self.summary.events += 1;
             self.act(action)?;
+            if self.is_halted() {
+                return Ok(());
+            }
         }
         Ok(())
     }
@@ -327,6 +340,7 @@ impl VenueHost {
             shards_back_ns: vec![0; shards],
             died_at: None,
             deaths: 0,
+            build: Build::Ours,
         }
     }
 }
@@ -341,6 +355,7 @@ impl RecorderHost {
             node: None,
             safe,
             healthy_at_ns: 0,
+            found: false,
         }
     }
 }
