@@ -34,12 +34,14 @@ fn restore_into_both(bytes: &[u8]) -> Result<u64, CheckpointError> {
 
 /// Appends the checksum as `pares_venue::checkpoint` describes it, written a second time on purpose.
 fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
-    let mut sum = bytes.len() as u64;
+    let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+    let mut sum = 0;
     for chunk in bytes.chunks(8) {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);
-        sum = (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        sum = step(sum, u64::from_le_bytes(word));
     }
+    sum = step(sum, bytes.len() as u64);
     bytes.extend_from_slice(&sum.to_le_bytes());
     bytes
 }

@@ -42,12 +42,13 @@ fn assert_happened(tally: &Tally, kinds: usize, elsewhere: &[Reason]) {
 }
 
 /// What gateways refuse, and what needs more orders or instruments than a few bytes name.
-const NEVER: [Reason; 12] = [
+const NEVER: [Reason; 13] = [
     Reason::DuplicateRequest,
     Reason::Halted,
     Reason::Overloaded,
     Reason::StorageUnavailable,
     Reason::Throttled,
+    Reason::NotRecorded,
     Reason::Void,
     Reason::Quarantined,
     Reason::MalformedRequest,

@@ -92,7 +92,7 @@ mod validate;
 pub use book::{Book, Level};
 pub use fast::FastBook;
 pub use instrument::{Instrument, InstrumentError};
-pub use market::{Market, MarketError};
+pub use market::{Copied, KEPT_ORDERS_MAX, Market, MarketError, WriteBook};
 pub use naive::NaiveBook;
 pub use pares_types::Symbol;
 pub use snapshot::{RestoreError, Snapshot};

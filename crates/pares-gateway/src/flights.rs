@@ -42,6 +42,11 @@ impl Flights {
         self.in_flight
     }
 
+    /// Whether a request of the shard is in flight.
+    pub(crate) fn waits(&self, shard: usize) -> bool {
+        !self.shards[shard].is_empty()
+    }
+
     /// A request of the shard lies in the log at `offset`, uncommitted.
     ///
     /// # Panics

@@ -8,6 +8,7 @@ use crate::clock::{self, Clock};
 use crate::fan_out::FanOut;
 use crate::flights::Flights;
 use crate::names::{NameIndex, Names};
+use crate::patience::Patience;
 use crate::sessions::Sessions;
 use crate::{Config, GatewaySink, SessionId};
 
@@ -27,6 +28,7 @@ pub struct Gateway {
     pub(crate) sessions: Sessions,
     pub(crate) flights: Flights,
     pub(crate) clock: Clock,
+    pub(crate) patience: Patience,
     /// The highest sequence of this gateway seen anywhere.
     pub(crate) sequence_last: u64,
     pub(crate) stamp_last: Timestamp,
@@ -67,6 +69,7 @@ impl Gateway {
             instruments: instruments.into(),
             flights: Flights::new(ids.len()),
             clock: Clock::new(ids.len()),
+            patience: Patience::new(ids.len(), config.patience_ns),
             shards: ids.into_iter().map(shard).collect(),
             names: Names::new(config.names_max, 0),
             fan_outs: BTreeMap::new(),
@@ -130,6 +133,19 @@ impl Gateway {
     #[must_use]
     pub fn answered_offset(&self, end_of_log: u64) -> u64 {
         self.flights.oldest_offset().unwrap_or(end_of_log)
+    }
+
+    /// Looks whether the exchange goes on: to be called again and again, at least four times within `patience_ns`, after what is
+    /// committed was taken in. `now_ns`: by a clock that only goes forward, from any beginning.
+    pub fn watch(&mut self, now_ns: u64) {
+        let Self { patience, flights, .. } = self;
+        patience.watch(now_ns, |shard| flights.waits(shard));
+    }
+
+    /// Shards for which nothing is taken in because nothing is recorded.
+    #[must_use]
+    pub fn standing_still(&self) -> usize {
+        self.patience.still()
     }
 
     /// Requests of this gateway that are journalled and not committed.

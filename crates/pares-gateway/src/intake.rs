@@ -48,7 +48,33 @@ impl Gateway {
     ) {
         let client_order_id = request.client_order_id();
         if let Err(reason) = self.take_in(now, session, request, sink) {
-            sink.reply(session, Reply::Rejected { client_order_id, reason });
+            self.reject(now, session, client_order_id, reason, sink);
+        }
+    }
+
+    /// A client sent a request that makes no sense; `client_order_id` is its name, 0 if even that is missing.
+    pub fn on_unreadable(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        client_order_id: ClientOrderId,
+        sink: &mut impl GatewaySink,
+    ) {
+        self.reject(now, session, client_order_id, Reason::MalformedRequest, sink);
+    }
+
+    fn reject(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        client_order_id: ClientOrderId,
+        reason: Reason,
+        sink: &mut impl GatewaySink,
+    ) {
+        sink.reply(session, Reply::Rejected { client_order_id, reason });
+        let pause_ns = self.sessions.on_refused(session, now);
+        if pause_ns > 0 {
+            sink.read_later(session, pause_ns);
         }
     }
 
@@ -129,6 +155,9 @@ impl Gateway {
         sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
         let route = self.route(asking.member, request)?;
+        if self.patience.is_over(route.shard) {
+            return Err(Reason::NotRecorded);
+        }
         self.check_room(asking.session, &request, &route)?;
         let first = route.shard.unwrap_or(0);
         let (numbered, offset) = self.journal(asking.stamp(), &route, first, sink)?;

@@ -27,6 +27,10 @@
 //! - *Who is told.* The answer goes to the session that asked last; if that is gone, to the member's
 //!   newest session. Trades, cancels and news of orders go to all sessions of the owner, on every gateway.
 //!   At one position they come before the answer.
+//! - *Who asks too fast* is refused early, at the cost of a look at its session; who goes on is read more slowly
+//!   ([`GatewaySink::read_later`]).
+//! - *Nothing recorded.* A shard in which something is in flight and nothing is committed for longer than `patience_ns` takes
+//!   nothing new until its next record ([`Gateway::watch`]). Repeats and what is in flight are answered when it comes.
 //! - *The time.* Venues know no time but that of requests; gateways tell it to the shards that need it
 //!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and nobody is answered.
 
@@ -38,7 +42,9 @@ mod gateway;
 mod intake;
 mod names;
 mod pace;
+mod patience;
 mod recover;
+mod refusals;
 mod report;
 mod sessions;
 
@@ -48,6 +54,7 @@ mod tests;
 use pares_types::{ClientOrderId, GatewayId, Reason, RecorderId, Request};
 
 pub use gateway::Gateway;
+pub use names::NAME_BYTES;
 pub use pace::Pace;
 pub use pares_types::{Answer, Bust, Cancellation, ClientRequest, OrderNews, Reply, Role, Trade};
 
@@ -60,6 +67,9 @@ pub struct Config {
     pub session_in_flight_max: u16,
     /// How fast a session may send orders and amends; cancels pass.
     pub session_pace: Pace,
+    /// How long a shard may record nothing while a request waits there, nanoseconds, before new ones are refused
+    /// ([`Reason::NotRecorded`]); 0: they wait as long as it takes.
+    pub patience_ns: u64,
     /// Requests of this gateway that may be unanswered, at least one per shard.
     pub in_flight_max: usize,
     /// Names (one per request ever taken in, by any gateway) up to which new ones are admitted; the last
@@ -96,4 +106,8 @@ pub trait GatewaySink {
     /// The answer `session` asks for lies at `place`: read the record there and send what
     /// [`Gateway::replay_answer`] makes of it.
     fn answer_again(&mut self, session: SessionId, place: Place, client_order_id: ClientOrderId);
+
+    /// `session` asks faster than it can be refused: it is best left unread for `pause_ns` from now, the last time this is said
+    /// counts. What was read from it already is still asked. An edge that cannot leave anybody unread ignores it.
+    fn read_later(&mut self, _session: SessionId, _pause_ns: u64) {}
 }

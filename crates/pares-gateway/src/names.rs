@@ -75,7 +75,9 @@ pub(crate) struct Entry {
     tag: Tag,
     pub(crate) kind: Kind,
 }
-const _: () = assert!(size_of::<Entry>() == 40);
+/// What a name takes, its places in two indexes aside, bytes.
+pub const NAME_BYTES: usize = size_of::<Entry>();
+const _: () = assert!(NAME_BYTES == 40);
 
 impl Entry {
     fn new(request: &Request) -> Self {

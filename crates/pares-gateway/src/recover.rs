@@ -71,6 +71,7 @@ impl Gateway {
             }
             assert!(followed.next.is_none_or(|next| position == next), "gap in a shard's committed stream");
             followed.next = Some(position.next());
+            self.patience.on_record(shard);
             if clock::needed_after(request) {
                 self.clock.watch(shard);
             }

@@ -5,6 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use pares_types::{MemberId, Reason, Timestamp};
 
+use crate::refusals::Refusals;
 use crate::{Pace, SessionId};
 
 /// One signed-on session.
@@ -15,6 +16,8 @@ struct Session {
     in_flight: u16,
     /// See [`Pace::admits`].
     paced: Timestamp,
+    /// See [`Refusals::count`].
+    refused: Timestamp,
 }
 
 /// The signed-on sessions. The maps are only ever looked up by key, never iterated: the order of a hash
@@ -24,13 +27,14 @@ pub(crate) struct Sessions {
     sessions: HashMap<SessionId, Session, BuildHasherDefault<Mixer>>,
     /// Each member's sessions, the newest last.
     members: HashMap<MemberId, Vec<SessionId>, BuildHasherDefault<Mixer>>,
+    refusals: Refusals,
 }
 
 impl Sessions {
     pub(crate) fn sign_on(&mut self, session: SessionId, member: MemberId, wants_journalled: bool) {
         self.disconnect(session);
-        self.sessions
-            .insert(session, Session { member, wants_journalled, in_flight: 0, paced: Timestamp(0) });
+        let (paced, refused) = (Timestamp(0), Timestamp(0));
+        self.sessions.insert(session, Session { member, wants_journalled, in_flight: 0, paced, refused });
         self.members.entry(member).or_default().push(session);
     }
 
@@ -74,6 +78,12 @@ impl Sessions {
             Some(_) => Err(Reason::Overloaded),
             None => Err(Reason::NotSignedOn),
         }
+    }
+
+    /// The session was refused something. For how long it is to be left unread, nanoseconds; 0: not at all.
+    pub(crate) fn on_refused(&mut self, session: SessionId, now: Timestamp) -> u64 {
+        let Self { sessions, refusals, .. } = self;
+        sessions.get_mut(&session).map_or(0, |session| refusals.count(&mut session.refused, now))
     }
 
     /// The session waits for one more answer.

@@ -1,7 +1,8 @@
 //! What an owner of a log chooses.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::error::OpenError;
 use crate::record;
@@ -62,6 +63,10 @@ pub fn payload_bytes_max(segment_bytes: u64) -> usize {
 pub struct Faults {
     /// Returned by every sync to the device.
     pub sync: AtomicI32,
+    /// Milliseconds that every sync takes longer.
+    pub slow_sync_ms: AtomicU32,
+    /// Syncs until one fails, that one included, with EIO; 0 for none.
+    pub syncs_to_failure: AtomicU64,
     /// Returned whenever a segment is made, ahead or in line.
     pub make_segment: AtomicI32,
     /// Returned when a segment is made ahead, so that the writer has to make it in line.
@@ -69,6 +74,20 @@ pub struct Faults {
 }
 
 impl Faults {
+    /// What befalls a sync.
+    pub(crate) fn on_sync(&self) -> std::io::Result<()> {
+        let slow_ms = self.slow_sync_ms.load(Ordering::Relaxed);
+        if slow_ms > 0 {
+            std::thread::sleep(Duration::from_millis(slow_ms.into()));
+        }
+        let left = self.syncs_to_failure.load(Ordering::Relaxed);
+        self.syncs_to_failure.store(left.saturating_sub(1), Ordering::Relaxed);
+        match left {
+            1 => Err(rustix::io::Errno::IO.into()),
+            _ => Faults::check(&self.sync),
+        }
+    }
+
     pub(crate) fn check(fault: &AtomicI32) -> std::io::Result<()> {
         match fault.load(Ordering::Relaxed) {
             0 => Ok(()),

@@ -97,8 +97,7 @@ pub(crate) fn open(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery
     if marks.poisoned() != 0 {
         return Err(OpenError::Poisoned { errno: marks.poisoned(), synced: Offset(synced) });
     }
-    let boot = boot_id();
-    let same_boot = boot != 0 && marks.boot() == boot;
+    let same_boot = same_boot(&marks);
     let trusted = if same_boot { written } else { synced };
     let (mut tail, mut recovery) = find_tail(dir, &marks, trusted, config.durability)?;
     recovery.cut_bytes = tail.clear_rest() + remove_after(dir, &tail)?;
@@ -107,7 +106,7 @@ pub(crate) fn open(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery
     recovery.lost_bytes = written.saturating_sub(tail.offset());
     let settle = !same_boot || config.durability == Durability::Disk;
     enter(dir, &marks, &tail, settle)?;
-    marks.sign(config.durability, boot);
+    marks.sign(config.durability, boot_id());
     Ok((marks, tail, recovery))
 }
 
@@ -269,6 +268,12 @@ pub(crate) fn cut(dir: &Path, at: Offset) -> Result<u64, OpenError> {
         marks.clear_poison();
     }
     Ok(cut_bytes)
+}
+
+/// Whether the last writer ran in this boot of the host, so that the page cache still has what it wrote.
+pub(crate) fn same_boot(marks: &Marks) -> bool {
+    let boot = boot_id();
+    boot != 0 && marks.boot() == boot
 }
 
 /// Identifies this boot of the host; zero if it cannot be told, which is treated as another boot.

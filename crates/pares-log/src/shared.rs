@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use pares_shm::clock::mono_ns;
 use pares_shm::histogram::HistogramWriter;
 
-use crate::config::{Config, Durability, Faults};
+use crate::config::{Config, Durability};
 use crate::error::AppendError;
 use crate::marks::{Mark, Marks};
 use crate::offset::{Geometry, Offset};
@@ -105,6 +105,7 @@ impl Shared {
 
     /// Syncs every segment that holds bytes between the synced mark and `target`.
     fn sync_segments(&self, target: u64) -> Result<(), AppendError> {
+        self.config.faults.on_sync().map_err(|e| self.marks.poison(&e))?;
         let released = self.marks.get(Mark::Released);
         let first = self.geometry.base_of_end(self.marks.get(Mark::Synced)).max(released);
         let last = self.geometry.base_of_end(target);
@@ -118,7 +119,6 @@ impl Shared {
     }
 
     fn sync_segment(&self, base: u64) -> io::Result<()> {
-        Faults::check(&self.config.faults.sync)?;
         let held = self.segments().iter().find(|s| s.base == base).cloned();
         match held {
             Some(segment) => segment.map.sync(),

@@ -14,6 +14,7 @@ use crate::offset::Offset;
 use crate::prepare::Preparer;
 use crate::record;
 use crate::recover::{self, Recovery};
+use crate::replace;
 use crate::segment::{self, HEADER_BYTES, Making, Segment, Tail};
 use crate::shared::{Shared, Syncer};
 
@@ -48,6 +49,7 @@ impl Writer {
         config.check()?;
         std::fs::create_dir_all(dir).map_err(OpenError::io("create", dir))?;
         let lock = recover::lock(dir)?;
+        replace::settle(dir)?;
         let (marks, tail, recovery) = recover::open(dir, &config)?;
         let latency = marks.append_latency();
         let payload_bytes_max = payload_bytes_max(marks.geometry().segment_bytes);

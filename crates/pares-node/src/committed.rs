@@ -141,8 +141,10 @@ impl CommittedStream {
             let record = match tail.next_durable() {
                 Ok(Some(record)) => record,
                 Ok(None) => return Ok(read),
-                // A damaged log is its recorder's trouble; the others go on.
-                Err(ReadError::Damaged { .. }) if !alone => return Ok(read),
+                // A log that is damaged, or just being replaced, is its recorder's trouble; the others go on.
+                Err(ReadError::Damaged { .. } | ReadError::Foreign { .. } | ReadError::Map(_)) if !alone => {
+                    return Ok(read);
+                }
                 Err(error) => return Err(error.into()),
             };
             match record::schema(record.payload) {

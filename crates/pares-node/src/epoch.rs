@@ -17,16 +17,23 @@ use crate::{NodeError, recorder};
 /// Creates every shard's window for the next epoch. Says which that is.
 ///
 /// # Errors
-/// If a recorder's log is damaged or a window cannot be created.
+/// If a recorder's log is beyond repair or a window cannot be created.
 pub fn begin(config: &SystemConfig, layout: &Layout) -> Result<Epoch, NodeError> {
     let mut epoch = Epoch(0);
     let mut first: std::collections::BTreeMap<_, _> =
         config.shards()?.into_keys().map(|shard| (shard, Position(0))).collect();
+    // Opening for writing keeps whole records that were not published yet; what the recorder will find when it starts
+    // must be counted here. All are opened before any is repaired, which takes from the others what they publish.
+    let open = |id| Writer::open(&layout.recorder_log(id), recorder::log_config(config)).map(drop);
     for id in config.recorder_ids() {
-        // Opening for writing keeps whole records that were not published yet; what the recorder will find
-        // when it starts must be counted here.
-        drop(Writer::open(&layout.recorder_log(id), recorder::log_config(config))?);
-        let (next, met) = recorder::recorded(id, config, layout)?;
+        // Refused is met again below.
+        let _ = open(id);
+    }
+    for id in config.recorder_ids() {
+        let (next, met) = recorder::repair::whole(id, config, layout, || {
+            open(id)?;
+            recorder::recorded(id, config, layout)
+        })?;
         epoch = epoch.max(met);
         for (shard, position) in next {
             first.entry(shard).and_modify(|first| *first = (*first).max(position));

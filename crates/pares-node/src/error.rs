@@ -44,6 +44,20 @@ pub enum NodeError {
         /// Why it failed.
         source: std::io::Error,
     },
+    /// A recorder's log is damaged, and what it lacks is nowhere.
+    #[error(
+        "{log}: {why}. In no other log either: {missing}. Nothing was changed. Bring back a log that has it, or give up \
+         what follows with `pares journal cut`",
+        log = log.display()
+    )]
+    Irreparable {
+        /// The damaged log.
+        log: PathBuf,
+        /// What is wrong with it.
+        why: String,
+        /// The positions, by shard.
+        missing: String,
+    },
     /// The committed stream has a gap; only a restart from a checkpoint leads over it.
     #[error("shard {shard}: record {met} came where {next} was expected; restart from a checkpoint")]
     Gap {

@@ -16,6 +16,7 @@
 //! | [`recorder`], [`venue`], [`gateway`] | the roles |
 //! | [`checkpoints`] | checkpoint files |
 //! | [`crash`] | named points at which a test has a node die |
+//! | [`device`] | a recorder's device made slow or failing, for tests |
 //! | [`epoch`] | starting the window's next life |
 //! | [`tail`] | a log read from before it exists |
 //! | [`role`] | the roles by name, each as a process |
@@ -25,6 +26,7 @@ pub mod checkpoints;
 pub mod committed;
 pub mod config;
 pub mod crash;
+pub mod device;
 pub mod duty;
 pub mod epoch;
 mod error;

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-use pares_shm::{BellKind, Bells, scheduling};
+use pares_shm::scheduling::{self, Background};
+use pares_shm::{BellKind, Bells};
 use pares_types::{GatewayId, RecorderId, VenueId};
 
 use crate::config::{Layout, SystemConfig, bells};
 use crate::gateway::{self, GatewayNode};
 use crate::recorder::RecorderNode;
-use crate::{NodeError, crash, duty, epoch, venue};
+use crate::{NodeError, crash, device, duty, epoch, venue};
 
 /// One node of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,6 +89,7 @@ impl FromStr for Role {
 /// Whatever keeps it from starting or going on.
 pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
     crash::arm_from_environment(role)?;
+    device::arm_from_environment(role)?;
     let config = SystemConfig::load(&layout.config())?;
     if !role.is_configured(&config) {
         return Err(NodeError::Config(format!("{role} is not part of {}", layout.config().display())));
@@ -101,9 +103,12 @@ pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
     let mut bell = Bells::create(&layout.run())?
         .listen(role.bell(), kind)
         .map_err(NodeError::io("listening to the bell"))?;
+    // Reading through what there is keeps a processor busy, which those who trade meanwhile need more.
+    let background = Background::enter(venue::BACKGROUND);
     match role {
         Role::Recorder(id) => {
             let mut node = RecorderNode::open(id, &config, layout, epoch::current(&config, layout)?)?;
+            drop(background);
             scheduling::short_slices();
             announce(role, layout)?;
             duty::run(&mut node, &mut bell, &stop)
@@ -111,6 +116,7 @@ pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
         Role::Venue(_) => unreachable!("venues run above"),
         Role::Gateway(id) => {
             let mut node = GatewayNode::open(id, &config, layout, &bell)?;
+            drop(background);
             scheduling::short_slices();
             announce(role, layout)?;
             duty::run(&mut node, &mut bell, &stop)

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::{Layout, SystemConfig};
 use crate::role::Role;
-use crate::{NodeError, crash, epoch};
+use crate::{NodeError, crash, device, epoch};
 
 /// How long nodes may take to start, and to stop when asked.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -50,11 +50,14 @@ struct Node {
     held: bool,
     /// Where its next process is to die.
     doom: Option<crash::Doom>,
+    /// What is wrong with the device of its next process.
+    ailment: Option<device::Ailment>,
 }
 
 impl Node {
     fn new(child: Option<Child>) -> Self {
-        Self { child, started: Instant::now(), pause: Duration::ZERO, killed: false, held: false, doom: None }
+        let (pause, killed, held) = (Duration::ZERO, false, false);
+        Self { child, started: Instant::now(), pause, killed, held, doom: None, ailment: None }
     }
 }
 
@@ -210,6 +213,15 @@ impl Supervisor {
         self.nodes.get_mut(&role).expect("a node of the system").doom = Some(doom);
     }
 
+    /// Has the process that replaces the recorder's current one suffer from a [sick device](device), and only that one.
+    ///
+    /// # Panics
+    /// If the system has no such node, or it is no recorder.
+    pub fn ail(&mut self, role: Role, ailment: device::Ailment) {
+        assert!(matches!(role, Role::Recorder(_)), "{role} is no recorder");
+        self.nodes.get_mut(&role).expect("a node of the system").ailment = Some(ailment);
+    }
+
     /// Whether the node's current process has finished starting.
     #[must_use]
     pub fn is_up(&self, role: Role) -> bool {
@@ -243,7 +255,8 @@ impl Supervisor {
     }
 
     fn spawn(&mut self, role: Role) -> Result<Child, NodeError> {
-        let doom = self.nodes.get_mut(&role).and_then(|node| node.doom.take());
+        let armed = self.nodes.get_mut(&role).map(|node| (node.doom.take(), node.ailment.take()));
+        let (doom, ailment) = armed.unwrap_or_default();
         let log = File::options()
             .create(true)
             .append(true)
@@ -255,8 +268,11 @@ impl Supervisor {
             .env(PARENT, std::process::id().to_string())
             // What arms one node must not arm all of them, nor their replacements.
             .env_remove(crash::VARIABLE)
+            .env_remove(device::SLOW)
+            .env_remove(device::FAIL)
             .envs(self.arms.iter().map(|(name, value)| (name, value)))
             .envs(doom.map(|doom| (crash::VARIABLE, doom.to_string())))
+            .envs(ailment.map(device::Ailment::variable))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -264,10 +280,8 @@ impl Supervisor {
             .process_group(0)
             .spawn()
             .map_err(NodeError::io("starting a node"))?;
-        if matches!(role, Role::Venue(_)) {
-            // The others go on trading meanwhile; a venue leaves the background when it has caught up.
-            pares_shm::scheduling::start_in_background(child.id());
-        }
+        // The others go on trading meanwhile; a node leaves the background when it is open, a venue when it has caught up.
+        pares_shm::scheduling::start_in_background(child.id());
         Ok(child)
     }
 

@@ -1,14 +1,29 @@
 //! Checkpoints arrive in pieces, paced by the venue that took them, so that no block transfer stalls the
 //! stream of results between them (paper 2's lesson: chunks with pauses).
+//!
+//! A checkpoint may be as large as memory allows, so the pieces are not gathered here: this says which of them belong together,
+//! and whoever asks puts them where they go. How long it will be, the venue itself does not know before the last piece.
 
 use pares_types::Position;
 
 /// One checkpoint on its way from one venue.
 #[derive(Clone, Debug, Default)]
 pub struct Assembly {
-    position: Position,
-    total_bytes: usize,
-    bytes: Vec<u8>,
+    /// The position it was taken at, and the bytes so far; `None` between checkpoints.
+    under_way: Option<(Position, u64)>,
+}
+
+/// How a piece fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It begins a checkpoint; what came of another one is of no use any more.
+    First,
+    /// It goes behind what is there.
+    Next,
+    /// It goes behind what is there, which is the whole checkpoint then.
+    Last,
+    /// It goes nowhere.
+    Nowhere,
 }
 
 impl Assembly {
@@ -18,25 +33,30 @@ impl Assembly {
         Self::default()
     }
 
-    /// Takes the piece that starts at `start`. When it completes the checkpoint, gives the whole of it.
+    /// Takes the piece of `bytes` bytes that starts at `start`; `total` is known with the last piece only.
     /// A piece that does not continue the last one (its venue died and came back, say) starts anew
-    /// if it is a first piece and is dropped otherwise.
-    pub fn on_chunk(
-        &mut self,
-        position: Position,
-        total_bytes: usize,
-        start: usize,
-        piece: &[u8],
-    ) -> Option<&[u8]> {
-        if start == 0 {
-            self.position = position;
-            self.total_bytes = total_bytes;
-            self.bytes.clear();
-        } else if position != self.position || start != self.bytes.len() || total_bytes != self.total_bytes {
-            return None;
+    /// if it is a first piece and goes nowhere otherwise. A checkpoint has at least two pieces.
+    pub fn on_piece(&mut self, position: Position, start: u64, bytes: u64, total: Option<u64>) -> Fit {
+        let end = start + bytes;
+        if start == 0 && total.is_none() {
+            self.under_way = Some((position, end));
+            return Fit::First;
         }
-        self.bytes.extend_from_slice(piece);
-        (self.bytes.len() == self.total_bytes).then_some(self.bytes.as_slice())
+        let fits = self.under_way == Some((position, start)) && total.is_none_or(|total| total == end);
+        self.under_way = match (fits, total) {
+            (true, None) => Some((position, end)),
+            (true, Some(_)) | (false, _) => None,
+        };
+        match (fits, total) {
+            (true, None) => Fit::Next,
+            (true, Some(_)) => Fit::Last,
+            (false, _) => Fit::Nowhere,
+        }
+    }
+
+    /// Gives up the checkpoint under way: further pieces of it go nowhere.
+    pub fn give_up(&mut self) {
+        self.under_way = None;
     }
 }
 
@@ -44,18 +64,47 @@ impl Assembly {
 mod tests {
     use super::*;
 
+    const AT: Position = Position(9);
+
     #[test]
     fn pieces_in_order_make_a_whole() {
         let mut assembly = Assembly::new();
-        assert_eq!(assembly.on_chunk(Position(9), 5, 0, b"abc"), None);
-        assert_eq!(assembly.on_chunk(Position(9), 5, 3, b"de"), Some(b"abcde".as_slice()));
+        assert_eq!(assembly.on_piece(AT, 0, 3, None), Fit::First);
+        assert_eq!(assembly.on_piece(AT, 3, 4, None), Fit::Next);
+        assert_eq!(assembly.on_piece(AT, 7, 1, Some(8)), Fit::Last);
     }
 
     #[test]
-    fn a_piece_out_of_place_is_dropped_and_a_first_piece_starts_anew() {
+    fn a_piece_out_of_place_ends_it_and_a_first_piece_starts_anew() {
         let mut assembly = Assembly::new();
-        assembly.on_chunk(Position(9), 5, 0, b"abc");
-        assert_eq!(assembly.on_chunk(Position(9), 5, 4, b"e"), None);
-        assert_eq!(assembly.on_chunk(Position(12), 2, 0, b"xy"), Some(b"xy".as_slice()));
+        assembly.on_piece(AT, 0, 3, None);
+        assert_eq!(assembly.on_piece(AT, 4, 1, None), Fit::Nowhere);
+        assert_eq!(assembly.on_piece(AT, 3, 1, None), Fit::Nowhere, "a piece was lost");
+        assert_eq!(assembly.on_piece(Position(12), 0, 2, None), Fit::First);
+        assert_eq!(assembly.on_piece(AT, 2, 2, None), Fit::Nowhere, "of another checkpoint");
+    }
+
+    #[test]
+    fn nothing_follows_the_last_piece() {
+        let mut assembly = Assembly::new();
+        assembly.on_piece(AT, 0, 3, None);
+        assert_eq!(assembly.on_piece(AT, 3, 1, Some(4)), Fit::Last);
+        assert_eq!(assembly.on_piece(AT, 4, 1, None), Fit::Nowhere);
+        assert_eq!(assembly.on_piece(AT, 3, 1, Some(4)), Fit::Nowhere, "a repeat");
+    }
+
+    #[test]
+    fn a_total_that_is_not_reached_is_no_whole() {
+        let mut assembly = Assembly::new();
+        assembly.on_piece(AT, 0, 3, None);
+        assert_eq!(assembly.on_piece(AT, 3, 1, Some(5)), Fit::Nowhere);
+    }
+
+    #[test]
+    fn a_checkpoint_given_up_is_never_whole() {
+        let mut assembly = Assembly::new();
+        assembly.on_piece(AT, 0, 3, None);
+        assembly.give_up();
+        assert_eq!(assembly.on_piece(AT, 3, 1, Some(4)), Fit::Nowhere);
     }
 }

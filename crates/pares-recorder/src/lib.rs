@@ -10,11 +10,14 @@
 //! | [`acceptance`] | which record is taken, and the agreement checks on those that are not |
 //! | [`assembly`] | checkpoints put together from their pieces |
 //! | [`quorum`] | when a record counts as committed, for whoever reads the recorders' logs |
+//! | [`repair`] | which record comes from where when a damaged log is made anew |
 
 pub mod acceptance;
 pub mod assembly;
 pub mod quorum;
+pub mod repair;
 
 pub use acceptance::{Acceptance, Divergence, Offer, Source, Verdict};
-pub use assembly::Assembly;
+pub use assembly::{Assembly, Fit};
 pub use quorum::Quorum;
+pub use repair::Repair;

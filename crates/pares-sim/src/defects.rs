@@ -21,9 +21,8 @@ impl Words {
     fn sealed(mut self) -> Vec<u8> {
         self.0.pop();
         let bytes: Vec<u8> = self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let sum = self.0.iter().fold(bytes.len() as u64, |sum, word| {
-            (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
-        });
+        let step = |sum: u64, word: &u64| (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        let sum = step(self.0.iter().fold(0, step), &(bytes.len() as u64));
         [bytes, sum.to_le_bytes().to_vec()].concat()
     }
 

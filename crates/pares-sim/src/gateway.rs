@@ -55,6 +55,8 @@ struct Out<'a> {
 pub(crate) struct Now {
     /// By its own clock.
     pub(crate) now_ns: u64,
+    /// By a clock that nobody sets.
+    pub(crate) elapsed_ns: u64,
     /// Whether it tells the time.
     pub(crate) ticks: bool,
     /// Whether its log takes more.
@@ -137,7 +139,7 @@ impl GatewayNode {
     /// One duty cycle. Requests lie in `log` afterwards, unpublished; replies in the outbox.
     pub(crate) fn step(
         &mut self,
-        Now { now_ns, ticks, room }: Now,
+        Now { now_ns, elapsed_ns, ticks, room }: Now,
         own: usize,
         log: &mut Log<Request>,
         peers: &[(&Log<Request>, u64)],
@@ -154,6 +156,7 @@ impl GatewayNode {
                 recorded.push((record.shard(), record.position.next()));
             }
         });
+        gateway.watch(elapsed_ns);
         for (peer, (requests, readable)) in peers.iter().enumerate().filter(|(peer, _)| *peer != own) {
             let from = self.peers[peer];
             self.peers[peer] = (*readable).max(from);

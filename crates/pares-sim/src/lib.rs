@@ -51,6 +51,7 @@ mod ledger;
 mod link;
 mod log;
 mod oracle;
+mod outgoing;
 mod queue;
 mod random;
 mod rebuild;
@@ -171,6 +172,8 @@ pub struct Ills {
     pub full: u64,
     /// Requests refused because a gateway's disk was.
     pub refused_for_room: u64,
+    /// Requests refused because nothing was being recorded.
+    pub refused_unrecorded: u64,
     /// Disks that were slow for a while.
     pub slow: u64,
     /// Syncs that failed.

@@ -34,7 +34,8 @@ pub(crate) struct Piece {
     pub(crate) shard: ShardId,
     pub(crate) epoch: Epoch,
     pub(crate) position: Position,
-    pub(crate) total_bytes: usize,
+    /// Of the whole checkpoint; told with the last piece.
+    pub(crate) total_bytes: Option<usize>,
     pub(crate) start: usize,
     pub(crate) bytes: Vec<u8>,
 }

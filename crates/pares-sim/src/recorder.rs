@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pares_recorder::{Acceptance, Assembly, Divergence, Offer, Source, Verdict};
+use pares_recorder::{Acceptance, Assembly, Divergence, Fit, Offer, Source, Verdict};
 use pares_types::{Epoch, Position, ShardId};
 
 use crate::bug::Bug;
@@ -40,7 +40,8 @@ pub(crate) struct RecorderNode {
     pub(crate) venues: Vec<u64>,
     /// Next offset in each recorder's log; its own is not read.
     pub(crate) peers: Vec<u64>,
-    assemblies: BTreeMap<(usize, ShardId), Assembly>,
+    /// Checkpoints on their way, and what has come of them.
+    assemblies: BTreeMap<(usize, ShardId), (Assembly, StoredCheckpoint)>,
     /// Checkpoints complete and not stored yet: at most one of each shard, the newest.
     complete: BTreeMap<ShardId, StoredCheckpoint>,
     /// A sync is under way; the process waits for it.
@@ -193,11 +194,22 @@ impl RecorderNode {
         if piece.epoch != self.epoch || piece.position <= shard.checkpoint {
             return;
         }
-        let assembly = self.assemblies.entry((venue, piece.shard)).or_default();
-        if let Some(state) = assembly.on_chunk(piece.position, piece.total_bytes, piece.start, &piece.bytes) {
-            let replay_from = shard.replay_from(piece.position);
-            let (shard, position, state) = (piece.shard, piece.position, state.to_vec());
-            self.complete.insert(shard, StoredCheckpoint { shard, position, replay_from, state });
+        let (shard, position) = (piece.shard, piece.position);
+        let new =
+            || (Assembly::new(), StoredCheckpoint { shard, position, replay_from: 0, state: Vec::new() });
+        let (assembly, gathered) = self.assemblies.entry((venue, shard)).or_insert_with(new);
+        let (start, bytes) = (piece.start as u64, piece.bytes.len() as u64);
+        let fit = assembly.on_piece(position, start, bytes, piece.total_bytes.map(|total| total as u64));
+        match fit {
+            Fit::Nowhere => return,
+            Fit::First => {
+                let replay_from = self.shards[usize::from(shard.0)].replay_from(position);
+                *gathered = StoredCheckpoint { shard, position, replay_from, state: piece.bytes.clone() };
+            }
+            Fit::Next | Fit::Last => gathered.state.extend_from_slice(&piece.bytes),
+        }
+        if fit == Fit::Last {
+            self.complete.insert(shard, gathered.clone());
         }
     }
 

@@ -48,6 +48,8 @@ pub struct Scenario {
     pub checkpoint_every: u64,
     /// Unanswered requests a gateway takes on.
     pub in_flight_max: usize,
+    /// How long a shard may record nothing before gateways refuse new requests for it, ns; 0 for ever.
+    pub patience_ns: u64,
     /// What the logs promise.
     pub durability: Durability,
     /// What goes wrong.
@@ -177,6 +179,7 @@ impl Scenario {
             window: 16,
             checkpoint_every: 16,
             in_flight_max: 64,
+            patience_ns: 0,
             durability: Durability::Os,
             faults: FaultMix {
                 lost_permille: 20,
@@ -264,6 +267,7 @@ impl Scenario {
             think_ns: 30 * US,
             window: 4,
             in_flight_max: 8,
+            patience_ns: MS,
             durability: Durability::Disk,
             faults: FaultMix {
                 recorder_pause_ns: 8 * MS,

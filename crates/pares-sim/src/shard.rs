@@ -3,7 +3,7 @@
 use pares_book::{Book, FastBook, Instrument, NaiveBook};
 use pares_sequencer::Sequencer;
 use pares_types::{Epoch, Position, Request, ShardId};
-use pares_venue::{Gap, Progress, Recorded, Shard, VenueSink};
+use pares_venue::{Gap, Piece, Progress, Recorded, Shard, VenueSink};
 
 use crate::bug::Bug;
 use crate::build::Build;
@@ -86,10 +86,13 @@ impl AnyShard {
         either!(self, shard => shard.step(window, sink))
     }
 
-    /// The state as bytes, and the next position to execute on it.
-    pub(crate) fn checkpoint(&mut self) -> (Position, Vec<u8>) {
-        let mut state = Vec::new();
-        (either!(self, shard => shard.checkpoint(&mut state)), state)
+    /// Begins a checkpoint of the present state; gives the next position to execute on it.
+    pub(crate) fn begin_checkpoint(&mut self, state: &mut Vec<u8>) -> Position {
+        either!(self, shard => shard.begin_checkpoint(state))
+    }
+
+    pub(crate) fn checkpoint_piece(&mut self, state: &mut Vec<u8>, bytes: usize) -> Piece {
+        either!(self, shard => shard.checkpoint_piece(state, bytes))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::defects;
 use crate::engine::{Draft, Engine, Failed, Harm, caught};
 use crate::handle::Handle;
 use crate::log::Log;
+use crate::outgoing::Outgoing;
 use crate::random::mix;
 use crate::rebuild::{Rebuild, Stream};
 use crate::record::{Piece, VenueEntry};
@@ -43,13 +44,6 @@ impl Seat {
         self.reached = self.shard.as_ref().map_or(self.reached, AnyShard::position);
         self.failed_at = self.failed_at.filter(|&at| at >= self.reached);
     }
-}
-
-struct Outgoing {
-    shard: ShardId,
-    position: Position,
-    state: Vec<u8>,
-    sent: usize,
 }
 
 /// A venue's memory: gone when its process dies.
@@ -293,15 +287,11 @@ impl VenueNode {
         }
         let count = executed(&self.seats);
         let is_behind = |seat: &Seat| seat.shard.is_some() && seat.window.recorded() > seat.reached;
-        let behind = self.seats.iter().any(is_behind);
-        let Some(index) = self.pacing.due(count, behind) else { return };
+        let behind = || self.seats.iter().any(is_behind);
+        let Some(index) = self.pacing.due(0, count, behind) else { return };
         let Seat { id, shard: Some(shard), .. } = &mut self.seats[index] else { return };
-        let (position, mut state) = shard.checkpoint();
-        if self.bug == Some(Bug::CheckpointWithoutAnOrder) {
-            state = defects::without_an_order(&state);
-        }
         self.pacing.on_checkpoint(index, self.committed.reach(), count);
-        self.outgoing = Some(Outgoing { shard: *id, position, state, sent: 0 });
+        self.outgoing = Some(Outgoing::begin(*id, shard));
     }
 
     fn poll_committed(&mut self, log: &mut Log<VenueEntry>, around: &Around<'_>) -> Result<(), String> {
@@ -345,17 +335,22 @@ impl VenueNode {
 
     fn send_piece(&mut self, log: &mut Log<VenueEntry>) {
         let Some(outgoing) = &mut self.outgoing else { return };
-        let end = outgoing.state.len().min(outgoing.sent + self.piece_bytes);
+        let seat = &mut self.seats[usize::from(outgoing.shard.0)];
+        if !outgoing.write_more(seat.shard.as_mut(), self.piece_bytes, self.bug) {
+            self.outgoing = None;
+            return;
+        }
+        let start = outgoing.sent;
+        let (bytes, is_last) = outgoing.next_piece(self.piece_bytes);
         log.append(VenueEntry::Piece(Piece {
             shard: outgoing.shard,
-            epoch: self.seats[usize::from(outgoing.shard.0)].window.epoch(),
+            epoch: seat.window.epoch(),
             position: outgoing.position,
-            total_bytes: outgoing.state.len(),
-            start: outgoing.sent,
-            bytes: outgoing.state[outgoing.sent..end].to_vec(),
+            total_bytes: is_last.then_some(outgoing.sent),
+            start,
+            bytes,
         }));
-        outgoing.sent = end;
-        if end == outgoing.state.len() {
+        if is_last {
             self.outgoing = None;
         }
     }

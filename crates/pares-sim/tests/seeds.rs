@@ -167,6 +167,7 @@ fn the_rare_cases_occur() {
     assert!(sum("quick", |summary| summary.checkpoints) > 100);
     assert!(sum("overload", |summary| summary.window_full) > 1_000);
     assert!(sum("overload", |summary| summary.rejected) > 1_000);
+    assert!(sum("overload", |summary| summary.ills.refused_unrecorded) > 100);
     assert!(sum("crashes", |summary| summary.repeats) > 100);
     assert!(sum("power", |summary| summary.epochs) > 80);
 }

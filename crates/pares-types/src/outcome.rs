@@ -160,11 +160,13 @@ pub enum Reason {
     Void = 47,
     /// The matching engine failed at a request for this instrument; it takes none until the exchange releases it.
     Quarantined = 48,
+    /// Gateway: requests wait and nothing is being recorded; nothing new is taken in until it is again.
+    NotRecorded = 49,
 }
 
 impl Reason {
     /// Every reason; a reason's code is its index.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 50] = [
         Self::None,
         Self::UnknownInstrument,
         Self::ZeroQuantity,
@@ -214,6 +216,7 @@ impl Reason {
         Self::Throttled,
         Self::Void,
         Self::Quarantined,
+        Self::NotRecorded,
     ];
 }
 

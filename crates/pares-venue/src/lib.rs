@@ -22,7 +22,7 @@
 //! | [`ordering`] | pending requests and conforming: the part the model checker runs |
 //! | [`names`] | the names a shard has seen lately: exactly once, even through two gateways |
 //! | `quarantine` | instruments that take no requests since one of theirs was declared void |
-//! | [`pacing`] | when to take a checkpoint, and of which shard |
+//! | [`pacing`] | when to take a checkpoint, of which shard, and how fast |
 //! | [`shard`] | one shard: ordering, market, hash, checkpoints; the crate's face |
 //! | [`checkpoint`] | the shard's state as bytes |
 
@@ -33,6 +33,6 @@ pub mod pacing;
 mod quarantine;
 pub mod shard;
 
-pub use checkpoint::CheckpointError;
-pub use pacing::Pacing;
+pub use checkpoint::{CheckpointError, Piece};
+pub use pacing::{Pacing, PiecePacing};
 pub use shard::{Gap, HASH_EVERY, Progress, Recorded, ResultAt, Shard, Stall, VenueSink};

@@ -8,7 +8,7 @@ use pares_types::{
 };
 
 use crate::CheckpointError;
-use crate::checkpoint::{self, State};
+use crate::checkpoint::{self, Piece, State, Taking};
 use crate::names::RecentNames;
 use crate::ordering::Ordering;
 use crate::quarantine::Quarantine;
@@ -104,6 +104,8 @@ pub struct Shard<B> {
     events: Vec<Event>,
     batch: Vec<RequestId>,
     decided: Vec<RequestId>,
+    /// A checkpoint under way.
+    taking: Option<Taking>,
 }
 
 impl<B: Book> Shard<B> {
@@ -148,6 +150,7 @@ impl<B: Book> Shard<B> {
             events: Vec::with_capacity(64),
             batch: Vec::with_capacity(BATCH_MAX),
             decided: Vec::with_capacity(2 * BATCH_MAX),
+            taking: None,
         }
     }
 
@@ -376,14 +379,42 @@ impl<B: Book> Shard<B> {
     }
 
     /// Writes the state into `out` (emptied first) and says at which position it was taken: the
-    /// next one to execute on it.
+    /// next one to execute on it. Takes as long as the state is large; gives up a checkpoint under way.
     pub fn checkpoint(&mut self, out: &mut Vec<u8>) -> Position {
-        let through: Vec<_> = self.ordering.through().collect();
-        let position = self.ordering.next();
-        let place = (self.id, position);
-        let small = (&self.names, &self.quarantine);
-        checkpoint::encode(out, place, &through, small, &self.market, self.state_hash());
+        let position = self.begin_checkpoint(out);
+        assert_eq!(self.checkpoint_piece(out, usize::MAX), Piece::Last, "all of it fits");
         position
+    }
+
+    /// Begins a checkpoint of the state as it is now: writes what comes before the books into `out` (emptied first) and says at
+    /// which position that is, the next one to execute on it. [`checkpoint_piece`](Self::checkpoint_piece) gives the rest, whatever
+    /// is executed meanwhile; a book is kept as it was before it first changes. A checkpoint under way is given up.
+    pub fn begin_checkpoint(&mut self, out: &mut Vec<u8>) -> Position {
+        let position = self.ordering.next();
+        self.market.refresh_hash();
+        let hash = self.state_hash();
+        let through: Vec<_> = self.ordering.through().collect();
+        let (place, through) = ((self.id, position), through.into_iter());
+        let small = (&self.names, &self.quarantine);
+        self.taking = Some(Taking::begin(out, place, through, small, &mut self.market, hash));
+        position
+    }
+
+    /// Writes the next `bytes` of the checkpoint under way behind what is in `out`: whole books, so the last of them may reach
+    /// beyond.
+    pub fn checkpoint_piece(&mut self, out: &mut Vec<u8>, bytes: usize) -> Piece {
+        let Some(taking) = &mut self.taking else { return Piece::NoCheckpoint };
+        let piece = taking.piece(out, &mut self.market, bytes);
+        if piece != Piece::Part {
+            self.taking = None;
+        }
+        piece
+    }
+
+    /// Gives up a checkpoint under way, and the memory it takes.
+    pub fn abandon_checkpoint(&mut self) {
+        self.taking = None;
+        self.market.end_copy();
     }
 }
 

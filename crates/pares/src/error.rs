@@ -18,6 +18,9 @@ pub enum CommandError {
     /// The command ran, and what it checks does not hold.
     #[error("{0}")]
     Failed(String),
+    /// This machine does not let us do it; nothing is wrong. Ends the program with [`CommandError::SKIPPED`].
+    #[error("skipped: {0}")]
+    Skipped(String),
     /// The operating system refused something.
     #[error("{doing}: {source}")]
     Io {
@@ -29,6 +32,9 @@ pub enum CommandError {
 }
 
 impl CommandError {
+    /// What the program ends with when what was asked cannot be done on this machine (as automake has it).
+    pub const SKIPPED: u8 = 77;
+
     /// Wraps an I/O error with what was being done.
     pub fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { doing: doing.into(), source }

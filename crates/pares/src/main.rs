@@ -18,6 +18,7 @@ mod commands;
 mod error;
 mod load;
 mod progress;
+mod small_disk;
 mod system;
 mod text;
 mod utc;
@@ -85,7 +86,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("pares: {error}");
-            ExitCode::FAILURE
+            match error {
+                error::CommandError::Skipped(_) => ExitCode::from(error::CommandError::SKIPPED),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }

@@ -1,17 +1,19 @@
 //! Systems started for the length of one command.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pares_node::{Layout, Supervisor, SystemConfig};
-use pares_types::GatewayId;
+use pares_types::{GatewayId, RecorderId};
 
 use crate::error::CommandError;
+use crate::small_disk::SmallDisk;
 
 /// A system of its own for a benchmark, a drill or a demonstration, in a directory that is removed when it ends.
 pub struct ScratchSystem {
     /// The running system.
     pub supervisor: Supervisor,
+    small_disk: Option<SmallDisk>,
     dir: PathBuf,
     keep: bool,
 }
@@ -35,10 +37,44 @@ impl ScratchSystem {
         dir: Option<PathBuf>,
         arms: &[(&'static str, String)],
     ) -> Result<Self, CommandError> {
+        Self::start_with(config, dir, arms, |_| Ok(None))
+    }
+
+    /// As [`ScratchSystem::start`], with a recorder whose log lies on a disk of that many MiB.
+    ///
+    /// # Errors
+    /// The same, or [`CommandError::Skipped`] if there can be no such disk here.
+    pub fn start_on_small_disk(
+        config: &SystemConfig,
+        dir: Option<PathBuf>,
+        recorder: RecorderId,
+        mib: u64,
+    ) -> Result<Self, CommandError> {
+        Self::start_with(config, dir, &[], |layout| {
+            SmallDisk::mount(&layout.recorder_log(recorder), mib).map(Some)
+        })
+    }
+
+    fn start_with(
+        config: &SystemConfig,
+        dir: Option<PathBuf>,
+        arms: &[(&'static str, String)],
+        mount: impl FnOnce(&Layout) -> Result<Option<SmallDisk>, CommandError>,
+    ) -> Result<Self, CommandError> {
         let keep = dir.is_some();
         let dir = dir.unwrap_or_else(|| std::env::temp_dir().join(format!("pares-{}", std::process::id())));
+        let small_disk = mount(&Layout::new(&dir)).inspect_err(|_| remove(&dir, keep))?;
         let supervisor = Supervisor::start_armed(&own_program()?, Layout::new(&dir), config, arms)?;
-        Ok(Self { supervisor, dir, keep })
+        Ok(Self { supervisor, small_disk, dir, keep })
+    }
+
+    /// The small disk it was started on.
+    ///
+    /// # Errors
+    /// If it was started without one.
+    pub fn small_disk(&self) -> Result<&SmallDisk, CommandError> {
+        let none = || CommandError::Usage("this system has no disk of its own".into());
+        self.small_disk.as_ref().ok_or_else(none)
     }
 
     /// Where the gateways listen.
@@ -54,9 +90,15 @@ impl Drop for ScratchSystem {
     fn drop(&mut self) {
         // What cannot be stopped or removed now is reported by nobody: the command has its result already.
         let _ = self.supervisor.stop();
-        if !self.keep {
-            let _ = std::fs::remove_dir_all(&self.dir);
-        }
+        // What is mounted in a directory keeps it from being removed.
+        self.small_disk = None;
+        remove(&self.dir, self.keep);
+    }
+}
+
+fn remove(dir: &Path, keep: bool) {
+    if !keep {
+        let _ = std::fs::remove_dir_all(dir);
     }
 }
 

@@ -1,19 +1,25 @@
 //! Every drill, briefly: nothing is lost, answered or executed twice, and the recorders agree. How long
 //! anything took is what drills are for, and is not judged here.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
+#![allow(clippy::print_stderr)] // a test that skips says why
 
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Runs a drill and checks what every drill promises.
-fn drill(arguments: &str) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_pares"))
+/// Runs a drill.
+fn pares(arguments: &str) -> std::process::Output {
+    Command::new(env!("CARGO_BIN_EXE_pares"))
         .arg("drill")
         .args(arguments.split_whitespace())
         .args(["--rate", "1000", "--symbols", "3", "--json"])
         .output()
-        .unwrap();
+        .unwrap()
+}
+
+/// Runs a drill and checks what every drill promises.
+fn drill(arguments: &str) -> Value {
+    let output = pares(arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments}: {said}");
     let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -53,6 +59,24 @@ fn a_killed_recorder_costs_nobody_anything() {
 fn a_recorder_whose_disk_is_wiped_is_filled_by_its_peers() {
     unnoticed("wipe-recorder --count 2");
     unnoticed("wipe-recorder --count 2 --recorders 3 --quorum 2");
+}
+
+#[test]
+fn a_slow_disk_under_one_recorder_costs_nobody_anything() {
+    let figures = unnoticed("slow-disk --count 2 --stop-ms 100");
+    assert!(figures["disturbed_p99_us"].as_f64() > Some(0.0), "{figures}");
+}
+
+#[test]
+fn a_full_disk_under_one_recorder_costs_nobody_anything() {
+    let arguments = "fill-disk --count 2 --stop-ms 100";
+    let tried = pares(arguments);
+    if tried.status.code() == Some(77) {
+        eprintln!("{}", String::from_utf8_lossy(&tried.stderr));
+        return;
+    }
+    let figures = unnoticed(arguments);
+    assert!(figures["resync_ms"].as_f64() > Some(0.0), "{figures}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn damage_fails_with_its_place_and_what_to_do() {
     assert_eq!(json(&output)["damage"][0]["offset"], offsets[2]);
     let says = complaint(&output);
     assert!(says.contains(&format!("damaged at offset {}", offsets[2])), "{says}");
-    assert!(says.contains("another recorder's log") && says.contains("pares journal cut"), "{says}");
+    assert!(says.contains("Restart its recorder") && says.contains("pares journal cut"), "{says}");
 }
 
 #[test]

@@ -59,3 +59,32 @@ fn the_kill_switch_cancels_everything_of_a_throttled_member() {
     assert_eq!(found["untold"], 0);
     assert!(found["throttled"].as_u64() >= Some(300), "{found}");
 }
+
+#[test]
+fn checkpoints_are_seen_under_way_and_a_killed_venue_joins() {
+    let small = "--state-mib 2 --symbols 20 --shards 2 --rate 5000 --rounds 1 --quiet-seconds 1";
+    let arguments: Vec<&str> = "bench checkpoint --json".split(' ').chain(small.split(' ')).collect();
+    let found = pares(&arguments);
+    assert!(found["state_mib"].as_f64().unwrap() >= 2.0, "{found}");
+    assert!(
+        found["checkpoints"].as_u64().unwrap() >= 1 && found["checkpoint_mib"].as_f64().unwrap() > 0.0,
+        "{found}"
+    );
+    assert!(found["join_ms"].as_f64().unwrap() > 0.0, "{found}");
+    assert_eq!(
+        (found["lost"].as_u64(), found["checkpoint_failures"].as_u64()),
+        (Some(0), Some(0)),
+        "{found}"
+    );
+}
+
+#[test]
+fn twice_the_highest_rate_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let within = dir.path().to_str().unwrap();
+    let found =
+        pares(&["bench", "overload", "--seconds", "12", "--search-seconds", "1", "--dir", within, "--json"]);
+    assert_eq!((&found["lost"], &found["duplicated"]), (&0.into(), &0.into()), "{found}");
+    assert!(found["answered_rate"].as_u64() > Some(0), "{found}");
+    assert_eq!(found["anon_kib_end"].as_object().unwrap().len(), 5, "every node is looked at: {found}");
+}

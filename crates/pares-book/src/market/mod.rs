@@ -20,7 +20,9 @@
 //! | what happens to requests for all instruments? | `everywhere` |
 //! | where is an instrument's book? | `directory` |
 //! | what is the state hash of them all? | `digest` |
+//! | what were they all like at one moment? | `copying` |
 
+mod copying;
 mod digest;
 mod directory;
 mod everywhere;
@@ -33,6 +35,9 @@ use pares_types::{
 };
 
 use crate::{Book, Instrument};
+pub use copying::{Copied, KEPT_ORDERS_MAX, WriteBook};
+
+use copying::Copying;
 use digest::Digest;
 use directory::Directory;
 
@@ -52,6 +57,8 @@ pub struct Market<B> {
     blocked: Vec<MemberId>,
     /// The latest time told to all.
     time: Timestamp,
+    /// A copy under way; mostly none.
+    copying: Option<Box<Copying<B>>>,
 }
 
 /// Why parts are not those of a market. Nothing was built.
@@ -126,7 +133,8 @@ impl<B: Book> Market<B> {
             return Err(MarketError::Blocked);
         }
         let digest = Digest::of(&books);
-        Ok(Self { books, directory: Directory::new(ids), deadlines, digest, blocked, time })
+        let directory = Directory::new(ids);
+        Ok(Self { books, directory, deadlines, digest, blocked, time, copying: None })
     }
 
     /// Applies the next request of the total order and says what became of it.
@@ -134,6 +142,9 @@ impl<B: Book> Market<B> {
     /// # Panics
     /// If the request has no id, or enters an order whose id is on the book: the layers below deduplicate.
     pub fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
+        if let Some(copying) = &mut self.copying {
+            copying.next_request();
+        }
         if !self.blocked.is_empty()
             && let Some(outcome) = self.refuse_blocked(request)
         {
@@ -239,6 +250,7 @@ impl<B: Book> Market<B> {
     }
 
     fn apply_at(&mut self, at: usize, request: &Request, sink: &mut impl EventSink) -> Outcome {
+        self.before_change(at);
         let outcome = self.books[at].apply(request, sink);
         let is_told = request.command == Command::Time && outcome.status == Status::Accepted;
         self.settle_tables(at, is_told);
@@ -255,6 +267,7 @@ impl<B: Book> Market<B> {
     /// Tells a book the time it was spared, before its schedule changes: rows that would have passed by then must not come
     /// due now, which might be those of many days.
     fn catch_up(&mut self, at: usize, request: &Request, rule: Rule) {
+        self.before_change(at);
         let book = &mut self.books[at];
         let spared = self.deadlines[at] > self.time && book.trading().time < self.time;
         if spared && book.instrument().with_rule(rule, true).is_ok() {
@@ -277,6 +290,9 @@ impl<B: Book> Market<B> {
         self.digest.insert(at, &self.books, &book);
         self.deadlines.insert(at, due_at(&book));
         self.books.insert(at, book);
+        if let Some(copying) = &mut self.copying {
+            copying.insert(at);
+        }
         accepted(request)
     }
 
@@ -288,6 +304,9 @@ impl<B: Book> Market<B> {
             self.directory.remove(at);
             self.deadlines.remove(at);
             self.books.remove(at);
+            if let Some(copying) = &mut self.copying {
+                copying.remove(at);
+            }
         }
         outcome
     }

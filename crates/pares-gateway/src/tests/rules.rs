@@ -301,6 +301,86 @@ fn orders_beyond_a_session_s_pace_are_throttled_and_cancels_pass() {
     assert_eq!(world.gates[0].gateway.in_flight(), 4);
 }
 
+/// Which sessions the first gateway wants read later after so many refusals of session 1 in the same instant.
+fn read_later(world: &mut World, refusals: u64, ask: impl Fn(u64) -> pares_types::ClientRequest) -> Vec<u64> {
+    (1_000..1_000 + refusals).for_each(|name| world.ask(0, 1, ask(name)));
+    let replies = world.replies(0);
+    let refused = replies.iter().filter(|(_, reply)| matches!(reply, Reply::Rejected { .. })).count();
+    assert_eq!(refused as u64, refusals, "each is answered");
+    let mut sessions: Vec<_> = world.gates[0].sink.later.drain(..).map(|(session, _)| session.0).collect();
+    sessions.dedup();
+    sessions
+}
+
+#[test]
+fn a_session_that_floods_beyond_its_pace_is_read_later() {
+    let mut world = with(|config| Config { session_pace: Pace::new(1, 1), ..config });
+    world.ask(0, 1, buy(1));
+    assert!(read_later(&mut world, 900, buy).is_empty(), "a mistake now and then is nobody's flood");
+    assert_eq!(read_later(&mut world, 900, buy), [1]);
+    world.ask(0, 1, cancel(2, 1));
+    assert!(world.replies(0).is_empty(), "what is read of it counts: a cancel passes");
+}
+
+#[test]
+fn whoever_fills_its_own_share_of_what_is_in_flight_is_read_later() {
+    let mut world = with(|config| Config { session_in_flight_max: 1, ..config });
+    world.ask(0, 1, buy(1));
+    assert_eq!(read_later(&mut world, 2_000, buy), [1]);
+}
+
+#[test]
+fn a_full_exchange_reads_those_later_who_ask_on_and_nobody_else() {
+    let mut world = with(|config| Config { in_flight_max: 2, ..config });
+    world.sign_on(0, 2, 8);
+    (1..=2).for_each(|name| world.ask(0, 1, buy(name)));
+    assert_eq!(read_later(&mut world, 50_000, buy), [1]);
+    (1..=100).for_each(|name| world.ask(0, 2, buy(name)));
+    assert_eq!(world.replies(0).len(), 100, "refused, as there is no room");
+    assert!(world.gates[0].sink.later.is_empty(), "a few refusals, while others have all there are");
+}
+
+#[test]
+fn nonsense_is_answered_and_read_later() {
+    let mut world = signed_on();
+    for name in 0..2_000 {
+        let gate = &mut world.gates[0];
+        let (now, session) = (Timestamp(world.now), SessionId(1));
+        gate.gateway.on_unreadable(now, session, ClientOrderId(name), &mut gate.sink);
+    }
+    assert_eq!(world.replies(0).len(), 2_000);
+    assert!(!world.gates[0].sink.later.is_empty());
+}
+
+#[test]
+fn nothing_new_is_taken_in_while_nothing_is_recorded_and_repeats_are() {
+    let mut world = with(|config| Config { patience_ns: 500, ..config });
+    let watch = |world: &mut World, times: std::ops::Range<u64>| {
+        times.step_by(50).for_each(|now| world.gates[0].gateway.watch(now));
+    };
+    world.ask(0, 1, buy(1));
+    watch(&mut world, 1_000..1_400);
+    world.ask(0, 1, buy(2));
+    assert!(world.replies(0).is_empty());
+    watch(&mut world, 1_400..1_600);
+    for request in [buy(3), amend(4, 1, 10, 100), cancel(5, 1), mass_cancel(6, 1)] {
+        world.ask(0, 1, request);
+        assert_eq!(rejection(&mut world), Reason::NotRecorded);
+    }
+    assert_eq!(world.gates[0].gateway.standing_still(), 1);
+    world.ask(0, 1, buy(1));
+    world.ask(0, 1, enter(7, 2, Side::Buy, 10, 100));
+    world.ask(0, 1, mass_cancel(8, 0));
+    assert!(world.replies(0).is_empty(), "a repeat; another shard; what another shard may do");
+    world.commit(0, 0);
+    world.follow(0, 0);
+    world.replies(0);
+    world.ask(0, 1, buy(3));
+    assert!(world.replies(0).is_empty(), "the first record lifts it, and the name was free");
+    world.settle();
+    assert_eq!(world.gates[0].gateway.standing_still() + world.gates[0].gateway.in_flight(), 0);
+}
+
 #[test]
 fn the_gateway_may_have_so_many_in_flight() {
     let mut world = with(|config| Config { in_flight_max: 2, ..config });

@@ -20,7 +20,14 @@ pub(super) fn instruments() -> [(InstrumentId, ShardId); 3] {
 
 pub(super) fn config(gate: usize) -> Config {
     let id = GatewayId(gate as u16 + 1);
-    Config { id, session_in_flight_max: 100, session_pace: Pace::FREE, in_flight_max: 100, names_max: 1_000 }
+    Config {
+        id,
+        session_in_flight_max: 100,
+        session_pace: Pace::FREE,
+        patience_ns: 0,
+        in_flight_max: 100,
+        names_max: 1_000,
+    }
 }
 
 /// What a gateway did.
@@ -29,6 +36,8 @@ pub(super) struct Sink {
     pub(super) log: Vec<Request>,
     pub(super) replies: Vec<(SessionId, Reply)>,
     pub(super) again: Vec<(SessionId, Place)>,
+    /// Sessions to be left unread, and for how long.
+    pub(super) later: Vec<(SessionId, u64)>,
     /// Requests the log still takes.
     pub(super) room: usize,
 }
@@ -46,6 +55,10 @@ impl GatewaySink for Sink {
 
     fn answer_again(&mut self, session: SessionId, place: Place, _: ClientOrderId) {
         self.again.push((session, place));
+    }
+
+    fn read_later(&mut self, session: SessionId, pause_ns: u64) {
+        self.later.push((session, pause_ns));
     }
 }
 

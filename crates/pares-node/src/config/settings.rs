@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use pares_book::Instrument;
 use pares_log::Durability;
@@ -20,6 +21,13 @@ const RESULT_BYTES_MAX: usize = size_of::<record::ResultHead>()
 
 /// Milliseconds of an hour.
 const CLOCK_MS_MAX: u64 = 3_600_000;
+/// A gateway that sleeps looks up ten times a second; below four looks it could not tell slow from still.
+const PATIENCE_MS_MIN: u64 = 400;
+/// The longest engine budget.
+const ENGINE_BUDGET_MS_MAX: u64 = 60_000;
+
+/// Orders that a book has room for and can be copied well within the default budget.
+const BUDGET_ORDERS: u32 = 20_000;
 
 /// Gateways, venues or recorders of one system, at most.
 pub const ROLE_MAX: usize = 16;
@@ -80,6 +88,9 @@ pub struct SystemConfig {
     /// How many of them at once.
     #[serde(default = "default_session_burst_max")]
     pub session_burst_max: u32,
+    /// Milliseconds that a shard may record nothing while requests wait there, before new ones are refused; 0 for ever.
+    #[serde(default = "default_quorum_patience_ms")]
+    pub quorum_patience_ms: u64,
     /// Connections a gateway accepts.
     #[serde(default = "default_sessions_max")]
     pub sessions_max: usize,
@@ -89,6 +100,10 @@ pub struct SystemConfig {
     /// Milliseconds between two times a gateway tells a shard in which something can become due.
     #[serde(default = "default_clock_ms")]
     pub clock_ms: u64,
+    /// How long one request may keep a venue's processor, milliseconds, before the matching engine counts as hanging; for each
+    /// order that an instrument's book may hold 30 ns come on top, since its tables grow in one go.
+    #[serde(default = "default_engine_budget_ms")]
+    pub engine_budget_ms: u64,
     /// MiB per segment of the logs. Small ones restart faster; a roll costs next to nothing.
     #[serde(default = "default_segment_mib")]
     pub segment_mib: u64,
@@ -127,6 +142,9 @@ fn default_session_in_flight_max() -> u16 {
 fn default_session_burst_max() -> u32 {
     100
 }
+fn default_quorum_patience_ms() -> u64 {
+    500
+}
 fn default_sessions_max() -> usize {
     4_096
 }
@@ -135,6 +153,9 @@ fn default_names_max() -> usize {
 }
 fn default_clock_ms() -> u64 {
     1_000
+}
+fn default_engine_budget_ms() -> u64 {
+    4
 }
 fn default_segment_mib() -> u64 {
     4
@@ -199,8 +220,15 @@ impl SystemConfig {
         if self.checkpoint_every == 0 || self.segment_mib == 0 || self.segment_mib > 1024 {
             return wrong("`checkpoint_every` and `segment_mib` must be positive, segments at most 1024 MiB");
         }
+        let patience = self.quorum_patience_ms;
+        if patience != 0 && !(PATIENCE_MS_MIN..=CLOCK_MS_MAX).contains(&patience) {
+            return wrong("`quorum_patience_ms` must be 0, or between 400 and 3600000, an hour");
+        }
         if !(1..=CLOCK_MS_MAX).contains(&self.clock_ms) {
             return wrong("`clock_ms` must be between 1 and 3600000, an hour");
+        }
+        if !(1..=ENGINE_BUDGET_MS_MAX).contains(&self.engine_budget_ms) {
+            return wrong("`engine_budget_ms` must be between 1 and 60000, a minute");
         }
         if pares_log::payload_bytes_max(self.segment_mib << 20) < RESULT_BYTES_MAX {
             return wrong(
@@ -235,6 +263,16 @@ impl SystemConfig {
             true => Err(NodeError::Config("no instruments".into())),
             false => Ok(shards),
         }
+    }
+
+    /// How long one request may keep a venue's processor.
+    #[must_use]
+    pub fn engine_budget(&self) -> Duration {
+        let orders_max = self.instruments.iter().map(|instrument| instrument.orders_max).max().unwrap_or(0);
+        // While a checkpoint is taken, a request may have to wait for a copy of its book first.
+        let copied = 120 * u64::from(orders_max.saturating_sub(BUDGET_ORDERS));
+        Duration::from_millis(self.engine_budget_ms)
+            + Duration::from_nanos(30 * u64::from(orders_max) + copied)
     }
 
     /// The gateways' ids.
@@ -282,6 +320,14 @@ mod tests {
     fn a_clock_that_never_ticks_or_never_rests_is_refused() {
         for clock_ms in [0, 3_600_001] {
             assert!(SystemConfig { clock_ms, ..SystemConfig::default() }.check().is_err());
+        }
+    }
+
+    #[test]
+    fn a_patience_shorter_than_a_look_is_refused() {
+        for (quorum_patience_ms, good) in [(0, true), (399, false), (400, true), (3_600_001, false)] {
+            let config = SystemConfig { quorum_patience_ms, ..SystemConfig::default() };
+            assert_eq!(config.check().is_ok(), good, "{quorum_patience_ms}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! One client's connection: bytes in, bytes out, and how much of either is tolerated.
 //!
-//! A client that sends rubbish, half a frame and then nothing, or never reads, must cost the others
-//! nothing (invariant I8): input is bounded by one buffer, output by [`OUT_MAX`], silence by a deadline.
+//! A client that sends rubbish, half a frame and then nothing, never reads, or sends without end must cost the others
+//! nothing (invariant I8): input is bounded by one buffer, and by a portion of it where the rules want the session read more
+//! slowly; output by [`OUT_MAX`], silence by a deadline.
 
 use std::io::{ErrorKind, Read, Write};
 
@@ -14,8 +15,14 @@ use crate::crash::{self, Point};
 
 /// Unread output a client may pile up before it is disconnected.
 const OUT_MAX: usize = 8 << 20;
-/// Input read at a time.
-const IN_BYTES: usize = 64 << 10;
+/// The same while all clients together have piled up too much.
+const OUT_MAX_CROWDED: usize = 256 << 10;
+/// Output buffers larger than this are given back once they are empty.
+const OUT_KEPT: usize = 256 << 10;
+/// Input read at a time: some four hundred orders, so that the next connection's turn comes within a fraction of a millisecond.
+const IN_BYTES: usize = 16 << 10;
+/// The same for a session that is read more slowly: a hundred orders, refused within some thirty microseconds.
+const PORTION_BYTES: usize = 4 << 10;
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +56,15 @@ pub(super) struct Connection {
     input_len: usize,
     output: Vec<u8>,
     sent: usize,
+    /// How much of the output was unsent after the last flush.
+    pub(super) unsent_noted: usize,
     pub(super) reading: bool,
     pub(super) flushing: bool,
     pub(super) broken: Option<Close>,
+    /// Not to be read before, by the monotonic clock.
+    later_ns: u64,
+    /// Read in portions, since it was left unread and has not been read empty since.
+    in_portions: bool,
 }
 
 impl Connection {
@@ -66,9 +79,12 @@ impl Connection {
             input_len: 0,
             output: Vec::new(),
             sent: 0,
+            unsent_noted: 0,
             reading: false,
             flushing: false,
             broken: None,
+            later_ns: 0,
+            in_portions: false,
         }
     }
 
@@ -89,15 +105,31 @@ impl Connection {
         }
     }
 
-    /// Reads what there is room for, once.
+    /// Leaves it unread until then, and reads it in portions afterwards.
+    pub(super) fn read_later(&mut self, later_ns: u64) {
+        (self.later_ns, self.in_portions) = (later_ns, true);
+    }
+
+    /// When it may be read, by the monotonic clock.
+    pub(super) fn later_ns(&self) -> u64 {
+        self.later_ns
+    }
+
+    /// Reads what there is room for, or a portion, once.
     pub(super) fn fill(&mut self) -> Result<ReadState, Close> {
-        match self.stream.read(&mut self.input[self.input_len..]) {
+        let room = self.input.len() - self.input_len;
+        let wanted = if self.in_portions { room.min(PORTION_BYTES) } else { room };
+        match self.stream.read(&mut self.input[self.input_len..][..wanted]) {
             Ok(0) => Err(Close::Gone),
             Ok(read) => {
                 self.input_len += read;
-                Ok(if self.input_len == self.input.len() { ReadState::More } else { ReadState::Drained })
+                self.in_portions &= read == wanted;
+                Ok(if read == wanted { ReadState::More } else { ReadState::Drained })
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(ReadState::Drained),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.in_portions = false;
+                Ok(ReadState::Drained)
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(ReadState::More),
             Err(_) => Err(Close::Gone),
         }
@@ -139,8 +171,13 @@ impl Connection {
         &mut self.output
     }
 
-    /// Sends what the socket takes. What it does not take waits, up to [`OUT_MAX`].
-    pub(super) fn flush(&mut self) -> Result<(), Close> {
+    /// Bytes waiting to be sent.
+    pub(super) fn unsent(&self) -> usize {
+        self.output.len() - self.sent
+    }
+
+    /// Sends what the socket takes. What it does not take waits, up to [`OUT_MAX`], or to much less if `crowded`.
+    pub(super) fn flush(&mut self, crowded: bool) -> Result<(), Close> {
         while self.sent < self.output.len() {
             match self.stream.write(&self.output[self.sent..]) {
                 Ok(0) => return Err(Close::Gone),
@@ -153,13 +190,22 @@ impl Connection {
                 Err(_) => return Err(Close::Gone),
             }
         }
+        self.give_back_sent();
+        let unsent_max = if crowded { OUT_MAX_CROWDED } else { OUT_MAX };
+        if self.unsent() > unsent_max { Err(Close::Slow) } else { Ok(()) }
+    }
+
+    /// What is sent takes no more room than what is not: a client that reads all the time and is never quite done would
+    /// otherwise have all it was ever sent kept.
+    fn give_back_sent(&mut self) {
         if self.sent == self.output.len() {
             self.output.clear();
+            self.output.shrink_to(OUT_KEPT);
             self.sent = 0;
-        } else if self.output.len() - self.sent > OUT_MAX {
-            return Err(Close::Slow);
+        } else if self.sent > self.output.len() / 2 {
+            self.output.drain(..self.sent);
+            self.sent = 0;
         }
-        Ok(())
     }
 }
 
@@ -177,5 +223,51 @@ fn decode(kind: u8, body: &[u8]) -> Result<Incoming, Close> {
         Ok(frame) => Ok(Incoming::Frame(frame)),
         Err(WireError::UnknownSchema { .. }) => Err(Close::Malformed),
         Err(_) => Ok(Incoming::Unreadable(frame::request_name(kind, body))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_takes_no_room_though_the_client_is_never_quite_done() {
+        const BACKLOG: usize = 1 << 20;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut peer = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        rustix::net::sockopt::set_socket_send_buffer_size(&stream, 64 << 10).unwrap();
+        rustix::net::sockopt::set_socket_recv_buffer_size(&peer, 64 << 10).unwrap();
+        let mut connection = Connection::new(TcpStream::from_std(stream), 1, 0);
+        connection.output().resize(BACKLOG, 7);
+        connection.flush(false).unwrap();
+        let (mut passed, mut bytes) = (0, vec![0; 64 << 10]);
+        while passed < 32 * BACKLOG {
+            assert!(connection.unsent() > 0, "never quite done");
+            let read = peer.read(&mut bytes).unwrap();
+            passed += read;
+            let longer = connection.output().len() + read;
+            connection.output().resize(longer, 7);
+            connection.flush(false).unwrap();
+            assert!(connection.output().len() <= 2 * BACKLOG, "{}", connection.output().len());
+        }
+    }
+
+    #[test]
+    fn little_is_kept_for_a_client_that_does_not_read_while_all_keep_much() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let _deaf = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        rustix::net::sockopt::set_socket_send_buffer_size(&stream, 64 << 10).unwrap();
+        let mut connection = Connection::new(TcpStream::from_std(stream), 1, 0);
+        // More than the kernel takes of what nobody reads, by far more than little and less than much.
+        while connection.unsent() < OUT_MAX / 2 {
+            let longer = connection.output().len() + OUT_MAX_CROWDED;
+            connection.output().resize(longer, 7);
+            connection.flush(false).unwrap();
+        }
+        assert_eq!(connection.flush(true), Err(Close::Slow));
     }
 }

@@ -1,5 +1,16 @@
 //! All clients' connections of a gateway.
+//!
+//! Readiness is told once (edge-triggered), so a connection that has more than was read stays in the list of those to
+//! read. One that is to be read later leaves it for the *parked* until its time has come: however many there are, a
+//! turn of the duty cycle looks only at the first of them.
+//!
+//! ```text
+//!              +----- has more -----+
+//!              v                    |
+//!  ready --> reading --read later--> parked --its time--> reading
+//! ```
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -19,6 +30,13 @@ const BELL: Token = Token(usize::MAX - 1);
 /// Connections that may wait to be accepted. When there are more the kernel drops the attempt and the client's tries
 /// again after a second; the usual 128 come in within the few milliseconds a busy machine takes to run this process.
 const BACKLOG: i32 = 4_096;
+/// What the kernel buffers of a connection's input, about twice this: what a cancel behind a flood waits for is bounded by
+/// it, and so is the kernel's memory.
+const RECEIVE_BYTES: usize = 64 << 10;
+/// Frames taken in before their answers are looked after; connections that were not read have the next turn.
+const FRAMES_MAX: usize = 4_096;
+/// Unsent output of all connections together beyond which a client that does not read is given little of it.
+const CROWDED_BYTES: usize = 256 << 20;
 /// A sign-on or a frame must be complete within this.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
@@ -33,6 +51,12 @@ pub(super) struct Connections {
     sessions_max: usize,
     reading: Vec<usize>,
     flushing: Vec<usize>,
+    /// Readable connections that are read later: when, by the monotonic clock, and which.
+    parked: BTreeSet<(u64, usize)>,
+    /// Bytes that sockets did not take, of all connections.
+    unsent: usize,
+    /// How often a connection had something to read and was left unread for a while.
+    pub(super) parkings: u64,
     pub(super) refused: u64,
     pub(super) malformed: u64,
     pub(super) slow: u64,
@@ -43,6 +67,8 @@ impl Connections {
     pub(super) fn open(address: SocketAddr, bell: BorrowedFd<'_>, sessions_max: usize) -> io::Result<Self> {
         let poll = Poll::new()?;
         let mut listener = TcpListener::bind(address)?;
+        // Before it listens: connections inherit it.
+        rustix::net::sockopt::set_socket_recv_buffer_size(&listener, RECEIVE_BYTES)?;
         rustix::net::listen(&listener, BACKLOG)?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         poll.registry().register(&mut SourceFd(&bell.as_raw_fd()), BELL, Interest::READABLE)?;
@@ -56,6 +82,9 @@ impl Connections {
             sessions_max,
             reading: Vec::new(),
             flushing: Vec::new(),
+            parked: BTreeSet::new(),
+            unsent: 0,
+            parkings: 0,
             refused: 0,
             malformed: 0,
             slow: 0,
@@ -116,7 +145,7 @@ impl Connections {
                 let reply = Reply::Rejected { client_order_id: ClientOrderId(0), reason: Reason::Overloaded };
                 frame::write_reply(connection.output(), &reply);
                 // Told why if the socket takes it; dropping closes it.
-                let _ = connection.flush();
+                let _ = connection.flush(false);
                 continue;
             }
             let slot = self.free.pop().unwrap_or_else(|| {
@@ -132,13 +161,30 @@ impl Connections {
         }
     }
 
-    /// Reads one buffer of each readable connection and appends its frames to `frames`. Says how many
-    /// connections were read.
-    pub(super) fn read(&mut self, now_ns: u64, frames: &mut Vec<(SessionId, Incoming)>) -> usize {
+    /// Reads one buffer of each readable connection whose time has come and appends its frames to `frames`; after
+    /// [`FRAMES_MAX`] of them the rest has to wait for the next call. Says how many connections were read.
+    pub(super) fn read(
+        &mut self,
+        now_ns: u64,
+        mono_ns: u64,
+        frames: &mut Vec<(SessionId, Incoming)>,
+    ) -> usize {
+        self.unpark(mono_ns);
         let mut reading = std::mem::take(&mut self.reading);
-        let work = reading.len();
+        let mut work = 0;
+        let mut unread = Vec::new();
         reading.retain(|&slot| {
             let Some(connection) = self.slots[slot].as_mut() else { return false };
+            if connection.later_ns() > mono_ns {
+                self.parked.insert((connection.later_ns(), slot));
+                self.parkings += 1;
+                return false;
+            }
+            if frames.len() >= FRAMES_MAX {
+                unread.push(slot);
+                return false;
+            }
+            work += 1;
             let session = session(slot, connection.generation);
             let state = connection.fill().and_then(|state| {
                 connection.take_frames(now_ns, |incoming| frames.push((session, incoming)))?;
@@ -153,9 +199,33 @@ impl Connections {
             }
             connection.reading
         });
+        if !unread.is_empty() {
+            // Who had no turn is first the next time.
+            unread.append(&mut reading);
+            reading = unread;
+        }
         reading.append(&mut self.reading);
         self.reading = reading;
         work
+    }
+
+    fn unpark(&mut self, mono_ns: u64) {
+        while let Some(&(later_ns, slot)) = self.parked.first().filter(|(later_ns, _)| *later_ns <= mono_ns) {
+            self.parked.remove(&(later_ns, slot));
+            self.reading.push(slot);
+        }
+    }
+
+    /// Leaves a session unread for `pause_ns` from now on.
+    pub(super) fn read_later(&mut self, session: SessionId, pause_ns: u64, mono_ns: u64) {
+        if let Some(connection) = self.connection(session) {
+            connection.read_later(mono_ns + pause_ns);
+        }
+    }
+
+    /// When the next readable connection may be read, by the monotonic clock.
+    pub(super) fn next_due_ns(&self) -> Option<u64> {
+        self.parked.first().map(|(later_ns, _)| *later_ns)
     }
 
     /// A session has signed on: from now on it gets a full-sized buffer.
@@ -188,7 +258,11 @@ impl Connections {
         for slot in flushing.drain(..) {
             let Some(connection) = self.slots[slot].as_mut() else { continue };
             connection.flushing = false;
-            let flushed = connection.flush();
+            let crowded = self.unsent > CROWDED_BYTES;
+            let before = connection.unsent_noted;
+            let flushed = connection.flush(crowded);
+            connection.unsent_noted = connection.unsent();
+            self.unsent = self.unsent - before + connection.unsent_noted;
             if let Some(why) = connection.broken.or(flushed.err()) {
                 on_close(session(slot, connection.generation));
                 self.close(slot, why);
@@ -213,6 +287,8 @@ impl Connections {
 
     fn close(&mut self, slot: usize, why: Close) {
         let mut connection = self.slots[slot].take().expect("only open connections are closed");
+        self.parked.remove(&(connection.later_ns(), slot));
+        self.unsent -= connection.unsent_noted;
         // A socket that cannot be deregistered leaves the poll when it is dropped.
         let _ = self.poll.registry().deregister(connection.stream());
         self.free.push(slot);

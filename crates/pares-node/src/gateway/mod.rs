@@ -17,6 +17,7 @@ mod sync;
 use std::time::Duration;
 
 use pares_book::Instrument;
+pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Answer, Config as Rules, Gateway, GatewaySink, Pace, Place, SessionId};
 use pares_log::{Config, Offset, Reader, Writer};
 use pares_shm::{Bell, BellKind, Bells, CountersWriter, Ringer, clock};
@@ -36,13 +37,16 @@ use sync::SyncThread;
 
 /// Records read from one log before the rest is looked at.
 const BATCH_MAX: usize = 512;
+/// Repeats whose first answer is to be read; more of them are rejected. Only while a recorder's log is filled again do any
+/// wait for longer than it takes to read them.
+const AGAIN_MAX: usize = 16_384;
 /// Between two looks for connections that went silent.
 const SWEEP_EVERY_NS: u64 = 1_000_000_000;
 /// The counter that tells joining venues where to start reading this gateway's log.
 pub const ANSWERED_OFFSET: &str = "answered_offset";
 
 /// Counters of a gateway, in file order.
-pub const COUNTERS: [&str; 12] = [
+pub const COUNTERS: [&str; 14] = [
     ANSWERED_OFFSET,
     "requests",
     "answers",
@@ -55,11 +59,15 @@ pub const COUNTERS: [&str; 12] = [
     "slow_connections",
     "silent_connections",
     "trades",
+    "slowed_reads",
+    "shards_not_recorded",
 ];
 const REQUESTS: usize = 1;
 const ANSWERS: usize = 2;
 const REJECTED: usize = 3;
 const TRADES: usize = 11;
+const SLOWED_READS: usize = 12;
+const SHARDS_NOT_RECORDED: usize = 13;
 
 /// A gateway's state.
 pub struct GatewayNode {
@@ -120,7 +128,15 @@ impl GatewaySink for Edge {
     }
 
     fn answer_again(&mut self, session: SessionId, _: Place, name: ClientOrderId) {
-        self.again.push((session, name));
+        if self.again.len() < AGAIN_MAX {
+            self.again.push((session, name));
+        } else {
+            self.reply(session, Reply::Rejected { client_order_id: name, reason: Reason::Overloaded });
+        }
+    }
+
+    fn read_later(&mut self, session: SessionId, pause_ns: u64) {
+        self.connections.read_later(session, pause_ns, clock::mono_ns());
     }
 }
 
@@ -148,6 +164,7 @@ impl GatewayNode {
             id,
             session_in_flight_max: config.session_in_flight_max,
             session_pace: Pace::new(config.session_rate_max, config.session_burst_max),
+            patience_ns: config.quorum_patience_ms * 1_000_000,
             in_flight_max: config.in_flight_max,
             names_max: config.names_max,
         };
@@ -224,13 +241,12 @@ impl GatewayNode {
     fn read_clients(&mut self) -> usize {
         let now_ns = clock::now_ns();
         let mut frames = std::mem::take(&mut self.frames);
-        let work = self.edge.connections.read(now_ns, &mut frames);
+        let work = self.edge.connections.read(now_ns, clock::mono_ns(), &mut frames);
         for (session, incoming) in frames.drain(..) {
             match incoming {
                 Incoming::Frame(frame) => self.on_frame(now_ns, session, frame),
-                Incoming::Unreadable(client_order_id) => {
-                    let reason = Reason::MalformedRequest;
-                    self.edge.reply(session, Reply::Rejected { client_order_id, reason });
+                Incoming::Unreadable(name) => {
+                    self.rules.on_unreadable(Timestamp(now_ns), session, name, &mut self.edge);
                 }
             }
         }
@@ -331,6 +347,7 @@ impl GatewayNode {
         let counters = &self.edge.counters;
         let answered = self.rules.answered_offset(self.edge.writer.tail().0);
         counters.set(0, answered);
+        counters.set(SHARDS_NOT_RECORDED, self.rules.standing_still() as u64);
         self.edge.writer.release_before(Offset(answered));
         let connections = &mut self.edge.connections;
         let state = [
@@ -343,6 +360,7 @@ impl GatewayNode {
             connections.silent,
         ];
         state.into_iter().enumerate().for_each(|(index, value)| counters.set(4 + index, value));
+        counters.set(SLOWED_READS, connections.parkings);
         let now_ns = clock::now_ns();
         if now_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
             self.swept_ns = now_ns;
@@ -363,6 +381,7 @@ impl Duty for GatewayNode {
     fn work(&mut self) -> Result<usize, NodeError> {
         let mut work = self.poll_committed()?;
         work += self.poll_peers()?;
+        self.rules.watch(clock::mono_ns());
         self.poll_sockets(Duration::ZERO);
         work += self.read_clients();
         self.tell_time();
@@ -376,10 +395,10 @@ impl Duty for GatewayNode {
     }
 
     fn sleep_max(&self) -> Duration {
-        match self.rules.time_due() {
-            Some(due) => SLEEP_MAX.min(Duration::from_nanos(due.0.saturating_sub(clock::now_ns()))),
-            None => SLEEP_MAX,
-        }
+        let until = |due_ns: u64, now_ns: u64| Duration::from_nanos(due_ns.saturating_sub(now_ns));
+        let time = self.rules.time_due().map(|due| until(due.0, clock::now_ns()));
+        let parked = self.edge.connections.next_due_ns().map(|due_ns| until(due_ns, clock::mono_ns()));
+        [time, parked].into_iter().flatten().fold(SLEEP_MAX, Duration::min)
     }
 
     fn sleep(&mut self, bell: &Bell, max: Duration) {

@@ -1,86 +1,351 @@
 //! Checkpoints on their way from the venues to files.
 //!
-//! A checkpoint may arrive before the records it was made of: its venue was quick. Stored at once it could
+//! ```text
+//!  duty cycle   First .. Next ...... Last        records up to it durable    announced
+//!                 |        |          |    whole          | keep               ^
+//!  thread         v        v          v -----^            v                    |
+//!               .new    written    read back           head, name  ------------/ kept
+//! ```
+//! A state may be large, so nobody gathers it: pieces go to a thread as they come, which writes them into an unfinished
+//! file. The way there is bounded and never waited for: a disk that cannot keep up costs the checkpoint under way,
+//! never a record.
+//!
+//! A checkpoint may arrive before the records it was made of: its venue was quick. Named at once it could
 //! survive a power failure that those records do not, and then a state nobody ever agreed on would be
-//! restored (the simulator found this). So a whole checkpoint is kept here until this recorder has, durably,
-//! every position below it. Writing is left to a thread, so that it never delays a record.
+//! restored (the simulator found this). So a whole checkpoint waits, without its name, until this recorder has, durably,
+//! every position below it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::time::Duration;
 
 use pares_log::Offset;
-use pares_recorder::Assembly;
+use pares_recorder::{Assembly, Fit};
 use pares_types::{Position, ShardId, VenueId};
 use pares_wire::record::CheckpointChunk;
 
 use crate::NodeError;
-use crate::checkpoints::{self, StoredCheckpoint};
+use crate::checkpoints::{UnfinishedCheckpoint, remove_unfinished};
 
-/// Checkpoints being put together, waiting for their records, and being written.
+/// Pieces on their way to the thread, at most: 32 MiB of those a venue makes.
+const PIECES_MAX: usize = 2_048;
+
+/// The thread's share of the processor when others want it, as a nice value: a tenth of what a node gets.
+const NICE: i32 = 10;
+/// What the thread sleeps once it has nothing left to do, so that it is not woken for every piece.
+const BREATH: Duration = Duration::from_millis(10);
+
+/// Whose checkpoint of what.
+type Source = (VenueId, ShardId);
+
+/// Checkpoints being put together, waiting for their records, and being named.
 pub(super) struct CheckpointIntake {
-    assemblies: BTreeMap<(VenueId, ShardId), Assembly>,
-    /// The newest whole one of each shard.
-    whole: BTreeMap<ShardId, (Position, Vec<u8>)>,
-    to_store: Sender<StoredCheckpoint>,
-    stored: Receiver<Stored>,
+    assemblies: BTreeMap<Source, (Assembly, Offset)>,
+    /// The newest whole one of each shard, and from where its replay starts.
+    whole: BTreeMap<ShardId, (Position, Offset)>,
+    to_writer: SyncSender<Task>,
+    from_writer: Receiver<Done>,
+    failed: u64,
 }
 
-/// What became of a checkpoint that was to be written.
+/// What the thread is to do.
+enum Task {
+    Begin { source: Source, position: Position, piece: Vec<u8> },
+    Write { source: Source, piece: Vec<u8> },
+    Finish { source: Source, replay_from: Offset, piece: Vec<u8> },
+    Name { shard: ShardId, position: Position, replay_from: Offset },
+}
+
+/// What the thread has done.
+enum Done {
+    Whole(ShardId, Position, Offset),
+    Kept(ShardId, Position),
+    Failed,
+}
+
+/// What became of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
-    /// It is written and verified.
+    /// It is written and verified, and has its name.
     Kept(ShardId, Position),
-    /// It could not be written. The venues take another in a while; until one is kept, joining takes longer.
+    /// It could not be written, or not as fast as it came. The venues take another in a while; until one is kept, joining takes
+    /// longer.
     Failed,
 }
 
 impl CheckpointIntake {
     /// Starts the thread that writes checkpoints into `dir`, syncing them if `sync`.
     pub(super) fn start(dir: PathBuf, sync: bool) -> Result<Self, NodeError> {
-        let (to_store, incoming) = channel::<StoredCheckpoint>();
-        let (done, stored) = channel();
-        let store = move || {
-            for checkpoint in incoming {
-                let stored = match checkpoints::store(&dir, &checkpoint, sync) {
-                    Ok(()) => Stored::Kept(checkpoint.shard, checkpoint.position),
-                    Err(_) => Stored::Failed,
-                };
-                if done.send(stored).is_err() {
-                    return;
-                }
-            }
-        };
+        let (to_writer, tasks) = sync_channel(PIECES_MAX);
+        let (done, from_writer) = channel();
+        let (unfinished, whole, named) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let writer = FileWriter { dir, sync, unfinished, whole, named, done };
         let builder = std::thread::Builder::new().name("checkpoints".into());
-        builder.spawn(store).map_err(NodeError::io("starting a thread"))?;
-        Ok(Self { assemblies: BTreeMap::new(), whole: BTreeMap::new(), to_store, stored })
+        builder.spawn(move || writer.run(&tasks)).map_err(NodeError::io("starting a thread"))?;
+        Ok(Self { assemblies: BTreeMap::new(), whole: BTreeMap::new(), to_writer, from_writer, failed: 0 })
     }
 
-    /// A piece has come from a venue.
-    pub(super) fn on_chunk(&mut self, venue: VenueId, chunk: &CheckpointChunk, piece: &[u8]) {
+    /// A piece has come from a venue. `replay_from` says before which place of the log no record of a position or later lies; it
+    /// is asked when a checkpoint begins, while that is still known.
+    pub(super) fn on_chunk(
+        &mut self,
+        venue: VenueId,
+        chunk: &CheckpointChunk,
+        piece: &[u8],
+        replay_from: impl FnOnce(ShardId, Position) -> Offset,
+    ) {
         let (shard, position) = (ShardId(chunk.shard.get()), Position(chunk.position.get()));
-        let assembly = self.assemblies.entry((venue, shard)).or_default();
-        let (total, start) = (chunk.total_bytes.get() as usize, chunk.start.get() as usize);
-        let Some(state) = assembly.on_chunk(position, total, start, piece) else { return };
-        if self.whole.get(&shard).is_none_or(|(newest, _)| position > *newest) {
-            self.whole.insert(shard, (position, state.to_vec()));
+        let source = (venue, shard);
+        let (assembly, from) =
+            self.assemblies.entry(source).or_insert_with(|| (Assembly::new(), Offset::START));
+        let start = u64::from(chunk.start.get());
+        let fit = assembly.on_piece(position, start, piece.len() as u64, chunk.total());
+        let piece = || piece.to_vec();
+        let task = match fit {
+            Fit::First => {
+                *from = replay_from(shard, position);
+                Task::Begin { source, position, piece: piece() }
+            }
+            Fit::Next => Task::Write { source, piece: piece() },
+            Fit::Last => Task::Finish { source, replay_from: *from, piece: piece() },
+            Fit::Nowhere => return,
+        };
+        if self.to_writer.try_send(task).is_err() {
+            assembly.give_up();
+            self.failed += 1;
         }
     }
 
-    /// Has those written for which `recorded` says from where in the log to replay: every position below
-    /// them is recorded durably. The others go on waiting.
-    pub(super) fn store_recorded(&mut self, recorded: impl Fn(ShardId, Position) -> Option<Offset>) {
-        self.whole.retain(|&shard, (position, state)| {
-            let Some(replay_from) = recorded(shard, *position) else { return true };
-            let state = std::mem::take(state);
-            // The thread ends only with this node; a checkpoint more or less decides nothing.
-            let _ = self.to_store.send(StoredCheckpoint { shard, position: *position, replay_from, state });
-            false
+    /// Has those named for which `is_recorded`: every position below them is recorded durably, and none
+    /// newer is there. The others go on waiting.
+    pub(super) fn store_recorded(&mut self, is_recorded: impl Fn(ShardId, Position) -> bool) {
+        self.whole.retain(|&shard, &mut (position, replay_from)| {
+            let name = Task::Name { shard, position, replay_from };
+            !is_recorded(shard, position) || self.to_writer.try_send(name).is_err()
         });
     }
 
     /// What became of the next checkpoint.
     pub(super) fn stored(&mut self) -> Option<Stored> {
-        self.stored.try_recv().ok()
+        while let Ok(done) = self.from_writer.try_recv() {
+            match done {
+                Done::Whole(shard, position, replay_from) => {
+                    self.whole.insert(shard, (position, replay_from));
+                }
+                Done::Kept(shard, position) => return Some(Stored::Kept(shard, position)),
+                Done::Failed => return Some(Stored::Failed),
+            }
+        }
+        self.failed = self.failed.checked_sub(1)?;
+        Some(Stored::Failed)
+    }
+}
+
+/// The thread that writes.
+struct FileWriter {
+    dir: PathBuf,
+    sync: bool,
+    unfinished: BTreeMap<Source, UnfinishedCheckpoint>,
+    /// Whole and verified, without a name: the newest of each shard.
+    whole: BTreeMap<ShardId, UnfinishedCheckpoint>,
+    /// The newest with a name.
+    named: BTreeMap<ShardId, Position>,
+    done: Sender<Done>,
+}
+
+impl FileWriter {
+    fn run(mut self, tasks: &Receiver<Task>) {
+        // On Linux this concerns the calling thread. Where it is refused, nodes notice more of checkpoints.
+        let _ = rustix::process::setpriority_process(None, NICE);
+        remove_unfinished(&self.dir);
+        while let Ok(first) = tasks.recv() {
+            if !std::iter::once(first).chain(tasks.try_iter()).all(|task| self.do_task(task)) {
+                return;
+            }
+            std::thread::sleep(BREATH);
+        }
+    }
+
+    /// Says whether anybody listens still.
+    fn do_task(&mut self, task: Task) -> bool {
+        let done = match task {
+            Task::Begin { source, position, piece } => self.begin(source, position, &piece).map(|()| None),
+            Task::Write { source, piece } => self.write(source, &piece).map(|()| None),
+            Task::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
+            Task::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
+        };
+        done.unwrap_or(Some(Done::Failed)).is_none_or(|done| self.done.send(done).is_ok())
+    }
+
+    /// A piece whose checkpoint is not there belongs to one that failed, which was told when it did.
+    fn write(&mut self, source: Source, piece: &[u8]) -> Result<(), NodeError> {
+        let Some(unfinished) = self.unfinished.get_mut(&source) else { return Ok(()) };
+        let written = unfinished.write(piece);
+        if written.is_err() {
+            self.unfinished.remove(&source);
+        }
+        written
+    }
+
+    fn begin(&mut self, source: Source, position: Position, piece: &[u8]) -> Result<(), NodeError> {
+        let (venue, shard) = source;
+        self.unfinished.remove(&source);
+        let new = UnfinishedCheckpoint::create(&self.dir, (shard, position), venue, self.sync)?;
+        self.unfinished.insert(source, new);
+        self.write(source, piece)
+    }
+
+    fn finish(
+        &mut self,
+        source: Source,
+        replay_from: Offset,
+        piece: &[u8],
+    ) -> Result<Option<Done>, NodeError> {
+        let Some(mut unfinished) = self.unfinished.remove(&source) else { return Ok(None) };
+        unfinished.finish(piece)?;
+        let (shard, position) = unfinished.place();
+        let whole = self.whole.get(&shard).map(|whole| whole.place().1);
+        if whole.max(self.named.get(&shard).copied()) >= Some(position) {
+            return Ok(None);
+        }
+        self.whole.insert(shard, unfinished);
+        Ok(Some(Done::Whole(shard, position, replay_from)))
+    }
+
+    fn name(
+        &mut self,
+        shard: ShardId,
+        position: Position,
+        replay_from: Offset,
+    ) -> Result<Option<Done>, NodeError> {
+        // A newer one may have come in its place, of which the duty cycle is told.
+        if self.whole.get(&shard).is_none_or(|whole| whole.place().1 != position) {
+            return Ok(None);
+        }
+        self.whole.remove(&shard).expect("just looked at").name(replay_from)?;
+        self.named.insert(shard, position);
+        Ok(Some(Done::Kept(shard, position)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoints;
+    use pares_wire::record;
+
+    const SHARD: ShardId = ShardId(3);
+    const VENUE: VenueId = VenueId(1);
+
+    /// An intake and its directory.
+    struct Rig {
+        dir: tempfile::TempDir,
+        intake: CheckpointIntake,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let intake = CheckpointIntake::start(dir.path().into(), false).unwrap();
+            Self { dir, intake }
+        }
+
+        /// Pieces of one checkpoint of a venue, the last of them with the total if `whole`.
+        fn send(&mut self, venue: VenueId, position: u64, pieces: &[&[u8]], whole: bool) {
+            let mut start = 0;
+            for (at, piece) in pieces.iter().enumerate() {
+                let end = start + piece.len() as u32;
+                let chunk = CheckpointChunk {
+                    schema: record::CHECKPOINT_CHUNK,
+                    version: record::VERSION,
+                    shard: SHARD.0.into(),
+                    epoch: 1.into(),
+                    position: position.into(),
+                    total_bytes: if whole && at + 1 == pieces.len() { end } else { 0 }.into(),
+                    start: start.into(),
+                };
+                let replay_from = |_, position: Position| Offset(8 * position.0);
+                self.intake.on_chunk(venue, &chunk, piece, replay_from);
+                start = end;
+            }
+        }
+
+        /// Goes on, with everything below `recorded` recorded, until something became of a checkpoint.
+        fn outcome(&mut self, recorded: u64) -> Stored {
+            loop {
+                self.intake.store_recorded(|_, position| position.0 <= recorded);
+                if let Some(stored) = self.intake.stored() {
+                    return stored;
+                }
+                std::thread::yield_now();
+            }
+        }
+
+        /// Goes on until a whole checkpoint of that position waits for its records.
+        fn await_whole(&mut self, position: u64) {
+            while self.intake.whole.get(&SHARD).is_none_or(|(at, _)| at.0 != position) {
+                assert_eq!(self.intake.stored(), None);
+                std::thread::yield_now();
+            }
+        }
+
+        fn kept(&self) -> Vec<(u64, Offset, Vec<u8>)> {
+            let found = checkpoints::checkpoints(self.dir.path(), SHARD).into_iter();
+            found.map(|one| (one.position().0, one.replay_from(), one.read(|| {}).unwrap())).collect()
+        }
+    }
+
+    #[test]
+    fn a_whole_checkpoint_waits_for_its_records() {
+        let mut rig = Rig::new();
+        rig.send(VENUE, 9, &[b"abc", b"defg", b"h"], true);
+        rig.await_whole(9);
+        rig.intake.store_recorded(|_, position| position.0 <= 8);
+        assert_eq!(rig.kept(), []);
+        assert_eq!(rig.outcome(9), Stored::Kept(SHARD, Position(9)));
+        assert_eq!(rig.kept(), [(9, Offset(72), b"abcdefgh".to_vec())]);
+    }
+
+    #[test]
+    fn checkpoints_of_two_venues_do_not_mix() {
+        let mut rig = Rig::new();
+        rig.send(VENUE, 9, &[b"abc"], false);
+        rig.send(VenueId(0), 8, &[b"xy", b"z"], true);
+        assert_eq!(rig.outcome(8), Stored::Kept(SHARD, Position(8)));
+        assert_eq!(rig.kept(), [(8, Offset(64), b"xyz".to_vec())]);
+    }
+
+    #[test]
+    fn a_newer_one_takes_the_place_of_one_that_waits() {
+        let mut rig = Rig::new();
+        rig.send(VENUE, 9, &[b"old", b"er"], true);
+        rig.await_whole(9);
+        rig.send(VENUE, 12, &[b"new", b"er"], true);
+        rig.await_whole(12);
+        assert_eq!(rig.outcome(12), Stored::Kept(SHARD, Position(12)));
+        assert_eq!(rig.kept(), [(12, Offset(96), b"newer".to_vec())]);
+    }
+
+    #[test]
+    fn one_that_cannot_be_written_is_told_once_and_the_next_one_is_kept() {
+        let mut rig = Rig::new();
+        let in_the_way = rig.dir.path().join(format!("{SHARD}-9-{VENUE}.new"));
+        std::fs::create_dir(&in_the_way).unwrap();
+        rig.send(VENUE, 9, &[b"abc", b"def", b"g"], true);
+        assert_eq!(rig.outcome(9), Stored::Failed);
+        rig.send(VENUE, 10, &[b"abc", b"def"], true);
+        assert_eq!(rig.outcome(10), Stored::Kept(SHARD, Position(10)));
+    }
+
+    #[test]
+    fn more_than_the_way_to_the_thread_holds_costs_the_checkpoint_and_no_time() {
+        let mut rig = Rig::new();
+        // A way of no length, with nobody at its end yet.
+        let (to_writer, tasks) = sync_channel(0);
+        rig.intake.to_writer = to_writer;
+        rig.send(VENUE, 9, &[b"abc", b"def"], true);
+        assert_eq!(rig.outcome(9), Stored::Failed);
+        assert!(rig.intake.whole.is_empty() && tasks.try_recv().is_err());
     }
 }

@@ -9,6 +9,7 @@
 //! storing one never delays a record.
 
 mod intake;
+pub(crate) mod repair;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +24,7 @@ use zerocopy::IntoBytes;
 use crate::NodeError;
 use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
+use crate::device;
 use crate::duty::Duty;
 use crate::tail::Tail;
 use intake::{CheckpointIntake, Stored};
@@ -95,10 +97,10 @@ pub struct RecorderNode {
 }
 
 impl RecorderNode {
-    /// Opens the recorder's log and reads it through, to know what is recorded.
+    /// Opens the recorder's log, repairs it if need be, and reads it through, to know what is recorded.
     ///
     /// # Errors
-    /// If the log is damaged or shared memory is missing.
+    /// If the log is beyond repair or shared memory is missing.
     pub fn open(
         id: RecorderId,
         config: &SystemConfig,
@@ -106,10 +108,13 @@ impl RecorderNode {
         epoch: Epoch,
     ) -> Result<Self, NodeError> {
         let log = layout.recorder_log(id);
-        let (writer, _) = Writer::open(&log, log_config(config))?;
-        let mut shards: BTreeMap<_, _> =
-            config.shards()?.into_keys().map(|shard| (shard, ShardRecord::new(epoch))).collect();
-        recover(&mut Reader::at_start(&log)?, &mut shards)?;
+        let (writer, shards) = repair::whole(id, config, layout, || {
+            let (writer, _) = Writer::open(&log, log_config(config).faults(device::faults()))?;
+            let mut shards: BTreeMap<_, _> =
+                config.shards()?.into_keys().map(|shard| (shard, ShardRecord::new(epoch))).collect();
+            recover(&mut Reader::at_start(&log)?, &mut shards)?;
+            Ok((writer, shards))
+        })?;
         crash::at(Point::RecorderRecovered);
         let peers = config.recorder_ids().filter(|&peer| peer != id);
         let bells_of_gateways = config.gateway_ids().map(bells::gateway);
@@ -159,7 +164,10 @@ impl RecorderNode {
                 Some(record::CHECKPOINT_CHUNK) => {
                     let (chunk, piece) = CheckpointChunk::read(record.payload)?;
                     if chunk.epoch.get() == self.epoch.0 {
-                        self.intake.on_chunk(venue, chunk, piece);
+                        let shards = &self.shards;
+                        self.intake.on_chunk(venue, chunk, piece, |shard, position| {
+                            shards.get(&shard).map_or(Offset::START, |record| record.replay_from(position))
+                        });
                     }
                 }
                 other => {
@@ -173,7 +181,8 @@ impl RecorderNode {
 
     fn poll_peer(&mut self, index: usize) -> Result<usize, NodeError> {
         for read in 0..BATCH_MAX {
-            let Some(record) = self.peers[index].next()? else { return Ok(read) };
+            // A log that cannot be read is its recorder's trouble; that one's peers and the venues have what it has.
+            let Ok(Some(record)) = self.peers[index].next() else { return Ok(read) };
             if record::schema(record.payload) == Some(record::RESULT) {
                 let offset = record.offset;
                 let verdict = accept(
@@ -266,9 +275,9 @@ impl Duty for RecorderNode {
         self.flush()?;
         // Everything appended is durable now, so a state may be kept once its last position is recorded.
         self.intake.store_recorded(|shard, position| {
-            let record = self.shards.get(&shard)?;
-            let ready = record.acceptance.next() >= position && position > record.checkpoint;
-            ready.then(|| record.replay_from(position))
+            self.shards
+                .get(&shard)
+                .is_some_and(|record| record.acceptance.next() >= position && position > record.checkpoint)
         });
         let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
         self.counters.set(HALTED, halted as u64);

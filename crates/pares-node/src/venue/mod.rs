@@ -15,8 +15,10 @@
 //! | `seat` | a shard's place at the venue, and how it is restored |
 //! | `rebuild` | restoring one shard while the others trade |
 //! | `out` | what is handed out |
+//! | `checkpointing` | checkpoints, taken while it works |
 //! | `poison` | requests that bring the matching engine down, for drills |
 
+mod checkpointing;
 mod out;
 mod poison;
 mod rebuild;
@@ -32,7 +34,7 @@ use pares_log::{Config, Offset, Writer};
 use pares_shm::scheduling::{self, Background};
 use pares_shm::{CountersWriter, clock};
 use pares_types::{Position, VenueId};
-use pares_venue::{Pacing, Progress, Stall};
+use pares_venue::{Progress, Stall};
 use pares_wire::record::RequestRecord;
 
 use crate::NodeError;
@@ -41,21 +43,20 @@ use crate::config::{Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
 use crate::error::complain;
 use crate::tail::Tail;
-use out::{Draft, Out, Outgoing};
+use checkpointing::Checkpointing;
+use out::{Draft, Out};
 use poison::Poison;
 pub use poison::VARIABLE as POISON;
 use rebuild::{Plan, Rebuild};
-use seat::{Bench, ShardSeat, answered_offset, executed, give_way, restore};
+use seat::{Bench, ShardSeat, answered_offset, executed, give_way, restore, time_to_load};
 pub(crate) use turns::run;
 use watch::{Place, Watch};
 
-/// How long a starting venue leaves the processor to the others before it takes its share: catching up takes a
-/// few milliseconds of it.
-const BACKGROUND: Duration = Duration::from_millis(25);
+/// How long a starting node leaves the processor to the others before it takes its share: catching up takes a venue a
+/// few milliseconds of it. Large checkpoints add to a venue's.
+pub(crate) const BACKGROUND: Duration = Duration::from_millis(25);
 /// Requests read from one gateway's log, or records from one recorder's, before the rest is looked at.
 const BATCH_MAX: usize = 512;
-/// Between the starts of two checkpoints.
-const CHECKPOINT_PAUSE_NS: u64 = 50_000_000;
 /// Bytes of own log between two marks of what could be released.
 const RELEASE_EVERY: u64 = 1 << 20;
 /// Marks kept for a recorder that is behind: 256 MiB of results.
@@ -68,7 +69,7 @@ const ENCUMBERED_STEP_NS: u64 = 400_000_000;
 const ENCUMBERED_MAX_NS: u64 = 5_000_000_000;
 
 /// Counters of a venue, in file order; one `position-S` per shard follows.
-pub const COUNTERS: [&str; 13] = [
+pub const COUNTERS: [&str; 15] = [
     "executed",
     "won",
     "observed",
@@ -82,6 +83,8 @@ pub const COUNTERS: [&str; 13] = [
     "engine_failures",
     "shards_restored",
     "shards_away",
+    "checkpointing",
+    "checkpoint_bytes",
 ];
 const EXECUTED: usize = 0;
 const WON: usize = 1;
@@ -96,6 +99,8 @@ const OPEN_US: usize = 9;
 const FAILURES: usize = 10;
 const RESTORED: usize = 11;
 const AWAY: usize = 12;
+const CHECKPOINTING: usize = 13;
+const CHECKPOINT_BYTES: usize = 14;
 
 /// A venue's state.
 struct VenueNode {
@@ -113,10 +118,7 @@ struct VenueNode {
     gateways: Vec<Tail>,
     pending_max: usize,
     committed: CommittedStream,
-    pacing: Pacing,
-    outgoing: Option<Outgoing>,
-    outgoing_ns: u64,
-    spare: Vec<u8>,
+    checkpointing: Checkpointing,
     release: VecDeque<(Offset, Vec<Position>)>,
     started_ns: u64,
     resynced: bool,
@@ -143,7 +145,7 @@ impl VenueNode {
         suspect: Option<Place>,
     ) -> Result<Self, NodeError> {
         let started_ns = clock::mono_ns();
-        let background = Background::enter(BACKGROUND);
+        let background = Background::enter(BACKGROUND + time_to_load(config, layout)?);
         // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
         let gateways = config
             .gateway_ids()
@@ -159,11 +161,7 @@ impl VenueNode {
         let highest = seats.last().expect("a system has a shard").id.0;
         let mut seat_of = vec![usize::MAX; usize::from(highest) + 1];
         seats.iter().enumerate().for_each(|(index, seat)| seat_of[usize::from(seat.id.0)] = index);
-        let mut pacing = Pacing::new(config.checkpoint_every, id, config.venues, seats.len());
-        let count = executed(&seats);
-        for (shard, seat) in seats.iter().enumerate() {
-            pacing.on_checkpoint(shard, seat.restored_reach.0, count);
-        }
+        let checkpointing = Checkpointing::new(id, config, layout, &seats);
         let out = Out {
             writer,
             counters: counters(id, layout, &seats)?,
@@ -186,10 +184,7 @@ impl VenueNode {
             gateways,
             pending_max: config.gateways.len() * config.in_flight_max + BATCH_MAX,
             committed,
-            pacing,
-            outgoing: None,
-            outgoing_ns: 0,
-            spare: Vec::new(),
+            checkpointing,
             release: VecDeque::new(),
             started_ns,
             resynced: false,
@@ -202,7 +197,8 @@ impl VenueNode {
     fn poll_committed(&mut self) -> Result<usize, NodeError> {
         let room = self.out.has_room();
         self.seats.iter_mut().filter_map(|seat| seat.bench.as_mut()).for_each(|b| b.draft.has_room = room);
-        let Self { seats, seat_of, out: Out { counters, .. }, pacing, committed, resynced, watch, .. } = self;
+        let Self { seats, seat_of, out, checkpointing, committed, resynced, watch, .. } = self;
+        let counters = &out.counters;
         let point = if *resynced { Point::VenueObserving } else { Point::VenueReplaying };
         let mut failed = None;
         let read = committed.poll(BATCH_MAX, |item| match item {
@@ -221,7 +217,7 @@ impl VenueNode {
             Committed::CheckpointStored { shard, position, offset } => {
                 let index = seat_of[usize::from(shard.0)];
                 if position <= seats[index].reached {
-                    pacing.on_checkpoint(index, offset.0, executed(seats));
+                    checkpointing.on_stored(index, offset, executed(seats));
                 }
                 Ok(())
             }
@@ -264,12 +260,14 @@ impl VenueNode {
 
     /// The part of a turn after the shards' steps.
     fn end(&mut self) -> Result<usize, NodeError> {
-        self.consider_checkpoint();
+        self.checkpointing.consider(&mut self.seats, self.committed.reach(), &self.out);
         self.out.flush();
         let followed = self.poll_committed()?;
         // Fewer than one batch in all: no recorder had more.
         self.caught_up |= followed < BATCH_MAX;
-        let work = followed + self.send_piece()?;
+        // Writing a book of a checkpoint takes longer than a request may.
+        self.watch.end();
+        let work = followed + self.checkpointing.send_piece(&mut self.seats, &mut self.out)?;
         self.out.flush();
         self.release();
         // A step that executed something has left its mark in the positions.
@@ -384,40 +382,6 @@ impl VenueNode {
     fn show_away(&self) {
         let away = self.seats.iter().filter(|seat| seat.rebuild.is_some()).count();
         self.out.counters.set(AWAY, away as u64);
-    }
-
-    /// Starts handing out a checkpoint if one is due; not more often than [`CHECKPOINT_PAUSE_NS`], so that
-    /// at the highest rates checkpoints stay a small part of the work.
-    fn consider_checkpoint(&mut self) {
-        if self.outgoing.is_some() || clock::mono_ns() - self.outgoing_ns < CHECKPOINT_PAUSE_NS {
-            return;
-        }
-        let count = executed(&self.seats);
-        let behind = self.seats.iter().any(ShardSeat::is_behind);
-        let Some(index) = self.pacing.due(count, behind) else { return };
-        let mut state = std::mem::take(&mut self.spare);
-        let seat = &mut self.seats[index];
-        let Some(bench) = &mut seat.bench else { return };
-        let position = bench.shard.checkpoint(&mut state);
-        self.pacing.on_checkpoint(index, self.committed.reach().0, count);
-        self.outgoing = Some(Outgoing { shard: seat.id, epoch: bench.epoch(), position, state, sent: 0 });
-        self.outgoing_ns = clock::mono_ns();
-    }
-
-    /// Hands out one piece of the checkpoint under way.
-    fn send_piece(&mut self) -> Result<usize, NodeError> {
-        let Some(outgoing) = &mut self.outgoing else { return Ok(0) };
-        if outgoing.is_half_sent() {
-            crash::at(Point::VenueCheckpoint);
-        }
-        if !self.out.piece(outgoing)? {
-            return Ok(0);
-        }
-        if outgoing.sent == outgoing.state.len() {
-            self.out.counters.add(CHECKPOINTS, 1);
-            self.spare = self.outgoing.take().map(|sent| sent.state).unwrap_or_default();
-        }
-        Ok(1)
     }
 
     /// Gives up the part of the log that every recorder has; or, once much is kept for one that is dead or far

@@ -1,4 +1,4 @@
-//! What a venue hands out: results and pieces of checkpoints, into its own log.
+//! What a venue hands out: results into its own log. (Pieces of checkpoints go the same way; see `checkpointing`.)
 //!
 //! Results of a step are a [`Draft`] first. They may be handed out only once the venue has vouched for them, at the end of the step,
 //! and a step may never end ([`super::watch`]): then nothing of it was ever in the log.
@@ -7,18 +7,14 @@ use std::sync::Arc;
 
 use pares_log::{AppendError, Writer};
 use pares_shm::{CountersWriter, Ringer};
-use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId, VenueId};
+use pares_types::{Event, Outcome, Position, Request, ShardId, VenueId};
 use pares_venue::{ResultAt, VenueSink};
-use pares_wire::record::{self, CheckpointChunk, ResultPlace};
-use zerocopy::IntoBytes;
+use pares_wire::record::{self, ResultPlace};
 
 use super::poison::Poison;
 use super::watch::Watch;
-use crate::NodeError;
 use crate::crash::{self, Point};
 
-/// Bytes of a checkpoint handed out per duty cycle: pieces with pauses.
-const PIECE_BYTES: usize = 16 << 10;
 /// Room wanted in the log before a shard takes a step.
 const STEP_BYTES: usize = 128 << 10;
 
@@ -121,22 +117,6 @@ impl Out {
     }
 }
 
-/// A checkpoint being handed out.
-pub(super) struct Outgoing {
-    pub(super) shard: ShardId,
-    pub(super) epoch: Epoch,
-    pub(super) position: Position,
-    pub(super) state: Vec<u8>,
-    pub(super) sent: usize,
-}
-
-impl Outgoing {
-    /// Whether recorders can read half of it.
-    pub(super) fn is_half_sent(&self) -> bool {
-        self.sent > 0 && 2 * self.sent >= self.state.len()
-    }
-}
-
 impl Out {
     /// Publishes what was appended and wakes the recorders.
     pub(super) fn flush(&mut self) {
@@ -148,38 +128,5 @@ impl Out {
                 self.ringer.ring(bell);
             }
         }
-    }
-
-    /// Hands out the next piece of a checkpoint; says whether there was room for it.
-    ///
-    /// # Errors
-    /// If the log is poisoned.
-    pub(super) fn piece(&mut self, outgoing: &mut Outgoing) -> Result<bool, NodeError> {
-        let end = outgoing.state.len().min(outgoing.sent + PIECE_BYTES);
-        let piece = &outgoing.state[outgoing.sent..end];
-        let head = CheckpointChunk {
-            schema: record::CHECKPOINT_CHUNK,
-            version: record::VERSION,
-            shard: outgoing.shard.0.into(),
-            epoch: outgoing.epoch.0.into(),
-            position: outgoing.position.0.into(),
-            total_bytes: u32::try_from(outgoing.state.len())
-                .expect("a shard's state is far below 4 GiB")
-                .into(),
-            start: u32::try_from(outgoing.sent).expect("as its total").into(),
-        };
-        let appended = self.writer.append_with(size_of::<CheckpointChunk>() + piece.len(), |out| {
-            let (head_bytes, rest) = out.split_at_mut(size_of::<CheckpointChunk>());
-            head_bytes.copy_from_slice(head.as_bytes());
-            rest.copy_from_slice(piece);
-        });
-        match appended {
-            Ok(_) => {}
-            Err(AppendError::Full) => return Ok(false),
-            Err(error) => return Err(error.into()),
-        }
-        self.appended = true;
-        outgoing.sent = end;
-        Ok(true)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use pares_book::{FastBook, Instrument};
 use pares_log::Offset;
@@ -13,10 +14,16 @@ use pares_wire::record::ResultRecord;
 
 use super::out::Draft;
 use super::rebuild::Rebuild;
+use crate::checkpoints::{self, StoredCheckpoint};
 use crate::committed::CommittedStream;
 use crate::config::{Layout, SystemConfig};
 use crate::crash::{self, Point};
-use crate::{NodeError, checkpoints, gateway};
+use crate::{NodeError, gateway};
+
+/// Checkpoints of all shards together that load in no time to speak of.
+const USUAL_BYTES: u64 = 16 << 20;
+/// What every byte beyond takes a venue that others leave half a processor.
+const LOAD_NS_PER_BYTE: u64 = 40;
 
 /// What decides the order.
 pub(super) enum Order {
@@ -208,8 +215,20 @@ pub(super) fn give_way() {
 pub(super) struct Restored {
     pub(super) shard: Shard<FastBook>,
     pub(super) replay_from: BTreeMap<RecorderId, Offset>,
-    /// How far into the committed stream the newest checkpoint reaches.
+    /// How far into the committed stream its checkpoint reaches.
     pub(super) reach: Offset,
+}
+
+/// How much longer than usual loading the newest checkpoints may take, because they are large.
+pub(super) fn time_to_load(config: &SystemConfig, layout: &Layout) -> Result<Duration, NodeError> {
+    let newest = |shard: ShardId| {
+        let all = config.recorder_ids().filter_map(move |recorder| {
+            checkpoints::checkpoints(&layout.checkpoints(recorder), shard).into_iter().next()
+        });
+        all.map(|checkpoint| checkpoint.bytes()).max().unwrap_or_default()
+    };
+    let bytes: u64 = config.shards()?.into_keys().map(newest).sum();
+    Ok(Duration::from_nanos(bytes.saturating_sub(USUAL_BYTES) * LOAD_NS_PER_BYTE))
 }
 
 /// Restores a shard; without a checkpoint it begins at the beginning.
@@ -219,25 +238,37 @@ pub(super) fn restore_shard(
     shard: ShardId,
     instruments: &[Instrument],
 ) -> Restored {
-    let mut stored: Vec<_> = config
+    let stored: Vec<_> = config
         .recorder_ids()
-        .filter_map(|recorder| {
-            let newest = checkpoints::newest(&layout.checkpoints(recorder), shard, Position(u64::MAX))?;
-            give_way();
-            Some((recorder, newest))
+        .flat_map(|recorder| {
+            let found = checkpoints::checkpoints(&layout.checkpoints(recorder), shard);
+            found.into_iter().map(move |checkpoint| (recorder, checkpoint))
         })
         .collect();
-    stored.sort_by_key(|(_, checkpoint)| std::cmp::Reverse(checkpoint.position));
-    let restored = stored.iter().find_map(|(_, c)| Shard::restore(shard, &c.state).ok());
-    let state = restored.unwrap_or_else(|| Shard::new(shard, instruments));
-    let reach = stored.first().map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from);
+    let (state, reach) =
+        newest(shard, &stored).unwrap_or_else(|| (Shard::new(shard, instruments), Offset::START));
     let replay_from = config.recorder_ids().map(|recorder| {
         // A recorder whose newest checkpoint is not too new tells where its log must be read from.
-        let own = stored.iter().find(|(of, c)| *of == recorder && c.position <= state.position());
-        (recorder, own.map_or(Offset::START, |(_, checkpoint)| checkpoint.replay_from))
+        let fits = |c: &StoredCheckpoint| c.position() <= state.position();
+        let own = stored.iter().filter(|(of, c)| *of == recorder && fits(c)).map(|(_, c)| c);
+        let own = own.max_by_key(|c| c.position());
+        (recorder, own.map_or(Offset::START, StoredCheckpoint::replay_from))
     });
     let replay_from = replay_from.collect();
     Restored { shard: state, replay_from, reach }
+}
+
+/// The shard from the newest of its checkpoints that can be read and restored, and that checkpoint's reach. One at a time is in
+/// memory.
+fn newest(shard: ShardId, stored: &[(RecorderId, StoredCheckpoint)]) -> Option<(Shard<FastBook>, Offset)> {
+    let mut newest: Vec<_> = stored.iter().map(|(_, checkpoint)| checkpoint).collect();
+    newest.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.position()));
+    newest.into_iter().find_map(|checkpoint| {
+        let state = checkpoint.read(give_way)?;
+        let restored = Shard::restore(shard, &state).ok()?;
+        give_way();
+        Some((restored, checkpoint.replay_from()))
+    })
 }
 
 /// Each shard from its newest checkpoint, and the committed stream from there.

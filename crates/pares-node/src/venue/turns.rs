@@ -11,6 +11,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use pares_shm::{BellKind, Bells, scheduling};
 use pares_types::VenueId;
@@ -65,7 +66,7 @@ pub(crate) fn run(
         first.node.get_or_init(|| Mutex::new(node));
         first.take_turns(0)
     })?;
-    let (mut watcher, mut number) = (Watcher::default(), 0);
+    let (mut watcher, mut number) = (Watcher::new(config.engine_budget()), 0);
     loop {
         match end.recv_timeout(watcher.pause()) {
             Ok((of, result)) if of == number => return result,
@@ -177,5 +178,9 @@ impl Duty for Turns<'_> {
         work += node.end()?;
         self.watch.end();
         Ok(work)
+    }
+
+    fn sleep_max(&self) -> Duration {
+        self.node().map_or(duty::SLEEP_MAX, |node| node.checkpointing.sleep_max(duty::SLEEP_MAX))
     }
 }

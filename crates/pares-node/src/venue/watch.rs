@@ -24,8 +24,6 @@ use pares_types::{Position, ShardId};
 
 use crate::NodeError;
 
-/// How long a request may keep the processor. A step of the rules is bounded (docs/rules.md): the longest takes a tenth of this.
-pub(super) const BUDGET: Duration = Duration::from_millis(4);
 /// Between two looks while requests are executed, and while there are none.
 const LOOK: Duration = Duration::from_millis(1);
 const LOOK_IDLE: Duration = Duration::from_millis(20);
@@ -127,14 +125,19 @@ fn shard(mark: u64) -> ShardId {
 }
 
 /// The one who looks on.
-#[derive(Default)]
 pub(super) struct Watcher {
+    /// How long a request may keep the processor.
+    budget: Duration,
     /// The request met at the last look, and how long the thread had run then.
     seen: Option<(u64, Duration)>,
     idle: u32,
 }
 
 impl Watcher {
+    pub(super) fn new(budget: Duration) -> Self {
+        Self { budget, seen: None, idle: 0 }
+    }
+
     /// How long to wait before the next look.
     pub(super) fn pause(&self) -> Duration {
         if self.idle < IDLE_AFTER { LOOK } else { LOOK_IDLE }
@@ -151,7 +154,7 @@ impl Watcher {
         let (thread, ran) = watch.ran().ok()?;
         match self.seen {
             Some((same, since)) if same == request => {
-                let hangs = ran.saturating_sub(since) >= BUDGET;
+                let hangs = ran.saturating_sub(since) >= self.budget;
                 // It may have come back between the two readings.
                 (hangs && watch.at() == Some((request, place))).then(|| {
                     self.seen = None;
@@ -222,7 +225,7 @@ mod tests {
                     }
                 }
             });
-            let mut watcher = Watcher::default();
+            let mut watcher = Watcher::new(Duration::from_millis(4));
             let begun = std::time::Instant::now();
             let mut found = None;
             // One that spins is found whenever it gets the processor; one that sleeps is not, however long one looks.

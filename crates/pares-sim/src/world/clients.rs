@@ -203,6 +203,7 @@ impl World<'_> {
         let now_ns = self.now_ns;
         self.summary.rejected += 1;
         self.summary.ills.refused_for_room += u64::from(reason == Reason::StorageUnavailable);
+        self.summary.ills.refused_unrecorded += u64::from(reason == Reason::NotRecorded);
         let client = &mut self.clients[client];
         let Some(open) = client.open.get_mut(&name) else { return };
         (open.spoilt, open.retry_at_ns) = (true, now_ns + wait_ns);

@@ -57,8 +57,12 @@ impl World<'_> {
             (0..self.recorders.len()).map(|n| self.received(reader, NodeId::Recorder(n))).collect();
         let peers: Vec<u64> =
             (0..self.gateways.len()).map(|n| self.received(reader, NodeId::Gateway(n))).collect();
-        let now =
-            Now { now_ns: self.gateway_clock_ns(own), ticks: self.ticks(), room: self.has_room(reader) };
+        let now = Now {
+            now_ns: self.gateway_clock_ns(own),
+            elapsed_ns: self.now_ns,
+            ticks: self.ticks(),
+            room: self.has_room(reader),
+        };
         let mut log = std::mem::replace(&mut self.gateways[own].log, Log::new());
         let mut node = self.gateways[own].node.take().expect("a process that is up has its memory");
         let before = log.end();

@@ -311,6 +311,7 @@ impl<'a> World<'a> {
             id: GatewayId(u16::try_from(gateway).expect("few gateways")),
             session_in_flight_max: 32,
             session_pace: Pace::FREE,
+            patience_ns: self.scenario.patience_ns,
             in_flight_max: self.scenario.in_flight_max,
             names_max: 4_096,
         }

@@ -155,14 +155,22 @@ fn put_order(out: &mut Vec<u8>, order: &RestingOrder) {
         && stay != 5
         && order.trigger.is_none();
     let codes = order.side as u64 | kind << 8 | stay << 16 | (order.self_trade as u64) << 24;
-    put(out, order.order.0.to_bits());
-    put(out, u64::from(order.member.0));
-    put(out, order.client_order_id.0);
-    put(out, if is_plain { codes } else { codes | HAS_MORE });
-    put_price(out, order.price);
-    put(out, order.remaining.0);
-    put(out, order.executed.0);
-    put(out, order.priority.0);
+    let words = [
+        order.order.0.to_bits(),
+        u64::from(order.member.0),
+        order.client_order_id.0,
+        if is_plain { codes } else { codes | HAS_MORE },
+        order.price.0.cast_unsigned(),
+        order.remaining.0,
+        order.executed.0,
+        order.priority.0,
+    ];
+    // At once: there are millions of them.
+    let mut bytes = [0; size_of::<[u64; 8]>()];
+    for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
+    }
+    out.extend_from_slice(&bytes);
     if !is_plain {
         put_price(out, limit);
         put(out, order.shown.0);

@@ -1,27 +1,34 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! "PARESCK3" | shard | position | gateways n | (gateway, through)* | names n | (member, name)* |
-//! quarantined n | instrument* | time | blocked n | member* | books n | book* | state hash | checksum
+//! head   "PARESCK4" | shard | position | gateways n | (gateway, through)* | names n | (member, name)* |
+//!        quarantined n | instrument* | time | blocked n | member* | books n
+//! books  book*, in ascending order of instrument id
+//! tail   state hash | checksum
 //! ```
 //! The module `book` says what a book is made of. The instrument with all its rules is part of it, for instruments come,
 //! change and go while a shard lives, and what is configured is only what it began with.
 //!
 //! Every number is a little-endian u64, counts included: plain beats small, since a checkpoint is written
-//! once every few thousand requests, off the leading venue. The checksum covers every word before it, so that a
+//! now and then, off the leading venue. The checksum covers every word before it, so that a
 //! damaged checkpoint is refused before it is read; the state hash is computed by the venue that took it and
 //! checked by whoever restores it, so that a wrongly restored one is. (The hash alone would not do: it covers
 //! ordering and books, and a damaged name would let its request be executed twice.)
+//!
+//! A large state is not written at once, for its venue would do nothing else meanwhile. The head is, when the checkpoint begins, and
+//! with it the state hash; the books follow piece by piece while requests are executed
+//! ([`Market::begin_copy`] keeps what they change). So nobody knows the length before the end, and the checksum
+//! takes it in last. The bytes are the same either way.
 
 mod book;
 
-use pares_book::{Book, InstrumentError, Market, MarketError, RestoreError};
+use pares_book::{Book, Copied, InstrumentError, Market, MarketError, RestoreError};
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::names::{NAMES_MAX, RecentNames};
 use crate::quarantine::Quarantine;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK3");
+const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK4");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,6 +70,17 @@ pub enum CheckpointError {
     },
 }
 
+/// What a piece of a checkpoint was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// There is more.
+    Part,
+    /// The checkpoint is whole.
+    Last,
+    /// No checkpoint is under way, or a request ended it that had many books kept at once; what was written of it is of no use.
+    NoCheckpoint,
+}
+
 /// What a checkpoint holds.
 pub(crate) struct State<B> {
     pub(crate) position: Position,
@@ -77,14 +95,13 @@ fn put(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Writes a shard's state into `out` (emptied first).
-pub(crate) fn encode<B: Book>(
+/// Writes what comes before the books into `out` (emptied first).
+fn put_head<B: Book>(
     out: &mut Vec<u8>,
     (shard, position): (ShardId, Position),
-    through: &[(GatewayId, u64)],
+    through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
     (names, quarantine): (&RecentNames, &Quarantine),
     market: &Market<B>,
-    state_hash: u64,
 ) {
     out.clear();
     put(out, MAGIC);
@@ -93,7 +110,7 @@ pub(crate) fn encode<B: Book>(
     put(out, through.len() as u64);
     for (gateway, sequence) in through {
         put(out, u64::from(gateway.0));
-        put(out, *sequence);
+        put(out, sequence);
     }
     put(out, names.iter().len() as u64);
     for (member, name) in names.iter() {
@@ -106,22 +123,86 @@ pub(crate) fn encode<B: Book>(
     put(out, market.blocked().len() as u64);
     market.blocked().iter().for_each(|member| put(out, u64::from(member.0)));
     put(out, market.books().len() as u64);
-    for (book, deadline) in market.books().iter().zip(market.deadlines()) {
-        book::encode(out, book, *deadline);
+}
+
+/// A checkpoint whose head is written and whose books are not, or not all.
+pub(crate) struct Taking {
+    checksum: Checksum,
+    state_hash: u64,
+}
+
+impl Taking {
+    /// Writes the head into `out` (emptied first), and has `market` keep what the rest is made of.
+    pub(crate) fn begin<B: Book>(
+        out: &mut Vec<u8>,
+        place: (ShardId, Position),
+        through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
+        small: (&RecentNames, &Quarantine),
+        market: &mut Market<B>,
+        state_hash: u64,
+    ) -> Self {
+        put_head(out, place, through, small, market);
+        market.begin_copy(book::encode);
+        let mut checksum = Checksum::default();
+        checksum.add(out);
+        Self { checksum, state_hash }
     }
-    put(out, state_hash);
-    put(out, checksum(out));
+
+    /// Writes further books behind what is in `out` until they are `bytes` or more, and the tail after the last.
+    pub(crate) fn piece<B: Book>(
+        &mut self,
+        out: &mut Vec<u8>,
+        market: &mut Market<B>,
+        bytes: usize,
+    ) -> Piece {
+        let start = out.len();
+        let mut is_whole = false;
+        while !is_whole && out.len() - start < bytes {
+            match market.copy_book(out) {
+                Copied::Book => {}
+                Copied::All => is_whole = true,
+                Copied::NoCopy => return Piece::NoCheckpoint,
+            }
+        }
+        if is_whole {
+            put(out, self.state_hash);
+        }
+        self.checksum.add(&out[start..]);
+        if is_whole {
+            put(out, self.checksum.value());
+        }
+        if is_whole { Piece::Last } else { Piece::Part }
+    }
 }
 
 /// Each step is a bijection of the sum so far and of the word, so no change of one word goes unnoticed.
-fn checksum(bytes: &[u8]) -> u64 {
+#[derive(Default)]
+struct Checksum {
+    sum: u64,
+    length: u64,
+}
+
+impl Checksum {
+    /// Takes in whole words, and at the very end perhaps a part of one.
+    fn add(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        self.sum = words.iter().fold(self.sum, |sum, word| step(sum, u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            self.sum = step(self.sum, u64::from_le_bytes(word));
+        }
+        self.length += bytes.len() as u64;
+    }
+
+    fn value(&self) -> u64 {
+        step(self.sum, self.length)
+    }
+}
+
+fn step(sum: u64, word: u64) -> u64 {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
-    let words = bytes.chunks(8).map(|chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        u64::from_le_bytes(word)
-    });
-    words.fold(bytes.len() as u64, |sum, word| (sum ^ word).wrapping_mul(ODD).rotate_left(29))
+    (sum ^ word).wrapping_mul(ODD).rotate_left(29)
 }
 
 /// Reads a checkpoint of that shard.
@@ -130,7 +211,9 @@ pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, 
         return Err(CheckpointError::Magic);
     }
     let (content, saved) = bytes.split_last_chunk().ok_or(CheckpointError::Truncated)?;
-    if checksum(content) != u64::from_le_bytes(*saved) {
+    let mut checksum = Checksum::default();
+    checksum.add(content);
+    if checksum.value() != u64::from_le_bytes(*saved) {
         return Err(CheckpointError::Damaged);
     }
     let mut input = Input(&content[size_of_val(&MAGIC)..]);

@@ -4,6 +4,7 @@
 mod agreement;
 mod checkpoints;
 mod paper1;
+mod pieces;
 mod poison;
 mod resync;
 mod rig;

@@ -143,6 +143,10 @@ impl Generator {
                 drain_until = Some(now_ns + DRAIN_NS);
             }
             let sent = if sending { self.send_due(now_ns)? } else { 0 };
+            // Also after the last request: a connection may have taken a part of what it was given.
+            for session in &mut self.sessions {
+                session.flush()?;
+            }
             let received = self.receive()?;
             if now_ns - published_ns > PUBLISH_NS {
                 published_ns = now_ns;
@@ -192,9 +196,6 @@ impl Generator {
             self.sent_at[ring] = now_ns;
             self.sessions[(command.member.0 - 1) as usize].send(&command.to_request())?;
             self.sent += 1;
-        }
-        for session in &mut self.sessions {
-            session.flush()?;
         }
         let offered = if self.plan.rate == Rate::Max { self.sent } else { offered };
         self.observed.offered.store(offered, Ordering::Relaxed);

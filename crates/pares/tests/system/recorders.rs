@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
-use pares_node::SystemConfig;
-use pares_types::RecorderId;
+use pares_client::{Client, Update};
+use pares_node::{Role, SystemConfig};
+use pares_types::{MemberId, Reason, RecorderId, Side};
 
-use crate::common::exchange::{Exchange, recorder, small};
+use crate::common::exchange::{Exchange, gateway, recorder, small, venue};
 use crate::common::load;
 use crate::common::record;
+use crate::common::{eventually, limit};
 
 fn recorded(exchange: &Exchange, id: u16) -> usize {
     record::of_recorder(exchange, RecorderId(id)).values().map(Vec::len).sum()
@@ -83,4 +85,57 @@ fn any_recorder_of_a_quorum_dies_at_any_time() {
         exchange.kill(recorder(kill % 3));
     }
     load::finish_and_check(&mut exchange, &mut traders);
+}
+
+/// Sends one order after the other until one is refused because nothing is recorded. The names, and which was refused.
+fn send_until_refused(client: &mut Client) -> (u64, u64) {
+    let (mut name, mut refused) = (0, None);
+    eventually("a refusal with the reason", || {
+        name += 1;
+        client.send(&limit(name, 1, Side::Buy, 1, 1_000_000)).unwrap();
+        client.flush().unwrap();
+        client.wait(Duration::from_millis(20)).unwrap();
+        client
+            .poll(|update| match update {
+                Update::Rejected { client_order_id, reason: Reason::NotRecorded } => {
+                    refused = Some(client_order_id.0)
+                }
+                other => panic!("{other:?}"),
+            })
+            .unwrap();
+        refused.is_some()
+    });
+    (name, refused.expect("waited for"))
+}
+
+/// Takes `nodes` away until new requests are refused, and brings them back.
+fn refused_without(nodes: &[Role]) {
+    let mut exchange = Exchange::start(&SystemConfig { quorum_patience_ms: 500, ..small(1) });
+    let mut traders = load::traders(&exchange, 4);
+    load::trade(&mut exchange, &mut traders, 200);
+    exchange.look_away(true);
+    nodes.iter().for_each(|&node| assert!(exchange.kill(node)));
+    let mut client = exchange.client(0, 99);
+    let (sent, refused) = send_until_refused(&mut client);
+    assert!(exchange.counter(gateway(0), "shards_not_recorded") > 0);
+    exchange.look_away(false);
+    load::trade(&mut exchange, &mut traders, 1_000);
+    let records = load::finish_and_check(&mut exchange, &mut traders);
+    assert_eq!(exchange.counter(gateway(0), "shards_not_recorded"), 0);
+    assert!(traders.iter().all(|trader| trader.reconnects == 0));
+    // What was taken in is recorded, what was refused is nowhere.
+    let ours = records.values().flatten().filter(|one| one.request.member == MemberId(99));
+    let names: Vec<u64> = ours.map(|one| one.request.client_order_id.0).collect();
+    let taken_in: Vec<u64> = (1..=sent).filter(|&name| name < refused).collect();
+    assert_eq!(names, taken_in);
+}
+
+#[test]
+fn without_a_recorder_new_requests_are_refused_with_a_reason_and_served_again_by_themselves() {
+    refused_without(&[recorder(0), recorder(1)]);
+}
+
+#[test]
+fn without_a_venue_new_requests_are_refused_with_a_reason_and_served_again_by_themselves() {
+    refused_without(&[venue(0), venue(1)]);
 }

@@ -1,5 +1,6 @@
 //! A market rule by rule, and against a model that has no tables beside its books.
 
+mod copying;
 mod model;
 mod rules;
 

@@ -140,9 +140,9 @@ fn outcome(request: &Request, status: Status, reason: Reason) -> Outcome {
     Outcome { status, reason, order: OrderId(request.id), executed, remaining }
 }
 
-const IDS: [u32; 7] = [0, 1, 2, 3, 700, 2_000_000, 3_000_000_000];
+pub(super) const IDS: [u32; 7] = [0, 1, 2, 3, 700, 2_000_000, 3_000_000_000];
 
-fn command(sequence: u64) -> impl Strategy<Value = Command> {
+pub(super) fn command(sequence: u64) -> impl Strategy<Value = Command> {
     let target = OrderId(RequestId::new(GatewayId(1), sequence));
     let price = (500_i64..506).prop_map(|cents| Price(cents * 100));
     let enter =

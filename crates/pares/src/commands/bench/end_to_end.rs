@@ -145,8 +145,14 @@ impl Args {
     /// The busiest instruments lie in different shards.
     fn instrument(&self, id: u32) -> InstrumentConfig {
         let shard = self.shards.map(|shards| (id % u32::from(shards)) as u16);
-        InstrumentConfig { shard, ..InstrumentConfig::new(id, &format!("SYM{id}")) }
+        InstrumentConfig { shard, ..instrument(id) }
     }
+}
+
+/// An instrument of a benchmark, in a shard of its own.
+#[must_use]
+pub fn instrument(id: u32) -> InstrumentConfig {
+    InstrumentConfig::new(id, &format!("SYM{id}"))
 }
 
 /// Runs the benchmark and prints what it gave.

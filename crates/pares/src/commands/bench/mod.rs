@@ -1,9 +1,11 @@
 //! `pares bench`: what this machine does.
 
 pub mod book;
+pub mod checkpoint;
 pub mod end_to_end;
 pub mod journal;
 pub mod kill_switch;
+pub mod overload;
 pub mod peer;
 pub mod restart;
 pub mod sequencer;
@@ -34,8 +36,12 @@ enum Bench {
     EndToEnd(end_to_end::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
     KillSwitch(kill_switch::Args),
+    /// Twice the highest rate for minutes: what is refused, what is answered how fast, and whether any node's memory grows
+    Overload(overload::Args),
     /// Everything killed at once under load: how long until the exchange answers again, and what it remembers
     Restart(restart::Args),
+    /// Members' latency while a venue takes a checkpoint of a large state, and while one joins with it
+    Checkpoint(checkpoint::Args),
     /// The other process of a benchmark
     #[command(subcommand, hide = true)]
     Peer(peer::Peer),
@@ -52,7 +58,9 @@ pub fn run(args: &Args) -> CommandResult {
         Bench::Journal(args) => journal::run(args),
         Bench::EndToEnd(args) => end_to_end::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
+        Bench::Overload(args) => overload::run(args),
         Bench::Restart(args) => restart::run(args),
+        Bench::Checkpoint(args) => checkpoint::run(args),
         Bench::Peer(peer) => peer::run(peer),
     }
 }

@@ -14,6 +14,8 @@ use super::round::Drill;
 use crate::error::CommandError;
 use crate::load::LoadPlan;
 
+/// Members that share the load: one session of many floods, and what its pace lets through is a small part of the load.
+pub(super) const MEMBERS: u32 = 10;
 /// Requests buffered before answers are looked at.
 const BATCH: usize = 256;
 /// How long the last answers may take.
@@ -111,13 +113,13 @@ impl Flooder {
 }
 
 /// A flood under way.
-struct Flood {
+pub(super) struct Flood {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<(Flooder, Tally), ClientError>>,
 }
 
 impl Flood {
-    fn start(flooder: Flooder) -> Result<Self, CommandError> {
+    pub(super) fn start(flooder: Flooder) -> Result<Self, CommandError> {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
@@ -127,7 +129,7 @@ impl Flood {
         Ok(Self { stop, thread })
     }
 
-    fn end(self) -> Result<(Flooder, Tally), CommandError> {
+    pub(super) fn end(self) -> Result<(Flooder, Tally), CommandError> {
         self.stop.store(true, Ordering::Relaxed);
         match self.thread.join() {
             Ok(result) => Ok(result?),

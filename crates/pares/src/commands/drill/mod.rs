@@ -17,10 +17,12 @@
 //! | [`venue`] | kill, stop or slow down the leading venue |
 //! | [`recorder`] | kill a recorder, or take its disk |
 //! | [`gateway`] | kill a gateway |
+//! | [`disk`] | fill or slow down a recorder's disk |
 //! | [`everything`] | kill all nodes at once |
 //! | [`flood`] | one session sends as fast as it can |
 //! | [`poison`] | a request that brings the matching engine down at every venue |
 
+mod disk;
 mod everything;
 mod figures;
 mod flood;
@@ -33,6 +35,7 @@ mod venue;
 
 use clap::ValueEnum;
 use pares_node::SystemConfig;
+use pares_node::config::DurabilitySetting;
 
 use crate::commands::bench::end_to_end;
 use crate::error::{CommandError, CommandResult};
@@ -40,6 +43,9 @@ use crate::load::Rate;
 use crate::progress;
 use figures::Figures;
 use round::Drill;
+
+/// Orders a second that a session may send while it uses up the room on a disk.
+const FILL_RATE: u32 = 20_000;
 
 /// What is done to the exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -54,6 +60,10 @@ pub enum Blow {
     KillRecorder,
     /// Kill the last recorder and remove its log, so that it starts with an empty disk
     WipeRecorder,
+    /// Fill the disk under the last recorder's log until it refuses records, and make room later (needs the right to mount)
+    FillDisk,
+    /// Make every sync of a recorder slow, one after the other; durability is `disk`
+    SlowDisk,
     /// Kill a gateway with SIGKILL, one after the other
     KillGateway,
     /// Kill all nodes at once with SIGKILL
@@ -79,8 +89,8 @@ impl Blow {
     fn rounds(self) -> u64 {
         match self {
             Self::KillVenue | Self::StopVenue | Self::SlowVenue | Self::KillRecorder => 100,
-            Self::WipeRecorder | Self::KillGateway | Self::KillEverything => 20,
-            Self::Flood => 5,
+            Self::WipeRecorder | Self::KillGateway | Self::KillEverything | Self::SlowDisk => 20,
+            Self::Flood | Self::FillDisk => 5,
             Self::Poison => 30,
         }
     }
@@ -95,12 +105,15 @@ pub struct Args {
     /// How often (unless told, 100 times what takes a moment and less often what takes longer)
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// How long a stopped venue sleeps, or a slow one is slow, milliseconds
+    /// How long a stopped venue sleeps, a slow venue or disk is slow, or a disk is full, milliseconds
     #[arg(long, default_value_t = 200)]
     stop_ms: u64,
     /// How long a flood lasts, and the quiet before it, milliseconds
     #[arg(long, default_value_t = 2_000)]
     flood_ms: u64,
+    /// How much longer each sync of a slow disk takes, milliseconds
+    #[arg(long, default_value_t = 50)]
+    slow_ms: u64,
     /// How many recorders must have a record before anybody is told
     #[arg(long, default_value_t = 1)]
     quorum: u16,
@@ -122,10 +135,21 @@ impl Args {
         match (self.blow, self.load.rate) {
             // The pace an exchange would set: beyond what any of its sessions needs.
             (Blow::Flood, Rate::PerSecond(rate)) => SystemConfig {
-                session_rate_max: u32::try_from(2 * rate).unwrap_or(u32::MAX),
+                session_rate_max: u32::try_from(2 * rate / u64::from(flood::MEMBERS))
+                    .unwrap_or(u32::MAX)
+                    .max(1),
                 session_burst_max: u32::try_from(rate / 10).unwrap_or(u32::MAX),
                 ..config
             },
+            // What room is left in segments made ahead is used up sooner when they are short, and by a session that does not take
+            // the gateway's whole time.
+            (Blow::FillDisk, Rate::PerSecond(rate)) => SystemConfig {
+                segment_mib: 2,
+                session_rate_max: u32::try_from(2 * rate).unwrap_or(u32::MAX).max(FILL_RATE),
+                session_burst_max: FILL_RATE / 10,
+                ..config
+            },
+            (Blow::SlowDisk, _) => SystemConfig { durability: DurabilitySetting::Disk, ..config },
             _ => config,
         }
     }
@@ -140,7 +164,9 @@ impl Args {
             Blow::KillVenue | Blow::StopVenue | Blow::SlowVenue if self.load.venues < 2 => {
                 wrong("this drill needs at least two venues: one must be left")
             }
-            Blow::KillRecorder | Blow::WipeRecorder if self.load.recorders <= self.quorum => {
+            Blow::KillRecorder | Blow::WipeRecorder | Blow::FillDisk | Blow::SlowDisk
+                if self.load.recorders <= self.quorum =>
+            {
                 wrong("this drill needs more --recorders than its --quorum: a quorum must be left")
             }
             Blow::Poison if self.load.config().shards().map_or(0, |shards| shards.len()) < 2 => {

@@ -8,7 +8,7 @@ use pares_types::{GatewayId, RecorderId};
 use super::figures::{Figures, Samples};
 use super::flood::Flooder;
 use super::record::Records;
-use super::{Args, Blow, everything, flood, gateway, poison, recorder, venue};
+use super::{Args, Blow, disk, everything, flood, gateway, poison, recorder, venue};
 use crate::error::CommandError;
 use crate::load::{Load, LoadPlan, Observed, Phase};
 use crate::system::ScratchSystem;
@@ -20,6 +20,8 @@ pub(super) const WINDOW: Duration = Duration::from_millis(40);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks at whether it is.
 const LOOK: Duration = Duration::from_micros(500);
+/// Room that a small disk has for each round, and to begin with.
+const ROUND_MIB: u64 = 24;
 /// How long the load runs before anything counts.
 const WARM_UP: Duration = Duration::from_millis(500);
 
@@ -37,12 +39,12 @@ pub(super) struct Drill {
 impl Drill {
     /// Starts the system and the load.
     pub(super) fn start(args: &Args) -> Result<Self, CommandError> {
-        let arms = if args.blow == Blow::Poison { poison::arms() } else { vec![] };
-        let system = ScratchSystem::start_armed(&args.config(), args.load.dir.clone(), &arms)?;
+        let system = start(args)?;
         let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.load.rate);
         let (layout, config) = (system.supervisor.layout(), system.supervisor.config());
         let resume = args.blow.cuts_connections();
-        let plan = LoadPlan { seed: args.load.seed, resume, ..plan };
+        let members = if args.blow == Blow::Flood { flood::MEMBERS.max(plan.members) } else { plan.members };
+        let plan = LoadPlan { seed: args.load.seed, resume, members, ..plan };
         let (venues, records) = (Venues::new(layout, config), Records::new(layout, config, &plan));
         let flooder = Flooder::new(&plan);
         let load = Load::start(plan)?;
@@ -74,6 +76,7 @@ impl Drill {
         match self.blow {
             Blow::KillGateway => gateway::quiet(self, self.gateway(round)),
             Blow::Flood => self.longest_gap(Duration::from_millis(args.flood_ms)),
+            Blow::FillDisk | Blow::SlowDisk => self.longest_gap(Duration::from_millis(args.stop_ms)),
             _ => self.longest_gap(WINDOW),
         }
     }
@@ -95,6 +98,15 @@ impl Drill {
             Blow::KillGateway => gateway::kill(self, self.gateway(round)),
             Blow::Flood => flood::flood(self, Duration::from_millis(args.flood_ms)),
             Blow::KillEverything => everything::kill(self),
+            Blow::FillDisk => {
+                disk::fill(self, RecorderId(recorders - 1), Duration::from_millis(args.stop_ms))
+            }
+            Blow::SlowDisk => disk::slow(
+                self,
+                RecorderId(nth(round, recorders)),
+                Duration::from_millis(args.slow_ms),
+                Duration::from_millis(args.stop_ms),
+            ),
             Blow::Poison => poison::poison(self, round),
             Blow::WipeRecorder => recorder::wipe(self, RecorderId(nth(round, recorders))),
         }
@@ -158,6 +170,19 @@ impl Drill {
         let observed = load.finish()?;
         let agreed = records.agreement(&mut system.supervisor, &observed)?;
         Ok(Figures::new(blow, samples, &observed, agreed))
+    }
+}
+
+/// Starts the system, with the last recorder on a small disk if that is to be filled.
+fn start(args: &Args) -> Result<ScratchSystem, CommandError> {
+    let (config, dir) = (args.config(), args.load.dir.clone());
+    match args.blow {
+        Blow::FillDisk => {
+            let mib = ROUND_MIB.saturating_mul(args.count().saturating_add(1));
+            ScratchSystem::start_on_small_disk(&config, dir, RecorderId(config.recorders - 1), mib)
+        }
+        Blow::Poison => ScratchSystem::start_armed(&config, dir, &poison::arms()),
+        _ => ScratchSystem::start(&config, dir),
     }
 }
 

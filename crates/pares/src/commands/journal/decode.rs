@@ -87,18 +87,19 @@ fn show_result(result: &ResultRecord<'_>) -> Result<Shown, WireError> {
 
 fn show_chunk(chunk: &CheckpointChunk, piece: usize) -> Shown {
     let (shard, position) = (chunk.shard.get(), chunk.position.get());
-    let (start, total) = (chunk.start.get(), chunk.total_bytes.get());
+    let start = chunk.start.get();
     let end = u64::from(start) + piece as u64;
+    let last = if chunk.total().is_some() { ", the last" } else { "" };
     shown(
         "checkpoint_piece",
-        format!("shard {shard} position {position}: bytes {start} to {end} of {total}"),
+        format!("shard {shard} position {position}: bytes {start} to {end}{last}"),
         json!({
             "shard": shard,
             "epoch": chunk.epoch.get(),
             "position": position,
             "start": start,
             "bytes": piece,
-            "total_bytes": total,
+            "total_bytes": chunk.total(),
         }),
     )
 }

@@ -64,8 +64,8 @@ fn advice(log: &Path, first: &Damage, found: &Verification) -> String {
     let node = log.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let remedy = match node.split_once('-').map(|(role, _)| role) {
         Some("recorder") => {
-            "Stop the system and replace the directory by a copy of another recorder's log that verifies; it holds \
-             the same records."
+            "Restart its recorder: it makes the log anew from what is whole of it and from the other recorders' and \
+             venues' logs, and keeps this one in damaged-N beside it."
         }
         Some("venue") => {
             "Stop the system and remove the directory: what no recorder has is ordered again from the gateways' \

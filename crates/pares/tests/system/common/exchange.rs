@@ -41,6 +41,8 @@ pub(crate) fn small(gateways: usize) -> SystemConfig {
         window: 4_096,
         checkpoint_every: 512,
         names_max: 1 << 18,
+        // How long a machine may be busy elsewhere decides no test.
+        quorum_patience_ms: 0,
         segment_mib: 2,
         gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); gateways],
         instruments: vec![instrument(1, "ALFA", 0), instrument(2, "BRAVO", 0), instrument(3, "CHARLIE", 1)],

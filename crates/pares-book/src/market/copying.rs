@@ -1,0 +1,147 @@
+//! All books as they were at one moment, copied one by one while requests go on changing them.
+//!
+//! Copying a large market at once stops it for as long as that takes: seconds, with ten million orders. Copying it book by book without
+//! more ado gives books of different moments, a state that never was. So a book that is about to change, and belongs to a moment
+//! that is not copied to its end, is copied first, into memory, and handed out when its turn comes.
+//!
+//! ```text
+//!  begin_copy      books  1 2 3 4 5 6 7      all awaited
+//!  copy_book              #                  1 is written from the book
+//!  a request for 4              k            4 is kept, then changed
+//!  copy_book x 4            # # # #          4 is written from what was kept
+//! ```
+//! A book that comes after the moment is not awaited, one that goes was kept when its orders were cancelled. What this costs a request
+//! is bounded by the one book it meets, once; a request for all instruments that would have many books kept ends the copy instead
+//! ([`KEPT_ORDERS_MAX`]). Memory is bounded by the books of the moment. Without a copy under way it costs a branch.
+
+use std::collections::BTreeMap;
+
+use pares_types::{InstrumentId, Timestamp};
+
+use super::Market;
+use crate::Book;
+
+/// Writes a book and its deadline behind what is there.
+pub type WriteBook<B> = fn(&mut Vec<u8>, &B, Timestamp);
+
+/// Orders of the books that one request may have kept, unless they are all in one book: a millisecond or two. A request that would
+/// need more ends the copy; whoever began it begins another one.
+pub const KEPT_ORDERS_MAX: usize = 16_384;
+
+/// About what a book and an order take, so that memory is asked for once.
+const BOOK_BYTES: usize = 512;
+const ORDER_BYTES: usize = 64;
+
+/// What [`Market::copy_book`] has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// It has written a book.
+    Book,
+    /// It has written nothing: all books are written, and the copy is over.
+    All,
+    /// It has written nothing: no copy is under way.
+    NoCopy,
+}
+
+/// What is left of a copy under way.
+#[derive(Debug)]
+pub(super) struct Copying<B> {
+    write: WriteBook<B>,
+    /// Beside the books: whether it is of the moment, not written, and unchanged since.
+    awaited: Vec<bool>,
+    /// No book before this place is awaited.
+    next: usize,
+    /// Books of the moment that have changed or gone since, as they were then.
+    kept: BTreeMap<InstrumentId, Vec<u8>>,
+    /// Orders kept because of the request at hand; `None` before the first book.
+    kept_now: Option<usize>,
+}
+
+impl<B: Book> Copying<B> {
+    /// The next request is about to be applied.
+    pub(super) fn next_request(&mut self) {
+        self.kept_now = None;
+    }
+
+    /// The book at that place is about to change. Says whether the copy can go on.
+    #[cold]
+    fn keep(&mut self, at: usize, book: &B, deadline: Timestamp) -> bool {
+        if !self.awaited[at] {
+            return true;
+        }
+        let kept_now = self.kept_now.unwrap_or_default() + book.orders_len();
+        if self.kept_now.is_some() && kept_now > KEPT_ORDERS_MAX {
+            return false;
+        }
+        let mut bytes = Vec::with_capacity(BOOK_BYTES + ORDER_BYTES * book.orders_len());
+        (self.write)(&mut bytes, book, deadline);
+        self.kept.insert(book.instrument().id, bytes);
+        self.awaited[at] = false;
+        self.kept_now = Some(kept_now);
+        true
+    }
+
+    /// A book has come to that place among the others.
+    pub(super) fn insert(&mut self, at: usize) {
+        self.awaited.insert(at, false);
+    }
+
+    /// The book at that place has gone; it was kept if it was awaited.
+    pub(super) fn remove(&mut self, at: usize) {
+        assert!(!self.awaited.remove(at), "a book is told of its removal first");
+        self.next -= usize::from(at < self.next);
+    }
+
+    /// The place of the first awaited book.
+    fn awaited_first(&mut self) -> Option<usize> {
+        let found = self.awaited[self.next..].iter().position(|&awaited| awaited);
+        self.next = found.map_or(self.awaited.len(), |ahead| self.next + ahead);
+        found.map(|_| self.next)
+    }
+}
+
+impl<B: Book> Market<B> {
+    /// Begins a copy of all books as they are now; [`copy_book`](Self::copy_book) hands them out, written by `write`. A copy under way is
+    /// given up.
+    pub fn begin_copy(&mut self, write: WriteBook<B>) {
+        let awaited = vec![true; self.books.len()];
+        let kept = BTreeMap::new();
+        self.copying = Some(Box::new(Copying { write, awaited, next: 0, kept, kept_now: None }));
+    }
+
+    /// Writes the next book of the moment of [`begin_copy`](Self::begin_copy) behind what is in `out`, in ascending order of instrument
+    /// id.
+    pub fn copy_book(&mut self, out: &mut Vec<u8>) -> Copied {
+        let Some(copying) = &mut self.copying else { return Copied::NoCopy };
+        let awaited = copying.awaited_first();
+        let id = |at: usize| self.books[at].instrument().id;
+        let kept_first = copying.kept.first_entry();
+        match (kept_first, awaited) {
+            (Some(kept), at) if at.is_none_or(|at| *kept.key() < id(at)) => out.append(&mut kept.remove()),
+            (_, Some(at)) => {
+                (copying.write)(out, &self.books[at], self.deadlines[at]);
+                copying.awaited[at] = false;
+            }
+            (_, None) => {
+                self.copying = None;
+                return Copied::All;
+            }
+        }
+        Copied::Book
+    }
+
+    /// Gives up a copy under way, and the memory it takes.
+    pub fn end_copy(&mut self) {
+        self.copying = None;
+    }
+
+    /// To be called before anything of the book at that place changes, its deadline included.
+    #[inline]
+    pub(super) fn before_change(&mut self, at: usize) {
+        if let Some(copying) = &mut self.copying
+            && !copying.keep(at, &self.books[at], self.deadlines[at])
+        {
+            self.copying = None;
+        }
+    }
+}
