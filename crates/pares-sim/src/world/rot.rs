@@ -13,7 +13,7 @@ use crate::Broken;
 use crate::bug::Bug;
 use crate::queue::Action;
 use crate::record::{NodeId, Record, RecorderEntry};
-use crate::repair::repaired;
+use crate::repair::{Sources, repaired};
 use crate::scenario::{Durability, MS};
 
 use super::{World, checks};
@@ -58,6 +58,7 @@ impl World<'_> {
     /// # Errors
     /// If the new log is not the history, or what was answered is not kept.
     pub(super) fn make_whole(&mut self, own: usize) -> Result<bool, Broken> {
+        let promised = self.recorders[own].log.durable();
         self.recorders[own].log.reopen();
         if self.recorders[own].log.is_whole() {
             return Ok(true);
@@ -65,7 +66,15 @@ impl World<'_> {
         let others = self.recorders.iter().enumerate().filter(|(n, _)| *n != own);
         let peers: Vec<_> = others.map(|(_, host)| &host.log).collect();
         let recorded: Vec<Position> = self.windows.iter().map(Sequencer::recorded).collect();
-        let Ok(new) = repaired(&self.recorders[own].log, &peers, &recorded, self.scenario.bug) else {
+        let sources = Sources {
+            own: &self.recorders[own].log,
+            promised,
+            peers,
+            venues: self.venues.iter().map(|host| &host.log).collect(),
+            life: self.epoch,
+            recorded: &recorded,
+        };
+        let Ok(new) = repaired(&sources, self.scenario.bug) else {
             self.note("recorder {} cannot repair its log", &[own as u64]);
             return Ok(false);
         };
