@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::{cargo, setup, target_dir};
 
 /// The drills, and how often each blow is dealt.
-const DRILLS: [&str; 13] = [
+const DRILLS: [&str; 14] = [
     "kill-venue --count 10",
     "stop-venue --count 10",
     "slow-venue --count 10",
@@ -23,6 +23,7 @@ const DRILLS: [&str; 13] = [
     "kill-everything --count 5 --gateways 2",
     "flood --count 2",
     "poison --count 6",
+    "diverge --count 5",
 ];
 /// What `pares` ends with when this machine does not let it do the drill.
 const SKIPPED: i32 = 77;

@@ -70,7 +70,7 @@ impl Gateway {
                     // The only shares that an order loses between two of its trades.
                     let own = |one: &&mut Incoming| cause == CancelCause::SelfTrade && one.order == order;
                     if let Some(incoming) = reading.incoming.as_mut().filter(own) {
-                        incoming.left = incoming.left.minus(quantity);
+                        incoming.left = left_after(incoming.left, quantity);
                     }
                     let cancelled =
                         Cancellation { client_order_id, order, shard, position, instrument, quantity, cause };
@@ -122,14 +122,11 @@ impl Gateway {
             _ => None,
         });
         let filled_now = fills.reduce(Quantity::plus)?;
-        let left = total.minus(outcome.executed.minus(filled_now));
+        let left = left_after(total, left_after(outcome.executed, filled_now));
         Some(Incoming { order: outcome.order, member: request.member, client_order_id, left })
     }
 
     /// Both sides of a trade, the one that came in first.
-    ///
-    /// # Panics
-    /// If nothing came in.
     fn report_fill(&self, reading: &mut Reading, fill: &Event, sink: &mut impl GatewaySink) {
         let Event::Fill {
             resting,
@@ -143,8 +140,9 @@ impl Gateway {
         else {
             return;
         };
-        let incoming = reading.incoming.as_mut().expect("an order comes in before it trades");
-        incoming.left = incoming.left.minus(quantity);
+        // An order comes in before it trades; nobody can be told of a trade of which that is not recorded.
+        let Some(incoming) = reading.incoming.as_mut() else { return };
+        incoming.left = left_after(incoming.left, quantity);
         let resting = Trade {
             client_order_id: resting_client_order_id,
             order: resting,
@@ -203,4 +201,10 @@ fn change(cause: RestCause) -> OrderChange {
         RestCause::Released => OrderChange::Released,
         RestCause::Withdrawn => OrderChange::Withdrawn,
     }
+}
+
+/// What is left of an order after that many shares of it are gone. Until a wrong venue is found its results are recorded like all
+/// others and need not add up; a gateway passes on what is recorded, and does not die of it.
+fn left_after(left: Quantity, gone: Quantity) -> Quantity {
+    Quantity(left.0.saturating_sub(gone.0))
 }

@@ -254,6 +254,31 @@ impl StoredCheckpoint {
     }
 }
 
+impl StoredCheckpoint {
+    /// Writes it into another directory, durably, with another place from which replay starts; not if it is damaged.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub fn copy(&self, dir: &Path, replay_from: Offset) -> Result<(), NodeError> {
+        let mut file = File::open(&self.path).map_err(NodeError::io("opening a checkpoint"))?;
+        let mut buffer = vec![0; READ_BYTES];
+        file.read_exact(&mut buffer[..HEAD_BYTES]).map_err(NodeError::io("reading a checkpoint"))?;
+        let place = (self.head.shard, self.head.position);
+        let mut copy = UnfinishedCheckpoint::create(dir, place, VenueId(0), true)?;
+        loop {
+            match file.read(&mut buffer).map_err(NodeError::io("reading a checkpoint"))? {
+                0 => break,
+                read => copy.write(&buffer[..read])?,
+            }
+        }
+        copy.finish(&[])?;
+        match (copy.length, copy.crc) == (self.head.length, self.head.crc) {
+            true => copy.name(replay_from),
+            false => Ok(()),
+        }
+    }
+}
+
 /// The checkpoints of a shard in `dir` whose heads are intact, newest first.
 #[must_use]
 pub fn checkpoints(dir: &Path, shard: ShardId) -> Vec<StoredCheckpoint> {
@@ -273,10 +298,22 @@ pub fn positions(dir: &Path, shard: ShardId) -> Vec<Position> {
     list(dir, shard).into_iter().map(|(position, _)| position).collect()
 }
 
-/// The checkpoint of a shard at that position, if it is intact.
+/// The checkpoint of a shard at that position, if its head is intact.
 #[must_use]
 pub fn at(dir: &Path, shard: ShardId, position: Position) -> Option<StoredCheckpoint> {
-    list(dir, shard).into_iter().find(|(at, _)| *at == position).and_then(|(_, path)| load(&path))
+    checkpoints(dir, shard).into_iter().find(|stored| stored.position() == position)
+}
+
+/// Removes the checkpoints of a shard above a position: what made them is not to be believed.
+///
+/// # Errors
+/// If one cannot be removed.
+pub fn remove_above(dir: &Path, shard: ShardId, position: Position) -> Result<(), NodeError> {
+    for (_, path) in list(dir, shard).into_iter().filter(|(at, _)| *at > position) {
+        std::fs::remove_file(path)
+            .map_err(NodeError::io("removing a checkpoint that is not to be believed"))?;
+    }
+    Ok(())
 }
 
 /// The checkpoint files of a shard, newest first.
@@ -354,11 +391,36 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_has_the_state_and_a_new_place_to_replay_from_and_a_damaged_one_is_not_copied() {
+        let (dir, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        store(dir.path(), 9);
+        let stored = at(dir.path(), SHARD, Position(9)).unwrap();
+        stored.copy(to.path(), Offset(72)).unwrap();
+        assert_eq!(readable(to.path(), SHARD), [9]);
+        let mut bytes = std::fs::read(dir.path().join("3-9.ckpt")).unwrap();
+        bytes[HEAD_BYTES + 5] ^= 1;
+        std::fs::write(dir.path().join("3-9.ckpt"), &bytes).unwrap();
+        let other = tempfile::tempdir().unwrap();
+        stored.copy(other.path(), Offset(72)).unwrap();
+        assert_eq!(readable(other.path(), SHARD), []);
+    }
+
+    #[test]
     fn a_file_of_another_shard_under_this_ones_name_is_passed_over() {
         let dir = tempfile::tempdir().unwrap();
         store(dir.path(), 9);
         std::fs::rename(dir.path().join("3-9.ckpt"), dir.path().join("4-9.ckpt")).unwrap();
         assert_eq!(readable(dir.path(), ShardId(4)), []);
+    }
+
+    #[test]
+    fn checkpoints_above_a_position_can_be_taken_back() {
+        let dir = tempfile::tempdir().unwrap();
+        store(dir.path(), 9);
+        store(dir.path(), 10);
+        remove_above(dir.path(), ShardId(4), Position(0)).unwrap();
+        remove_above(dir.path(), SHARD, Position(9)).unwrap();
+        assert_eq!(readable(dir.path(), SHARD), [9]);
     }
 
     #[test]

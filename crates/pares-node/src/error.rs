@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pares_types::{Position, ShardId};
+use pares_types::{Position, ShardId, VenueId};
 
 /// Why a node cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +67,17 @@ pub enum NodeError {
         next: Position,
         /// The position met.
         met: Position,
+    },
+    /// The venue computed something else than most of them.
+    #[error(
+        "venue-{venue} is shut out: it said something else than most venues, and {note} says what; put in a right build, \
+         then `pares admin readmit venue-{venue}`"
+    )]
+    ShutOut {
+        /// The venue.
+        venue: VenueId,
+        /// Who found it, and how.
+        note: PathBuf,
     },
     /// The thread that takes a node's turns failed outside of the matching engine.
     #[error("a thread of this node panicked; its message is above")]

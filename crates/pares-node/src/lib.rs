@@ -19,6 +19,8 @@
 //! | [`device`] | a recorder's device made slow or failing, for tests |
 //! | [`epoch`] | starting the window's next life |
 //! | [`tail`] | a log read from before it exists |
+//! | [`shut_out`] | venues that were found wrong: notes, and how they come back |
+//! | [`wrong`] | a venue that is wrong on purpose, for tests |
 //! | [`role`] | the roles by name, each as a process |
 //! | [`supervisor`] | `pares up`: starts the processes, restarts what dies, leaves no orphan |
 
@@ -33,9 +35,11 @@ mod error;
 pub mod gateway;
 pub mod recorder;
 pub mod role;
+pub mod shut_out;
 pub mod supervisor;
 pub mod tail;
 pub mod venue;
+pub mod wrong;
 
 pub use config::{Layout, SystemConfig};
 pub use error::NodeError;

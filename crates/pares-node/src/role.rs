@@ -10,7 +10,7 @@ use pares_types::{GatewayId, RecorderId, VenueId};
 use crate::config::{Layout, SystemConfig, bells};
 use crate::gateway::{self, GatewayNode};
 use crate::recorder::RecorderNode;
-use crate::{NodeError, crash, device, duty, epoch, venue};
+use crate::{NodeError, crash, device, duty, epoch, venue, wrong};
 
 /// One node of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,6 +90,7 @@ impl FromStr for Role {
 pub fn run(role: Role, layout: &Layout) -> Result<(), NodeError> {
     crash::arm_from_environment(role)?;
     device::arm_from_environment(role)?;
+    wrong::arm_from_environment(role)?;
     let config = SystemConfig::load(&layout.config())?;
     if !role.is_configured(&config) {
         return Err(NodeError::Config(format!("{role} is not part of {}", layout.config().display())));

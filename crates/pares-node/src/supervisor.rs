@@ -16,7 +16,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::{Layout, SystemConfig};
 use crate::role::Role;
-use crate::{NodeError, crash, device, epoch};
+use crate::wrong::{self, Wrong};
+use crate::{NodeError, crash, device, epoch, shut_out};
 
 /// How long nodes may take to start, and to stop when asked.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,12 +53,14 @@ struct Node {
     doom: Option<crash::Doom>,
     /// What is wrong with the device of its next process.
     ailment: Option<device::Ailment>,
+    /// What its next process does wrong.
+    wrong: Option<Wrong>,
 }
 
 impl Node {
     fn new(child: Option<Child>) -> Self {
-        let (pause, killed, held) = (Duration::ZERO, false, false);
-        Self { child, started: Instant::now(), pause, killed, held, doom: None, ailment: None }
+        let (started, pause, killed, held) = (Instant::now(), Duration::ZERO, false, false);
+        Self { child, started, pause, killed, held, doom: None, ailment: None, wrong: None }
     }
 }
 
@@ -108,7 +111,8 @@ impl Supervisor {
         for role in Role::all(&supervisor.config) {
             // A leftover of the last run must not look like a node that is up.
             let _ = std::fs::remove_file(supervisor.layout.pid(role));
-            let child = Some(supervisor.spawn(role)?);
+            let down = supervisor.is_shut_out(role);
+            let child = if down { None } else { Some(supervisor.spawn(role)?) };
             supervisor.nodes.insert(role, Node::new(child));
         }
         supervisor.wait_until_up()?;
@@ -172,7 +176,8 @@ impl Supervisor {
 
     fn restart_if_due(&mut self, role: Role) -> Result<(), NodeError> {
         let node = &self.nodes[&role];
-        if node.child.is_none() && !node.held && node.started.elapsed() >= node.pause {
+        let due = node.child.is_none() && !node.held && node.started.elapsed() >= node.pause;
+        if due && !self.is_shut_out(role) {
             let child = self.spawn(role)?;
             let node = self.nodes.get_mut(&role).expect("just found");
             node.child = Some(child);
@@ -222,6 +227,21 @@ impl Supervisor {
         self.nodes.get_mut(&role).expect("a node of the system").ailment = Some(ailment);
     }
 
+    /// Has the process that replaces a venue's current one be [wrong], and only that one.
+    ///
+    /// # Panics
+    /// If it is no venue of the system.
+    pub fn arm_wrong(&mut self, role: Role, wrong: Wrong) {
+        assert!(matches!(role, Role::Venue(_)), "{role} is no venue");
+        self.nodes.get_mut(&role).expect("a node of the system").wrong = Some(wrong);
+    }
+
+    /// Whether the node is a venue that is shut out: it stays down until it is readmitted.
+    #[must_use]
+    pub fn is_shut_out(&self, role: Role) -> bool {
+        matches!(role, Role::Venue(venue) if shut_out::is_shut_out(&self.layout, venue))
+    }
+
     /// Whether the node's current process has finished starting.
     #[must_use]
     pub fn is_up(&self, role: Role) -> bool {
@@ -255,8 +275,9 @@ impl Supervisor {
     }
 
     fn spawn(&mut self, role: Role) -> Result<Child, NodeError> {
-        let armed = self.nodes.get_mut(&role).map(|node| (node.doom.take(), node.ailment.take()));
-        let (doom, ailment) = armed.unwrap_or_default();
+        let node = self.nodes.get_mut(&role);
+        let armed = node.map(|node| (node.doom.take(), node.ailment.take(), node.wrong.take()));
+        let (doom, ailment, wrong) = armed.unwrap_or_default();
         let log = File::options()
             .create(true)
             .append(true)
@@ -273,6 +294,8 @@ impl Supervisor {
             .envs(self.arms.iter().map(|(name, value)| (name, value)))
             .envs(doom.map(|doom| (crash::VARIABLE, doom.to_string())))
             .envs(ailment.map(device::Ailment::variable))
+            .env_remove(wrong::VARIABLE)
+            .envs(wrong.map(|wrong| (wrong::VARIABLE, wrong.to_string())))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -288,7 +311,7 @@ impl Supervisor {
     fn wait_until_up(&mut self) -> Result<(), NodeError> {
         let begun = Instant::now();
         let roles = Role::all(&self.config);
-        while !roles.iter().all(|&role| self.is_up(role)) {
+        while !roles.iter().all(|&role| self.is_up(role) || self.is_shut_out(role)) {
             for &role in &roles {
                 if let Some(how) = self.reap(role)? {
                     let why = self.complaint(role).unwrap_or(how);

@@ -1,25 +1,26 @@
 //! Which records a recorder takes.
+//!
+//! Each position once, in order, from whoever has it first. What others say about a position that is taken is compared with
+//! what was taken ([`crate::evidence`]): that is how a venue that computes something else is found.
 
-use pares_types::{Epoch, Position, RequestId};
+use pares_types::{Epoch, Position, RequestId, VenueId};
 
-/// Requests remembered per shard, to check that late records agree with what was taken.
-const RECENT: usize = 4_096;
-/// State hashes remembered per shard.
-const HASHES: usize = 16;
+use crate::evidence::{Dispute, Disputed, Evidence, Finding, Judgement};
+use crate::statement::{NOBODY, Statement};
 
 /// A result on offer, as far as accepting it is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// Where it comes from.
     pub source: Source,
+    /// The venue that wrote it, whoever it comes from; [`NOBODY`] if it is known not to be believed.
+    pub venue: VenueId,
     /// The life of the window that decided it.
     pub epoch: Epoch,
     /// Its place in the shard's total order.
     pub position: Position,
-    /// The request at that place.
-    pub request: RequestId,
-    /// The state after it, where one was taken.
-    pub state_hash: Option<u64>,
+    /// What it says about that place.
+    pub said: Statement,
 }
 
 /// Where a record comes from.
@@ -39,15 +40,18 @@ pub enum Verdict {
     Take,
     /// It is known: go on to the source's next record.
     Known,
-    /// It belongs to an earlier life of the window: go on to the source's next record.
+    /// It belongs to an earlier life of the window, or comes from a venue that is shut out: go on to the source's next
+    /// record.
     Void,
+    /// It is known, and shows that a venue is wrong ([`Acceptance::take_finding`]): go on to the source's next record.
+    Found,
     /// An earlier position must come first, from another source: leave it and offer it again.
     Wait,
     /// The shard is halted.
     Halted,
 }
 
-/// Two replicas disagree about the past. The shard is halted: no further record of it is taken.
+/// Venues disagree about the past, and nobody can say which one is wrong. The shard is halted: no further record of it is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Divergence {
     /// Different requests at one position (invariant I1).
@@ -68,6 +72,32 @@ pub enum Divergence {
         /// The hash offered.
         offered: u64,
     },
+    /// Different results of the same request at one position.
+    Content {
+        /// The position.
+        position: Position,
+        /// The digest of what was taken.
+        taken: u32,
+        /// The digest of what was offered.
+        offered: u32,
+    },
+}
+
+impl From<&Dispute> for Divergence {
+    fn from(dispute: &Dispute) -> Self {
+        let position = dispute.position;
+        let [taken, offered, ..] = dispute.sides.as_slice() else {
+            unreachable!("a dispute has two sides or more")
+        };
+        let (taken, offered) = (&taken.statement, &offered.statement);
+        if taken.request != offered.request {
+            return Self::Request { position, taken: taken.request, offered: offered.request };
+        }
+        match (taken.state_hash, offered.state_hash) {
+            (Some(taken), Some(offered)) if taken != offered => Self::State { position, taken, offered },
+            _ => Self::Content { position, taken: taken.content, offered: offered.content },
+        }
+    }
 }
 
 /// The accepting side of one shard at one recorder.
@@ -75,22 +105,20 @@ pub enum Divergence {
 pub struct Acceptance {
     epoch: Epoch,
     next: Position,
-    recent: Vec<Option<RequestId>>,
-    hashes: [Option<(Position, u64)>; HASHES],
+    evidence: Evidence,
+    finding: Option<Finding>,
     divergence: Option<Divergence>,
 }
 
 impl Acceptance {
-    /// A shard of which nothing is recorded, in the given life of the window.
+    /// A shard of which nothing is recorded, in the given life of the window, executed by so many venues.
+    ///
+    /// # Panics
+    /// If there are none, or more than 16.
     #[must_use]
-    pub fn new(epoch: Epoch) -> Self {
-        Self {
-            epoch,
-            next: Position(0),
-            recent: vec![None; RECENT],
-            hashes: [None; HASHES],
-            divergence: None,
-        }
+    pub fn new(epoch: Epoch, venues: u16) -> Self {
+        let evidence = Evidence::new(venues);
+        Self { epoch, next: Position(0), evidence, finding: None, divergence: None }
     }
 
     /// The next position to take.
@@ -105,14 +133,45 @@ impl Acceptance {
         self.divergence
     }
 
+    /// Whether venues disagree about a position and it is not known yet which of them is wrong.
+    #[must_use]
+    pub fn is_in_dispute(&self) -> bool {
+        !self.evidence.disputes().is_empty()
+    }
+
+    /// Whether the last offer has shown that a venue is wrong: one judged [`Verdict::Found`], or one to be taken beside that.
+    #[must_use]
+    pub fn has_finding(&self) -> bool {
+        self.finding.is_some()
+    }
+
+    /// What it has shown, once.
+    pub fn take_finding(&mut self) -> Option<Finding> {
+        self.finding.take()
+    }
+
+    /// Takes nothing more of a venue, and gives nothing more on what it says. Says what was taken from it since it was
+    /// last known to be right.
+    pub fn shut_out(&mut self, venue: VenueId) -> Disputed {
+        let disputed = self.evidence.shut_out_venue(venue, self.next);
+        // Among those who are left nobody may have enough to be believed.
+        self.divergence = self.divergence.or_else(|| self.evidence.hopeless().map(Divergence::from));
+        disputed
+    }
+
+    /// Takes from a venue again that was shut out.
+    pub fn readmit(&mut self, venue: VenueId) {
+        self.evidence.readmit(venue);
+    }
+
     /// Learns a record of the recorder's own log on start, in the log's order.
     ///
     /// # Panics
     /// If the record does not follow the last: a recorder's log has no gaps after its first record.
-    pub fn recover(&mut self, position: Position, request: RequestId, state_hash: Option<u64>) {
-        let first = self.next == Position(0) && self.recent.iter().all(Option::is_none);
+    pub fn recover(&mut self, record: &Offer) {
+        let (first, position) = (self.next == Position(0) && self.evidence.is_empty(), record.position);
         assert!(first || position == self.next, "gap in the recorder's own log before position {position}");
-        self.note(position, request, state_hash);
+        self.note(record);
     }
 
     /// Judges a record. One to [`Verdict::Take`] counts as taken only once the caller has appended it
@@ -124,13 +183,21 @@ impl Acceptance {
         if offer.position < self.next {
             return self.compare(offer);
         }
-        if offer.source == Source::Venue && offer.epoch != self.epoch {
+        let shut_out = self.evidence.shut_out().contains(offer.venue);
+        if offer.source == Source::Venue && (offer.epoch != self.epoch || shut_out) {
             return Verdict::Void;
         }
         if offer.position > self.next {
             return Verdict::Wait;
         }
-        Verdict::Take
+        match self.evidence.on_taking(self.next) {
+            Judgement::Quiet | Judgement::Open => Verdict::Take,
+            Judgement::Settled(finding) => {
+                self.finding = Some(finding);
+                Verdict::Take
+            }
+            Judgement::Undecidable(dispute) => self.halt(Divergence::from(&dispute)),
+        }
     }
 
     /// Counts a record as taken.
@@ -139,38 +206,35 @@ impl Acceptance {
     /// If it is not the next.
     pub fn take(&mut self, offer: &Offer) {
         assert_eq!(offer.position, self.next, "records are taken in order");
-        self.note(offer.position, offer.request, offer.state_hash);
+        self.note(offer);
     }
 
-    fn note(&mut self, position: Position, request: RequestId, state_hash: Option<u64>) {
-        self.recent[position.0 as usize % RECENT] = Some(request);
-        if let Some(hash) = state_hash {
-            self.hashes.rotate_right(1);
-            self.hashes[0] = Some((position, hash));
-        }
-        self.next = position.next();
+    /// What an earlier life recorded is held against nobody: whoever was wrong then may be right by now, and would look as if
+    /// it contradicted itself.
+    fn note(&mut self, record: &Offer) {
+        let by = if record.epoch == self.epoch { record.venue } else { NOBODY };
+        self.evidence.on_taken(record.position, by, &record.said);
+        self.next = record.position.next();
     }
 
-    /// A record of a position taken before, from another source: it must say the same. Void decisions
+    fn halt(&mut self, divergence: Divergence) -> Verdict {
+        self.divergence = Some(divergence);
+        Verdict::Halted
+    }
+
+    /// A record of a position taken before, perhaps of another venue: it should say the same. Void decisions
     /// of an earlier life may differ, so only this life's are compared.
     fn compare(&mut self, offer: &Offer) -> Verdict {
         if offer.epoch != self.epoch {
             return Verdict::Known;
         }
-        let position = offer.position;
-        let taken =
-            self.recent[position.0 as usize % RECENT].filter(|_| self.next.0 - position.0 <= RECENT as u64);
-        if let Some(taken) = taken.filter(|&taken| taken != offer.request) {
-            self.divergence = Some(Divergence::Request { position, taken, offered: offer.request });
-            return Verdict::Halted;
-        }
-        let taken = self.hashes.iter().flatten().find(|(at, _)| *at == position).map(|&(_, hash)| hash);
-        match (taken, offer.state_hash) {
-            (Some(taken), Some(offered)) if taken != offered => {
-                self.divergence = Some(Divergence::State { position, taken, offered });
-                Verdict::Halted
+        match self.evidence.on_statement(offer.position, offer.venue, &offer.said, self.next) {
+            Judgement::Quiet | Judgement::Open => Verdict::Known,
+            Judgement::Settled(finding) => {
+                self.finding = Some(finding);
+                Verdict::Found
             }
-            _ => Verdict::Known,
+            Judgement::Undecidable(dispute) => self.halt(Divergence::from(&dispute)),
         }
     }
 }
@@ -198,16 +262,16 @@ mod tests {
         let state_hash = position.is_multiple_of(4).then_some(position);
         Offer {
             source: Source::Venue,
+            venue: VenueId(0),
             epoch: Epoch(2),
             position: Position(position),
-            request: id(sequence),
-            state_hash,
+            said: Statement { request: id(sequence), content: 0, state_hash },
         }
     }
 
     #[test]
     fn paper1_s5_takes_each_position_once_and_ignores_the_second_venue() {
-        let mut shard = Acceptance::new(Epoch(2));
+        let mut shard = Acceptance::new(Epoch(2), 2);
         assert_eq!(shard.offer_and_take(&offer(0, 1)), Verdict::Take);
         assert_eq!(shard.offer_and_take(&offer(0, 1)), Verdict::Known);
         assert_eq!(shard.next(), Position(1));
@@ -215,14 +279,14 @@ mod tests {
 
     #[test]
     fn a_record_ahead_of_its_turn_waits() {
-        let mut shard = Acceptance::new(Epoch(2));
+        let mut shard = Acceptance::new(Epoch(2), 2);
         assert_eq!(shard.offer_and_take(&offer(1, 2)), Verdict::Wait);
         assert_eq!(shard.next(), Position(0));
     }
 
     #[test]
     fn a_decision_of_an_earlier_life_is_void_from_a_venue_and_good_from_a_peer() {
-        let mut shard = Acceptance::new(Epoch(2));
+        let mut shard = Acceptance::new(Epoch(2), 2);
         let old = Offer { epoch: Epoch(1), ..offer(0, 1) };
         assert_eq!(shard.offer_and_take(&old), Verdict::Void);
         assert_eq!(shard.offer_and_take(&Offer { source: Source::Peer, ..old }), Verdict::Take);
@@ -230,7 +294,7 @@ mod tests {
 
     #[test]
     fn another_request_at_a_taken_position_halts_the_shard() {
-        let mut shard = Acceptance::new(Epoch(2));
+        let mut shard = Acceptance::new(Epoch(2), 2);
         shard.offer_and_take(&offer(0, 1));
         assert_eq!(shard.offer_and_take(&offer(0, 2)), Verdict::Halted);
         assert_eq!(
@@ -242,25 +306,51 @@ mod tests {
 
     #[test]
     fn another_state_at_a_taken_position_halts_the_shard() {
-        let mut shard = Acceptance::new(Epoch(2));
+        let mut shard = Acceptance::new(Epoch(2), 2);
         shard.offer_and_take(&offer(0, 1));
-        let other = Offer { state_hash: Some(77), ..offer(0, 1) };
+        let (taken, mut other) = (offer(0, 1), Offer { venue: VenueId(1), ..offer(0, 1) });
+        other.said.state_hash = Some(77);
         assert_eq!(shard.offer_and_take(&other), Verdict::Halted);
+        let taken = taken.said.state_hash.unwrap();
+        let divergence = Divergence::State { position: Position(0), taken, offered: 77 };
+        assert_eq!(shard.divergence(), Some(divergence));
+    }
+
+    #[test]
+    fn another_result_of_the_same_request_halts_the_shard_before_any_state_is_compared() {
+        let mut shard = Acceptance::new(Epoch(2), 2);
+        (0..3).for_each(|position| assert_eq!(shard.offer_and_take(&offer(position, 1)), Verdict::Take));
+        let mut other = Offer { venue: VenueId(1), ..offer(2, 1) };
+        other.said.content = 9;
+        assert_eq!(shard.offer_and_take(&other), Verdict::Halted);
+        let divergence = Divergence::Content { position: Position(2), taken: 0, offered: 9 };
+        assert_eq!(shard.divergence(), Some(divergence));
+    }
+
+    #[test]
+    fn what_an_earlier_life_recorded_is_held_against_nobody() {
+        let mut shard = Acceptance::new(Epoch(2), 2);
+        shard.recover(&Offer { epoch: Epoch(1), ..offer(0, 1) });
+        let mut replayed = offer(0, 1);
+        replayed.said.state_hash = Some(77);
+        assert_eq!(shard.offer(&replayed), Verdict::Known, "perhaps the one that was wrong is right now");
+        assert_eq!(shard.offer(&Offer { venue: VenueId(1), ..replayed }), Verdict::Known);
+        assert_eq!(shard.offer(&Offer { venue: VenueId(1), ..offer(0, 1) }), Verdict::Halted);
     }
 
     #[test]
     fn recovery_continues_after_the_last_record() {
-        let mut shard = Acceptance::new(Epoch(2));
-        shard.recover(Position(7), id(8), None);
-        shard.recover(Position(8), id(9), None);
+        let mut shard = Acceptance::new(Epoch(2), 2);
+        shard.recover(&offer(7, 8));
+        shard.recover(&offer(8, 9));
         assert_eq!(shard.offer_and_take(&offer(9, 10)), Verdict::Take);
     }
 
     #[test]
     #[should_panic(expected = "gap in the recorder's own log")]
     fn a_gap_in_its_own_log_stops_a_recorder() {
-        let mut shard = Acceptance::new(Epoch(2));
-        shard.recover(Position(0), id(1), None);
-        shard.recover(Position(2), id(3), None);
+        let mut shard = Acceptance::new(Epoch(2), 2);
+        shard.recover(&offer(0, 1));
+        shard.recover(&offer(2, 3));
     }
 }

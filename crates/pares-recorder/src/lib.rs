@@ -7,17 +7,23 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`acceptance`] | which record is taken, and the agreement checks on those that are not |
+//! | [`acceptance`] | which record is taken |
+//! | [`evidence`] | who said what about those that are: which venue is wrong, if that can be known |
+//! | [`statement`] | what a venue says about a position |
 //! | [`assembly`] | checkpoints put together from their pieces |
 //! | [`quorum`] | when a record counts as committed, for whoever reads the recorders' logs |
 //! | [`repair`] | which record comes from where when a damaged log is made anew |
 
 pub mod acceptance;
 pub mod assembly;
+pub mod evidence;
 pub mod quorum;
 pub mod repair;
+pub mod statement;
 
 pub use acceptance::{Acceptance, Divergence, Offer, Source, Verdict};
 pub use assembly::{Assembly, Fit};
+pub use evidence::{Dispute, Disputed, Finding, Side};
 pub use quorum::Quorum;
 pub use repair::Repair;
+pub use statement::{NOBODY, Statement, Venues};

@@ -2,8 +2,8 @@
 //! sections 2.2 and 5; design section 4).
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
-use pares_recorder::{Acceptance, Divergence, Offer, Quorum, Source, Verdict};
-use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId};
+use pares_recorder::{Acceptance, Divergence, Offer, Quorum, Source, Statement, Verdict};
+use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId, VenueId};
 use proptest::prelude::*;
 
 const EPOCH: Epoch = Epoch(2);
@@ -11,7 +11,8 @@ const EPOCH: Epoch = Epoch(2);
 fn offer(source: Source, epoch: Epoch, position: u64) -> Offer {
     let request = RequestId::new(GatewayId(1), position + 1);
     let state_hash = position.is_multiple_of(8).then_some(position * 31);
-    Offer { source, epoch, position: Position(position), request, state_hash }
+    let said = Statement { request, content: 0, state_hash };
+    Offer { source, venue: VenueId(0), epoch, position: Position(position), said }
 }
 
 /// A recorder with the log it writes.
@@ -22,14 +23,14 @@ struct Recorder {
 
 impl Recorder {
     fn new() -> Self {
-        Self { acceptance: Acceptance::new(EPOCH), log: Vec::new() }
+        Self { acceptance: Acceptance::new(EPOCH, 2), log: Vec::new() }
     }
 
     /// Killed and started again: only its log is left.
     fn restart(&mut self) {
-        self.acceptance = Acceptance::new(EPOCH);
+        self.acceptance = Acceptance::new(EPOCH, 2);
         for record in &self.log {
-            self.acceptance.recover(record.position, record.request, record.state_hash);
+            self.acceptance.recover(record);
         }
     }
 
@@ -132,9 +133,10 @@ fn what_venues_no_longer_hand_out_comes_from_a_peer() {
 
 #[test]
 fn what_an_earlier_epoch_decided_and_nobody_recorded_is_passed_over() {
-    let other = |position| Offer {
-        request: RequestId::new(GatewayId(9), 1),
-        ..offer(Source::Venue, Epoch(1), position)
+    let other = |position| {
+        let mut other = offer(Source::Venue, Epoch(1), position);
+        other.said.request = RequestId::new(GatewayId(9), 1);
+        other
     };
     let venue = [offer(Source::Venue, Epoch(1), 0), other(1), other(2), offer(Source::Venue, EPOCH, 1)];
     let mut recorder = Recorder::new();
@@ -161,7 +163,8 @@ fn a_divergence_is_found_after_a_restart_too() {
         assert_eq!(recorder.offer(&offer(Source::Venue, EPOCH, position)), Verdict::Take)
     });
     recorder.restart();
-    let other = Offer { state_hash: Some(1), ..offer(Source::Venue, EPOCH, 8) };
+    let mut other = offer(Source::Venue, EPOCH, 8);
+    other.said.state_hash = Some(1);
     assert_eq!(recorder.offer(&other), Verdict::Halted);
     let divergence = Divergence::State { position: Position(8), taken: 248, offered: 1 };
     assert_eq!(recorder.acceptance.divergence(), Some(divergence));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pares_recorder::{Acceptance, Assembly, Divergence, Fit, Offer, Source, Verdict};
-use pares_types::{Epoch, Position, ShardId};
+use pares_recorder::{Acceptance, Assembly, Divergence, Fit, Offer, Source, Statement, Verdict};
+use pares_types::{Epoch, Position, ShardId, VenueId};
 
 use crate::bug::Bug;
 use crate::log::Log;
@@ -11,6 +11,8 @@ use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
 
 /// Positions between two remembered offsets of a shard.
 const INDEX_EVERY: u64 = 4;
+/// No venue is wrong here by the simulator's doing, so any difference is a defect and halts: all speak with one voice.
+const ANY: VenueId = VenueId(0);
 
 struct ShardRecord {
     acceptance: Acceptance,
@@ -62,13 +64,13 @@ impl RecorderNode {
         bug: Option<Bug>,
     ) -> Self {
         let new =
-            || ShardRecord { acceptance: Acceptance::new(epoch), index: vec![], checkpoint: Position(0) };
+            || ShardRecord { acceptance: Acceptance::new(epoch, 1), index: vec![], checkpoint: Position(0) };
         let mut shards: Vec<_> = (0..shards).map(|_| new()).collect();
         for (offset, entry) in (0..).zip(log.range(0, log.end())) {
             match entry {
                 RecorderEntry::Result(record) => {
                     let shard = &mut shards[usize::from(record.shard().0)];
-                    shard.acceptance.recover(record.position, record.request.id, record.state_hash);
+                    shard.acceptance.recover(&offer(Source::Peer, record));
                     shard.remember(record.position, offset);
                 }
                 RecorderEntry::CheckpointStored { shard, position } => {
@@ -162,13 +164,8 @@ impl RecorderNode {
         record: &std::rc::Rc<Record>,
     ) -> Verdict {
         let shard = &mut self.shards[usize::from(record.shard().0)];
-        let offer = Offer {
-            source,
-            epoch: record.epoch,
-            position: record.position,
-            request: record.request.id,
-            state_hash: record.state_hash.filter(|_| self.bug != Some(Bug::IgnoreHashes)),
-        };
+        let mut offer = offer(source, record);
+        offer.said.state_hash = offer.said.state_hash.filter(|_| self.bug != Some(Bug::IgnoreHashes));
         let verdict = shard.acceptance.offer(&offer);
         if verdict == Verdict::Take && !self.room && self.bug == Some(Bug::TakeWithoutRoom) {
             shard.acceptance.take(&offer);
@@ -245,4 +242,10 @@ pub(crate) fn recorded(log: &Log<RecorderEntry>, to: u64, shards: usize) -> (Vec
         }
     }
     (next, epoch)
+}
+
+/// A record on offer. Results are held against a sequential replay elsewhere.
+fn offer(source: Source, record: &Record) -> Offer {
+    let said = Statement { request: record.request.id, content: 0, state_hash: record.state_hash };
+    Offer { source, venue: ANY, epoch: record.epoch, position: record.position, said }
 }

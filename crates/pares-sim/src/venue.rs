@@ -87,13 +87,13 @@ impl VenueNode {
                 *from = (*from).min(*own);
             }
             reaches.push(restored.reach);
-            if let Some((_, position)) = join.suspect.filter(|(shard, _)| *shard == id) {
-                restored.shard.suspect(position);
-            }
+            let suspect = join.suspect.filter(|(shard, _)| *shard == id).map(|(_, position)| position);
+            suspect.into_iter().for_each(|position| restored.shard.suspect(position));
             let (reached, window) = (restored.shard.position(), &join.windows[index]);
             let window = Handle::new(window, join.window, join.bug);
             let shard = Some(restored.shard);
-            seats.push(Seat { id, shard, rebuild: None, window, reached, failed_at: None });
+            let failed_at = suspect.filter(|&position| position >= reached);
+            seats.push(Seat { id, shard, rebuild: None, window, reached, failed_at });
         }
         let mut committed = CommittedStream::new(seats.len(), checkpoints.len(), join.quorum, replay_from);
         for (index, seat) in seats.iter().enumerate() {

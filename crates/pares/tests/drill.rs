@@ -100,6 +100,14 @@ fn a_flooding_session_takes_nothing_from_the_others() {
 }
 
 #[test]
+fn a_wrong_venue_is_found_shut_out_and_readmitted() {
+    let figures = unnoticed("diverge --count 2");
+    assert!(figures["found_after_positions"].as_u64() < Some(1_024), "{figures}");
+    assert!(figures["found_after_positions"].is_u64() && figures["disputed"].is_u64(), "{figures}");
+    assert!(figures["resync_ms"].as_f64() > Some(0.0), "{figures}");
+}
+
+#[test]
 fn a_drill_that_could_prove_nothing_is_refused() {
     for arguments in ["kill-venue --venues 1", "kill-recorder --quorum 2", "kill-venue --rate max"] {
         let output = Command::new(env!("CARGO_BIN_EXE_pares"))

@@ -6,6 +6,7 @@
 //! DIR/venue-V/                      log: results of venue V
 //! DIR/recorder-R/                   log: what recorder R recorded (history and committed stream)
 //! DIR/recorder-R/checkpoints/       checkpoint files
+//! DIR/shut-out/                     notes about venues that are shut out (see `crate::shut_out`)
 //! DIR/run/                          what only lives while the system does: windows, bells, counters
 //! DIR/lock                          held by the supervisor
 //! ```
@@ -42,6 +43,12 @@ impl Layout {
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.root.join("lock")
+    }
+
+    /// Notes about venues that are shut out.
+    #[must_use]
+    pub fn shut_out(&self) -> PathBuf {
+        self.root.join("shut-out")
     }
 
     /// What only lives while the system does.

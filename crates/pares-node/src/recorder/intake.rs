@@ -26,7 +26,7 @@ use pares_types::{Position, ShardId, VenueId};
 use pares_wire::record::CheckpointChunk;
 
 use crate::NodeError;
-use crate::checkpoints::{UnfinishedCheckpoint, remove_unfinished};
+use crate::checkpoints::{self, UnfinishedCheckpoint, remove_unfinished};
 
 /// Pieces on their way to the thread, at most: 32 MiB of those a venue makes.
 const PIECES_MAX: usize = 2_048;
@@ -47,14 +47,33 @@ pub(super) struct CheckpointIntake {
     to_writer: SyncSender<Task>,
     from_writer: Receiver<Done>,
     failed: u64,
+    /// What the thread is still to be told of venues that are not to be believed.
+    distrusted: Vec<(VenueId, Vec<(ShardId, Position)>)>,
 }
 
 /// What the thread is to do.
 enum Task {
-    Begin { source: Source, position: Position, piece: Vec<u8> },
-    Write { source: Source, piece: Vec<u8> },
-    Finish { source: Source, replay_from: Offset, piece: Vec<u8> },
-    Name { shard: ShardId, position: Position, replay_from: Offset },
+    Begin {
+        source: Source,
+        position: Position,
+        piece: Vec<u8>,
+    },
+    Write {
+        source: Source,
+        piece: Vec<u8>,
+    },
+    Finish {
+        source: Source,
+        replay_from: Offset,
+        piece: Vec<u8>,
+    },
+    Name {
+        shard: ShardId,
+        position: Position,
+        replay_from: Offset,
+    },
+    /// Remove what a venue has handed out, and each shard's checkpoints above a position.
+    Distrust(VenueId, Vec<(ShardId, Position)>),
 }
 
 /// What the thread has done.
@@ -62,9 +81,11 @@ enum Done {
     Whole(ShardId, Position, Offset),
     Kept(ShardId, Position),
     Failed,
+    Removed(VenueId),
+    NotRemoved,
 }
 
-/// What became of a checkpoint.
+/// What became of a checkpoint, or of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     /// It is written and verified, and has its name.
@@ -72,6 +93,10 @@ pub(super) enum Stored {
     /// It could not be written, or not as fast as it came. The venues take another in a while; until one is kept, joining takes
     /// longer.
     Failed,
+    /// No checkpoint is left that this venue may have spoilt.
+    Removed(VenueId),
+    /// Some could not be removed.
+    NotRemoved,
 }
 
 impl CheckpointIntake {
@@ -83,7 +108,8 @@ impl CheckpointIntake {
         let writer = FileWriter { dir, sync, unfinished, whole, named, done };
         let builder = std::thread::Builder::new().name("checkpoints".into());
         builder.spawn(move || writer.run(&tasks)).map_err(NodeError::io("starting a thread"))?;
-        Ok(Self { assemblies: BTreeMap::new(), whole: BTreeMap::new(), to_writer, from_writer, failed: 0 })
+        let (assemblies, whole, distrusted) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        Ok(Self { assemblies, whole, to_writer, from_writer, failed: 0, distrusted })
     }
 
     /// A piece has come from a venue. `replay_from` says before which place of the log no record of a position or later lies; it
@@ -126,8 +152,31 @@ impl CheckpointIntake {
         });
     }
 
+    /// Forgets what the venue has handed out, and has every checkpoint removed that is above its shard's position: the venue may
+    /// have made it, or another one that started from one of its.
+    pub(super) fn distrust(&mut self, venue: VenueId, above: Vec<(ShardId, Position)>) {
+        self.assemblies.retain(|(of, _), _| *of != venue);
+        for (shard, position) in &above {
+            if self.whole.get(shard).is_some_and(|(at, _)| at > position) {
+                self.whole.remove(shard);
+            }
+        }
+        self.distrusted.push((venue, above));
+    }
+
+    /// The way to the thread is short: what does not fit goes with the next cycle, for it must not be lost.
+    fn tell_distrusted(&mut self) {
+        while let Some((venue, above)) = self.distrusted.pop() {
+            if self.to_writer.try_send(Task::Distrust(venue, above.clone())).is_err() {
+                self.distrusted.push((venue, above));
+                return;
+            }
+        }
+    }
+
     /// What became of the next checkpoint.
     pub(super) fn stored(&mut self) -> Option<Stored> {
+        self.tell_distrusted();
         while let Ok(done) = self.from_writer.try_recv() {
             match done {
                 Done::Whole(shard, position, replay_from) => {
@@ -135,6 +184,8 @@ impl CheckpointIntake {
                 }
                 Done::Kept(shard, position) => return Some(Stored::Kept(shard, position)),
                 Done::Failed => return Some(Stored::Failed),
+                Done::Removed(venue) => return Some(Stored::Removed(venue)),
+                Done::NotRemoved => return Some(Stored::NotRemoved),
             }
         }
         self.failed = self.failed.checked_sub(1)?;
@@ -174,6 +225,7 @@ impl FileWriter {
             Task::Write { source, piece } => self.write(source, &piece).map(|()| None),
             Task::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
             Task::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
+            Task::Distrust(venue, above) => Ok(Some(self.distrust(venue, &above))),
         };
         done.unwrap_or(Some(Done::Failed)).is_none_or(|done| self.done.send(done).is_ok())
     }
@@ -227,12 +279,29 @@ impl FileWriter {
         self.named.insert(shard, position);
         Ok(Some(Done::Kept(shard, position)))
     }
+
+    /// Those that cannot be removed are told of as failures; without word that they are gone the venue is noted nowhere, and
+    /// the recorder's next life does this again.
+    fn distrust(&mut self, venue: VenueId, above: &[(ShardId, Position)]) -> Done {
+        self.unfinished.retain(|(of, _), _| *of != venue);
+        for &(shard, position) in above {
+            if self.whole.get(&shard).is_some_and(|whole| whole.place().1 > position) {
+                self.whole.remove(&shard);
+            }
+            self.named.remove(&shard);
+        }
+        let removed =
+            above.iter().try_for_each(|&(shard, to)| checkpoints::remove_above(&self.dir, shard, to));
+        match removed {
+            Ok(()) => Done::Removed(venue),
+            Err(_) => Done::NotRemoved,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoints;
     use pares_wire::record;
 
     const SHARD: ShardId = ShardId(3);

@@ -8,13 +8,15 @@
 //! bytes a venue wrote are the bytes recorded. Checkpoints are written by a thread of their own, so that
 //! storing one never delays a record.
 
+mod gate;
 mod intake;
+mod outvoted;
 pub(crate) mod repair;
 
 use std::collections::BTreeMap;
 
 use pares_log::{AppendError, Config, Offset, Reader, Writer};
-use pares_recorder::{Acceptance, Offer, Source, Verdict};
+use pares_recorder::{Acceptance, Offer, Source, Statement, Verdict};
 use pares_shm::{CountersWriter, Ringer};
 use pares_types::{Epoch, Position, RecorderId, ShardId, VenueId};
 use pares_wire::WireError;
@@ -26,7 +28,9 @@ use crate::config::{DurabilitySetting, Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
 use crate::device;
 use crate::duty::Duty;
+use crate::error::complain;
 use crate::tail::Tail;
+use gate::{Gate, content};
 use intake::{CheckpointIntake, Stored};
 
 /// Records taken from one source before the next is looked at.
@@ -39,8 +43,17 @@ const INDEX_EVERY: u64 = 64;
 const INDEX_MAX: usize = 4_096;
 
 /// Counters of a recorder, in file order.
-pub const COUNTERS: [&str; 7] =
-    ["records", "known", "waits", "checkpoints", "batches", "halted_shards", "checkpoint_failures"];
+pub const COUNTERS: [&str; 9] = [
+    "records",
+    "known",
+    "waits",
+    "checkpoints",
+    "batches",
+    "halted_shards",
+    "checkpoint_failures",
+    "shut_out_venues",
+    "disputed",
+];
 const RECORDS: usize = 0;
 const KNOWN: usize = 1;
 const WAITS: usize = 2;
@@ -48,6 +61,8 @@ const CHECKPOINTS: usize = 3;
 const BATCHES: usize = 4;
 const HALTED: usize = 5;
 const CHECKPOINT_FAILURES: usize = 6;
+const SHUT_OUT_VENUES: usize = 7;
+const DISPUTED: usize = 8;
 
 struct ShardRecord {
     acceptance: Acceptance,
@@ -57,9 +72,9 @@ struct ShardRecord {
 }
 
 impl ShardRecord {
-    fn new(epoch: Epoch) -> Self {
+    fn new(epoch: Epoch, venues: u16) -> Self {
         Self {
-            acceptance: Acceptance::new(epoch),
+            acceptance: Acceptance::new(epoch, venues),
             index: std::collections::VecDeque::with_capacity(INDEX_MAX),
             checkpoint: Position(0),
         }
@@ -88,6 +103,10 @@ pub struct RecorderNode {
     venues: Vec<Tail>,
     peers: Vec<Tail>,
     intake: CheckpointIntake,
+    gate: Gate,
+    /// Whether a record has just shown that a venue is wrong.
+    found: bool,
+    layout: Layout,
     counters: CountersWriter,
     ringer: Ringer,
     readers: Vec<usize>,
@@ -108,17 +127,18 @@ impl RecorderNode {
         epoch: Epoch,
     ) -> Result<Self, NodeError> {
         let log = layout.recorder_log(id);
+        let gate = Gate::new(id, config, layout);
         let (writer, shards) = repair::whole(id, config, layout, || {
             let (writer, _) = Writer::open(&log, log_config(config).faults(device::faults()))?;
-            let mut shards: BTreeMap<_, _> =
-                config.shards()?.into_keys().map(|shard| (shard, ShardRecord::new(epoch))).collect();
-            recover(&mut Reader::at_start(&log)?, &mut shards)?;
+            let new = |shard| (shard, ShardRecord::new(epoch, config.venues));
+            let mut shards: BTreeMap<_, _> = config.shards()?.into_keys().map(new).collect();
+            recover(&mut Reader::at_start(&log)?, &mut shards, &gate)?;
             Ok((writer, shards))
         })?;
         crash::at(Point::RecorderRecovered);
         let peers = config.recorder_ids().filter(|&peer| peer != id);
         let bells_of_gateways = config.gateway_ids().map(bells::gateway);
-        Ok(Self {
+        let mut recorder = Self {
             writer,
             shards,
             venues: config
@@ -130,13 +150,18 @@ impl RecorderNode {
                 layout.checkpoints(id),
                 config.durability == DurabilitySetting::Disk,
             )?,
+            gate,
+            found: false,
+            layout: layout.clone(),
             counters: CountersWriter::create(&layout.counters(&format!("recorder-{id}")), &COUNTERS)?,
             ringer: pares_shm::Bells::create(&layout.run())?.ringer(),
             readers: bells_of_gateways.collect(),
             durability: config.durability,
             epoch,
             appended: 0,
-        })
+        };
+        recorder.look_for_notes();
+        Ok(recorder)
     }
 
     fn poll_venue(&mut self, index: usize) -> Result<(usize, bool), NodeError> {
@@ -148,7 +173,7 @@ impl RecorderNode {
                 Some(record::RESULT) => {
                     crash::at(Point::RecorderReceived);
                     let verdict = accept(
-                        &mut self.shards,
+                        (&mut self.shards, &self.gate),
                         &mut self.writer,
                         &self.counters,
                         &mut self.appended,
@@ -160,10 +185,14 @@ impl RecorderNode {
                         self.counters.add(WAITS, 1);
                         return Ok((read, true));
                     }
+                    if verdict == Verdict::Found {
+                        self.found = true;
+                        return Ok((read + 1, false));
+                    }
                 }
                 Some(record::CHECKPOINT_CHUNK) => {
                     let (chunk, piece) = CheckpointChunk::read(record.payload)?;
-                    if chunk.epoch.get() == self.epoch.0 {
+                    if chunk.epoch.get() == self.epoch.0 && self.gate.is_in(venue) {
                         let shards = &self.shards;
                         self.intake.on_chunk(venue, chunk, piece, |shard, position| {
                             shards.get(&shard).map_or(Offset::START, |record| record.replay_from(position))
@@ -186,7 +215,7 @@ impl RecorderNode {
             if record::schema(record.payload) == Some(record::RESULT) {
                 let offset = record.offset;
                 let verdict = accept(
-                    &mut self.shards,
+                    (&mut self.shards, &self.gate),
                     &mut self.writer,
                     &self.counters,
                     &mut self.appended,
@@ -198,6 +227,10 @@ impl RecorderNode {
                     self.peers[index].seek(offset)?;
                     return Ok(read);
                 }
+                if verdict == Verdict::Found {
+                    self.found = true;
+                    return Ok(read + 1);
+                }
             }
         }
         Ok(BATCH_MAX)
@@ -205,9 +238,16 @@ impl RecorderNode {
 
     fn note_stored_checkpoints(&mut self) -> Result<(), NodeError> {
         while let Some(stored) = self.intake.stored() {
-            let Stored::Kept(shard, position) = stored else {
-                self.counters.add(CHECKPOINT_FAILURES, 1);
-                continue;
+            let (shard, position) = match stored {
+                Stored::Kept(shard, position) => (shard, position),
+                Stored::Failed | Stored::NotRemoved => {
+                    self.counters.add(CHECKPOINT_FAILURES, 1);
+                    continue;
+                }
+                Stored::Removed(venue) => {
+                    self.gate.on_checkpoints_gone(venue);
+                    continue;
+                }
             };
             let notice = CheckpointStored {
                 schema: record::CHECKPOINT_STORED,
@@ -259,8 +299,10 @@ impl Duty for RecorderNode {
     fn work(&mut self) -> Result<usize, NodeError> {
         let mut work = 0;
         let mut waiting = false;
+        self.look_now_and_then();
         for index in 0..self.venues.len() {
             let (read, waits) = self.poll_venue(index)?;
+            self.act_on_findings();
             work += read;
             waiting |= waits;
         }
@@ -269,15 +311,16 @@ impl Duty for RecorderNode {
         if waiting || work == 0 {
             for index in 0..self.peers.len() {
                 work += self.poll_peer(index)?;
+                self.act_on_findings();
             }
         }
         self.note_stored_checkpoints()?;
         self.flush()?;
         // Everything appended is durable now, so a state may be kept once its last position is recorded.
         self.intake.store_recorded(|shard, position| {
-            self.shards
-                .get(&shard)
-                .is_some_and(|record| record.acceptance.next() >= position && position > record.checkpoint)
+            let Some(record) = self.shards.get(&shard) else { return false };
+            let trusted = !record.acceptance.is_in_dispute();
+            trusted && record.acceptance.next() >= position && position > record.checkpoint
         });
         let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
         self.counters.set(HALTED, halted as u64);
@@ -303,7 +346,7 @@ pub fn log_config(config: &SystemConfig) -> Config {
 
 /// Judges a result and appends it if it is the next of its shard.
 fn accept(
-    shards: &mut BTreeMap<ShardId, ShardRecord>,
+    (shards, gate): (&mut BTreeMap<ShardId, ShardRecord>, &Gate),
     writer: &mut Writer,
     counters: &CountersWriter,
     appended: &mut u64,
@@ -312,14 +355,12 @@ fn accept(
 ) -> Result<Verdict, NodeError> {
     let record = ResultRecord::read(payload)?;
     let Some(shard) = shards.get_mut(&record.shard()) else { return Ok(Verdict::Void) };
-    let offer = Offer {
-        source,
-        epoch: record.epoch(),
-        position: record.position(),
-        request: record.request_id()?,
-        state_hash: record.state_hash(),
-    };
+    let offer = offer(source, &record, payload, gate)?;
+    let was_halted = shard.acceptance.divergence().is_some();
     let verdict = shard.acceptance.offer(&offer);
+    if let Some(divergence) = shard.acceptance.divergence().filter(|_| !was_halted) {
+        complain(format_args!("shard {} is halted: {divergence:?}", record.shard()));
+    }
     match verdict {
         Verdict::Take => {
             let written = writer.append_with(payload.len(), |out| {
@@ -341,20 +382,32 @@ fn accept(
                 Source::Peer => Point::RecorderTookFromPeer,
             });
         }
-        Verdict::Known => counters.add(KNOWN, 1),
+        Verdict::Known | Verdict::Found => counters.add(KNOWN, 1),
         Verdict::Void | Verdict::Wait | Verdict::Halted => {}
     }
-    Ok(verdict)
+    Ok(if shard.acceptance.has_finding() { Verdict::Found } else { verdict })
+}
+
+/// A result as the rules see it.
+fn offer(source: Source, record: &ResultRecord<'_>, payload: &[u8], gate: &Gate) -> Result<Offer, NodeError> {
+    let (position, request, state_hash) = (record.position(), record.request_id()?, record.state_hash());
+    let venue = gate.voice(record.venue(), record.shard(), position);
+    let said = Statement { request, content: content(payload), state_hash };
+    Ok(Offer { source, venue, epoch: record.epoch(), position, said })
 }
 
 /// Reads a recorder's log through and learns what it holds.
-fn recover(log: &mut Reader, shards: &mut BTreeMap<ShardId, ShardRecord>) -> Result<(), NodeError> {
+fn recover(
+    log: &mut Reader,
+    shards: &mut BTreeMap<ShardId, ShardRecord>,
+    gate: &Gate,
+) -> Result<(), NodeError> {
     while let Some(entry) = log.next()? {
         match record::schema(entry.payload) {
             Some(record::RESULT) => {
                 let record = ResultRecord::read(entry.payload)?;
                 let Some(shard) = shards.get_mut(&record.shard()) else { continue };
-                shard.acceptance.recover(record.position(), record.request_id()?, record.state_hash());
+                shard.acceptance.recover(&offer(Source::Peer, &record, entry.payload, gate)?);
                 shard.remember(record.position(), entry.offset);
             }
             Some(record::CHECKPOINT_STORED) => {

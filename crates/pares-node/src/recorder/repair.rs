@@ -87,7 +87,7 @@ fn repair(id: RecorderId, config: &SystemConfig, layout: &Layout, why: &NodeErro
     if !lost.is_empty() {
         return Err(irreparable(&lost));
     }
-    work.keep_checkpoints(&layout.checkpoints(id))?;
+    work.keep_checkpoints(&layout.checkpoints(id));
     let (own, others) = (work.own, work.from_others);
     let aside = work.new.complete()?;
     let aside = aside.display();
@@ -264,20 +264,16 @@ impl Work {
     }
 
     /// Its checkpoints, each with where replay starts now: its record, or the end if that was the last one.
-    fn keep_checkpoints(&self, dir: &Path) -> Result<(), NodeError> {
+    fn keep_checkpoints(&self, dir: &Path) {
         let place = self.new.place().join("checkpoints");
         for (&(shard, position), &from) in &self.checkpoints {
             let end = || (position == self.repair.next(shard)).then(|| self.new.tail());
             let Some(replay_from) = from.or_else(end) else { continue };
             if let Some(checkpoint) = checkpoints::at(dir, shard, position) {
-                checkpoints::store(
-                    &place,
-                    &checkpoints::StoredCheckpoint { replay_from, ..checkpoint },
-                    true,
-                )?;
+                // One less is a longer replay for a venue that starts, and no reason to go without a recorder.
+                let _ = checkpoint.copy(&place, replay_from);
             }
         }
-        Ok(())
     }
 }
 

@@ -42,7 +42,9 @@ use crate::committed::{Committed, CommittedStream};
 use crate::config::{Layout, SystemConfig, bells};
 use crate::crash::{self, Point};
 use crate::error::complain;
+use crate::shut_out::{self, Lookout};
 use crate::tail::Tail;
+use crate::wrong;
 use checkpointing::Checkpointing;
 use out::{Draft, Out};
 use poison::Poison;
@@ -128,6 +130,7 @@ struct VenueNode {
     background: Option<Background>,
     /// When to end, to be rid of a thread that does not come back.
     leave_ns: Option<u64>,
+    lookout: Lookout,
 }
 
 impl VenueNode {
@@ -144,6 +147,7 @@ impl VenueNode {
         poison: Poison,
         suspect: Option<Place>,
     ) -> Result<Self, NodeError> {
+        shut_out::check(layout, id)?;
         let started_ns = clock::mono_ns();
         let background = Background::enter(BACKGROUND + time_to_load(config, layout)?);
         // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
@@ -191,6 +195,7 @@ impl VenueNode {
             caught_up: false,
             background,
             leave_ns: None,
+            lookout: Lookout::default(),
         })
     }
 
@@ -240,7 +245,7 @@ impl VenueNode {
         for tail in &mut self.gateways {
             for _ in 0..batch {
                 let Some(entry) = tail.next()? else { break };
-                let request = RequestRecord::read(entry.payload)?;
+                let request = wrong::changed(RequestRecord::read(entry.payload)?);
                 self.seats[self.seat_of[usize::from(request.shard.0)]].on_request(&request);
                 work += 1;
             }
@@ -254,6 +259,9 @@ impl VenueNode {
 
     /// The part of a turn before the shards' steps. Says how much there was to do.
     fn begin(&mut self) -> Result<usize, NodeError> {
+        if self.lookout.is_due() {
+            shut_out::check(&self.layout, self.id)?;
+        }
         self.take_restored()?;
         self.poll_gateways()
     }

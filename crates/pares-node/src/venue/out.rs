@@ -14,6 +14,7 @@ use pares_wire::record::{self, ResultPlace};
 use super::poison::Poison;
 use super::watch::Watch;
 use crate::crash::{self, Point};
+use crate::wrong;
 
 /// Room wanted in the log before a shard takes a step.
 const STEP_BYTES: usize = 128 << 10;
@@ -69,6 +70,7 @@ impl VenueSink for Draft {
             venue: self.venue,
             state_hash: at.state_hash.unwrap_or_default(),
         };
+        let request = &wrong::restored(*request);
         let start = self.bytes.len();
         self.bytes.resize(start + record::result_bytes(request, events.len()), 0);
         record::write_result(&mut self.bytes[start..], &place, request, outcome, events);

@@ -21,6 +21,7 @@ use super::seat::restore_shard;
 use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{Layout, SystemConfig};
+use crate::wrong;
 
 /// Records replayed before the venue is given a chance to take the shard.
 const BATCH: usize = 256;
@@ -151,7 +152,8 @@ fn replay(
         if record.shard() != id {
             return Ok(());
         }
-        let (position, request, reason) = (record.position(), record.request()?, record.outcome()?.reason);
+        let (position, request, reason) =
+            (record.position(), wrong::changed(record.request()?), record.outcome()?.reason);
         let recorded = Recorded { position, request: &request, reason };
         let gap = |Gap { next, met }| NodeError::Gap { shard: id, next, met };
         shard.on_committed(recorded, Epoch(0), &mut Silence).map(|_| ()).map_err(gap)

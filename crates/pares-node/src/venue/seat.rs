@@ -18,7 +18,7 @@ use crate::checkpoints::{self, StoredCheckpoint};
 use crate::committed::CommittedStream;
 use crate::config::{Layout, SystemConfig};
 use crate::crash::{self, Point};
-use crate::{NodeError, gateway};
+use crate::{NodeError, gateway, wrong};
 
 /// Checkpoints of all shards together that load in no time to speak of.
 const USUAL_BYTES: u64 = 16 << 20;
@@ -122,9 +122,10 @@ impl ShardSeat {
         if position < self.reached {
             return Ok(Some(false));
         }
-        let (request, reason) = (record.request()?, record.outcome()?.reason);
+        let (request, reason) = (wrong::changed(record.request()?), record.outcome()?.reason);
         let recorded = Recorded { position, request: &request, reason };
-        let epoch = bench.epoch();
+        // The record's, not this life's: a recorder that misses it would take it for another than its peers have.
+        let epoch = record.epoch();
         let follow = || bench.shard.on_committed(recorded, epoch, &mut bench.draft);
         let Ok(followed) = catch_unwind(AssertUnwindSafe(follow)) else { return Ok(None) };
         let executed = followed.map_err(|Gap { next, met }| NodeError::Gap { shard: self.id, next, met })?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pares_node::{Layout, Supervisor, SystemConfig, duty};
+use pares_node::{Layout, Role, Supervisor, SystemConfig, duty};
 
 use crate::error::CommandResult;
 use crate::system;
@@ -39,11 +39,20 @@ pub fn run(args: &Args) -> CommandResult {
     for (gateway, address) in system::addresses(&layout, config)?.iter().enumerate() {
         println!("gateway-{gateway} listens on {address}");
     }
+    for role in Role::all(config).into_iter().filter(|&role| supervisor.is_shut_out(role)) {
+        println!("{role} is shut out and stays down until `pares admin readmit {role}`");
+    }
     println!("Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.", layout.root().display());
     while !stop.load(Ordering::Relaxed) {
         for death in supervisor.tick()? {
             let complaint = death.complaint.map(|line| format!(": {line}")).unwrap_or_default();
-            println!("{} ended ({}){complaint}; restarting it", death.role, death.how);
+            let (role, how) = (death.role, death.how);
+            match supervisor.is_shut_out(role) {
+                true => println!(
+                    "{role} ended ({how}){complaint}; it stays down until `pares admin readmit {role}`"
+                ),
+                false => println!("{role} ended ({how}){complaint}; restarting it"),
+            }
         }
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -14,6 +14,7 @@ mod admin;
 mod bad_input;
 mod crash_points;
 mod disk_full;
+mod divergence;
 mod first_trade;
 mod kills;
 mod overload;

@@ -1,14 +1,16 @@
-//! `pares admin`: the exchange's own requests: phases, rules, instruments, blocks, busts.
+//! `pares admin`: the exchange's own requests: phases, rules, instruments, blocks, busts; and venues readmitted.
 //!
 //! They go the way of all requests: signed on as member 0, numbered by a gateway, executed at a place in the total
-//! order, and answered from the record. So it is in the record who was blocked and when trading began.
+//! order, and answered from the record. So it is in the record who was blocked and when trading began. That a venue takes part
+//! again is no request: it changes no book, and is about files.
 
+mod readmit;
 mod rule;
 
 use std::path::PathBuf;
 
 use pares_client::{Answer, Client, ClientError, ClientRequest};
-use pares_node::{Layout, SystemConfig};
+use pares_node::{Layout, Role, SystemConfig};
 use pares_types::{
     BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, Phase, Position, Reason, Status, Symbol,
 };
@@ -95,6 +97,11 @@ enum What {
         /// Symbol or id; all if left out
         instrument: Option<String>,
     },
+    /// Let a venue take part again that was shut out, once a right build of it is in place
+    Readmit {
+        /// Which one: venue-0, venue-1, ...
+        venue: Role,
+    },
 }
 
 /// Asks, and prints the answer.
@@ -104,6 +111,9 @@ enum What {
 pub fn run(args: &Args) -> CommandResult {
     let layout = Layout::new(&args.dir);
     let config = configuration(&layout)?;
+    if let What::Readmit { venue } = args.what {
+        return readmit::readmit(venue, &config, &layout, args.json);
+    }
     let (instrument, command) = request(&args.what, &config, &layout)?;
     let mut client = connect(args.gateway.as_deref(), &config, &layout)?;
     let answer = ask(&mut client, instrument, command)?;
@@ -140,6 +150,7 @@ fn request(
         // Whatever the exchange asks for the instrument releases it; the time changes nothing else.
         What::Release { instrument } => (named(instrument)?, Command::Time),
         What::Time { instrument } => (instrument.as_deref().map_or(Ok(all), named)?, Command::Time),
+        What::Readmit { .. } => unreachable!("no request"),
     })
 }
 

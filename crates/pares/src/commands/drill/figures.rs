@@ -4,7 +4,10 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
+use pares_wire::record::HASH_EVERY;
+
 use super::Blow;
+use super::diverge::Trace;
 use super::flood::Tally;
 use super::record::Agreement;
 use crate::error::{CommandError, CommandResult};
@@ -21,6 +24,8 @@ pub(super) struct Samples {
     pub(super) resyncs: Vec<u64>,
     /// Longest gap of those whose gateway was killed.
     pub(super) moved: Vec<u64>,
+    /// What wrong venues left behind.
+    pub(super) trace: Trace,
     /// What became of the floods' requests.
     pub(super) flood: Tally,
     /// From the blow to the first answer on a new connection.
@@ -101,6 +106,11 @@ pub struct Figures {
     pub flood_rejected: Option<u64>,
     /// Times that the gateway closed the flooding connection.
     pub flood_closed: Option<u64>,
+    /// Positions from a wrong venue's first wrong result to the one by which it was found, at most; null for other blows.
+    pub found_after_positions: Option<u64>,
+    /// Positions answered as a wrong venue alone said since its state was last known to be right; `records_differing` is
+    /// without them.
+    pub disputed: Option<u64>,
 }
 
 impl Figures {
@@ -152,6 +162,8 @@ impl Figures {
             flood_answered: flood.map(|tally| tally.answered),
             flood_rejected: flood.map(|tally| tally.rejected),
             flood_closed: flood.map(|tally| tally.closed),
+            found_after_positions: samples.trace.found_after,
+            disputed: (blow == Blow::Diverge).then_some(samples.trace.disputed),
         }
     }
 
@@ -166,6 +178,10 @@ impl Figures {
             (self.acknowledged_lost, "answered and not recorded"),
             (self.executed_twice, "executed twice"),
             (self.records_differing, "positions recorded differently"),
+            (
+                self.found_after_positions.unwrap_or(0) / HASH_EVERY,
+                "times 1,024 positions until a wrong venue was found",
+            ),
         ];
         let broken = counts.iter().filter(|(count, _)| *count > 0);
         match broken.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>() {
@@ -200,6 +216,12 @@ impl Figures {
             (self.flood_sent, self.flood_answered, self.flood_rejected)
         {
             println!("the flooding session sent {sent}, answered {answered}, rejected {rejected}");
+        }
+        if let (Some(found), Some(disputed)) = (self.found_after_positions, self.disputed) {
+            println!("found at most {found} positions after its first wrong result");
+            println!(
+                "{disputed} positions answered as it alone said since its state was last known to be right"
+            );
         }
         if let (Some(median), Some(max)) = (self.restart_ms, self.restart_max_ms) {
             println!("answering again after {median:.1} ms (median), {max:.1} ms (longest)");

@@ -1,4 +1,4 @@
-//! `pares drill`: does anybody notice when a part of the exchange dies, sleeps, loses its disk or is flooded?
+//! `pares drill`: does anybody notice when a part of the exchange dies, sleeps, loses its disk, is flooded or is wrong?
 //!
 //! ```text
 //!  | quiet: 40 ms | the blow, at a random instant | what was hit comes back ... is in step | quiet | blow ...
@@ -20,9 +20,11 @@
 //! | [`disk`] | fill or slow down a recorder's disk |
 //! | [`everything`] | kill all nodes at once |
 //! | [`flood`] | one session sends as fast as it can |
+//! | [`diverge`] | a venue that computes something else |
 //! | [`poison`] | a request that brings the matching engine down at every venue |
 
 mod disk;
+mod diverge;
 mod everything;
 mod figures;
 mod flood;
@@ -72,6 +74,8 @@ pub enum Blow {
     Flood,
     /// Send a request that makes every venue's matching engine panic, loop or take memory for ever, by turns
     Poison,
+    /// Replace the leading venue by one that computes something else, and readmit it when it is shut out
+    Diverge,
 }
 
 impl Blow {
@@ -91,6 +95,7 @@ impl Blow {
             Self::KillVenue | Self::StopVenue | Self::SlowVenue | Self::KillRecorder => 100,
             Self::WipeRecorder | Self::KillGateway | Self::KillEverything | Self::SlowDisk => 20,
             Self::Flood | Self::FillDisk => 5,
+            Self::Diverge => 10,
             Self::Poison => 30,
         }
     }
@@ -127,10 +132,20 @@ impl Args {
         self.count.unwrap_or_else(|| self.blow.rounds())
     }
 
-    /// The system; where a gateway is killed there are at least two.
+    /// Requests a second; 0 without a schedule, which no drill allows.
+    fn rate(&self) -> u64 {
+        match self.load.rate {
+            Rate::PerSecond(rate) => rate,
+            Rate::Max => 0,
+        }
+    }
+
+    /// The system; where a gateway is killed there are at least two, and where a venue is wrong enough to outvote it.
     fn config(&self) -> SystemConfig {
         let least = if self.blow == Blow::KillGateway { 2 } else { 1 };
-        let load = end_to_end::Args { gateways: self.load.gateways.max(least), ..self.load.clone() };
+        let venues = if self.blow == Blow::Diverge { diverge::VENUES_MIN } else { 1 };
+        let (gateways, venues) = (self.load.gateways.max(least), self.load.venues.max(venues));
+        let load = end_to_end::Args { gateways, venues, ..self.load.clone() };
         let config = SystemConfig { quorum: self.quorum, ..load.config() };
         match (self.blow, self.load.rate) {
             // The pace an exchange would set: beyond what any of its sessions needs.

@@ -14,6 +14,7 @@ use pares_node::{Layout, Supervisor, SystemConfig};
 use pares_types::{Position, Reason, RecorderId, ShardId};
 use pares_wire::record::{self, ResultHead, ResultRecord};
 
+use super::diverge::Trace;
 use crate::error::CommandError;
 use crate::load::{LoadPlan, Numbers, Observed};
 
@@ -38,7 +39,7 @@ pub(super) struct Records {
 pub(super) struct Agreement {
     /// Records, of one recorder.
     pub(super) records: u64,
-    /// Positions that are not the same in all recorders' logs, or missing in some.
+    /// Positions that are not the same in all recorders' logs, or missing in some; without those that a wrong venue left behind.
     pub(super) differing: u64,
     /// Requests that were executed at a second position.
     pub(super) executed_twice: u64,
@@ -57,6 +58,7 @@ struct RecorderLog {
     members: u32,
     first_client_order_id: u64,
     executed_twice: u64,
+    last_sequence: u64,
 }
 
 impl Records {
@@ -80,6 +82,12 @@ impl Records {
         Ok(furthest)
     }
 
+    /// The highest number of a recorded request, among those of its gateway.
+    pub(super) fn last_sequence(&mut self) -> Result<u64, CommandError> {
+        self.furthest()?;
+        Ok(self.logs.iter().map(|log| log.last_sequence).max().unwrap_or(0))
+    }
+
     /// Whether the recorder has all that.
     pub(super) fn has(&mut self, id: RecorderId, goal: &Reach) -> Result<bool, CommandError> {
         let log = &mut self.logs[usize::from(id.0)];
@@ -101,6 +109,7 @@ impl Records {
         &mut self,
         supervisor: &mut Supervisor,
         observed: &Observed,
+        trace: &Trace,
     ) -> Result<Agreement, CommandError> {
         let begun = Instant::now();
         loop {
@@ -111,10 +120,10 @@ impl Records {
             supervisor.tick()?;
             std::thread::sleep(Duration::from_millis(2));
         }
-        Ok(self.compare(&observed.answered()))
+        Ok(self.compare(&observed.answered(), trace))
     }
 
-    fn compare(&self, answered: &Numbers) -> Agreement {
+    fn compare(&self, answered: &Numbers, trace: &Trace) -> Agreement {
         let mut found = Agreement::default();
         let shards: std::collections::BTreeSet<&ShardId> =
             self.logs.iter().flat_map(|log| log.digests.keys()).collect();
@@ -125,7 +134,8 @@ impl Records {
             let length = lengths.max().unwrap_or(0);
             found.records += length as u64;
             let differs = |at: usize| self.logs.iter().any(|log| of(log, at) != of(&self.logs[0], at));
-            found.differing += (0..length).filter(|&at| differs(at)).count() as u64;
+            let counts = |&at: &usize| differs(at) && !trace.covers(*shard, Position(at as u64));
+            found.differing += (0..length).filter(counts).count() as u64;
         }
         found.executed_twice = self.logs.iter().map(|log| log.executed_twice).max().unwrap_or(0);
         let missing = self.logs.iter().map(|log| answered.count_missing_in(&log.recorded));
@@ -146,6 +156,7 @@ impl RecorderLog {
             members,
             first_client_order_id,
             executed_twice: 0,
+            last_sequence: 0,
         }
     }
 
@@ -185,6 +196,7 @@ impl RecorderLog {
             )));
         }
         shard.push(digest(payload));
+        self.last_sequence = self.last_sequence.max(request.id.sequence());
         let of_load = (1..=self.members).contains(&request.member.0);
         if of_load && outcome.reason != Reason::DuplicateRequest {
             let number = request.client_order_id.0 - self.first_client_order_id;
@@ -249,7 +261,7 @@ mod tests {
         let records = Records { logs: vec![log(0, dir.path(), ours), log(1, dir.path(), theirs)] };
         let mut numbers = Numbers::default();
         answered.iter().for_each(|&name| assert!(numbers.insert(name - 1)));
-        records.compare(&numbers)
+        records.compare(&numbers, &Trace::default())
     }
 
     const NONE: Reason = Reason::None;

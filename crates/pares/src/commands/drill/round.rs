@@ -8,7 +8,7 @@ use pares_types::{GatewayId, RecorderId};
 use super::figures::{Figures, Samples};
 use super::flood::Flooder;
 use super::record::Records;
-use super::{Args, Blow, disk, everything, flood, gateway, poison, recorder, venue};
+use super::{Args, Blow, disk, diverge, everything, flood, gateway, poison, recorder, venue};
 use crate::error::CommandError;
 use crate::load::{Load, LoadPlan, Observed, Phase};
 use crate::system::ScratchSystem;
@@ -108,6 +108,7 @@ impl Drill {
                 Duration::from_millis(args.stop_ms),
             ),
             Blow::Poison => poison::poison(self, round),
+            Blow::Diverge => diverge::diverge(self, args.rate()),
             Blow::WipeRecorder => recorder::wipe(self, RecorderId(nth(round, recorders))),
         }
     }
@@ -168,7 +169,7 @@ impl Drill {
     pub(super) fn finish(self) -> Result<Figures, CommandError> {
         let Self { blow, mut system, mut records, samples, load, .. } = self;
         let observed = load.finish()?;
-        let agreed = records.agreement(&mut system.supervisor, &observed)?;
+        let agreed = records.agreement(&mut system.supervisor, &observed, &samples.trace)?;
         Ok(Figures::new(blow, samples, &observed, agreed))
     }
 }

@@ -162,7 +162,8 @@ impl Step<'_> {
         let incoming = match &mut reading.incoming {
             Incoming::Own(party) => *party,
             Incoming::Other(party, left) | Incoming::Auction(party, left) => {
-                *left = left.minus(quantity);
+                // What a wrong venue had recorded before it was found need not add up; it is shown as it is recorded.
+                *left = Quantity(left.0.saturating_sub(quantity.0));
                 self.fill(party.order, quantity, *left)?;
                 *party
             }
