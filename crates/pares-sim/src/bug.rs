@@ -62,8 +62,8 @@ pub enum Bug {
     BelieveDamaged,
     /// A recorder cuts its damaged log at the damage.
     RepairByCutting,
-    /// Recorders do not compare the state hashes of venues.
-    IgnoreHashes,
+    /// Recorders compare neither results nor state hashes of venues.
+    IgnoreResults,
     /// A venue that restores a shard lets the others wait.
     StandStill,
     /// A venue whose engine failed at a request executes it again.

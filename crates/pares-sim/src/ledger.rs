@@ -3,7 +3,7 @@
 //! Every result a venue hands out and every record a recorder takes is compared with the first one seen at its
 //! position. A new epoch voids what no recorder had; the ledger forgets it too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use pares_book::Instrument;
@@ -37,8 +37,8 @@ pub(crate) struct Ledger {
     pub(crate) duplicates_refused: u64,
     /// Venues are not compared: whether others would notice a difference is what is to be seen.
     pub(crate) looks_away: bool,
-    /// By shard: the first position for which venues handed out different state hashes.
-    pub(crate) contradicted: Vec<Option<Position>>,
+    /// By shard: positions for which venues handed out different results or state hashes, if the ledger looks away.
+    pub(crate) contradicted: Vec<BTreeSet<Position>>,
 }
 
 fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
@@ -54,7 +54,7 @@ impl Ledger {
             witness: Witness::new(shards),
             duplicates_refused: 0,
             looks_away,
-            contradicted: vec![None; shards],
+            contradicted: vec![BTreeSet::new(); shards],
         }
     }
 
@@ -73,7 +73,11 @@ impl Ledger {
                     && first.events == record.events;
                 let (shard, position) = (record.shard(), record.position);
                 let what = || format!("shard {shard} position {position}: {first:?} and {record:?}");
-                if same || self.looks_away { Ok(()) } else { broken("I1 agreement", what()) }
+                if !same && self.looks_away {
+                    self.contradicted[usize::from(shard.0)].insert(position);
+                    return Ok(());
+                }
+                if same { Ok(()) } else { broken("I1 agreement", what()) }
             }
             None => {
                 records[at] = Some(Rc::clone(record));
@@ -120,7 +124,7 @@ impl Ledger {
         let Some(hash) = record.state_hash else { return };
         let first = *self.shards[shard].handed_out.entry(position.0).or_insert(hash);
         if first != hash {
-            self.contradicted[shard].get_or_insert(position);
+            self.contradicted[shard].insert(position);
         }
     }
 

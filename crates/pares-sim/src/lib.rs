@@ -36,7 +36,7 @@
 //! left, of recorders as long as a quorum is), I5 conservation, I6 bounds, I7 a poisoned shard delays no other (design section
 //! 6); that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that
 //! everything is answered, all replicas are equal, and the record, replayed in order on one naive book, gives every outcome and
-//! event again. Where builds differ: that a difference of state hashes halts every recorder. The checkers themselves are
+//! event again. Where builds differ: that a contradiction halts every recorder. The checkers themselves are
 //! checked by putting defects into the wiring ([`Bug`]), and each seed runs twice ([`run_twice`]).
 
 mod bug;
@@ -192,7 +192,7 @@ pub struct Ills {
     pub repaired: u64,
     /// Recorders that found venues to differ and halted.
     pub divergences: u64,
-    /// Runs in which a venue of another build had other results, but at no position with a hash another state.
+    /// Runs in which a venue of another build had other results that nobody contradicted.
     pub unnoticed: u64,
     /// Half-written records left behind.
     pub torn: u64,

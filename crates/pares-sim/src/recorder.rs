@@ -1,6 +1,7 @@
 //! A recorder's process: the wiring of `pares_node::recorder` over logs in memory.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 
 use pares_recorder::{Acceptance, Assembly, Divergence, Fit, Offer, Source, Statement, Verdict};
 use pares_types::{Epoch, Position, ShardId, VenueId};
@@ -165,7 +166,9 @@ impl RecorderNode {
     ) -> Verdict {
         let shard = &mut self.shards[usize::from(record.shard().0)];
         let mut offer = offer(source, record);
-        offer.said.state_hash = offer.said.state_hash.filter(|_| self.bug != Some(Bug::IgnoreHashes));
+        if self.bug == Some(Bug::IgnoreResults) {
+            (offer.said.content, offer.said.state_hash) = (0, None);
+        }
         let verdict = shard.acceptance.offer(&offer);
         if verdict == Verdict::Take && !self.room && self.bug == Some(Bug::TakeWithoutRoom) {
             shard.acceptance.take(&offer);
@@ -244,8 +247,11 @@ pub(crate) fn recorded(log: &Log<RecorderEntry>, to: u64, shards: usize) -> (Vec
     (next, epoch)
 }
 
-/// A record on offer. Results are held against a sequential replay elsewhere.
+/// A record on offer, with a digest of its result.
 fn offer(source: Source, record: &Record) -> Offer {
-    let said = Statement { request: record.request.id, content: 0, state_hash: record.state_hash };
+    let mut digest = std::hash::DefaultHasher::new();
+    (record.outcome, &record.events).hash(&mut digest);
+    let content = digest.finish() as u32;
+    let said = Statement { request: record.request.id, content, state_hash: record.state_hash };
     Offer { source, venue: ANY, epoch: record.epoch, position: record.position, said }
 }

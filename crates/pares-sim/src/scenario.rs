@@ -380,7 +380,6 @@ impl Scenario {
         let quick = Self::quick(seed);
         Self {
             name: "versions",
-            venues: 2 + (seed % 2) as usize,
             shards: 1,
             requests_per_client: 700,
             think_ns: 60 * US,

@@ -60,7 +60,7 @@ fn damaged_logs_are_repaired_from_the_others() {
     hold("rot", 0..300);
 }
 
-/// One venue has other rules: where a hash shows it, all recorders halt, and take nothing more.
+/// One venue has other rules: where its results or a state hash show it, all recorders halt, and take nothing more.
 #[test]
 fn a_build_with_other_rules_is_found_and_goes_on_nowhere() {
     let ills: Vec<Ills> = (0..40)
@@ -124,6 +124,9 @@ fn seeds_that_once_failed_hold() {
     hold("power", [3_581, 4_841, 4_961]);
     // An old answer was looked for where it had lain in the log of a recorder that had come back empty, and another lay there.
     hold("disks", [1_795_279_153]);
+    // A venue still suspected the position its processes had died at in an earlier epoch, another request stood there, and the
+    // only other venue failed by itself before it had taken a checkpoint beyond.
+    hold("poison", [10_794]);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! A venue of a build whose rules differ.
 //!
-//! Nothing about requests or their order is wrong, so nothing stops it at once. The promise is that the recorders find it
-//! by the state hashes that are due every 1,024 positions, and that no record is taken any more then. Until they do, the simulator's own
-//! comparison looks away.
+//! Nothing about requests or their order is wrong, so nothing stops it at once. The promise is that the recorders find it by what
+//! venues hand out: by results that differ, at the latest by the state hashes that are due every 1,024 positions; and that
+//! no record of the shard is taken any more then. (Two venues cannot say which of them is wrong; of three the wrong one would be
+//! shut out, which is not simulated.) Until they do, the simulator's own comparison looks away.
 //!
-//! A hash is of the state, not of how it came about. Another result that leaves the same state, or whose traces are gone before
-//! the next hash is due, is found by nobody; such runs are counted.
+//! What is recorded is not handed out again, and a hash is of the state, not of how it came about. So another result that only
+//! the wrong venue hands out, and whose traces are gone before the next hash is due, is found by nobody; such runs are counted.
 
 use pares_recorder::Divergence;
 
@@ -46,7 +47,9 @@ impl World<'_> {
     ) -> Result<(), Broken> {
         let what = format!("recorder {own} halted shard {shard}: {divergence:?}");
         let at = match divergence {
-            Divergence::State { position, .. } if self.mixed() => position,
+            Divergence::State { position, .. } | Divergence::Content { position, .. } if self.mixed() => {
+                position
+            }
             _ => return Err(Broken { invariant: "I1 agreement", what }),
         };
         let host = &mut self.recorders[own];
@@ -60,12 +63,10 @@ impl World<'_> {
         self.summary.ills.divergences += 1;
         // Nobody is answered any more, as it must be.
         self.disturbed_until_ns = u64::MAX;
-        match self.ledger.contradicted[shard] {
-            Some(first) if first == at => Ok(()),
-            first => {
-                Err(Broken { invariant: INVARIANT, what: format!("{what}, and hashes differ at {first:?}") })
-            }
+        if self.ledger.contradicted[shard].contains(&at) {
+            return Ok(());
         }
+        Err(Broken { invariant: INVARIANT, what: format!("{what}, and nobody has said anything else") })
     }
 
     /// Whether every recorder has found it: there is nothing more to come.
@@ -81,10 +82,11 @@ impl World<'_> {
         if !self.mixed() || self.is_halted() {
             return if self.is_halted() { Ok(()) } else { ended };
         }
-        if let Some((shard, at)) = (0..).zip(&self.ledger.contradicted).find_map(|(n, at)| Some((n, (*at)?)))
-        {
+        if let Some(shard) = self.ledger.contradicted.iter().position(|at| !at.is_empty()) {
+            let at = self.ledger.contradicted[shard].first();
             let found = self.recorders.iter().filter(|host| host.found).count();
-            let what = format!("hashes of shard {shard} differ at {at}, and {found} recorders have noticed");
+            let what =
+                format!("venues differ at {at:?} of shard {shard}, and {found} recorders have noticed");
             return Err(Broken { invariant: INVARIANT, what });
         }
         match ended {
