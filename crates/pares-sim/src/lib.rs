@@ -45,6 +45,7 @@ mod client;
 mod committed;
 mod defects;
 mod engine;
+mod fault_mix;
 mod gateway;
 mod handle;
 mod ledger;
@@ -69,7 +70,8 @@ use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use bug::Bug;
-pub use scenario::{Durability, FaultMix, Scenario};
+pub use fault_mix::FaultMix;
+pub use scenario::{Durability, Scenario};
 
 use trace::Watcher;
 use world::World;

@@ -12,7 +12,7 @@ use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
 
 /// Positions between two remembered offsets of a shard.
 const INDEX_EVERY: u64 = 4;
-/// No venue is wrong here by the simulator's doing, so any difference is a defect and halts: all speak with one voice.
+/// All venues speak with one voice here, so that any difference halts the shard: shutting out is not simulated.
 const ANY: VenueId = VenueId(0);
 
 struct ShardRecord {

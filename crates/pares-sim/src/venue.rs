@@ -52,7 +52,7 @@ pub(crate) struct VenueNode {
     /// Next offset in each gateway's log.
     pub(crate) cursors: Vec<u64>,
     pub(crate) committed: CommittedStream,
-    /// Sets of fixed things that a rebuild needs.
+    /// What a rebuild needs and never changes, from here to `quorum`.
     naive: bool,
     instruments: Vec<Vec<Instrument>>,
     windows: Vec<LocalWindow>,
