@@ -14,7 +14,7 @@ use crate::random::Random;
 /// The exchange itself: a client like the others, but for what it asks.
 pub(crate) const EXCHANGE: MemberId = MemberId(0);
 /// All instruments of all shards.
-const EVERYWHERE: InstrumentId = InstrumentId(0);
+pub(crate) const EVERYWHERE: InstrumentId = InstrumentId(0);
 /// The price around which orders come in.
 const MIDDLE: u64 = 500_000;
 

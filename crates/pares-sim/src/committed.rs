@@ -45,6 +45,11 @@ impl CommittedStream {
         self.quorums[shard].start_at(position);
     }
 
+    /// All below is committed in that shard.
+    pub(crate) fn committed(&self, shard: usize) -> Position {
+        self.quorums[shard].committed()
+    }
+
     /// How far into the recorders' logs this reader has come, of the most advanced.
     pub(crate) fn reach(&self) -> u64 {
         self.cursors.iter().copied().max().unwrap_or(0)
@@ -60,7 +65,7 @@ impl CommittedStream {
         let mut read = 0;
         for (recorder, log) in logs.iter().enumerate() {
             let from = self.cursors[recorder];
-            let to = readable[recorder].max(from);
+            let to = log.whole_until(from, readable[recorder].max(from));
             for (offset, entry) in (from..to).zip(log.range(from, to)) {
                 on(self.judge(recorder, offset, entry));
             }

@@ -41,6 +41,15 @@ pub(crate) fn without_names(state: &[u8]) -> Vec<u8> {
     words.sealed()
 }
 
+/// The checkpoint of a shard of which nothing is quarantined.
+pub(crate) fn without_quarantine(state: &[u8]) -> Vec<u8> {
+    let mut words = Words::of(state);
+    let at = words.names() + 1 + 2 * words.0[words.names()] as usize;
+    let count = std::mem::take(&mut words.0[at]) as usize;
+    words.0.drain(at + 1..=at + count);
+    words.sealed()
+}
+
 /// The checkpoint of a shard whose last book lost the last of its orders that can be told from what precedes it.
 pub(crate) fn without_an_order(state: &[u8]) -> Vec<u8> {
     let mut words = Words::of(state);
@@ -48,7 +57,7 @@ pub(crate) fn without_an_order(state: &[u8]) -> Vec<u8> {
     // going back over plain orders.
     let end = words.0.len() - 2;
     for orders in 1..64 {
-        let Some(count) = end.checked_sub(8 * orders + 1) else { break };
+        let Some(count) = end.checked_sub(8 * orders + 1).filter(|count| *count > 0) else { break };
         let mut list = words.0[count + 1..end].chunks_exact(8);
         let plain = list.all(|order| is_plain(order, words.0[count - 1]));
         if words.0[count] == orders as u64 && plain {

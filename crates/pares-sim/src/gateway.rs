@@ -5,11 +5,11 @@ use pares_types::{
     ClientOrderId, InstrumentId, MemberId, Position, Reason, RecorderId, Request, ShardId, Timestamp,
 };
 
+use crate::bug::Bug;
 use crate::committed::{Committed, CommittedStream};
 use crate::defects;
 use crate::log::Log;
 use crate::record::RecorderEntry;
-use crate::scenario::Bug;
 
 /// Requests taken from clients in one step.
 const INBOX_MAX: usize = 16;
@@ -192,7 +192,7 @@ impl GatewayNode {
         let recorder = usize::from(place.recorder.0);
         let log = recorders[recorder];
         let believes = self.bug == Some(Bug::BelieveOldPlaces) && place.offset < log.published();
-        if self.replaced[recorder] && !believes {
+        if self.replaced[recorder] && !believes || log.is_damaged(place.offset) {
             self.lost = true;
             return;
         }

@@ -3,7 +3,7 @@
 use pares_sequencer::{LocalWindow, Overruled, ProposeError, Sequencer, Verdict};
 use pares_types::{Epoch, Position, RequestId};
 
-use crate::scenario::Bug;
+use crate::bug::Bug;
 
 /// A handle on the window, perhaps a defective one.
 pub(crate) struct Handle {
@@ -12,13 +12,17 @@ pub(crate) struct Handle {
     capacity: u64,
     /// What this venue itself has seen recorded.
     seen: Position,
+    /// Where another venue's engine has failed: it gets that void while this venue is stopped between executing and vouching.
+    pub(crate) rival: Option<Position>,
+    /// Positions this venue declared void by itself.
+    alone: Vec<Position>,
     bug: Option<Bug>,
 }
 
 impl Handle {
     pub(crate) fn new(window: &LocalWindow, capacity: usize, bug: Option<Bug>) -> Self {
         let seen = window.recorded();
-        Self { window: window.clone(), capacity: capacity as u64, seen, bug }
+        Self { window: window.clone(), capacity: capacity as u64, seen, rival: None, alone: Vec::new(), bug }
     }
 
     /// Without a position in it, a slot is found by the rest of the position alone, whichever lap it was filled in.
@@ -70,14 +74,25 @@ impl Sequencer for Handle {
     }
 
     fn is_void(&mut self, position: Position) -> bool {
-        self.window.is_void(position)
+        let is_void = self.window.is_void(position) || self.alone.contains(&position);
+        is_void && self.bug != Some(Bug::ExecuteVoid)
     }
 
     fn vouch(&mut self, from: Position, to: Position) -> Result<(), Overruled> {
+        if let Some(at) = self.rival.take_if(|at| from <= *at && *at < to) {
+            let mut other = self.window.clone();
+            if other.vouch(from, at).is_ok() {
+                other.void(at);
+            }
+        }
         self.window.vouch(from, to)
     }
 
     fn void(&mut self, position: Position) -> Verdict {
+        if self.bug == Some(Bug::VoidAlone) {
+            self.alone.push(position);
+            return Verdict::Void;
+        }
         self.window.void(position)
     }
 

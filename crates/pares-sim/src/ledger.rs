@@ -3,7 +3,7 @@
 //! Every result a venue hands out and every record a recorder takes is compared with the first one seen at its
 //! position. A new epoch voids what no recorder had; the ledger forgets it too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use pares_book::Instrument;
@@ -13,6 +13,7 @@ use pares_types::{
     Phase, Position, Reason, RequestId, RestCause, ShardId, Side, Status,
 };
 
+use crate::engine::Poison;
 use crate::oracle::{Replay, Witness};
 use crate::record::Record;
 use crate::{Broken, Summary};
@@ -23,6 +24,8 @@ struct Shard {
     records: Vec<Option<Rc<Record>>>,
     /// State hashes by next position.
     hashes: BTreeMap<u64, u64>,
+    /// State hashes as venues hand them out, by position.
+    handed_out: BTreeMap<u64, u64>,
 }
 
 /// The first account of everything.
@@ -34,6 +37,8 @@ pub(crate) struct Ledger {
     pub(crate) duplicates_refused: u64,
     /// Venues are not compared: whether others would notice a difference is what is to be seen.
     pub(crate) looks_away: bool,
+    /// By shard: positions for which venues handed out different results or state hashes, if the ledger looks away.
+    pub(crate) contradicted: Vec<BTreeSet<Position>>,
 }
 
 fn broken<T>(invariant: &'static str, what: String) -> Result<T, Broken> {
@@ -49,11 +54,13 @@ impl Ledger {
             witness: Witness::new(shards),
             duplicates_refused: 0,
             looks_away,
+            contradicted: vec![BTreeSet::new(); shards],
         }
     }
 
     /// A result was handed out or recorded.
     pub(crate) fn on_record(&mut self, record: &Rc<Record>) -> Result<(), Broken> {
+        self.note_hash(record);
         let records = &mut self.shards[usize::from(record.shard().0)].records;
         let at = record.position.0 as usize;
         if records.len() <= at {
@@ -66,7 +73,11 @@ impl Ledger {
                     && first.events == record.events;
                 let (shard, position) = (record.shard(), record.position);
                 let what = || format!("shard {shard} position {position}: {first:?} and {record:?}");
-                if same || self.looks_away { Ok(()) } else { broken("I1 agreement", what()) }
+                if !same && self.looks_away {
+                    self.contradicted[usize::from(shard.0)].insert(position);
+                    return Ok(());
+                }
+                if same { Ok(()) } else { broken("I1 agreement", what()) }
             }
             None => {
                 records[at] = Some(Rc::clone(record));
@@ -96,9 +107,24 @@ impl Ledger {
             return Ok(());
         }
         let name = (record.shard(), record.request.member, record.request.client_order_id);
+        if record.outcome.reason == Reason::Void {
+            // Executed by nobody, but the name is used; perhaps it was before.
+            self.names.entry(name).or_insert(record.position);
+            return Ok(());
+        }
         match self.names.insert(name, record.position) {
             Some(other) => broken("I3 exactly once", format!("{name:?} executed at {other} and {place:?}")),
             None => Ok(()),
+        }
+    }
+
+    /// Compares the hash of a result, if it has one, with the first that was handed out for its position.
+    fn note_hash(&mut self, record: &Record) {
+        let (shard, position) = (usize::from(record.shard().0), record.position);
+        let Some(hash) = record.state_hash else { return };
+        let first = *self.shards[shard].handed_out.entry(position.0).or_insert(hash);
+        if first != hash {
+            self.contradicted[shard].insert(position);
         }
     }
 
@@ -114,6 +140,7 @@ impl Ledger {
         let history = &mut self.shards[shard];
         history.records.truncate(first.0 as usize);
         history.hashes.retain(|&next, _| next <= first.0);
+        history.handed_out.retain(|&position, _| position < first.0);
         let is_void = |place: &(ShardId, Position)| usize::from(place.0.0) == shard && place.1 >= first;
         self.requests.retain(|_, place| !is_void(place));
         self.names.retain(|name, position| !is_void(&(name.0, *position)));
@@ -129,7 +156,8 @@ impl Ledger {
             return broken("I2 durability", format!("{answer:?} answers what was never executed"));
         };
         let (request, outcome) = (&record.request, &record.outcome);
-        let mass = outcome.status == Status::MassCancelled;
+        // Of a mass cancel everywhere one shard speaks, perhaps a refusing one, and counts what all have cancelled.
+        let mass = matches!(request.command, Command::MassCancel { .. } | Command::Block { .. });
         let same = request.id == answer.request
             && request.member == member
             && request.client_order_id == answer.client_order_id
@@ -178,6 +206,17 @@ impl Ledger {
         Ok(resting.filter(|(_, remaining)| *remaining > 0).collect())
     }
 
+    /// What no engine survives, nobody has executed.
+    pub(crate) fn check_poison(&self, shard: usize, poison: Poison) -> Result<(), Broken> {
+        let refusals = [Reason::Void, Reason::DuplicateRequest, Reason::Quarantined];
+        let poisonous = |record: &&Rc<Record>| poison.harm(&record.request).is_some();
+        let mut records = self.shards[shard].records.iter().flatten().filter(poisonous);
+        match records.find(|record| !refusals.contains(&record.outcome.reason)) {
+            Some(record) => broken("W6 executed or void", format!("poison was executed: {record:?}")),
+            None => Ok(()),
+        }
+    }
+
     /// Replays a shard's history on one book, alone and in order; returns the hash that every venue's books must have.
     pub(crate) fn replay(&self, shard: usize, instruments: &[Instrument]) -> Result<u64, Broken> {
         let mut replay = Replay::new(instruments);
@@ -193,6 +232,8 @@ impl Ledger {
     pub(crate) fn tally(&self, shard: usize, summary: &mut Summary) {
         for record in self.shards[shard].records.iter().flatten() {
             summary.seen.unfinished += u64::from(record.outcome.reason == Reason::Unfinished);
+            summary.engines.voids += u64::from(record.outcome.reason == Reason::Void);
+            summary.engines.quarantined += u64::from(record.outcome.reason == Reason::Quarantined);
             record.events.iter().for_each(|event| tally(event, summary));
         }
     }

@@ -17,36 +17,51 @@
 //! pauses (also there), crashes of all venues, restarts of everything and power failures (each a new epoch);
 //! slow, lossy and cut links; clients that time out, reconnect and repeat, also through two gateways at once.
 //! Disks that are full or slow for a while, syncs that fail (the log is poisoned until it is cut with everything down), a
-//! recorder that comes back with an empty disk and takes all from its peers, half-written records at a crash.
-//! Gateways' clocks that jump by an hour, both ways.
+//! recorder that comes back with an empty disk and takes all from its peers, a venue that does and begins anew, a gateway that has
+//! lost its disk and stays away until everything is started anew, half-written records at a crash. Records of recorders'
+//! logs that rot, or are written over by another, and logs repaired from the others. Gateways' clocks that jump by an hour,
+//! both ways. Requests that bring down every matching engine, and engines that fail by themselves, by a panic or with their
+//! process, the shard being restored beside the others. A venue of a build with other rules.
 //! Venues run the fast and the naive book by turns, and must agree. Members use the whole rule book; the exchange, a client
 //! too, sets phases and rules, blocks members and lists instruments; gateways tell the time.
 //!
-//! **Not simulated**: rotten and misdirected records (`pares-log` detects those by checksum), what happens at the start of a
-//! process whose disk is still full, a wiped gateway or venue, the memory model under the window (`loom`) and interleavings
-//! inside one proposal (`stateright`), releasing old log segments, requests that crash the engine, mixed versions, hostile
-//! clients, more than 16,384 names in a shard.
+//! **Not simulated**: damage to other logs than recorders', to checkpoints, or where the others lack what is lost; what happens at
+//! the start of a process whose disk is still full; a gateway that begins from nothing in a running system (it uses numbers
+//! again: [`Bug::GatewayFromNothing`]); engines of two venues that fail by themselves in one shard at once (they may wait for each
+//! other's checkpoints); crashes while builds differ, and shutting out the wrong one; the memory model under the window (`loom`)
+//! and interleavings inside one proposal (`stateright`); releasing old log segments, hostile clients, more than 16,384 names
+//! in a shard.
 //!
-//! **Checked**: I1 agreement, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is left, of recorders
-//! as long as a quorum is), I5 conservation, I6 bounds (design section 6); that positions keep the order in which people could
-//! see things happen; and in the end, when faults have stopped, that everything is answered, all replicas are equal, and the
-//! record, replayed in order on one naive book, gives every outcome and event again. The checkers themselves are checked by
-//! putting defects into the wiring ([`Bug`]), and each seed runs twice ([`run_twice`]).
+//! **Checked**: I1 agreement, W6 executed or void, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is
+//! left, of recorders as long as a quorum is), I5 conservation, I6 bounds, I7 a poisoned shard delays no other (design section
+//! 6); that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that
+//! everything is answered, all replicas are equal, and the record, replayed in order on one naive book, gives every outcome and
+//! event again. Where builds differ: that a contradiction halts every recorder. The checkers themselves are
+//! checked by putting defects into the wiring ([`Bug`]), and each seed runs twice ([`run_twice`]).
 
+mod bug;
+mod build;
 mod client;
 mod committed;
 mod defects;
+mod engine;
+mod fault_mix;
 mod gateway;
 mod handle;
 mod ledger;
 mod link;
 mod log;
 mod oracle;
+mod outgoing;
 mod queue;
 mod random;
+mod rebuild;
 mod record;
 mod recorder;
+mod repair;
 mod scenario;
+mod shard;
+mod surroundings;
 mod trace;
 mod venue;
 mod world;
@@ -54,7 +69,9 @@ mod world;
 use core::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use scenario::{Bug, Durability, FaultMix, Scenario};
+pub use bug::Bug;
+pub use fault_mix::FaultMix;
+pub use scenario::{Durability, Scenario};
 
 use trace::Watcher;
 use world::World;
@@ -82,6 +99,8 @@ pub struct Summary {
     pub faults: u64,
     /// Of those, what befell disks and clocks.
     pub ills: Ills,
+    /// What became of matching engines that failed.
+    pub engines: Engines,
     /// Lives of the window.
     pub epochs: u64,
     /// Times a venue found the window full.
@@ -125,6 +144,29 @@ pub struct Seen {
     pub unfinished: u64,
 }
 
+/// What became of matching engines that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Engines {
+    /// Times one failed, whatever the reason.
+    pub failed: u64,
+    /// Of those, for no reason in the request.
+    pub by_themselves: u64,
+    /// Processes that ended with it.
+    pub deaths: u64,
+    /// Shards restored while the others went on.
+    pub restored: u64,
+    /// Venues that had executed what was declared void.
+    pub overruled: u64,
+    /// Venues that failed at what another had executed.
+    pub stuck: u64,
+    /// Venues started anew in the end, since no checkpoint led on.
+    pub restarted: u64,
+    /// Requests void.
+    pub voids: u64,
+    /// Requests refused because their instrument was quarantined.
+    pub quarantined: u64,
+}
+
 /// What befell disks and clocks in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ills {
@@ -140,8 +182,20 @@ pub struct Ills {
     pub syncs_failed: u64,
     /// Recorders that came back with an empty disk.
     pub wiped: u64,
+    /// Venues that did.
+    pub venues_wiped: u64,
+    /// Gateways that lost their disk.
+    pub gateways_wiped: u64,
     /// Gateways that started over because an old answer lay on such a disk.
     pub places_lost: u64,
+    /// Records of recorders that rotted, or were overwritten by another.
+    pub damaged: u64,
+    /// Logs made anew for that.
+    pub repaired: u64,
+    /// Recorders that found venues to differ and halted.
+    pub divergences: u64,
+    /// Runs in which a venue of another build had other results that nobody contradicted.
+    pub unnoticed: u64,
     /// Half-written records left behind.
     pub torn: u64,
     /// Clocks set.

@@ -10,6 +10,8 @@
 //! Of what lies unpublished a death keeps a prefix, whose last entry may be half written (torn): whoever opens the log
 //! again cuts that. `durable <= synced` under the `disk` setting; under `os` a log promises what is published.
 
+use std::collections::BTreeSet;
+
 use crate::random::Random;
 
 /// Entries and marks; an entry's offset is its index.
@@ -20,11 +22,20 @@ pub(crate) struct Log<T> {
     durable: u64,
     synced: u64,
     torn: bool,
+    /// Offsets of which the device gives back something else.
+    damaged: BTreeSet<u64>,
 }
 
 impl<T> Log<T> {
     pub(crate) fn new() -> Self {
-        Self { entries: Vec::new(), published: 0, durable: 0, synced: 0, torn: false }
+        Self {
+            entries: Vec::new(),
+            published: 0,
+            durable: 0,
+            synced: 0,
+            torn: false,
+            damaged: BTreeSet::new(),
+        }
     }
 
     /// Appends an entry, not readable yet; returns its offset.
@@ -80,6 +91,27 @@ impl<T> Log<T> {
     /// The entries from `from` up to `to`, exclusive.
     pub(crate) fn range(&self, from: u64, to: u64) -> &[T] {
         &self.entries[from as usize..to as usize]
+    }
+
+    /// From now on `lie` is read at `offset`; `detected` says whether readers notice.
+    pub(crate) fn damage(&mut self, offset: u64, lie: T, detected: bool) {
+        self.entries[offset as usize] = lie;
+        if detected {
+            self.damaged.insert(offset);
+        }
+    }
+
+    pub(crate) fn is_damaged(&self, offset: u64) -> bool {
+        self.damaged.contains(&offset)
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.damaged.is_empty()
+    }
+
+    /// How far a reader comes that reads from `from` up to `to`, exclusive.
+    pub(crate) fn whole_until(&self, from: u64, to: u64) -> u64 {
+        self.damaged.range(from..).next().map_or(to, |&damaged| damaged.min(to))
     }
 
     /// Its process died: what was published stays, of the rest a prefix, as chance has it.

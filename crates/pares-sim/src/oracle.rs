@@ -14,21 +14,30 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_book::{Instrument, Market, NaiveBook};
 use pares_types::{
-    ClientOrderId, Command, Event, MemberId, OrderId, Outcome, Position, Quantity, Reason, Status,
+    ClientOrderId, Command, Event, InstrumentId, MemberId, OrderId, Outcome, Position, Quantity, Reason,
+    Request, Status,
 };
 
+use crate::client::{EVERYWHERE, EXCHANGE};
 use crate::record::Record;
 
 /// One shard as it must have gone.
 pub(crate) struct Replay {
     market: Market<NaiveBook>,
     names: BTreeSet<(MemberId, ClientOrderId)>,
+    /// Instruments that take nothing since something was void there; 0 is all of them.
+    quarantined: BTreeSet<InstrumentId>,
     events: Vec<Event>,
 }
 
 impl Replay {
     pub(crate) fn new(instruments: &[Instrument]) -> Self {
-        Self { market: Market::new(instruments), names: BTreeSet::new(), events: Vec::new() }
+        Self {
+            market: Market::new(instruments),
+            names: BTreeSet::new(),
+            quarantined: BTreeSet::new(),
+            events: Vec::new(),
+        }
     }
 
     /// Carries out the request of the next position.
@@ -40,11 +49,19 @@ impl Replay {
         self.events.clear();
         let is_new =
             request.command == Command::Time || self.names.insert((request.member, request.client_order_id));
-        let outcome = match is_new {
-            true => self.market.apply(request, &mut self.events),
-            false => Outcome {
+        let refusal = if record.outcome.reason == Reason::Void {
+            self.quarantined.insert(request.instrument);
+            Some(Reason::Void)
+        } else if !is_new {
+            Some(Reason::DuplicateRequest)
+        } else {
+            self.is_quarantined(request).then_some(Reason::Quarantined)
+        };
+        let outcome = match refusal {
+            None => self.market.apply(request, &mut self.events),
+            Some(reason) => Outcome {
                 status: Status::Refused,
-                reason: Reason::DuplicateRequest,
+                reason,
                 order: OrderId(request.id),
                 executed: Quantity::ZERO,
                 remaining: Quantity::ZERO,
@@ -54,6 +71,21 @@ impl Replay {
             return Ok(());
         }
         Err(format!("replayed in order: {outcome:?} {:?}\nrecorded: {record:?}", self.events))
+    }
+
+    /// Whether what was void before keeps the request from being carried out. The exchange is not kept from anything but
+    /// telling everybody the time; what it asks of an instrument ends that instrument's quarantine, and the shard's.
+    fn is_quarantined(&mut self, request: &Request) -> bool {
+        let everywhere = request.instrument == EVERYWHERE;
+        if request.member == EXCHANGE && !everywhere {
+            self.quarantined.remove(&EVERYWHERE);
+            self.quarantined.remove(&request.instrument);
+        }
+        let shard_stands = self.quarantined.contains(&EVERYWHERE);
+        match request.member {
+            EXCHANGE => everywhere && request.command == Command::Time && shard_stands,
+            _ => shard_stands || !everywhere && self.quarantined.contains(&request.instrument),
+        }
     }
 
     /// What must be the hash of every venue's books.
@@ -108,9 +140,7 @@ impl Witness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_types::{
-        Epoch, GatewayId, InstrumentId, NewOrder, Price, Request, RequestId, ShardId, Side, Symbol, Timestamp,
-    };
+    use pares_types::{Epoch, GatewayId, NewOrder, Price, RequestId, ShardId, Side, Symbol, Timestamp};
 
     const MEMBER: MemberId = MemberId(1);
 

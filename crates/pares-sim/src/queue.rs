@@ -41,6 +41,8 @@ pub(crate) enum Action {
     ToClient { session: SessionId, reply: Reply },
     /// A client notices that its connection is gone.
     Broken { session: SessionId },
+    /// The operator hears that a recorder's log is damaged.
+    Noticed { recorder: usize, life: u32 },
     /// A full disk has room again.
     Room { node: NodeId },
     /// The operator stops everything to cut a poisoned log.

@@ -1,17 +1,18 @@
 //! A recorder's process: the wiring of `pares_node::recorder` over logs in memory.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 
-use pares_recorder::{Acceptance, Assembly, Fit, Offer, Source, Statement, Verdict};
+use pares_recorder::{Acceptance, Assembly, Divergence, Fit, Offer, Source, Statement, Verdict};
 use pares_types::{Epoch, Position, ShardId, VenueId};
 
+use crate::bug::Bug;
 use crate::log::Log;
 use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
-use crate::scenario::Bug;
 
 /// Positions between two remembered offsets of a shard.
 const INDEX_EVERY: u64 = 4;
-/// No venue is wrong here by the simulator's doing, so any difference is a defect and halts: all speak with one voice.
+/// All venues speak with one voice here, so that any difference halts the shard: shutting out is not simulated.
 const ANY: VenueId = VenueId(0);
 
 struct ShardRecord {
@@ -91,10 +92,10 @@ impl RecorderNode {
         }
     }
 
-    /// The next position of each shard, and why it is halted if it is.
-    pub(crate) fn halted(&self) -> Option<String> {
-        let mut divergences = self.shards.iter().filter_map(|shard| shard.acceptance.divergence());
-        divergences.next().map(|divergence| format!("a recorder halted: {divergence:?}"))
+    /// The first shard that is halted, and why.
+    pub(crate) fn halted(&self) -> Option<(usize, Divergence)> {
+        let shards = self.shards.iter().enumerate();
+        shards.filter_map(|(shard, of)| Some((shard, of.acceptance.divergence()?))).next()
     }
 
     /// One duty cycle. Records lie in `log` afterwards, unpublished.
@@ -146,6 +147,7 @@ impl RecorderNode {
         source: &Log<RecorderEntry>,
         readable: u64,
     ) {
+        let readable = source.whole_until(self.peers[peer], readable.max(self.peers[peer]));
         while self.peers[peer] < readable {
             if let RecorderEntry::Result(record) = source.get(self.peers[peer])
                 && self.accept(log, Source::Peer, record) == Verdict::Wait
@@ -163,7 +165,10 @@ impl RecorderNode {
         record: &std::rc::Rc<Record>,
     ) -> Verdict {
         let shard = &mut self.shards[usize::from(record.shard().0)];
-        let offer = offer(source, record);
+        let mut offer = offer(source, record);
+        if self.bug == Some(Bug::IgnoreResults) {
+            (offer.said.content, offer.said.state_hash) = (0, None);
+        }
         let verdict = shard.acceptance.offer(&offer);
         if verdict == Verdict::Take && !self.room && self.bug == Some(Bug::TakeWithoutRoom) {
             shard.acceptance.take(&offer);
@@ -242,8 +247,11 @@ pub(crate) fn recorded(log: &Log<RecorderEntry>, to: u64, shards: usize) -> (Vec
     (next, epoch)
 }
 
-/// A record on offer. Results are held against a sequential replay elsewhere.
+/// A record on offer, with a digest of its result.
 fn offer(source: Source, record: &Record) -> Offer {
-    let said = Statement { request: record.request.id, content: 0, state_hash: record.state_hash };
+    let mut digest = std::hash::DefaultHasher::new();
+    (record.outcome, &record.events).hash(&mut digest);
+    let content = digest.finish() as u32;
+    let said = Statement { request: record.request.id, content, state_hash: record.state_hash };
     Offer { source, venue: ANY, epoch: record.epoch, position: record.position, said }
 }

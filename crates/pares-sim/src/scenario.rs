@@ -1,5 +1,8 @@
 //! What a run is made of: sizes, rates, faults.
 
+use crate::bug::Bug;
+use crate::fault_mix::FaultMix;
+
 /// Nanoseconds in a microsecond and in a millisecond, of virtual time.
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
@@ -56,111 +59,21 @@ pub struct Scenario {
     pub bug: Option<Bug>,
 }
 
-/// What goes wrong, and how often. Rates are mean times between two faults of a kind, ns; 0 means never.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FaultMix {
-    /// Messages lost, of 1,000.
-    pub lost_permille: u64,
-    /// Messages delivered twice, of 1,000.
-    pub duplicated_permille: u64,
-    /// Messages that take up to 2 ms, of 1,000; later ones overtake them.
-    pub slow_permille: u64,
-    /// Syncs that take milliseconds, of 1,000.
-    pub slow_sync_permille: u64,
-    /// A venue dies and comes back.
-    pub venue_crash_ns: u64,
-    /// A venue is stopped (SIGSTOP), briefly or for long.
-    pub venue_pause_ns: u64,
-    /// All venues die at once.
-    pub venues_crash_ns: u64,
-    /// A gateway dies and comes back.
-    pub gateway_crash_ns: u64,
-    /// A gateway is stopped.
-    pub gateway_pause_ns: u64,
-    /// A recorder dies and comes back.
-    pub recorder_crash_ns: u64,
-    /// A recorder is stopped.
-    pub recorder_pause_ns: u64,
-    /// A client's connection breaks; what was in flight is lost.
-    pub break_ns: u64,
-    /// A link between two processes is cut for a while.
-    pub cut_ns: u64,
-    /// Everything is killed and started again: a new epoch.
-    pub restart_ns: u64,
-    /// Power fails everywhere: what was not synced may be gone. A new epoch.
-    pub power_ns: u64,
-    /// Requests sent through two gateways at the same instant, of 1,000.
-    pub twin_permille: u64,
-    /// A gateway's disk is full for a while.
-    pub gateway_full_ns: u64,
-    /// A venue's disk is full for a while.
-    pub venue_full_ns: u64,
-    /// A recorder's disk is full for a while.
-    pub recorder_full_ns: u64,
-    /// A sync of a gateway or recorder fails: its log is poisoned until everything is stopped and the log cut.
-    pub sync_failure_ns: u64,
-    /// A gateway's or recorder's disk takes milliseconds to sync for a while.
-    pub slow_disk_ns: u64,
-    /// A recorder loses its disk and comes back with an empty one, if the others have enough without it.
-    pub wipe_ns: u64,
-    /// A gateway's clock jumps an hour ahead or back, or is set right.
-    pub clock_jump_ns: u64,
-    /// Deaths that leave the last record they find half written, of 1,000.
-    pub torn_permille: u64,
-}
-
-/// A defect of the wiring that the checkers must catch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bug {
-    /// Recorders promise records before they are synced.
-    PromiseBeforeSync,
-    /// Gateways answer from the first recorder that shows a record, whatever the quorum.
-    AnswerBeforeQuorum,
-    /// A venue's handle on the window swallows one decision.
-    SwallowDecision,
-    /// A recorder asks its peers only while a venue's record waits, never by itself.
-    PeersOnlyOnWait,
-    /// Recorders store checkpoints that reach beyond what is safe in their logs.
-    CheckpointOfTheFuture,
-    /// A new epoch starts behind what was published, though recorders keep records that were not.
-    EpochFromPublished,
-    /// A venue reads on in the gateways' logs however much is pending.
-    ReadWithoutBound,
-    /// A gateway forgets, at a restart, which of its sequences are recorded at fewer than a quorum.
-    ReuseSequence,
-    /// Slots say neither position nor epoch: a venue that slept believes what lies where its position once was.
-    BareSlots,
-    /// A venue takes for recorded what is decided: slots are used again while their decisions exist nowhere else.
-    SlotsBeforeRecorded,
-    /// A gateway tells *accepted* before its journal is written.
-    AcceptBeforeWrite,
-    /// A gateway answers what it has journalled, before anything is decided.
-    AnswerBeforeDecision,
-    /// A gateway gives each first answer twice.
-    AnswerTwice,
-    /// A venue that starts from a checkpoint forgets the names that were used.
-    ForgetNames,
-    /// Checkpoints lack an order.
-    CheckpointWithoutAnOrder,
-    /// A recorder takes a record though the one before it is missing.
-    RecordAGap,
-    /// All venues report trades a tick away from where they were made.
-    WrongPrices,
-    /// A gateway looks for an old answer where it lay, though that recorder came back with an empty log.
-    BelieveOldPlaces,
-    /// A recorder whose disk is full counts a record as taken though it was not written.
-    TakeWithoutRoom,
-    /// A recorder tries a failed sync again, and believes the second that has nothing left to write.
-    BelieveFailedSync,
-    /// One venue executes one order for a share too many. The simulator's own comparison of venues looks away: the
-    /// recorders must find it.
-    ExecuteWrongly,
-}
-
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 7] =
-        ["quick", "crashes", "power", "partition", "overload", "disks", "clocks"];
+    pub const NAMES: [&'static str; 11] = [
+        "quick",
+        "crashes",
+        "power",
+        "partition",
+        "overload",
+        "disks",
+        "clocks",
+        "poison",
+        "wipes",
+        "rot",
+        "versions",
+    ];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
     #[must_use]
@@ -173,6 +86,10 @@ impl Scenario {
             "overload" => Self::overload(seed),
             "disks" => Self::disks(seed),
             "clocks" => Self::clocks(seed),
+            "poison" => Self::poison(seed),
+            "wipes" => Self::wipes(seed),
+            "rot" => Self::rot(seed),
+            "versions" => Self::versions(seed),
             _ => return None,
         })
     }
@@ -318,6 +235,96 @@ impl Scenario {
                 restart_ns: 50 * MS,
                 power_ns: if durability == Durability::Disk { 40 * MS } else { 0 },
                 ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Requests that no matching engine survives, and engines that fail for no such reason, while venues come and go.
+    #[must_use]
+    pub fn poison(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        Self {
+            name: "poison",
+            venues: 2 + (seed % 2) as usize,
+            faults: FaultMix {
+                poison_permille: 15,
+                // By turns: everywhere, in one shard only, nowhere.
+                poison_shards: [2, 1, 0][(seed / 2 % 3) as usize],
+                engine_failure_ns: 4 * MS,
+                venue_crash_ns: 15 * MS,
+                recorder_crash_ns: 40 * MS,
+                gateway_crash_ns: 60 * MS,
+                restart_ns: 60 * MS,
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Nodes of every kind lose their disks.
+    #[must_use]
+    pub fn wipes(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        let durability = if seed.is_multiple_of(2) { Durability::Os } else { Durability::Disk };
+        Self {
+            name: "wipes",
+            recorders: 3,
+            quorum: 1 + (seed / 2 % 2) as usize,
+            durability,
+            faults: FaultMix {
+                wipe_ns: 15 * MS,
+                venue_wipe_ns: 8 * MS,
+                gateway_wipe_ns: 20 * MS,
+                venues_crash_ns: 40 * MS,
+                recorder_pause_ns: 20 * MS,
+                gateway_crash_ns: 30 * MS,
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Recorders' logs rot, and are written over, while everything dies now and then.
+    #[must_use]
+    pub fn rot(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        let durability = if seed.is_multiple_of(2) { Durability::Os } else { Durability::Disk };
+        Self {
+            name: "rot",
+            recorders: 3,
+            quorum: 1 + (seed / 2 % 2) as usize,
+            durability,
+            faults: FaultMix {
+                rot_ns: 5 * MS,
+                wipe_ns: 40 * MS,
+                recorder_crash_ns: 20 * MS,
+                gateway_crash_ns: 15 * MS,
+                restart_ns: 50 * MS,
+                power_ns: if durability == Durability::Disk { 50 * MS } else { 0 },
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// A venue joins whose build has other rules; long enough that the recorders compare states.
+    #[must_use]
+    pub fn versions(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        Self {
+            name: "versions",
+            shards: 1,
+            requests_per_client: 700,
+            think_ns: 60 * US,
+            duration_ns: 80 * MS,
+            faults: FaultMix {
+                lost_permille: 20,
+                duplicated_permille: 20,
+                slow_permille: 20,
+                twin_permille: 50,
+                other_build_ns: 10 * MS,
+                ..FaultMix::default()
             },
             ..quick
         }

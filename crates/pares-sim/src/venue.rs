@@ -1,123 +1,48 @@
 //! A venue's process: the wiring of `pares_node::venue` over logs in memory.
 
-use std::rc::Rc;
-
-use pares_book::{Book, FastBook, Instrument, NaiveBook};
+use pares_book::Instrument;
 use pares_sequencer::{LocalWindow, Sequencer};
-use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId, VenueId};
-use pares_venue::{Gap, Pacing, Piece as Written, Progress, Recorded, ResultAt, Shard, Stall, VenueSink};
+use pares_types::{Position, Request, ShardId};
+use pares_venue::{Pacing, Progress, Recorded, Stall};
 
+use crate::bug::Bug;
+use crate::build::Build;
 use crate::committed::{Committed, CommittedStream};
 use crate::defects;
+use crate::engine::{Draft, Engine, Failed, Harm, caught};
 use crate::handle::Handle;
 use crate::log::Log;
-use crate::record::{Piece, Record, RecorderEntry, StoredCheckpoint, VenueEntry};
-use crate::scenario::Bug;
-
-/// A shard on either book: the two must never differ.
-pub(crate) enum AnyShard {
-    Fast(Shard<FastBook>),
-    Naive(Shard<NaiveBook>),
-}
-
-macro_rules! either {
-    ($any:expr, $shard:ident => $then:expr) => {
-        match $any {
-            AnyShard::Fast($shard) => $then,
-            AnyShard::Naive($shard) => $then,
-        }
-    };
-}
-
-impl AnyShard {
-    fn restore(naive: bool, id: ShardId, instruments: &[Instrument], state: Option<&[u8]>) -> Self {
-        fn make<B: Book>(id: ShardId, instruments: &[Instrument], state: Option<&[u8]>) -> Shard<B> {
-            match state {
-                Some(bytes) => Shard::restore(id, bytes).expect("what was stored restores"),
-                None => Shard::new(id, instruments),
-            }
-        }
-        match naive {
-            true => Self::Naive(make(id, instruments, state)),
-            false => Self::Fast(make(id, instruments, state)),
-        }
-    }
-
-    pub(crate) fn position(&self) -> Position {
-        either!(self, shard => shard.position())
-    }
-
-    pub(crate) fn state_hash(&self) -> u64 {
-        either!(self, shard => shard.state_hash())
-    }
-
-    pub(crate) fn market_hash(&self) -> u64 {
-        either!(self, shard => shard.market().state_hash())
-    }
-
-    pub(crate) fn pending_len(&self) -> usize {
-        either!(self, shard => shard.pending_len())
-    }
-
-    /// The orders of all books, held ones included, audited: id and shares left.
-    pub(crate) fn resting(&self) -> Vec<(pares_types::OrderId, u64)> {
-        fn of<B: Book>(shard: &Shard<B>) -> Vec<(pares_types::OrderId, u64)> {
-            shard.market().audit();
-            let orders = shard.books().iter().flat_map(|book| book.snapshot().orders);
-            orders.map(|order| (order.order, order.remaining.0)).collect()
-        }
-        either!(self, shard => of(shard))
-    }
-
-    fn on_request(&mut self, request: &Request) {
-        either!(self, shard => { shard.on_request(request); });
-    }
-
-    fn on_committed(
-        &mut self,
-        record: Recorded<'_>,
-        epoch: Epoch,
-        sink: &mut impl VenueSink,
-    ) -> Result<bool, Gap> {
-        either!(self, shard => shard.on_committed(record, epoch, sink))
-    }
-
-    fn step(&mut self, window: &mut impl Sequencer, sink: &mut impl VenueSink) -> Progress {
-        either!(self, shard => shard.step(window, sink))
-    }
-}
+use crate::outgoing::Outgoing;
+use crate::random::mix;
+use crate::rebuild::{Rebuild, Stream};
+use crate::record::{Piece, VenueEntry};
+use crate::scenario::{MS, US};
+use crate::shard::{AnyShard, Sources};
+use crate::surroundings::{Around, Counts, Join};
 
 /// A shard and its way into the total order.
 pub(crate) struct Seat {
-    pub(crate) shard: AnyShard,
+    id: ShardId,
+    /// Gone when the matching engine failed.
+    pub(crate) shard: Option<AnyShard>,
+    /// While it is gone.
+    pub(crate) rebuild: Option<Rebuild>,
     window: Handle,
+    /// All below is executed and handed out, or followed.
+    pub(crate) reached: Position,
+    /// Where the engine failed by itself, until the shard is beyond that.
+    pub(crate) failed_at: Option<Position>,
 }
 
-/// A checkpoint being taken and handed out.
-struct Outgoing {
-    shard: ShardId,
-    position: Position,
-    /// What is written of it.
-    state: Vec<u8>,
-    is_whole: bool,
-    sent: usize,
-}
+impl Seat {
+    fn pending_len(&self) -> usize {
+        self.shard.as_ref().map_or(0, AnyShard::pending_len)
+    }
 
-impl Outgoing {
-    /// Writes on, while requests go on changing the shard. Says whether the checkpoint can go on: not if the shard is another one
-    /// by now.
-    fn write_more(&mut self, shard: &mut AnyShard, bytes: usize, bug: Option<Bug>) -> bool {
-        if self.is_whole {
-            return true;
-        }
-        let spoils = bug == Some(Bug::CheckpointWithoutAnOrder);
-        let bytes = if spoils { usize::MAX } else { bytes };
-        let written = either!(shard, shard => shard.checkpoint_piece(&mut self.state, bytes));
-        self.is_whole = written == Written::Last;
-        if spoils {
-            self.state = defects::without_an_order(&self.state);
-        }
-        written != Written::NoCheckpoint
+    /// Takes note of how far the shard has come.
+    fn reach(&mut self) {
+        self.reached = self.shard.as_ref().map_or(self.reached, AnyShard::position);
+        self.failed_at = self.failed_at.filter(|&at| at >= self.reached);
     }
 }
 
@@ -127,134 +52,124 @@ pub(crate) struct VenueNode {
     /// Next offset in each gateway's log.
     pub(crate) cursors: Vec<u64>,
     pub(crate) committed: CommittedStream,
+    /// What a rebuild needs and never changes, from here to `quorum`.
+    naive: bool,
+    instruments: Vec<Vec<Instrument>>,
+    windows: Vec<LocalWindow>,
+    window: usize,
+    quorum: usize,
     pacing: Pacing,
     outgoing: Option<Outgoing>,
     /// Bytes of a checkpoint handed out per step.
     piece_bytes: usize,
     pending_max: usize,
+    pub(crate) engine: Engine,
+    /// By shard: where another venue's engine has failed, if that venue is to be faster now.
+    pub(crate) rivals: Vec<Option<Position>>,
+    build: Build,
+    /// What the process dies of.
+    pub(crate) dies_of: Option<Failed>,
     /// Whether something waits that only time can bring.
     pub(crate) stalled: bool,
     pub(crate) counts: Counts,
     bug: Option<Bug>,
 }
 
-/// What happened in steps, for the summary.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) executed: u64,
-    pub(crate) observed: u64,
-    pub(crate) window_full: u64,
-    pub(crate) too_far_behind: u64,
-    pub(crate) awaits_body: u64,
-}
-
-struct Out<'a> {
-    log: &'a mut Log<VenueEntry>,
-    room: bool,
-    bug: Option<Bug>,
-}
-
-impl VenueSink for Out<'_> {
-    fn has_room(&mut self) -> bool {
-        self.room
-    }
-
-    fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
-        let mut events = events.to_vec();
-        if self.bug == Some(Bug::WrongPrices) {
-            events.iter_mut().for_each(defects::misprice);
-        }
-        self.log.append(VenueEntry::Result(Rc::new(Record {
-            epoch: at.epoch,
-            position: at.position,
-            state_hash: at.state_hash,
-            request: *request,
-            outcome: *outcome,
-            events,
-        })));
-    }
-}
-
-/// What a venue needs to start: the paper's join (section 4), every time.
-pub(crate) struct Join<'a> {
-    pub(crate) naive: bool,
-    pub(crate) piece_bytes: usize,
-    pub(crate) venue: VenueId,
-    pub(crate) venues: u16,
-    pub(crate) shards: Vec<ShardId>,
-    pub(crate) instruments: &'a [Vec<Instrument>],
-    pub(crate) windows: &'a [LocalWindow],
-    /// Each gateway's mark: requests before it are answered. Read before the checkpoints.
-    pub(crate) answered: Vec<u64>,
-    pub(crate) checkpoints: Vec<&'a [StoredCheckpoint]>,
-    pub(crate) quorum: usize,
-    /// Positions of a window.
-    pub(crate) window: usize,
-    pub(crate) checkpoint_every: u64,
-    /// Requests in flight at all gateways together: no more than these can be undecided.
-    pub(crate) pending_max: usize,
-    pub(crate) bug: Option<Bug>,
-}
-
 impl VenueNode {
     pub(crate) fn join(join: &Join<'_>) -> Self {
-        let recorders = join.checkpoints.len();
-        let mut replay_from = vec![u64::MAX; recorders];
+        let Join { naive, instruments, checkpoints, build, bug, .. } = join;
+        let sources = Sources { naive: *naive, instruments, checkpoints, build: *build, bug: *bug };
+        let mut replay_from = vec![u64::MAX; checkpoints.len()];
         let (mut seats, mut reaches) = (Vec::new(), Vec::new());
-        for (index, id) in join.shards.iter().enumerate() {
-            let window = &join.windows[index];
-            let of_shard = |stored: &&StoredCheckpoint| stored.shard == *id;
-            let all = join.checkpoints.iter().flat_map(|stored| stored.iter()).filter(of_shard);
-            let newest = all.max_by_key(|stored| stored.position);
-            reaches.push(newest.map_or(0, |stored| stored.replay_from));
-            let state = newest.map(|stored| stored.state.clone());
-            let state = state.map(|state| match join.bug {
-                Some(Bug::ForgetNames) => defects::without_names(&state),
-                _ => state,
-            });
-            let shard = AnyShard::restore(join.naive, *id, &join.instruments[index], state.as_deref());
-            for (from, stored) in replay_from.iter_mut().zip(&join.checkpoints) {
-                let own = stored.iter().filter(of_shard).filter(|own| own.position <= shard.position());
-                *from = (*from).min(own.max_by_key(|own| own.position).map_or(0, |own| own.replay_from));
+        for (index, &id) in join.shards.iter().enumerate() {
+            let mut restored = sources.restore(id);
+            for (from, own) in replay_from.iter_mut().zip(&restored.replay_from) {
+                *from = (*from).min(*own);
             }
-            seats.push(Seat { shard, window: Handle::new(window, join.window, join.bug) });
+            reaches.push(restored.reach);
+            let suspect = join.suspect.filter(|(shard, _)| *shard == id).map(|(_, position)| position);
+            suspect.into_iter().for_each(|position| restored.shard.suspect(position));
+            let (reached, window) = (restored.shard.position(), &join.windows[index]);
+            let window = Handle::new(window, join.window, join.bug);
+            let shard = Some(restored.shard);
+            let failed_at = suspect.filter(|&position| position >= reached);
+            seats.push(Seat { id, shard, rebuild: None, window, reached, failed_at });
         }
-        let mut committed = CommittedStream::new(seats.len(), recorders, join.quorum, replay_from);
+        let mut committed = CommittedStream::new(seats.len(), checkpoints.len(), join.quorum, replay_from);
         for (index, seat) in seats.iter().enumerate() {
-            committed.start_at(index, seat.shard.position());
+            committed.start_at(index, seat.reached);
         }
         let mut pacing = Pacing::new(join.checkpoint_every, join.venue, join.venues, seats.len());
         for (shard, reach) in reaches.into_iter().enumerate() {
             pacing.on_checkpoint(shard, reach, executed(&seats));
         }
+        let engine = Engine { poison: join.poison, fails_in: None, spared: vec![false; seats.len()] };
         Self {
             seats,
             pacing,
             cursors: join.answered.clone(),
             committed,
+            naive: *naive,
+            instruments: instruments.to_vec(),
+            windows: join.windows.to_vec(),
+            window: join.window,
+            quorum: join.quorum,
             outgoing: None,
             piece_bytes: join.piece_bytes,
             pending_max: join.pending_max,
+            engine,
+            rivals: vec![None; join.shards.len()],
+            build: *build,
+            dies_of: None,
             stalled: false,
             counts: Counts::default(),
             bug: join.bug,
         }
     }
 
-    /// One duty cycle. Results lie in `log` afterwards, unpublished, if there is room.
-    pub(crate) fn step(
-        &mut self,
-        log: &mut Log<VenueEntry>,
-        room: bool,
-        gateways: &[(&Log<Request>, u64)],
-        recorders: &[&Log<RecorderEntry>],
-        readable: &[u64],
-    ) -> Result<(), String> {
-        self.poll_gateways(gateways);
-        self.step_shards(log, room)?;
-        self.poll_committed(log, room, recorders, readable)?;
-        if room {
+    /// One duty cycle. Results lie in `log` afterwards, unpublished, if there is room. If it [dies of](VenueNode::dies_of)
+    /// something, it did not come to the end of it.
+    pub(crate) fn step(&mut self, log: &mut Log<VenueEntry>, around: &Around<'_>) -> Result<(), String> {
+        self.stalled = false;
+        self.go_on_restoring(around)?;
+        self.poll_gateways(around.gateways);
+        self.step_shards(log, around)?;
+        if self.dies_of.is_some() {
+            return Ok(());
+        }
+        self.consider_checkpoint();
+        self.poll_committed(log, around)?;
+        if around.room {
             self.send_piece(log);
+        }
+        let restoring = |seat: &Seat| seat.rebuild.as_ref().is_some_and(Rebuild::goes_on);
+        self.stalled |= self.seats.iter().any(restoring);
+        Ok(())
+    }
+
+    /// Lets the threads that restore shards do some of their work, and takes back the shards that are restored.
+    fn go_on_restoring(&mut self, around: &Around<'_>) -> Result<(), String> {
+        let Around { checkpoints, recorders, readable, .. } = *around;
+        let instruments = &self.instruments;
+        let sources =
+            Sources { naive: self.naive, instruments, checkpoints, build: self.build, bug: self.bug };
+        let stream = Stream { recorders, readable, quorum: self.quorum };
+        for (index, seat) in self.seats.iter_mut().enumerate() {
+            let Some(rebuild) = &mut seat.rebuild else { continue };
+            if let Some(failed) = rebuild.advance(around.now_ns, sources, stream, &mut self.engine)? {
+                self.counts.failed += 1;
+                self.counts.by_itself += u64::from(failed.by_itself);
+                seat.failed_at = Some(failed.position).filter(|_| failed.by_itself).or(seat.failed_at);
+            }
+            let Some(shard) = rebuild.take(self.committed.committed(index)) else { continue };
+            seat.window = Handle::new(&self.windows[index], self.window, self.bug);
+            (seat.shard, seat.rebuild) = (Some(shard), None);
+            seat.reach();
+            self.counts.restored += 1;
+            // What was pending is lost with the shard; the others have it already and take nothing twice.
+            for (cursor, &mark) in self.cursors.iter_mut().zip(around.answered) {
+                *cursor = mark.min(*cursor);
+            }
         }
         Ok(())
     }
@@ -267,38 +182,103 @@ impl VenueNode {
             let to = (*readable).clamp(*cursor, cursor.saturating_add(room as u64));
             for request in log.range(*cursor, to) {
                 let wrong = self.bug == Some(Bug::ExecuteWrongly);
-                let request = if wrong { defects::misread(request) } else { *request };
-                self.seats[usize::from(request.shard.0)].shard.on_request(&request);
+                let request = if wrong { defects::misread(request) } else { self.build.understands(request) };
+                if let Some(shard) = &mut self.seats[usize::from(request.shard.0)].shard {
+                    shard.on_request(&request);
+                }
             }
             room -= (to - *cursor) as usize;
             *cursor = to;
+            self.stalled |= to < *readable;
         }
     }
 
     /// Requests received and not ordered, of all shards.
     pub(crate) fn pending_len(&self) -> usize {
-        self.seats.iter().map(|seat| seat.shard.pending_len()).sum()
+        self.seats.iter().map(Seat::pending_len).sum()
     }
 
-    fn step_shards(&mut self, log: &mut Log<VenueEntry>, room: bool) -> Result<(), String> {
-        self.stalled = false;
-        for seat in &mut self.seats {
-            let progress = seat.shard.step(&mut seat.window, &mut Out { log, room, bug: self.bug });
-            self.counts.executed += progress.executed;
-            self.stalled |= progress.stall.is_some() || seat.shard.pending_len() > 0;
-            match progress.stall {
-                Some(Stall::AwaitsBody(_)) => self.counts.awaits_body += 1,
-                Some(Stall::WindowFull) => self.counts.window_full += 1,
-                Some(Stall::TooFarBehind) => self.counts.too_far_behind += 1,
-                Some(Stall::EpochOver) => return Err("a live venue found its epoch over".into()),
-                Some(Stall::Overruled(position) | Stall::Stuck(position)) => {
-                    return Err(format!("position {position} is void, and no request crashes here"));
+    fn step_shards(&mut self, log: &mut Log<VenueEntry>, around: &Around<'_>) -> Result<(), String> {
+        for index in 0..self.seats.len() {
+            let waits =
+                self.bug == Some(Bug::StandStill) && self.seats.iter().any(|seat| seat.shard.is_none());
+            if waits {
+                break;
+            }
+            let Seat { shard: Some(shard), window, .. } = &mut self.seats[index] else { continue };
+            window.rival = self.rivals[index];
+            let (room, build, bug) = (around.room, self.build, self.bug);
+            let mut draft = Draft { engine: &mut self.engine, room, results: Vec::new(), build, bug };
+            let stepped = caught(|| shard.step(window, &mut draft));
+            let mut results = draft.results;
+            if self.bug == Some(Bug::HandOutUnvouched) {
+                results.drain(..).for_each(|result| _ = log.append(result));
+            }
+            match stepped {
+                Ok(progress) => self.end_step(index, progress, results, log, around.now_ns)?,
+                Err(failed) if failed.harm == Harm::Ends => {
+                    self.counts.failed += 1;
+                    (self.seats[index].shard, self.dies_of) = (None, Some(failed));
                 }
-                Some(Stall::NoRoom) | None => {}
+                Err(failed) => self.fail(index, failed, false, around.now_ns),
+            }
+            if self.dies_of.is_some() {
+                break;
             }
         }
-        self.consider_checkpoint();
         Ok(())
+    }
+
+    /// Hands out what came of a step, unless it is not what was agreed.
+    fn end_step(
+        &mut self,
+        index: usize,
+        progress: Progress,
+        results: Vec<VenueEntry>,
+        log: &mut Log<VenueEntry>,
+        now_ns: u64,
+    ) -> Result<(), String> {
+        match progress.stall {
+            Some(Stall::AwaitsBody(_)) => self.counts.awaits_body += 1,
+            Some(Stall::WindowFull) => self.counts.window_full += 1,
+            Some(Stall::TooFarBehind) => self.counts.too_far_behind += 1,
+            Some(Stall::EpochOver) => return Err("a live venue found its epoch over".into()),
+            Some(Stall::Overruled(position)) => {
+                self.counts.overruled += 1;
+                self.restore(index, position, false, now_ns);
+                return Ok(());
+            }
+            Some(Stall::Stuck(_) | Stall::NoRoom) | None => {}
+        }
+        results.into_iter().for_each(|result| _ = log.append(result));
+        self.counts.executed += progress.executed;
+        let seat = &mut self.seats[index];
+        seat.reach();
+        self.stalled |= progress.stall.is_some() || seat.pending_len() > 0;
+        if let Some(Stall::Stuck(position)) = progress.stall {
+            self.counts.stuck += 1;
+            self.restore(index, position, true, now_ns);
+        }
+        Ok(())
+    }
+
+    /// The engine failed: what was in its hands is worth nothing any more.
+    fn fail(&mut self, index: usize, failed: Failed, beyond: bool, now_ns: u64) {
+        self.counts.failed += 1;
+        self.counts.by_itself += u64::from(failed.by_itself);
+        let seat = &mut self.seats[index];
+        seat.failed_at = Some(failed.position).filter(|_| failed.by_itself).or(seat.failed_at);
+        self.restore(index, failed.position, beyond, now_ns);
+    }
+
+    fn restore(&mut self, index: usize, failed_at: Position, beyond: bool, now_ns: u64) {
+        let seat = &mut self.seats[index];
+        seat.shard = None;
+        // It takes a while to start a thread and to read a checkpoint; some are large, on every venue.
+        let is_large = mix(failed_at.0).is_multiple_of(8);
+        let from_ns =
+            now_ns + if is_large { 15 * MS } else { 50 * US + mix(now_ns ^ failed_at.0) % (800 * US) };
+        seat.rebuild = Some(Rebuild::new(seat.id, failed_at, beyond, from_ns));
     }
 
     fn consider_checkpoint(&mut self) {
@@ -306,70 +286,80 @@ impl VenueNode {
             return;
         }
         let count = executed(&self.seats);
-        let behind = || self.seats.iter().any(|seat| seat.window.recorded() > seat.shard.position());
+        let is_behind = |seat: &Seat| seat.shard.is_some() && seat.window.recorded() > seat.reached;
+        let behind = || self.seats.iter().any(is_behind);
         let Some(index) = self.pacing.due(0, count, behind) else { return };
-        let mut state = Vec::new();
-        let shard = &mut self.seats[index].shard;
-        let (shard, position) = either!(shard, shard => (shard.id(), shard.begin_checkpoint(&mut state)));
+        let Seat { id, shard: Some(shard), .. } = &mut self.seats[index] else { return };
         self.pacing.on_checkpoint(index, self.committed.reach(), count);
-        self.outgoing = Some(Outgoing { shard, position, state, is_whole: false, sent: 0 });
+        self.outgoing = Some(Outgoing::begin(*id, shard));
     }
 
-    fn poll_committed(
-        &mut self,
-        log: &mut Log<VenueEntry>,
-        room: bool,
-        recorders: &[&Log<RecorderEntry>],
-        readable: &[u64],
-    ) -> Result<(), String> {
-        let mut out = Out { log, room, bug: self.bug };
+    fn poll_committed(&mut self, log: &mut Log<VenueEntry>, around: &Around<'_>) -> Result<(), String> {
+        let (room, build, bug) = (around.room, self.build, self.bug);
+        let mut draft = Draft { engine: &mut self.engine, room, results: Vec::new(), build, bug };
         let (seats, counts, pacing) = (&mut self.seats, &mut self.counts, &mut self.pacing);
-        let mut broken = None;
-        self.committed.poll(recorders, readable, |item| match item {
+        let (mut broken, mut failures) = (None, Vec::new());
+        self.committed.poll(around.recorders, around.readable, |item| match item {
             Committed::Result { record, .. } => {
                 let seat = &mut seats[usize::from(record.shard().0)];
+                let Some(shard) = &mut seat.shard else { return };
                 seat.window.raise_recorded(record.position.next());
                 let (position, reason) = (record.position, record.outcome.reason);
-                let recorded = Recorded { position, request: &record.request, reason };
-                match seat.shard.on_committed(recorded, seat.window.epoch(), &mut out) {
-                    Ok(executed) => counts.observed += u64::from(executed),
-                    Err(gap) => broken = Some(format!("{gap:?} in the committed stream")),
+                let request = &build.understands(&record.request);
+                let recorded = Recorded { position, request, reason };
+                let epoch = seat.window.epoch();
+                match caught(|| shard.on_committed(recorded, epoch, &mut draft)) {
+                    Ok(Ok(executed)) => counts.observed += u64::from(executed),
+                    Ok(Err(gap)) => broken = Some(format!("{gap:?} in the committed stream")),
+                    Err(failed) => {
+                        seat.shard = None;
+                        failures.push(failed);
+                    }
                 }
+                seat.reach();
             }
             Committed::Shown { .. } | Committed::Known => {}
             Committed::CheckpointStored { shard, position, offset } => {
                 let index = usize::from(shard.0);
-                if position <= seats[index].shard.position() {
+                if position <= seats[index].reached {
                     pacing.on_checkpoint(index, offset, executed(seats));
                 }
             }
         });
+        draft.results.into_iter().for_each(|result| _ = log.append(result));
+        for failed in failures {
+            self.fail(usize::from(failed.shard.0), failed, true, around.now_ns);
+        }
         broken.map_or(Ok(()), Err)
     }
 
     fn send_piece(&mut self, log: &mut Log<VenueEntry>) {
         let Some(outgoing) = &mut self.outgoing else { return };
         let seat = &mut self.seats[usize::from(outgoing.shard.0)];
-        if (outgoing.sent == outgoing.state.len() || self.bug == Some(Bug::CheckpointWithoutAnOrder))
-            && !outgoing.write_more(&mut seat.shard, self.piece_bytes, self.bug)
-        {
+        if !outgoing.write_more(seat.shard.as_mut(), self.piece_bytes, self.bug) {
             self.outgoing = None;
             return;
         }
-        let end = outgoing.state.len().min(outgoing.sent + self.piece_bytes);
-        let is_last = outgoing.is_whole && end == outgoing.state.len();
+        let start = outgoing.sent;
+        let (bytes, is_last) = outgoing.next_piece(self.piece_bytes);
         log.append(VenueEntry::Piece(Piece {
             shard: outgoing.shard,
             epoch: seat.window.epoch(),
             position: outgoing.position,
-            total_bytes: is_last.then_some(end),
-            start: outgoing.sent,
-            bytes: outgoing.state[outgoing.sent..end].to_vec(),
+            total_bytes: is_last.then_some(outgoing.sent),
+            start,
+            bytes,
         }));
-        outgoing.sent = end;
         if is_last {
             self.outgoing = None;
         }
+    }
+
+    /// Another log lies in the place of a recorder's: it is read from its beginning.
+    pub(crate) fn forget_log(&mut self, recorder: usize) {
+        self.committed.cursors[recorder] = 0;
+        let rebuilds = self.seats.iter_mut().filter_map(|seat| seat.rebuild.as_mut());
+        rebuilds.for_each(|rebuild| rebuild.forget_log(recorder));
     }
 
     /// Whether a step is worth taking without new input.
@@ -380,5 +370,5 @@ impl VenueNode {
 
 /// Positions executed over all shards.
 fn executed(seats: &[Seat]) -> u64 {
-    seats.iter().map(|seat| seat.shard.position().0).sum()
+    seats.iter().map(|seat| seat.reached.0).sum()
 }

@@ -1,6 +1,6 @@
 //! Some hundred seeds of each scenario, the seeds that once failed, and the same seed twice.
 
-use pares_sim::{FaultMix, Ills, Scenario, run, run_twice};
+use pares_sim::{Engines, FaultMix, Ills, Scenario, run, run_twice};
 
 /// Runs seeds; a failure shows its trace and the command that replays it.
 fn hold(name: &str, seeds: impl IntoIterator<Item = u64>) {
@@ -45,6 +45,45 @@ fn clocks_that_jump_change_nothing_that_was_answered() {
     hold("clocks", 0..200);
 }
 
+#[test]
+fn engines_that_fail_leave_one_history() {
+    hold("poison", 0..300);
+}
+
+#[test]
+fn lost_disks_take_no_answer_with_them() {
+    hold("wipes", 0..300);
+}
+
+#[test]
+fn damaged_logs_are_repaired_from_the_others() {
+    hold("rot", 0..300);
+}
+
+/// One venue has other rules: where its results or a state hash show it, all recorders halt, and take nothing more.
+#[test]
+fn a_build_with_other_rules_is_found_and_goes_on_nowhere() {
+    let ills: Vec<Ills> = (0..40)
+        .map(|seed| run(&Scenario::versions(seed)).unwrap_or_else(|failure| panic!("\n{failure}")).ills)
+        .collect();
+    let found = ills.iter().filter(|ills| ills.divergences > 0).count();
+    assert!(found >= 20, "{found}");
+}
+
+/// Where poison brings down one shard of every venue, the others' answers are held to their bound (invariants I4 and I7).
+#[test]
+fn poison_in_one_shard_delays_nobody_in_another() {
+    let mut engines = 0;
+    for seed in 0..100 {
+        let faults = FaultMix { poison_permille: 30, poison_shards: 1, ..FaultMix::default() };
+        let scenario = Scenario { faults, ..Scenario::quick(seed) };
+        let summary = run(&scenario).unwrap_or_else(|failure| panic!("\n{failure}"));
+        assert!(summary.completion_max_ns > 0, "no request of seed {seed} was held to a bound");
+        engines += summary.engines.failed;
+    }
+    assert!(engines > 300, "{engines}");
+}
+
 /// With a quorum left, nothing that befalls a recorder is an excuse for a late answer (invariants I4 and I8).
 #[test]
 fn a_recorder_in_trouble_delays_nobody() {
@@ -85,6 +124,9 @@ fn seeds_that_once_failed_hold() {
     hold("power", [3_581, 4_841, 4_961]);
     // An old answer was looked for where it had lain in the log of a recorder that had come back empty, and another lay there.
     hold("disks", [1_795_279_153]);
+    // A venue still suspected the position its processes had died at in an earlier epoch, another request stood there, and the
+    // only other venue failed by itself before it had taken a checkpoint beyond.
+    hold("poison", [10_794]);
 }
 
 #[test]
@@ -133,10 +175,28 @@ fn the_rare_cases_occur() {
     assert!(sum("power", |summary| summary.epochs) > 80);
 }
 
+/// The same of engines.
+#[test]
+fn the_rare_failures_of_engines_occur() {
+    let all: Vec<_> = (0..120).map(|seed| run(&Scenario::poison(seed)).unwrap().engines).collect();
+    let sum = |count: fn(&Engines) -> u64| -> u64 { all.iter().map(count).sum() };
+    for (what, seen, least) in [
+        ("by themselves", sum(|engines| engines.by_themselves), 300),
+        ("deaths", sum(|engines| engines.deaths), 50),
+        ("restored", sum(|engines| engines.restored), 500),
+        ("overruled", sum(|engines| engines.overruled), 50),
+        ("stuck", sum(|engines| engines.stuck), 1),
+        ("voids", sum(|engines| engines.voids), 100),
+        ("quarantined", sum(|engines| engines.quarantined), 1_000),
+    ] {
+        assert!(seen >= least, "{what}: {seen}");
+    }
+}
+
 /// The same of disks and clocks.
 #[test]
 fn the_rare_faults_occur() {
-    let all: Vec<Ills> = ["disks", "clocks"]
+    let all: Vec<Ills> = ["disks", "clocks", "wipes", "rot"]
         .into_iter()
         .flat_map(|name| (0..60).map(move |seed| Scenario::named(name, seed).unwrap()))
         .map(|scenario| run(&scenario).unwrap().ills)
@@ -148,6 +208,10 @@ fn the_rare_faults_occur() {
         ("slow", sum(|ills| ills.slow), 100),
         ("failed syncs", sum(|ills| ills.syncs_failed), 20),
         ("wiped", sum(|ills| ills.wiped), 50),
+        ("venues wiped", sum(|ills| ills.venues_wiped), 100),
+        ("gateways wiped", sum(|ills| ills.gateways_wiped), 50),
+        ("damaged", sum(|ills| ills.damaged), 200),
+        ("repaired", sum(|ills| ills.repaired), 150),
         ("places lost", sum(|ills| ills.places_lost), 5),
         ("torn", sum(|ills| ills.torn), 50),
         ("clock jumps", sum(|ills| ills.clock_jumps), 300),

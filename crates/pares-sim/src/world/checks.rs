@@ -92,7 +92,7 @@ impl World<'_> {
             let what = format!("client {client} has two first answers on one connection: {answer:?}");
             return Err(Broken { invariant: "I3 exactly once", what });
         }
-        self.check_completion(client, name)
+        self.check_completion(client, name, shard)
     }
 
     /// I2: *accepted* means journalled.
@@ -140,7 +140,8 @@ impl World<'_> {
             return Err(Broken { invariant: "I6 bounded", what });
         }
         for (shard, seat) in node.seats.iter().enumerate() {
-            self.ledger.on_state(shard, seat.shard.position(), seat.shard.state_hash())?;
+            let Some(seated) = &seat.shard else { continue };
+            self.ledger.on_state(shard, seated.position(), seated.state_hash())?;
         }
         Ok(())
     }
@@ -155,7 +156,10 @@ impl World<'_> {
         }
         for (index, host) in self.venues.iter().enumerate() {
             let Some(node) = &host.node else { continue };
-            let seats = node.seats.iter().map(|seat| (seat.shard.position().0, seat.shard.pending_len()));
+            let seats = node.seats.iter().map(|seat| {
+                let pending = seat.shard.as_ref().map(crate::shard::AnyShard::pending_len);
+                (seat.reached.0, pending)
+            });
             what += &format!("\n  venue {index} (position, pending): {:?}", seats.collect::<Vec<_>>());
         }
         for (index, host) in self.recorders.iter().enumerate() {
@@ -178,22 +182,21 @@ impl World<'_> {
                     return Err(self.unanswered());
                 }
             }
+            self.ledger.check_poison(shard, self.poison())?;
             let resting = self.ledger.accounts(shard)?;
             let replayed = self.ledger.replay(shard, &self.instruments[shard])?;
             self.ledger.tally(shard, &mut self.summary);
             for (venue, host) in self.venues.iter().enumerate() {
                 let node = host.node.as_ref().expect("in the end all are up");
-                if node.seats[shard].shard.position() != len {
-                    return Err(self.unanswered());
-                }
-                let books = node.seats[shard].shard.market_hash();
+                let seated = node.seats[shard].shard.as_ref().filter(|seated| seated.position() == len);
+                let Some(seated) = seated else { return Err(self.unanswered()) };
+                let books = seated.market_hash();
                 if books != replayed {
                     let what =
                         format!("venue {venue} shard {shard}: books {books:016x}, replayed {replayed:016x}");
                     return Err(Broken { invariant: "sequential replay", what });
                 }
-                let on_book: std::collections::BTreeMap<_, _> =
-                    node.seats[shard].shard.resting().into_iter().collect();
+                let on_book: std::collections::BTreeMap<_, _> = seated.resting().into_iter().collect();
                 if on_book != resting {
                     let what = format!("venue {venue} shard {shard}: {on_book:?} rest, {resting:?} should");
                     return Err(Broken { invariant: "I5 conservation", what });
@@ -207,7 +210,7 @@ impl World<'_> {
     /// What all replicas hold.
     pub(super) fn state_hash(&self) -> u64 {
         let seats = self.venues.iter().filter_map(|host| host.node.as_ref()).flat_map(|node| &node.seats);
-        let states = seats.map(|seat| seat.shard.state_hash());
+        let states = seats.filter_map(|seat| Some(seat.shard.as_ref()?.state_hash()));
         let records = self.recorders.iter().flat_map(|host| host.log.range(0, host.log.end()));
         let records = records.map(|entry| match entry {
             RecorderEntry::Result(record) => record.position.0 ^ record.request.id.to_bits(),
@@ -219,8 +222,7 @@ impl World<'_> {
     fn collect_counts(&mut self) {
         for host in &self.venues {
             let node = host.node.as_ref().expect("in the end all are up");
-            self.counts.window_full += node.counts.window_full;
-            self.counts.too_far_behind += node.counts.too_far_behind;
+            self.counts.add(node.counts);
         }
     }
 }

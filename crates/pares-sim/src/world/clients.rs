@@ -216,10 +216,12 @@ impl World<'_> {
     }
 
     /// How long a request took, and whether it may have.
-    pub(super) fn check_completion(&mut self, client: usize, name: u64) -> Result<(), Broken> {
+    pub(super) fn check_completion(&mut self, client: usize, name: u64, shard: usize) -> Result<(), Broken> {
         let Some(open) = self.clients[client].open.remove(&name) else { return Ok(()) };
         let took_ns = self.now_ns - open.first_sent_ns;
-        if open.spoilt || self.disturbed_until_ns >= open.first_sent_ns {
+        let disturbed_until_ns =
+            self.disturbed_until_ns.max(self.shard_disturbed_until_ns(&open.request, shard));
+        if open.spoilt || disturbed_until_ns >= open.first_sent_ns {
             return Ok(());
         }
         self.summary.completion_max_ns = self.summary.completion_max_ns.max(took_ns);

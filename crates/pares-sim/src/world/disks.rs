@@ -2,16 +2,15 @@
 //!
 //! A disk belongs to a host, not to a process: it stays full or poisoned when its process dies.
 
-use pares_types::{Position, Timestamp};
+use pares_types::Timestamp;
 
 use crate::Broken;
-use crate::log::Log;
+use crate::bug::Bug;
 use crate::queue::Action;
-use crate::record::{NodeId, RecorderEntry};
-use crate::recorder::recorded;
-use crate::scenario::{Bug, Durability, MS, US};
+use crate::record::NodeId;
+use crate::scenario::{Durability, MS, US};
 
-use super::{World, checks};
+use super::World;
 
 /// An hour, ns: as far as a clock that is set by hand, or for another season, may be off.
 const HOUR_NS: i64 = 3_600_000_000_000;
@@ -25,6 +24,8 @@ pub(super) struct Disk {
     fails: bool,
     /// A sync has failed: nothing is to be believed of what was not synced before.
     poisoned: bool,
+    /// It is gone with all that was on it, and its node waits for the operator.
+    lost: bool,
 }
 
 impl World<'_> {
@@ -42,8 +43,14 @@ impl World<'_> {
         self.disks[self.node_index(node)].slow_until_ns > self.now_ns
     }
 
-    pub(super) fn is_poisoned(&self, node: NodeId) -> bool {
-        self.disks[self.node_index(node)].poisoned
+    /// Whether its node may not start before the operator has stopped everything.
+    pub(super) fn is_out_of_use(&self, node: NodeId) -> bool {
+        let disk = &self.disks[self.node_index(node)];
+        disk.poisoned || disk.lost
+    }
+
+    pub(super) fn lose(&mut self, node: NodeId) {
+        self.disk(node).lost = true;
     }
 
     pub(super) fn takes_sync_failure(&mut self, node: NodeId) -> bool {
@@ -109,7 +116,7 @@ impl World<'_> {
 
     /// Everything is stopped, poisoned logs are cut, everything is started.
     pub(super) fn repair(&mut self) -> Result<(), Broken> {
-        match self.disks.iter().any(|disk| disk.poisoned) {
+        match self.disks.iter().any(|disk| disk.poisoned || disk.lost) {
             true => self.restart(false),
             false => Ok(()), // another restart came first
         }
@@ -118,6 +125,7 @@ impl World<'_> {
     /// With everything down: `pares journal cut` at what is known to be on the device.
     pub(super) fn cut_poisoned(&mut self) {
         for node in self.nodes() {
+            self.disk(node).lost = false;
             if !std::mem::take(&mut self.disk(node).poisoned) {
                 continue;
             }
@@ -141,65 +149,6 @@ impl World<'_> {
             NodeId::Recorder(n) => self.recorders[n].log.tear(),
         };
         self.summary.ills.torn += u64::from(torn);
-    }
-
-    /// A recorder's disk is replaced by an empty one, if as many others as an answer needs have all that it had.
-    pub(super) fn wipe(&mut self, node: NodeId) {
-        let NodeId::Recorder(own) = node else { return };
-        if self.restarting || !self.process(node).up || !self.can_do_without(own) {
-            return;
-        }
-        self.note("recorder {} loses its disk", &[own as u64]);
-        self.summary.ills.wiped += 1;
-        self.kill(node);
-        let shards = self.scenario.shards;
-        let host = &mut self.recorders[own];
-        host.log = Log::new();
-        host.checkpoints.clear();
-        host.safe = checks::Safe::new(shards);
-        for reader in self.nodes() {
-            self.forget_log(reader, own);
-        }
-        let down_ns = self.random.between(200 * US, 4 * MS);
-        self.out_of_action(node, down_ns + 5 * MS);
-        let (at_ns, life) = (self.now_ns + down_ns, self.process(node).life);
-        self.queue.push(at_ns, Action::Start { node, life });
-    }
-
-    fn can_do_without(&self, own: usize) -> bool {
-        let shards = self.scenario.shards;
-        let disk = self.scenario.durability == Durability::Disk;
-        let safe = |log: &Log<RecorderEntry>| if disk { log.synced() } else { log.published() };
-        let next = |n: usize, all: bool| -> Vec<Position> {
-            let log = &self.recorders[n].log;
-            recorded(log, if all { log.end() } else { safe(log) }, shards).0
-        };
-        let own_next = next(own, true);
-        let others: Vec<_> =
-            (0..self.recorders.len()).filter(|&n| n != own).map(|n| next(n, false)).collect();
-        let has_enough = |shard: usize| {
-            others.iter().filter(|next| next[shard] >= own_next[shard]).count() >= self.scenario.quorum
-        };
-        (0..shards).all(has_enough)
-    }
-
-    /// A live reader finds another log in the place of the one it read, and reads it from its beginning.
-    fn forget_log(&mut self, reader: NodeId, recorder: usize) {
-        let source = NodeId::Recorder(recorder);
-        if reader == source || !self.process(reader).up {
-            return;
-        }
-        let known = "a process that is up has its memory";
-        match reader {
-            NodeId::Gateway(n) => {
-                let node = self.gateways[n].node.as_mut().expect(known);
-                node.committed.cursors[recorder] = 0;
-                node.replaced[recorder] = true;
-            }
-            NodeId::Venue(n) => self.venues[n].node.as_mut().expect(known).committed.cursors[recorder] = 0,
-            NodeId::Recorder(n) => self.recorders[n].node.as_mut().expect(known).peers[recorder] = 0,
-        }
-        self.open_link(reader, source, 0);
     }
 
     /// An hour ahead, an hour back, or right again.

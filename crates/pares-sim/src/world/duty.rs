@@ -3,11 +3,13 @@
 use pares_types::{Position, ShardId};
 
 use crate::Broken;
+use crate::bug::Bug;
 use crate::gateway::Now;
 use crate::log::Log;
 use crate::queue::Action;
 use crate::record::{NodeId, RecorderEntry, StoredCheckpoint, VenueEntry};
-use crate::scenario::{Bug, Durability, MS, US};
+use crate::scenario::{Durability, MS, US};
+use crate::surroundings::Around;
 
 use super::World;
 use super::faults::Trap;
@@ -26,6 +28,9 @@ impl World<'_> {
             return Ok(());
         }
         let worked = self.step(node)?;
+        if !self.process(node).up {
+            return Ok(()); // its engine took it along
+        }
         match self.process(node).trap.take_if(|_| worked) {
             Some(Trap::Crash) => self.crash(node),
             Some(Trap::Pause { for_ns }) => {
@@ -93,21 +98,38 @@ impl World<'_> {
             (0..self.gateways.len()).map(|n| self.received(reader, NodeId::Gateway(n))).collect();
         let gateways: Vec<_> = self.gateways.iter().map(|host| &host.log).zip(inputs).collect();
         let recorders: Vec<_> = self.recorders.iter().map(|host| &host.log).collect();
-        let room = self.has_room(reader);
+        let answered: Vec<u64> = self.gateways.iter().map(|host| host.answered).collect();
+        let checkpoints: Vec<_> = self.recorders.iter().map(|host| host.checkpoints.as_slice()).collect();
+        let around = Around {
+            now_ns: self.now_ns,
+            room: self.has_room(reader),
+            gateways: &gateways,
+            answered: &answered,
+            recorders: &recorders,
+            readable: &readable,
+            checkpoints: &checkpoints,
+        };
+        let (spared, rivals, away) = (self.spared(own), self.rivals(own), self.away(own));
         let host = &mut self.venues[own];
         let node = host.node.as_mut().expect("a process that is up has its memory");
+        (node.engine.spared, node.rivals) = (spared, rivals);
         let before = host.log.end();
-        let stepped = node.step(&mut host.log, room, &gateways, &recorders, &readable);
+        let stepped = node.step(&mut host.log, &around);
         stepped.map_err(|what| Broken { invariant: "I1 agreement", what: format!("venue {own}: {what}") })?;
         for entry in self.venues[own].log.range(before, self.venues[own].log.end()) {
             if let VenueEntry::Result(record) = entry {
                 let words =
                     [own as u64, record.shard().0.into(), record.position.0, record.request.id.to_bits()];
                 self.trace.note(self.now_ns, "venue {} executes shard {} position {}: {id}", &words);
+                self.check_void(record)?;
                 self.ledger.on_record(record)?;
             }
         }
         self.check_venue(own)?;
+        self.note_away(own, &away);
+        if self.dies_of_engine(own) {
+            return Ok(false);
+        }
         Ok(self.venues[own].log.end() > self.venues[own].log.published())
     }
 
@@ -129,14 +151,15 @@ impl World<'_> {
         node.step((own, room), &mut log, &venues, &others);
         let halted = node.halted();
         (self.recorders[own].log, self.recorders[own].node) = (log, Some(node));
-        if let Some(what) = halted {
-            return Err(Broken { invariant: "I1 agreement", what });
+        if let Some((shard, divergence)) = halted {
+            self.on_divergence(own, shard, divergence, before)?;
         }
         for entry in self.recorders[own].log.range(before, self.recorders[own].log.end()) {
             if let RecorderEntry::Result(record) = entry {
                 let words =
                     [own as u64, record.shard().0.into(), record.position.0, record.request.id.to_bits()];
                 self.trace.note(self.now_ns, "recorder {} takes shard {} position {}: {id}", &words);
+                self.check_void(record)?;
                 self.ledger.on_record(record)?;
             }
         }

@@ -8,7 +8,7 @@ use crate::scenario::{MS, US};
 use super::World;
 
 /// After a fault is over, completion times are excused for this long: clients reconnect, queues drain.
-const GRACE_NS: u64 = 15 * MS;
+pub(super) const GRACE_NS: u64 = 15 * MS;
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,11 @@ pub(crate) enum Fault {
     SlowDisk,
     Wipe,
     JumpClock,
+    FailEngine,
+    WipeVenue,
+    WipeGateway,
+    Rot,
+    Upgrade,
 }
 
 /// What befalls a process between stepping the rules and publishing what they did.
@@ -43,9 +48,9 @@ pub(crate) enum Trap {
 impl World<'_> {
     pub(super) fn plan_faults(&mut self) {
         use Fault::{
-            Break, CrashGateway, CrashRecorder, CrashVenue, CrashVenues, Cut, FailSync, FillGateway,
-            FillRecorder, FillVenue, JumpClock, PauseGateway, PauseRecorder, PauseVenue, Power, Restart,
-            SlowDisk, Wipe,
+            Break, CrashGateway, CrashRecorder, CrashVenue, CrashVenues, Cut, FailEngine, FailSync,
+            FillGateway, FillRecorder, FillVenue, JumpClock, PauseGateway, PauseRecorder, PauseVenue, Power,
+            Restart, Rot, SlowDisk, Upgrade, Wipe, WipeGateway, WipeVenue,
         };
         let kinds = [
             CrashVenue,
@@ -62,7 +67,20 @@ impl World<'_> {
         ];
         kinds.into_iter().for_each(|fault| self.plan(fault));
         // These came later, and draw only where they are wanted: the seeds that once failed stay the histories they were.
-        let later = [FillGateway, FillVenue, FillRecorder, FailSync, SlowDisk, Wipe, JumpClock];
+        let later = [
+            FillGateway,
+            FillVenue,
+            FillRecorder,
+            FailSync,
+            SlowDisk,
+            Wipe,
+            JumpClock,
+            FailEngine,
+            WipeVenue,
+            WipeGateway,
+            Rot,
+            Upgrade,
+        ];
         let wanted = later.into_iter().filter(|fault| self.mean_ns(*fault) > 0);
         wanted.collect::<Vec<_>>().into_iter().for_each(|fault| self.plan(fault));
     }
@@ -88,6 +106,11 @@ impl World<'_> {
             Fault::SlowDisk => faults.slow_disk_ns,
             Fault::Wipe => faults.wipe_ns,
             Fault::JumpClock => faults.clock_jump_ns,
+            Fault::FailEngine => faults.engine_failure_ns,
+            Fault::WipeVenue => faults.venue_wipe_ns,
+            Fault::WipeGateway => faults.gateway_wipe_ns,
+            Fault::Rot => faults.rot_ns,
+            Fault::Upgrade => faults.other_build_ns,
         }
     }
 
@@ -125,6 +148,11 @@ impl World<'_> {
             Fault::SlowDisk => self.slow_down(gateway, recorder),
             Fault::Wipe => self.wipe(recorder),
             Fault::JumpClock => self.jump_clock(gateway),
+            Fault::FailEngine => self.plan_engine_failure(venue),
+            Fault::WipeVenue => self.wipe_venue(venue),
+            Fault::WipeGateway => self.wipe_gateway(gateway),
+            Fault::Rot => self.rot(recorder),
+            Fault::Upgrade => self.upgrade(venue),
         }
         Ok(())
     }
@@ -180,6 +208,7 @@ impl World<'_> {
             NodeId::Gateway(_) => return self.disturb(for_ns),
             NodeId::Venue(n) => {
                 self.venues[n].healthy_at_ns = self.venues[n].healthy_at_ns.max(back_ns);
+                self.disturb_shards();
                 self.venues.iter().map(|host| host.healthy_at_ns).min().expect("there is a venue")
             }
             NodeId::Recorder(n) => {
@@ -214,6 +243,10 @@ impl World<'_> {
         self.clients.iter_mut().for_each(|client| client.left = 0);
         self.links.iter_mut().for_each(|link| link.cut_until = 0);
         self.heal();
+        for recorder in 0..self.recorders.len() {
+            let life = self.process(NodeId::Recorder(recorder)).life;
+            self.on_noticed(recorder, life);
+        }
         for node in self.nodes() {
             self.process(node).trap = None;
             let life = self.process(node).life;

@@ -4,20 +4,29 @@ use pares_sequencer::Sequencer;
 use pares_types::{Epoch, Position, VenueId};
 
 use crate::Broken;
+use crate::bug::Bug;
 use crate::gateway::{GatewayNode, Recovery};
 use crate::queue::Action;
 use crate::record::NodeId;
 use crate::recorder::{self, RecorderNode};
-use crate::scenario::{Bug, MS, US};
-use crate::venue::{Join, VenueNode};
+use crate::scenario::{MS, US};
+use crate::surroundings::Join;
+use crate::venue::VenueNode;
 
 use super::{World, shard_id};
 
 impl World<'_> {
     /// Starts a dead process: it finds its log and reads on.
     pub(super) fn start(&mut self, node: NodeId) -> Result<(), Broken> {
-        // A poisoned log is refused until it is cut.
-        if self.process(node).up || self.restarting || self.is_poisoned(node) {
+        // A poisoned log is refused until it is cut, a lost one is not begun anew in a running system.
+        if self.process(node).up || self.restarting || self.is_out_of_use(node) {
+            return Ok(());
+        }
+        if let NodeId::Recorder(n) = node
+            && !self.make_whole(n)?
+        {
+            let life = self.process(node).life;
+            self.queue.push(self.now_ns + MS, Action::Start { node, life });
             return Ok(());
         }
         self.process(node).up = true;
@@ -78,6 +87,9 @@ impl World<'_> {
             checkpoints: self.recorders.iter().map(|host| host.checkpoints.as_slice()).collect(),
             quorum: self.scenario.quorum,
             checkpoint_every: self.scenario.checkpoint_every,
+            poison: self.poison(),
+            build: self.venues[own].build,
+            suspect: self.suspect_of(own),
             pending_max: if unbounded { usize::MAX } else { self.pending_max() },
             window: self.scenario.window,
             bug: self
@@ -99,7 +111,6 @@ impl World<'_> {
         let (shards, venues, recorders) = (self.scenario.shards, self.venues.len(), self.recorders.len());
         let bug = self.scenario.bug;
         let host = &mut self.recorders[own];
-        host.log.reopen();
         host.node = Some(RecorderNode::open(&host.log, self.epoch, shards, venues, recorders, bug));
         for n in 0..venues {
             self.open_link(NodeId::Recorder(own), NodeId::Venue(n), 0);
@@ -132,11 +143,7 @@ impl World<'_> {
                 self.venues[n].log.process_died(&mut self.random);
                 self.tear(node);
                 let node = self.venues[n].node.take().expect("a process that is up has its memory");
-                self.counts.executed += node.counts.executed;
-                self.counts.observed += node.counts.observed;
-                self.counts.window_full += node.counts.window_full;
-                self.counts.too_far_behind += node.counts.too_far_behind;
-                self.counts.awaits_body += node.counts.awaits_body;
+                self.counts.add(node.counts);
             }
             NodeId::Recorder(n) => {
                 self.note("recorder {} dies", &[n as u64]);
@@ -206,11 +213,11 @@ impl World<'_> {
         let shards = self.scenario.shards;
         let mut first = vec![Position(0); shards];
         let hasty = self.scenario.bug == Some(Bug::EpochFromPublished);
-        for host in &mut self.recorders {
+        if !hasty {
+            self.make_all_whole()?;
+        }
+        for host in &self.recorders {
             // Opening a log keeps whole records that were never published; they count.
-            if !hasty {
-                host.log.reopen();
-            }
             let (next, met) = recorder::recorded(&host.log, host.log.published(), shards);
             assert!(met <= self.epoch, "nobody records for an epoch to come");
             first.iter_mut().zip(next).for_each(|(first, next)| *first = next.max(*first));
@@ -221,6 +228,7 @@ impl World<'_> {
             self.windows[shard] = self.windows[shard].begin_epoch(self.epoch, first);
             assert_eq!(self.windows[shard].recorded(), first, "all before a window's first is recorded");
             self.ledger.void_from(shard, first);
+            self.epoch_first[shard] = first;
             self.note("epoch {}: shard {} goes on at {}", &[self.epoch.0.into(), shard as u64, first.0]);
         }
         self.gateways.iter_mut().for_each(|host| host.answered = 0);

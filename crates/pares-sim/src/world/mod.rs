@@ -4,9 +4,13 @@ mod checks;
 mod clients;
 mod disks;
 mod duty;
+mod engines;
 pub(crate) mod faults;
 mod life;
 mod network;
+mod rot;
+mod versions;
+mod wipes;
 
 use pares_book::{Instrument, Symbol, Timetable, TimetableRow};
 use pares_gateway::{Config, Pace};
@@ -15,6 +19,8 @@ use pares_types::{
     Epoch, GatewayId, InstrumentId, MemberId, Phase, Position, Price, Quantity, Request, ShardId,
 };
 
+use crate::bug::Bug;
+use crate::build::Build;
 use crate::client::{Client, EXCHANGE};
 use crate::gateway::GatewayNode;
 use crate::ledger::Ledger;
@@ -24,10 +30,11 @@ use crate::queue::{Action, Queue};
 use crate::random::Random;
 use crate::record::{NodeId, RecorderEntry, StoredCheckpoint, VenueEntry};
 use crate::recorder::RecorderNode;
-use crate::scenario::{Bug, MS, Scenario};
+use crate::scenario::{MS, Scenario};
+use crate::surroundings::Counts;
 use crate::trace::{Trace, Watcher};
-use crate::venue::{Counts, VenueNode};
-use crate::{Broken, Summary};
+use crate::venue::VenueNode;
+use crate::{Broken, Engines, Summary};
 
 use faults::Trap;
 
@@ -64,8 +71,13 @@ struct VenueHost {
     process: Process,
     log: Log<VenueEntry>,
     node: Option<VenueNode>,
-    /// From when on it can be relied on, if nothing befalls it.
+    /// From when on it can be relied on, if nothing befalls it; and each of its shards.
     healthy_at_ns: u64,
+    shards_back_ns: Vec<u64>,
+    /// What its last process died of, if of that, and how often so.
+    died_at: Option<(ShardId, Position)>,
+    deaths: u32,
+    build: Build,
 }
 
 struct RecorderHost {
@@ -76,6 +88,8 @@ struct RecorderHost {
     safe: checks::Safe,
     /// From when on its disk can be relied on, if nothing befalls it.
     healthy_at_ns: u64,
+    /// Whether it has found venues to differ.
+    found: bool,
 }
 
 /// A client's connection to a gateway.
@@ -98,6 +112,8 @@ pub(crate) struct World<'a> {
     instruments: Vec<Vec<Instrument>>,
     windows: Vec<LocalWindow>,
     epoch: Epoch,
+    /// By shard: where the epoch began.
+    epoch_first: Vec<Position>,
     gateways: Vec<GatewayHost>,
     venues: Vec<VenueHost>,
     recorders: Vec<RecorderHost>,
@@ -112,6 +128,8 @@ pub(crate) struct World<'a> {
     answered: Vec<Position>,
     /// Until when completion times are excused.
     disturbed_until_ns: u64,
+    /// The same of a shard's answers.
+    shards_disturbed_until_ns: Vec<u64>,
     calm: bool,
     /// Everything is down and about to start again.
     restarting: bool,
@@ -142,15 +160,20 @@ impl<'a> World<'a> {
                 .map(|_| LocalWindow::new(scenario.window, epoch, Position(0)))
                 .collect(),
             epoch,
+            epoch_first: vec![Position(0); scenario.shards],
             gateways: (0..scenario.gateways).map(|_| GatewayHost::new()).collect(),
-            venues: (0..scenario.venues).map(|_| VenueHost::new()).collect(),
+            venues: (0..scenario.venues).map(|_| VenueHost::new(scenario.shards)).collect(),
             recorders: (0..scenario.recorders).map(|_| RecorderHost::new(scenario.shards)).collect(),
             links: (0..nodes * nodes).map(|_| Link::default()).collect(),
             disks: (0..nodes).map(|_| disks::Disk::default()).collect(),
             sessions: Vec::new(),
-            ledger: Ledger::new(scenario.shards, scenario.bug == Some(Bug::ExecuteWrongly)),
+            ledger: Ledger::new(
+                scenario.shards,
+                scenario.bug == Some(Bug::ExecuteWrongly) || scenario.faults.other_build_ns > 0,
+            ),
             answered: vec![Position(0); scenario.shards],
             disturbed_until_ns: 0,
+            shards_disturbed_until_ns: vec![0; scenario.shards],
             calm: false,
             restarting: false,
             counts: Counts::default(),
@@ -170,6 +193,16 @@ impl<'a> World<'a> {
             self.queue.push(at_ns, Action::Wake { client });
         }
         self.queue.push(self.scenario.duration_ns, Action::Calm);
+        loop {
+            self.come_to_rest()?;
+            if !self.start_anew_who_waits() {
+                let ended = self.check_end();
+                return self.judge_versions(ended);
+            }
+        }
+    }
+
+    fn come_to_rest(&mut self) -> Result<(), Broken> {
         while let Some((at_ns, action)) = self.queue.pop() {
             self.now_ns = at_ns;
             if at_ns > self.scenario.duration_ns + DRAIN_NS {
@@ -177,8 +210,11 @@ impl<'a> World<'a> {
             }
             self.summary.events += 1;
             self.act(action)?;
+            if self.is_halted() {
+                return Ok(());
+            }
         }
-        self.check_end()
+        Ok(())
     }
 
     fn act(&mut self, action: Action) -> Result<(), Broken> {
@@ -202,6 +238,7 @@ impl<'a> World<'a> {
             Action::ToGateway { session, input } => self.on_input(session, input),
             Action::ToClient { session, reply } => return self.on_reply(session, reply),
             Action::Broken { session } => self.on_broken(session),
+            Action::Noticed { recorder, life } => self.on_noticed(recorder, life),
             Action::Room { node } => self.schedule(node),
             Action::Repair => return self.repair(),
             Action::Fault(fault) => return self.on_fault(fault),
@@ -221,6 +258,14 @@ impl<'a> World<'a> {
             duplicates_refused: self.ledger.duplicates_refused,
             window_full: self.counts.window_full,
             too_far_behind: self.counts.too_far_behind,
+            engines: Engines {
+                failed: self.counts.failed,
+                by_themselves: self.counts.by_itself,
+                restored: self.counts.restored,
+                overruled: self.counts.overruled,
+                stuck: self.counts.stuck,
+                ..self.summary.engines
+            },
             took_ns: self.now_ns,
             trace_hash: self.trace.hash(),
             state_hash: self.state_hash(),
@@ -287,8 +332,17 @@ impl GatewayHost {
 }
 
 impl VenueHost {
-    fn new() -> Self {
-        Self { process: Process::default(), log: Log::new(), node: None, healthy_at_ns: 0 }
+    fn new(shards: usize) -> Self {
+        Self {
+            process: Process::default(),
+            log: Log::new(),
+            node: None,
+            healthy_at_ns: 0,
+            shards_back_ns: vec![0; shards],
+            died_at: None,
+            deaths: 0,
+            build: Build::Ours,
+        }
     }
 }
 
@@ -302,6 +356,7 @@ impl RecorderHost {
             node: None,
             safe,
             healthy_at_ns: 0,
+            found: false,
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct Args {
     /// Run fresh seeds until one fails
     #[arg(long)]
     until_failure: bool,
-    /// quick, crashes, power, partition, overload, disks, clocks, or all
+    /// quick, crashes, power, partition, overload, disks, clocks, poison, wipes, rot, versions, or all
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = parse_scenario)]
     scenario: String,
     /// Print one line per event; each seed then runs once only
