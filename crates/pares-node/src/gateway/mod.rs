@@ -175,8 +175,7 @@ impl GatewayNode {
             .with_clock(config.clock_ms * 1_000_000, timed);
         let mut committed = CommittedStream::new(config, layout, |_| Offset::START)?;
         let life = epoch::current(config, layout)?;
-        let known = recover(&mut rules, &mut committed, &log, (id, life))?;
-        if known && writer.tail() == Offset::START {
+        if !recover(&mut rules, &mut committed, &log, (id, life))? {
             return Err(NodeError::LogLost { gateway: id, log });
         }
         crash::at(Point::GatewayRecovered);
@@ -419,8 +418,8 @@ fn becomes_due(instrument: &Instrument) -> bool {
     !instrument.timetable.rows().is_empty() || instrument.call_ns != 0
 }
 
-/// All committed records, then the requests of the gateway's own log. Says whether any of its own requests was recorded in this
-/// life of the windows.
+/// All committed records, then the requests of the gateway's own log. Says whether that is all: a log in which nothing
+/// was ever written is not the one from which requests were recorded in this life of the windows.
 fn recover(
     rules: &mut Gateway,
     committed: &mut CommittedStream,
@@ -428,6 +427,8 @@ fn recover(
     (id, life): (GatewayId, Epoch),
 ) -> Result<bool, NodeError> {
     let mut known = false;
+    let mut own = Reader::at_start(log)?;
+    let mut has_begun = own.released() > Offset::START;
     loop {
         let read = committed.poll(usize::MAX, |item| {
             match item {
@@ -452,13 +453,13 @@ fn recover(
             break;
         }
     }
-    let mut own = Reader::at_start(log)?;
     while let Some(entry) = own.next()? {
         crash::at(Point::GatewayRecovering);
+        has_begun = true;
         let offset = entry.offset.0;
         rules.recover_own(&RequestRecord::read(entry.payload)?, offset);
     }
-    Ok(known)
+    Ok(has_begun || !known)
 }
 
 /// Listens where configured; a restarted gateway whose port was the system's choice takes the same one again.
