@@ -127,6 +127,11 @@ impl Tail {
             Ok(reader) => Some(reader),
             Err(ReadError::NotYet { .. }) => None,
             Err(ReadError::Released { .. }) => Some(Reader::at_start(&self.dir)?),
+            // Made anew since the place was written down.
+            Err(ReadError::BeyondEnd { .. }) => {
+                self.replaced = true;
+                Some(Reader::at_start(&self.dir)?)
+            }
             Err(error) => return Err(error),
         };
         Ok(self.reader.is_some())
@@ -170,6 +175,16 @@ mod tests {
         write(&log, &[b"one again"]);
         assert_eq!(read(&mut tail), [b"one again"]);
         assert!(tail.take_replaced() && !tail.take_replaced());
+    }
+
+    #[test]
+    fn a_log_that_does_not_reach_as_far_as_it_once_did_is_another_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        write(&log, &[b"new"]);
+        let mut tail = Tail::new(&log, Offset(1 << 12));
+        assert_eq!(read(&mut tail), [b"new"]);
+        assert!(tail.take_replaced());
     }
 
     #[test]
