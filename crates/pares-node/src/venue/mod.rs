@@ -204,7 +204,7 @@ impl VenueNode {
         let Self { seats, seat_of, out, checkpointing, committed, resynced, watch, .. } = self;
         let counters = &out.counters;
         let point = if *resynced { Point::VenueObserving } else { Point::VenueReplaying };
-        let mut failed = None;
+        let mut failed = Vec::new();
         let read = committed.poll(BATCH_MAX, |item| match item {
             Committed::Result { record, .. } => {
                 let index = seat_of[usize::from(record.shard().0)];
@@ -213,7 +213,7 @@ impl VenueNode {
                 }
                 match seats[index].on_committed(&record)? {
                     Some(executed) => counters.add(OBSERVED, executed.into()),
-                    None => failed = failed.or(Some((index, watch.place()))),
+                    None => failed.push((index, watch.place())),
                 }
                 Ok(())
             }
@@ -226,7 +226,7 @@ impl VenueNode {
                 Ok(())
             }
         })?;
-        if let Some((index, place)) = failed {
+        for (index, place) in failed {
             self.fail(index, place.map(|(_, position)| position), true)?;
         }
         for seat in &mut self.seats {
@@ -367,10 +367,14 @@ impl VenueNode {
         for index in 0..self.seats.len() {
             let seat = &mut self.seats[index];
             let Some(rebuild) = &seat.rebuild else { continue };
+            let committed = self.committed.committed(seat.id);
+            if !rebuild.has_come_to(committed) {
+                continue;
+            }
             // First the gateways' marks: what they say is answered is recorded, and comes with the committed stream.
             let marks: Vec<Offset> =
                 (self.config.gateway_ids()).map(|gateway| answered_offset(&self.layout, gateway)).collect();
-            let Some(shard) = rebuild.take(self.committed.committed(seat.id)) else { continue };
+            let Some(shard) = rebuild.take(committed) else { continue };
             let order = seat::order(&self.config, &self.layout, seat.id)?;
             let draft = Draft::new(self.id, &self.watch, self.poison);
             seat.reached = shard.position();

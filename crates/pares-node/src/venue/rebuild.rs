@@ -54,6 +54,12 @@ enum Site {
     Taken,
 }
 
+impl Site {
+    fn has_come_to(&self, position: Position) -> bool {
+        matches!(self, Self::Building(shard) if shard.position() >= position)
+    }
+}
+
 /// A shard being restored.
 pub(super) struct Rebuild {
     site: Arc<Mutex<Site>>,
@@ -74,12 +80,16 @@ impl Rebuild {
         Ok(Self { site })
     }
 
+    /// Whether the shard has come to `position`. Never waits: while it is being worked on, it has not.
+    pub(super) fn has_come_to(&self, position: Position) -> bool {
+        self.site.try_lock().is_ok_and(|site| site.has_come_to(position))
+    }
+
     /// The shard, if it has come to `position`. Never waits.
     pub(super) fn take(&self, position: Position) -> Option<Shard<FastBook>> {
         let mut site = self.site.try_lock().ok()?;
-        match &*site {
-            Site::Building(shard) if shard.position() >= position => {}
-            _ => return None,
+        if !site.has_come_to(position) {
+            return None;
         }
         match std::mem::replace(&mut *site, Site::Taken) {
             Site::Building(shard) => Some(*shard),

@@ -127,7 +127,11 @@ impl ShardSeat {
         // The record's, not this life's: a recorder that misses it would take it for another than its peers have.
         let epoch = record.epoch();
         let follow = || bench.shard.on_committed(recorded, epoch, &mut bench.draft);
-        let Ok(followed) = catch_unwind(AssertUnwindSafe(follow)) else { return Ok(None) };
+        let Ok(followed) = catch_unwind(AssertUnwindSafe(follow)) else {
+            // Half a request may be in its books: it executes nothing more.
+            self.bench = None;
+            return Ok(None);
+        };
         let executed = followed.map_err(|Gap { next, met }| NodeError::Gap { shard: self.id, next, met })?;
         self.reached = bench.shard.position();
         Ok(Some(executed))
