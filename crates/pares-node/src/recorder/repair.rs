@@ -26,6 +26,7 @@ use pares_wire::record::{self, CheckpointStored, ResultRecord};
 use crate::NodeError;
 use crate::checkpoints;
 use crate::config::{Layout, SystemConfig};
+use crate::error::complain;
 
 /// Does `open`, which needs the recorder's log whole; if the log is damaged or poisoned, repairs it and does it again.
 ///
@@ -56,11 +57,12 @@ fn is_damage(error: &NodeError) -> bool {
     }
 }
 
-#[allow(clippy::print_stderr)] // a node's standard error is its log
 fn repair(id: RecorderId, config: &SystemConfig, layout: &Layout, why: &NodeError) -> Result<(), NodeError> {
     let log = layout.recorder_log(id);
-    eprintln!("recorder-{id}: {why}");
-    eprintln!("recorder-{id}: making its log anew from what is whole of it and from the other logs");
+    complain(format_args!("recorder-{id}: {why}"));
+    complain(format_args!(
+        "recorder-{id}: making its log anew from what is whole of it and from the other logs"
+    ));
     let irreparable = |lost: &[Lost]| NodeError::Irreparable {
         log: log.clone(),
         why: why.to_string(),
@@ -91,9 +93,9 @@ fn repair(id: RecorderId, config: &SystemConfig, layout: &Layout, why: &NodeErro
     let (own, others) = (work.own, work.from_others);
     let aside = work.new.complete()?;
     let aside = aside.display();
-    eprintln!(
+    complain(format_args!(
         "recorder-{id}: repaired: {own} records of its own, {others} from others; the damaged log is in {aside}"
-    );
+    ));
     Ok(())
 }
 
