@@ -194,7 +194,8 @@ fn watch(
     while begun.elapsed() < Duration::from_secs(seconds) && !offer.is_finished() {
         std::thread::sleep(Duration::from_millis(20));
         if let Some(death) = system.supervisor.tick()?.first() {
-            return Err(CommandError::Failed(format!("a node died: {}", death.how)));
+            let why = death.complaint.as_deref().unwrap_or("it said nothing");
+            return Err(CommandError::Failed(format!("{} died ({}): {why}", death.role, death.how)));
         }
         bar.set_position(begun.elapsed().as_millis() as u64);
         if begun.elapsed().as_secs() > samples.len() as u64 {
