@@ -4,7 +4,7 @@
 //!   4  pares                                        the command line
 //!   3  pares-node  pares-sim  pares-bench           wiring
 //!   2  pares-shm  pares-log  pares-client  pares-flow   edges: memory, files, sockets
-//!   1  pares-book  pares-sequencer  pares-recorder  pares-gateway  pares-venue   rules
+//!   1  pares-book  pares-sequencer  pares-recorder  pares-gateway  pares-venue  pares-wice   rules
 //!   0  pares-types  pares-wire                      vocabulary
 //! ```
 //! A crate depends on lower layers only. Crates of layers 0 and 1 reach nothing that could read a clock, touch a file
@@ -36,6 +36,7 @@ pub(super) const CRATES: &[Place] = &[
     place("pares-venue", 1, &["pares-book", "pares-sequencer"]), // executes on the one what the other decides
     place("pares-recorder", 1, &[]),
     place("pares-gateway", 1, &[]),
+    place("pares-wice", 1, &[]),
     place("pares-shm", 2, &[]),
     place("pares-log", 2, &["pares-shm"]), // is made of mapped files
     place("pares-client", 2, &[]),

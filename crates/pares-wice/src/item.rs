@@ -1,0 +1,179 @@
+//! Items and what transactions do to them.
+//!
+//! The paper's *page model* (section 2): named items with a value, of any granularity. An item is a key, a string of bytes;
+//! keys are ordered bytewise, so an application that begins its keys with a table's name has tables and ranges.
+
+use core::fmt;
+use std::sync::Arc;
+
+/// Longest key, bytes.
+pub const KEY_BYTES_MAX: usize = 1 << 10;
+/// Longest value, bytes.
+pub const VALUE_BYTES_MAX: usize = 1 << 20;
+
+/// An item's name: 1 to [`KEY_BYTES_MAX`] bytes. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Arc<[u8]>);
+
+impl Key {
+    /// The item with these bytes as its name. Lengths are checked where a transaction is submitted.
+    #[must_use]
+    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&str> for Key {
+    fn from(name: &str) -> Self {
+        Self::new(name.as_bytes())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
+/// An item's value: up to [`VALUE_BYTES_MAX`] bytes. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Value(Arc<[u8]>);
+
+impl Value {
+    /// These bytes.
+    #[must_use]
+    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The value of an item that is only ever added to: 16 bytes, little-endian, signed.
+    #[must_use]
+    pub fn counter(total: i128) -> Self {
+        Self::new(total.to_le_bytes())
+    }
+
+    /// Its total, if it has the form of a counter.
+    #[must_use]
+    pub fn as_counter(&self) -> Option<i128> {
+        self.0.as_ref().try_into().ok().map(i128::from_le_bytes)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::new(text.as_bytes())
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
+/// What a transaction does to an item.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// The item has this value now, whatever it had.
+    Put(Value),
+    /// The item is no more.
+    Delete,
+    /// This much is added to a counter, which is 0 where it is absent. Additions commute, so two that add do not conflict, as two
+    /// that put do; what the sum was before neither knows.
+    Add(i64),
+}
+
+/// One item changed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Write {
+    /// Which item.
+    pub key: Key,
+    /// How.
+    pub change: Change,
+}
+
+impl Write {
+    /// `key` has `value` now.
+    #[must_use]
+    pub fn put(key: impl Into<Key>, value: impl Into<Value>) -> Self {
+        Self { key: key.into(), change: Change::Put(value.into()) }
+    }
+
+    /// `key` is no more.
+    #[must_use]
+    pub fn delete(key: impl Into<Key>) -> Self {
+        Self { key: key.into(), change: Change::Delete }
+    }
+
+    /// `delta` is added to the counter `key`.
+    #[must_use]
+    pub fn add(key: impl Into<Key>, delta: i64) -> Self {
+        Self { key: key.into(), change: Change::Add(delta) }
+    }
+}
+
+/// All keys from `from` (in) to `to` (out); without `to`, all keys from `from` on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyRange {
+    /// First key in the range.
+    pub from: Key,
+    /// First key after the range.
+    pub to: Option<Key>,
+}
+
+impl KeyRange {
+    /// All keys that begin with `prefix`.
+    #[must_use]
+    pub fn prefix(prefix: &[u8]) -> Self {
+        let mut end = prefix.to_vec();
+        // The smallest key above all that begin so: the last byte that can grow, grown.
+        while end.pop_if(|byte| *byte == u8::MAX).is_some() {}
+        if let Some(last) = end.last_mut() {
+            *last += 1;
+        }
+        Self { from: Key::new(prefix), to: (!end.is_empty()).then(|| Key::new(end)) }
+    }
+
+    /// Whether `key` lies in it.
+    #[must_use]
+    pub fn contains(&self, key: &Key) -> bool {
+        self.from <= *key && self.to.as_ref().is_none_or(|to| key < to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_holds_what_begins_with_it_and_nothing_else() {
+        let range = KeyRange::prefix(b"a\xff");
+        for (key, inside) in
+            [(&b"a\xff"[..], true), (b"a\xff\xff\xff", true), (b"b", false), (b"a\xfe", false)]
+        {
+            assert_eq!(range.contains(&Key::new(key)), inside, "{key:?}");
+        }
+        assert_eq!(KeyRange::prefix(b"\xff").to, None);
+        assert!(KeyRange::prefix(b"").contains(&Key::from("anything")));
+    }
+
+    #[test]
+    fn a_counter_keeps_its_total() {
+        for total in [0, -1, i128::from(i64::MAX) * 3] {
+            assert_eq!(Value::counter(total).as_counter(), Some(total));
+        }
+        assert_eq!(Value::from("12").as_counter(), None);
+    }
+}

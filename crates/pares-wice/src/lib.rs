@@ -1,0 +1,9 @@
+//! Replication between clusters by certification (paper 3, *WICE*): rules only.
+
+pub mod ids;
+pub mod item;
+pub mod transaction;
+
+pub use ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
+pub use item::{Change, Key, KeyRange, Value, Write};
+pub use transaction::{Isolation, Malformed, Transaction};

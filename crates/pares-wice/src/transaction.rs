@@ -1,0 +1,126 @@
+//! A transaction that has been executed and asks to commit (the paper's *committing* state, section 2.1).
+
+use thiserror::Error;
+
+use crate::ids::{TransactionId, Version};
+use crate::item::{Change, KEY_BYTES_MAX, Key, KeyRange, VALUE_BYTES_MAX, Write};
+
+/// Most a transaction's keys and values may have together, bytes.
+pub const TRANSACTION_BYTES_MAX: usize = 4 << 20;
+
+/// What counts as a conflict; one choice for a whole database (paper section 3.1, *Certification*).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    /// Two concurrent transactions may not write the same item: the first to be certified wins (1-copy snapshot isolation).
+    #[default]
+    Snapshot,
+    /// Nor may one have read, by name or by range, what a concurrent one wrote (1-copy serialisability).
+    Serialisable,
+}
+
+/// What a transaction saw and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Transaction {
+    /// Its name.
+    pub id: TransactionId,
+    /// How often it was executed before: an answer is about one attempt.
+    pub attempt: u32,
+    /// The version it read.
+    pub snapshot: Version,
+    /// Items read by name; looked at only by [`Isolation::Serialisable`], and may be left empty otherwise.
+    pub reads: Vec<Key>,
+    /// Ranges read; as `reads`.
+    pub ranges: Vec<KeyRange>,
+    /// Items changed, each once.
+    pub writes: Vec<Write>,
+}
+
+/// Why a transaction cannot be submitted at all. Nothing has changed.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Malformed {
+    /// A key of no bytes, or of too many.
+    #[error("a key of {0} bytes; 1 to {KEY_BYTES_MAX} are possible")]
+    Key(usize),
+    /// A value of too many bytes.
+    #[error("a value of {0} bytes; at most {VALUE_BYTES_MAX} are possible")]
+    Value(usize),
+    /// Too much in all.
+    #[error("a transaction of {0} bytes; at most {TRANSACTION_BYTES_MAX} are possible: split it")]
+    Transaction(usize),
+    /// The same item twice.
+    #[error("an item is changed twice in one transaction: merge the changes into one")]
+    Twice,
+}
+
+impl Transaction {
+    /// Checks what later stages take for granted.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), Malformed> {
+        let named = self.writes.iter().map(|write| &write.key).chain(&self.reads);
+        let bounds = self.ranges.iter().map(|range| &range.from);
+        let mut bytes = 0;
+        for key in named.chain(bounds) {
+            let length = key.as_bytes().len();
+            // A range may begin before every key.
+            if length > KEY_BYTES_MAX {
+                return Err(Malformed::Key(length));
+            }
+            bytes += length;
+        }
+        for write in &self.writes {
+            if write.key.as_bytes().is_empty() {
+                return Err(Malformed::Key(0));
+            }
+            if let Change::Put(value) = &write.change {
+                let length = value.as_bytes().len();
+                if length > VALUE_BYTES_MAX {
+                    return Err(Malformed::Value(length));
+                }
+                bytes += length;
+            }
+        }
+        if bytes > TRANSACTION_BYTES_MAX {
+            return Err(Malformed::Transaction(bytes));
+        }
+        self.each_item_once()
+    }
+
+    fn each_item_once(&self) -> Result<(), Malformed> {
+        let mut keys: Vec<&Key> = self.writes.iter().map(|write| &write.key).collect();
+        keys.sort_unstable();
+        match keys.windows(2).any(|pair| pair[0] == pair[1]) {
+            true => Err(Malformed::Twice),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writing(writes: Vec<Write>) -> Result<(), Malformed> {
+        Transaction { writes, ..Transaction::default() }.check()
+    }
+
+    #[test]
+    fn an_item_is_changed_once() {
+        assert_eq!(writing(vec![Write::add("a", 1), Write::delete("b")]), Ok(()));
+        assert_eq!(writing(vec![Write::add("a", 1), Write::delete("a")]), Err(Malformed::Twice));
+    }
+
+    #[test]
+    fn lengths_are_bounded() {
+        assert_eq!(writing(vec![Write::delete("")]), Err(Malformed::Key(0)));
+        assert_eq!(writing(vec![Write::delete("k".repeat(1025).as_str())]), Err(Malformed::Key(1025)));
+        let long = "v".repeat(VALUE_BYTES_MAX);
+        assert_eq!(
+            writing(vec![Write::put("a", format!("{long}v").as_str())]),
+            Err(Malformed::Value(VALUE_BYTES_MAX + 1))
+        );
+        let many = (0..5).map(|i| Write::put(format!("k{i}").as_str(), long.as_str())).collect();
+        assert!(matches!(writing(many), Err(Malformed::Transaction(_))));
+    }
+}
