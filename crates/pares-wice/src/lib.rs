@@ -1,7 +1,11 @@
 //! Replication between clusters by certification (paper 3, *WICE*): rules only.
 
+pub mod entry;
 pub mod ids;
+pub mod index;
 pub mod item;
+pub mod message;
+pub mod overlay;
 pub mod transaction;
 
 pub use ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
