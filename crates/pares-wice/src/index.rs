@@ -106,9 +106,13 @@ impl Index {
         })
     }
 
-    fn writers_of_what_was_read<'a>(&'a self, transaction: &'a Transaction) -> impl Iterator<Item = Version> + 'a {
+    fn writers_of_what_was_read<'a>(
+        &'a self,
+        transaction: &'a Transaction,
+    ) -> impl Iterator<Item = Version> + 'a {
         let named = transaction.reads.iter().filter_map(|key| self.items.get(key));
-        let ranges = transaction.ranges.iter().flat_map(|range| self.items.range(bounds(range)).map(|(_, last)| last));
+        let ranges =
+            transaction.ranges.iter().flat_map(|range| self.items.range(bounds(range)).map(|(_, last)| last));
         named.chain(ranges).map(|last| last.either())
     }
 
@@ -234,10 +238,17 @@ mod tests {
     fn what_is_forgotten_is_refused() {
         let mut index = Index::new(Version(0), 2);
         for version in 1..=3 {
-            index.record(Version(version), TransactionId { client: 9, sequence: version }, &[Write::put("a", "x")]);
+            index.record(
+                Version(version),
+                TransactionId { client: 9, sequence: version },
+                &[Write::put("a", "x")],
+            );
         }
         assert_eq!(index.floor(), Version(1));
-        assert_eq!(index.certify(&writing(0, Write::put("b", "y")), Isolation::Snapshot), Err(AbortReason::TooOld));
+        assert_eq!(
+            index.certify(&writing(0, Write::put("b", "y")), Isolation::Snapshot),
+            Err(AbortReason::TooOld)
+        );
         assert_eq!(index.certify(&writing(1, Write::put("b", "y")), Isolation::Snapshot), Ok(()));
         assert_eq!((index.items.len(), index.ids.len()), (1, 2), "memory is the window's");
     }

@@ -7,7 +7,7 @@ use crate::ids::{Era, Reign, SiteId, Term, TransactionId, Version};
 use crate::transaction::Transaction;
 
 /// How a cluster stands, as its delegate says it to every site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Status {
     /// The delegate.
     pub site: SiteId,
@@ -15,8 +15,8 @@ pub struct Status {
     pub term: Term,
     /// Counts what it has said in this term, so that a late message is known to be late.
     pub serial: u64,
-    /// The era whose configuration has been delivered.
-    pub era: Era,
+    /// The latest eras that have begun there and the versions they began with, in order; at least one.
+    pub eras: Vec<(Era, Version)>,
     /// The lowest era anything is still taken from.
     pub promised: Era,
     /// All versions up to this one are committed by its cluster's log: what the paper acknowledges one by one.
@@ -38,6 +38,14 @@ pub enum AbortReason {
     Behind,
     /// It had read what was lost with a delegate or a cluster, before anybody was told of it.
     Void,
+}
+
+impl Status {
+    /// The era the cluster is in.
+    #[must_use]
+    pub fn era(&self) -> Era {
+        self.eras.last().map(|(era, _)| *era).unwrap_or_default()
+    }
 }
 
 /// A message from one site to another.

@@ -105,13 +105,19 @@ impl Overlay {
     }
 
     /// What is known of the items in `range` at `snapshot`, in order of keys; [`Found::Nothing`] is left out.
-    pub fn range<'a>(&'a self, range: &'a KeyRange, snapshot: Version) -> impl Iterator<Item = (&'a Key, Found)> + 'a {
+    pub fn range<'a>(
+        &'a self,
+        range: &'a KeyRange,
+        snapshot: Version,
+    ) -> impl Iterator<Item = (&'a Key, Found)> + 'a {
         let to = match &range.to {
             Some(to) => Bound::Excluded(to.max(&range.from)),
             None => Bound::Unbounded,
         };
         let inside = self.items.range((Bound::Included(&range.from), to));
-        inside.map(move |(key, changes)| (key, seen(changes, snapshot))).filter(|(_, found)| *found != Found::Nothing)
+        inside
+            .map(move |(key, changes)| (key, seen(changes, snapshot)))
+            .filter(|(_, found)| *found != Found::Nothing)
     }
 
     /// The versions after `after`, up to `to`, with their writes, in order: what the store is to apply next.
@@ -144,7 +150,11 @@ impl Overlay {
     /// # Panics
     /// If the store has any of them.
     pub fn truncate(&mut self, keep: Version) {
-        assert!(keep >= self.applied, "version {} is in the store and cannot be discarded down to {keep}", self.applied);
+        assert!(
+            keep >= self.applied,
+            "version {} is in the store and cannot be discarded down to {keep}",
+            self.applied
+        );
         while let Some(newest) = self.installed.pop_back_if(|newest| newest.version > keep) {
             for write in newest.writes {
                 let Some(changes) = self.items.get_mut(&write.key) else { continue };
@@ -247,7 +257,9 @@ mod tests {
     fn a_range_is_in_order_of_keys() {
         let overlay = overlay(&[&[Write::put("a2", "x"), Write::put("b", "x")], &[Write::put("a1", "x")]]);
         let range = KeyRange::prefix(b"a");
-        let keys = |snapshot| overlay.range(&range, Version(snapshot)).map(|(key, _)| key.clone()).collect::<Vec<_>>();
+        let keys = |snapshot| {
+            overlay.range(&range, Version(snapshot)).map(|(key, _)| key.clone()).collect::<Vec<_>>()
+        };
         assert_eq!(keys(2), [Key::from("a1"), Key::from("a2")]);
         assert_eq!(keys(1), [Key::from("a2")]);
     }
