@@ -51,6 +51,9 @@ pub enum Unsubmitted {
     /// It has been, and its outcome is not known yet.
     #[error("this transaction is under way at this site: wait for its outcome")]
     UnderWay,
+    /// The site is starting.
+    #[error("this site is reading its log: wait, or ask another")]
+    Recalling,
 }
 
 impl Site {
@@ -67,6 +70,9 @@ impl Site {
         let transaction = Transaction { snapshot: snapshot.version, ..transaction };
         transaction.check()?;
         let id = transaction.id;
+        if self.is_recalling() {
+            return Err(Unsubmitted::Recalling);
+        }
         if self.pending.contains_key(&id) {
             return Err(Unsubmitted::UnderWay);
         }

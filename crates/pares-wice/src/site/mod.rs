@@ -45,7 +45,7 @@ use eras::Takeover;
 use initiator::Pending;
 use streams::Cursor;
 
-pub use delivery::Restored;
+pub use delivery::{Base, Stored};
 pub use eras::{Command, Refused};
 pub use initiator::Unsubmitted;
 
@@ -158,6 +158,8 @@ pub struct Site {
     role: Role,
 
     // What follows from the log.
+    position: u64,
+    recall_until: u64,
     eras: VecDeque<(Version, Configuration)>,
     promised: Era,
     delivered: Version,
@@ -165,7 +167,6 @@ pub struct Site {
     overlay: Overlay,
     recent: VecDeque<Arc<Entry>>,
     takeover: Option<Takeover>,
-    recall: Option<delivery::Recall>,
 
     // As a delegate.
     received: Version,
@@ -197,8 +198,20 @@ impl Site {
     #[must_use]
     pub fn new(settings: Settings, certifier: ClusterId) -> Self {
         let first = Configuration::first(settings.clusters(), certifier);
-        let empty = Restored { version: Version(0), eras: vec![(Version(0), first)], promised: first.era };
-        Self::restore(settings, empty)
+        Self::restore(settings, Base::first(first), Stored::default())
+    }
+
+    /// A site of a cluster that has lost everything, log and stores, was declared lost, and begins again from what the others have. (Begun
+    /// as new, the cluster that certified first would do so again, and give versions that exist already.)
+    ///
+    /// # Panics
+    /// If there is no other cluster.
+    #[must_use]
+    pub fn returning(settings: Settings) -> Self {
+        let mut others = settings.clusters().without(settings.site.cluster).iter();
+        let other = others.next().expect("a cluster returns to others");
+        drop(others);
+        Self::new(settings, other)
     }
 
     /// Which site it is.

@@ -207,6 +207,9 @@ const ENDLESS: Version = Version(u64::MAX);
 
 /// The last version before two histories part, each given by its eras and the versions they began with, in order.
 fn parting(own: &[(Era, Version)], other: &[(Era, Version)]) -> Option<Version> {
+    if other == [(Era::default(), Version(0))] && own.first() != other.first() {
+        return Some(Version(0)); // from before all eras that are kept: it must begin anew, if it has not
+    }
     let first = own.iter().find_map(|era| other.iter().position(|other| other == era).map(|at| (era, at)));
     let (first, other_at) = first?;
     let own_at = own.iter().position(|era| era == first)?;
@@ -234,5 +237,6 @@ mod tests {
         assert_eq!(parting(&[first, here], &[first, there]), Some(Version(11)));
         assert_eq!(parting(&[here], &[first, here]), Some(ENDLESS), "old eras are forgotten");
         assert_eq!(parting(&[here], &[there]), None);
+        assert_eq!(parting(&[here], &[first]), Some(Version(0)), "whoever begins anew agrees with everybody");
     }
 }
