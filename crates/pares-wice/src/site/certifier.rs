@@ -47,7 +47,7 @@ impl Site {
     pub(super) fn stop_certifying(&mut self) {
         if self.certifying.take().is_some() {
             self.cut(self.delivered);
-            self.received = self.delivered;
+            self.receive_from_delivered();
             self.reconsider = true;
         }
     }
@@ -118,7 +118,7 @@ impl Site {
 
     fn propose_version(&mut self, body: Body, out: &mut impl Effects) {
         let certifying = self.certifying.as_mut().expect("only a certifier gives versions");
-        let entry = Entry { version: certifying.next, body };
+        let entry = Entry { version: certifying.next, era: certifying.reign.era, body };
         certifying.next = certifying.next.next();
         self.received = entry.version;
         out.propose(LogEntry::Stream { era: certifying.reign.era, entry: Arc::new(entry) });

@@ -57,7 +57,7 @@ impl Site {
     /// If no era is given.
     #[must_use]
     pub fn restore(settings: Settings, base: Base, stored: Stored) -> Self {
-        assert!(!base.eras.is_empty(), "a base without an era");
+        let era = base.eras.last().expect("a base has an era").1.era;
         Self {
             index: Index::new(base.delivered, settings.index_versions),
             settings,
@@ -71,6 +71,7 @@ impl Site {
             recent: VecDeque::new(),
             takeover: base.takeover.map(Takeover::new),
             received: base.delivered,
+            received_era: era,
             serial: 0,
             told: None,
             streams: BTreeMap::new(),
@@ -116,9 +117,14 @@ impl Site {
         self.position += 1;
         match entry {
             LogEntry::Stream { era, entry } => {
-                if era >= self.promised && entry.version == self.delivered.next() {
+                let is_next = entry.version == self.delivered.next() && entry.era == self.era();
+                if era >= self.promised && is_next {
                     self.promised = era;
                     self.deliver(entry, recalls, out);
+                } else if entry.version > self.delivered {
+                    // What this site proposed after it, as a delegate, is void too: from here again.
+                    self.stop_certifying();
+                    self.receive_from_delivered();
                 }
             }
             LogEntry::Fence(configuration) => self.fenced(configuration),
@@ -137,7 +143,11 @@ impl Site {
     /// The log has come to where the store was written: what it holds above the store's version is as it was then.
     fn install_recalled(&mut self) {
         let stored = self.overlay.applied();
-        assert!(self.delivered >= stored, "the store holds version {stored}, and its log only {}", self.delivered);
+        assert!(
+            self.delivered >= stored,
+            "the store holds version {stored}, and its log only {}",
+            self.delivered
+        );
         for entry in self.recent.iter().filter(|entry| entry.version > stored) {
             let writes = if let Body::Update { writes, .. } = &entry.body { writes.as_slice() } else { &[] };
             self.overlay.install(entry.version, writes);
@@ -161,11 +171,13 @@ impl Site {
             self.overlay.install(version, writes);
         }
         self.delivered = version;
-        self.received = self.received.max(version);
         if let Body::Configure(configuration) = entry.body {
             self.begin_era(version, configuration, out);
         }
         self.keep_recent(entry);
+        if self.received <= version {
+            self.receive_from_delivered();
+        }
     }
 
     fn begin_era(&mut self, version: Version, configuration: Configuration, out: &mut impl Effects) {
@@ -176,7 +188,6 @@ impl Site {
         self.promised = self.promised.max(configuration.era);
         // Nothing has been certified after a configuration; whether this site certifies in its era, it finds out anew.
         self.certifying = None;
-        self.received = self.delivered;
         if self.takeover.as_ref().is_some_and(|takeover| takeover.configuration.era <= configuration.era) {
             self.takeover = None;
         }
@@ -190,6 +201,7 @@ impl Site {
         }
         self.promised = configuration.era;
         self.stop_certifying();
+        self.receive_from_delivered();
         if configuration.certifier == self.cluster() {
             self.takeover = Some(Takeover::new(configuration));
         }
@@ -203,16 +215,20 @@ impl Site {
         if recalls {
             self.index.truncate(keep); // the store was written later, and holds what came instead
         } else {
-            assert!(keep >= self.stable, "version {} was stable and cannot be discarded down to {keep}", self.stable);
+            assert!(
+                keep >= self.stable,
+                "version {} was stable and cannot be discarded down to {keep}",
+                self.stable
+            );
             self.cut(keep);
         }
         self.delivered = keep;
-        self.received = keep;
         self.streams.clear();
         while self.eras.back().is_some_and(|(began, _)| *began > keep) {
             self.eras.pop_back();
         }
         assert!(!self.eras.is_empty(), "version {keep} is older than all eras known");
+        self.receive_from_delivered();
         while self.recent.pop_back_if(|entry| entry.version > keep).is_some() {}
         self.lost_versions(keep);
         self.reconsider = true;

@@ -170,6 +170,8 @@ pub struct Site {
 
     // As a delegate.
     received: Version,
+    /// The era at `received`.
+    received_era: Era,
     serial: u64,
     told: Option<Status>,
     streams: BTreeMap<ClusterId, Cursor>,
@@ -290,7 +292,7 @@ impl Site {
         }
         self.stop_certifying();
         self.role = role;
-        self.received = self.delivered;
+        self.receive_from_delivered();
         self.serial = 0;
         self.told = None;
         self.streams.clear();
@@ -337,6 +339,11 @@ impl Site {
         self.say_status(out);
         self.stream(out);
         self.ask_again(out);
+    }
+
+    /// Nothing is under way in the log that the stream could go on after.
+    fn receive_from_delivered(&mut self) {
+        (self.received, self.received_era) = (self.delivered, self.era());
     }
 
     fn cluster(&self) -> ClusterId {

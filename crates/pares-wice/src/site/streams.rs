@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use crate::entry::{Entry, LogEntry};
+use crate::entry::{Body, Entry, LogEntry};
 use crate::ids::{ClusterId, Era, SiteId, Term, Version};
 use crate::message::{Message, Status};
 use crate::site::{Effects, Notice, Site};
@@ -194,8 +194,11 @@ impl Site {
             return;
         }
         for entry in entries {
-            if entry.version == self.received.next() {
+            if entry.version == self.received.next() && entry.era == self.received_era {
                 self.received = entry.version;
+                if let Body::Configure(configuration) = &entry.body {
+                    self.received_era = configuration.era;
+                }
                 out.propose(LogEntry::Stream { era, entry: Arc::clone(entry) });
             }
         }
