@@ -84,7 +84,11 @@ impl Site {
         if certifying.handed_over || self.index.version_of(transaction.id).is_some() {
             return;
         }
-        match self.judge(certifying.next, &transaction) {
+        // Initiators refuse long before; whoever does not know yet asks again. (A refusal from here would not stay one.)
+        if certifying.next.0 - self.stable.0 > 2 * self.settings.unstable_versions_max {
+            return;
+        }
+        match self.index.certify(&transaction, self.settings.isolation) {
             Ok(()) => {
                 let Transaction { id, attempt, writes, .. } = transaction;
                 self.index.record(certifying.next, id, &writes);
@@ -99,13 +103,6 @@ impl Site {
                 out.send(from, Message::Abort { reign, id, attempt, reason });
             }
         }
-    }
-
-    fn judge(&self, next: Version, transaction: &Transaction) -> Result<(), AbortReason> {
-        if next.0 - self.stable.0 > self.settings.unstable_versions_max {
-            return Err(AbortReason::Behind);
-        }
-        self.index.certify(transaction, self.settings.isolation)
     }
 
     /// The next version is the beginning of another era.

@@ -60,7 +60,7 @@ pub struct Settings {
     pub isolation: Isolation,
     /// Versions whose items are remembered for certification, at least 1. A transaction with an older snapshot is refused.
     pub index_versions: usize,
-    /// Versions that may be certified and not stable; beyond, the certifier refuses.
+    /// Versions that may be installed and not stable; beyond, initiators refuse, and at twice as many the certifier does not answer.
     pub unstable_versions_max: u64,
     /// Stable versions kept for clusters that are behind.
     pub retained_versions: usize,
