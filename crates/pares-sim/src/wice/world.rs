@@ -393,7 +393,8 @@ impl World {
         let began = node.delivered.iter().rposition(|entry| matches!(entry.body, Body::Configure(_)));
         for cluster in live.iter() {
             let members = || self.nodes.values().filter(|node| node.id.cluster == cluster);
-            let knows = began.is_none_or(|at| members().any(|member| member.delivered.get(at) == node.delivered.get(at)));
+            let knows = began
+                .is_none_or(|at| members().any(|member| member.delivered.get(at) == node.delivered.get(at)));
             if knows && !members().any(|member| Checker::holds(&member.delivered, id, version)) {
                 return Err(format!("{id} was answered at version {version}, which {cluster} does not have"));
             }
