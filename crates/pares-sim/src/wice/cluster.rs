@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use pares_wice::LogEntry;
+use pares_wice::{Body, LogEntry, TransactionId, Version};
 
 use crate::random::Random;
 
@@ -48,6 +48,16 @@ impl Cluster {
         self.term += 1;
         self.leader = Some(member);
         self.elected_with = self.entries.len();
+    }
+
+    /// Whether its log has a transaction as this version, whoever has been given it since the last start.
+    pub(super) fn holds(&self, wanted: TransactionId, version: Version) -> bool {
+        self.entries.iter().any(|entry| match entry {
+            LogEntry::Stream { entry, .. } if entry.version == version => {
+                matches!(&entry.body, Body::Update { id, .. } if *id == wanted)
+            }
+            _ => false,
+        })
     }
 
     /// All disks are gone.

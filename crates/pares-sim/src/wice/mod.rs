@@ -82,8 +82,6 @@ pub enum Defect {
     StoresTooEarly,
     /// Transactions claim to have read a later version than they did.
     ClaimsLaterSnapshot,
-    /// Outcomes are told as soon as a transaction has its version.
-    AnswersTooEarly,
 }
 
 /// What a run did.

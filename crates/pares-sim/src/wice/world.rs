@@ -395,7 +395,10 @@ impl World {
             let members = || self.nodes.values().filter(|node| node.id.cluster == cluster);
             let knows = began
                 .is_none_or(|at| members().any(|member| member.delivered.get(at) == node.delivered.get(at)));
-            if knows && !members().any(|member| Checker::holds(&member.delivered, id, version)) {
+            if knows
+                && !members().any(|member| Checker::holds(&member.delivered, id, version))
+                && !self.clusters[usize::from(cluster.0)].holds(id, version)
+            {
                 return Err(format!("{id} was answered at version {version}, which {cluster} does not have"));
             }
         }
