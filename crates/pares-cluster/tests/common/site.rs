@@ -66,7 +66,7 @@ impl Sink for Site {
 
     fn restore(&mut self, index: u64, state: &[u8]) {
         assert!(index > self.applied, "a state of {index} after {}", self.applied);
-        let number = |at: usize| u64::from_le_bytes(state[at..at + 8].try_into().unwrap());
+        let number = |at: usize| u64::from_le_bytes(state[at..at + 8].try_into().expect("eight"));
         let (mut at, mut entries) = (0, Vec::new());
         while at < state.len() {
             let len = number(at + 16) as usize;

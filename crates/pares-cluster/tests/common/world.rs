@@ -148,7 +148,7 @@ impl World {
             if self.underway.is_empty() {
                 return;
             }
-            self.now = self.now.max(self.underway.last_key_value().unwrap().0.0);
+            self.now = self.now.max(self.underway.keys().next_back().expect("not empty").0);
             self.deliver();
         }
     }
@@ -166,7 +166,7 @@ impl World {
 
     pub(crate) fn elect(&mut self) -> u8 {
         assert!(self.run_until(400, |world| world.leader().is_some()), "nobody was elected");
-        self.leader().unwrap()
+        self.leader().expect("just seen")
     }
 
     fn deliver(&mut self) {
@@ -184,6 +184,10 @@ impl World {
         let state = &mut self.members[usize::from(member)];
         let before = state.site.entries.len();
         let result = state.log.as_mut().expect("it is up").cycle(&mut state.site);
+        if state.site.wanted.take().is_some() {
+            let (applied, bytes) = (state.site.applied, state.site.state());
+            state.log.as_mut().expect("it is up").provide_snapshot(applied, &bytes).expect("it is recent");
+        }
         let outbox = std::mem::take(&mut state.site.outbox);
         for (to, message) in outbox {
             self.send(member, to, message);
@@ -218,6 +222,11 @@ impl World {
         if site.role.delegate == Some(member) {
             let delegate = *self.delegates.entry(site.role.term).or_insert(member);
             assert_eq!(delegate, member, "seed {}: two delegates in term {}", self.seed, site.role.term);
+        }
+        if site.role.leads {
+            let earlier = self.truth.values().filter(|(_, term, _)| *term < site.role.term);
+            let known = site.entries.iter().filter(|(_, term, _)| *term < site.role.term);
+            assert!(earlier.eq(known), "seed {}: a delegate leads and does not know all", self.seed);
         }
     }
 }
