@@ -64,6 +64,11 @@ impl Disk {
         content.fault_in = None;
     }
 
+    /// Takes a fault away that has not struck yet.
+    pub fn repair(&self) {
+        self.0.borrow_mut().fault_in = None;
+    }
+
     /// Records not synced yet.
     #[must_use]
     pub fn unsynced(&self) -> u64 {

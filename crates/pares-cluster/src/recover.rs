@@ -34,9 +34,11 @@ pub(crate) fn recover(journal: &mut impl Journal, config: &Config) -> Result<Rec
     if applied < base && restored.is_none() {
         return Err(OpenError::Behind { applied, base });
     }
-    // The commit index is written without a sync: it may be older than what was handed out, and, in a torn batch, newer
-    // than the entries behind it.
-    store.hard.commit = store.hard.commit.clamp(base, last).max(applied);
+    if store.hard.commit > last {
+        return Err(OpenError::Record { what: "a commit index beyond the log" });
+    }
+    // It is written without a sync, so it may be older than what was handed out.
+    store.hard.commit = store.hard.commit.max(base).max(applied);
     Ok(Recovered { store, restored })
 }
 

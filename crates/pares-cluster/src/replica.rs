@@ -14,7 +14,7 @@
 //! configured with an election timeout that never comes, and ours tells it to stand for election.
 
 use raft::eraftpb::{Entry, HardState, Message, MessageType, Snapshot};
-use raft::{RawNode, StateRole, Storage as _};
+use raft::{RawNode, Ready, StateRole, Storage as _};
 
 use crate::config::Config;
 use crate::error::{LogError, MessageError, OpenError, ProposeError, SnapshotError};
@@ -95,10 +95,10 @@ impl<J: Journal> Replica<J> {
         (self.node.store().base_index, self.node.raft.raft_log.last_index())
     }
 
-    /// The place of the last entry handed out.
+    /// Place and term of the last entry handed out, or skipped because it is the log's own.
     #[must_use]
-    pub fn handed_out(&self) -> u64 {
-        self.handed.0
+    pub fn handed_out(&self) -> (u64, u64) {
+        self.handed
     }
 }
 
@@ -296,7 +296,8 @@ impl<J: Journal> Replica<J> {
         self.send(ready.take_messages(), out);
         self.hand_out(ready.take_committed_entries(), out);
         if let Some(hard) = ready.hs() {
-            self.write_hard(hard.clone())?;
+            let commit = self.commit_to_keep(&ready, hard.commit);
+            self.write_hard(HardState { commit, ..hard.clone() })?;
         }
         if !ready.snapshot().is_empty() {
             self.write_state(ready.snapshot())?;
@@ -390,6 +391,17 @@ impl<J: Journal> Replica<J> {
         self.write(head, &[])?;
         self.node.mut_store().hard = hard;
         Ok(())
+    }
+
+    /// Of a torn batch the hard state may survive without what follows it, and then the log still holds what that would have
+    /// replaced: a commit index that covers it would commit entries of a deposed delegate. So the one written covers
+    /// only what lies in the journal before it. It is a hint: who opens the log with less asks the delegate.
+    fn commit_to_keep(&self, ready: &Ready, commit: u64) -> u64 {
+        match ready.entries().first() {
+            _ if !ready.snapshot().is_empty() => self.node.store().hard.commit,
+            Some(first) => commit.min(first.index - 1),
+            None => commit,
+        }
     }
 
     fn write_entries(&mut self, entries: Vec<Entry>) -> Result<(), LogError> {

@@ -37,6 +37,8 @@ pub(crate) struct World {
     pub(crate) groups: Vec<u8>,
     /// All that was ever handed out anywhere.
     pub(crate) truth: BTreeMap<u64, Given>,
+    /// Term of the entry at each place, the log's own entries included.
+    terms: BTreeMap<u64, u64>,
     pub(crate) delegates: BTreeMap<u64, u8>,
     pub(crate) seed: u64,
     /// Bytes of every message sent, mixed: two runs with one seed agree.
@@ -61,6 +63,7 @@ impl World {
             sent: 0,
             groups: vec![0; members.into()],
             truth: BTreeMap::new(),
+            terms: BTreeMap::new(),
             delegates: BTreeMap::new(),
             seed,
             trace: 0,
@@ -214,6 +217,9 @@ impl World {
 
     /// Everybody is given the same entry at the same place, and a term has one delegate.
     fn check(&mut self, member: u8, before: usize) {
+        let (index, term) = self.log(member).handed_out();
+        let first = *self.terms.entry(index).or_insert(term);
+        assert_eq!(first, term, "seed {}: entries of two terms at place {index}", self.seed);
         let site = &self.members[usize::from(member)].site;
         for given in site.entries.iter().skip(before) {
             let first = self.truth.entry(given.0).or_insert_with(|| given.clone());
