@@ -172,6 +172,16 @@ impl World {
         self.leader().expect("just seen")
     }
 
+    /// Whether a member's state is on its way to another: message kind 5.
+    pub(crate) fn snapshot_is_under_way(&self) -> bool {
+        self.underway.values().any(|(_, _, message)| message[1] == 5)
+    }
+
+    /// Loses everything under way.
+    pub(crate) fn lose_all(&mut self) {
+        self.underway.clear();
+    }
+
     fn deliver(&mut self) {
         let later = self.underway.split_off(&(self.now + 1, 0));
         for (_, (from, to, message)) in std::mem::replace(&mut self.underway, later) {
