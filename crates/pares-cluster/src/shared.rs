@@ -253,3 +253,41 @@ impl ClusterLog for Shared {
         Some(next)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keeps what was committed.
+    #[derive(Default)]
+    struct Site(Vec<Vec<u8>>);
+
+    impl Sink for Site {
+        fn send(&mut self, _to: u8, _message: Vec<u8>) {}
+        fn committed(&mut self, _index: u64, _term: u64, payload: &[u8]) {
+            self.0.push(payload.to_vec());
+        }
+        fn role(&mut self, _role: Role) {}
+        fn snapshot_wanted(&mut self, _at_least: u64) {}
+        fn restore(&mut self, _index: u64, _state: &[u8]) {}
+    }
+
+    #[test]
+    fn a_new_delegate_inherits_as_much_as_the_test_says() {
+        let group = Group::new(2);
+        let (mut first, mut second) = (group.open(0, 0), group.open(1, 0));
+        let mut site = Site::default();
+        group.elect(0, 0);
+        first.cycle(&mut site).unwrap();
+        group.hold(true);
+        (0..3u8).for_each(|number| first.propose(&[number]).unwrap());
+        first.cycle(&mut site).unwrap();
+        assert!(site.0.is_empty());
+        group.elect(1, 2);
+        group.hold(false);
+        second.cycle(&mut site).unwrap();
+        assert_eq!(site.0, [[0], [1]]);
+        assert!(second.role().leads);
+        assert_eq!(first.propose(b"x"), Err(ProposeError::NotDelegate { delegate: Some(1) }));
+    }
+}

@@ -208,7 +208,7 @@ fn a_backlog_is_refused_until_some_is_committed<R: Rig>() {
         matches!(rig.log(leader).propose(b"x"), Err(ProposeError::Backlog { bytes }) if bytes == 64 << 20)
     );
     rig.run();
-    rig.log(leader).propose(b"x").unwrap();
+    rig.log(leader).propose(b"x").expect("the delegate takes it");
     rig.run();
     assert_eq!(rig.site(leader).entries.len(), 129);
 }
@@ -217,7 +217,7 @@ fn all_are_given_the_same_in_the_order_of_the_calls<R: Rig>() {
     let mut rig = running::<R>(3);
     let leader = rig.leader();
     for number in 0..1000u64 {
-        rig.log(leader).propose(&number.to_le_bytes()).unwrap();
+        rig.log(leader).propose(&number.to_le_bytes()).expect("the delegate takes it");
         if number % 100 == 7 {
             rig.run();
         }
@@ -253,7 +253,7 @@ fn what_a_lost_delegate_proposed_is_nowhere_or_everywhere<R: Rig>() {
     let first = rig.leader();
     rig.propose("a");
     rig.cut_off(first);
-    rig.log(first).propose(b"in vain").unwrap();
+    rig.log(first).propose(b"in vain").expect("the delegate takes it");
     rig.run();
     assert_ne!(rig.leader(), first);
     rig.propose("b");
@@ -283,7 +283,7 @@ fn resigning_hands_over_without_loss<R: Rig>() {
     let mut rig = running::<R>(3);
     let first = rig.leader();
     assert_eq!(rig.log((first + 1) % 3).resign(), None);
-    rig.log(first).propose(b"a").unwrap();
+    rig.log(first).propose(b"a").expect("the delegate takes it");
     let second = rig.log(first).resign().expect("somebody is there");
     assert!(rig.log(first).propose(b"too late").is_err());
     rig.run();

@@ -1,4 +1,5 @@
 //! Replicas on real files: torn tails, failing disks, released segments.
+#![allow(clippy::unwrap_used)] // helpers are test code, too
 
 mod common;
 

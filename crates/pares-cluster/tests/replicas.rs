@@ -1,4 +1,5 @@
 //! What only the real log has: syncs, messages, elections, and the loss of what was promised.
+#![allow(clippy::unwrap_used)] // helpers are test code, too
 
 mod common;
 
