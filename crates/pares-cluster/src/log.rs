@@ -84,8 +84,8 @@ pub trait ClusterLog {
     /// [`SnapshotError`]: it was not taken.
     fn provide_snapshot(&mut self, index: u64, state: &[u8]) -> Result<(), SnapshotError>;
 
-    /// Hands the delegate's office to the member that has most of the log, before a planned stop. Returns whom it asked;
-    /// none if this is not the delegate, or nobody else is there. The role changes when the other has taken over; if it has not within an
-    /// election timeout this member goes on as delegate. Meanwhile nothing can be proposed.
+    /// Hands the delegate's office to the member that was heard of and has most of the log, before a planned stop.
+    /// Returns whom it asked; none if this is not the delegate, or is alone. The role changes when the other has taken
+    /// over; if it has not within an election timeout this member goes on as delegate. Meanwhile nothing can be proposed.
     fn resign(&mut self) -> Option<u8>;
 }

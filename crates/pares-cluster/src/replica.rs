@@ -213,10 +213,11 @@ impl<J: Journal> ClusterLog for Replica<J> {
         }
         self.flush_proposals();
         let own = raft_id(self.owner.member);
-        let others =
-            self.node.raft.prs().iter().filter(|(id, progress)| **id != own && progress.recent_active);
-        // Of two that have as much, the first: raft-rs keeps them in no order.
-        let (&best, _) = others.max_by_key(|(id, progress)| (progress.matched, u64::MAX - **id))?;
+        let others = self.node.raft.prs().iter().filter(|(id, _)| **id != own);
+        // Who was heard of lately, then who has most, then the first: raft-rs keeps them in no order. All count as not
+        // heard of for a moment, whenever it has just looked whether a majority is there.
+        let (&best, _) = others
+            .max_by_key(|(id, progress)| (progress.recent_active, progress.matched, u64::MAX - **id))?;
         self.node.transfer_leader(best);
         member(best)
     }

@@ -7,7 +7,7 @@
 //! ```text
 //!   0        1      2      3    4        5          6         8          12
 //!   +--------+------+------+----+--------+----------+---------+----------+------------------ - - -
-//!   | format | kind | from | to | reject | 0        | context | entries  | nine numbers (u64)
+//!   | format | kind | from | to | reject | 0        | context | entries  | seven numbers (u64)
 //!   +--------+------+------+----+--------+----------+---------+----------+------------------ - - -
 //!   then context bytes; then per entry: term u64, length u32, payload; then, of a snapshot: index u64, term u64, and its bytes to
 //!   the end. Entries are numbered on from `index`. Little endian.
@@ -187,4 +187,63 @@ pub(crate) fn snapshot(index: u64, term: u64, voters: &ConfState, state: &[u8]) 
     (metadata.index, metadata.term) = (index, term);
     metadata.set_conf_state(voters.clone());
     snapshot
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn voters() -> ConfState {
+        ConfState { voters: vec![1, 2, 3], ..ConfState::default() }
+    }
+
+    fn message(kind: MessageType) -> Message {
+        let mut message = Message {
+            msg_type: kind,
+            from: raft_id(1),
+            to: raft_id(2),
+            reject: true,
+            term: 10,
+            log_term: 9,
+            index: 100,
+            commit: 99,
+            commit_term: 8,
+            request_snapshot: 7,
+            reject_hint: 6,
+            context: b"transfer".to_vec().into(),
+            ..Message::default()
+        };
+        if kind == MessageType::MsgAppend {
+            message.set_entries(vec![entry(9, 101, b"first"), entry(10, 102, b"")].into());
+        }
+        if kind == MessageType::MsgSnapshot {
+            message.set_snapshot(snapshot(90, 8, &voters(), b"the state"));
+        }
+        message
+    }
+
+    #[test]
+    fn every_kind_comes_back_as_it_was() {
+        for (_, kind) in KINDS {
+            let sent = message(kind);
+            let (to, bytes) = encode(&sent);
+            assert_eq!(to, 2);
+            assert_eq!(decode(1, 2, &voters(), &bytes), Ok(sent));
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_message_are_frozen() {
+        let (_, bytes) = encode(&message(MessageType::MsgAppend));
+        let numbers: Vec<u8> = [10u64, 9, 100, 99, 8, 7, 6].iter().flat_map(|n| n.to_le_bytes()).collect();
+        let expected = [
+            &[1, 1, 1, 2, 1, 0, 8, 0, 2, 0, 0, 0][..],
+            &numbers,
+            b"transfer",
+            &[9, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0],
+            b"first",
+            &[10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        ];
+        assert_eq!(bytes, expected.concat());
+    }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use common::random::Random;
 use common::site::Site;
 use pares_cluster::{ClusterLog, Config, Durability, Files, JournalError, LogError, OpenError, Replica};
 use pares_log::{AppendError, Faults};
@@ -134,4 +135,78 @@ fn compaction_releases_segments_and_the_rest_opens_again() {
     let files = Files::open(dir.path(), Durability::Disk, SEGMENT_BYTES).unwrap();
     let behind = Replica::open(files, &Config::new(0, 1)).map(|_| ());
     assert_eq!(behind, Err(OpenError::Behind { applied: 0, base: site.applied - 150 }));
+}
+
+/// A member whose disk fails now and then; the operator then cuts its log where it is known to be on the device.
+struct Member {
+    dir: tempfile::TempDir,
+    faults: Arc<Faults>,
+    log: Option<Replica<Files>>,
+    site: Site,
+}
+
+impl Member {
+    fn start(&mut self, member: u8) {
+        let config = pares_log::Config::default().segment_bytes(SEGMENT_BYTES).faults(self.faults.clone());
+        let files = Files::open_with(self.dir.path(), Durability::Disk, config).unwrap();
+        // The site's own state survives: what is under test is the log's.
+        self.site = self.site.saved();
+        let config = Config { applied: self.site.applied, ..Config::new(member, 3) };
+        self.log = Some(Replica::open(files, &config).unwrap());
+    }
+
+    fn repair(&mut self) {
+        self.log = None;
+        self.faults.syncs_to_failure.store(0, Ordering::Relaxed);
+        let synced = pares_log::inspect(self.dir.path()).unwrap().stats.synced;
+        pares_log::cut(self.dir.path(), synced).unwrap();
+    }
+
+    /// A tick, a proposal and a cycle; what it sends, and whether its disk failed.
+    fn live(&mut self, payload: &[u8]) -> (Vec<(u8, Vec<u8>)>, bool) {
+        let Some(log) = &mut self.log else { return (Vec::new(), false) };
+        log.tick();
+        // Refused by all but the delegate.
+        let _ = log.propose(payload);
+        let failed = log.cycle(&mut self.site).is_err();
+        if failed {
+            self.repair();
+        }
+        (std::mem::take(&mut self.site.outbox), failed)
+    }
+}
+
+#[test]
+fn members_whose_disks_fail_in_turn_lose_nothing_committed() {
+    let mut random = Random(77);
+    let new = |_| {
+        let (dir, faults) = (tempfile::tempdir().unwrap(), Arc::default());
+        Member { dir, faults, log: None, site: Site::default() }
+    };
+    let mut members: Vec<Member> = (0..3).map(new).collect();
+    (0..3).zip(&mut members).for_each(|(number, member)| member.start(number));
+    let mut failures = 0;
+    for round in 0..500u64 {
+        let victim = random.below(3) as usize;
+        if members.iter().all(|member| member.log.is_some()) && random.chance(8) {
+            members[victim].faults.syncs_to_failure.store(random.in_range(1..5), Ordering::Relaxed);
+        }
+        for number in 0..3u8 {
+            let member = &mut members[usize::from(number)];
+            if member.log.is_none() && random.chance(10) {
+                member.start(number);
+            }
+            let (outbox, failed) = member.live(&round.to_le_bytes());
+            failures += u32::from(failed);
+            for (to, message) in outbox {
+                if let Some(log) = &mut members[usize::from(to)].log {
+                    log.receive(number, &message).unwrap();
+                }
+            }
+        }
+    }
+    let longest =
+        members.iter().map(|member| &member.site.entries).max_by_key(|entries| entries.len()).unwrap();
+    assert!(members.iter().all(|member| longest.starts_with(&member.site.entries)));
+    assert!(failures > 10 && longest.len() > 100, "{failures} failures, {} entries", longest.len());
 }
