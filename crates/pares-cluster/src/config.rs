@@ -16,7 +16,9 @@ pub struct Config {
     pub election_ticks: Range<u32>,
     /// Ticks between two words of a delegate that has nothing to say. Less than `election_ticks.start`, a fifth of it or so.
     pub heartbeat_ticks: u32,
-    /// Where those draws come from. Same seed and same calls, same behaviour. Members need different ones.
+    /// Ticks without an answer after which a state is sent to a member again: more than the largest takes to get there.
+    pub state_ticks: u32,
+    /// Where the draws of election timeouts come from. Same seed and same calls, same behaviour. Members need different ones.
     pub seed: u64,
     /// The caller's own state holds everything up to this place; what follows is handed out.
     pub applied: u64,
@@ -29,7 +31,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Member `member` of `members`: 10 to 20 ticks to an election, a heartbeat every 2, the member as seed, nothing applied.
+    /// Member `member` of `members`: 10 to 20 ticks to an election, a heartbeat every 2, a state again after 500, the member as
+    /// seed, nothing applied.
     #[must_use]
     pub fn new(member: u8, members: u8) -> Config {
         Config {
@@ -37,6 +40,7 @@ impl Config {
             members,
             election_ticks: 10..20,
             heartbeat_ticks: 2,
+            state_ticks: 500,
             seed: member.into(),
             applied: 0,
             message_bytes_max: 1 << 20,

@@ -47,9 +47,8 @@ pub enum OpenError {
     },
     /// The caller's state ends before the log begins.
     #[error(
-        "the site's state ends at place {applied}, but the cluster's log begins after {base}: restore the state from a backup \
-         that reaches it, or remove both and let the delegate send its state under the same member number only \
-         after an operator has made sure that no other member is down"
+        "the site's state ends at place {applied}, but the cluster's log begins after {base}: restore the state from a \
+         copy that reaches that place"
     )]
     Behind {
         /// Where the state ends.

@@ -368,14 +368,13 @@ impl<J: Journal> Replica<J> {
 
     /// Raft waits for the answer to a state for ever; the state, or the answer, may be lost.
     fn resend_states(&mut self) {
-        let timeout = self.config.election_ticks.end.saturating_mul(2);
         for other in 0..self.owner.members {
             let progress = self.node.raft.prs().get(raft_id(other));
             if progress.is_none_or(|progress| progress.state != raft::ProgressState::Snapshot) {
                 continue;
             }
             self.sent_ago_ticks[usize::from(other)] += 1;
-            if self.sent_ago_ticks[usize::from(other)] > timeout {
+            if self.sent_ago_ticks[usize::from(other)] > self.config.state_ticks {
                 self.sent_ago_ticks[usize::from(other)] = 0;
                 self.node.report_snapshot(raft_id(other), raft::SnapshotStatus::Failure);
             }

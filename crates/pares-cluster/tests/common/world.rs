@@ -77,6 +77,7 @@ impl World {
         Config {
             seed: self.seed ^ (u64::from(member) << 32) ^ (state.lives << 40),
             applied: state.saved.applied,
+            state_ticks: 40,
             ..Config::new(member, self.members.len() as u8)
         }
     }
