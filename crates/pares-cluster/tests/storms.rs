@@ -112,8 +112,9 @@ fn nothing_committed_is_lost_in_a_storm_over_three() {
 }
 
 #[test]
-fn nothing_committed_is_lost_in_a_storm_over_five() {
+fn nothing_committed_is_lost_in_a_storm_over_two_and_five() {
     for seed in seeds(1000..1050) {
+        storm(2, seed);
         storm(5, seed);
     }
 }
