@@ -19,11 +19,14 @@ pub struct TooLong {
     pub bytes: usize,
 }
 
+/// A payload, and what follows it.
+pub type Split<'a> = (&'a [u8], &'a [u8]);
+
 /// The first payload in `bytes` and what follows it, or nothing if it is not there as a whole yet.
 ///
 /// # Errors
 /// If the head announces more than `max` bytes of payload. That is said as soon as the head is there.
-pub fn split(bytes: &[u8], max: usize) -> Result<Option<(&[u8], &[u8])>, TooLong> {
+pub fn split(bytes: &[u8], max: usize) -> Result<Option<Split<'_>>, TooLong> {
     let Some((head, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return Ok(None) };
     let length = u32::from_le_bytes(*head) as usize;
     if length > max {

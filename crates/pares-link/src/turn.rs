@@ -6,8 +6,8 @@ use crate::clients::ClientId;
 use crate::config::LinksConfig;
 use crate::ended::Ended;
 use crate::hello::{HELLO_MAX, Hello, HelloError};
-use crate::links::{Counts, LinkSink};
 use crate::remote::Remote;
+use crate::sink::{Counts, LinkSink};
 use crate::table::{Role, Table};
 use crate::tls::names;
 

@@ -209,7 +209,9 @@ impl Wire {
 
     /// Says goodbye as far as the socket takes it.
     pub(crate) fn close(&mut self) {
-        if let Security::Tls(tls) = &mut self.security {
+        if let Security::Tls(tls) = &mut self.security
+            && !tls.is_handshaking()
+        {
             tls.send_close_notify();
             let _ = tls.write_tls(&mut self.stream);
         }

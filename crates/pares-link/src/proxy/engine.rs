@@ -18,9 +18,9 @@ use rustix::time::{
     timerfd_create, timerfd_settime,
 };
 
-use super::line::Line;
+use super::line::{Line, PIECE_BYTES};
 use super::pair::{Next, Pair};
-use super::{Direction, Forward, Handle, Settings, Shared, Traffic, Wishes};
+use super::{Direction, Forward, Handle, Settings, Shared, Wishes};
 use crate::table::is_connected;
 
 const WAKER: Token = Token(usize::MAX);
@@ -31,7 +31,6 @@ const LISTENERS: usize = usize::MAX - 2;
 const READS: usize = 32;
 /// What a piece takes besides its bytes.
 pub(super) const PIECE_EXTRA: usize = 64;
-const SCRATCH_BYTES: usize = 16 << 10;
 
 pub(super) struct Engine {
     poll: Poll,
@@ -41,8 +40,9 @@ pub(super) struct Engine {
     pairs: Vec<Option<Pair>>,
     free: Vec<usize>,
     lines: [Line; 2],
-    traffic: [Traffic; 2],
     cut: bool,
+    /// Which way nothing comes out of.
+    black: [bool; 2],
     /// Which way of which pair has something to come out, and when.
     due: BTreeSet<(u64, usize, usize)>,
     /// Which pairs may have something to enter.
@@ -69,9 +69,9 @@ impl Engine {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a proxy without a forward"));
         }
         let conditions = [settings.forth, settings.back];
-        let wishes = Wishes { conditions, cut: false, stop: false, traffic: Default::default() };
+        let wishes = Wishes { conditions, cut: false, stop: false };
         let waker = mio::Waker::new(poll.registry(), WAKER)?;
-        let shared = Arc::new(Shared { wishes: Mutex::new(wishes), waker });
+        let shared = Arc::new(Shared { wishes: Mutex::new(wishes), meters: Default::default(), waker });
         let engine = Self {
             poll,
             timer,
@@ -80,12 +80,12 @@ impl Engine {
             pairs: Vec::new(),
             free: Vec::new(),
             lines: [Line::new(settings.forth, settings.seed), Line::new(settings.back, !settings.seed)],
-            traffic: Default::default(),
             cut: false,
+            black: [false; 2],
             due: BTreeSet::new(),
             reading: Default::default(),
             under_way_max: settings.under_way_max,
-            scratch: vec![0; SCRATCH_BYTES],
+            scratch: vec![0; PIECE_BYTES],
         };
         Ok((engine, addresses, Handle(shared)))
     }
@@ -104,12 +104,10 @@ impl Engine {
     /// Does as it is told. Whether to go on.
     fn heed_wishes(&mut self) -> bool {
         let shared = self.shared.clone();
-        let mut wishes = shared.wishes();
-        wishes.traffic = self.traffic;
+        let wishes = shared.wishes();
         let mut healed = false;
-        for (line, wish) in self.lines.iter_mut().zip(&wishes.conditions) {
-            healed |= line.conditions.black_hole && !wish.black_hole;
-            line.conditions = *wish;
+        for (way, wish) in wishes.conditions.iter().enumerate() {
+            healed |= std::mem::replace(&mut self.black[way], wish.black_hole) && !wish.black_hole;
         }
         let cut = !std::mem::replace(&mut self.cut, wishes.cut) && wishes.cut;
         let stop = wishes.stop;
@@ -136,11 +134,11 @@ impl Engine {
     /// Writes what is due of one way, and awaits what is not.
     fn deliver(&mut self, slot: usize, direction: Direction) {
         let way = direction as usize;
-        if self.lines[way].conditions.black_hole {
+        if self.black[way] {
             return;
         }
         let Some(pair) = self.pairs[slot].as_mut() else { return };
-        match pair.deliver(direction, now_ns(), &mut self.traffic[way]) {
+        match pair.deliver(direction, now_ns(), &self.shared.meters[way]) {
             Err(_) => return self.break_off(slot),
             Ok(Next::Over) => return self.remove(slot),
             Ok(Next::Due(due_ns)) => self.wait_for(slot, way, due_ns),
@@ -172,8 +170,7 @@ impl Engine {
         for direction in Direction::BOTH {
             let way = direction as usize;
             for _ in 0..READS {
-                let now_ns = now_ns();
-                if self.lines[way].open_ns() > now_ns {
+                if self.lines[way].open_ns() > now_ns() {
                     break;
                 }
                 let Some(slot) = self.reading[way].pop_front() else { break };
@@ -182,7 +179,13 @@ impl Engine {
                 if !pair.ways[way].readable {
                     continue;
                 }
-                pair.read(direction, &mut self.lines[way], now_ns, &mut self.scratch, &mut self.traffic[way]);
+                let wanted = self.lines[way].piece_bytes();
+                if let Some(piece) = pair.read(direction, &mut self.scratch[..wanted]) {
+                    // Time and conditions are of after the reading: what was sent later than a change must not pass
+                    // as if it were earlier, nor come out early.
+                    self.lines[way].conditions = self.shared.wishes().conditions[way];
+                    pair.enter(direction, piece, &mut self.lines[way], now_ns(), &self.shared.meters[way]);
+                }
                 self.list(slot, way);
                 if self.pairs[slot].as_ref().is_some_and(|pair| pair.ways[way].awaited_ns.is_none()) {
                     self.deliver(slot, direction);
@@ -262,7 +265,7 @@ impl Engine {
             let (_, forward, count) = &mut self.listeners[i];
             *count += 1;
             let name = (i as u64) << 32 | *count;
-            if self.cut {
+            if self.shared.wishes().cut {
                 // Reset, not ended: nobody is there.
                 let _ = rustix::net::sockopt::set_socket_linger(&from, Some(Duration::ZERO));
                 continue;

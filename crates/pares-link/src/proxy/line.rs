@@ -5,7 +5,7 @@ use super::{Conditions, SEGMENT_BYTES};
 /// What a line of a limited rate holds before senders have to wait, ns: a router's buffer.
 const BUFFER_NS: u64 = 50_000_000;
 /// Read at a time where the rate is not limited. Where it is, a segment, or the last bit would hold up the first.
-const PIECE_BYTES: usize = 16 << 10;
+pub(super) const PIECE_BYTES: usize = 16 << 10;
 
 /// Shared by all connections in that direction.
 #[derive(Clone, Debug)]
@@ -22,8 +22,10 @@ pub(super) struct Line {
 pub(super) struct Passage {
     /// When it comes out, ns.
     pub(super) due_ns: u64,
+    /// Segments of it that are lost.
     pub(super) lost: u64,
-    pub(super) broken: bool,
+    /// Where in it the connection breaks, bytes.
+    pub(super) breaks_at: Option<usize>,
 }
 
 impl Line {
@@ -51,13 +53,15 @@ impl Line {
         }
         let segment = SEGMENT_BYTES as u64;
         let begins = position.div_ceil(segment)..(position + bytes as u64).div_ceil(segment);
+        let seed = self.seed;
         let meets = |what: u64, of_million: u32| {
-            begins.clone().filter(|k| chance(self.seed ^ what, name, *k) < of_million).count() as u64
+            begins.clone().filter(move |k| chance(seed ^ what, name, *k) < of_million)
         };
-        let (lost, broken) = (meets(1, lost_of_million), meets(2, broken_of_million) > 0);
+        let lost = meets(1, lost_of_million).count() as u64;
+        let breaks_at = meets(2, broken_of_million).next().map(|k| (k * segment - position) as usize);
         let stall_ns = if lost > 0 { nanos(self.conditions.stall) } else { 0 };
         let due_ns = passed_ns + nanos(self.conditions.delay) + self.jitter_ns() + stall_ns;
-        Passage { due_ns, lost, broken }
+        Passage { due_ns, lost, breaks_at }
     }
 
     fn jitter_ns(&mut self) -> u64 {
@@ -102,7 +106,7 @@ mod tests {
     #[test]
     fn a_piece_takes_the_delay() {
         let passage = line(|_| ()).enter(5, 1, 0, 1_000);
-        assert_eq!(passage, Passage { due_ns: 100_000_005, lost: 0, broken: false });
+        assert_eq!(passage, Passage { due_ns: 100_000_005, lost: 0, breaks_at: None });
     }
 
     #[test]
@@ -135,6 +139,22 @@ mod tests {
         assert_eq!(of(SEGMENT_BYTES), of(100));
         assert_eq!(of(SEGMENT_BYTES), of(16_384));
         assert!((50..200).contains(&of(777)), "about a tenth: {}", of(777));
+    }
+
+    #[test]
+    fn a_connection_breaks_at_the_same_byte_whatever_the_pieces() {
+        let of = |piece: usize| {
+            let mut line = line(|c| c.broken_of_million = 20_000);
+            let mut at = 0;
+            loop {
+                if let Some(within) = line.enter(0, 3, at as u64, piece).breaks_at {
+                    return at + within;
+                }
+                at += piece;
+            }
+        };
+        assert_eq!(of(100), of(16_384));
+        assert_eq!(of(100) % SEGMENT_BYTES, 0);
     }
 
     #[test]

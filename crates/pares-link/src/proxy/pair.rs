@@ -3,21 +3,28 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use mio::net::TcpStream;
 
 use super::engine::PIECE_EXTRA;
 use super::line::Line;
-use super::{Direction, Traffic};
+use super::{Direction, Meters};
 
 /// What comes out at the far end.
-enum Piece {
+pub(super) enum Piece {
     Bytes(Vec<u8>),
     /// The sender sends no more.
     End,
     /// The connection breaks.
     Break,
+}
+
+impl Piece {
+    fn bytes(&self) -> &[u8] {
+        if let Self::Bytes(bytes) = self { bytes } else { &[] }
+    }
 }
 
 /// One direction.
@@ -76,39 +83,45 @@ impl Pair {
         &mut self.streams[end]
     }
 
-    /// Reads one piece and sends it on its way.
-    pub(super) fn read(
+    /// Reads one piece, if there is one.
+    pub(super) fn read(&mut self, direction: Direction, scratch: &mut [u8]) -> Option<Piece> {
+        match self.streams[direction as usize].read(scratch) {
+            Ok(0) => Some(Piece::End),
+            Ok(read) => Some(Piece::Bytes(scratch[..read].to_vec())),
+            Err(error) if error.kind() == ErrorKind::Interrupted => None,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.ways[direction as usize].readable = false;
+                None
+            }
+            Err(_) => Some(Piece::Break),
+        }
+    }
+
+    /// Sends a piece on its way.
+    pub(super) fn enter(
         &mut self,
         direction: Direction,
+        mut piece: Piece,
         line: &mut Line,
         now_ns: u64,
-        scratch: &mut [u8],
-        traffic: &mut Traffic,
+        meters: &Meters,
     ) {
         let way = &mut self.ways[direction as usize];
-        let wanted = line.piece_bytes().min(scratch.len());
-        let piece = match self.streams[direction as usize].read(&mut scratch[..wanted]) {
-            Ok(0) => Piece::End,
-            Ok(read) => Piece::Bytes(scratch[..read].to_vec()),
-            Err(error) if error.kind() == ErrorKind::Interrupted => return,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                way.readable = false;
-                return;
-            }
-            Err(_) => Piece::Break,
-        };
-        let bytes = if let Piece::Bytes(bytes) = &piece { bytes.len() } else { 0 };
-        let passage = line.enter(now_ns, self.name, way.position, bytes);
-        way.position += bytes as u64;
-        way.bytes += bytes + PIECE_EXTRA;
+        let entered = piece.bytes().len();
+        let passage = line.enter(now_ns, self.name, way.position, entered);
+        way.position += entered as u64;
         // Order is kept: a stall holds up all that comes behind.
         way.last_due_ns = way.last_due_ns.max(passage.due_ns);
-        traffic.lost += passage.lost;
-        traffic.broken += u64::from(passage.broken);
-        way.closed = bytes == 0 || passage.broken;
+        meters.lost.fetch_add(passage.lost, Relaxed);
+        if let (Some(at), Piece::Bytes(bytes)) = (passage.breaks_at, &mut piece) {
+            meters.broken.fetch_add(1, Relaxed);
+            bytes.truncate(at);
+        }
+        way.closed = entered == 0 || passage.breaks_at.is_some();
         way.readable &= !way.closed;
+        way.bytes += piece.bytes().len() + PIECE_EXTRA;
         way.under_way.push_back((way.last_due_ns, piece));
-        if passage.broken {
+        if passage.breaks_at.is_some() {
             way.under_way.push_back((way.last_due_ns, Piece::Break));
         }
     }
@@ -118,7 +131,7 @@ impl Pair {
         &mut self,
         direction: Direction,
         now_ns: u64,
-        traffic: &mut Traffic,
+        meters: &Meters,
     ) -> Result<Next, Broken> {
         if direction == Direction::Forth && !self.connected {
             return Ok(Next::Idle);
@@ -137,7 +150,7 @@ impl Pair {
                     way.ended = true;
                 }
                 Piece::Bytes(bytes) => {
-                    if !write(out, bytes, &mut way.written, traffic)? {
+                    if !write(out, bytes, &mut way.written, meters)? {
                         return Ok(Next::Idle);
                     }
                     way.bytes -= bytes.len() + PIECE_EXTRA;
@@ -159,18 +172,13 @@ impl Pair {
 }
 
 /// Whether all of it is written.
-fn write(
-    out: &mut TcpStream,
-    bytes: &[u8],
-    written: &mut usize,
-    traffic: &mut Traffic,
-) -> Result<bool, Broken> {
+fn write(out: &mut TcpStream, bytes: &[u8], written: &mut usize, meters: &Meters) -> Result<bool, Broken> {
     while *written < bytes.len() {
         match out.write(&bytes[*written..]) {
             Ok(0) => return Err(Broken),
             Ok(more) => {
                 *written += more;
-                traffic.bytes += more as u64;
+                meters.bytes.fetch_add(more as u64, Relaxed);
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

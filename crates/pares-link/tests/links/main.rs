@@ -1,5 +1,8 @@
 //! Two sites over real sockets; everything once plain and once over TLS.
+#![allow(clippy::unwrap_used)]
 
+mod clients;
+mod refusals;
 mod rig;
 mod sites;
 

@@ -1,8 +1,10 @@
 //! Sites and their frames.
 
 use crate::both_ways;
-use crate::rig::{HIGH, LOW, Site, Told, high, low, pair, step_both};
+use crate::rig::{HIGH, LOW, Site, Told, high, low, pair, step_both, until};
 use pares_link::SendError;
+use pares_link::proxy::{Direction, Proxy, Settings};
+use std::time::Duration;
 
 both_ways! {
     frames_arrive_in_order_both_ways
@@ -11,6 +13,9 @@ both_ways! {
     a_site_that_does_not_read_is_let_go_with_bounded_memory
     a_site_called_dead_is_connected_anew
     a_site_that_comes_late_is_dialled_until_it_is_there
+    a_black_hole_between_sites_gives_back_what_was_sent_when_it_heals
+    sites_find_each_other_again_after_a_cut
+    a_site_behind_a_black_hole_is_given_up_and_dialled_until_it_answers
 }
 
 fn frames_arrive_in_order_both_ways(tls: bool) {
@@ -90,4 +95,62 @@ fn a_site_that_comes_late_is_dialled_until_it_is_there(tls: bool) {
     a.step_until(|told| matches!(told, Told::Failed(Some(HIGH), why) if why.contains("cannot be reached")));
     let mut b = Site::open(config);
     step_both(&mut a, &mut b, |a, b| a.links.is_connected(HIGH) && b.links.is_connected(LOW));
+}
+
+/// Two sites with a line of some length between them, not connected yet.
+fn distant(tls: bool) -> (Site, Site, Proxy) {
+    let b = Site::open(high(tls));
+    let proxy = Proxy::start(Settings::to(b.address(), Duration::from_millis(5))).unwrap();
+    let mut config = low(proxy.address(), tls);
+    config.hello_max = Duration::from_millis(500);
+    (Site::open(config), b, proxy)
+}
+
+fn connected(a: &Site, b: &Site) -> bool {
+    a.links.is_connected(HIGH) && b.links.is_connected(LOW)
+}
+
+fn a_black_hole_between_sites_gives_back_what_was_sent_when_it_heals(tls: bool) {
+    let (mut a, mut b, proxy) = distant(tls);
+    step_both(&mut a, &mut b, connected);
+    proxy.handle().black_hole();
+    // Within what the proxy takes, so that nothing waits here.
+    for i in 0..100u8 {
+        a.links.send(HIGH, &[i; 1_000]).unwrap();
+    }
+    for _ in 0..30 {
+        a.step();
+        b.step();
+    }
+    assert!(b.frames().is_empty() && connected(&a, &b), "silent, and nothing is closed");
+    proxy.handle().heal();
+    step_both(&mut a, &mut b, |_, b| b.frames().len() == 100);
+    assert!(b.frames().iter().enumerate().all(|(i, payload)| *payload == [i as u8; 1_000]));
+    assert_eq!(a.links.counts().connected, 1);
+}
+
+fn sites_find_each_other_again_after_a_cut(tls: bool) {
+    let (mut a, mut b, proxy) = distant(tls);
+    step_both(&mut a, &mut b, connected);
+    proxy.handle().cut();
+    step_both(&mut a, &mut b, |a, b| {
+        a.links.counts().disconnected == 1 && b.links.counts().disconnected == 1
+    });
+    until(|| {
+        a.step();
+        a.links.counts().failed > 0
+    });
+    proxy.handle().heal();
+    step_both(&mut a, &mut b, connected);
+    b.links.send(LOW, b"back again").unwrap();
+    step_both(&mut a, &mut b, |a, _| a.frames() == [b"back again"]);
+}
+
+fn a_site_behind_a_black_hole_is_given_up_and_dialled_until_it_answers(tls: bool) {
+    let (mut a, mut b, proxy) = distant(tls);
+    proxy.handle().black_hole();
+    step_both(&mut a, &mut b, |a, _| a.failed_with("no hello"));
+    assert_eq!(proxy.handle().traffic(Direction::Forth).bytes, 0);
+    proxy.handle().heal();
+    step_both(&mut a, &mut b, connected);
 }
