@@ -33,8 +33,8 @@ pub(crate) fn server() -> Option<&'static Server> {
     let server = SERVER.get_or_init(Server::start).as_ref();
     if server.is_none() {
         // Not by a macro, whose output the test harness hides.
-        let why = "left out: PostgreSQL is not installed (Debian, Ubuntu: `apt-get install postgresql`)";
-        writeln!(std::io::stderr(), "{why}").unwrap();
+        let why = "left out: PostgreSQL is not installed (Debian, Ubuntu: `apt-get install postgresql`)\n";
+        std::io::stderr().write_all(why.as_bytes()).unwrap();
     }
     server
 }
