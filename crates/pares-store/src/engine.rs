@@ -153,7 +153,8 @@ impl<E: Engine> Store for EngineStore<E> {
             return Err(StoreError::NotEmpty(now.version));
         }
         let mark = seal.cloned().unwrap_or(Mark { whole: false, ..now });
-        let changes: Vec<_> = items.iter().map(|(key, value)| (key, Some(value))).collect();
+        let mut changes: Vec<_> = items.iter().map(|(key, value)| (key, Some(value))).collect();
+        changes.sort_by_key(|(key, _)| *key);
         self.commit(&mut writer, &changes, mark)
     }
 }

@@ -66,6 +66,14 @@ pub enum StoreError {
         /// The number that came.
         got: u32,
     },
+    /// A table of an application's cannot be replicated as it is.
+    #[error("table {name} cannot take part: {why}")]
+    Table {
+        /// Its name.
+        name: String,
+        /// Why, and what to do.
+        why: String,
+    },
     /// Too many snapshots at once, for an engine that can hold only so many.
     #[error("{0} snapshots are open, which is the most this store allows: end one, or allow more")]
     Busy(usize),

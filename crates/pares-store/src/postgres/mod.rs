@@ -4,18 +4,26 @@
 //! |---|---|
 //! | `store` | items in one table, applied by one writer: a [`crate::Store`] like the others |
 //! | `snapshot` | snapshots: repeatable read transactions, each on a connection of its own |
+//! | `session` | SQL statements run, captured and taken back: a transaction to be certified |
+//! | `tables` | rows of tables as items, items as rows |
+//!
+//! An application's tables are a picture that the store keeps of some of its items: what [`capture`] made of a row is
+//! an item like any other, is read and transferred as one, and is written to its table by the batch that applies it.
 //!
 //! Connections are not encrypted: the server belongs to the site and is reached by a socket in its file system, or
 //! by a network that is trusted.
 
+mod session;
 mod snapshot;
 mod store;
+mod tables;
 
 use postgres::error::SqlState;
 use postgres::{Client, NoTls};
 
 use crate::error::StoreError;
 
+pub use session::{Session, SqlError, SqlWork, capture};
 pub use store::{Postgres, PostgresStore};
 
 /// Snapshots that may be open at once, unless told otherwise.

@@ -4,6 +4,7 @@
 //! mark. It does not wait for the server's disk (`synchronous_commit = off`); a flush is a commit that does, and
 //! with it the server writes everything committed before.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,18 +12,21 @@ use pares_wice::Version;
 use postgres::error::SqlState;
 use postgres::{Client, GenericClient, Row};
 
+use super::session::APPLICATION;
 use super::snapshot::{self, Pool};
+use super::tables::{Failure, Table, has_rows, write_rows};
 use super::{Options, failed};
 use crate::engine::{Changes, Engine, EngineStore};
 use crate::error::StoreError;
 use crate::mark::{FORM, Mark, check_form};
 use crate::store::Snapshot;
 
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS pares_items (key bytea PRIMARY KEY, value bytea NOT NULL);
     CREATE TABLE IF NOT EXISTS pares_applied (
         one boolean PRIMARY KEY DEFAULT true CHECK (one),
         form bigint NOT NULL, whole boolean NOT NULL, version bigint NOT NULL, meta bytea NOT NULL);
+    CREATE TABLE IF NOT EXISTS pares_tables (name text PRIMARY KEY);
     SET synchronous_commit = off";
 
 /// Only one writer for each schema; released when its connection ends, however it ends, which a server notices within
@@ -52,15 +56,31 @@ const CHANGE_AND_MARK: &str = "
 const SYNC: &str = "
     BEGIN; SET LOCAL synchronous_commit = on; UPDATE pares_applied SET version = version; COMMIT";
 
+/// Ends sessions that have written something and not ended within the time that the writer waited. What they hold is what
+/// the commit order needs, and what they could still do is to lose against it.
+const END_SESSIONS: &str = "
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = $1 AND backend_xid IS NOT NULL
+        AND xact_start < clock_timestamp() - interval '20 milliseconds'";
+
+/// How often the writer ends sessions before it concludes that it is somebody else who holds the rows.
+const TRIES: usize = 250;
+
 /// Bytes of keys and values in one statement; the server takes a gigabyte.
 const STATEMENT_BYTES: usize = 64 << 20;
 
 /// A store in a PostgreSQL database.
 pub type PostgresStore = EngineStore<Postgres>;
 
+struct Writer {
+    client: Client,
+    /// What the catalogue says of the tables that rows were written to.
+    tables: BTreeMap<String, Table>,
+}
+
 /// The connections to one database.
 pub struct Postgres {
-    writer: Mutex<Client>,
+    writer: Mutex<Writer>,
     readers: Arc<Pool>,
 }
 
@@ -76,35 +96,62 @@ impl PostgresStore {
             _ => failed(error),
         })?;
         client.batch_execute(TABLES).map_err(failed)?;
-        Self::over(Postgres { writer: Mutex::new(client), readers: Arc::new(Pool::new(options)) })
+        let writer = Mutex::new(Writer { client, tables: BTreeMap::new() });
+        Self::over(Postgres { writer, readers: Arc::new(Pool::new(options)) })
     }
 }
 
 impl Postgres {
-    fn writer(&self) -> MutexGuard<'_, Client> {
+    fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    fn commit(&mut self, pieces: &[Piece<'_>], changes: &Changes<'_>, mark: &Mark) -> Result<(), StoreError> {
+        for _ in 0..TRIES {
+            match self.try_commit(pieces, changes, mark) {
+                Ok(()) => return Ok(()),
+                Err(Failure::Store(error)) => return Err(error),
+                Err(Failure::Locked) => self.client.execute(END_SESSIONS, &[&APPLICATION]).map_err(failed)?,
+            };
+        }
+        let why = "somebody who is no session holds rows of a replicated table: end that connection";
+        Err(StoreError::Io(why.into()))
+    }
+
+    fn try_commit(
+        &mut self,
+        pieces: &[Piece<'_>],
+        changes: &Changes<'_>,
+        mark: &Mark,
+    ) -> Result<(), Failure> {
+        let mut transaction = self.client.transaction()?;
+        if has_rows(changes) {
+            write_rows(changes, &mut self.tables, &mut transaction)?;
+        }
+        let (last, others) = pieces.split_last().expect("there is always a piece");
+        for piece in others {
+            piece.execute(&mut transaction)?;
+        }
+        last.execute_with(mark, &mut transaction)?;
+        Ok(transaction.commit()?)
     }
 }
 
 impl Engine for Postgres {
     fn mark(&self) -> Result<Option<Mark>, StoreError> {
-        let row = self.writer().query_opt(READ_MARK, &[]).map_err(failed)?;
+        let row = self.writer().client.query_opt(READ_MARK, &[]).map_err(failed)?;
         row.as_ref().map(mark_of).transpose()
     }
 
     fn commit(&self, changes: &Changes<'_>, mark: &Mark) -> Result<(), StoreError> {
-        let mut pieces = pieces(changes);
-        let last = pieces.pop().expect("there is always a last piece");
-        let mut client = self.writer();
-        if pieces.is_empty() {
-            return last.execute_with(mark, &mut *client).map_err(failed);
+        let pieces = pieces(changes);
+        let mut writer = self.writer();
+        match &pieces[..] {
+            [only] if !has_rows(changes) => only.execute_with(mark, &mut writer.client).map_err(failed),
+            pieces => writer.commit(pieces, changes, mark),
         }
-        let mut transaction = client.transaction().map_err(failed)?;
-        for piece in pieces {
-            piece.execute(&mut transaction).map_err(failed)?;
-        }
-        last.execute_with(mark, &mut transaction).map_err(failed)?;
-        transaction.commit().map_err(failed)
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
@@ -112,7 +159,7 @@ impl Engine for Postgres {
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        self.writer().batch_execute(SYNC).map_err(failed)
+        self.writer().client.batch_execute(SYNC).map_err(failed)
     }
 }
 

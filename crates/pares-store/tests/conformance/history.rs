@@ -38,7 +38,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 pub(crate) fn any_history_reads_as_in_memory(place: &Place) {
-    let cases = if matches!(place.kind, Kind::Memory | Kind::Redb) { 48 } else { 12 };
+    let cases = if matches!(place.kind, Kind::Memory | Kind::Redb) { 32 } else { 12 };
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let one = |steps: Vec<Step>| {
         run(&place.another(), &steps);
