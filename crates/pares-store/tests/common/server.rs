@@ -30,13 +30,17 @@ pub(crate) struct Server {
 /// The server of this test process; `None`, and a line that says so, where PostgreSQL is not installed.
 pub(crate) fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
-    let server = SERVER.get_or_init(Server::start).as_ref();
-    if server.is_none() {
-        // Not by a macro, whose output the test harness hides.
-        let why = "left out: PostgreSQL is not installed (Debian, Ubuntu: `apt-get install postgresql`)\n";
-        std::io::stderr().write_all(why.as_bytes()).unwrap();
-    }
-    server
+    let start = || {
+        let server = Server::start();
+        if server.is_none() {
+            // Not by a macro, whose output the test harness hides.
+            let why =
+                "left out: PostgreSQL is not installed (Debian, Ubuntu: `apt-get install postgresql`)\n";
+            std::io::stderr().write_all(why.as_bytes()).unwrap();
+        }
+        server
+    };
+    SERVER.get_or_init(start).as_ref()
 }
 
 impl Server {

@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use pares_store::{Applied, Memory, Store};
-use pares_wice::{Key, Value, Version};
+use pares_store::{Applied, Store as _};
+use pares_wice::Version;
 
+use crate::common::history::{replayed, version};
 use crate::place::{Kind, Place, open};
 use crate::suite::items;
 
@@ -88,23 +89,4 @@ fn the_process_that_is_killed() {
             println!("flushed {}", store.flush().unwrap());
         }
     }
-}
-
-/// What every writer writes as version `number`.
-fn version(number: u64) -> Applied {
-    let key = |number: u64| Key::new((number % 41).to_be_bytes());
-    let value = |size: u64| Some(Value::new(vec![number as u8; size as usize]));
-    let writes = vec![
-        (key(number), value(10)),
-        (key(number * 7), value(number * 13 % 3000)),
-        (key(number * 11), None),
-        (Key::from("last"), Some(Value::new(number.to_le_bytes()))),
-    ];
-    Applied { version: Version(number), writes }
-}
-
-fn replayed(last: Version) -> Memory {
-    let memory = Memory::default();
-    memory.apply(&(1..=last.0).map(version).collect::<Vec<_>>(), None).unwrap();
-    memory
 }
