@@ -3,7 +3,7 @@
 //! ```text
 //!   4  pares                                        the command line
 //!   3  pares-node  pares-sim  pares-bench           wiring
-//!   2  pares-shm  pares-log  pares-cluster  pares-client  pares-flow  pares-link   edges: memory, files, sockets
+//!   2  pares-shm  pares-log  pares-cluster  pares-client  pares-flow  pares-link  pares-store   edges: memory, files, sockets
 //!   1  pares-book  pares-sequencer  pares-recorder  pares-gateway  pares-venue  pares-wice   rules
 //!   0  pares-types  pares-wire                      vocabulary
 //! ```
@@ -43,6 +43,7 @@ pub(super) const CRATES: &[Place] = &[
     place("pares-client", 2, &[]),
     place("pares-flow", 2, &[]),
     place("pares-link", 2, &[]),
+    place("pares-store", 2, &[]),
     place("pares-sim", 2, &[]), // is wiring, but must do without every edge
     place("pares-node", 3, &[]),
     place("pares-bench", 3, &[]),
