@@ -63,6 +63,8 @@ pub(super) struct Node {
     pub(super) delivered: Vec<Arc<Entry>>,
     /// Who waits for which transaction.
     pub(super) waiting: BTreeMap<TransactionId, usize>,
+    /// Attempts without an outcome.
+    pub(super) submitted: BTreeMap<TransactionId, u32>,
     /// Its cluster has lost its disks.
     returning: bool,
 }
@@ -81,6 +83,7 @@ impl Node {
             flushed: Store::default(),
             delivered: Vec::new(),
             waiting: BTreeMap::new(),
+            submitted: BTreeMap::new(),
             returning: false,
         }
     }
@@ -89,6 +92,7 @@ impl Node {
         self.site = None;
         self.life += 1;
         self.waiting.clear();
+        self.submitted.clear();
     }
 
     /// Starts with its store, or what was flushed of it.

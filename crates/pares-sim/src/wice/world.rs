@@ -249,7 +249,11 @@ impl World {
             Event::Act { client, turn } => self.act(client, turn),
             Event::Submit { site, life, transaction, snapshot } => self.on_life(site, life, |node, out| {
                 let Some(site) = &mut node.site else { return };
-                let _ = site.submit(transaction, snapshot, out); // under way: its outcome is told for both
+                let (id, attempt) = (transaction.id, transaction.attempt);
+                // Not taken, it is under way: the outcome of the earlier attempt is told for both.
+                if site.submit(transaction, snapshot, out).is_ok() {
+                    node.submitted.insert(id, attempt);
+                }
                 site.flush(out);
             }),
             Event::Elect { cluster } => self.elect(cluster),
@@ -363,7 +367,8 @@ impl World {
 
     fn outcome(&mut self, site: SiteId, id: TransactionId, outcome: Outcome) -> Verdict {
         self.note(|| format!("{site} tells {id}: {outcome:?}"));
-        let client = self.nodes.get_mut(&site).expect("all sites exist").waiting.remove(&id);
+        let node = self.nodes.get_mut(&site).expect("all sites exist");
+        let (client, attempt) = (node.waiting.remove(&id), node.submitted.remove(&id));
         match outcome {
             Outcome::Committed { version, .. } => {
                 self.answer(site, id, version)?;
@@ -373,10 +378,10 @@ impl World {
             }
             Outcome::Aborted(_) => {
                 self.summary.aborted += 1;
+                self.checker.on_abort(id, attempt.expect("what has an outcome was submitted"));
                 let Some(client) = client else { return Ok(()) };
                 let waits = self.clients[client].sequence == id.sequence && self.clients[client].site == site;
                 if waits {
-                    self.checker.on_abort(id, self.clients[client].attempt);
                     let after = self.random.between(100, 30_000);
                     self.turn(client, after);
                 }
