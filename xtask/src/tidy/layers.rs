@@ -38,7 +38,7 @@ pub(super) const CRATES: &[Place] = &[
     place("pares-gateway", 1, &[]),
     place("pares-wice", 1, &[]),
     place("pares-shm", 2, &[]),
-    place("pares-log", 2, &["pares-shm"]), // is made of mapped files
+    place("pares-log", 2, &["pares-shm"]),     // is made of mapped files
     place("pares-cluster", 2, &["pares-log"]), // keeps what it must not forget in one
     place("pares-client", 2, &[]),
     place("pares-flow", 2, &[]),
