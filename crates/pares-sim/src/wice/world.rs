@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pares_wice::{
-    Body, Entry, LogEntry, Message, Notice, Outcome, Role, Settings, SiteId, Snapshot, Term, Transaction,
+    Body, LogEntry, Message, Notice, Outcome, Role, Settings, SiteId, Snapshot, Term, Transaction,
     TransactionId, Value, Version,
 };
 

@@ -367,8 +367,9 @@ impl Site {
         }
     }
 
-    /// Whether everything `snapshot` sees is still part of the history.
-    fn holds(&self, snapshot: Snapshot) -> bool {
+    /// Whether everything `snapshot` sees is still part of the history, as far as is known here.
+    #[must_use]
+    pub fn holds(&self, snapshot: Snapshot) -> bool {
         let forgotten = self.branch - snapshot.branch > self.cuts.len() as u64;
         let later = self.cuts.iter().filter(|(branch, _)| *branch > snapshot.branch);
         !forgotten && later.map(|(_, keep)| *keep).all(|keep| snapshot.version <= keep)
