@@ -177,25 +177,27 @@ fn connect(options: &Options) -> Result<(Client, Statement), StoreError> {
     Ok((client, captured))
 }
 
-/// SQL for the rows of `table` that were touched, as they are now: primary key, row, unique values, references.
+/// SQL for the rows of `table` that were touched, as they are now: primary key, row, unique values, references. Aliases
+/// are such as no application's column is called, which would come first.
 fn images(table: &Table) -> String {
-    let mut columns = vec![format!("{}::text", table.key_of("k")), "to_jsonb(t)::text".into()];
+    let mut columns =
+        vec![format!("{}::text", table.key_of("pares_key")), "to_jsonb(pares_row)::text".into()];
     for (_, unique) in &table.unique {
-        let values = unique.iter().map(|column| format!("t.{column}")).collect::<Vec<_>>().join(", ");
+        let values = unique.iter().map(|column| format!("pares_row.{column}")).collect::<Vec<_>>().join(", ");
         columns.push(format!("CASE WHEN num_nulls({values}) = 0 THEN jsonb_build_array({values})::text END"));
     }
     for (_, pairs) in &table.references {
-        let values = pairs.iter().map(|(_, ours)| format!("t.{ours}")).collect::<Vec<_>>().join(", ");
-        let key = object(pairs.iter().map(|(theirs, ours)| (theirs.as_str(), ours.as_str())), "t");
+        let values = pairs.iter().map(|(_, ours)| format!("pares_row.{ours}")).collect::<Vec<_>>().join(", ");
+        let key = object(pairs.iter().map(|(theirs, ours)| (theirs.as_str(), ours.as_str())), "pares_row");
         columns.push(format!("CASE WHEN num_nulls({values}) = 0 THEN {key}::text END"));
     }
-    let keys = table.key.iter().map(|column| format!("r.{column}")).collect::<Vec<_>>().join(", ");
+    let keys = table.key.iter().map(|column| format!("pares_named.{column}")).collect::<Vec<_>>().join(", ");
     format!(
         "SELECT {columns} FROM (
-            SELECT DISTINCT {keys} FROM string_to_table($1, E'\n') line,
-                jsonb_populate_recordset(NULL::{name}, line::jsonb -> 'keys') r
-            WHERE line::jsonb ->> 'table' = $2) k
-        LEFT JOIN {name} t USING ({key})",
+            SELECT DISTINCT {keys} FROM string_to_table($1, E'\\n') pares_line,
+                jsonb_populate_recordset(NULL::{name}, pares_line::jsonb -> 'keys') pares_named
+            WHERE pares_line::jsonb ->> 'table' = $2) pares_key
+        LEFT JOIN {name} pares_row USING ({key})",
         columns = columns.join(", "),
         name = table.name,
         key = table.key.join(", "),
