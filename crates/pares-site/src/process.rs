@@ -43,6 +43,8 @@ const TICKS_OF_RULES: u64 = 4;
 const FORWARD_PATIENCE_TICKS: u32 = 25;
 /// Requests executed in one turn.
 const EXECUTED_MAX: usize = 1_024;
+/// Versions that may be in memory and not in the store; beyond, requests wait until it has caught up.
+const UNSTORED_MAX: u64 = 1 << 17;
 /// Versions in one batch for the store.
 const APPLIED_MAX: usize = 4_096;
 /// Bytes of one segment of the cluster's log.
@@ -347,7 +349,8 @@ impl<A: Application> Process<A> {
     }
 
     fn execute(&mut self) -> Result<(), ProcessError> {
-        if self.site.is_recalling() {
+        let unstored = self.site.delivered().0.saturating_sub(self.base.version().0);
+        if self.site.is_recalling() || unstored > UNSTORED_MAX {
             return Ok(());
         }
         for _ in 0..EXECUTED_MAX {
