@@ -17,6 +17,7 @@
 
 mod bank;
 mod check;
+mod clients;
 mod cluster;
 mod faults;
 mod node;
