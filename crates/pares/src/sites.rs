@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -82,9 +83,9 @@ impl Processes {
 
     /// Ends several at once: none lives on while another is waited for.
     pub fn kill_all(&mut self, sites: &[SiteId]) {
-        for child in sites.iter().filter_map(|site| self.running.get_mut(site).map(Child::kill)) {
-            // The same.
-            let _ = child;
+        for site in sites {
+            // One that has ended by itself is not killed.
+            let _ = self.running.get_mut(site).map(Child::kill);
         }
         sites.iter().for_each(|site| self.kill(*site));
     }
@@ -163,13 +164,20 @@ pub fn operator(config: &Config, site: SiteId) -> Result<Client, CommandError> {
 
 /// How a site is; nothing if it does not say.
 pub fn report(config: &Config, site: SiteId) -> Option<Report> {
+    // A client would try again until its patience ends; who does not even listen is down.
+    TcpStream::connect_timeout(&config.place(site).ok()?.clients, REPORT_PATIENCE).ok()?;
     let said = operator(config, site).ok()?.report(REPORT_PATIENCE).ok()?;
     serde_json::from_slice(&said).ok()
 }
 
-/// How those sites are that say so.
+/// How those sites are that say so; asked all at once, since one that hangs takes its time.
 pub fn reports(config: &Config) -> Vec<(SiteId, Report)> {
-    all(config).into_iter().filter_map(|site| Some((site, report(config, site)?))).collect()
+    std::thread::scope(|scope| {
+        let asked: Vec<_> =
+            all(config).into_iter().map(|site| (site, scope.spawn(move || report(config, site)))).collect();
+        // A thread that panics has printed why; its site says nothing.
+        asked.into_iter().filter_map(|(site, thread)| Some((site, thread.join().ok()??))).collect()
+    })
 }
 
 /// The site that certifies, if one says so.

@@ -22,7 +22,8 @@ struct Times {
     quiet: Duration,
     blow: Duration,
     end: Duration,
-    decided: Option<Duration>,
+    /// The operator's decision, or the healing of a cut.
+    resumed: Option<Duration>,
     back: Option<Duration>,
 }
 
@@ -70,7 +71,7 @@ impl Drill {
             fault: name.to_owned(),
             max_gap_ms: longest(times.blow, times.end),
             quiet_max_gap_ms: longest(times.quiet, times.blow),
-            decided_to_commit_ms: times.decided.map(first_after),
+            resumed_ms: times.resumed.map(first_after),
             back_ms: times.back.map(millis),
         });
         self.told.extend(told);
@@ -90,7 +91,7 @@ impl Drill {
         std::thread::sleep(self.part);
         let end = self.now();
         let back = self.bring_back(victims, false)?;
-        Ok(Times { quiet, blow, end, decided: None, back: Some(back) })
+        Ok(Times { quiet, blow, end, resumed: None, back: Some(back) })
     }
 
     /// Nothing passes between the clusters for a while.
@@ -101,7 +102,7 @@ impl Drill {
         self.stage.link.heal();
         let healed = self.now();
         std::thread::sleep(self.part);
-        Ok(Times { quiet, blow, end: self.now(), decided: Some(healed), back: None })
+        Ok(Times { quiet, blow, end: self.now(), resumed: Some(healed), back: None })
     }
 
     /// A whole cluster dies, is declared lost, returns, is admitted, and certifies again if it did.
@@ -126,7 +127,7 @@ impl Drill {
             decide::migrate(&self.stage.config, cluster, PATIENCE)?;
         }
         std::thread::sleep(self.part);
-        Ok(Times { quiet, blow, end, decided: Some(decided), back: Some(back) })
+        Ok(Times { quiet, blow, end, resumed: Some(decided), back: Some(back) })
     }
 
     fn wipe(&self, victims: &[SiteId]) -> CommandResult {

@@ -23,9 +23,16 @@ pub(super) struct Throughput {
     pub(super) commits_per_s: f64,
     /// Of each site's clients, in the order of the part.
     pub(super) shares_per_s: Vec<f64>,
-    /// Client-visible aborts, percent of the answers.
-    pub(super) aborted_percent: f64,
-    /// Executions that lost against others, percent of all, by cluster.
+    #[serde(flatten)]
+    pub(super) aborts: Aborts,
+}
+
+/// What was for nothing, by cluster.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Aborts {
+    /// Answers that it was not done, percent of the answers to that cluster's clients.
+    pub(super) aborted_percent: [f64; 2],
+    /// Executions that lost against others, percent of those at that cluster's sites.
     pub(super) wasted_percent: [f64; 2],
     /// Executions for each commit, all sites.
     pub(super) executions_per_commit: f64,
@@ -39,8 +46,8 @@ pub(super) struct Fault {
     pub(super) max_gap_ms: f64,
     /// The same in the quiet stretch before it.
     pub(super) quiet_max_gap_ms: f64,
-    /// From the operator's decision to the first commit after it, milliseconds.
-    pub(super) decided_to_commit_ms: Option<f64>,
+    /// From the operator's decision, or the healing of a cut, to the first commit after it, milliseconds.
+    pub(super) resumed_ms: Option<f64>,
     /// Until what was hit is in step again, milliseconds.
     pub(super) back_ms: Option<f64>,
 }
@@ -52,8 +59,13 @@ pub struct Figures {
     pub(super) rtt_ms: u64,
     pub(super) durability: &'static str,
     pub(super) seconds_per_part: f64,
+    /// The longest gap at the death of one site, and of the quiet stretches before.
+    pub(super) max_gap_ms: f64,
+    pub(super) baseline_max_gap_ms: f64,
     /// Unconflicted transfers, by cluster.
     pub(super) commit: [Latency; 2],
+    /// The same clients' aborts.
+    pub(super) unconflicted: Aborts,
     /// Reads of the stable version, by cluster.
     pub(super) read: [Latency; 2],
     /// One hot row: 8 clients of the certifier's cluster on one site, one request open each, as measured of others.
@@ -86,9 +98,13 @@ pub struct Figures {
     pub(super) money_off: i128,
     /// Sites whose content, or version, is not that of the first.
     pub(super) sites_differing: u64,
-    /// Longest gaps of all faults in which no cluster was lost, for comparison with other drills.
-    pub(super) max_gap_ms: f64,
-    pub(super) baseline_max_gap_ms: f64,
+}
+
+impl std::fmt::Display for Aborts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { aborted_percent: [a, b], wasted_percent: [c, d], executions_per_commit: each } = self;
+        write!(f, "aborts {a} %, {b} %; executed in vain {c} %, {d} %; {each} executions a commit")
+    }
 }
 
 /// A share of a sorted list, milliseconds.
@@ -131,7 +147,7 @@ pub(super) fn gap(told: &Told, from: Duration, to: Duration) -> Duration {
 impl Figures {
     /// What follows from the rest.
     pub(super) fn settle(&mut self) {
-        let alone = self.faults.iter().filter(|fault| fault.decided_to_commit_ms.is_none());
+        let alone = self.faults.iter().filter(|fault| fault.resumed_ms.is_none());
         let longest = |of: fn(&Fault) -> f64| alone.clone().map(of).fold(0.0, f64::max);
         self.max_gap_ms = longest(|fault| fault.max_gap_ms);
         self.baseline_max_gap_ms = longest(|fault| fault.quiet_max_gap_ms);
@@ -167,8 +183,8 @@ impl Figures {
         broken.extend(
             self.faults
                 .iter()
-                .filter(|fault| fault.decided_to_commit_ms == Some(f64::INFINITY))
-                .map(|fault| format!("{}: no commit after the decision", fault.fault)),
+                .filter(|fault| fault.resumed_ms == Some(f64::INFINITY))
+                .map(|fault| format!("{}: no commit after the decision, or the healing", fault.fault)),
         );
         if broken.is_empty() {
             Ok(())
@@ -210,6 +226,7 @@ impl Figures {
             let Latency { p50_ms, p99_ms, .. } = self.read[cluster];
             row(&format!("stable read, {what}"), format!("p50 {p50_ms}, p99 {p99_ms} ms"), "");
         }
+        row("aborts without conflicts", self.unconflicted.to_string(), "0 %");
         let parts = [
             ("hot row, 8 clients, 1 open each", &self.hot_row_one_open, "9.8/s"),
             ("hot row, 8 clients, 64 open each", &self.hot_row, ""),
@@ -219,21 +236,15 @@ impl Figures {
         ];
         for (what, part, there) in parts {
             let shares: Vec<String> = part.shares_per_s.iter().map(ToString::to_string).collect();
-            let Throughput { commits_per_s, aborted_percent, wasted_percent, .. } = part;
-            let here = format!(
-                "{commits_per_s}/s ({}); aborts {aborted_percent} %; wasted {} %, {} %",
-                shares.join(" + "),
-                wasted_percent[0],
-                wasted_percent[1]
-            );
+            let Throughput { commits_per_s, aborts, .. } = part;
+            let here = format!("{commits_per_s}/s ({}); {aborts}", shares.join(" + "));
             row(what, here, there);
         }
         table
     }
 
     fn blows(&self) -> Table {
-        let mut table =
-            Table::new(["fault", ">longest gap ms", ">quiet", ">decided to commit", ">back", "Galera"]);
+        let mut table = Table::new(["fault", ">longest gap ms", ">quiet", ">resumed", ">back", "Galera"]);
         for fault in &self.faults {
             let there = match fault.fault.as_str() {
                 "kill-remote-site" => "6.2 s, everybody",
@@ -246,7 +257,7 @@ impl Figures {
                 fault.fault.clone(),
                 fault.max_gap_ms.to_string(),
                 fault.quiet_max_gap_ms.to_string(),
-                shown(fault.decided_to_commit_ms),
+                shown(fault.resumed_ms),
                 shown(fault.back_ms),
                 there.into(),
             ]);

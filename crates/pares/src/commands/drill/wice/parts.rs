@@ -6,7 +6,7 @@ use pares_site::Worked;
 use pares_wice::SiteId;
 
 use super::Drill;
-use super::figures::{Latency, Throughput, latency, rate, tenth};
+use super::figures::{Aborts, Latency, Throughput, latency, rate, tenth};
 use super::load::{Load, Mix, Pace, Told};
 use super::stage::{PATIENCE, SITES};
 use crate::error::{CommandError, CommandResult};
@@ -29,7 +29,7 @@ type Who = (SiteId, u64, u64);
 
 impl Drill {
     pub(super) fn parts(&mut self) -> CommandResult {
-        self.figures.commit = self.commits()?;
+        self.commits()?;
         self.figures.read = [self.reads(A1)?, self.reads(B0)?];
         self.figures.hot_row_one_open = self.hot(1, &[(A1, CLIENTS, 1)])?;
         self.figures.hot_row = self.hot(1, &[(A1, CLIENTS, 64)])?;
@@ -42,14 +42,15 @@ impl Drill {
     }
 
     /// Transfers that conflict with none, on a schedule, from all sites.
-    fn commits(&mut self) -> Result<[Latency; 2], CommandError> {
+    fn commits(&mut self) -> CommandResult {
         let pace = Pace::PerSecond(LATENCY_RATE / u64::from(SITES));
         let all = self.stage.all();
         let loads: Vec<Load> =
             all.iter().map(|site| self.load(*site, CLIENTS, Mix::Apart, pace)).collect::<Result<_, _>>()?;
         std::thread::sleep(WARM_UP);
-        let from = self.now();
+        let (from, before) = (self.now(), self.worked());
         std::thread::sleep(self.part);
+        let (to, after) = (self.now(), self.worked());
         let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
         let of = |cluster: u8| {
             let here = all.iter().zip(&told).filter(|(site, _)| site.cluster.0 == cluster);
@@ -60,9 +61,12 @@ impl Drill {
                     .collect(),
             )
         };
-        let latencies = [of(0), of(1)];
+        self.figures.commit = [of(0), of(1)];
+        let commits =
+            told.iter().flat_map(|told| &told.done).filter(|(at, _)| (from..to).contains(at)).count();
+        self.figures.unconflicted = aborts(&all, &told, commits as f64, before, after);
         self.told.extend(told);
-        Ok(latencies)
+        Ok(())
     }
 
     /// One read after the other.
@@ -93,26 +97,32 @@ impl Drill {
         loads.iter().for_each(Load::end);
         let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
         let shares: Vec<f64> = told.iter().map(|told| rate(told, from, to)).collect();
-        let (done, denied) = told.iter().fold((0, 0), |(done, denied), told| {
-            (done + told.acknowledged.len(), denied + told.denied.len())
-        });
-        self.told.extend(told);
-        let work =
-            [0, 1].map(|at| (after[at].executed - before[at].executed, after[at].lost - before[at].lost));
         let commits = shares.iter().sum::<f64>();
-        Ok(Throughput {
-            commits_per_s: tenth(commits),
-            shares_per_s: shares,
-            aborted_percent: percent(denied as u64, (done + denied) as u64),
-            wasted_percent: work.map(|(executed, lost)| percent(lost, executed)),
-            executions_per_commit: tenth(
-                work.iter().map(|work| work.0 as f64).sum::<f64>() / (commits * (to - from).as_secs_f64()),
-            ),
-        })
+        let sites: Vec<SiteId> = who.iter().map(|who| who.0).collect();
+        let aborts = aborts(&sites, &told, commits * (to - from).as_secs_f64(), before, after);
+        self.told.extend(told);
+        Ok(Throughput { commits_per_s: tenth(commits), shares_per_s: shares, aborts })
     }
 
     fn worked(&self) -> [Worked; 2] {
         [self.stage.worked(0), self.stage.worked(1)]
+    }
+}
+
+/// What was for nothing while the sites' clients were told that, and the clusters worked from `before` to `after`.
+fn aborts(sites: &[SiteId], told: &[Told], commits: f64, before: [Worked; 2], after: [Worked; 2]) -> Aborts {
+    let denied = |cluster: u8| {
+        let here = sites.iter().zip(told).filter(|(site, _)| site.cluster.0 == cluster).map(|(_, told)| told);
+        let (done, denied) = here.fold((0, 0), |(done, denied), told| {
+            (done + told.acknowledged.len() as u64, denied + told.denied.len() as u64)
+        });
+        percent(denied, done + denied)
+    };
+    let work = [0, 1].map(|at| (after[at].executed - before[at].executed, after[at].lost - before[at].lost));
+    Aborts {
+        aborted_percent: [denied(0), denied(1)],
+        wasted_percent: work.map(|(executed, lost)| percent(lost, executed)),
+        executions_per_commit: tenth(work.iter().map(|work| work.0 as f64).sum::<f64>() / commits),
     }
 }
 
