@@ -42,6 +42,6 @@ mod view;
 pub use application::{Application, Failure};
 pub use client::{CallError, Client};
 pub use config::{Config, ConfigError};
-pub use process::{Process, ProcessError, RETURNING, Report};
+pub use process::{Process, ProcessError, RETURNING, Report, Worked};
 pub use requests::{Answer, Answered};
 pub use view::View;

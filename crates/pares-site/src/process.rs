@@ -21,7 +21,7 @@ use pares_wice::{
     AbortReason, Base, ClusterId, Command, Configuration, Era, LogEntry, Notice, Outcome, Role, Site, SiteId,
     Stored, Term, TransactionId, Version,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::application::{Application, Failure};
@@ -104,7 +104,7 @@ pub enum ProcessError {
 }
 
 /// How a site is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Which site.
     pub site: String,
@@ -130,6 +130,21 @@ pub struct Report {
     pub open: usize,
     /// What other delegates said last: cluster, era's number, delivered.
     pub heard: Vec<(u8, u32, u64)>,
+    /// What it did since it started.
+    pub work: Worked,
+}
+
+/// What a site did since it started: how much of its work was for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worked {
+    /// Executions of requests, those of other sites that were forwarded here included.
+    pub executed: u64,
+    /// Of them, those that lost against a concurrent transaction.
+    pub lost: u64,
+    /// Requests sent on to the certifier's site.
+    pub forwarded: u64,
+    /// Requests done, and told to whoever asked.
+    pub done: u64,
 }
 
 /// A site.
@@ -150,6 +165,7 @@ pub struct Process<A> {
     bases: Bases,
     answered: Vec<Answered>,
     notices: Vec<Notice>,
+    work: Worked,
     ticked: Instant,
     ticks: u64,
     /// The log has refused a proposal: the rules are to begin anew as a delegate.
@@ -207,6 +223,7 @@ impl<A: Application> Process<A> {
             bases,
             answered: Vec::new(),
             notices: Vec::new(),
+            work: Worked::default(),
             ticked: Instant::now(),
             ticks: 0,
             refused: false,
@@ -277,6 +294,7 @@ impl<A: Application> Process<A> {
             heard: heard
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
                 .collect(),
+            work: self.work,
         }
     }
 
@@ -412,6 +430,7 @@ impl<A: Application> Process<A> {
             }
         }
         request.executions += 1;
+        self.work.executed += 1;
         let mut work = Work::new(view);
         match self.application.execute(&request.body, &mut work) {
             Ok(reply) => {
@@ -511,6 +530,7 @@ impl<A: Application> Process<A> {
 
     fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
         let Some(request) = self.requests.open.get_mut(&id) else { return };
+        self.work.lost += u64::from(matches!(outcome, Outcome::Aborted(_)));
         match outcome {
             Outcome::Committed { attempt, .. } => {
                 let own = u32::from(number_of(self.site.id())) << 16 | u32::from(request.executions);
@@ -539,6 +559,7 @@ impl<A: Application> Process<A> {
         let Some(request) = self.requests.open.get_mut(&id) else { return };
         match self.site.certifier() {
             Some(certifier) if certifier != self.site.id() => {
+                self.work.forwarded += u64::from(!matches!(request.state, State::Forwarded { .. }));
                 request.state = State::Forwarded { ticks: 0 };
                 let frame = Between::Forward(id, &request.body).to_bytes();
                 let _ = self.links.send(number_of(certifier), &frame);
@@ -566,6 +587,7 @@ impl<A: Application> Process<A> {
 
     fn answer(&mut self, id: TransactionId, answer: Answer) {
         let Some(request) = self.requests.open.remove(&id) else { return };
+        self.work.done += u64::from(answer.code == Code::Done);
         match request.asker {
             Asker::Client(client) => self.reply(client, id.sequence, &answer),
             Asker::Site(site) => {

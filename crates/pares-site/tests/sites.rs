@@ -38,6 +38,25 @@ fn a_request_repeated_is_done_once() {
 }
 
 #[test]
+fn a_note_says_how_often_a_request_was_executed() {
+    let dir = tempfile::tempdir().unwrap();
+    let sites = Sites::start(dir.path(), 1, 1);
+    let mut client = sites.client(1, &[A0]);
+    done(client.execute(b"add alice 100", PATIENCE));
+    assert_eq!(done(client.execute(b"noted note/1 transfer alice bob 30", PATIENCE)), "70");
+    assert_eq!(done(client.execute_again(b"noted note/1 transfer alice bob 30", PATIENCE)), "70");
+    client.execute(b"noted note/2 transfer alice bob 300", PATIENCE).unwrap_err();
+    done(client.execute(b"noted note/3 add bob 1", PATIENCE));
+    assert_eq!(done(client.read(b"list note/ - 9", PATIENCE)), "note/1 1\nnote/3 1\n");
+    assert_eq!(done(client.read(b"list note/ note/1 1", PATIENCE)), "note/3 1\n");
+    assert_eq!(done(client.read(b"list note/ note/3 1", PATIENCE)), "");
+    client.read(b"list note/ alice 1", PATIENCE).unwrap_err();
+    let before = done(client.read(b"digest", PATIENCE));
+    done(client.execute(b"put bob x", PATIENCE));
+    assert_ne!(done(client.read(b"digest", PATIENCE)), before);
+}
+
+#[test]
 fn two_clusters_have_the_same_and_either_can_ask() {
     let dir = tempfile::tempdir().unwrap();
     let sites = Sites::start(dir.path(), 2, 2);
