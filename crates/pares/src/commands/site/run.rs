@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pares_node::{duty, supervisor};
 use pares_site::items::Items;
-use pares_site::{Config, Process};
+use pares_site::{Config, Process, RETURNING};
 use pares_wice::{Notice, SiteId};
 
 use super::usage;
@@ -43,7 +43,7 @@ pub fn one(args: &Args, dir: &Path) -> CommandResult {
     let stop = duty::stop_on_signals()?;
     let config = Config::load(dir)?;
     if args.rejoin {
-        mark_returning(args.site, dir)?;
+        mark_returning(&config, args.site, dir)?;
     }
     let place = config.place(args.site)?.clone();
     let ended = |error: pares_site::ProcessError| CommandError::Failed(format!("{}: {error}", args.site));
@@ -59,18 +59,37 @@ pub fn one(args: &Args, dir: &Path) -> CommandResult {
     Ok(())
 }
 
-/// The mark by which a site knows that its log does not begin where the system did.
-fn mark_returning(site: SiteId, dir: &Path) -> CommandResult {
+/// The mark by which a site knows that its log does not begin where the system did: the era of those who went on, as they report it.
+fn mark_returning(config: &Config, site: SiteId, dir: &Path) -> CommandResult {
     let own = dir.join(format!("site-{}-{}", site.cluster.0, site.number));
-    let mark = own.join("returning");
+    let mark = own.join(RETURNING);
+    if mark.exists() {
+        return Ok(());
+    }
     let has_log = std::fs::read_dir(own.join("log")).is_ok_and(|mut files| files.next().is_some());
-    if has_log && !mark.exists() {
+    if has_log {
         return Err(usage(format!(
             "{site} has a log in {}: it needs no --rejoin. If the whole cluster is to begin from nothing, move the directories of all its sites away first",
             own.display()
         )));
     }
-    let marked = std::fs::create_dir_all(&own).and_then(|()| std::fs::write(&mark, b""));
+    let went_on = sites::reports(config).into_iter().filter(|(other, _)| other.cluster != site.cluster);
+    let Some((_, newest)) = went_on.max_by_key(|(_, report)| report.era) else {
+        return Err(usage(format!(
+            "no site of another cluster answers: {} can return only to others",
+            site.cluster
+        )));
+    };
+    if newest.live.contains(&site.cluster.0) {
+        return Err(usage(format!(
+            "{cluster} counts among the living: declare it lost first (`pares site lost {}`), or its disks must hold what it answered",
+            site.cluster.0,
+            cluster = site.cluster
+        )));
+    }
+    let (takeovers, number, by) = newest.era;
+    let text = format!("{takeovers} {number} {by}\n");
+    let marked = std::fs::create_dir_all(&own).and_then(|()| std::fs::write(&mark, text));
     marked.map_err(CommandError::io(format!("writing {}", mark.display())))
 }
 
