@@ -1,0 +1,71 @@
+//! What stands in a cluster's log, and the stream that leaves it.
+
+use std::sync::Arc;
+
+use crate::ids::{ClusterId, ClusterSet, Era, TransactionId, Version};
+use crate::item::Write;
+
+/// Which clusters live and which of them certifies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Configuration {
+    /// The era it begins.
+    pub era: Era,
+    /// The cluster whose delegate certifies; it lives.
+    pub certifier: ClusterId,
+    /// The clusters without which nothing is stable.
+    pub live: ClusterSet,
+}
+
+impl Configuration {
+    /// The first one.
+    #[must_use]
+    pub fn first(live: ClusterSet, certifier: ClusterId) -> Self {
+        Self { era: Era::default(), certifier, live }
+    }
+}
+
+/// What a version consists of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Body {
+    /// A transaction that passed certification.
+    Update {
+        /// Its name.
+        id: TransactionId,
+        /// The attempt that passed.
+        attempt: u32,
+        /// What it changes.
+        writes: Vec<Write>,
+    },
+    /// An era begins; no item changes.
+    Configure(Configuration),
+}
+
+/// One version.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Entry {
+    /// Its place in the commit order, from 1.
+    pub version: Version,
+    /// What it consists of.
+    pub body: Body,
+}
+
+/// One entry of a cluster's replicated log.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum LogEntry {
+    /// The next version, as a certifier of `era` vouches for it.
+    Stream {
+        /// The era in which it was sent; void if a later one has been promised.
+        era: Era,
+        /// The version.
+        entry: Arc<Entry>,
+    },
+    /// The promise to take nothing from eras below that of this configuration, which its certifier's cluster is about to begin.
+    Fence(Configuration),
+    /// Versions above `keep` never were: this cluster was declared lost, and the others went on without them.
+    Discard {
+        /// The era of those who went on.
+        era: Era,
+        /// The last version both histories share.
+        keep: Version,
+    },
+}

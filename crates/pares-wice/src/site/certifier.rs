@@ -1,0 +1,126 @@
+//! Certifying: who gets the next version (paper 3 section 3.1).
+//!
+//! A site certifies while it is the delegate of the cluster that the configuration names, and has delivered all that its log holds.
+//! What it has certified is installed here at once and proposed to the log, many versions before the first of them is
+//! committed: the next transaction may read them. If another delegate takes over, they are lost together, in reverse order, since they stand
+//! in the log in this order.
+
+use std::sync::Arc;
+
+use crate::entry::{Body, Configuration, Entry, LogEntry};
+use crate::ids::{Reign, SiteId, Version};
+use crate::message::{AbortReason, Message};
+use crate::site::{Effects, Site};
+use crate::transaction::Transaction;
+
+/// Requests to a reign that has not begun here, kept for it.
+const EARLY_MAX: usize = 1 << 16;
+
+/// The state of certifying, apart from what every site of the cluster has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Certifying {
+    reign: Reign,
+    /// The version that the next one gets.
+    next: Version,
+    /// The configuration of another era has been proposed: nothing more has a version in this one.
+    pub(super) handed_over: bool,
+}
+
+impl Site {
+    pub(super) fn begin_certifying(&mut self, out: &mut impl Effects) {
+        let configuration = self.configuration();
+        let may = self.role.leads
+            && configuration.certifier == self.cluster()
+            && self.promised == configuration.era;
+        if !may || self.certifying.is_some() || self.received != self.delivered {
+            return;
+        }
+        let reign = Reign { era: configuration.era, term: self.role.term };
+        self.certifying = Some(Certifying { reign, next: self.delivered.next(), handed_over: false });
+        self.reconsider = true;
+        for (from, reign, transaction) in std::mem::take(&mut self.early) {
+            self.asked(from, reign, transaction, out);
+        }
+    }
+
+    /// What was proposed and not committed is given up here; the log may still commit it.
+    pub(super) fn stop_certifying(&mut self) {
+        if self.certifying.take().is_some() {
+            self.cut(self.delivered);
+            self.received = self.delivered;
+            self.reconsider = true;
+        }
+    }
+
+    /// Whether an entry of the log is one this site proposed as the certifier, and has installed already.
+    pub(super) fn is_own_proposal(&self, entry: &Entry) -> bool {
+        let Some(certifying) = &self.certifying else { return false };
+        if entry.version >= certifying.next {
+            return false;
+        }
+        match &entry.body {
+            Body::Update { id, .. } => self.index.version_of(*id) == Some(entry.version),
+            Body::Configure(configuration) => {
+                certifying.handed_over && configuration.era.by == self.cluster()
+            }
+        }
+    }
+
+    /// May this commit?
+    pub(super) fn asked(
+        &mut self,
+        from: SiteId,
+        reign: Reign,
+        transaction: Transaction,
+        out: &mut impl Effects,
+    ) {
+        let Some(certifying) = self.certifying.filter(|certifying| certifying.reign == reign) else {
+            if reign.era > self.era() && reign.term == self.role.term && self.early.len() < EARLY_MAX {
+                self.early.push_back((from, reign, transaction));
+            }
+            return;
+        };
+        // Whoever is known already is told by the stream; whoever comes after the handing over asks again in the next era.
+        if certifying.handed_over || self.index.version_of(transaction.id).is_some() {
+            return;
+        }
+        match self.judge(certifying.next, &transaction) {
+            Ok(()) => {
+                let Transaction { id, attempt, writes, .. } = transaction;
+                self.index.record(certifying.next, id, &writes);
+                self.overlay.install(certifying.next, &writes);
+                self.propose_version(Body::Update { id, attempt, writes }, out);
+            }
+            Err(reason) if from == self.settings.site => {
+                self.aborted(reign, transaction.id, transaction.attempt, reason, out);
+            }
+            Err(reason) => {
+                let (id, attempt) = (transaction.id, transaction.attempt);
+                out.send(from, Message::Abort { reign, id, attempt, reason });
+            }
+        }
+    }
+
+    fn judge(&self, next: Version, transaction: &Transaction) -> Result<(), AbortReason> {
+        if next.0 - self.stable.0 > self.settings.unstable_versions_max {
+            return Err(AbortReason::Behind);
+        }
+        self.index.certify(transaction, self.settings.isolation)
+    }
+
+    /// The next version is the beginning of another era.
+    pub(super) fn propose_configuration(&mut self, configuration: Configuration, out: &mut impl Effects) {
+        let certifying = self.certifying.as_mut().expect("only a certifier proposes one so");
+        certifying.handed_over = true;
+        self.overlay.install(certifying.next, &[]);
+        self.propose_version(Body::Configure(configuration), out);
+    }
+
+    fn propose_version(&mut self, body: Body, out: &mut impl Effects) {
+        let certifying = self.certifying.as_mut().expect("only a certifier gives versions");
+        let entry = Entry { version: certifying.next, body };
+        certifying.next = certifying.next.next();
+        self.received = entry.version;
+        out.propose(LogEntry::Stream { era: certifying.reign.era, entry: Arc::new(entry) });
+    }
+}

@@ -1,0 +1,259 @@
+//! Eras: clusters lost, returning and admitted, and the certifier moved (paper 3 section 3.2).
+//!
+//! The paper has every other cluster agree on its own that one has failed, and a new certifier collect what it missed (figure 3b). What the old
+//! one still has under way is not stopped by that, and may be delivered under versions that the new one gives away (faults 9 to 11); and
+//! two clusters that cannot hear each other both go on (fault 20). Here an era begins by an operator's decision, as a version in the stream;
+//! and where the old certifier is not there to give that version, every surviving cluster first writes down in its own log
+//! that it takes nothing from earlier eras any more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::entry::{Body, Configuration, Entry, LogEntry};
+use crate::ids::{ClusterId, ClusterSet, Era, SiteId, Version};
+use crate::message::Message;
+use crate::site::{Effects, Notice, Site};
+
+/// An operator's decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// These clusters are gone: stable without them. Told to the delegate of the certifier's cluster; if that is among them, to the
+    /// delegate of a cluster that lives, which certifies from then on. **Nothing checks that they are gone.** If they are not, what they
+    /// alone have is discarded when they return; none of it was answered.
+    DeclareLost(ClusterSet),
+    /// This cluster is back, and has caught up: nothing is stable without it any more. Told to the certifier.
+    Admit(ClusterId),
+    /// This cluster certifies from now on. Told to the certifier. Named again it begins an era all the same if a cluster has promised
+    /// one that never began, and takes nothing from this one any more.
+    Migrate(ClusterId),
+}
+
+/// Why a decision was not carried out. Nothing has changed.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Refused {
+    /// Only a delegate can.
+    #[error("this site is not its cluster's delegate: tell the delegate")]
+    NotDelegate,
+    /// Only the certifier can.
+    #[error("this site does not certify: tell the certifier, in {0}")]
+    NotCertifier(ClusterId),
+    /// The cluster counts among the living, or does not, already.
+    #[error("that is so already")]
+    Already,
+    /// A cluster cannot declare itself lost, and no cluster would be left.
+    #[error("a cluster cannot declare itself lost")]
+    Own,
+    /// The cluster does not live, or does not exist.
+    #[error("{0} is not among the living: admit it first")]
+    NotLiving(ClusterId),
+    /// Nothing would be stable until it has caught up.
+    #[error("{cluster} is {versions} versions behind: wait until it has caught up")]
+    Behind {
+        /// Which.
+        cluster: ClusterId,
+        /// How far.
+        versions: u64,
+    },
+    /// Another decision is being carried out.
+    #[error("another decision is under way: wait until its era has begun, then look again")]
+    UnderWay,
+}
+
+/// An era that this cluster is about to begin without the certifier of the last.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Takeover {
+    pub(super) configuration: Configuration,
+    /// Survivors that have promised, and how far they had delivered.
+    promised: BTreeMap<ClusterId, Version>,
+    /// Ask those that are missing, or that have what this cluster lacks.
+    ask: bool,
+    proposed: bool,
+}
+
+impl Takeover {
+    pub(super) fn new(configuration: Configuration) -> Self {
+        Self { configuration, promised: BTreeMap::new(), ask: true, proposed: false }
+    }
+
+    /// Another delegate carries it on.
+    pub(super) fn begin_again(&mut self) {
+        *self = Self::new(self.configuration);
+    }
+
+    pub(super) fn ask_again(&mut self) {
+        self.ask = true;
+    }
+}
+
+impl Site {
+    /// Carries out an operator's decision, or begins to; the era it leads to is told as a [`Notice`].
+    ///
+    /// # Errors
+    /// Why not; nothing has changed.
+    pub fn command(&mut self, command: Command, out: &mut impl Effects) -> Result<(), Refused> {
+        let configuration = self.configuration();
+        if !self.role.leads {
+            return Err(Refused::NotDelegate);
+        }
+        if let Command::DeclareLost(lost) = command
+            && lost.contains(configuration.certifier)
+            && configuration.certifier != self.cluster()
+        {
+            return self.take_over(configuration, lost, out);
+        }
+        let Some(certifying) = &self.certifying else {
+            return Err(Refused::NotCertifier(configuration.certifier));
+        };
+        if certifying.handed_over {
+            return Err(Refused::UnderWay);
+        }
+        let mut next = Configuration { era: self.next_era(), ..configuration };
+        match command {
+            Command::DeclareLost(lost) => next.live = self.without(lost)?,
+            Command::Admit(cluster) => next.live = self.with(cluster)?,
+            Command::Migrate(cluster) if cluster == configuration.certifier && !self.is_shunned() => {
+                return Err(Refused::Already);
+            }
+            Command::Migrate(cluster) if !next.live.contains(cluster) => {
+                return Err(Refused::NotLiving(cluster));
+            }
+            Command::Migrate(cluster) => next.certifier = cluster,
+        }
+        self.propose_configuration(next, out);
+        Ok(())
+    }
+
+    /// Above every era that this site has heard of.
+    fn next_era(&self) -> Era {
+        let promised = self.statuses().map(|status| status.promised);
+        promised.fold(self.promised, Era::max).next(self.cluster())
+    }
+
+    /// Whether a cluster has promised an era that has not begun.
+    fn is_shunned(&self) -> bool {
+        self.statuses().any(|status| status.promised > self.era())
+    }
+
+    fn without(&self, lost: ClusterSet) -> Result<ClusterSet, Refused> {
+        let live = self.configuration().live;
+        if lost.contains(self.cluster()) {
+            return Err(Refused::Own);
+        }
+        let left = lost.iter().fold(live, ClusterSet::without);
+        if left == live { Err(Refused::Already) } else { Ok(left) }
+    }
+
+    fn with(&self, cluster: ClusterId) -> Result<ClusterSet, Refused> {
+        let live = self.configuration().live;
+        if live.contains(cluster) {
+            return Err(Refused::Already);
+        }
+        if !self.settings.clusters().contains(cluster) {
+            return Err(Refused::NotLiving(cluster));
+        }
+        let versions = self.delivered.0.saturating_sub(self.agreed(cluster).0);
+        if versions > self.settings.unstable_versions_max / 2 {
+            return Err(Refused::Behind { cluster, versions });
+        }
+        Ok(live.with(cluster))
+    }
+
+    fn take_over(
+        &mut self,
+        configuration: Configuration,
+        lost: ClusterSet,
+        out: &mut impl Effects,
+    ) -> Result<(), Refused> {
+        if !configuration.live.contains(self.cluster()) {
+            return Err(Refused::NotLiving(self.cluster()));
+        }
+        let (era, certifier) = (self.next_era(), self.cluster());
+        let live = self.without(lost)?;
+        out.propose(LogEntry::Fence(Configuration { era, certifier, live }));
+        Ok(())
+    }
+
+    /// Asks the survivors, takes what they have, and begins the era when all have promised and nothing of the earlier ones is missing.
+    pub(super) fn go_on_with_takeover(&mut self, out: &mut impl Effects) {
+        let (delivered, received, own) = (self.delivered, self.received, self.cluster());
+        let Some(takeover) =
+            self.takeover.as_mut().filter(|takeover| takeover.configuration.era == self.promised)
+        else {
+            return;
+        };
+        if !self.role.leads || takeover.proposed {
+            return;
+        }
+        let configuration = takeover.configuration;
+        let survivors = configuration.live.without(own);
+        let is_missing = |cluster| takeover.promised.get(&cluster).is_none_or(|theirs| *theirs > received);
+        let missing: Vec<ClusterId> = survivors.iter().filter(|&cluster| is_missing(cluster)).collect();
+        if missing.is_empty() && received == delivered {
+            takeover.proposed = true;
+            let entry = Entry { version: delivered.next(), body: Body::Configure(configuration) };
+            self.received = entry.version;
+            out.propose(LogEntry::Stream { era: configuration.era, entry: Arc::new(entry) });
+        } else if std::mem::take(&mut takeover.ask) {
+            for status in missing.iter().filter_map(|cluster| self.peers.get(cluster)) {
+                out.send(status.site, Message::Promise { configuration, delivered: received });
+            }
+        }
+    }
+
+    /// A cluster is about to begin an era without the certifier of the last: the promise goes to the log first.
+    pub(super) fn asked_to_promise(
+        &mut self,
+        from: SiteId,
+        configuration: Configuration,
+        delivered: Version,
+        out: &mut impl Effects,
+    ) {
+        if !self.role.leads || configuration.era < self.promised || self.era() >= configuration.era {
+            return;
+        }
+        if configuration.era > self.promised {
+            out.propose(LogEntry::Fence(configuration));
+            return; // it asks again
+        }
+        let missing = self.recent.iter().filter(|entry| entry.version > delivered);
+        let entries: Vec<Arc<Entry>> = missing.take(self.settings.stream_entries_max).cloned().collect();
+        let reply = Message::Promised { era: configuration.era, delivered: self.delivered, entries };
+        out.send(from, reply);
+    }
+
+    pub(super) fn promised_by(
+        &mut self,
+        from: SiteId,
+        era: Era,
+        delivered: Version,
+        entries: &[Arc<Entry>],
+        out: &mut impl Effects,
+    ) {
+        let leads = self.role.leads;
+        let Some(takeover) =
+            self.takeover.as_mut().filter(|takeover| leads && takeover.configuration.era == era)
+        else {
+            return;
+        };
+        if takeover.proposed || self.promised != era {
+            return;
+        }
+        takeover.promised.insert(from.cluster, delivered);
+        takeover.ask = true;
+        self.streamed(era, entries, out);
+    }
+
+    /// The others went on without this cluster: what it alone has is discarded, unless somebody was told of it.
+    pub(super) fn rewound(&mut self, from: SiteId, era: Era, keep: Version, out: &mut impl Effects) {
+        if !self.role.leads || era <= self.promised {
+            return;
+        }
+        if keep < self.stable {
+            out.notice(Notice::Split(from.cluster));
+            return;
+        }
+        out.propose(LogEntry::Discard { era, keep });
+    }
+}
