@@ -7,7 +7,7 @@ mod steps;
 mod world;
 
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
-use stateright::{Checker, Model};
+use stateright::{Checker, HasDiscoveries, Model};
 use world::{Broken, Faults, NONE, Script, World};
 
 const A0: SiteId = SiteId::new(0, 0);
@@ -17,13 +17,40 @@ const C0: SiteId = SiteId::new(2, 0);
 
 fn explore(name: &str, world: World) {
     let t = std::time::Instant::now();
-    let c = world.checker().target_state_count(1_500_000).threads(2).spawn_bfs().join();
+    let c = world.clone().checker().target_state_count(1_500_000).threads(2).spawn_bfs().join();
     println!("{name}: {} states, depth {} {:?}", c.unique_state_count(), c.max_depth(), t.elapsed());
     for (p, path) in c.discoveries() {
-        println!("  {p}: {}", path.into_actions().len());
+        println!("  {p}: {}", path.clone().into_actions().len());
+        if p.contains('(') {
+            let (mut bound, mut best) = (path.into_actions().len() + 1, None);
+            loop {
+                let c = world.clone().checker().target_max_depth(bound).finish_when(HasDiscoveries::AnyOf([p].into())).spawn_bfs().join();
+                let Some(path) = c.discovery(p) else { break };
+                bound = path.clone().into_actions().len() + 1;
+                best = Some(path);
+            }
+            if let Some(best) = best {
+                println!("  shortest {p}");
+                let mut post: world::Post = Default::default();
+                for (state, action) in best.clone().into_vec() {
+                    match &action {
+                        Some(steps::Action::Receive { from, to, place, .. }) => {
+                            println!("    {from}->{to}: {:?}", state.post[&(*from, *to, *place)]);
+                        }
+                        Some(action) => println!("    {action:?}"),
+                        None => {}
+                    }
+                    post = state.post.clone();
+                }
+                let _ = post;
+                let last = best.into_states().pop().unwrap();
+                println!("    ends: stable {:?} wrong {:?} clients {:?}", last.stable, last.wrong, last.clients);
+                for c in &last.clusters { println!("      history {:?} committed {} log {:?}", c.history, c.committed, c.log); }
+                for s in last.sites() { println!("      {:?} delivered {:?} stable {:?} base {:?}", s.id(), s.delivered(), s.stable(), s.base()); }
+            }
+        }
     }
 }
-
 
 fn lost(c: u8) -> Command { Command::DeclareLost(ClusterSet::default().with(ClusterId(c))) }
 #[test]

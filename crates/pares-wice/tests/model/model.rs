@@ -177,7 +177,7 @@ impl Model for World {
                 })
             }),
             Property::sometimes(MOVED, |_, state: &State| {
-                let begun = state.stable.iter().position(|&code| code == 0);
+                let begun = state.stable.iter().position(|&code| script_of(code).is_none());
                 let certifies = |site: &pares_wice::Site| site.certifies() && number(site.id().cluster) != 0;
                 begun.is_some_and(|at| state.stable.len() > at + 1) && state.sites().any(certifies)
             }),
@@ -238,21 +238,11 @@ fn all_stable(state: &State, holds: impl Fn(&[u8], u8, &crate::world::Client, us
     })
 }
 
-/// A cluster lives if the latest era says so and it knows, or has been told nothing else.
 fn survives(state: &State) -> bool {
-    let known = |cluster| configuration(state, cluster);
-    let latest = (0..state.clusters.len()).filter_map(known).max_by_key(|configuration| configuration.era);
-    let Some(latest) = latest else { return true };
-    let lives = |&cluster: &usize| {
-        let id = pares_wice::ClusterId(cluster as u8);
-        !state.clusters[cluster].lost
-            && latest.live.contains(id)
-            && known(cluster).is_none_or(|own| own.live.contains(id) && (own.era == latest.era || own.era.number == 0))
-    };
     let answered: Vec<usize> = (0..state.clients.len()).filter(|&at| state.clients[at].committed.is_some()).collect();
-    (0..state.clusters.len()).filter(lives).all(|cluster| {
-        let history = &state.clusters[cluster].history;
-        answered.iter().all(|&script| history.iter().any(|&code| script_of(code) == Some(script)))
+    let living = state.living.iter().map(|cluster| &state.clusters[number(cluster)]);
+    living.filter(|cluster| !cluster.lost).all(|cluster| {
+        answered.iter().all(|&script| cluster.history.iter().any(|&code| script_of(code) == Some(script)))
     })
 }
 

@@ -6,17 +6,21 @@ use pares_wice::{ClusterSet, Command, SiteId};
 use crate::world::{Phase, State, World};
 
 const ROUNDS: usize = 25;
+/// Rounds that the operator waits for something to come of a decision.
+const PATIENCE: usize = 6;
 
 impl World {
     /// Whether everybody has an answer and all clusters the same history, in the end. Nothing wrong may happen on the way.
     pub fn settles(&self, mut state: State) -> bool {
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             self.lead(&mut state);
             self.run(&mut state);
             if self.is_settled(&state) {
                 return state.wrong.is_empty();
             }
-            self.operate(&mut state);
+            if round % PATIENCE == 0 {
+                self.operate(&mut state);
+            }
             for id in self.ids().into_iter() {
                 if state.site(id).is_some() {
                     self.tick(&mut state, id);

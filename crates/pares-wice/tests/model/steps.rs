@@ -72,6 +72,7 @@ impl World {
             post: Default::default(),
             clients: self.scripts.iter().map(client).collect(),
             stable: vec![],
+            living: (0..self.sites.len() as u8).map(pares_wice::ClusterId).collect(),
             wrong: Default::default(),
             used: [0; 4],
             commanded: 0,
@@ -191,6 +192,9 @@ impl World {
         }
         if history.len() > state.stable.len() {
             state.stable = history;
+            let eras = site.base().eras;
+            let begun = eras.iter().rfind(|(began, _)| *began <= site.stable()).expect("an era has begun");
+            state.living = begun.1.live;
         }
     }
 

@@ -6,19 +6,22 @@ use std::sync::Arc;
 
 use pares_wice::site::Stored;
 use pares_wice::{
-    ClusterId, Command, Effects, Key, LogEntry, Message, Notice, Outcome, Settings, Site, SiteId, Snapshot,
+    Change, ClusterId, ClusterSet, Command, Effects, Era, Key, LogEntry, Message, Notice, Outcome, Settings, Site, SiteId, Snapshot,
     Transaction, TransactionId, Value, Version, Write,
 };
 
-/// What a version contains, in one number: 0 for an era's beginning, else a transaction, its item and its attempt.
+/// What a version contains, in one number: a transaction, its item and its attempt; or, from 128 on, the beginning of an
+/// era. 0 is nothing.
 pub type Code = u8;
+
+const ERAS: Code = 128;
 
 pub fn code(script: usize, item: usize, attempt: u32) -> Code {
     (16 * (script + 1) + 8 * item) as u8 + attempt as u8
 }
 
 pub fn script_of(code: Code) -> Option<usize> {
-    (code > 0).then(|| usize::from(code / 16) - 1)
+    (code > 0 && code < ERAS).then(|| usize::from(code / 16) - 1)
 }
 
 pub fn attempt_of(code: Code) -> usize {
@@ -27,7 +30,7 @@ pub fn attempt_of(code: Code) -> usize {
 
 /// Who wrote an item last; 0 for nobody.
 pub fn last_writer(history: &[Code], item: usize) -> Code {
-    let wrote = |code: &&Code| **code > 0 && usize::from(**code / 8 % 2) == item;
+    let wrote = |code: &&Code| script_of(**code).is_some() && usize::from(**code / 8 % 2) == item;
     history.iter().rev().find(wrote).copied().unwrap_or(0)
 }
 
@@ -159,6 +162,8 @@ pub struct State {
     pub clients: Vec<Client>,
     /// Ghost: contents of the versions that were stable anywhere.
     pub stable: Vec<Code>,
+    /// Ghost: the clusters that lived when the last of them became so.
+    pub living: ClusterSet,
     /// Ghost: what a step found wrong.
     pub wrong: BTreeSet<&'static str>,
     /// Used up: elections, crashes, ticks, repeats.
@@ -232,7 +237,10 @@ impl State {
     pub fn history(&self, site: &Site, to: Version) -> Vec<Code> {
         let stored = site.overlay().applied();
         let mut history = self.stable[..stored.0 as usize].to_vec();
-        history.extend(site.overlay().after(stored, to).map(|(_, writes)| contents(writes)));
+        let eras = site.base().eras;
+        let begun = |version| eras.iter().find(|(began, _)| *began == version).map_or(0, |(_, begun)| begins(begun.era));
+        let installed = site.overlay().after(stored, to);
+        history.extend(installed.map(|(version, writes)| contents(writes).unwrap_or_else(|| begun(version))));
         history
     }
 
@@ -253,12 +261,16 @@ fn decoded(value: &Value) -> Code {
     value.as_bytes()[0]
 }
 
-fn contents(writes: &[Write]) -> Code {
-    let Some(write) = writes.first() else { return 0 };
-    match &write.change {
-        pares_wice::Change::Put(value) => decoded(value),
+fn contents(writes: &[Write]) -> Option<Code> {
+    match &writes.first()?.change {
+        Change::Put(value) => Some(decoded(value)),
         other => unreachable!("no script makes {other:?}"),
     }
+}
+
+/// The code of an era's beginning.
+pub fn begins(era: Era) -> Code {
+    ERAS + 8 * era.number as Code + era.by.0
 }
 
 impl World {
