@@ -1,78 +1,219 @@
-//! x
-#![allow(unreachable_pub)]
+//! Our own rules, every reachable state of small systems: the shipped [`Site`](pares_wice::Site) is driven, and only what is around it is
+//! a model.
+//!
+//! A cluster is a log that nothing but its loss can harm, and the sites that read it. What a delegate proposes is committed one entry after
+//! the other; a new delegate finds any number of the entries that the old one had proposed, the rest are gone; the old one may
+//! go on for a while and not know. Messages wait for any time and overtake each other (of statuses between two sites only
+//! the newest waits). Sites crash and come back, with their stores or with their log alone. Operators decide what
+//! they like when they like, also that a cluster is lost that is not.
+//!
+//! What must hold is in `model.rs`, M1 to M10; progress (L1) in `quiet.rs`. The last tests break a rule each, and demand that the checker finds
+//! out.
+
+#![allow(unreachable_pub)] // one crate, five files
 
 mod model;
 mod quiet;
 mod steps;
 mod world;
 
+use model::{ABORTED_IS_ABORTED, ALL_COMMIT, DISCARDED, MOVED, PROGRESS, SAME_PREFIX, SURVIVES};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
-use stateright::{Checker, HasDiscoveries, Model};
+use stateright::{Checker, Expectation, HasDiscoveries, Model};
+use steps::{ASSERTED, STABLE_TWICE};
 use world::{Broken, Faults, NONE, Script, World};
 
+const A: ClusterId = ClusterId(0);
+const B: ClusterId = ClusterId(1);
 const A0: SiteId = SiteId::new(0, 0);
 const A1: SiteId = SiteId::new(0, 1);
 const B0: SiteId = SiteId::new(1, 0);
 const C0: SiteId = SiteId::new(2, 0);
 
-fn explore(name: &str, world: World) {
-    let t = std::time::Instant::now();
-    let c = world.clone().checker().target_state_count(1_500_000).threads(2).spawn_bfs().join();
-    println!("{name}: {} states, depth {} {:?}", c.unique_state_count(), c.max_depth(), t.elapsed());
-    for (p, path) in c.discoveries() {
-        println!("  {p}: {}", path.clone().into_actions().len());
-        if p.contains('(') {
-            let (mut bound, mut best) = (path.into_actions().len() + 1, None);
-            loop {
-                let c = world.clone().checker().target_max_depth(bound).finish_when(HasDiscoveries::AnyOf([p].into())).spawn_bfs().join();
-                let Some(path) = c.discovery(p) else { break };
-                bound = path.clone().into_actions().len() + 1;
-                best = Some(path);
-            }
-            if let Some(best) = best {
-                println!("  shortest {p}");
-                let mut post: world::Post = Default::default();
-                for (state, action) in best.clone().into_vec() {
-                    match &action {
-                        Some(steps::Action::Receive { from, to, place, .. }) => {
-                            println!("    {from}->{to}: {:?}", state.post[&(*from, *to, *place)]);
-                        }
-                        Some(action) => println!("    {action:?}"),
-                        None => {}
-                    }
-                    post = state.post.clone();
-                }
-                let _ = post;
-                let last = best.into_states().pop().unwrap();
-                println!("    ends: stable {:?} wrong {:?} clients {:?}", last.stable, last.wrong, last.clients);
-                for c in &last.clusters { println!("      history {:?} committed {} log {:?}", c.history, c.committed, c.log); }
-                for s in last.sites() { println!("      {:?} delivered {:?} stable {:?} base {:?}", s.id(), s.delivered(), s.stable(), s.base()); }
-            }
+/// A site in each cluster; one transaction at each, on one item.
+fn two(faults: Faults) -> World {
+    let scripts = vec![Script::new(A0, 0), Script::new(B0, 0)];
+    World { sites: vec![1, 1], certifier: A, scripts, faults, broken: Broken::Nothing, sampled: 64 }
+}
+
+fn lost(cluster: ClusterId) -> Command {
+    Command::DeclareLost(ClusterSet::default().with(cluster))
+}
+
+fn commands(commands: &[(ClusterId, Command)]) -> Faults {
+    Faults { commands: commands.to_vec(), ..NONE }
+}
+
+/// Explores all of the model; demands that nothing is ever wrong, and that what is to happen `sometimes` does.
+fn prove(world: &World, sometimes: &[&'static str]) {
+    let checker = world.clone().checker().threads(2).spawn_bfs().join();
+    println!("{} states, {} steps deep", checker.unique_state_count(), checker.max_depth());
+    for property in world.properties() {
+        if property.expectation == Expectation::Always
+            && let Some(path) = checker.discovery(property.name)
+        {
+            let shortest = shortest(world, property.name, path.into_actions());
+            panic!("{}: {shortest:#?}", property.name);
+        }
+    }
+    for name in sometimes {
+        assert!(checker.discovery(name).is_some(), "never: {name}");
+    }
+}
+
+/// Explores until one of `properties` is refuted, and demands that it is.
+fn refute(world: &World, properties: &[&'static str]) {
+    let stop = HasDiscoveries::AnyOf(properties.iter().copied().collect());
+    let checker = world.clone().checker().threads(2).finish_when(stop).spawn_bfs().join();
+    assert!(properties.iter().any(|property| checker.discovery(property).is_some()), "not found");
+}
+
+/// The shortest way to refute `property`. (The checker keeps the counterexample it found last.)
+fn shortest(world: &World, property: &'static str, mut found: Vec<steps::Action>) -> Vec<steps::Action> {
+    loop {
+        let stop = HasDiscoveries::AnyOf([property].into());
+        let bounded = world.clone().checker().target_max_depth(found.len() + 1);
+        match bounded.finish_when(stop).spawn_bfs().join().discovery(property) {
+            Some(path) => found = path.into_actions(),
+            None => return found,
         }
     }
 }
 
-fn lost(c: u8) -> Command { Command::DeclareLost(ClusterSet::default().with(ClusterId(c))) }
+// Inside a cluster.
+
 #[test]
-fn first() {
-    let only = std::env::var("ONLY").unwrap_or_default();
-    let explore = |n: &str, w: World| if n.contains(&only) { explore(n, w) };
-    let f = |sites: &[u8], scripts: &[Script], faults: Faults| World { sites: sites.to_vec(), scripts: scripts.to_vec(), faults, broken: Broken::Nothing, sampled: 64 };
-    let ab = [Script::new(A0, 0), Script::new(B0, 0)];
-    let (a, b) = (ClusterId(0), ClusterId(1));
-    let n = NONE;
-    explore("loss of A", f(&[1, 1], &ab, Faults { loss: Some(a), commands: vec![(b, lost(0))], ..n.clone() }));
-    explore("loss of B", f(&[1, 1], &ab, Faults { loss: Some(b), commands: vec![(a, lost(1))], ..n.clone() }));
-    explore("suspicion A", f(&[1, 1], &ab, Faults { commands: vec![(b, lost(0)), (b, Command::Admit(a))], ..n.clone() }));
-    explore("suspicion B", f(&[1, 1], &ab, Faults { commands: vec![(a, lost(1)), (a, Command::Admit(b))], ..n.clone() }));
-    explore("migrate", f(&[1, 1], &ab, Faults { commands: vec![(a, Command::Migrate(b))], ..n.clone() }));
-    explore("migrate back", f(&[1, 1], &ab, Faults { commands: vec![(a, Command::Migrate(b)), (b, Command::Migrate(a))], ..n.clone() }));
-    explore("migrate, suspicion", f(&[1, 1], &ab, Faults { commands: vec![(a, Command::Migrate(b)), (b, lost(0))], ..n.clone() }));
-    explore("migrate, suspicion2", f(&[1, 1], &ab, Faults { commands: vec![(a, Command::Migrate(b)), (a, lost(1))], ..n.clone() }));
-    explore("loss of A election", f(&[1, 1], &ab, Faults { elections: 1, loss: Some(a), commands: vec![(b, lost(0))], ..n.clone() }));
-    explore("repeat", f(&[1, 1], &ab, Faults { repeats: 1, ticks: 1, ..n.clone() }));
-    explore("crash", f(&[1, 1], &ab, Faults { crashes: 1, ..n.clone() }));
-    explore("delegate", f(&[1, 2], &ab, Faults { elections: 1, ..n.clone() }));
-    explore("certifier crash", f(&[2, 1], &[Script::new(A1, 0), Script::new(B0, 0)], Faults { crashes: 1, ..n.clone() }));
-    explore("three", f(&[1, 1, 1], &[Script::new(B0, 0), Script::new(C0, 0)], Faults { loss: Some(a), commands: vec![(b, lost(0))], ..n.clone() }));
+fn the_certifier_changes_hands_with_any_part_of_what_it_proposed() {
+    let world = World { sites: vec![2, 1], ..two(Faults { elections: 1, ..NONE }) };
+    prove(&world, &[ALL_COMMIT]);
+}
+
+#[test]
+fn the_certifier_crashes_and_returns() {
+    let scripts = vec![Script::new(A1, 0), Script::new(B0, 0)];
+    let world = World { sites: vec![2, 1], scripts, ..two(Faults { crashes: 1, ..NONE }) };
+    prove(&world, &[ALL_COMMIT]);
+}
+
+#[test]
+fn a_delegate_changes() {
+    let world = World { sites: vec![1, 2], ..two(Faults { elections: 1, ..NONE }) };
+    prove(&world, &[ALL_COMMIT]);
+}
+
+#[test]
+fn a_client_repeats_at_another_site_what_it_asked_one_that_crashed() {
+    let scripts = vec![
+        Script { retries: 1, elsewhere: B0, ..Script::new(A0, 0) },
+        Script { retries: 1, ..Script::new(B0, 0) },
+    ];
+    prove(&World { scripts, ..two(Faults { crashes: 1, ..NONE }) }, &[ALL_COMMIT]);
+}
+
+#[test]
+fn what_a_transaction_has_read_is_given_up_while_it_is_executed() {
+    let slow = Script { slow: true, ..Script::new(A0, 1) };
+    let scripts = vec![Script::new(A0, 0), slow, Script::new(B0, 1)];
+    prove(&World { scripts, ..two(Faults { elections: 1, ..NONE }) }, &[ALL_COMMIT]);
+}
+
+#[test]
+fn messages_are_repeated() {
+    prove(&two(Faults { repeats: 1, ticks: 1, elections: 1, ..NONE }), &[ALL_COMMIT]);
+}
+
+// Between clusters.
+
+#[test]
+fn the_certifiers_cluster_is_lost_or_only_said_to_be() {
+    let world = two(Faults { loss: Some(A), ..commands(&[(B, lost(A))]) });
+    prove(&world, &[ALL_COMMIT, MOVED, DISCARDED]);
+}
+
+#[test]
+fn the_other_cluster_is_lost_or_only_said_to_be() {
+    let world = two(Faults { loss: Some(B), ..commands(&[(A, lost(B))]) });
+    prove(&world, &[ALL_COMMIT]);
+}
+
+#[test]
+fn a_cluster_wrongly_declared_lost_is_admitted_again() {
+    prove(&two(commands(&[(B, lost(A)), (B, Command::Admit(A))])), &[ALL_COMMIT, MOVED, DISCARDED]);
+    prove(&two(commands(&[(A, lost(B)), (A, Command::Admit(B))])), &[ALL_COMMIT]);
+}
+
+#[test]
+fn the_certifier_moves_there_and_back() {
+    let world = two(commands(&[(A, Command::Migrate(B)), (B, Command::Migrate(A))]));
+    prove(&world, &[ALL_COMMIT, MOVED]);
+}
+
+#[test]
+fn the_certifier_moves_while_delegates_change() {
+    let world = two(Faults { elections: 1, ..commands(&[(A, Command::Migrate(B))]) });
+    prove(&world, &[ALL_COMMIT, MOVED]);
+}
+
+#[test]
+fn the_certifier_moves_while_its_cluster_is_declared_lost() {
+    prove(&two(commands(&[(A, Command::Migrate(B)), (B, lost(A))])), &[ALL_COMMIT, MOVED, DISCARDED]);
+    // The same with the other order of eras begun at once.
+    let world = two(commands(&[(B, Command::Migrate(A)), (A, lost(B))]));
+    prove(&World { certifier: B, ..world }, &[ALL_COMMIT, MOVED, DISCARDED]);
+}
+
+#[test]
+fn the_certifiers_cluster_of_three_is_lost() {
+    let scripts = vec![Script::new(B0, 0), Script::new(C0, 0)];
+    let world = two(Faults { loss: Some(A), ..commands(&[(B, lost(A))]) });
+    prove(&World { sites: vec![1, 1, 1], scripts, ..world }, &[ALL_COMMIT, MOVED]);
+}
+
+// A rule broken, to see that silence means something.
+
+fn broken(broken: Broken, world: World) -> World {
+    World { broken, ..world }
+}
+
+#[test]
+fn checker_finds_why_only_what_is_committed_leaves_the_cluster() {
+    let world = two(Faults { elections: 1, ..NONE });
+    refute(&broken(Broken::StreamsAtOnce, world), &[SAME_PREFIX, STABLE_TWICE]);
+}
+
+#[test]
+fn checker_finds_why_only_what_is_committed_is_acknowledged() {
+    let world = two(Faults { elections: 1, ..NONE });
+    refute(&broken(Broken::AcknowledgesEarly, world), &[SURVIVES]);
+}
+
+#[test]
+fn checker_finds_what_the_fence_prevents() {
+    let scripts = vec![Script::new(A0, 0)];
+    let world = World { sites: vec![1, 1, 1], scripts, ..two(commands(&[(B, lost(A))])) };
+    refute(&broken(Broken::BelievesOldEras, world), &[PROGRESS]);
+}
+
+#[test]
+fn checker_finds_why_watermarks_need_their_eras() {
+    let world = two(commands(&[(B, lost(A))]));
+    refute(&broken(Broken::NumbersAlone, world), &[STABLE_TWICE, SURVIVES, ASSERTED]);
+}
+
+#[test]
+fn checker_finds_why_a_request_is_meant_for_one_reign() {
+    let scripts = vec![Script::new(B0, 0), Script::new(B0, 0)];
+    let world = World { scripts, ..two(Faults { elections: 1, repeats: 1, ..NONE }) };
+    refute(&broken(Broken::AnswersForOthers, world), &[ABORTED_IS_ABORTED]);
+}
+
+#[test]
+fn checker_finds_why_a_returning_cluster_discards() {
+    let world = two(commands(&[(B, lost(A))]));
+    refute(&broken(Broken::NeverDiscards, world), &[PROGRESS]);
+}
+
+#[test]
+fn checker_finds_that_operators_must_not_declare_each_others_cluster_lost() {
+    refute(&two(commands(&[(A, lost(B)), (B, lost(A))])), &[SURVIVES, STABLE_TWICE]);
 }

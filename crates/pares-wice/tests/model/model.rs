@@ -4,7 +4,8 @@ use pares_wice::{Configuration, SiteId};
 use stateright::{Model, Property};
 
 use crate::steps::{
-    Action, CRASHES, DISCARD_INEXACT, ELECTIONS, REPEATS, REPLY_UNSTABLE, SITES_DIFFER, STABLE_TWICE, TICKS, shared,
+    ASSERTED, Action, CRASHES, DISCARD_INEXACT, ELECTIONS, REPEATS, REPLY_UNSTABLE, SITES_DIFFER,
+    STABLE_TWICE, TICKS, shared,
 };
 use crate::world::{Phase, State, World, attempt_of, last_writer, number, script_of};
 
@@ -91,7 +92,12 @@ impl World {
         }
         if state.used[REPEATS] < self.faults.repeats {
             let repeated = state.post.keys().filter(|(_, _, place)| *place > 0);
-            actions.extend(repeated.map(|&(from, to, place)| Action::Receive { from, to, place, again: true }));
+            actions.extend(repeated.map(|&(from, to, place)| Action::Receive {
+                from,
+                to,
+                place,
+                again: true,
+            }));
         }
         if let Some(cluster) = self.faults.loss.filter(|&cluster| !state.clusters[number(cluster)].lost) {
             actions.push(Action::Lose(number(cluster)));
@@ -106,9 +112,12 @@ impl World {
         self.logs(state, actions);
         self.leaders(state, true, actions);
         self.restarts(state, actions);
-        actions.extend(
-            state.post.keys().map(|&(from, to, place)| Action::Receive { from, to, place, again: false }),
-        );
+        actions.extend(state.post.keys().map(|&(from, to, place)| Action::Receive {
+            from,
+            to,
+            place,
+            again: false,
+        }));
     }
 
     fn is_at_rest(&self, state: &State) -> bool {
@@ -138,6 +147,9 @@ impl Model for World {
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if !state.wrong.is_empty() {
+            return;
+        }
         self.course(state, actions);
         let before = actions.len();
         self.fate(state, actions);
@@ -156,6 +168,7 @@ impl Model for World {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
+            Property::always(ASSERTED, |_, state: &State| !state.wrong.contains(ASSERTED)),
             Property::always(STABLE_TWICE, |_, state: &State| !state.wrong.contains(STABLE_TWICE)),
             Property::always(REPLY_UNSTABLE, |_, state: &State| !state.wrong.contains(REPLY_UNSTABLE)),
             Property::always(DISCARD_INEXACT, |_, state: &State| !state.wrong.contains(DISCARD_INEXACT)),
@@ -172,13 +185,15 @@ impl Model for World {
             }),
             Property::sometimes(DISCARDED, |_, state: &State| {
                 state.clusters.iter().any(|cluster| {
-                    let discards = |entry: &pares_wice::LogEntry| matches!(entry, pares_wice::LogEntry::Discard { .. });
+                    let discards =
+                        |entry: &pares_wice::LogEntry| matches!(entry, pares_wice::LogEntry::Discard { .. });
                     cluster.log[..cluster.committed].iter().any(discards)
                 })
             }),
-            Property::sometimes(MOVED, |_, state: &State| {
+            Property::sometimes(MOVED, |model: &World, state: &State| {
                 let begun = state.stable.iter().position(|&code| script_of(code).is_none());
-                let certifies = |site: &pares_wice::Site| site.certifies() && number(site.id().cluster) != 0;
+                let certifies =
+                    |site: &pares_wice::Site| site.certifies() && site.id().cluster != model.certifier;
                 begun.is_some_and(|at| state.stable.len() > at + 1) && state.sites().any(certifies)
             }),
         ]
@@ -197,9 +212,9 @@ fn same_prefix(state: &State) -> bool {
         .filter_map(|cluster| Some((configuration(state, cluster)?.era, &state.clusters[cluster].history)))
         .collect();
     known.iter().all(|(era, one)| {
-        known.iter().all(|(other_era, other)| {
-            era != other_era || shared(one, other) == one.len().min(other.len())
-        })
+        known
+            .iter()
+            .all(|(other_era, other)| era != other_era || shared(one, other) == one.len().min(other.len()))
     })
 }
 
@@ -239,7 +254,8 @@ fn all_stable(state: &State, holds: impl Fn(&[u8], u8, &crate::world::Client, us
 }
 
 fn survives(state: &State) -> bool {
-    let answered: Vec<usize> = (0..state.clients.len()).filter(|&at| state.clients[at].committed.is_some()).collect();
+    let answered: Vec<usize> =
+        (0..state.clients.len()).filter(|&at| state.clients[at].committed.is_some()).collect();
     let living = state.living.iter().map(|cluster| &state.clusters[number(cluster)]);
     living.filter(|cluster| !cluster.lost).all(|cluster| {
         answered.iter().all(|&script| cluster.history.iter().any(|&code| script_of(code) == Some(script)))

@@ -1,5 +1,6 @@
 //! What can happen, and what comes of it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pares_wice::site::Stored;
@@ -8,7 +9,8 @@ use pares_wice::{
 };
 
 use crate::world::{
-    Broken, Client, Cluster, Execution, Member, Out, Phase, State, World, attempt_of, number, place, script_of,
+    Broken, Client, Cluster, Execution, Member, Out, Phase, State, World, attempt_of, number, place,
+    script_of,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +18,12 @@ pub enum Action {
     /// A client executes its transaction, and asks for it to be committed.
     Execute(usize),
     Submit(usize),
-    Receive { from: SiteId, to: SiteId, place: u64, again: bool },
+    Receive {
+        from: SiteId,
+        to: SiteId,
+        place: u64,
+        again: bool,
+    },
     /// The first entry that the leader proposed is committed; the leader is given it at once.
     Commit(usize),
     /// A site is given what its log has committed.
@@ -24,9 +31,15 @@ pub enum Action {
     /// A delegate hears that it is none any more.
     Depose(SiteId),
     /// A new delegate, with so many of the entries that the old one had proposed.
-    Elect { site: SiteId, kept: usize },
+    Elect {
+        site: SiteId,
+        kept: usize,
+    },
     Crash(SiteId),
-    Restart { site: SiteId, with_store: bool },
+    Restart {
+        site: SiteId,
+        with_store: bool,
+    },
     Lose(usize),
     Command(usize),
     Tick(SiteId),
@@ -37,22 +50,26 @@ pub const CRASHES: usize = 1;
 pub const TICKS: usize = 2;
 pub const REPEATS: usize = 3;
 
+pub const ASSERTED: &str = "no assertion of a site fails";
 pub const REPLY_UNSTABLE: &str = "a reply depends on what is not stable (M10)";
 pub const STABLE_TWICE: &str = "a stable version has two contents (M1, M7)";
-pub const DISCARD_INEXACT: &str = "a returning cluster discards something else than what the others lack (M9)";
+pub const DISCARD_INEXACT: &str =
+    "a returning cluster discards something else than what the others lack (M9)";
 pub const SITES_DIFFER: &str = "sites of one cluster make different things of its log (M1)";
 
 impl World {
     /// All up, cluster 0's first site certifying, and everybody knows.
     pub fn initial(&self) -> State {
         let member = |id| Member {
-            site: Some(Arc::new(Site::new(self.settings(id), pares_wice::ClusterId(0)))),
+            site: Some(Arc::new(Site::new(self.settings(id), self.certifier))),
             applied: 0,
             stored: Stored::default(),
             leads: false,
         };
         let cluster = |cluster: usize| Cluster {
-            members: (0..self.sites[cluster]).map(|number| member(SiteId::new(cluster as u8, number))).collect(),
+            members: (0..self.sites[cluster])
+                .map(|number| member(SiteId::new(cluster as u8, number)))
+                .collect(),
             log: vec![],
             committed: 0,
             leader: Some(0),
@@ -94,15 +111,24 @@ impl World {
     }
 
     /// Gives a site an input, and does what it wants.
-    pub fn at<R>(&self, state: &mut State, id: SiteId, input: impl FnOnce(&mut Site, &mut Out) -> R) -> R {
+    pub fn at<R>(
+        &self,
+        state: &mut State,
+        id: SiteId,
+        input: impl FnOnce(&mut Site, &mut Out) -> R,
+    ) -> Option<R> {
         let mut out = Out::default();
         let mut site = state.member_mut(id).site.take().expect("only a site that is up is given anything");
-        let result = {
+        let given = catch_unwind(AssertUnwindSafe(|| {
             let site = Arc::make_mut(&mut site);
             let result = input(site, &mut out);
             site.flush(&mut out);
             result
-        };
+        }));
+        let result = given.ok();
+        if result.is_none() {
+            state.wrong.insert(ASSERTED); // what it is now counts no more
+        }
         state.member_mut(id).site = Some(Arc::clone(&site));
         self.look_at_notices(state, id, &out);
         self.look_at_stable(state, &site);
@@ -204,7 +230,8 @@ impl World {
                 Notice::Split(_) => state.split = true,
                 Notice::Discarded(keep) if state.clusters[number(id.cluster)].leader == Some(id.number) => {
                     let own = &state.clusters[number(id.cluster)].history;
-                    let others = state.clusters.iter().enumerate().filter(|(other, _)| *other != number(id.cluster));
+                    let others =
+                        state.clusters.iter().enumerate().filter(|(other, _)| *other != number(id.cluster));
                     let shared = others.map(|(_, other)| shared(own, &other.history)).max().unwrap_or(0);
                     if keep.0 as usize != shared {
                         state.wrong.insert(DISCARD_INEXACT);
@@ -260,7 +287,7 @@ impl World {
         state.clients[script].phase = Phase::Waiting;
         let transaction = self.transaction(script, attempt);
         let taken = self.at(state, at, |site, out| site.submit(transaction, snapshot, out));
-        if taken.is_err() {
+        if taken.is_some_and(|taken| taken.is_err()) {
             state.clients[script].phase = Phase::Done; // another attempt is under way at this site, or it recalls
         }
     }
@@ -338,7 +365,9 @@ impl World {
         state.member_mut(id).stored = Stored { version: site.stable(), position: site.position() };
         state.member_mut(id).leads = false;
         state.post.retain(|(_, to, _), _| *to != id);
-        for (client, script) in state.clients.iter_mut().zip(&self.scripts).filter(|(client, _)| client.at == id) {
+        for (client, script) in
+            state.clients.iter_mut().zip(&self.scripts).filter(|(client, _)| client.at == id)
+        {
             if matches!(client.phase, Phase::Executing(_) | Phase::Waiting) {
                 let again = client.executions.len() as u32 <= script.retries;
                 client.phase = if again { Phase::Idle } else { Phase::Done };
@@ -352,7 +381,7 @@ impl World {
 
     pub fn restart(&self, state: &mut State, id: SiteId, with_store: bool) {
         let stored = if with_store { state.member(id).stored } else { Stored::default() };
-        let first = Site::new(self.settings(id), pares_wice::ClusterId(0));
+        let first = Site::new(self.settings(id), self.certifier);
         let site = Site::restore(self.settings(id), first.base(), stored);
         let member = state.member_mut(id);
         (member.site, member.applied) = (Some(Arc::new(site)), 0);
@@ -371,7 +400,7 @@ impl World {
     /// Tells a cluster's delegate; false if it refused.
     pub fn command(&self, state: &mut State, cluster: usize, command: Command) -> bool {
         let Some(leader) = state.leader(cluster) else { return false };
-        self.at(state, leader, |site, out| site.command(command, out).is_ok())
+        self.at(state, leader, |site, out| site.command(command, out).is_ok()).unwrap_or(true)
     }
 
     pub fn tick(&self, state: &mut State, id: SiteId) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use pares_wice::site::Stored;
 use pares_wice::{
-    Change, ClusterId, ClusterSet, Command, Effects, Era, Key, LogEntry, Message, Notice, Outcome, Settings, Site, SiteId, Snapshot,
-    Transaction, TransactionId, Value, Version, Write,
+    Change, ClusterId, ClusterSet, Command, Effects, Era, Key, LogEntry, Message, Notice, Outcome, Settings,
+    Site, SiteId, Snapshot, Transaction, TransactionId, Value, Version, Write,
 };
 
 /// What a version contains, in one number: a transaction, its item and its attempt; or, from 128 on, the beginning of an
@@ -88,12 +88,15 @@ pub struct Faults {
     pub commands: Vec<(ClusterId, Command)>,
 }
 
-pub const NONE: Faults = Faults { elections: 0, crashes: 0, ticks: 0, repeats: 0, loss: None, commands: vec![] };
+pub const NONE: Faults =
+    Faults { elections: 0, crashes: 0, ticks: 0, repeats: 0, loss: None, commands: vec![] };
 
 #[derive(Clone, Debug)]
 pub struct World {
-    /// Sites of each cluster. Cluster 0 certifies first.
+    /// Sites of each cluster.
     pub sites: Vec<u8>,
+    /// The cluster that certifies first.
+    pub certifier: ClusterId,
     pub scripts: Vec<Script>,
     pub faults: Faults,
     pub broken: Broken,
@@ -238,7 +241,9 @@ impl State {
         let stored = site.overlay().applied();
         let mut history = self.stable[..stored.0 as usize].to_vec();
         let eras = site.base().eras;
-        let begun = |version| eras.iter().find(|(began, _)| *began == version).map_or(0, |(_, begun)| begins(begun.era));
+        let begun = |version| {
+            eras.iter().find(|(began, _)| *began == version).map_or(0, |(_, begun)| begins(begun.era))
+        };
         let installed = site.overlay().after(stored, to);
         history.extend(installed.map(|(version, writes)| contents(writes).unwrap_or_else(|| begun(version))));
         history
@@ -275,7 +280,9 @@ pub fn begins(era: Era) -> Code {
 
 impl World {
     pub fn ids(&self) -> Vec<SiteId> {
-        let of = |(cluster, &count): (usize, &u8)| (0..count).map(move |number| SiteId::new(cluster as u8, number));
+        let of = |(cluster, &count): (usize, &u8)| {
+            (0..count).map(move |number| SiteId::new(cluster as u8, number))
+        };
         self.sites.iter().enumerate().flat_map(of).collect()
     }
 
