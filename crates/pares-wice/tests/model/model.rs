@@ -1,8 +1,9 @@
 //! The steps that are possible, and what must hold.
 
-use pares_wice::{Configuration, SiteId};
+use pares_wice::{Configuration, LogEntry, SiteId};
 use stateright::{Model, Property};
 
+use crate::shared::Shared;
 use crate::steps::{
     ASSERTED, Action, CRASHES, DISCARD_INEXACT, ELECTIONS, REPEATS, REPLY_UNSTABLE, SITES_DIFFER,
     STABLE_TWICE, TICKS, shared,
@@ -185,8 +186,7 @@ impl Model for World {
             }),
             Property::sometimes(DISCARDED, |_, state: &State| {
                 state.clusters.iter().any(|cluster| {
-                    let discards =
-                        |entry: &pares_wice::LogEntry| matches!(entry, pares_wice::LogEntry::Discard { .. });
+                    let discards = |entry: &Shared<LogEntry>| matches!(**entry, LogEntry::Discard { .. });
                     cluster.log[..cluster.committed].iter().any(discards)
                 })
             }),

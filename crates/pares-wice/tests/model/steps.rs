@@ -8,6 +8,7 @@ use pares_wice::{
     Command, LogEntry, Message, Notice, Outcome, Role, Site, SiteId, Snapshot, Term, TransactionId, Version,
 };
 
+use crate::shared::Shared;
 use crate::world::{
     Broken, Client, Cluster, Execution, Member, Out, Phase, State, World, attempt_of, number, place,
     script_of,
@@ -61,7 +62,7 @@ impl World {
     /// All up, cluster 0's first site certifying, and everybody knows.
     pub fn initial(&self) -> State {
         let member = |id| Member {
-            site: Some(Arc::new(Site::new(self.settings(id), self.certifier))),
+            site: Some(Shared::new(Site::new(self.settings(id), self.certifier))),
             applied: 0,
             stored: Stored::default(),
             leads: false,
@@ -118,10 +119,10 @@ impl World {
         input: impl FnOnce(&mut Site, &mut Out) -> R,
     ) -> Option<R> {
         let mut out = Out::default();
-        let mut site = state.member_mut(id).site.take().expect("only a site that is up is given anything");
+        let site = state.member_mut(id).site.take().expect("only a site that is up is given anything");
+        let mut site = site.into_inner();
         let given = catch_unwind(AssertUnwindSafe(|| {
-            let site = Arc::make_mut(&mut site);
-            let result = input(site, &mut out);
+            let result = input(&mut site, &mut out);
             site.flush(&mut out);
             result
         }));
@@ -129,7 +130,8 @@ impl World {
         if result.is_none() {
             state.wrong.insert(ASSERTED); // what it is now counts no more
         }
-        state.member_mut(id).site = Some(Arc::clone(&site));
+        let site = Shared::new(site);
+        state.member_mut(id).site = Some(site.clone());
         self.look_at_notices(state, id, &out);
         self.look_at_stable(state, &site);
         for proposal in out.proposals {
@@ -165,7 +167,7 @@ impl World {
     fn propose_to_log(&self, state: &mut State, id: SiteId, proposal: LogEntry) {
         let cluster = &mut state.clusters[number(id.cluster)];
         if cluster.leader == Some(id.number) {
-            cluster.log.push(proposal);
+            cluster.log.push(Shared::new(proposal));
         }
     }
 
@@ -176,7 +178,8 @@ impl World {
         if let (Message::Status(status), Broken::AcknowledgesEarly) = (&mut message, self.broken) {
             status.delivered = status.received;
         }
-        state.post.insert((from, to, place(&message)), Arc::new(message));
+        let message = Shared::new(message);
+        state.post.insert((from, to, place(&message)), message);
     }
 
     pub fn receive(&self, state: &mut State, from: SiteId, to: SiteId, place: u64, again: bool) {
@@ -184,7 +187,7 @@ impl World {
             true => state.post.get(&(from, to, place)).cloned(),
             false => state.post.remove(&(from, to, place)),
         };
-        let mut message = Arc::unwrap_or_clone(message.expect("only what is under way arrives"));
+        let mut message = message.expect("only what is under way arrives").into_inner();
         let Some(site) = state.site(to) else { return };
         self.falsify(site, &mut message);
         self.at(state, to, |site, out| site.receive(from, message, out));
@@ -306,7 +309,7 @@ impl World {
         state.member_mut(id).applied = committed;
         self.at(state, id, |site, out| {
             for entry in entries {
-                site.committed(entry, out);
+                site.committed(entry.into_inner(), out);
             }
         });
     }
@@ -384,7 +387,7 @@ impl World {
         let first = Site::new(self.settings(id), self.certifier);
         let site = Site::restore(self.settings(id), first.base(), stored);
         let member = state.member_mut(id);
-        (member.site, member.applied) = (Some(Arc::new(site)), 0);
+        (member.site, member.applied) = (Some(Shared::new(site)), 0);
         self.catch_up_later(state, id);
     }
 

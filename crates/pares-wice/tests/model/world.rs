@@ -1,14 +1,14 @@
 //! What there is around the sites: their clusters' logs, the messages under way, the clients.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
 use pares_wice::site::Stored;
 use pares_wice::{
     Change, ClusterId, ClusterSet, Command, Effects, Era, Key, LogEntry, Message, Notice, Outcome, Settings,
     Site, SiteId, Snapshot, Transaction, TransactionId, Value, Version, Write,
 };
+
+use crate::shared::Shared;
 
 /// What a version contains, in one number: a transaction, its item and its attempt; or, from 128 on, the beginning of an
 /// era. 0 is nothing.
@@ -107,7 +107,7 @@ pub struct World {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
     /// None while it is down.
-    pub site: Option<Arc<Site>>,
+    pub site: Option<Shared<Site>>,
     /// Entries of the log it has been given.
     pub applied: usize,
     /// What its store says.
@@ -121,7 +121,7 @@ pub struct Member {
 pub struct Cluster {
     pub members: Vec<Member>,
     /// Committed entries, then those that the leader has proposed.
-    pub log: Vec<LogEntry>,
+    pub log: Vec<Shared<LogEntry>>,
     pub committed: usize,
     pub leader: Option<u8>,
     pub term: u64,
@@ -156,7 +156,7 @@ pub struct Client {
     pub committed: Option<Version>,
 }
 
-pub type Post = BTreeMap<(SiteId, SiteId, u64), Arc<Message>>;
+pub type Post = BTreeMap<(SiteId, SiteId, u64), Shared<Message>>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
@@ -206,13 +206,8 @@ pub fn number(cluster: ClusterId) -> usize {
 }
 
 /// A status takes the place of the one before it: a site that hears the later one first does not listen to the earlier.
-pub fn place(message: &Message) -> u64 {
-    if let Message::Status(_) = message {
-        return 0;
-    }
-    let mut hasher = DefaultHasher::new();
-    message.hash(&mut hasher);
-    hasher.finish()
+pub fn place(message: &Shared<Message>) -> u64 {
+    if matches!(**message, Message::Status(_)) { 0 } else { message.fingerprint() }
 }
 
 impl State {
