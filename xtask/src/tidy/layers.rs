@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   4  pares                                        the command line
-//!   3  pares-node  pares-sim  pares-bench           wiring
+//!   3  pares-node  pares-sim  pares-bench  pares-site   wiring
 //!   2  pares-shm  pares-log  pares-cluster  pares-client  pares-flow  pares-link  pares-store   edges: memory, files, sockets
 //!   1  pares-book  pares-sequencer  pares-recorder  pares-gateway  pares-venue  pares-wice   rules
 //!   0  pares-types  pares-wire                      vocabulary
@@ -38,7 +38,7 @@ pub(super) const CRATES: &[Place] = &[
     place("pares-gateway", 1, &[]),
     place("pares-wice", 1, &[]),
     place("pares-shm", 2, &[]),
-    place("pares-log", 2, &["pares-shm"]), // is made of mapped files
+    place("pares-log", 2, &["pares-shm"]),     // is made of mapped files
     place("pares-cluster", 2, &["pares-log"]), // keeps what it must not forget in one
     place("pares-client", 2, &[]),
     place("pares-flow", 2, &[]),
@@ -47,6 +47,7 @@ pub(super) const CRATES: &[Place] = &[
     place("pares-sim", 2, &[]), // is wiring, but must do without every edge
     place("pares-node", 3, &[]),
     place("pares-bench", 3, &[]),
+    place("pares-site", 3, &[]),
     place("pares", 4, &[]),
 ];
 

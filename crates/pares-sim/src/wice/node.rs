@@ -65,8 +65,8 @@ pub(super) struct Node {
     pub(super) waiting: BTreeMap<TransactionId, usize>,
     /// Attempts without an outcome.
     pub(super) submitted: BTreeMap<TransactionId, u32>,
-    /// Its cluster has lost its disks.
-    returning: bool,
+    /// How often it has lost its disk, with its cluster.
+    pub(super) wipes: u64,
 }
 
 impl Node {
@@ -84,7 +84,7 @@ impl Node {
             delivered: Vec::new(),
             waiting: BTreeMap::new(),
             submitted: BTreeMap::new(),
-            returning: false,
+            wipes: 0,
         }
     }
 
@@ -103,10 +103,10 @@ impl Node {
         self.flushed = self.store.clone();
         self.delivered.clear();
         let clusters: ClusterSet = self.settings.sites.iter().map(|site| site.cluster).collect();
-        // Whoever begins anew after losing all must not take itself for the first certifier.
-        let first =
-            if self.returning && self.id.cluster == ClusterId(0) { ClusterId(1) } else { ClusterId(0) };
-        let base = Base::first(Configuration::first(clusters, first));
+        let base = match self.wipes {
+            0 => Base::first(Configuration::first(clusters, ClusterId(0))),
+            _ => Base::returning(&self.settings),
+        };
         let stored = Stored { version: self.store.version, position: self.store.position };
         let site = Site::restore(self.settings.clone(), base, stored);
         self.site = Some(site);
@@ -117,7 +117,7 @@ impl Node {
         self.store = Store::default();
         self.flushed = Store::default();
         self.delivered.clear();
-        self.returning = true;
+        self.wipes += 1;
     }
 
     /// An entry of the log, and what became of it.

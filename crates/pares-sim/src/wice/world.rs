@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pares_wice::{
-    Body, Entry, LogEntry, Message, Notice, Outcome, Role, Settings, SiteId, Snapshot, Term, Transaction,
+    Body, LogEntry, Message, Notice, Outcome, Role, Settings, SiteId, Snapshot, Term, Transaction,
     TransactionId, Value, Version,
 };
 
@@ -28,7 +28,7 @@ const CALM_US: u64 = 20_000_000;
 
 #[derive(Debug)]
 pub(super) enum Event {
-    Message { to: SiteId, from: SiteId, message: Message },
+    Message { to: SiteId, from: SiteId, wipes: u64, message: Message },
     Commit { cluster: u8, term: u64 },
     Give { site: SiteId, life: u64 },
     Tick { site: SiteId, life: u64 },
@@ -223,7 +223,9 @@ impl World {
         let ((at, _), event) = self.queue.pop_first().ok_or("nothing happens any more")?;
         self.now_us = at;
         match event {
-            Event::Message { to, from, message } => self.on_node(to, |node, out| {
+            // What a site sent before it lost its disk does not come after it has connected again.
+            Event::Message { from, wipes, .. } if self.nodes[&from].wipes != wipes => Ok(()),
+            Event::Message { to, from, message, .. } => self.on_node(to, |node, out| {
                 let Some(site) = &mut node.site else { return };
                 site.receive(from, message, out);
                 site.flush(out);
@@ -320,7 +322,7 @@ impl World {
     fn propose(&mut self, site: SiteId, entry: LogEntry) {
         let entry = match entry {
             LogEntry::Stream { era, entry } if self.plan.defect == Some(Defect::NoFence) => {
-                let era = pares_wice::Era { number: era.number | 1 << 31, ..era };
+                let era = pares_wice::Era { takeovers: u32::MAX >> 1, ..era };
                 LogEntry::Stream { era, entry }
             }
             LogEntry::Discard { .. } if self.plan.defect == Some(Defect::KeepsItsOwn) => return,
@@ -356,13 +358,14 @@ impl World {
         if self.faults.cuts(from.cluster, to.cluster) || self.random.chance(self.plan.loss_permille) {
             return;
         }
+        let wipes = self.nodes[&from].wipes;
         let (least, most) = if from.cluster == to.cluster { NEAR_US } else { FAR_US };
         if self.random.chance(self.plan.loss_permille) {
             let after = self.random.between(least, most * 4);
-            self.schedule(after, Event::Message { to, from, message: message.clone() });
+            self.schedule(after, Event::Message { to, from, wipes, message: message.clone() });
         }
         let after = self.random.between(least, most);
-        self.schedule(after, Event::Message { to, from, message });
+        self.schedule(after, Event::Message { to, from, wipes, message });
     }
 
     fn outcome(&mut self, site: SiteId, id: TransactionId, outcome: Outcome) -> Verdict {
