@@ -188,10 +188,36 @@ fn the_certifier_moves_while_its_cluster_is_declared_lost_with_conflicts() {
 }
 
 #[test]
+fn a_cluster_returns_from_nothing_and_is_admitted() {
+    let faults = commands(&[(B, lost(A)), (B, Command::Admit(A))]);
+    let world = two(Faults { loss: Some(A), returns: true, ..faults });
+    prove(&alone(B0, &world), &[ALL_COMMIT, MOVED]);
+}
+
+/// A tick: who has written down its promise is asked again.
+#[test]
 fn the_certifiers_cluster_of_three_is_lost() {
-    let scripts = vec![Script::new(B0, 0), Script::new(C0, 0)];
-    let world = two(Faults { loss: Some(A), ..commands(&[(B, lost(A))]) });
-    prove(&World { sites: vec![1, 1, 1], scripts, ..world }, &[ALL_COMMIT, MOVED]);
+    let faults =
+        Faults { loss: Some(A), honest: true, ticks: 1, ticking: Some(B0), ..commands(&[(B, lost(A))]) };
+    prove(&alone(C0, &World { sites: vec![1, 1, 1], ..two(faults) }), &[ALL_COMMIT, MOVED]);
+}
+
+#[test]
+fn the_certifiers_cluster_of_three_is_said_to_be_lost() {
+    let world = two(commands(&[(B, lost(A))]));
+    prove(&alone(C0, &World { sites: vec![1, 1, 1], ..world }), &[ALL_COMMIT]);
+}
+
+#[test]
+fn delegates_change_while_the_certifiers_cluster_is_declared_lost() {
+    let world = two(Faults { elections: 1, ..commands(&[(B, lost(A))]) });
+    prove(&alone(A0, &world), &[ALL_COMMIT, MOVED, DISCARDED]);
+}
+
+#[test]
+fn sites_crash_while_the_certifiers_cluster_is_declared_lost() {
+    let world = two(Faults { crashes: 1, ..commands(&[(B, lost(A))]) });
+    prove(&alone(A0, &world), &[ALL_COMMIT, MOVED, DISCARDED]);
 }
 
 // A rule broken, to see that silence means something.

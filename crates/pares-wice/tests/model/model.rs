@@ -1,11 +1,11 @@
 //! The steps that are possible, and what must hold.
 
-use pares_wice::{Configuration, LogEntry, SiteId};
+use pares_wice::{ClusterId, Configuration, LogEntry, Site, SiteId};
 use stateright::{Model, Property};
 
 use crate::shared::Shared;
 use crate::steps::{
-    ASSERTED, Action, CRASHES, DISCARD_INEXACT, ELECTIONS, REPEATS, REPLY_UNSTABLE, SITES_DIFFER,
+    ASSERTED, Action, CRASHES, DISCARD_INEXACT, ELECTIONS, LOST, REPEATS, REPLY_UNSTABLE, SITES_DIFFER,
     STABLE_TWICE, TICKS, shared,
 };
 use crate::world::{Phase, State, World, attempt_of, last_writer, number, script_of};
@@ -21,8 +21,6 @@ pub const PROGRESS: &str = "with quiet and an operator, every transaction has it
 pub const ALL_COMMIT: &str = "all commit";
 pub const DISCARDED: &str = "something is discarded";
 pub const MOVED: &str = "another cluster certifies, and something is stable after that";
-
-const LOSS: u8 = 1 << 7;
 
 impl World {
     fn clients(&self, state: &State, actions: &mut Vec<Action>) {
@@ -81,6 +79,16 @@ impl World {
         }
     }
 
+    /// A lost cluster comes back once the era without it has begun at all of the others.
+    fn returns(&self, state: &State, actions: &mut Vec<Action>) {
+        let lost = state.clusters.iter().position(|cluster| cluster.lost).filter(|_| self.faults.returns);
+        let Some(lost) = lost else { return };
+        let lives = |site: &Site| site.configuration().live.contains(ClusterId(lost as u8));
+        if !state.sites().any(lives) {
+            actions.push(Action::Return(lost));
+        }
+    }
+
     /// What fate may do, and nobody may count on.
     fn fate(&self, state: &State, actions: &mut Vec<Action>) {
         self.leaders(state, false, actions);
@@ -88,8 +96,9 @@ impl World {
         if state.used[CRASHES] < self.faults.crashes {
             actions.extend(up.iter().copied().map(Action::Crash));
         }
-        if state.used[TICKS] < self.faults.ticks {
-            actions.extend(up.iter().copied().map(Action::Tick));
+        if state.used[TICKS] < self.faults.ticks && state.post.is_empty() {
+            let ticking = up.iter().copied().filter(|id| self.faults.ticking.is_none_or(|at| at == *id));
+            actions.extend(ticking.map(Action::Tick));
         }
         if state.used[REPEATS] < self.faults.repeats {
             let repeated = state.post.keys().filter(|(_, _, place)| *place > 0);
@@ -100,10 +109,13 @@ impl World {
                 again: true,
             }));
         }
-        if let Some(cluster) = self.faults.loss.filter(|&cluster| !state.clusters[number(cluster)].lost) {
+        if let Some(cluster) = self.faults.loss.filter(|_| state.commanded & LOST == 0) {
             actions.push(Action::Lose(number(cluster)));
         }
-        let left = (0..self.faults.commands.len()).filter(|index| state.commanded & 1 << index & !LOSS == 0);
+        if self.faults.honest && state.commanded & LOST == 0 {
+            return;
+        }
+        let left = (0..self.faults.commands.len()).filter(|index| state.commanded & 1 << index == 0);
         actions.extend(left.map(Action::Command));
     }
 
@@ -113,6 +125,7 @@ impl World {
         self.logs(state, actions);
         self.leaders(state, true, actions);
         self.restarts(state, actions);
+        self.returns(state, actions);
         actions.extend(state.post.keys().map(|&(from, to, place)| Action::Receive {
             from,
             to,
@@ -192,8 +205,7 @@ impl Model for World {
             }),
             Property::sometimes(MOVED, |model: &World, state: &State| {
                 let begun = state.stable.iter().position(|&code| script_of(code).is_none());
-                let certifies =
-                    |site: &pares_wice::Site| site.certifies() && site.id().cluster != model.certifier;
+                let certifies = |site: &Site| site.certifies() && site.id().cluster != model.certifier;
                 begun.is_some_and(|at| state.stable.len() > at + 1) && state.sites().any(certifies)
             }),
         ]

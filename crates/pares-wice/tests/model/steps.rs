@@ -42,10 +42,13 @@ pub enum Action {
         with_store: bool,
     },
     Lose(usize),
+    Return(usize),
     Command(usize),
     Tick(SiteId),
 }
 
+/// Among the commands carried out: the loss.
+pub const LOST: u8 = 1 << 7;
 pub const ELECTIONS: usize = 0;
 pub const CRASHES: usize = 1;
 pub const TICKS: usize = 2;
@@ -400,6 +403,31 @@ impl World {
         state.clusters[cluster].lost = true;
     }
 
+    /// A lost cluster begins again with empty disks. Nothing that it said before is under way any more: connections are new.
+    fn come_back(&self, state: &mut State, cluster: usize) {
+        let ids = || self.ids().into_iter().filter(|id| number(id.cluster) == cluster);
+        state.post.retain(|(from, _, _), _| number(from.cluster) != cluster);
+        let members = ids().map(|id| {
+            let site = Shared::new(Site::returning(self.settings(id)));
+            Member { site: Some(site), applied: 0, stored: Stored::default(), leads: false }
+        });
+        state.clusters[cluster] = Cluster {
+            members: members.collect(),
+            log: vec![],
+            committed: 0,
+            leader: Some(0),
+            term: 1,
+            lost: false,
+            history: vec![],
+        };
+        for other in self.ids().into_iter().filter(|id| number(id.cluster) != cluster) {
+            if state.site(other).is_some() {
+                self.at(state, other, |site, _| ids().for_each(|id| site.connected(id)));
+            }
+        }
+        self.take_office(state, SiteId::new(cluster as u8, 0));
+    }
+
     /// Tells a cluster's delegate; false if it refused.
     pub fn command(&self, state: &mut State, cluster: usize, command: Command) -> bool {
         let Some(leader) = state.leader(cluster) else { return false };
@@ -435,11 +463,22 @@ impl World {
                 self.crash(state, site);
             }
             Action::Restart { site, with_store } => self.restart(state, site, with_store),
-            Action::Lose(cluster) => self.lose(state, cluster),
+            Action::Lose(cluster) => {
+                state.commanded |= LOST;
+                self.lose(state, cluster);
+            }
+            Action::Return(cluster) => self.come_back(state, cluster),
             Action::Command(index) => {
                 let (cluster, command) = self.faults.commands[index];
-                state.commanded |= 1 << index;
-                return self.command(state, number(cluster), command).then_some(());
+                let before =
+                    state.leader(number(cluster)).and_then(|leader| state.member(leader).site.clone());
+                if self.command(state, number(cluster), command) {
+                    state.commanded |= 1 << index;
+                } else if state.leader(number(cluster)).and_then(|leader| state.member(leader).site.clone())
+                    == before
+                {
+                    return None; // it may be told again
+                }
             }
             Action::Tick(site) => {
                 state.used[TICKS] += 1;

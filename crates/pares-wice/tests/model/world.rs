@@ -78,18 +78,34 @@ pub struct Faults {
     /// New delegates without a crash of the old one.
     pub elections: u8,
     pub crashes: u8,
-    /// Sites at which time passes, so that what had no effect is said again.
+    /// How often time passes at a site, so that what had no effect is said again: only when nothing is under way, since
+    /// `repeats` is for the rest.
     pub ticks: u8,
+    /// Where it does; none for everywhere.
+    pub ticking: Option<SiteId>,
+    /// Whether operators declare lost only what is lost.
+    pub honest: bool,
     /// Messages that are delivered twice.
     pub repeats: u8,
     /// A cluster that is lost with all that it had.
     pub loss: Option<ClusterId>,
+    /// Whether it comes back from nothing, once the others have gone on.
+    pub returns: bool,
     /// An operator's decisions, each told to a cluster's delegate.
     pub commands: Vec<(ClusterId, Command)>,
 }
 
-pub const NONE: Faults =
-    Faults { elections: 0, crashes: 0, ticks: 0, repeats: 0, loss: None, commands: vec![] };
+pub const NONE: Faults = Faults {
+    elections: 0,
+    crashes: 0,
+    ticks: 0,
+    ticking: None,
+    honest: false,
+    repeats: 0,
+    loss: None,
+    returns: false,
+    commands: vec![],
+};
 
 #[derive(Clone, Debug)]
 pub struct World {
@@ -270,7 +286,7 @@ fn contents(writes: &[Write]) -> Option<Code> {
 
 /// The code of an era's beginning.
 pub fn begins(era: Era) -> Code {
-    ERAS + 8 * era.number as Code + era.by.0
+    ERAS + 32 * era.takeovers as Code + 4 * era.number as Code + era.by.0
 }
 
 impl World {
