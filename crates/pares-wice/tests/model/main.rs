@@ -26,6 +26,7 @@ use world::{Broken, Faults, NONE, Script, World};
 
 const A: ClusterId = ClusterId(0);
 const B: ClusterId = ClusterId(1);
+const C: ClusterId = ClusterId(2);
 const A0: SiteId = SiteId::new(0, 0);
 const A1: SiteId = SiteId::new(0, 1);
 const B0: SiteId = SiteId::new(1, 0);
@@ -194,11 +195,28 @@ fn a_cluster_returns_from_nothing_and_is_admitted() {
     prove(&alone(B0, &world), &[ALL_COMMIT, MOVED]);
 }
 
-/// A tick: who has written down its promise is asked again.
-#[test]
-fn the_certifiers_cluster_of_three_is_lost() {
+/// Of three, the certifier's; with a tick, since who has written down its promise is asked again.
+fn three(scripts: Vec<Script>) -> World {
     let faults =
         Faults { loss: Some(A), honest: true, ticks: 1, ticking: Some(B0), ..commands(&[(B, lost(A))]) };
+    World { sites: vec![1, 1, 1], scripts, ..two(faults) }
+}
+
+#[test]
+fn the_certifiers_cluster_of_three_is_lost() {
+    prove(&three(vec![Script::new(C0, 0)]), &[ALL_COMMIT, MOVED]);
+}
+
+#[test]
+#[ignore = "minutes: cargo test --release -p pares-wice --test model -- --ignored"]
+fn the_certifiers_cluster_of_three_is_lost_with_conflicts() {
+    prove(&three(vec![Script::new(B0, 0), Script::new(C0, 0)]), &[ALL_COMMIT, MOVED]);
+}
+
+#[test]
+fn two_clusters_take_over_at_once() {
+    let both = commands(&[(B, lost(A)), (C, lost(A))]);
+    let faults = Faults { loss: Some(A), honest: true, ticks: 1, ticking: Some(C0), ..both };
     prove(&alone(C0, &World { sites: vec![1, 1, 1], ..two(faults) }), &[ALL_COMMIT, MOVED]);
 }
 
