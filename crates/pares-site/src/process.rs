@@ -18,7 +18,7 @@ use pares_link::Links;
 use pares_store::{RedbStore, Snapshot, Store, StoreError, Work};
 use pares_wice::codec::{Coded, DecodeError};
 use pares_wice::{
-    AbortReason, Base, ClusterId, Command, Configuration, LogEntry, Notice, Outcome, Role, Site, SiteId,
+    AbortReason, Base, ClusterId, Command, Configuration, Era, LogEntry, Notice, Outcome, Role, Site, SiteId,
     Stored, Term, TransactionId, Version,
 };
 use serde::Serialize;
@@ -74,6 +74,11 @@ pub enum ProcessError {
     /// What its log or store holds cannot be read.
     #[error("{0}: was it written by another build?")]
     Content(#[from] DecodeError),
+    /// The mark of a cluster that has lost its disks says nothing.
+    #[error(
+        "the file `returning` says {0:?}: it needs the era of those who went on, three numbers (`pares site status` shows them)"
+    )]
+    Returning(String),
     /// The operating system refuses something.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -144,9 +149,9 @@ impl<A: Application> Process<A> {
         let meta = store.meta();
         let stored = if meta.is_empty() { Stored::default() } else { Stored::from_bytes(&meta)? };
         let settings = config.settings(site);
-        let base = match own.join("returning").exists() {
-            true => Base::returning(&settings),
-            false => {
+        let base = match returning_to(&own)? {
+            Some(era) => Base::returning(&settings, era),
+            None => {
                 let clusters = settings.sites.iter().map(|site| site.cluster).collect();
                 Base::first(Configuration::first(clusters, ClusterId(config.certifier)))
             }
@@ -533,6 +538,21 @@ impl<A: Application> Process<A> {
             let stored = Stored { version: *version, position: self.site.position() };
             self.applier.give(versions, stored);
         }
+    }
+}
+
+/// Marks, in a site's own directory, that its cluster has lost its disks: the era of those who went on, as three numbers.
+pub const RETURNING: &str = "returning";
+
+fn returning_to(own: &Path) -> Result<Option<Era>, ProcessError> {
+    let text = match std::fs::read_to_string(own.join(RETURNING)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        text => text?,
+    };
+    let numbers: Vec<u32> = text.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+    match numbers[..] {
+        [takeovers, number, by @ 0..64] => Ok(Some(Era { takeovers, number, by: ClusterId(by as u8) })),
+        _ => Err(ProcessError::Returning(text)),
     }
 }
 
