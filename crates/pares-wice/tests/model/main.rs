@@ -54,7 +54,6 @@ fn commands(commands: &[(ClusterId, Command)]) -> Faults {
 /// Explores all of the model; demands that nothing is ever wrong, and that what is to happen `sometimes` does.
 fn prove(world: &World, sometimes: &[&'static str]) {
     let checker = world.clone().checker().threads(2).spawn_bfs().join();
-    println!("{} states, {} steps deep", checker.unique_state_count(), checker.max_depth());
     for property in world.properties() {
         if property.expectation == Expectation::Always
             && let Some(path) = checker.discovery(property.name)

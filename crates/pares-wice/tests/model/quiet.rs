@@ -27,9 +27,6 @@ impl World {
                 }
             }
         }
-        if std::env::var("QUIET").is_ok() {
-            eprintln!("{state:#?}");
-        }
         false
     }
 

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use pares_wice::site::Stored;
+use pares_wice::site::{Base, Stored};
 use pares_wice::{
     Command, LogEntry, Message, Notice, Outcome, Role, Site, SiteId, Snapshot, Term, TransactionId, Version,
 };
@@ -406,9 +406,13 @@ impl World {
     /// A lost cluster begins again with empty disks. Nothing that it said before is under way any more: connections are new.
     fn come_back(&self, state: &mut State, cluster: usize) {
         let ids = || self.ids().into_iter().filter(|id| number(id.cluster) == cluster);
+        let eras = state.sites().map(|site| site.configuration().era);
+        let without_it = eras.max().expect("a cluster returns to others");
         state.post.retain(|(from, _, _), _| number(from.cluster) != cluster);
         let members = ids().map(|id| {
-            let site = Shared::new(Site::returning(self.settings(id)));
+            let settings = self.settings(id);
+            let base = Base::returning(&settings, without_it);
+            let site = Shared::new(Site::restore(settings, base, Stored::default()));
             Member { site: Some(site), applied: 0, stored: Stored::default(), leads: false }
         });
         state.clusters[cluster] = Cluster {
