@@ -5,8 +5,8 @@ use stateright::{Model, Property};
 
 use crate::shared::Shared;
 use crate::steps::{
-    ASSERTED, Action, CRASHES, DISCARD_INEXACT, ELECTIONS, LOST, REPEATS, REPLY_UNSTABLE, SITES_DIFFER,
-    STABLE_TWICE, TICKS, shared,
+    ASSERTED, Action, CRASHES, DISCARD_INEXACT, ELECTIONS, LOST, REFUSALS, REPEATS, REPLY_UNSTABLE,
+    SITES_DIFFER, STABLE_TWICE, TICKS, shared,
 };
 use crate::world::{Phase, State, World, attempt_of, last_writer, number, script_of};
 
@@ -93,6 +93,15 @@ impl World {
     fn fate(&self, state: &State, actions: &mut Vec<Action>) {
         self.leaders(state, false, actions);
         let up: Vec<SiteId> = self.ids().into_iter().filter(|id| state.site(*id).is_some()).collect();
+        if state.used[REFUSALS] < self.faults.refusals {
+            let led = (0..state.clusters.len()).filter(|&at| state.clusters[at].leader.is_some());
+            for cluster in led {
+                actions.push(Action::Refuse { cluster, last: false });
+                if state.clusters[cluster].committed < state.clusters[cluster].log.len() {
+                    actions.push(Action::Refuse { cluster, last: true });
+                }
+            }
+        }
         if state.used[CRASHES] < self.faults.crashes {
             actions.extend(up.iter().copied().map(Action::Crash));
         }
@@ -245,7 +254,7 @@ fn prefix(state: &State) -> bool {
     })
 }
 
-fn aborted_is_aborted(state: &State) -> bool {
+pub fn aborted_is_aborted(state: &State) -> bool {
     all_stable(state, |_, _, client, attempt| !client.aborted.contains(&(attempt as u32)))
 }
 

@@ -30,6 +30,17 @@ impl World {
         false
     }
 
+    /// The same, to look at what comes of it.
+    pub fn go_on(&self, state: &mut State) {
+        for _ in 0..PATIENCE {
+            self.lead(state);
+            self.run(state);
+            for id in self.ids().into_iter().filter(|id| state.site(*id).is_some()).collect::<Vec<_>>() {
+                self.tick(state, id);
+            }
+        }
+    }
+
     /// Each cluster that is left has a delegate, and knows it.
     fn lead(&self, state: &mut State) {
         for cluster in 0..self.sites.len() {

@@ -36,6 +36,11 @@ pub enum Action {
         site: SiteId,
         kept: usize,
     },
+    /// The log refuses a proposal of its delegate: the last one that is not committed, or one that was refused at once.
+    Refuse {
+        cluster: usize,
+        last: bool,
+    },
     Crash(SiteId),
     Restart {
         site: SiteId,
@@ -53,6 +58,7 @@ pub const ELECTIONS: usize = 0;
 pub const CRASHES: usize = 1;
 pub const TICKS: usize = 2;
 pub const REPEATS: usize = 3;
+pub const REFUSALS: usize = 4;
 
 pub const ASSERTED: &str = "no assertion of a site fails";
 pub const REPLY_UNSTABLE: &str = "a reply depends on what is not stable (M10)";
@@ -95,7 +101,7 @@ impl World {
             stable: vec![],
             living: (0..self.sites.len() as u8).map(pares_wice::ClusterId).collect(),
             wrong: Default::default(),
-            used: [0; 4],
+            used: [0; 5],
             commanded: 0,
             split: false,
         };
@@ -366,6 +372,15 @@ impl World {
         self.at(state, id, |site, _| site.role(Role { term, leads: false }));
     }
 
+    fn refuse(&self, state: &mut State, cluster: usize, last: bool) {
+        if last {
+            state.clusters[cluster].log.pop();
+        }
+        let leader = state.leader(cluster).expect("enabled with a leader");
+        self.depose(state, leader);
+        self.take_office(state, leader);
+    }
+
     fn crash(&self, state: &mut State, id: SiteId) {
         let site = state.member_mut(id).site.take().expect("enabled where the site is up");
         state.member_mut(id).stored = Stored { version: site.stable(), position: site.position() };
@@ -461,6 +476,10 @@ impl World {
                 let was_led = state.clusters[number(site.cluster)].leader.is_some();
                 state.used[ELECTIONS] += u8::from(was_led);
                 self.elect(state, site, kept);
+            }
+            Action::Refuse { cluster, last } => {
+                state.used[REFUSALS] += 1;
+                self.refuse(state, cluster, last);
             }
             Action::Crash(site) => {
                 state.used[CRASHES] += 1;

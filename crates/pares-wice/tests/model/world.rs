@@ -78,6 +78,8 @@ pub struct Faults {
     /// New delegates without a crash of the old one.
     pub elections: u8,
     pub crashes: u8,
+    /// Proposals that a log refuses: the site steps down, and again becomes delegate.
+    pub refusals: u8,
     /// How often time passes at a site, so that what had no effect is said again: only when nothing is under way, since
     /// `repeats` is for the rest.
     pub ticks: u8,
@@ -98,6 +100,7 @@ pub struct Faults {
 pub const NONE: Faults = Faults {
     elections: 0,
     crashes: 0,
+    refusals: 0,
     ticks: 0,
     ticking: None,
     honest: false,
@@ -185,8 +188,8 @@ pub struct State {
     pub living: ClusterSet,
     /// Ghost: what a step found wrong.
     pub wrong: BTreeSet<&'static str>,
-    /// Used up: elections, crashes, ticks, repeats.
-    pub used: [u8; 4],
+    /// Used up: elections, crashes, ticks, repeats, refusals.
+    pub used: [u8; 5],
     /// Commands carried out, a bit each; and the loss.
     pub commanded: u8,
     /// Ghost: two clusters that have answered different things have met.
