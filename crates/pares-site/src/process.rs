@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pares_cluster::{ClusterLog, Files, LogError, Replica};
+use pares_cluster::{ClusterLog, Files, LogError, ProposeError, Replica};
 use pares_link::Links;
 use pares_store::{RedbStore, Snapshot, Store, StoreError};
 use pares_wice::codec::{Coded, DecodeError, FORMAT};
@@ -93,6 +93,12 @@ pub enum ProcessError {
         /// The log's beginning.
         base: Version,
     },
+    /// Its log takes no more.
+    #[error("log: {0}; start this site again")]
+    Refused(ProposeError),
+    /// It cannot certify any more in its term, and there is nobody to take its office.
+    #[error("this site has to begin another term: start it again")]
+    Spent,
     /// This site was so far behind that it got another's state.
     #[error("this site was far behind and has been sent a state: start it again, and it goes on from there")]
     Replaced,
@@ -166,8 +172,8 @@ pub struct Process<A> {
     work: Worked,
     ticked: Instant,
     ticks: u64,
-    /// The log has refused a proposal: the rules are to begin anew as a delegate.
-    refused: bool,
+    /// The log has refused a proposal and goes on as it was: only another term helps.
+    refused: Option<ProposeError>,
 }
 
 impl<A: Application> Process<A> {
@@ -224,7 +230,7 @@ impl<A: Application> Process<A> {
             work: Worked::default(),
             ticked: Instant::now(),
             ticks: 0,
-            refused: false,
+            refused: None,
         })
     }
 
@@ -242,6 +248,7 @@ impl<A: Application> Process<A> {
         self.take_stored()?;
         self.execute()?;
         self.settle()?;
+        self.leave_office()?;
         self.feed_store();
         self.links.flush();
         Ok(())
@@ -369,6 +376,17 @@ impl<A: Application> Process<A> {
         Ok(())
     }
 
+    /// Where the rules cannot go on in this term: another site leads, or, where there is none, this one after a new start.
+    fn leave_office(&mut self) -> Result<(), ProcessError> {
+        if let Some(error) = self.refused.take() {
+            return Err(ProcessError::Refused(error));
+        }
+        if self.site.wants_another_term() && self.log.role().leads && self.log.resign().is_none() {
+            return Err(ProcessError::Spent);
+        }
+        Ok(())
+    }
+
     fn take_log(&mut self) -> Result<(), ProcessError> {
         for (to, bytes) in std::mem::take(&mut self.log_events.messages) {
             let peer = number_of(SiteId { number: to, ..self.site.id() });
@@ -407,16 +425,14 @@ impl<A: Application> Process<A> {
     }
 
     fn carry_out(&mut self) {
-        if std::mem::take(&mut self.refused) {
-            let role = self.log.role();
-            self.site.role(Role { term: Term(role.term), leads: role.leads });
-        }
         let wanted = std::mem::take(&mut self.wanted);
         for payload in payloads(&wanted.proposals) {
-            if self.log.propose(&payload).is_err() {
-                // What it proposed is lost: as if another had been delegate in between.
+            if let Err(error) = self.log.propose(&payload) {
+                // What it proposed is lost, and its office with it: the log will say so, and in which term somebody leads again.
                 self.site.role(Role { term: Term(self.log.role().term), leads: false });
-                self.refused = true;
+                if !matches!(error, ProposeError::NotDelegate { .. }) {
+                    self.refused = Some(error);
+                }
                 break;
             }
         }

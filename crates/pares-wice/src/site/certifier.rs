@@ -5,6 +5,7 @@
 //! committed: the next transaction may read them. If another delegate takes over, they are lost together, in reverse order, since they stand
 //! in the log in this order.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::entry::{Body, Configuration, Entry, LogEntry};
@@ -17,9 +18,11 @@ use crate::transaction::Transaction;
 const EARLY_MAX: usize = 1 << 16;
 
 /// The state of certifying, apart from what every site of the cluster has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Certifying {
     reign: Reign,
+    /// What the log has not committed yet, in order.
+    proposed: VecDeque<Arc<Entry>>,
     /// The version that the next one gets.
     next: Version,
     /// The configuration of another era has been proposed: nothing more has a version in this one.
@@ -36,34 +39,39 @@ impl Site {
             return;
         }
         let reign = Reign { era: configuration.era, term: self.role.term };
-        self.certifying = Some(Certifying { reign, next: self.delivered.next(), handed_over: false });
+        if self.spent == Some(reign) {
+            return;
+        }
+        let next = self.delivered.next();
+        self.certifying = Some(Certifying { reign, proposed: VecDeque::new(), next, handed_over: false });
         self.reconsider = true;
         for (from, reign, transaction) in std::mem::take(&mut self.early) {
             self.asked(from, reign, transaction, out);
         }
     }
 
-    /// What was proposed and not committed is given up here; the log may still commit it.
+    /// What was proposed and not committed is given up here; the log may still commit it. What this reign has refused for its sake might
+    /// now pass, so this reign certifies no more.
     pub(super) fn stop_certifying(&mut self) {
-        if self.certifying.take().is_some() {
+        if let Some(certifying) = self.certifying.take() {
+            self.spent = Some(certifying.reign);
             self.cut(self.delivered);
             self.receive_from_delivered();
             self.reconsider = true;
         }
     }
 
-    /// Whether an entry of the log is one this site proposed as the certifier, and has installed already.
-    pub(super) fn is_own_proposal(&self, entry: &Entry) -> bool {
-        let Some(certifying) = &self.certifying else { return false };
-        if entry.version >= certifying.next {
-            return false;
-        }
-        match &entry.body {
-            Body::Update { id, .. } => self.index.version_of(*id) == Some(entry.version),
-            Body::Configure(configuration) => {
-                certifying.handed_over && configuration.era.by == self.cluster()
-            }
-        }
+    /// Whether this site leads its cluster's log, and would certify, but must do so in another term: whoever runs it should give up its office.
+    #[must_use]
+    pub fn wants_another_term(&self) -> bool {
+        let reign = Reign { era: self.era(), term: self.role.term };
+        self.role.leads && self.configuration().certifier == self.cluster() && self.spent == Some(reign)
+    }
+
+    /// Whether an entry of the log is the next one this site proposed as the certifier, and has installed already.
+    pub(super) fn take_own_proposal(&mut self, entry: &Entry) -> bool {
+        let Some(certifying) = &mut self.certifying else { return false };
+        certifying.proposed.pop_front_if(|proposed| **proposed == *entry).is_some()
     }
 
     /// May this commit?
@@ -74,7 +82,7 @@ impl Site {
         transaction: Transaction,
         out: &mut impl Effects,
     ) {
-        let Some(certifying) = self.certifying.filter(|certifying| certifying.reign == reign) else {
+        let Some(certifying) = self.certifying.as_ref().filter(|certifying| certifying.reign == reign) else {
             if reign.era > self.era() && reign.term == self.role.term && self.early.len() < EARLY_MAX {
                 self.early.push_back((from, reign, transaction));
             }
@@ -88,11 +96,12 @@ impl Site {
         if certifying.next.0 - self.stable.0 > 2 * self.settings.unstable_versions_max {
             return;
         }
+        let next = certifying.next;
         match self.index.certify(&transaction, self.settings.isolation) {
             Ok(()) => {
                 let Transaction { id, attempt, writes, .. } = transaction;
-                self.index.record(certifying.next, id, &writes);
-                self.overlay.install(certifying.next, &writes);
+                self.index.record(next, id, &writes);
+                self.overlay.install(next, &writes);
                 self.propose_version(Body::Update { id, attempt, writes }, out);
             }
             Err(reason) if from == self.settings.site => {
@@ -115,9 +124,10 @@ impl Site {
 
     fn propose_version(&mut self, body: Body, out: &mut impl Effects) {
         let certifying = self.certifying.as_mut().expect("only a certifier gives versions");
-        let entry = Entry { version: certifying.next, era: certifying.reign.era, body };
+        let entry = Arc::new(Entry { version: certifying.next, era: certifying.reign.era, body });
         certifying.next = certifying.next.next();
+        certifying.proposed.push_back(Arc::clone(&entry));
         self.received = entry.version;
-        out.propose(LogEntry::Stream { era: certifying.reign.era, entry: Arc::new(entry) });
+        out.propose(LogEntry::Stream { era: certifying.reign.era, entry });
     }
 }

@@ -89,6 +89,7 @@ impl Site {
             told: None,
             streams: BTreeMap::new(),
             certifying: None,
+            spent: None,
             early: VecDeque::new(),
             on_probation: ClusterSet::default(),
             peers: BTreeMap::new(),
@@ -170,7 +171,7 @@ impl Site {
 
     fn deliver(&mut self, entry: Arc<Entry>, recalls: bool, out: &mut impl Effects) {
         let version = entry.version;
-        let is_own = self.is_own_proposal(&entry);
+        let is_own = self.take_own_proposal(&entry);
         if !is_own {
             self.stop_certifying();
         }

@@ -176,6 +176,8 @@ pub struct Site {
     told: Option<Status>,
     streams: BTreeMap<ClusterId, Cursor>,
     certifying: Option<Certifying>,
+    /// The last reign that has given up what it had certified.
+    spent: Option<Reign>,
     early: VecDeque<(SiteId, Reign, Transaction)>,
 
     // What others said.
