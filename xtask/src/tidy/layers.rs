@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   4  pares                                        the command line
-//!   3  pares-node  pares-sim  pares-bench           wiring
+//!   3  pares-node  pares-sim  pares-tpcc  pares-bench   wiring
 //!   2  pares-shm  pares-log  pares-client  pares-flow   edges: memory, files, sockets
 //!   1  pares-book  pares-sequencer  pares-recorder  pares-gateway  pares-venue  pares-wice   rules
 //!   0  pares-types  pares-wire                      vocabulary
@@ -42,6 +42,7 @@ pub(super) const CRATES: &[Place] = &[
     place("pares-client", 2, &[]),
     place("pares-flow", 2, &[]),
     place("pares-sim", 2, &[]), // is wiring, but must do without every edge
+    place("pares-tpcc", 2, &[]), // the same, around replication between clusters
     place("pares-node", 3, &[]),
     place("pares-bench", 3, &[]),
     place("pares", 4, &[]),
