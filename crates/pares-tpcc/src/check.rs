@@ -67,9 +67,17 @@ impl Checker {
     }
 
     /// `site` delivers `version`: transaction, attempt, snapshot and writes, or nothing that changes an item.
-    pub(crate) fn delivers(&mut self, site: Site, version: u64, what: Option<(Number, u32, u64, &[Written])>) {
+    pub(crate) fn delivers(
+        &mut self,
+        site: Site,
+        version: u64,
+        what: Option<(Number, u32, u64, &[Written])>,
+    ) {
         let next = self.delivered[site] + 1;
         self.expect(version == next, || format!("C1: site {site} delivers {version} instead of {next}"));
+        if version != next {
+            return;
+        }
         self.delivered[site] = version;
         let number = what.map(|(number, ..)| number);
         if version > self.versions() {
@@ -79,7 +87,9 @@ impl Checker {
             }
         }
         let first = self.order[version as usize - 1];
-        self.expect(first == number, || format!("C1: version {version} is {first:?} and at site {site} {number:?}"));
+        self.expect(first == number, || {
+            format!("C1: version {version} is {first:?} and at site {site} {number:?}")
+        });
     }
 
     fn commits(&mut self, version: u64, number: Number, attempt: u32, snapshot: u64, writes: &[Written]) {
@@ -87,7 +97,9 @@ impl Checker {
         let earlier = self.committed.insert(number, version);
         self.expect(earlier.is_none(), || format!("C3: {number} commits at {earlier:?} and at {version}"));
         let aborted = self.aborted.contains(&(number, attempt));
-        self.expect(!aborted, || format!("C3: {number}, attempt {attempt}, was reported aborted and commits at {version}"));
+        self.expect(!aborted, || {
+            format!("C3: {number}, attempt {attempt}, was reported aborted and commits at {version}")
+        });
         self.expect(snapshot < version, || format!("C2: {version} has seen {snapshot}"));
         for written in writes {
             let last = self.last.entry(written.item).or_default();
@@ -95,7 +107,10 @@ impl Checker {
             let slot = if written.adds { &mut last.added } else { &mut last.put };
             *slot = version;
             self.expect(seen <= snapshot, || {
-                format!("C2: version {version}, snapshot {snapshot}, overwrites {:?} of version {seen}", written.item)
+                format!(
+                    "C2: version {version}, snapshot {snapshot}, overwrites {:?} of version {seen}",
+                    written.item
+                )
             });
         }
     }
@@ -123,7 +138,8 @@ impl Checker {
 
     /// A reader of `snapshot` is answered.
     pub(crate) fn answers_reader(&mut self, snapshot: u64) {
-        let number = snapshot.checked_sub(1).and_then(|index| self.order[index as usize]);
+        let number =
+            snapshot.checked_sub(1).and_then(|index| self.order.get(index as usize).copied().flatten());
         let held = number.is_none_or(|number| self.held.get(&number) == Some(&0b11));
         self.expect(held, || format!("C5: a reader of {snapshot} is answered before both clusters have it"));
     }
@@ -137,7 +153,9 @@ impl Checker {
     /// Somebody was told that this attempt was aborted.
     pub(crate) fn aborts(&mut self, number: Number, attempt: u32) {
         let committed = self.committed.contains_key(&number);
-        self.expect(!committed, || format!("C3: {number}, attempt {attempt}, is reported aborted after its commit"));
+        self.expect(!committed, || {
+            format!("C3: {number}, attempt {attempt}, is reported aborted after its commit")
+        });
         self.aborted.insert((number, attempt));
     }
 }

@@ -39,7 +39,7 @@ impl Item {
         Key::new(self.0.to_be_bytes())
     }
 
-    /// The bits, for digests.
+    #[cfg(test)]
     pub(crate) fn bits(self) -> u64 {
         self.0
     }

@@ -28,8 +28,7 @@ pub mod tally;
 mod workload;
 mod world;
 
-pub use setting::{Day, Protocol, Release, Resubmit, Setting, Waiters};
-pub use setting::Reads;
+pub use setting::{Day, Ordering, Protocol, Reads, Release, Resubmit, Setting, Waiters};
 pub use tally::{Latency, Side};
 pub use workload::Kind;
 pub use world::Outcome;
@@ -39,7 +38,5 @@ pub use world::Outcome;
 /// # Errors
 /// What was found wrong, if the history is not one-copy snapshot isolation; the seed replays it.
 pub fn run(setting: &Setting) -> Result<Outcome, String> {
-    world::World::new(setting)
-        .run()
-        .map_err(|violation| format!("{violation} ({setting:?})"))
+    world::World::new(setting).run().map_err(|violation| format!("{violation} ({setting:?})"))
 }

@@ -16,6 +16,15 @@ pub(crate) const HEADER_BYTES: u64 = 96;
 /// A server, 0 to 5; 0 to 2 are C_A.
 pub(crate) type Site = usize;
 
+/// What the link has carried one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Carried {
+    pub(crate) bytes: u64,
+    pub(crate) messages: u64,
+    /// For how long, ns.
+    pub(crate) busy: Nanos,
+}
+
 /// C_A is 0, C_B is 1, also where all stand together.
 pub(crate) fn side(site: Site) -> usize {
     site / SITES_PER_SIDE
@@ -55,9 +64,10 @@ impl Network {
         core::array::from_fn(|to| if side(to) == side(from) { out } else { far })
     }
 
-    /// Bytes and messages that have left a side over the link.
-    pub(crate) fn carried(&self, side: usize) -> (u64, u64) {
-        self.links[side].taken()
+    /// What has left a side over the link.
+    pub(crate) fn carried(&self, side: usize) -> Carried {
+        let (bytes, messages) = self.links[side].taken();
+        Carried { bytes, messages, busy: self.links[side].busy() }
     }
 
     fn over(&mut self, now: Nanos, side: usize, bytes: u64) -> Nanos {
@@ -78,8 +88,8 @@ mod tests {
         let far = network.send(0, 2, 3, 4_000);
         // 4,096 bytes at 45 Mbps take 0.73 ms.
         assert!((200_800_000..201_000_000).contains(&far), "{far}");
-        assert_eq!(network.carried(0), (4_096, 1));
-        assert_eq!(network.carried(1), (0, 0));
+        assert_eq!((network.carried(0).bytes, network.carried(0).messages), (4_096, 1));
+        assert_eq!(network.carried(1), Carried::default());
     }
 
     #[test]

@@ -99,6 +99,10 @@ mod tests {
         let drawn: Vec<u32> = (0..10_000).map(|_| random.uneven(1023, 1, 3000)).collect();
         assert!(drawn.iter().all(|row| (1..=3000).contains(row)));
         let again: std::collections::BTreeSet<u32> = drawn.iter().copied().collect();
-        assert!(again.len() < 2_700, "an even choice would give about 2,890 different ones, not {}", again.len());
+        assert!(
+            again.len() < 2_700,
+            "an even choice would give about 2,890 different ones, not {}",
+            again.len()
+        );
     }
 }

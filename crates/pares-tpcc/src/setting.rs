@@ -6,6 +6,8 @@ use crate::queue::Nanos;
 pub const SITES: usize = 6;
 /// The first half of the servers is C_A, the other C_B, also where they stand together.
 pub const SITES_PER_SIDE: usize = SITES / 2;
+/// A millisecond, ns.
+pub const MILLISECONDS: Nanos = crate::queue::MILLISECOND;
 /// Terminals of a warehouse (TPC-C, clause 4.2.2).
 pub const CLIENTS_PER_WAREHOUSE: u32 = 10;
 
@@ -52,8 +54,19 @@ pub enum Resubmit {
     Client,
     /// Its site executes it again before the client hears of it (paper section 4.3).
     Site,
-    /// The same, but from the second time on at a site of the certifier's cluster: the request travels, not what it wrote.
+    /// The same, but from the second time on at a site of the certifier's cluster, and in turn: the request travels, not what it
+    /// wrote.
     Certifier,
+}
+
+/// How DBSM's servers agree on an order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ordering {
+    /// By logical clocks: 2·t_max for everybody, which is what the paper says DBSM takes.
+    #[default]
+    Clocks,
+    /// By a sequencer in C_A that collects acknowledgements: 2·t_max from C_A, 4·t_max from C_B.
+    Sequencer,
 }
 
 /// Until when a site that executed a transaction keeps its rows locked.
@@ -79,8 +92,9 @@ pub enum Reads {
 /// How the traffic of a day moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Day {
-    /// When day moves from C_A to C_B, ns after the beginning of the measurement.
-    pub turns: Nanos,
+    /// When day moves from C_A to C_B, s after the beginning of the measurement; below its length. A third of what is left then is given
+    /// to the clients to settle, and what comes after is measured apart.
+    pub turns_seconds: u64,
     /// Clients of the cluster where it is night think this many times as long.
     pub night: u32,
     /// Whether the certifier follows.
@@ -118,8 +132,12 @@ pub struct Setting {
     pub reads: Reads,
     /// Whether a year's takings are items that are added to.
     pub deltas: bool,
+    /// How DBSM's servers agree.
+    pub ordering: Ordering,
     /// DBSM sends over the long link to every server there, instead of once for all of them.
     pub unicast: bool,
+    /// How long a WICE site gathers what can wait before it sends it, ns.
+    pub batch: Nanos,
     /// One way over the long link, ns.
     pub distance: Nanos,
     /// Day and night, if load moves.
@@ -145,7 +163,9 @@ impl Setting {
             release: Release::default(),
             reads: Reads::default(),
             deltas: false,
+            ordering: Ordering::default(),
             unicast: true,
+            batch: 0,
             distance: 200_000_000,
             day: None,
         }

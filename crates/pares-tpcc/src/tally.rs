@@ -46,6 +46,8 @@ pub(crate) struct Counts {
     pub(crate) read: u64,
     pub(crate) rolled_back: u64,
     pub(crate) aborted: [u64; 3],
+    /// Payments committed, and aborted.
+    pub(crate) payments: [u64; 2],
     /// Attempts after the first, and those of them that were aborted.
     pub(crate) again: u64,
     pub(crate) again_aborted: u64,
@@ -81,6 +83,8 @@ pub struct Side {
     pub abort_percent: f64,
     /// Of these: having waited for a row whose holder committed; by an update from another site; by certification.
     pub abort_percent_by_cause: [f64; 3],
+    /// Of attempts at a Payment, the percentage aborted.
+    pub payment_abort_percent: f64,
     /// Of attempts after a transaction's first, the percentage aborted.
     pub second_abort_percent: f64,
     /// Aborts clients were told of, in percent of answers to update transactions.
@@ -97,6 +101,8 @@ pub struct Side {
     pub processor_percent: f64,
     /// Bytes that left over the long link, per second.
     pub link_bytes_per_second: f64,
+    /// The link, from this side, busy, percent.
+    pub link_percent: f64,
     /// Messages that did, per committed update transaction of both sides.
     pub link_messages_per_commit: f64,
 }
@@ -115,6 +121,7 @@ impl Counts {
             committed: self.committed,
             abort_percent: percent(aborted, self.attempts()),
             abort_percent_by_cause: self.aborted.map(|count| percent(count, self.attempts())),
+            payment_abort_percent: percent(self.payments[1], self.payments[0] + self.payments[1]),
             second_abort_percent: percent(self.again_aborted, self.again),
             told_percent: percent(self.told, self.told + self.committed),
             update: self.update.summary(),

@@ -268,8 +268,13 @@ mod tests {
         let books = Books::new(60);
         let requests = drawn(100_000);
         let share = |table: Table, kind: Kind| {
-            let all: Vec<Item> = requests.iter().filter(|request| request.kind == kind).flat_map(|r| r.writes(&books, false))
-                .map(|written| written.item).filter(|item| item.bits() >> 60 == table as u64).collect();
+            let all: Vec<Item> = requests
+                .iter()
+                .filter(|request| request.kind == kind)
+                .flat_map(|r| r.writes(&books, false))
+                .map(|written| written.item)
+                .filter(|item| item.bits() >> 60 == table as u64)
+                .collect();
             let away = all.iter().filter(|item| item.bits() >> 40 & 0xF_FFFF != 4).count();
             away as f64 / all.len() as f64
         };
@@ -292,9 +297,11 @@ mod tests {
     #[test]
     fn with_deltas_two_payments_of_one_warehouse_put_nothing_in_common() {
         let books = Books::new(60);
-        let payments: Vec<Request> = drawn(200).into_iter().filter(|r| r.kind == Kind::Payment).take(2).collect();
+        let payments: Vec<Request> =
+            drawn(200).into_iter().filter(|r| r.kind == Kind::Payment).take(2).collect();
         let puts = |deltas| -> Vec<Vec<Item>> {
-            let put = |r: &Request| r.writes(&books, deltas).iter().filter(|w| !w.adds).map(|w| w.item).collect();
+            let put =
+                |r: &Request| r.writes(&books, deltas).iter().filter(|w| !w.adds).map(|w| w.item).collect();
             payments.iter().map(put).collect()
         };
         let [first, second] = &puts(false)[..] else { panic!("two") };

@@ -41,7 +41,7 @@ pub(super) const CRATES: &[Place] = &[
     place("pares-log", 2, &["pares-shm"]), // is made of mapped files
     place("pares-client", 2, &[]),
     place("pares-flow", 2, &[]),
-    place("pares-sim", 2, &[]), // is wiring, but must do without every edge
+    place("pares-sim", 2, &[]),  // is wiring, but must do without every edge
     place("pares-tpcc", 2, &[]), // the same, around replication between clusters
     place("pares-node", 3, &[]),
     place("pares-bench", 3, &[]),

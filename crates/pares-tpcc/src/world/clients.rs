@@ -129,6 +129,7 @@ impl World {
             counts.reading.add(now - sent);
         } else {
             counts.committed += 1;
+            counts.payments[0] += u64::from(kind == Kind::Payment);
             counts.update.add(now - sent);
             counts.whole.add(now - first_sent);
         }
@@ -157,6 +158,7 @@ impl World {
         let home = self.home_side(ask.client);
         let counts = &mut self.counts[home];
         counts.aborted[cause as usize] += 1;
+        counts.payments[1] += u64::from(ask.request.kind == Kind::Payment);
         counts.again_aborted += u64::from(ask.tries > 0);
         counts.wasted += used;
         self.checker.aborts(ask.number, ask.attempt);

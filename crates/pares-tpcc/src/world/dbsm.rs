@@ -1,59 +1,47 @@
 //! The baseline: uniform total order over all servers, certification everywhere (DBSM; paper sections 1 and 4).
 //!
-//! Order is by logical clock (Lamport, 1978): who has executed a transaction sends it to everybody with its clock, everybody
-//! acknowledges to everybody with a later clock, and a server delivers the transaction with the lowest clock when it has
-//! heard from all others that they have it and that their clock is past it. That is uniform, needs no sequencer, and
-//! takes what the paper says any such protocol takes: a message to the farthest server and one back, wherever the
-//! initiator is, before anything is installed.
+//! Who has executed a transaction sends it to everybody; everybody delivers in the same order, decides by the same rule, and installs
+//! what passes. Nothing is installed before it is certain that everybody has it in that order. How that is agreed on the paper
+//! does not say, only that it takes "a full round-trip to the most distant site", so there are two ways to choose from:
+//! [`super::clocks`] and [`super::sequencer`].
 
-use std::collections::BTreeMap;
+use std::collections::HashMap; // looked up only, never iterated
 use std::rc::Rc;
 
+use super::clocks::{self, Clocks};
+use super::sequencer::{self, Sequencer};
 use super::{Event, Replication, World};
-use crate::item::Written;
-use crate::network::{Site, side};
+use crate::item::{Item, Written};
+use crate::network::Site;
 use crate::server::Executed;
-use crate::setting::{Protocol, SITES};
+use crate::setting::{Ordering, Protocol, SITES};
 use crate::tally::Cause;
 
-/// Clock, and how many transactions of each server have come in.
-const ACKNOWLEDGEMENT_BYTES: u64 = 32;
-
+/// What orders a transaction.
 #[derive(Clone, Debug)]
 pub(crate) enum Message {
-    /// A transaction, the `count`-th of its sender.
-    Executed { clock: u64, count: u64, executed: Rc<Executed> },
-    /// The sender's clock, and how many of each server's it has.
-    Acknowledgement { clock: u64, received: [u64; SITES] },
+    Clocks(clocks::Message),
+    Sequencer(sequencer::Message),
 }
 
-#[derive(Debug, Default)]
-struct Member {
-    clock: u64,
-    sent: u64,
-    /// How many of each server's transactions are here.
-    received: [u64; SITES],
-    /// The last clock heard of each other server.
-    heard: [u64; SITES],
-    /// How many of each (second) server's transactions each (first) has.
-    acknowledged: [[u64; SITES]; SITES],
-    /// By clock and sender, with the sender's count.
-    pending: BTreeMap<(u64, Site), (u64, Rc<Executed>)>,
-    /// How many it has delivered.
-    delivered: usize,
+pub(super) enum Order {
+    Clocks(Box<Clocks>),
+    Sequencer(Sequencer),
 }
 
-/// All members, and what certification decides in delivery order. It is the same at each of them, so it is worked out by
+/// The total order, and what certification decides in it. That is the same at every server, so it is worked out by
 /// the first and kept for the others; the checker sees to it that the order is the same.
-#[derive(Debug, Default)]
-pub(crate) struct Dbsm {
-    members: [Member; SITES],
+pub(super) struct Dbsm {
+    pub(super) order: Order,
     /// Of each transaction in delivery order, its version if it passed.
     decided: Vec<Option<u64>>,
-    index: std::collections::HashMap<crate::item::Item, Writers>, // looked up only
+    /// How many each server has delivered.
+    delivered: [usize; SITES],
+    index: HashMap<Item, Writers>,
     versions: u64,
 }
 
+/// The last versions that put an item, and that added to it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Writers {
     put: u64,
@@ -61,6 +49,14 @@ struct Writers {
 }
 
 impl Dbsm {
+    pub(super) fn new(ordering: Ordering) -> Self {
+        let order = match ordering {
+            Ordering::Clocks => Order::Clocks(Box::default()),
+            Ordering::Sequencer => Order::Sequencer(Sequencer::default()),
+        };
+        Self { order, decided: Vec::new(), delivered: [0; SITES], index: HashMap::new(), versions: 0 }
+    }
+
     /// First committer wins: the versions this one has not seen may not have written what it writes.
     fn certify(&mut self, snapshot: u64, writes: &[Written]) -> Option<u64> {
         let conflicts = |written: &Written| {
@@ -78,52 +74,37 @@ impl Dbsm {
         Some(self.versions)
     }
 
-    /// The next transaction `site` can deliver.
-    fn next(&mut self, site: Site) -> Option<(Rc<Executed>, Option<u64>)> {
-        let member = &mut self.members[site];
-        let (&(clock, from), &(count, _)) = member.pending.first_key_value()?;
-        let past = |other: Site| {
-            other == site || (member.heard[other] >= clock && member.acknowledged[other][from] >= count)
-        };
-        if !(0..SITES).all(past) {
-            return None;
-        }
-        let (_, (_, executed)) = member.pending.pop_first()?;
-        let place = member.delivered;
-        member.delivered += 1;
+    /// The version of the next transaction in `site`'s order, if it passes.
+    fn decide(&mut self, site: Site, executed: &Executed) -> Option<u64> {
+        let place = self.delivered[site];
+        self.delivered[site] += 1;
         if place == self.decided.len() {
             let decision = self.certify(executed.snapshot, &executed.writes);
             self.decided.push(decision);
         }
-        Some((executed, self.decided[place]))
+        self.decided[place]
     }
 }
 
 impl World {
-    fn dbsm(&mut self) -> &mut Dbsm {
+    pub(super) fn dbsm(&mut self) -> &mut Dbsm {
         match &mut self.replication {
             Replication::Dbsm(dbsm) => dbsm,
-            Replication::Wice(_) => unreachable!("only DBSM sends these messages"),
+            Replication::Wice(_) => unreachable!("only DBSM has these events"),
         }
     }
 
     /// Sends an executed transaction to everybody.
     pub(super) fn broadcast(&mut self, executed: Rc<Executed>) {
-        let site = executed.site;
-        self.checker.holds(site, executed.number);
-        let member = &mut self.dbsm().members[site];
-        member.clock += 1;
-        member.sent += 1;
-        member.received[site] += 1;
-        let (clock, count) = (member.clock, member.sent);
-        member.pending.insert((clock, site), (count, Rc::clone(&executed)));
-        // A sender has what it sends, so whoever hears of it knows that already.
-        member.acknowledged[site][site] = count;
-        let bytes = self.setting.write_set_bytes.into();
-        self.send_all(site, bytes, &Message::Executed { clock, count, executed });
+        self.checker.holds(executed.site, executed.number);
+        match self.dbsm().order {
+            Order::Clocks(_) => self.send_by_clock(executed),
+            Order::Sequencer(_) => self.send_to_be_ordered(executed),
+        }
     }
 
-    fn send_all(&mut self, from: Site, bytes: u64, message: &Message) {
+    /// One message for each of the others, or one over the link for all that stand there.
+    pub(super) fn send_all(&mut self, from: Site, bytes: u64, message: &Message) {
         let once = self.setting.protocol == Protocol::Dbsm && !self.setting.unicast;
         let now = self.now();
         let at = once.then(|| self.network.multicast(now, from, bytes));
@@ -138,37 +119,18 @@ impl World {
 
     pub(super) fn on_dbsm_message(&mut self, from: Site, to: Site, message: Message) {
         match message {
-            Message::Executed { clock, count, executed } => {
-                self.checker.holds(to, executed.number);
-                let member = &mut self.dbsm().members[to];
-                member.clock = member.clock.max(clock) + 1;
-                member.received[from] = count;
-                member.heard[from] = clock;
-                member.acknowledged[from][from] = count;
-                member.pending.insert((clock, from), (count, executed));
-                let (clock, received) = (member.clock, member.received);
-                self.send_all(to, ACKNOWLEDGEMENT_BYTES, &Message::Acknowledgement { clock, received });
-            }
-            Message::Acknowledgement { clock, received } => {
-                let member = &mut self.dbsm().members[to];
-                member.clock = member.clock.max(clock);
-                member.heard[from] = clock;
-                member.acknowledged[from] = received;
-            }
-        }
-        while let Some((executed, version)) = self.dbsm().next(to) {
-            self.on_ordered(to, &executed, version);
+            Message::Clocks(message) => self.on_clock_message(from, to, message),
+            Message::Sequencer(message) => self.on_sequencer_message(from, to, message),
         }
     }
 
-    /// A transaction's place in the total order has come at `site`.
-    fn on_ordered(&mut self, site: Site, executed: &Rc<Executed>, version: Option<u64>) {
+    /// A transaction's place in the total order has come at `site`, and it is certain that everybody has it.
+    pub(super) fn on_ordered(&mut self, site: Site, executed: &Rc<Executed>) {
         let holder = executed.holder;
         let own = executed.site == site && self.running.contains_key(&holder);
-        match version {
+        match self.dbsm().decide(site, executed) {
             Some(version) => {
                 self.deliver(site, version, executed);
-                // Everybody has it: that is what uniform delivery means.
                 self.on_stable(site, version);
                 if own {
                     self.on_stable_commit(holder);
@@ -178,22 +140,17 @@ impl World {
             None => {}
         }
     }
-
-    /// The cluster DBSM resubmits to: none is better than another.
-    pub(super) fn dbsm_certifier_side(&self) -> usize {
-        side(0)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::item::{Item, Table};
+    use crate::item::Table;
 
     /// Paper section 4.2: write-write certification, first committer wins.
     #[test]
     fn what_was_written_since_the_snapshot_may_not_be_written_again() {
-        let mut dbsm = Dbsm::default();
+        let mut dbsm = Dbsm::new(Ordering::Clocks);
         let put = [Written::put(Item::new(Table::Stock, 0, 0, 1))];
         let other = [Written::put(Item::new(Table::Stock, 0, 0, 2))];
         assert_eq!(dbsm.certify(0, &put), Some(1));

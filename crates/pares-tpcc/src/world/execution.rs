@@ -10,7 +10,7 @@ use crate::network::Site;
 use crate::processor::Ticket;
 use crate::queue::Nanos;
 use crate::server::{Executed, Job, locked};
-use crate::setting::{Reads, Waiters};
+use crate::setting::{Reads, Resubmit, Waiters};
 use crate::tally::Cause;
 
 /// How far an execution is.
@@ -22,6 +22,9 @@ pub(crate) enum Stage {
     Executing(Ticket),
     /// Executed; certification decides.
     Committing,
+    /// Certification decides, and can only say no: an update from another site has taken its rows. Until it is known,
+    /// nobody is told (the paper tells at once, and can be wrong: fault 5).
+    Doomed,
     /// It commits, whatever comes: it is in the commit order at its site.
     Certified,
     /// A reader, until what it has read is stable.
@@ -69,8 +72,9 @@ impl World {
         }
         let now = self.now();
         let visible = self.servers[site].visible;
+        let takes_turns = self.takes_turns(holder);
         let running = self.running.get_mut(&holder).expect("found above");
-        if self.setting.waiters == Waiters::TakeTurns && !running.ask.request.kind.reads_only() {
+        if takes_turns && !running.ask.request.kind.reads_only() {
             running.snapshot = visible;
         }
         let work = running.ask.request.work;
@@ -156,6 +160,22 @@ impl World {
         running
     }
 
+    /// An update from another site takes the rows of `holder`, which can only fail now.
+    pub(super) fn overrun(&mut self, holder: Holder) {
+        let Some(running) = self.running.get_mut(&holder) else { return };
+        match (running.stage, &self.replication) {
+            // It comes earlier in the order; its rows are written before.
+            (Stage::Certified, _) => {}
+            (Stage::Committing | Stage::Doomed, Replication::Wice(_)) => {
+                running.stage = Stage::Doomed;
+                let (site, writes) = (running.site, Rc::clone(&running.writes));
+                let waited = self.servers[site].locks.give(holder, locked(&writes));
+                waited.into_iter().for_each(|waiter| self.go_on(waiter));
+            }
+            _ => self.abort(holder, Cause::Overrun),
+        }
+    }
+
     fn go_on(&mut self, waiter: Holder) {
         if self.running.get(&waiter).is_some_and(|running| running.stage == Stage::Waiting) {
             self.take_rows(waiter);
@@ -165,14 +185,21 @@ impl World {
     /// Those who waited for rows whose holder has committed have lost, or go on, as the setting has it.
     pub(super) fn end_waiting(&mut self, waited: Vec<Holder>) {
         for waiter in waited {
-            match self.setting.waiters {
-                Waiters::TakeTurns => self.go_on(waiter),
-                Waiters::Abort if self.running.get(&waiter).is_some_and(|w| w.stage == Stage::Waiting) => {
-                    self.abort(waiter, Cause::Waited);
-                }
-                Waiters::Abort => {}
+            if self.running.get(&waiter).is_none_or(|waiter| waiter.stage != Stage::Waiting) {
+                continue;
+            }
+            match self.takes_turns(waiter) {
+                true => self.go_on(waiter),
+                false => self.abort(waiter, Cause::Waited),
             }
         }
+    }
+
+    /// Whether an execution takes its snapshot only when it has its rows. A request that was sent to the certifier's cluster does: several that
+    /// lost to the same one come there together, and would lose to each other.
+    fn takes_turns(&self, holder: Holder) -> bool {
+        let again = self.running[&holder].ask.tries > 0;
+        self.setting.waiters == Waiters::TakeTurns || (again && self.setting.resubmit == Resubmit::Certifier)
     }
 
     /// Aborts an execution that has not been certified.
@@ -194,7 +221,7 @@ impl World {
                 self.ask_processor(site);
                 work.saturating_sub(left)
             }
-            Stage::Committing | Stage::Certified | Stage::Reading => work,
+            Stage::Committing | Stage::Doomed | Stage::Certified | Stage::Reading => work,
         }
     }
 }

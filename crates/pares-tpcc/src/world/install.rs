@@ -12,7 +12,6 @@ use crate::locks::Holder;
 use crate::network::Site;
 use crate::server::{Executed, Job, locked};
 use crate::setting::Release;
-use crate::tally::Cause;
 
 impl World {
     /// `site` delivers `version`.
@@ -26,6 +25,7 @@ impl World {
         let own = executed.site == site;
         match self.running.get_mut(&executed.holder) {
             Some(running) if own => {
+                assert_ne!(running.stage, Stage::Doomed, "whoever lost a row cannot pass");
                 running.stage = Stage::Certified;
                 self.log_version(site, version);
             }
@@ -48,11 +48,7 @@ impl World {
             overrun.extend(self.servers[site].locks.begin_update(item));
         }
         for holder in overrun {
-            // Certified ones stay: they come earlier in the order, and their rows are written before.
-            let runs = self.running.get(&holder).is_some_and(|running| running.stage != Stage::Certified);
-            if runs {
-                self.abort(holder, Cause::Overrun);
-            }
+            self.overrun(holder);
         }
         let work = executed.work * u64::from(self.setting.apply_percent) / 100;
         let now = self.now();

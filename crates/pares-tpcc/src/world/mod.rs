@@ -5,21 +5,23 @@
 //! | [`clients`] | thinking, asking, being answered |
 //! | [`execution`] | a transaction at its site: rows, processor, abort |
 //! | [`install`] | versions delivered by either protocol become visible |
-//! | [`dbsm`] | the paper's baseline |
+//! | [`dbsm`], [`clocks`], [`sequencer`] | the paper's baseline, and how it may agree on an order |
 //! | [`wice`], [`cluster_log`] | the rules of `pares-wice`, and what they run on |
 
 mod clients;
+mod clocks;
 mod cluster_log;
 mod dbsm;
 mod execution;
 mod install;
+mod sequencer;
 mod wice;
 
 use std::collections::HashMap; // looked up only, never iterated
 
 use crate::check::Checker;
 use crate::locks::Holder;
-use crate::network::{Network, Site, side};
+use crate::network::{Carried, Network, Site, side};
 use crate::queue::{Nanos, Queue, SECOND};
 use crate::random::Random;
 use crate::server::Server;
@@ -45,6 +47,8 @@ pub(crate) enum Event {
     EntryLogged { site: Site, index: u64 },
     /// A protocol looks at its clock.
     Tick,
+    /// A site ends its batch.
+    Flush(Site),
     /// Load moves to the other side.
     Sunset,
 }
@@ -78,7 +82,7 @@ pub(crate) struct World {
     replication: Replication,
     checker: Checker,
     counts: [Counts; 2],
-    link_before: [(u64, u64); 2],
+    link_before: [Carried; 2],
     /// When each version was first delivered somewhere, from version 1 on.
     delivered_at: Vec<Nanos>,
     /// Which side has night.
@@ -91,14 +95,16 @@ pub(crate) struct World {
 pub struct Outcome {
     /// Clients of C_A and of C_B.
     pub sides: [Side; 2],
-    /// The same after the load has moved, if it moves: the second half of the measurement.
+    /// The same after the load has moved and settled, if it moves.
     pub after: Option<[Side; 2]>,
     /// Versions in the commit order.
     pub versions: u64,
-    /// Longest time in which no version was delivered, within two seconds after the certifier was asked to move, ms.
+    /// Longest time in which no version was delivered anywhere, within two seconds after the certifier was asked to move, ms.
     pub pause_ms: Option<f64>,
     /// The longest within the two seconds before.
     pub usual_pause_ms: Option<f64>,
+    /// How long the oldest request without an answer had been under way at the end, ms.
+    pub longest_open_ms: f64,
     /// Equal for equal histories.
     pub digest: u64,
     /// Events simulated.
@@ -110,7 +116,9 @@ impl World {
         let mut random = Random::new(setting.seed);
         let distance = (setting.protocol != Protocol::DbsmCluster).then_some(setting.distance);
         let replication = match setting.protocol {
-            Protocol::Dbsm | Protocol::DbsmCluster => Replication::Dbsm(Box::default()),
+            Protocol::Dbsm | Protocol::DbsmCluster => {
+                Replication::Dbsm(Box::new(Dbsm::new(setting.ordering)))
+            }
             Protocol::Wice => Replication::Wice(Box::new(Wice::new())),
         };
         let mut world = Self {
@@ -124,7 +132,7 @@ impl World {
             replication,
             checker: Checker::default(),
             counts: <[Counts; 2]>::default(),
-            link_before: [(0, 0); 2],
+            link_before: <[Carried; 2]>::default(),
             delivered_at: Vec::new(),
             night: setting.day.map(|_| 1),
             moved_at: None,
@@ -140,28 +148,38 @@ impl World {
     pub(crate) fn run(mut self) -> Result<Outcome, String> {
         let begin = self.setting.warmup_seconds * SECOND;
         let end = begin + self.setting.seconds * SECOND;
+        let turn = self.setting.day.map(|day| begin + day.turns_seconds * SECOND);
         self.run_until(begin)?;
-        self.begin_measuring();
-        let mut outcome = Outcome::default();
-        if let Some(day) = self.setting.day {
-            self.queue.push(begin + day.turns, Event::Sunset);
-            self.run_until(begin + end.midpoint(begin) - begin)?;
-            outcome.sides = self.sides(self.queue_time(end.midpoint(begin), begin));
-            self.begin_measuring();
-            self.run_until(end)?;
-            outcome.after = Some(self.sides(self.queue_time(end, end.midpoint(begin))));
-        } else {
-            self.run_until(end)?;
-            outcome.sides = self.sides(self.queue_time(end, begin));
+        let sides = self.measure(turn.unwrap_or(end))?;
+        let mut after = None;
+        if let Some(turn) = turn {
+            self.queue.push(turn, Event::Sunset);
+            self.run_until(turn + (end - turn) / 3)?;
+            after = Some(self.measure(end)?);
         }
-        outcome.versions = self.checker.versions();
-        outcome.digest = self.checker.digest();
-        outcome.events = self.queue.made();
-        if let Some(moved) = self.moved_at {
-            outcome.pause_ms = Some(self.longest_pause(moved, moved + 2 * SECOND));
-            outcome.usual_pause_ms = Some(self.longest_pause(moved - 2 * SECOND, moved));
+        let pause = |from, to| self.longest_pause(from, to);
+        Ok(Outcome {
+            sides,
+            after,
+            versions: self.checker.versions(),
+            pause_ms: self.moved_at.map(|moved| pause(moved, moved + 2 * SECOND)),
+            usual_pause_ms: self.moved_at.map(|moved| pause(moved - 2 * SECOND, moved)),
+            longest_open_ms: self.longest_open(),
+            digest: self.checker.digest(),
+            events: self.queue.made(),
+        })
+    }
+
+    /// What clients see from now to `end`.
+    fn measure(&mut self, end: Nanos) -> Result<[Side; 2], String> {
+        let begin = self.now();
+        self.counts = <[Counts; 2]>::default();
+        for server in &mut self.servers {
+            server.busy_before = server.processor.busy();
         }
-        Ok(outcome)
+        self.link_before = [0, 1].map(|side| self.network.carried(side));
+        self.run_until(end)?;
+        Ok(self.sides((end - begin) as f64 / SECOND as f64))
     }
 
     fn run_until(&mut self, end: Nanos) -> Result<(), String> {
@@ -182,6 +200,7 @@ impl World {
             Event::Arrive { from, to, message } => self.on_message(from, to, message),
             Event::EntryLogged { site, index } => self.on_entry_logged(site, index),
             Event::Tick => self.on_tick(),
+            Event::Flush(site) => self.on_flush(site),
             Event::Sunset => self.on_sunset(),
         }
     }
@@ -189,7 +208,7 @@ impl World {
     fn on_message(&mut self, from: Site, to: Site, message: Message) {
         match message {
             Message::Dbsm(message) => self.on_dbsm_message(from, to, message),
-            Message::Wice(message) => self.on_wice_message(to, message),
+            Message::Wice(message) => self.on_wice_message(from, to, message),
             Message::Log(message) => self.on_log_message(from, to, message),
             Message::Request(ask) => self.execute_at(to, ask),
             Message::Answer(answer) => self.on_answer(&answer),
@@ -205,36 +224,34 @@ impl World {
         self.queue.push(at, Event::Arrive { from, to, message });
     }
 
-    /// Seconds between two instants.
-    #[allow(clippy::unused_self)]
-    fn queue_time(&self, end: Nanos, begin: Nanos) -> f64 {
-        (end - begin) as f64 / SECOND as f64
-    }
-
-    fn begin_measuring(&mut self) {
-        self.counts = <[Counts; 2]>::default();
-        for server in &mut self.servers {
-            server.busy_before = server.processor.busy();
-        }
-        self.link_before = [0, 1].map(|side| self.network.carried(side));
-    }
-
     fn sides(&self, seconds: f64) -> [Side; 2] {
         let commits: u64 = self.counts.iter().map(|counts| counts.committed).sum();
         [0, 1].map(|which| {
-            let servers: Vec<&Server> =
-                self.servers.iter().enumerate().filter(|(site, _)| side(*site) == which).map(|(_, s)| s).collect();
+            let servers: Vec<&Server> = self
+                .servers
+                .iter()
+                .enumerate()
+                .filter(|(site, _)| side(*site) == which)
+                .map(|(_, s)| s)
+                .collect();
             let capacity = seconds * SECOND as f64 * servers.len() as f64;
             let busy: u64 = servers.iter().map(|server| server.processor.busy() - server.busy_before).sum();
-            let (bytes, messages) = self.network.carried(which);
-            let before = self.link_before[which];
+            let (carried, before) = (self.network.carried(which), self.link_before[which]);
+            let messages = carried.messages - before.messages;
             Side {
                 processor_percent: 100.0 * busy as f64 / capacity,
-                link_bytes_per_second: (bytes - before.0) as f64 / seconds,
-                link_messages_per_commit: (messages - before.1) as f64 / commits.max(1) as f64,
+                link_bytes_per_second: (carried.bytes - before.bytes) as f64 / seconds,
+                link_percent: 100.0 * (carried.busy - before.busy) as f64 / (seconds * SECOND as f64),
+                link_messages_per_commit: messages as f64 / commits.max(1) as f64,
                 ..self.counts[which].side(seconds, capacity)
             }
         })
+    }
+
+    fn longest_open(&self) -> f64 {
+        let now = self.now();
+        let longest = self.running.values().map(|running| now - running.ask.sent).max();
+        crate::tally::milliseconds(longest.unwrap_or_default())
     }
 
     fn longest_pause(&self, from: Nanos, to: Nanos) -> f64 {
