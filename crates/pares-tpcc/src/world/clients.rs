@@ -59,11 +59,11 @@ pub(crate) struct Answer {
 }
 
 impl World {
-    /// Clients begin spread over one cycle.
+    /// Clients begin somewhere in their thinking (and keying): what is left of an exponential time is as long as all of it.
     pub(super) fn seat_clients(&mut self) {
+        let cycle = if self.setting.keying { 21.0 } else { 11.4 };
         for client in 0..self.setting.clients {
-            let cycle = if self.setting.keying { 21 } else { 11 };
-            let at = self.random.unit() * (cycle * SECOND) as f64;
+            let at = self.random.exponential(cycle) * SECOND as f64;
             self.queue.push(at as Nanos, Event::Ready(client));
         }
     }
