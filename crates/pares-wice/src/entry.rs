@@ -45,6 +45,9 @@ pub enum Body {
 pub struct Entry {
     /// Its place in the commit order, from 1.
     pub version: Version,
+    /// The era that had begun last before it. Two histories that part in a version differ in the eras of the next ones, so who has everything
+    /// before a version and is in its era has the same (as the term of the previous entry says in Raft).
+    pub era: Era,
     /// What it consists of.
     pub body: Body,
 }
@@ -54,7 +57,7 @@ pub struct Entry {
 pub enum LogEntry {
     /// The next version, as a certifier of `era` vouches for it.
     Stream {
-        /// The era in which it was sent; void if a later one has been promised.
+        /// The era of whoever vouches for it; void if a later one has been promised.
         era: Era,
         /// The version.
         entry: Arc<Entry>,

@@ -13,5 +13,7 @@ pub use entry::{Body, Configuration, Entry, LogEntry};
 pub use ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
 pub use item::{Change, Key, KeyRange, Value, Write};
 pub use message::{AbortReason, Message, Status};
-pub use site::{Command, Effects, Notice, Outcome, Restored, Role, Settings, Site, Snapshot};
+pub use site::{
+    Base, Command, Effects, Notice, Outcome, Refused, Role, Settings, Site, Snapshot, Stored, Unsubmitted,
+};
 pub use transaction::{Isolation, Malformed, Transaction};

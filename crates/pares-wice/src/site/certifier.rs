@@ -47,7 +47,7 @@ impl Site {
     pub(super) fn stop_certifying(&mut self) {
         if self.certifying.take().is_some() {
             self.cut(self.delivered);
-            self.received = self.delivered;
+            self.receive_from_delivered();
             self.reconsider = true;
         }
     }
@@ -84,7 +84,11 @@ impl Site {
         if certifying.handed_over || self.index.version_of(transaction.id).is_some() {
             return;
         }
-        match self.judge(certifying.next, &transaction) {
+        // Initiators refuse long before; whoever does not know yet asks again. (A refusal from here would not stay one.)
+        if certifying.next.0 - self.stable.0 > 2 * self.settings.unstable_versions_max {
+            return;
+        }
+        match self.index.certify(&transaction, self.settings.isolation) {
             Ok(()) => {
                 let Transaction { id, attempt, writes, .. } = transaction;
                 self.index.record(certifying.next, id, &writes);
@@ -101,13 +105,6 @@ impl Site {
         }
     }
 
-    fn judge(&self, next: Version, transaction: &Transaction) -> Result<(), AbortReason> {
-        if next.0 - self.stable.0 > self.settings.unstable_versions_max {
-            return Err(AbortReason::Behind);
-        }
-        self.index.certify(transaction, self.settings.isolation)
-    }
-
     /// The next version is the beginning of another era.
     pub(super) fn propose_configuration(&mut self, configuration: Configuration, out: &mut impl Effects) {
         let certifying = self.certifying.as_mut().expect("only a certifier proposes one so");
@@ -118,7 +115,7 @@ impl Site {
 
     fn propose_version(&mut self, body: Body, out: &mut impl Effects) {
         let certifying = self.certifying.as_mut().expect("only a certifier gives versions");
-        let entry = Entry { version: certifying.next, body };
+        let entry = Entry { version: certifying.next, era: certifying.reign.era, body };
         certifying.next = certifying.next.next();
         self.received = entry.version;
         out.propose(LogEntry::Stream { era: certifying.reign.era, entry: Arc::new(entry) });

@@ -13,52 +13,72 @@ use crate::overlay::Overlay;
 use crate::site::eras::Takeover;
 use crate::site::{ERAS_KEPT, Effects, Notice, Role, Settings, Site};
 
-/// What a site that restarts has in its store, before it is given its log again.
+/// What a log's entries up to some position came to, apart from the items: where a log begins that is not kept from its first entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Restored {
-    /// The store's version.
-    pub version: Version,
-    /// The latest eras begun up to that version, and the versions they began with; at least one.
-    pub eras: Vec<(Version, Configuration)>,
-    /// The promise, as it was when that version was applied or later.
+pub struct Base {
+    /// Entries of the log before.
+    pub position: u64,
+    /// The last version they delivered.
+    pub delivered: Version,
+    /// The promise they made.
     pub promised: Era,
+    /// The latest eras they began, and with which versions; at least one.
+    pub eras: Vec<(Version, Configuration)>,
+    /// The era this cluster was about to begin.
+    pub takeover: Option<Configuration>,
 }
 
-/// Reading the log again, up to the store's version: nothing is installed, but what others may still lack is found again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Recall {
-    promised: Era,
-    until: Version,
+impl Base {
+    /// The beginning of everything.
+    #[must_use]
+    pub fn first(first: Configuration) -> Self {
+        let eras = vec![(Version(0), first)];
+        Self { position: 0, delivered: Version(0), promised: first.era, eras, takeover: None }
+    }
+}
+
+/// What a store says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Stored {
+    /// It holds all versions up to this one.
+    pub version: Version,
+    /// Entries of the log the site had been given when it wrote that.
+    pub position: u64,
 }
 
 impl Site {
-    /// A site as its store is; its log, from the beginning that is left of it, must be given to [`Site::committed`] next.
+    /// A site as its log begins and as its store is. The log must be given to [`Site::committed`], from `base` on; until it has come to where
+    /// the store was written, the site [recalls](Site::is_recalling).
+    ///
+    /// Versions of the log may have been discarded by later entries of it; what of it the store holds is known only behind
+    /// those. That is why nothing is read before.
     ///
     /// # Panics
     /// If no era is given.
     #[must_use]
-    pub fn restore(settings: Settings, restored: Restored) -> Self {
-        assert!(!restored.eras.is_empty(), "a store without an era");
-        let version = restored.version;
+    pub fn restore(settings: Settings, base: Base, stored: Stored) -> Self {
+        let era = base.eras.last().expect("a base has an era").1.era;
         Self {
-            index: Index::new(version, settings.index_versions),
+            index: Index::new(base.delivered, settings.index_versions),
             settings,
             role: Role::default(),
-            eras: restored.eras.into(),
-            promised: restored.promised,
-            delivered: version,
-            overlay: Overlay::new(version),
+            position: base.position,
+            recall_until: stored.position,
+            eras: base.eras.into(),
+            promised: base.promised,
+            delivered: base.delivered,
+            overlay: Overlay::new(stored.version),
             recent: VecDeque::new(),
-            takeover: None,
-            recall: (version > Version(0)).then_some(Recall { promised: Era::default(), until: version }),
-            received: version,
+            takeover: base.takeover.map(Takeover::new),
+            received: base.delivered,
+            received_era: era,
             serial: 0,
             told: None,
             streams: BTreeMap::new(),
             certifying: None,
             early: VecDeque::new(),
             peers: BTreeMap::new(),
-            stable: version,
+            stable: stored.version,
             pending: BTreeMap::new(),
             awaiting_stable: BTreeMap::new(),
             reconsider: false,
@@ -67,56 +87,97 @@ impl Site {
         }
     }
 
-    /// What a store must keep beside `version` for [`Site::restore`].
+    /// Whether it has not been given its log up to where its store was written: nothing can be read or submitted.
     #[must_use]
-    pub fn restorable(&self, version: Version) -> Restored {
-        let begun = self.eras.iter().filter(|(began, _)| *began <= version);
-        Restored { version, eras: begun.copied().collect(), promised: self.promised }
+    pub fn is_recalling(&self) -> bool {
+        self.position < self.recall_until
+    }
+
+    /// Entries of the log it has been given, those before its base counted.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// What the log has come to here: where a log may begin, once the store durably holds the version.
+    #[must_use]
+    pub fn base(&self) -> Base {
+        Base {
+            position: self.position,
+            delivered: self.delivered,
+            promised: self.promised,
+            eras: self.eras.iter().copied().collect(),
+            takeover: self.takeover.as_ref().map(|takeover| takeover.configuration),
+        }
     }
 
     /// The log has committed an entry.
     pub fn committed(&mut self, entry: LogEntry, out: &mut impl Effects) {
-        self.recall(&entry);
+        let recalls = self.is_recalling();
+        self.position += 1;
         match entry {
             LogEntry::Stream { era, entry } => {
-                if era >= self.promised && entry.version == self.delivered.next() {
+                let is_next = entry.version == self.delivered.next() && entry.era == self.era();
+                if era >= self.promised && is_next {
                     self.promised = era;
-                    self.deliver(entry, out);
+                    self.deliver(entry, recalls, out);
+                } else if entry.version > self.delivered {
+                    // What this site proposed after it, as a delegate, is void too: from here again.
+                    self.stop_certifying();
+                    self.receive_from_delivered();
                 }
             }
             LogEntry::Fence(configuration) => self.fenced(configuration),
             LogEntry::Discard { era, keep } => {
                 if era > self.promised {
                     self.promised = era;
-                    self.discard(keep, out);
+                    self.discard(keep, recalls, out);
                 }
             }
         }
+        if recalls && !self.is_recalling() {
+            self.install_recalled();
+        }
     }
 
-    fn deliver(&mut self, entry: Arc<Entry>, out: &mut impl Effects) {
+    /// The log has come to where the store was written: what it holds above the store's version is as it was then.
+    fn install_recalled(&mut self) {
+        let stored = self.overlay.applied();
+        assert!(
+            self.delivered >= stored,
+            "the store holds version {stored}, and its log only {}",
+            self.delivered
+        );
+        for entry in self.recent.iter().filter(|entry| entry.version > stored) {
+            let writes = if let Body::Update { writes, .. } = &entry.body { writes.as_slice() } else { &[] };
+            self.overlay.install(entry.version, writes);
+        }
+    }
+
+    fn deliver(&mut self, entry: Arc<Entry>, recalls: bool, out: &mut impl Effects) {
         let version = entry.version;
         let is_own = self.is_own_proposal(&entry);
         if !is_own {
             self.stop_certifying();
         }
-        match &entry.body {
-            Body::Update { id, attempt, writes } => {
-                if !is_own {
-                    self.overlay.install(version, writes);
-                    self.index.record(version, *id, writes);
-                }
-                self.has_version(*id, *attempt, version);
+        if let Body::Update { id, attempt, writes } = &entry.body {
+            if !is_own {
+                self.index.record(version, *id, writes);
             }
-            Body::Configure(_) if !is_own => self.overlay.install(version, &[]),
-            Body::Configure(_) => {}
+            self.has_version(*id, *attempt, version);
+        }
+        if !is_own && !recalls {
+            let writes = if let Body::Update { writes, .. } = &entry.body { writes.as_slice() } else { &[] };
+            self.overlay.install(version, writes);
         }
         self.delivered = version;
-        self.received = self.received.max(version);
         if let Body::Configure(configuration) = entry.body {
             self.begin_era(version, configuration, out);
         }
         self.keep_recent(entry);
+        if self.received <= version {
+            self.receive_from_delivered();
+        }
     }
 
     fn begin_era(&mut self, version: Version, configuration: Configuration, out: &mut impl Effects) {
@@ -127,7 +188,6 @@ impl Site {
         self.promised = self.promised.max(configuration.era);
         // Nothing has been certified after a configuration; whether this site certifies in its era, it finds out anew.
         self.certifying = None;
-        self.received = self.delivered;
         if self.takeover.as_ref().is_some_and(|takeover| takeover.configuration.era <= configuration.era) {
             self.takeover = None;
         }
@@ -141,29 +201,34 @@ impl Site {
         }
         self.promised = configuration.era;
         self.stop_certifying();
+        self.receive_from_delivered();
         if configuration.certifier == self.cluster() {
             self.takeover = Some(Takeover::new(configuration));
         }
     }
 
-    fn discard(&mut self, keep: Version, out: &mut impl Effects) {
+    fn discard(&mut self, keep: Version, recalls: bool, out: &mut impl Effects) {
         if keep >= self.delivered {
             return;
         }
-        assert!(
-            keep >= self.stable,
-            "version {} was stable and cannot be discarded down to {keep}",
-            self.stable
-        );
         self.certifying = None;
-        self.cut(keep);
+        if recalls {
+            self.index.truncate(keep); // the store was written later, and holds what came instead
+        } else {
+            assert!(
+                keep >= self.stable,
+                "version {} was stable and cannot be discarded down to {keep}",
+                self.stable
+            );
+            self.cut(keep);
+        }
         self.delivered = keep;
-        self.received = keep;
         self.streams.clear();
         while self.eras.back().is_some_and(|(began, _)| *began > keep) {
             self.eras.pop_back();
         }
         assert!(!self.eras.is_empty(), "version {keep} is older than all eras known");
+        self.receive_from_delivered();
         while self.recent.pop_back_if(|entry| entry.version > keep).is_some() {}
         self.lost_versions(keep);
         self.reconsider = true;
@@ -172,38 +237,10 @@ impl Site {
 
     /// Kept for clusters that lack it, at least until it is stable.
     fn keep_recent(&mut self, entry: Arc<Entry>) {
-        if self.recent.back().is_some_and(|last| last.version.next() != entry.version) {
-            self.recent.clear(); // a log that began after the store's version
-        }
         self.recent.push_back(entry);
         let (most, stable) = (self.settings.retained_versions, self.stable);
         while self.recent.len() > most
             && self.recent.pop_front_if(|oldest| oldest.version <= stable).is_some()
         {}
-    }
-
-    /// As [`Site::committed`], for the part of the log that the store has already: only `recent` is filled.
-    fn recall(&mut self, entry: &LogEntry) {
-        let Some(recall) = &mut self.recall else { return };
-        match entry {
-            LogEntry::Stream { era, entry } if *era >= recall.promised && entry.version <= recall.until => {
-                let follows = self.recent.back().is_none_or(|last| last.version.next() == entry.version);
-                if follows {
-                    recall.promised = *era;
-                    self.recent.push_back(Arc::clone(entry));
-                }
-            }
-            LogEntry::Stream { .. } => {}
-            LogEntry::Fence(Configuration { era, .. }) => recall.promised = recall.promised.max(*era),
-            LogEntry::Discard { era, keep } => {
-                if *era > recall.promised {
-                    recall.promised = *era;
-                    while self.recent.pop_back_if(|entry| entry.version > *keep).is_some() {}
-                }
-            }
-        }
-        if self.recent.back().is_some_and(|last| last.version == self.delivered) {
-            self.recall = None;
-        }
     }
 }

@@ -25,8 +25,7 @@ pub enum Command {
     DeclareLost(ClusterSet),
     /// This cluster is back, and has caught up: nothing is stable without it any more. Told to the certifier.
     Admit(ClusterId),
-    /// This cluster certifies from now on. Told to the certifier. Named again it begins an era all the same if a cluster has promised
-    /// one that never began, and takes nothing from this one any more.
+    /// This cluster certifies from now on. Told to the certifier.
     Migrate(ClusterId),
 }
 
@@ -113,9 +112,7 @@ impl Site {
         match command {
             Command::DeclareLost(lost) => next.live = self.without(lost)?,
             Command::Admit(cluster) => next.live = self.with(cluster)?,
-            Command::Migrate(cluster) if cluster == configuration.certifier && !self.is_shunned() => {
-                return Err(Refused::Already);
-            }
+            Command::Migrate(cluster) if cluster == configuration.certifier => return Err(Refused::Already),
             Command::Migrate(cluster) if !next.live.contains(cluster) => {
                 return Err(Refused::NotLiving(cluster));
             }
@@ -129,11 +126,6 @@ impl Site {
     fn next_era(&self) -> Era {
         let promised = self.statuses().map(|status| status.promised);
         promised.fold(self.promised, Era::max).next(self.cluster())
-    }
-
-    /// Whether a cluster has promised an era that has not begun.
-    fn is_shunned(&self) -> bool {
-        self.statuses().any(|status| status.promised > self.era())
     }
 
     fn without(&self, lost: ClusterSet) -> Result<ClusterSet, Refused> {
@@ -154,7 +146,10 @@ impl Site {
             return Err(Refused::NotLiving(cluster));
         }
         let versions = self.delivered.0.saturating_sub(self.agreed(cluster).0);
-        if versions > self.settings.unstable_versions_max / 2 {
+        // Until its own log says that it is not among the living, it would take itself for one of them, and go on without the others
+        // if it were told that they are lost: without all that they answered meanwhile.
+        let knows = self.peers.get(&cluster).is_some_and(|status| status.era() == self.era());
+        if !knows || versions > self.settings.unstable_versions_max / 2 {
             return Err(Refused::Behind { cluster, versions });
         }
         Ok(live.with(cluster))
@@ -192,8 +187,9 @@ impl Site {
         let missing: Vec<ClusterId> = survivors.iter().filter(|&cluster| is_missing(cluster)).collect();
         if missing.is_empty() && received == delivered {
             takeover.proposed = true;
-            let entry = Entry { version: delivered.next(), body: Body::Configure(configuration) };
-            self.received = entry.version;
+            let body = Body::Configure(configuration);
+            let entry = Entry { version: delivered.next(), era: self.era(), body };
+            (self.received, self.received_era) = (entry.version, configuration.era);
             out.propose(LogEntry::Stream { era: configuration.era, entry: Arc::new(entry) });
         } else if std::mem::take(&mut takeover.ask) {
             for status in missing.iter().filter_map(|cluster| self.peers.get(cluster)) {

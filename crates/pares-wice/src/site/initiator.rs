@@ -51,6 +51,9 @@ pub enum Unsubmitted {
     /// It has been, and its outcome is not known yet.
     #[error("this transaction is under way at this site: wait for its outcome")]
     UnderWay,
+    /// The site is starting.
+    #[error("this site is reading its log: wait, or ask another")]
+    Recalling,
 }
 
 impl Site {
@@ -67,12 +70,21 @@ impl Site {
         let transaction = Transaction { snapshot: snapshot.version, ..transaction };
         transaction.check()?;
         let id = transaction.id;
+        if self.is_recalling() {
+            return Err(Unsubmitted::Recalling);
+        }
         if self.pending.contains_key(&id) {
             return Err(Unsubmitted::UnderWay);
         }
         let earlier = self.index.version_of(id).filter(|version| *version <= self.delivered);
-        if earlier.is_none() && !self.holds(snapshot) {
-            out.outcome(id, Outcome::Aborted(AbortReason::Void));
+        let refused = match earlier {
+            Some(_) => None,
+            None if !self.holds(snapshot) => Some(AbortReason::Void),
+            None if self.is_behind() => Some(AbortReason::Behind),
+            None => None,
+        };
+        if let Some(reason) = refused {
+            out.outcome(id, Outcome::Aborted(reason));
             return Ok(());
         }
         let version = earlier.map(|version| (version, None));
@@ -84,6 +96,11 @@ impl Site {
             self.ask(id, out);
         }
         Ok(())
+    }
+
+    /// Whether too much is not stable. Decided before a transaction is sent anywhere, so that a refusal is final.
+    fn is_behind(&self) -> bool {
+        self.delivered.0.saturating_sub(self.stable.0) > self.settings.unstable_versions_max
     }
 
     /// Whom to ask now, if that is known.

@@ -45,7 +45,7 @@ use eras::Takeover;
 use initiator::Pending;
 use streams::Cursor;
 
-pub use delivery::Restored;
+pub use delivery::{Base, Stored};
 pub use eras::{Command, Refused};
 pub use initiator::Unsubmitted;
 
@@ -60,7 +60,7 @@ pub struct Settings {
     pub isolation: Isolation,
     /// Versions whose items are remembered for certification, at least 1. A transaction with an older snapshot is refused.
     pub index_versions: usize,
-    /// Versions that may be certified and not stable; beyond, the certifier refuses.
+    /// Versions that may be installed and not stable; beyond, initiators refuse, and at twice as many the certifier does not answer.
     pub unstable_versions_max: u64,
     /// Stable versions kept for clusters that are behind.
     pub retained_versions: usize,
@@ -158,6 +158,8 @@ pub struct Site {
     role: Role,
 
     // What follows from the log.
+    position: u64,
+    recall_until: u64,
     eras: VecDeque<(Version, Configuration)>,
     promised: Era,
     delivered: Version,
@@ -165,10 +167,11 @@ pub struct Site {
     overlay: Overlay,
     recent: VecDeque<Arc<Entry>>,
     takeover: Option<Takeover>,
-    recall: Option<delivery::Recall>,
 
     // As a delegate.
     received: Version,
+    /// The era at `received`.
+    received_era: Era,
     serial: u64,
     told: Option<Status>,
     streams: BTreeMap<ClusterId, Cursor>,
@@ -197,8 +200,20 @@ impl Site {
     #[must_use]
     pub fn new(settings: Settings, certifier: ClusterId) -> Self {
         let first = Configuration::first(settings.clusters(), certifier);
-        let empty = Restored { version: Version(0), eras: vec![(Version(0), first)], promised: first.era };
-        Self::restore(settings, empty)
+        Self::restore(settings, Base::first(first), Stored::default())
+    }
+
+    /// A site of a cluster that has lost everything, log and stores, was declared lost, and begins again from what the others have. (Begun
+    /// as new, the cluster that certified first would do so again, and give versions that exist already.)
+    ///
+    /// # Panics
+    /// If there is no other cluster.
+    #[must_use]
+    pub fn returning(settings: Settings) -> Self {
+        let mut others = settings.clusters().without(settings.site.cluster).iter();
+        let other = others.next().expect("a cluster returns to others");
+        drop(others);
+        Self::new(settings, other)
     }
 
     /// Which site it is.
@@ -277,7 +292,7 @@ impl Site {
         }
         self.stop_certifying();
         self.role = role;
-        self.received = self.delivered;
+        self.receive_from_delivered();
         self.serial = 0;
         self.told = None;
         self.streams.clear();
@@ -324,6 +339,11 @@ impl Site {
         self.say_status(out);
         self.stream(out);
         self.ask_again(out);
+    }
+
+    /// Nothing is under way in the log that the stream could go on after.
+    fn receive_from_delivered(&mut self) {
+        (self.received, self.received_era) = (self.delivered, self.era());
     }
 
     fn cluster(&self) -> ClusterId {

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use crate::entry::{Entry, LogEntry};
+use crate::entry::{Body, Entry, LogEntry};
 use crate::ids::{ClusterId, Era, SiteId, Term, Version};
 use crate::message::{Message, Status};
 use crate::site::{Effects, Notice, Site};
@@ -194,8 +194,11 @@ impl Site {
             return;
         }
         for entry in entries {
-            if entry.version == self.received.next() {
+            if entry.version == self.received.next() && entry.era == self.received_era {
                 self.received = entry.version;
+                if let Body::Configure(configuration) = &entry.body {
+                    self.received_era = configuration.era;
+                }
                 out.propose(LogEntry::Stream { era, entry: Arc::clone(entry) });
             }
         }
@@ -207,6 +210,9 @@ const ENDLESS: Version = Version(u64::MAX);
 
 /// The last version before two histories part, each given by its eras and the versions they began with, in order.
 fn parting(own: &[(Era, Version)], other: &[(Era, Version)]) -> Option<Version> {
+    if other == [(Era::default(), Version(0))] && own.first() != other.first() {
+        return Some(Version(0)); // from before all eras that are kept: it must begin anew, if it has not
+    }
     let first = own.iter().find_map(|era| other.iter().position(|other| other == era).map(|at| (era, at)));
     let (first, other_at) = first?;
     let own_at = own.iter().position(|era| era == first)?;
@@ -234,5 +240,6 @@ mod tests {
         assert_eq!(parting(&[first, here], &[first, there]), Some(Version(11)));
         assert_eq!(parting(&[here], &[first, here]), Some(ENDLESS), "old eras are forgotten");
         assert_eq!(parting(&[here], &[there]), None);
+        assert_eq!(parting(&[here], &[first]), Some(Version(0)), "whoever begins anew agrees with everybody");
     }
 }
