@@ -54,17 +54,36 @@ pub(crate) fn valgrind() -> Result<(), String> {
     if is_there() {
         return Ok(());
     }
-    println!("setup: valgrind is missing; installing it");
-    // As root, or as somebody whom sudo asks nothing.
-    let install = ["-n", "apt-get", "install", "--yes", "valgrind"];
-    let tried =
-        answers(Command::new("apt-get").args(&install[2..])) || answers(Command::new("sudo").args(install));
-    match tried && is_there() {
+    match install("valgrind") && is_there() {
         true => Ok(()),
         false => Err("setup: valgrind is missing and cannot be installed from here; install it \
                       (Debian, Ubuntu: `apt-get install valgrind`; Fedora: `dnf install valgrind`)"
             .into()),
     }
+}
+
+/// Makes sure that PostgreSQL is there, which the tests of `pares-store` start servers of. Where it cannot be installed
+/// they say so and leave those out: everything else can be tested without.
+pub(crate) fn postgresql() {
+    // Debian keeps the server's programs out of the path.
+    let is_there =
+        || std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some());
+    if is_there() || answers(Command::new("postgres").arg("--version")) || install("postgresql") && is_there()
+    {
+        return;
+    }
+    println!(
+        "setup: PostgreSQL is missing and cannot be installed from here, so what needs it is left out; install it \
+         (Debian, Ubuntu: `apt-get install postgresql`; Fedora: `dnf install postgresql-server`)"
+    );
+}
+
+/// Installs a package of Debian's; says whether that succeeded.
+fn install(package: &str) -> bool {
+    println!("setup: {package} is missing; installing it");
+    // As root, or as somebody whom sudo asks nothing.
+    let install = ["-n", "apt-get", "install", "--yes", package];
+    answers(Command::new("apt-get").args(&install[2..])) || answers(Command::new("sudo").args(install))
 }
 
 /// Libraries come from the registry once; afterwards nothing needs a network.

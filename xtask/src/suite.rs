@@ -18,6 +18,7 @@ const FUZZ_ITERATIONS: &str = "100000";
 /// The steps that failed.
 pub(crate) fn run() -> Result<(), String> {
     setup::check()?;
+    setup::postgresql();
     let mut report = Report::default();
     report.command("format", cargo().args(["fmt", "--all", "--check"]));
     report.check("tidy", tidy::run);

@@ -64,6 +64,7 @@ mod shard;
 mod surroundings;
 mod trace;
 mod venue;
+pub mod wice;
 mod world;
 
 use core::fmt;

@@ -122,6 +122,8 @@ pub struct Setting {
     pub apply_percent: u32,
     /// How many warehouses; one for every ten clients if not given.
     pub warehouses: Option<u32>,
+    /// Whether the clients of a warehouse are at all servers, instead of at one.
+    pub scattered: bool,
     /// What happens to who waits.
     pub waiters: Waiters,
     /// What happens to who was aborted.
@@ -158,6 +160,7 @@ impl Setting {
             write_set_bytes: 4_096,
             apply_percent: 2,
             warehouses: None,
+            scattered: false,
             waiters: Waiters::default(),
             resubmit: Resubmit::default(),
             release: Release::default(),

@@ -63,6 +63,17 @@ fn a_commit_takes_one_round_trip_over_the_long_link() {
     }
 }
 
+/// Rows of one server's clients never meet those of another's, or hardly ever. Where they do, certification decides, and every history is
+/// still one-copy snapshot isolation.
+#[test]
+fn clients_of_one_warehouse_at_all_servers_are_kept_apart_by_certification() {
+    for protocol in PROTOCOLS {
+        let sides = outcome(&Setting { scattered: true, ..short(protocol, 600) }).sides;
+        let [_, overrun, refused] = sides[1].abort_percent_by_cause;
+        assert!(protocol == Protocol::DbsmCluster || overrun + refused > 2.0, "{protocol:?}: {sides:?}");
+    }
+}
+
 /// Section 4.2: DBSM's aborts "impact both clusters equally"; with WICE "in the primary cluster the abort rate is negligible,
 /// comparable only with the DBSM CLUSTER scenario".
 #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //!   4  pares                                        the command line
 //!   3  pares-node  pares-sim  pares-tpcc  pares-bench   wiring
-//!   2  pares-shm  pares-log  pares-client  pares-flow   edges: memory, files, sockets
+//!   2  pares-shm  pares-log  pares-cluster  pares-client  pares-flow  pares-link  pares-store   edges: memory, files, sockets
 //!   1  pares-book  pares-sequencer  pares-recorder  pares-gateway  pares-venue  pares-wice   rules
 //!   0  pares-types  pares-wire                      vocabulary
 //! ```
@@ -39,10 +39,17 @@ pub(super) const CRATES: &[Place] = &[
     place("pares-wice", 1, &[]),
     place("pares-shm", 2, &[]),
     place("pares-log", 2, &["pares-shm"]), // is made of mapped files
+    place("pares-cluster", 2, &["pares-log"]), // keeps what it must not forget in one
     place("pares-client", 2, &[]),
     place("pares-flow", 2, &[]),
+<<<<<<< HEAD
     place("pares-sim", 2, &[]),  // is wiring, but must do without every edge
     place("pares-tpcc", 2, &[]), // the same, around replication between clusters
+=======
+    place("pares-link", 2, &[]),
+    place("pares-store", 2, &[]),
+    place("pares-sim", 2, &[]), // is wiring, but must do without every edge
+>>>>>>> main
     place("pares-node", 3, &[]),
     place("pares-bench", 3, &[]),
     place("pares", 4, &[]),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::{Event, Message, World};
 use crate::check::Number;
 use crate::network::{Site, side};
-use crate::queue::{Nanos, SECOND};
+use crate::queue::{MILLISECOND, Nanos, SECOND};
 use crate::setting::{Resubmit, SITES, SITES_PER_SIDE, Setting};
 use crate::tally::Cause;
 use crate::workload::{Kind, Request};
@@ -13,12 +13,14 @@ use crate::workload::{Kind, Request};
 /// A request as it travels: what stands in it besides the names, bytes.
 const REQUEST_BYTES: u64 = 200;
 const ANSWER_BYTES: u64 = 50;
+/// Until an aborted transaction is executed again: what it lost to is in the database by then.
+const PAUSE: Nanos = MILLISECOND;
 
 /// A client; it sits at one terminal of one warehouse for good.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
     warehouse: u32,
-    /// All clients of a warehouse are at one server (paper section 4.1).
+    /// All clients of a warehouse are at one server (paper section 4.1), if they are not scattered.
     site: Site,
 }
 
@@ -28,7 +30,8 @@ impl Client {
         let warehouses = setting.warehouse_count();
         let client = |index| {
             let warehouse = index % warehouses;
-            Self { warehouse, site: warehouse as usize % SITES }
+            let moved = if setting.scattered { index / warehouses } else { 0 };
+            Self { warehouse, site: (warehouse + moved) as usize % SITES }
         };
         (0..setting.clients).map(client).collect()
     }
@@ -166,7 +169,7 @@ impl World {
         match self.setting.resubmit {
             Resubmit::Never => self.give_up(&again),
             Resubmit::Client => self.ask_again(again),
-            Resubmit::Site => self.execute_at(site, again),
+            Resubmit::Site => self.execute_soon(site, again),
             Resubmit::Certifier => self.execute_near_certifier(site, again),
         }
     }
@@ -182,13 +185,18 @@ impl World {
         let home = self.home(ask.client);
         self.counts[side(home)].told += 1;
         let again = Ask { number: self.number(), attempt: 0, sent: self.now(), ..ask };
-        self.execute_at(home, again);
+        self.execute_soon(home, again);
+    }
+
+    fn execute_soon(&mut self, site: Site, ask: Ask) {
+        let again = Event::Arrive { from: site, to: site, message: Message::Request(ask) };
+        self.queue.push(self.now() + PAUSE, again);
     }
 
     fn execute_near_certifier(&mut self, site: Site, ask: Ask) {
         let near = self.certifier_side();
         if side(site) == near {
-            return self.execute_at(site, ask);
+            return self.execute_soon(site, ask);
         }
         let to = near * SITES_PER_SIDE + site % SITES_PER_SIDE;
         self.send(site, to, REQUEST_BYTES, Message::Request(ask));

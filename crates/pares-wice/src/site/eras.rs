@@ -108,7 +108,7 @@ impl Site {
         if certifying.handed_over {
             return Err(Refused::UnderWay);
         }
-        let mut next = Configuration { era: self.next_era(), ..configuration };
+        let mut next = Configuration { era: self.promised.next(self.cluster()), ..configuration };
         match command {
             Command::DeclareLost(lost) => next.live = self.without(lost)?,
             Command::Admit(cluster) => next.live = self.with(cluster)?,
@@ -122,8 +122,9 @@ impl Site {
         Ok(())
     }
 
-    /// Above every era that this site has heard of.
-    fn next_era(&self) -> Era {
+    /// Above every era that this site has heard of: only for whoever takes over. A certifier goes on from its own era, so that one that was
+    /// declared lost and does not know it cannot outbid those who went on.
+    fn era_of_takeover(&self) -> Era {
         let promised = self.statuses().map(|status| status.promised);
         promised.fold(self.promised, Era::max).next(self.cluster())
     }
@@ -164,7 +165,7 @@ impl Site {
         if !configuration.live.contains(self.cluster()) {
             return Err(Refused::NotLiving(self.cluster()));
         }
-        let (era, certifier) = (self.next_era(), self.cluster());
+        let (era, certifier) = (self.era_of_takeover(), self.cluster());
         let live = self.without(lost)?;
         out.propose(LogEntry::Fence(Configuration { era, certifier, live }));
         Ok(())

@@ -19,6 +19,7 @@ pub(super) const FEW: u32 = 1_000;
 pub(super) enum Unknown {
     /// The database has the size of 6,000 clients, however many there are.
     FixedWarehouses,
+    Scattered,
     TakeTurns,
     SmallWriteSets,
     LargeWriteSets,
@@ -32,13 +33,14 @@ pub(super) enum Unknown {
 
 use Unknown::{
     ApplyFive, ApplyTen, FixedWarehouses, Forgotten, HugeSentOnce, HugeWriteSets, Keying, LargeWriteSets,
-    SmallWriteSets, TakeTurns,
+    Scattered, SmallWriteSets, TakeTurns,
 };
 
 /// What is run: with which change, and how many clients.
-const VARIED: [(Unknown, u32); 14] = [
+const VARIED: [(Unknown, u32); 15] = [
     (FixedWarehouses, FEW),
     (FixedWarehouses, SAFE),
+    (Scattered, SAFE),
     (TakeTurns, FEW),
     (TakeTurns, SAFE),
     (SmallWriteSets, SAFE),
@@ -59,6 +61,7 @@ impl Unknown {
     fn name(self) -> &'static str {
         match self {
             FixedWarehouses => "600 warehouses for any number of clients",
+            Scattered => "clients of a warehouse at all servers",
             TakeTurns => "waiters take turns (locks before the snapshot)",
             SmallWriteSets => "write sets of 1 KiB",
             LargeWriteSets => "write sets of 8 KiB",
@@ -74,6 +77,7 @@ impl Unknown {
     fn change(self, setting: Setting) -> Setting {
         match self {
             FixedWarehouses => Setting { warehouses: Some(CLIENTS[CLIENTS.len() - 1] / 10), ..setting },
+            Scattered => Setting { scattered: true, ..setting },
             TakeTurns => Setting { waiters: Waiters::TakeTurns, ..setting },
             SmallWriteSets => Setting { write_set_bytes: 1 << 10, ..setting },
             LargeWriteSets => Setting { write_set_bytes: 8 << 10, ..setting },

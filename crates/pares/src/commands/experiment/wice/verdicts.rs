@@ -8,19 +8,26 @@ use pares_tpcc::{Outcome, Side};
 /// Judges the figure, and where the paper's words may mean another one, that.
 pub(super) fn judge(points: &[Point], varied: &[Varied]) -> Vec<Verdict> {
     let at = |clients: u32| points.iter().find(|point| point.clients == clients).expect("in the range");
-    let fixed = |clients: u32| {
-        let matches = |v: &&Varied| v.unknown == Some(Unknown::FixedWarehouses) && v.clients == clients;
+    let with = |unknown: Unknown, clients: u32| {
+        let matches = |v: &&Varied| v.unknown == Some(unknown) && v.clients == clients;
         varied.iter().find(matches).expect("it is run")
     };
     let (few, safe) = (at(FEW), at(SAFE));
     let mut verdicts = vec![knee(few, safe, at(6_000)), far_is_worse(safe), primary_is_near(safe)];
     verdicts.push(rises("R2c", "as in the figure", few.of(Line::Dbsm), safe.of(Line::Dbsm)));
-    let (some, most) = (fixed(FEW), fixed(SAFE));
+    let (some, most) = (with(Unknown::FixedWarehouses, FEW), with(Unknown::FixedWarehouses, SAFE));
     verdicts.push(rises("R2d", "600 warehouses", some.of(Line::Dbsm), most.of(Line::Dbsm)));
     verdicts.push(flat(points));
     for (name, line) in [("R4a", Line::Dbsm), ("R4b", Line::Sequencer)] {
-        verdicts.push(between(name, line, safe));
+        verdicts.push(between(
+            name,
+            line.name(),
+            [Line::Cluster, Line::Wice, line].map(|line| safe.of(line)),
+        ));
     }
+    let scattered = with(Unknown::Scattered, SAFE);
+    let outcomes = [Line::Cluster, Line::Wice, Line::Dbsm].map(|line| scattered.of(line));
+    verdicts.push(between("R4c", "DBSM, clients of a warehouse at all servers", outcomes));
     for (name, line) in [("R5a", Line::Dbsm), ("R5b", Line::Sequencer)] {
         verdicts.push(ratio(name, line, points));
     }
@@ -135,13 +142,14 @@ fn flat(points: &[Point]) -> Verdict {
     }
 }
 
-fn between(name: &'static str, line: Line, safe: &Point) -> Verdict {
-    let [near, wice, far] = [Line::Cluster, Line::Wice, line].map(|line| safe.of(line).sides[1]);
+/// Outcomes of DBSM CLUSTER, WICE and DBSM over the link.
+fn between(name: &'static str, which: &str, outcomes: [&Outcome; 3]) -> Verdict {
+    let [near, wice, far] = outcomes.map(|outcome| outcome.sides[1]);
     let above = wice.abort_percent > near.abort_percent + noise(&near) + noise(&wice);
     let below = wice.abort_percent < far.abort_percent - noise(&far) - noise(&wice);
     Verdict {
         name,
-        rule: format!("WICE, C_B, 4,000 clients: aborts between DBSM CLUSTER and {}, strictly", line.name()),
+        rule: format!("WICE, C_B, 4,000 clients: aborts between DBSM CLUSTER and {which}, strictly"),
         found: format!(
             "{:.2} % between {:.2} and {:.2}",
             wice.abort_percent, near.abort_percent, far.abort_percent

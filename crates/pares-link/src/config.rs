@@ -1,0 +1,120 @@
+//! What a site knows of the others before it talks to them.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::frame;
+use crate::hello::SYSTEM_MAX;
+use crate::tls::Identity;
+
+/// Another site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its number, unique in the system; the upper byte is its cluster, the lower its place in it.
+    pub number: u16,
+    /// Where it listens. Looked at only if its number is higher than ours, since then we dial.
+    pub address: SocketAddr,
+    /// Whether the connection is to be TLS. Both ends must be told the same.
+    pub tls: bool,
+}
+
+/// Where and how applications are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientsConfig {
+    /// Where to listen; port 0 for any.
+    pub listen: SocketAddr,
+    /// Whether they have to use TLS.
+    pub tls: bool,
+    /// Connections at a time; more are closed at once.
+    pub count_max: usize,
+    /// Payload of a frame, bytes.
+    pub frame_max: usize,
+    /// Bytes that may wait for one that does not read, before it is closed.
+    pub backlog_max: usize,
+}
+
+impl ClientsConfig {
+    /// The usual bounds: 1,024 connections, frames of 1 MiB, 8 MiB unread.
+    #[must_use]
+    pub fn listening(listen: SocketAddr) -> Self {
+        Self { listen, tls: false, count_max: 1_024, frame_max: 1 << 20, backlog_max: 8 << 20 }
+    }
+}
+
+/// A site's connections.
+#[derive(Clone, Debug)]
+pub struct LinksConfig {
+    /// This site's number.
+    pub number: u16,
+    /// The system it belongs to: 1 to 63 letters, digits, dots and dashes.
+    pub system: String,
+    /// Where other sites reach it; port 0 for any.
+    pub listen: SocketAddr,
+    /// All other sites it talks to.
+    pub peers: Vec<Peer>,
+    /// Its certificate; needed as soon as anything is TLS.
+    pub identity: Option<Identity>,
+    /// Applications, if it serves any.
+    pub clients: Option<ClientsConfig>,
+    /// Payload of a frame between sites, bytes. All sites must be told the same.
+    pub frame_max: usize,
+    /// Bytes that may wait for a site that does not read; beyond it the connection ends and begins anew.
+    pub backlog_max: usize,
+    /// Connecting, TLS and hello together must be done within this.
+    pub hello_max: Duration,
+    /// The first pause before a site is dialled again; doubled each time it fails.
+    pub pause_min: Duration,
+    /// The longest pause before a site is dialled again.
+    pub pause_max: Duration,
+}
+
+impl LinksConfig {
+    /// With the usual bounds: frames of 8 MiB and a bit, 64 MiB waiting, 5 s for a hello, pauses of 50 ms to 2 s.
+    #[must_use]
+    pub fn new(number: u16, system: &str, listen: SocketAddr, peers: Vec<Peer>) -> Self {
+        Self {
+            number,
+            system: system.to_owned(),
+            listen,
+            peers,
+            identity: None,
+            clients: None,
+            frame_max: FRAME_MAX,
+            backlog_max: 64 << 20,
+            hello_max: Duration::from_secs(5),
+            pause_min: Duration::from_millis(50),
+            pause_max: Duration::from_secs(2),
+        }
+    }
+
+    /// What is wrong with it, if anything.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let proper = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+        if self.system.is_empty() || self.system.len() > SYSTEM_MAX || !self.system.chars().all(proper) {
+            return Err(format!(
+                "the system's name {:?} is not 1 to {SYSTEM_MAX} letters, digits, dots and dashes",
+                self.system
+            ));
+        }
+        let mut numbers: Vec<u16> = self.peers.iter().map(|peer| peer.number).collect();
+        numbers.push(self.number);
+        numbers.sort_unstable();
+        if let Some(twice) = numbers.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("two sites have the number {}", twice[0]));
+        }
+        if self.frame_max + frame::HEAD_BYTES > self.backlog_max {
+            return Err("a frame of frame_max does not fit backlog_max".to_owned());
+        }
+        if u32::try_from(self.frame_max).is_err() {
+            return Err("frame_max is beyond what a frame's head can say".to_owned());
+        }
+        let tls = self.peers.iter().any(|peer| peer.tls) || self.clients.as_ref().is_some_and(|c| c.tls);
+        if tls && self.identity.is_none() {
+            return Err("TLS is asked for and this site has no certificate".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The usual longest payload between sites, bytes: a write set of 8 MiB and what is written around it.
+pub const FRAME_MAX: usize = (8 << 20) + (64 << 10);

@@ -1,0 +1,56 @@
+//! Another site, connected or not.
+
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+
+use crate::config::{LinksConfig, Peer};
+use crate::ended::Ended;
+use crate::tls::site_name;
+use crate::wire::Wire;
+
+pub(crate) struct Remote {
+    pub(crate) peer: Peer,
+    /// The name its certificate bears.
+    pub(crate) name: String,
+    /// Whether we dial it, or it us.
+    pub(crate) dials: bool,
+    /// The connection over which it is connected.
+    pub(crate) slot: Option<usize>,
+    /// When it is dialled; never if it dials us, or while it is connected or being dialled.
+    pub(crate) dial_at: Option<Instant>,
+    pause: Duration,
+}
+
+impl Remote {
+    pub(crate) fn new(peer: &Peer, config: &LinksConfig, now: Instant) -> Self {
+        let dials = config.number < peer.number;
+        Self {
+            peer: peer.clone(),
+            name: site_name(peer.number, &config.system),
+            dials,
+            slot: None,
+            dial_at: dials.then_some(now),
+            pause: config.pause_min,
+        }
+    }
+
+    /// A connection that is being made.
+    pub(crate) fn dial(&self, config: &LinksConfig) -> Result<Wire, Ended> {
+        let stream = TcpStream::connect(self.peer.address).map_err(Ended::Unreachable)?;
+        if !self.peer.tls {
+            return Ok(Wire::plain(stream));
+        }
+        let identity = config.identity.as_ref().expect("checked when opened");
+        Ok(Wire::tls_client(stream, identity.dial(&self.name)?))
+    }
+
+    pub(crate) fn dial_later(&mut self, now: Instant, pause_max: Duration) {
+        self.dial_at = Some(now + self.pause);
+        self.pause = (2 * self.pause).min(pause_max);
+    }
+
+    pub(crate) fn on_connected(&mut self, slot: usize, pause_min: Duration) {
+        (self.slot, self.pause) = (Some(slot), pause_min);
+    }
+}

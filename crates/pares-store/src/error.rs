@@ -1,0 +1,96 @@
+//! What can go wrong, and what to do about it.
+
+use pares_wice::{Key, Version};
+use thiserror::Error;
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// Versions were skipped or repeated: an error of whoever applies. Nothing of the batch was applied.
+    #[error(
+        "version {got} cannot follow version {applied}; nothing was applied: replay the log from the version after {applied}"
+    )]
+    Order {
+        /// The last version in the store.
+        applied: Version,
+        /// The first that did not follow its predecessor.
+        got: Version,
+    },
+    /// What is on the disk cannot be what was written there.
+    #[error(
+        "the store is damaged ({0}): remove its directory (or drop its tables) and let the site rejoin its cluster"
+    )]
+    Damaged(String),
+    /// A state transfer into the store has begun and not ended.
+    #[error(
+        "a state transfer into the store was not finished: finish it, or, if that process is gone, remove the \
+         directory (or drop the tables) and let the site rejoin its cluster"
+    )]
+    Unfinished,
+    /// A second writer.
+    #[error("{0} is in use by another process: stop that process, or give this site a directory of its own")]
+    InUse(String),
+    /// Written in a form that this release does not know.
+    #[error(
+        "the store has form {found}, this release reads form {known}: start the release that wrote it, or remove \
+         the directory and let the site rejoin its cluster"
+    )]
+    Form {
+        /// The form found.
+        found: u32,
+        /// The form that is known.
+        known: u32,
+    },
+    /// The disk or the server refused. A write that failed is not retried: the store takes no more until it is opened anew.
+    #[error(
+        "the store cannot be read or written ({0}): see to the disk or the server, then restart the site"
+    )]
+    Io(String),
+    /// An earlier write failed.
+    #[error(
+        "an earlier write to the store failed: restart the site, which replays its log from what is kept"
+    )]
+    Failed,
+    /// State may be transferred only into a store that never held anything.
+    #[error(
+        "the store holds version {0} already: a state transfer needs an empty store, so remove the directory first"
+    )]
+    NotEmpty(Version),
+    /// A piece of a state transfer is not the one expected. Nothing of it was kept.
+    #[error(
+        "piece {got} of the state transfer came where piece {expected} of the same snapshot was expected: begin the transfer anew in an empty store"
+    )]
+    Chunk {
+        /// The number expected.
+        expected: u32,
+        /// The number that came.
+        got: u32,
+    },
+    /// A table of an application's cannot be replicated as it is.
+    #[error("table {name} cannot take part: {why}")]
+    Table {
+        /// Its name.
+        name: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// Too many snapshots at once, for an engine that can hold only so many.
+    #[error("{0} snapshots are open, which is the most this store allows: end one, or allow more")]
+    Busy(usize),
+}
+
+/// Why a transaction's step cannot be done. The transaction is as it was before.
+#[derive(Debug, Error)]
+pub enum WorkError {
+    /// Reading failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Something was to be added to an item whose value is not a number.
+    #[error("item {0:?} is not a counter: put it as one (Value::counter) before adding to it")]
+    NotACounter(Key),
+    /// A sum has no representation.
+    #[error(
+        "the sum in item {0:?} exceeds what a counter or one transaction's addition holds: add less at a time"
+    )]
+    Overflow(Key),
+}

@@ -1,0 +1,78 @@
+//! What stands beside the items and says which version they are.
+
+use pares_wice::Version;
+
+use crate::error::StoreError;
+
+/// The form of what is stored. It changes when an older release could no longer read it.
+pub(crate) const FORM: u32 = 1;
+
+/// Written in the same engine transaction as the items it speaks of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Whether no state transfer is under way.
+    pub whole: bool,
+    /// The last version applied.
+    pub version: Version,
+    /// Whatever the site wants to find again with the items, such as its configuration; small.
+    pub meta: Vec<u8>,
+}
+
+impl Default for Mark {
+    fn default() -> Self {
+        Self { whole: true, version: Version(0), meta: Vec::new() }
+    }
+}
+
+/// ```text
+///   0      4      5         13
+///   | form | whole | version | meta ...
+/// ```
+const META_AT: usize = 13;
+
+impl Mark {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(META_AT + self.meta.len());
+        bytes.extend(FORM.to_le_bytes());
+        bytes.push(u8::from(self.whole));
+        bytes.extend(self.version.0.to_le_bytes());
+        bytes.extend(&self.meta);
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
+        let short = || StoreError::Damaged(format!("its mark has {} bytes", bytes.len()));
+        let (form, rest) = bytes.split_first_chunk::<4>().ok_or_else(short)?;
+        check_form(u32::from_le_bytes(*form))?;
+        let (whole, rest) = rest.split_first().ok_or_else(short)?;
+        let (version, meta) = rest.split_first_chunk::<8>().ok_or_else(short)?;
+        Ok(Self { whole: *whole == 1, version: Version(u64::from_le_bytes(*version)), meta: meta.to_vec() })
+    }
+}
+
+pub(crate) fn check_form(found: u32) -> Result<(), StoreError> {
+    match found {
+        FORM => Ok(()),
+        found => Err(StoreError::Form { found, known: FORM }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_read_as_it_was_written() {
+        for mark in [Mark::default(), Mark { whole: false, version: Version(1 << 40), meta: vec![1, 2] }] {
+            assert_eq!(Mark::decode(&mark.encode()).unwrap(), mark);
+        }
+    }
+
+    #[test]
+    fn another_form_and_a_cut_mark_are_refused() {
+        let mut bytes = Mark::default().encode();
+        assert!(matches!(Mark::decode(&bytes[..12]), Err(StoreError::Damaged(_))));
+        bytes[0] = 9;
+        assert!(matches!(Mark::decode(&bytes), Err(StoreError::Form { found: 9, .. })));
+    }
+}

@@ -1,0 +1,60 @@
+//! PostgreSQL as a site's store, and a way for applications that speak SQL to take part.
+//!
+//! | module | what |
+//! |---|---|
+//! | `store` | items in one table, applied by one writer: a [`crate::Store`] like the others |
+//! | `snapshot` | snapshots: repeatable read transactions, each on a connection of its own |
+//! | `session` | SQL statements run, captured and taken back: a transaction to be certified |
+//! | `tables` | rows of tables as items, items as rows |
+//!
+//! An application's tables are a picture that the store keeps of some of its items: what [`capture`] made of a row is
+//! an item like any other, is read and transferred as one, and is written to its table by the batch that applies it.
+//!
+//! Connections are not encrypted: the server belongs to the site and is reached by a socket in its file system, or
+//! by a network that is trusted.
+
+mod session;
+mod snapshot;
+mod store;
+mod tables;
+
+use postgres::error::SqlState;
+use postgres::{Client, NoTls};
+
+use crate::error::StoreError;
+
+pub use session::{Session, SqlError, SqlWork, capture};
+pub use store::{Postgres, PostgresStore};
+
+/// Snapshots that may be open at once, unless told otherwise.
+const SNAPSHOTS_MAX: usize = 16;
+
+/// Where the server is, and how much of it may be used.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// As libpq writes it: `host=/run/postgresql user=pares dbname=pares`.
+    pub connection: String,
+    /// Snapshots that may be open at once; each holds a connection.
+    pub snapshots_max: usize,
+}
+
+impl Options {
+    /// The server that `connection` names, with defaults.
+    #[must_use]
+    pub fn new(connection: impl Into<String>) -> Self {
+        Self { connection: connection.into(), snapshots_max: SNAPSHOTS_MAX }
+    }
+
+    fn connect(&self) -> Result<Client, StoreError> {
+        Client::connect(&self.connection, NoTls).map_err(failed)
+    }
+}
+
+fn failed(error: postgres::Error) -> StoreError {
+    let damaged = [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED];
+    match error.as_db_error() {
+        Some(reason) if damaged.contains(reason.code()) => StoreError::Damaged(reason.to_string()),
+        Some(reason) => StoreError::Io(format!("PostgreSQL: {reason}")),
+        None => StoreError::Io(format!("PostgreSQL: {error}")),
+    }
+}

@@ -1,0 +1,244 @@
+//! Rows of an application's tables as items, and items as rows.
+//!
+//! ```text
+//!   sql/row/public.account \0 {"id": 7}              -> {"id": 7, "email": "a@b", "owner": 3}    the row
+//!   sql/unique/public.account_email_key \0 ["a@b"]   -> {"id": 7}                                who has it
+//!   sql/reference/public.person \0 {"id": 3}         -> a counter of 0                           somebody refers to it
+//! ```
+//! Certification compares items, so rows alone are not enough: two sites could each insert a row with the same e-mail
+//! address under different primary keys, both pass, and no site could apply the second; or one could delete what the
+//! other begins to refer to. So what a constraint watches is an item too: a unique value is written by whoever takes or
+//! frees it, and a row that is referred to is *added to* by whoever refers to it, which does not conflict with others
+//! who do so but with whoever deletes it.
+//!
+//! Keys are written by the server (`jsonb`, which has one form for each value), so every site of one PostgreSQL version names
+//! an item alike.
+
+use std::collections::BTreeMap;
+
+use pares_wice::{Key, KeyRange};
+use postgres::GenericClient;
+use postgres::error::SqlState;
+
+use super::failed;
+use crate::engine::Changes;
+use crate::error::StoreError;
+
+pub(super) const ROW: &str = "sql/row/";
+pub(super) const UNIQUE: &str = "sql/unique/";
+pub(super) const REFERENCE: &str = "sql/reference/";
+
+/// What the catalogue says of a table. Names are quoted where SQL needs it.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    /// With its schema.
+    pub(super) name: String,
+    /// Columns that can be written.
+    columns: Vec<String>,
+    /// Those of the primary key.
+    pub(super) key: Vec<String>,
+    /// Other unique constraints: name and columns.
+    pub(super) unique: Vec<(String, Vec<String>)>,
+    /// Foreign keys: the table referred to, and column by column its primary key's name and the column here.
+    pub(super) references: Vec<(String, Vec<(String, String)>)>,
+    /// Whether others refer to it.
+    pub(super) is_referred_to: bool,
+}
+
+const TABLE: &str = "
+    SELECT format('%I.%I', n.nspname, c.relname),
+        ARRAY(SELECT quote_ident(attname) FROM pg_attribute
+              WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum),
+        EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid AND contype = 'f')
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.oid = to_regclass($1) AND c.relkind = 'r'";
+
+/// `plain` is whether the index says all about which values are unique.
+const INDEXES: &str = "
+    SELECT i.indisprimary, format('%I.%I', n.nspname, c.relname),
+        i.indexprs IS NULL AND i.indpred IS NULL AS plain,
+        ARRAY(SELECT quote_ident(a.attname) FROM unnest(i.indkey[0:i.indnkeyatts - 1]) WITH ORDINALITY k(number, place)
+              JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number ORDER BY k.place)
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE i.indrelid = to_regclass($1) AND i.indisunique ORDER BY c.relname";
+
+/// `to_key` is whether what is referred to is a primary key.
+const REFERENCES: &str = "
+    SELECT format('%I.%I', n.nspname, c.relname),
+        EXISTS (SELECT FROM pg_index i WHERE i.indexrelid = f.conindid AND i.indisprimary) AS to_key,
+        ARRAY(SELECT quote_ident(a.attname) FROM unnest(f.confkey) WITH ORDINALITY k(number, place)
+              JOIN pg_attribute a ON a.attrelid = f.confrelid AND a.attnum = k.number ORDER BY k.place),
+        ARRAY(SELECT quote_ident(a.attname) FROM unnest(f.conkey) WITH ORDINALITY k(number, place)
+              JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.number ORDER BY k.place)
+    FROM pg_constraint f JOIN pg_class c ON c.oid = f.confrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE f.conrelid = to_regclass($1) AND f.contype = 'f' ORDER BY f.conname";
+
+impl Table {
+    /// Reads what the catalogue says of table `name`.
+    pub(super) fn read(client: &mut impl GenericClient, name: &str) -> Result<Self, StoreError> {
+        let unfit = |why: &str| StoreError::Table { name: name.into(), why: why.into() };
+        let row = client.query_opt(TABLE, &[&name]).map_err(failed)?;
+        let row = row.ok_or_else(|| unfit("there is no such table: make it, the same at every site"))?;
+        let (name, columns, is_referred_to) = (row.get(0), row.get(1), row.get(2));
+        let mut table = Self {
+            name,
+            columns,
+            key: Vec::new(),
+            unique: Vec::new(),
+            references: Vec::new(),
+            is_referred_to,
+        };
+        for row in client.query(INDEXES, &[&table.name]).map_err(failed)? {
+            let (is_primary, index, plain): (bool, String, bool) = (row.get(0), row.get(1), row.get(2));
+            match (is_primary, plain) {
+                (true, _) => table.key = row.get(3),
+                (false, true) => table.unique.push((index, row.get(3))),
+                (false, false) => {
+                    return Err(unfit(&format!(
+                        "unique index {index} is partial or over an expression: drop it"
+                    )));
+                }
+            }
+        }
+        if table.key.is_empty() {
+            return Err(unfit("it has no primary key: add one"));
+        }
+        for row in client.query(REFERENCES, &[&table.name]).map_err(failed)? {
+            let (to, to_key): (String, bool) = (row.get(0), row.get(1));
+            if !to_key {
+                return Err(unfit(&format!(
+                    "it refers to {to} by another key than the primary one: change that"
+                )));
+            }
+            let (theirs, ours): (Vec<String>, Vec<String>) = (row.get(2), row.get(3));
+            table.references.push((to, theirs.into_iter().zip(ours).collect()));
+        }
+        Ok(table)
+    }
+
+    /// SQL for the primary key of row `alias`, as it stands in an item's name.
+    pub(super) fn key_of(&self, alias: &str) -> String {
+        object(self.key.iter().map(|column| (column.as_str(), column.as_str())), alias)
+    }
+}
+
+/// SQL for an object made of columns of `alias`: (name, column).
+pub(super) fn object<'a>(columns: impl Iterator<Item = (&'a str, &'a str)>, alias: &str) -> String {
+    let parts: Vec<String> = columns
+        .map(|(name, column)| format!("'{}', {alias}.{column}", unquoted(name).replace('\'', "''")))
+        .collect();
+    format!("jsonb_build_object({})", parts.join(", "))
+}
+
+/// An identifier as it is written inside a string.
+fn unquoted(name: &str) -> String {
+    match name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) {
+        Some(inner) => inner.replace("\"\"", "\""),
+        None => name.to_owned(),
+    }
+}
+
+/// An item's name: `kind`, a table or constraint, and what the server wrote for the values.
+pub(super) fn item(kind: &str, name: &str, values: &str) -> Key {
+    Key::new([kind.as_bytes(), name.as_bytes(), &[0], values.as_bytes()].concat())
+}
+
+/// Triggers and foreign keys rest, and nobody is waited for long.
+const WRITER: &str = "SET LOCAL session_replication_role = replica; SET LOCAL lock_timeout = '20ms'";
+
+/// Why rows were not written.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Somebody holds one of them.
+    Locked,
+    Store(StoreError),
+}
+
+impl From<postgres::Error> for Failure {
+    fn from(error: postgres::Error) -> Self {
+        match error.code() {
+            Some(&SqlState::LOCK_NOT_AVAILABLE) => Self::Locked,
+            _ => Self::Store(failed(error)),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Whether rows are among `changes`.
+pub(super) fn has_rows(changes: &Changes<'_>) -> bool {
+    let first = changes.partition_point(|(key, _)| key.as_bytes() < ROW.as_bytes());
+    changes.get(first).is_some_and(|(key, _)| key.as_bytes().starts_with(ROW.as_bytes()))
+}
+
+/// Rows to be written to one table.
+#[derive(Default)]
+struct Rows<'a> {
+    /// Primary keys of rows that change or go.
+    keys: Vec<&'a str>,
+    /// Rows as they are from now on.
+    rows: Vec<&'a str>,
+}
+
+/// Writes the rows among `changes` to their tables. Constraints and triggers do not take part: they did where the rows
+/// were made.
+pub(super) fn write_rows(
+    changes: &Changes<'_>,
+    known: &mut BTreeMap<String, Table>,
+    client: &mut impl GenericClient,
+) -> Result<(), Failure> {
+    let rows = rows(changes)?;
+    client.batch_execute(WRITER)?;
+    // Every old row goes before any new one comes: a value that is unique may have gone from one row to another.
+    for (name, Rows { keys, .. }) in &rows {
+        if !known.contains_key(*name) {
+            known.insert((*name).to_owned(), Table::read(client, name)?);
+        }
+        client.execute(&known[*name].delete(), &[keys])?;
+    }
+    for (name, Rows { rows, .. }) in &rows {
+        client.execute(&known[*name].insert(), &[rows])?;
+    }
+    Ok(())
+}
+
+fn rows<'a>(changes: &Changes<'a>) -> Result<BTreeMap<&'a str, Rows<'a>>, StoreError> {
+    let range = KeyRange::prefix(ROW.as_bytes());
+    let mut tables: BTreeMap<&str, Rows<'_>> = BTreeMap::new();
+    for (key, value) in changes.iter().filter(|(key, _)| range.contains(key)) {
+        let odd = || StoreError::Damaged(format!("item {key:?} is no row of a table"));
+        let name = std::str::from_utf8(&key.as_bytes()[ROW.len()..]).map_err(|_| odd())?;
+        let (table, key) = name.split_once('\0').ok_or_else(odd)?;
+        let rows = tables.entry(table).or_default();
+        rows.keys.push(key);
+        if let Some(value) = value {
+            rows.rows.push(std::str::from_utf8(value.as_bytes()).map_err(|_| odd())?);
+        }
+    }
+    Ok(tables)
+}
+
+impl Table {
+    fn delete(&self) -> String {
+        let same = self.key.iter().map(|column| format!("t.{column} = k.{column}")).collect::<Vec<_>>();
+        format!(
+            "DELETE FROM {0} t USING unnest($1::text[]) v, jsonb_populate_record(NULL::{0}, v::jsonb) k WHERE {1}",
+            self.name,
+            same.join(" AND ")
+        )
+    }
+
+    fn insert(&self) -> String {
+        let columns = self.columns.join(", ");
+        let values = self.columns.iter().map(|column| format!("r.{column}")).collect::<Vec<_>>().join(", ");
+        format!(
+            "INSERT INTO {0} ({columns}) OVERRIDING SYSTEM VALUE \
+             SELECT {values} FROM unnest($1::text[]) v, jsonb_populate_record(NULL::{0}, v::jsonb) r",
+            self.name
+        )
+    }
+}
