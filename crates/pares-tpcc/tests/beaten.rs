@@ -15,12 +15,12 @@ fn outcome(setting: &Setting) -> Outcome {
 #[test]
 fn the_certifier_follows_the_load_without_losing_anything() {
     let day = Day { turns_seconds: 10, night: 4, migrate: true };
-    let moved = outcome(&Setting { day: Some(day), seconds: 90, ..wice() });
+    let moved = outcome(&Setting { day: Some(day), seconds: 70, ..wice() });
     let after = moved.after.unwrap();
     assert!(after[1].abort_percent < 1.0, "{after:?}");
     assert!(moved.pause_ms.unwrap() < 400.0, "{moved:?}");
     assert!(moved.longest_open_ms < 2_000.0, "{moved:?}");
-    let stays = outcome(&Setting { day: Some(Day { migrate: false, ..day }), seconds: 90, ..wice() });
+    let stays = outcome(&Setting { day: Some(Day { migrate: false, ..day }), seconds: 70, ..wice() });
     assert!(stays.after.unwrap()[1].abort_percent > 3.0);
 }
 
@@ -64,7 +64,7 @@ fn a_second_try_near_the_certifier_hardly_ever_fails() {
 #[test]
 fn a_batch_is_acknowledged_at_once() {
     let per_commit = |batch| {
-        let sides = outcome(&Setting { batch, clients: 4_000, seconds: 20, ..wice() }).sides;
+        let sides = outcome(&Setting { batch, clients: 3_000, seconds: 10, ..wice() }).sides;
         sides.iter().map(|side| side.link_messages_per_commit).sum::<f64>()
     };
     let (each, batched) = (per_commit(0), per_commit(20 * MILLISECONDS));

@@ -38,18 +38,14 @@ pub(super) const CRATES: &[Place] = &[
     place("pares-gateway", 1, &[]),
     place("pares-wice", 1, &[]),
     place("pares-shm", 2, &[]),
-    place("pares-log", 2, &["pares-shm"]), // is made of mapped files
+    place("pares-log", 2, &["pares-shm"]),     // is made of mapped files
     place("pares-cluster", 2, &["pares-log"]), // keeps what it must not forget in one
     place("pares-client", 2, &[]),
     place("pares-flow", 2, &[]),
-<<<<<<< HEAD
-    place("pares-sim", 2, &[]),  // is wiring, but must do without every edge
-    place("pares-tpcc", 2, &[]), // the same, around replication between clusters
-=======
     place("pares-link", 2, &[]),
     place("pares-store", 2, &[]),
-    place("pares-sim", 2, &[]), // is wiring, but must do without every edge
->>>>>>> main
+    place("pares-sim", 2, &[]),  // is wiring, but must do without every edge
+    place("pares-tpcc", 2, &[]), // the same, around replication between clusters
     place("pares-node", 3, &[]),
     place("pares-bench", 3, &[]),
     place("pares", 4, &[]),

@@ -17,7 +17,7 @@ mod install;
 mod sequencer;
 mod wice;
 
-use std::collections::HashMap; // looked up only, never iterated
+use std::collections::HashMap; // looked up only; iterated once, for a maximum
 
 use crate::check::Checker;
 use crate::locks::Holder;

@@ -25,9 +25,9 @@ pub(super) fn judge(points: &[Point], varied: &[Varied]) -> Vec<Verdict> {
             [Line::Cluster, Line::Wice, line].map(|line| safe.of(line)),
         ));
     }
-    let scattered = with(Unknown::Scattered, SAFE);
-    let outcomes = [Line::Cluster, Line::Wice, Line::Dbsm].map(|line| scattered.of(line));
-    verdicts.push(between("R4c", "DBSM, clients of a warehouse at all servers", outcomes));
+    let huge = with(Unknown::HugeWriteSets, SAFE);
+    let outcomes = [Line::Cluster, Line::Wice, Line::Dbsm].map(|line| huge.of(line));
+    verdicts.push(between("R4c", "DBSM, write sets of 12 KiB", outcomes));
     for (name, line) in [("R5a", Line::Dbsm), ("R5b", Line::Sequencer)] {
         verdicts.push(ratio(name, line, points));
     }
