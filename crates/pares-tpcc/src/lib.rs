@@ -36,7 +36,11 @@ pub use world::Outcome;
 /// Runs one setting from beginning to end.
 ///
 /// # Errors
-/// What was found wrong, if the history is not one-copy snapshot isolation; the seed replays it.
+/// What was found wrong, if the history is not one-copy snapshot isolation; the setting, with its seed, replays it.
+///
+/// # Panics
+/// If there are no clients, or the day turns after the end.
 pub fn run(setting: &Setting) -> Result<Outcome, String> {
+    assert!(setting.clients > 0, "somebody must ask");
     world::World::new(setting).run().map_err(|violation| format!("{violation} ({setting:?})"))
 }

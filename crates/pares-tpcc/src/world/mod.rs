@@ -149,6 +149,7 @@ impl World {
         let begin = self.setting.warmup_seconds * SECOND;
         let end = begin + self.setting.seconds * SECOND;
         let turn = self.setting.day.map(|day| begin + day.turns_seconds * SECOND);
+        assert!(turn.is_none_or(|turn| turn < end), "the day turns while it is measured");
         self.run_until(begin)?;
         let sides = self.measure(turn.unwrap_or(end))?;
         let mut after = None;
@@ -163,7 +164,7 @@ impl World {
             after,
             versions: self.checker.versions(),
             pause_ms: self.moved_at.map(|moved| pause(moved, moved + 2 * SECOND)),
-            usual_pause_ms: self.moved_at.map(|moved| pause(moved - 2 * SECOND, moved)),
+            usual_pause_ms: self.moved_at.map(|moved| pause(moved.saturating_sub(2 * SECOND), moved)),
             longest_open_ms: self.longest_open(),
             digest: self.checker.digest(),
             events: self.queue.made(),

@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, default_value_t = 0.4)]
     minutes: f64,
     /// Virtual seconds that wice measures at each number of clients
-    #[arg(long, default_value_t = 120)]
+    #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(5..))]
     seconds: u64,
     /// Where wice takes all chance from
     #[arg(long, default_value_t = 1)]

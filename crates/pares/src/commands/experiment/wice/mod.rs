@@ -42,20 +42,24 @@ struct Scope {
     seed: u64,
     /// Virtual seconds a point of the figure.
     seconds: u64,
+    warmup_seconds: u64,
     bar: ProgressBar,
 }
 
 impl Scope {
     fn new(context: &Context) -> Self {
-        let seconds = if context.quick { context.seconds.min(15) } else { context.seconds };
+        let (seconds, warmup_seconds) = match context.quick {
+            true => (context.seconds.min(10), 10),
+            false => (context.seconds, WARMUP_SECONDS),
+        };
         let runs = figure::RUNS + unknowns::RUNS + beyond::RUNS;
-        Self { seed: context.seed, seconds, bar: progress::steps("wice", runs as u64) }
+        Self { seed: context.seed, seconds, warmup_seconds, bar: progress::steps("wice", runs as u64) }
     }
 
     /// With this scope's seed and time; a point beside the figure gets half of the time.
     fn setting(&self, setting: Setting, is_beside: bool) -> Setting {
-        let seconds = if is_beside { (self.seconds / 2).max(10) } else { self.seconds };
-        Setting { seed: self.seed, seconds, warmup_seconds: WARMUP_SECONDS, ..setting }
+        let seconds = if is_beside { (self.seconds / 2).max(5) } else { self.seconds };
+        Setting { seed: self.seed, seconds, warmup_seconds: self.warmup_seconds, ..setting }
     }
 
     /// Runs one setting.
@@ -111,7 +115,7 @@ fn here(scope: &Scope) -> String {
          in percent of their executions. *DBSM* orders by logical clocks, 2 t_max for everybody as the paper says of it; *DBSM (sequencer)* by a sequencer in C_A \
          that collects acknowledgements, as toolkits do: 2 t_max from C_A, 4 t_max from C_B. {}\n\n{}",
         scope.seconds,
-        WARMUP_SECONDS,
+        scope.warmup_seconds,
         scope.seed,
         "The tables: the figure, what the paper says of it (R), what it leaves open, what was to be better (B).",
         FINDINGS,

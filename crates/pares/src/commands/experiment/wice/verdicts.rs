@@ -177,3 +177,32 @@ fn ratio(name: &'static str, line: Line, points: &[Point]) -> Verdict {
         passed: (1.7..2.4).contains(&most),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(abort_percent: f64) -> Outcome {
+        let side = Side { abort_percent, committed: 10_000, ..Side::default() };
+        Outcome { sides: [side; 2], ..Outcome::default() }
+    }
+
+    fn passes(near: f64, wice: f64, far: f64) -> bool {
+        between("R4", "DBSM", [&outcome(near), &outcome(wice), &outcome(far)]).passed
+    }
+
+    #[test]
+    fn between_is_more_than_noise_away_from_both_ends() {
+        assert!(passes(0.5, 8.0, 16.0));
+        assert!(!passes(0.5, 8.4, 8.9), "two standard errors of each are more than half a point");
+        assert!(!passes(0.5, 0.6, 8.9));
+    }
+
+    #[test]
+    fn aborts_rise_if_they_do_in_both_clusters() {
+        let mut most = outcome(8.0);
+        assert!(rises("R2", "", &outcome(1.0), &most).passed);
+        most.sides[1].abort_percent = 1.5;
+        assert!(!rises("R2", "", &outcome(1.0), &most).passed);
+    }
+}
