@@ -26,6 +26,9 @@ pub enum IssueError {
         /// What the operating system says.
         source: io::Error,
     },
+    /// The authority is there, and its key is not.
+    #[error("{path} is missing: bring it back to issue more, or delete ca.pem to begin anew with all sites", path = .0.display())]
+    NoKey(PathBuf),
     /// The name of the system does not make a name of a site, or the authority's key is not one.
     #[error("cannot make certificates: {0}: is the system's name made of letters, digits and dashes?")]
     Certificate(#[from] rcgen::Error),
@@ -37,7 +40,7 @@ pub enum IssueError {
 /// `ca.key.pem` is needed only here, and whoever has it can be any site. The certificates do not expire.
 ///
 /// # Errors
-/// If a file cannot be read or written, or a name cannot stand in a certificate. Files already written stay.
+/// If `ca.pem` is there without its key, a file cannot be read or written, or a name cannot stand in a certificate. Files already written stay.
 pub fn issue(dir: &Path, system: &str, sites: &[u16]) -> Result<(), IssueError> {
     fs::create_dir_all(dir).map_err(|source| IssueError::File { path: dir.to_owned(), source })?;
     let issuer = authority(dir, system)?;
@@ -69,7 +72,11 @@ fn authority(dir: &Path, system: &str) -> Result<Issuer<'static, KeyPair>, Issue
     params.distinguished_name = common_name(&format!("authority of {system}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    if certificate_path.exists() && key_path.exists() {
+    if certificate_path.exists() {
+        // A new authority in its place would cut off every site there is.
+        if !key_path.exists() {
+            return Err(IssueError::NoKey(key_path));
+        }
         let pem = fs::read_to_string(&key_path)
             .map_err(|source| IssueError::File { path: key_path.clone(), source })?;
         return Ok(Issuer::new(params, KeyPair::from_pem(&pem)?));
@@ -132,6 +139,16 @@ mod tests {
         let added = Identity::load(&TlsFiles::in_dir(dir.path(), 0x0101)).unwrap();
         added.check_own_name("site-1-1.pares").unwrap();
         added.check_own_name("site-1-0.pares").unwrap_err();
+    }
+
+    #[test]
+    fn an_authority_whose_key_was_put_away_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        issue(dir.path(), "pares", &[1]).unwrap();
+        let authority = fs::read(dir.path().join("ca.pem")).unwrap();
+        fs::remove_file(dir.path().join("ca.key.pem")).unwrap();
+        assert!(matches!(issue(dir.path(), "pares", &[2]), Err(IssueError::NoKey(_))));
+        assert_eq!(fs::read(dir.path().join("ca.pem")).unwrap(), authority);
     }
 
     #[test]

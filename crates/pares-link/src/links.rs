@@ -155,9 +155,9 @@ impl Links {
 
     /// Bytes that wait to be taken by the socket to `peer`; 0 without connection. TLS may hold some 256 KiB more.
     #[must_use]
-    pub fn backlog(&mut self, peer: u16) -> usize {
+    pub fn backlog(&self, peer: u16) -> usize {
         let slot = self.remotes.get(&peer).and_then(|remote| remote.slot);
-        slot.and_then(|slot| self.table.get(slot)).map_or(0, |entry| entry.wire.backlog())
+        slot.map_or(0, |slot| self.table.backlog(slot))
     }
 
     /// Whether `peer` is connected.

@@ -99,6 +99,12 @@ impl Table {
         self.slots.get_mut(slot)?.as_mut().filter(|entry| entry.ended.is_none())
     }
 
+    /// Bytes waiting to be sent on it, 0 if it has ended.
+    pub(crate) fn backlog(&self, slot: usize) -> usize {
+        let entry = self.slots.get(slot).and_then(Option::as_ref).filter(|entry| entry.ended.is_none());
+        entry.map_or(0, |entry| entry.wire.backlog())
+    }
+
     /// A client's connection, if it is still the same.
     pub(crate) fn client(&mut self, slot: usize, generation: u32) -> Option<&mut Entry> {
         self.get(slot).filter(|entry| entry.role == Role::Client && entry.generation == generation)

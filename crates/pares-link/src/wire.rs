@@ -140,7 +140,7 @@ impl Wire {
         let mut first = [0; 2];
         match self.stream.peek(&mut first) {
             Ok(0) => return Err(Ended::Gone),
-            Ok(1) => return Ok(false),
+            Ok(1) if first[0] == TLS_FIRST[0] => return Ok(false),
             Ok(_) => {}
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 return Ok(false);

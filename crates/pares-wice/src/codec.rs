@@ -7,7 +7,7 @@
 //! | | |
 //! |---|---|
 //! | site | cluster `u8`, number `u8` |
-//! | era | number `u32`, by `u8` |
+//! | era | takeovers `u32`, number `u32`, by `u8` |
 //! | reign | era, term `u64` |
 //! | id | client `u64`, sequence `u64` |
 //! | write | key, kind `u8` (1 put, 2 delete, 3 add), value or delta `i64` |
@@ -111,7 +111,7 @@ macro_rules! fields {
 }
 fields! {
     SiteId { cluster, number }
-    Era { number, by }
+    Era { takeovers, number, by }
     Reign { era, term }
     TransactionId { client, sequence }
     Write { key, change }

@@ -85,6 +85,9 @@ impl Version {
 /// clusters can begin the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Era {
+    /// How often the certifier was declared lost. Counts first: whatever eras a certifier begins that was declared lost and does not know it,
+    /// they lie below that of whoever took over.
+    pub takeovers: u32,
     /// Counts up.
     pub number: u32,
     /// The cluster that began it.
@@ -92,13 +95,22 @@ pub struct Era {
 }
 
 impl Era {
-    /// The next era, begun by `by`.
+    /// The next era, begun by its certifier, `by`.
     ///
     /// # Panics
     /// After 2^32 eras.
     #[must_use]
     pub const fn next(self, by: ClusterId) -> Self {
-        Self { number: self.number.checked_add(1).expect("2^32 eras"), by }
+        Self { number: self.number.checked_add(1).expect("2^32 eras"), by, ..self }
+    }
+
+    /// The era in which `by` takes over from a certifier that was declared lost in this one.
+    ///
+    /// # Panics
+    /// After 2^32 eras.
+    #[must_use]
+    pub const fn taken_over(self, by: ClusterId) -> Self {
+        Self { takeovers: self.takeovers.checked_add(1).expect("2^32 takeovers"), ..self.next(by) }
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) const HIGH: u16 = 0x0100;
 pub(crate) const NOWHERE: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
 /// Far beyond what anything takes; reached only by a defect.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {

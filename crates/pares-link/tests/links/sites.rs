@@ -1,7 +1,7 @@
 //! Sites and their frames.
 
 use crate::both_ways;
-use crate::rig::{HIGH, LOW, Site, Told, high, low, pair, step_both, until};
+use crate::rig::{HIGH, LOW, PATIENCE, Site, Told, high, low, pair, step_both, until};
 use pares_link::SendError;
 use pares_link::proxy::{Direction, Proxy, Settings};
 use std::time::Duration;
@@ -98,11 +98,11 @@ fn a_site_that_comes_late_is_dialled_until_it_is_there(tls: bool) {
 }
 
 /// Two sites with a line of some length between them, not connected yet.
-fn distant(tls: bool) -> (Site, Site, Proxy) {
+fn distant(tls: bool, hello_max: Duration) -> (Site, Site, Proxy) {
     let b = Site::open(high(tls));
     let proxy = Proxy::start(Settings::to(b.address(), Duration::from_millis(5))).unwrap();
     let mut config = low(proxy.address(), tls);
-    config.hello_max = Duration::from_millis(500);
+    config.hello_max = hello_max;
     (Site::open(config), b, proxy)
 }
 
@@ -111,7 +111,7 @@ fn connected(a: &Site, b: &Site) -> bool {
 }
 
 fn a_black_hole_between_sites_gives_back_what_was_sent_when_it_heals(tls: bool) {
-    let (mut a, mut b, proxy) = distant(tls);
+    let (mut a, mut b, proxy) = distant(tls, PATIENCE);
     step_both(&mut a, &mut b, connected);
     proxy.handle().black_hole();
     // Within what the proxy takes, so that nothing waits here.
@@ -130,7 +130,7 @@ fn a_black_hole_between_sites_gives_back_what_was_sent_when_it_heals(tls: bool) 
 }
 
 fn sites_find_each_other_again_after_a_cut(tls: bool) {
-    let (mut a, mut b, proxy) = distant(tls);
+    let (mut a, mut b, proxy) = distant(tls, PATIENCE);
     step_both(&mut a, &mut b, connected);
     proxy.handle().cut();
     step_both(&mut a, &mut b, |a, b| {
@@ -147,7 +147,7 @@ fn sites_find_each_other_again_after_a_cut(tls: bool) {
 }
 
 fn a_site_behind_a_black_hole_is_given_up_and_dialled_until_it_answers(tls: bool) {
-    let (mut a, mut b, proxy) = distant(tls);
+    let (mut a, mut b, proxy) = distant(tls, Duration::from_millis(200));
     proxy.handle().black_hole();
     step_both(&mut a, &mut b, |a, _| a.failed_with("no hello"));
     assert_eq!(proxy.handle().traffic(Direction::Forth).bytes, 0);

@@ -63,8 +63,10 @@ pub(super) struct Node {
     pub(super) delivered: Vec<Arc<Entry>>,
     /// Who waits for which transaction.
     pub(super) waiting: BTreeMap<TransactionId, usize>,
-    /// Its cluster has lost its disks.
-    returning: bool,
+    /// Attempts without an outcome.
+    pub(super) submitted: BTreeMap<TransactionId, u32>,
+    /// How often it has lost its disk, with its cluster.
+    pub(super) wipes: u64,
 }
 
 impl Node {
@@ -81,7 +83,8 @@ impl Node {
             flushed: Store::default(),
             delivered: Vec::new(),
             waiting: BTreeMap::new(),
-            returning: false,
+            submitted: BTreeMap::new(),
+            wipes: 0,
         }
     }
 
@@ -89,6 +92,7 @@ impl Node {
         self.site = None;
         self.life += 1;
         self.waiting.clear();
+        self.submitted.clear();
     }
 
     /// Starts with its store, or what was flushed of it.
@@ -99,10 +103,10 @@ impl Node {
         self.flushed = self.store.clone();
         self.delivered.clear();
         let clusters: ClusterSet = self.settings.sites.iter().map(|site| site.cluster).collect();
-        // Whoever begins anew after losing all must not take itself for the first certifier.
-        let first =
-            if self.returning && self.id.cluster == ClusterId(0) { ClusterId(1) } else { ClusterId(0) };
-        let base = Base::first(Configuration::first(clusters, first));
+        let base = match self.wipes {
+            0 => Base::first(Configuration::first(clusters, ClusterId(0))),
+            _ => Base::returning(&self.settings),
+        };
         let stored = Stored { version: self.store.version, position: self.store.position };
         let site = Site::restore(self.settings.clone(), base, stored);
         self.site = Some(site);
@@ -113,7 +117,7 @@ impl Node {
         self.store = Store::default();
         self.flushed = Store::default();
         self.delivered.clear();
-        self.returning = true;
+        self.wipes += 1;
     }
 
     /// An entry of the log, and what became of it.

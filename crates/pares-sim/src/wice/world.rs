@@ -28,7 +28,7 @@ const CALM_US: u64 = 20_000_000;
 
 #[derive(Debug)]
 pub(super) enum Event {
-    Message { to: SiteId, from: SiteId, message: Message },
+    Message { to: SiteId, from: SiteId, wipes: u64, message: Message },
     Commit { cluster: u8, term: u64 },
     Give { site: SiteId, life: u64 },
     Tick { site: SiteId, life: u64 },
@@ -223,7 +223,9 @@ impl World {
         let ((at, _), event) = self.queue.pop_first().ok_or("nothing happens any more")?;
         self.now_us = at;
         match event {
-            Event::Message { to, from, message } => self.on_node(to, |node, out| {
+            // What a site sent before it lost its disk does not come after it has connected again.
+            Event::Message { from, wipes, .. } if self.nodes[&from].wipes != wipes => Ok(()),
+            Event::Message { to, from, message, .. } => self.on_node(to, |node, out| {
                 let Some(site) = &mut node.site else { return };
                 site.receive(from, message, out);
                 site.flush(out);
@@ -249,7 +251,11 @@ impl World {
             Event::Act { client, turn } => self.act(client, turn),
             Event::Submit { site, life, transaction, snapshot } => self.on_life(site, life, |node, out| {
                 let Some(site) = &mut node.site else { return };
-                let _ = site.submit(transaction, snapshot, out); // under way: its outcome is told for both
+                let (id, attempt) = (transaction.id, transaction.attempt);
+                // Not taken, it is under way: the outcome of the earlier attempt is told for both.
+                if site.submit(transaction, snapshot, out).is_ok() {
+                    node.submitted.insert(id, attempt);
+                }
                 site.flush(out);
             }),
             Event::Elect { cluster } => self.elect(cluster),
@@ -316,7 +322,7 @@ impl World {
     fn propose(&mut self, site: SiteId, entry: LogEntry) {
         let entry = match entry {
             LogEntry::Stream { era, entry } if self.plan.defect == Some(Defect::NoFence) => {
-                let era = pares_wice::Era { number: era.number | 1 << 31, ..era };
+                let era = pares_wice::Era { takeovers: u32::MAX >> 1, ..era };
                 LogEntry::Stream { era, entry }
             }
             LogEntry::Discard { .. } if self.plan.defect == Some(Defect::KeepsItsOwn) => return,
@@ -352,18 +358,20 @@ impl World {
         if self.faults.cuts(from.cluster, to.cluster) || self.random.chance(self.plan.loss_permille) {
             return;
         }
+        let wipes = self.nodes[&from].wipes;
         let (least, most) = if from.cluster == to.cluster { NEAR_US } else { FAR_US };
         if self.random.chance(self.plan.loss_permille) {
             let after = self.random.between(least, most * 4);
-            self.schedule(after, Event::Message { to, from, message: message.clone() });
+            self.schedule(after, Event::Message { to, from, wipes, message: message.clone() });
         }
         let after = self.random.between(least, most);
-        self.schedule(after, Event::Message { to, from, message });
+        self.schedule(after, Event::Message { to, from, wipes, message });
     }
 
     fn outcome(&mut self, site: SiteId, id: TransactionId, outcome: Outcome) -> Verdict {
         self.note(|| format!("{site} tells {id}: {outcome:?}"));
-        let client = self.nodes.get_mut(&site).expect("all sites exist").waiting.remove(&id);
+        let node = self.nodes.get_mut(&site).expect("all sites exist");
+        let (client, attempt) = (node.waiting.remove(&id), node.submitted.remove(&id));
         match outcome {
             Outcome::Committed { version, .. } => {
                 self.answer(site, id, version)?;
@@ -373,10 +381,10 @@ impl World {
             }
             Outcome::Aborted(_) => {
                 self.summary.aborted += 1;
+                self.checker.on_abort(id, attempt.expect("what has an outcome was submitted"));
                 let Some(client) = client else { return Ok(()) };
                 let waits = self.clients[client].sequence == id.sequence && self.clients[client].site == site;
                 if waits {
-                    self.checker.on_abort(id, self.clients[client].attempt);
                     let after = self.random.between(100, 30_000);
                     self.turn(client, after);
                 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::entry::{Body, Configuration, Entry, LogEntry};
-use crate::ids::{Era, Version};
+use crate::ids::{ClusterSet, Era, Version};
 use crate::index::Index;
 use crate::overlay::Overlay;
 use crate::site::eras::Takeover;
@@ -34,6 +34,17 @@ impl Base {
     pub fn first(first: Configuration) -> Self {
         let eras = vec![(Version(0), first)];
         Self { position: 0, delivered: Version(0), promised: first.era, eras, takeover: None }
+    }
+
+    /// The beginning for a cluster that has lost everything: it does not live, and somebody else certifies.
+    ///
+    /// # Panics
+    /// If there is no other cluster.
+    #[must_use]
+    pub fn returning(settings: &Settings) -> Self {
+        let others = settings.clusters().without(settings.site.cluster);
+        let certifier = others.iter().next().expect("a cluster returns to others");
+        Self::first(Configuration::first(others, certifier))
     }
 }
 
@@ -77,6 +88,7 @@ impl Site {
             streams: BTreeMap::new(),
             certifying: None,
             early: VecDeque::new(),
+            on_probation: ClusterSet::default(),
             peers: BTreeMap::new(),
             stable: stored.version,
             pending: BTreeMap::new(),
@@ -192,6 +204,7 @@ impl Site {
             self.takeover = None;
         }
         self.reconsider = true;
+        self.on_probation = ClusterSet::default();
         out.notice(Notice::Era(configuration));
     }
 

@@ -23,7 +23,8 @@ pub enum Command {
     /// delegate of a cluster that lives, which certifies from then on. **Nothing checks that they are gone.** If they are not, what they
     /// alone have is discarded when they return; none of it was answered.
     DeclareLost(ClusterSet),
-    /// This cluster is back, and has caught up: nothing is stable without it any more. Told to the certifier.
+    /// This cluster is back, and has caught up: nothing is stable without it any more. Told to the certifier; the first time it only begins to
+    /// look, and refuses, so it is told until it agrees.
     Admit(ClusterId),
     /// This cluster certifies from now on. Told to the certifier.
     Migrate(ClusterId),
@@ -122,11 +123,10 @@ impl Site {
         Ok(())
     }
 
-    /// Above every era that this site has heard of: only for whoever takes over. A certifier goes on from its own era, so that one that was
-    /// declared lost and does not know it cannot outbid those who went on.
+    /// Above every era that this site has heard of.
     fn era_of_takeover(&self) -> Era {
         let promised = self.statuses().map(|status| status.promised);
-        promised.fold(self.promised, Era::max).next(self.cluster())
+        promised.fold(self.promised, Era::max).taken_over(self.cluster())
     }
 
     fn without(&self, lost: ClusterSet) -> Result<ClusterSet, Refused> {
@@ -138,13 +138,19 @@ impl Site {
         if left == live { Err(Refused::Already) } else { Ok(left) }
     }
 
-    fn with(&self, cluster: ClusterId) -> Result<ClusterSet, Refused> {
+    /// What was heard of a cluster that does not live may be from before it lost its disks. So the first time it is to be admitted, that is
+    /// forgotten, and only what is heard since counts.
+    fn with(&mut self, cluster: ClusterId) -> Result<ClusterSet, Refused> {
         let live = self.configuration().live;
         if live.contains(cluster) {
             return Err(Refused::Already);
         }
         if !self.settings.clusters().contains(cluster) {
             return Err(Refused::NotLiving(cluster));
+        }
+        if !self.on_probation.contains(cluster) {
+            self.on_probation = self.on_probation.with(cluster);
+            self.peers.remove(&cluster);
         }
         let versions = self.delivered.0.saturating_sub(self.agreed(cluster).0);
         // Until its own log says that it is not among the living, it would take itself for one of them, and go on without the others

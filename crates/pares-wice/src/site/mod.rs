@@ -179,6 +179,7 @@ pub struct Site {
     early: VecDeque<(SiteId, Reign, Transaction)>,
 
     // What others said.
+    on_probation: ClusterSet,
     peers: BTreeMap<ClusterId, Status>,
     stable: Version,
 
@@ -210,10 +211,8 @@ impl Site {
     /// If there is no other cluster.
     #[must_use]
     pub fn returning(settings: Settings) -> Self {
-        let mut others = settings.clusters().without(settings.site.cluster).iter();
-        let other = others.next().expect("a cluster returns to others");
-        drop(others);
-        Self::new(settings, other)
+        let base = Base::returning(&settings);
+        Self::restore(settings, base, Stored::default())
     }
 
     /// Which site it is.

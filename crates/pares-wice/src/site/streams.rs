@@ -184,6 +184,9 @@ impl Site {
     /// The connection to a site is new: what was sent to its cluster may be lost.
     pub fn connected(&mut self, site: SiteId) {
         self.streams.remove(&site.cluster);
+        if !self.configuration().live.contains(site.cluster) {
+            self.peers.remove(&site.cluster); // it may have lost its disks, and count its terms anew
+        }
         self.told = None;
         self.reconsider = true;
     }
@@ -227,7 +230,7 @@ mod tests {
     use super::*;
 
     const fn era(number: u32, by: u8, began: u64) -> (Era, Version) {
-        (Era { number, by: ClusterId(by) }, Version(began))
+        (Era { takeovers: 0, number, by: ClusterId(by) }, Version(began))
     }
 
     #[test]

@@ -1,0 +1,125 @@
+//! The application of `pares site`: items by name, transfers between accounts, counters. Requests and replies are text.
+//!
+//! | request | effect | reply |
+//! |---|---|---|
+//! | `get NAME` | none | the value, or nothing |
+//! | `put NAME VALUE` | the item has this value | |
+//! | `delete NAME` | the item is no more | |
+//! | `add NAME AMOUNT` | added to the counter, without reading it | |
+//! | `transfer FROM TO AMOUNT` | between two accounts, none of which may fall below 0 | the balance left |
+//! | `trade A B C AMOUNT ID` | a broker's: reads three items, changes two, writes two new ones | |
+//! | `sum PREFIX` | none | how many counters there are, and their sum |
+//!
+//! `get` and `sum` can be read as well as executed.
+
+use core::ops::ControlFlow;
+
+use pares_store::{Reads, StoreError, Work};
+use pares_wice::{Key, KeyRange, Value};
+
+use crate::application::{Application, Failure};
+use crate::view::View;
+
+/// See the [module](self).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Items;
+
+fn refuse<T>(why: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure::Refused(why.into()))
+}
+
+fn number(text: &str) -> Result<i64, Failure> {
+    text.parse().or_else(|_| refuse(format!("{text} is not a whole number")))
+}
+
+/// An item's name in the store: none of the site's own begins so.
+fn named(name: &str) -> Key {
+    Key::from(format!("i/{name}").as_str())
+}
+
+fn text(request: &[u8]) -> Result<Vec<&str>, Failure> {
+    match core::str::from_utf8(request) {
+        Ok(text) => Ok(text.split_ascii_whitespace().collect()),
+        Err(_) => refuse("a request is text"),
+    }
+}
+
+fn shown(value: Option<&Value>) -> Vec<u8> {
+    match value {
+        None => Vec::new(),
+        Some(value) => match value.as_counter() {
+            Some(total) => total.to_string().into_bytes(),
+            None => value.as_bytes().to_vec(),
+        },
+    }
+}
+
+fn sum(prefix: &str, mut walk: impl FnMut(&KeyRange, &mut pares_store::Visit<'_>) -> Result<(), StoreError>) -> Result<Vec<u8>, Failure> {
+    let (mut count, mut total) = (0u64, 0i128);
+    walk(&KeyRange::prefix(named(prefix).as_bytes()), &mut |_, value| {
+        if let Some(amount) = value.as_counter() {
+            (count, total) = (count + 1, total + amount);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(format!("{count} {total}").into_bytes())
+}
+
+impl Items {
+    fn transfer(work: &mut Work<View<'_>>, from: &str, to: &str, amount: i64) -> Result<Vec<u8>, Failure> {
+        let (from, to, amount) = (named(from), named(to), i128::from(amount));
+        if from == to || amount < 0 {
+            return refuse("a transfer goes from one account to another");
+        }
+        let left = work.counter(&from)? - amount;
+        if left < 0 {
+            return refuse("the account has not so much");
+        }
+        let has = work.counter(&to)?;
+        work.put(&from, Value::counter(left));
+        work.put(&to, Value::counter(has + amount));
+        Ok(left.to_string().into_bytes())
+    }
+
+    fn trade(work: &mut Work<View<'_>>, read: [&str; 3], amount: i64, id: &str) -> Result<Vec<u8>, Failure> {
+        let [cash, holding, rate] = read.map(named);
+        let (has, holds, rate) = (work.counter(&cash)?, work.counter(&holding)?, work.counter(&rate)?);
+        work.put(&cash, Value::counter(has - i128::from(amount) - rate));
+        work.put(&holding, Value::counter(holds + 1));
+        work.put(&named(&format!("order/{id}")), Value::new(format!("bought 1 for {amount}").into_bytes()));
+        work.put(&named(&format!("audit/{id}")), Value::new(format!("{has} {holds}").into_bytes()));
+        Ok(Vec::new())
+    }
+}
+
+impl Application for Items {
+    fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, Failure> {
+        match text(request)?.as_slice() {
+            ["get", name] => Ok(shown(work.get(&named(name))?.as_ref())),
+            ["put", name, value] => {
+                work.put(&named(name), Value::from(*value));
+                Ok(Vec::new())
+            }
+            ["delete", name] => {
+                work.delete(&named(name));
+                Ok(Vec::new())
+            }
+            ["add", name, amount] => {
+                work.add(&named(name), number(amount)?)?;
+                Ok(Vec::new())
+            }
+            ["transfer", from, to, amount] => Self::transfer(work, from, to, number(amount)?),
+            ["trade", a, b, c, amount, id] => Self::trade(work, [a, b, c], number(amount)?, id),
+            _ => refuse("get, put, delete, add, transfer or trade"),
+        }
+    }
+
+    fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, Failure> {
+        match text(request)?.as_slice() {
+            ["get", name] => Ok(shown(items.get(&named(name))?.as_ref())),
+            ["sum", prefix] => sum(prefix, |range, visit| items.range(range, visit)),
+            ["sum"] => sum("", |range, visit| items.range(range, visit)),
+            _ => refuse("get or sum"),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Frames between clients and sites, and between sites.
+//!
+//! In the layouts of [`pares_wice::codec`]: the first byte is the kind.
+//!
+//! | from a client | | |
+//! |---|---|---|
+//! | 1 | execute | id (client `u64`, sequence `u64`), request |
+//! | 2 | read | tag `u64`, request |
+//! | 3 | operate | tag `u64`, command (1 lost: set `u64`, 2 admit: `u8`, 3 migrate: `u8`) |
+//! | 4 | report | tag `u64` |
+//!
+//! | to a client | |
+//! |---|---|
+//! | sequence or tag `u64`, code `u8`, reply or reason | codes: 1 done, 2 refused by the application, 3 aborted, 4 behind, 5 not possible here |
+//!
+//! | between sites | | |
+//! |---|---|---|
+//! | 1 | a message of the rules | |
+//! | 2 | a message of the cluster's log | |
+//! | 3 | forward: execute this, you are the certifier | id, request |
+//! | 4 | forwarded: what became of it | id, code `u8`, reply |
+
+use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::{ClusterId, ClusterSet, Command, TransactionId};
+
+/// Requests a client may have open at a time: a site remembers the replies to so many, for repeats.
+pub const OPEN_MAX: u64 = 64;
+
+/// What a client asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Execute this, once, whatever happens and however often it is asked.
+    Execute(TransactionId, Vec<u8>),
+    /// Answer this from the stable version.
+    Read(u64, Vec<u8>),
+    /// Carry out a decision.
+    Operate(u64, Command),
+    /// Say how the site is.
+    Report(u64),
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Code {
+    /// Done; of an execution: in the logs of all living clusters.
+    Done = 1,
+    /// The application says no; nothing has changed.
+    Refused = 2,
+    /// It lost against others, too often; nothing has changed.
+    Aborted = 3,
+    /// A cluster is behind or cut off, and too much waits for it; nothing has changed.
+    Behind = 4,
+    /// Not at this site, or not now; nothing has changed. The text says what to do.
+    Impossible = 5,
+}
+
+impl Code {
+    fn of(byte: u8) -> Result<Self, DecodeError> {
+        let all = [Self::Done, Self::Refused, Self::Aborted, Self::Behind, Self::Impossible];
+        all.into_iter().find(|code| *code as u8 == byte).ok_or(DecodeError::Kind(byte, "code"))
+    }
+}
+
+/// An answer to a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The sequence or tag of what was asked.
+    pub to: u64,
+    /// What became of it.
+    pub code: Code,
+    /// The application's reply, or why there is none.
+    pub body: Vec<u8>,
+}
+
+/// A frame between sites.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Between<'a> {
+    Rules(&'a [u8]),
+    Log(&'a [u8]),
+    Forward(TransactionId, &'a [u8]),
+    Forwarded(TransactionId, Code, &'a [u8]),
+}
+
+impl Ask {
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self {
+            Self::Execute(id, request) => {
+                bytes.push(1);
+                id.encode(&mut bytes);
+                bytes.extend_from_slice(request);
+            }
+            Self::Read(tag, request) => {
+                bytes.push(2);
+                tag.encode(&mut bytes);
+                bytes.extend_from_slice(request);
+            }
+            Self::Operate(tag, command) => {
+                bytes.push(3);
+                tag.encode(&mut bytes);
+                encode_command(*command, &mut bytes);
+            }
+            Self::Report(tag) => {
+                bytes.push(4);
+                tag.encode(&mut bytes);
+            }
+        }
+        bytes
+    }
+
+    /// From its bytes.
+    ///
+    /// # Errors
+    /// If they are none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut from = bytes;
+        match u8::decode(&mut from)? {
+            1 => Ok(Self::Execute(Coded::decode(&mut from)?, from.to_vec())),
+            2 => Ok(Self::Read(Coded::decode(&mut from)?, from.to_vec())),
+            3 => Ok(Self::Operate(Coded::decode(&mut from)?, decode_command(&mut from)?)),
+            4 => Ok(Self::Report(Coded::decode(&mut from)?)),
+            other => Err(DecodeError::Kind(other, "question")),
+        }
+    }
+}
+
+fn encode_command(command: Command, to: &mut Vec<u8>) {
+    match command {
+        Command::DeclareLost(lost) => (1u8, lost).encode(to),
+        Command::Admit(cluster) => (2u8, cluster).encode(to),
+        Command::Migrate(cluster) => (3u8, cluster).encode(to),
+    }
+}
+
+fn decode_command(from: &mut &[u8]) -> Result<Command, DecodeError> {
+    match u8::decode(from)? {
+        1 => ClusterSet::decode(from).map(Command::DeclareLost),
+        2 => ClusterId::decode(from).map(Command::Admit),
+        3 => ClusterId::decode(from).map(Command::Migrate),
+        other => Err(DecodeError::Kind(other, "command")),
+    }
+}
+
+impl Reply {
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(9 + self.body.len());
+        (self.to, self.code as u8).encode(&mut bytes);
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+
+    /// From its bytes.
+    ///
+    /// # Errors
+    /// If they are none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut from = bytes;
+        let (to, code) = <(u64, u8)>::decode(&mut from)?;
+        Ok(Self { to, code: Code::of(code)?, body: from.to_vec() })
+    }
+}
+
+impl<'a> Between<'a> {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let body = match *self {
+            Self::Rules(body) => {
+                bytes.push(1);
+                body
+            }
+            Self::Log(body) => {
+                bytes.push(2);
+                body
+            }
+            Self::Forward(id, body) => {
+                (3u8, id).encode(&mut bytes);
+                body
+            }
+            Self::Forwarded(id, code, body) => {
+                ((4u8, id), code as u8).encode(&mut bytes);
+                body
+            }
+        };
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut from = bytes;
+        match u8::decode(&mut from)? {
+            1 => Ok(Self::Rules(from)),
+            2 => Ok(Self::Log(from)),
+            3 => Ok(Self::Forward(Coded::decode(&mut from)?, from)),
+            4 => {
+                let (id, code) = <(TransactionId, u8)>::decode(&mut from)?;
+                Ok(Self::Forwarded(id, Code::of(code)?, from))
+            }
+            other => Err(DecodeError::Kind(other, "frame")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: TransactionId = TransactionId { client: 1, sequence: 2 };
+
+    #[test]
+    fn questions_are_read_as_they_were_written() {
+        let commands = [Command::DeclareLost(ClusterSet(3)), Command::Admit(ClusterId(1)), Command::Migrate(ClusterId(2))];
+        let asks = commands.map(|command| Ask::Operate(7, command)).into_iter();
+        for ask in asks.chain([Ask::Execute(ID, b"x".to_vec()), Ask::Read(3, vec![]), Ask::Report(4)]) {
+            assert_eq!(Ask::from_bytes(&ask.to_bytes()).as_ref(), Ok(&ask));
+        }
+        assert!(Ask::from_bytes(&[]).is_err() && Ask::from_bytes(&[9]).is_err() && Ask::from_bytes(&[1, 2]).is_err());
+    }
+
+    #[test]
+    fn replies_and_frames_are_read_as_they_were_written() {
+        let reply = Reply { to: 9, code: Code::Behind, body: b"later".to_vec() };
+        assert_eq!(Reply::from_bytes(&reply.to_bytes()), Ok(reply));
+        let frames =
+            [Between::Rules(b"r"), Between::Log(b""), Between::Forward(ID, b"x"), Between::Forwarded(ID, Code::Done, b"y")];
+        for frame in frames {
+            assert_eq!(Between::from_bytes(&frame.to_bytes()), Ok(frame));
+        }
+    }
+}
