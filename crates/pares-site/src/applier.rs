@@ -4,8 +4,8 @@
 //! memory. Nor is it synced for every batch: what a crash undoes of it, the cluster's log brings back.
 
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,9 @@ impl Applier {
         let given = store.applied();
         let (batches, work) = channel();
         let (results, done) = channel();
-        let thread = std::thread::Builder::new().name("applier".into()).spawn(move || write(&*store, &work, &results, &waker))?;
+        let thread = std::thread::Builder::new()
+            .name("applier".into())
+            .spawn(move || write(&*store, &work, &results, &waker))?;
         Ok(Self { batches: Some(batches), done, thread: Some(thread), given, busy: false })
     }
 
@@ -85,16 +87,21 @@ impl Drop for Applier {
     }
 }
 
-fn write(store: &dyn Store, work: &Receiver<Batch>, results: &Sender<Result<Done, StoreError>>, waker: &Waker) {
+fn write(
+    store: &dyn Store,
+    work: &Receiver<Batch>,
+    results: &Sender<Result<Done, StoreError>>,
+    waker: &Waker,
+) {
     let mut flushed = Instant::now();
     while let Ok(batch) = work.recv() {
         let done = write_batch(store, &batch);
         let failed = done.is_err();
         if results.send(done).is_err() || failed {
-            waker.wake();
+            let _ = waker.wake();
             return;
         }
-        waker.wake();
+        let _ = waker.wake();
         if flushed.elapsed() > FLUSH_EVERY {
             // A failure shows with the next batch.
             let _ = store.flush();
@@ -117,7 +124,8 @@ fn write_batch(store: &dyn Store, batch: &Batch) -> Result<Done, StoreError> {
                 Change::Add(delta) => {
                     let known = values.get(key).cloned();
                     let value = if let Some(known) = known { known } else { before.get(key)? };
-                    let total = value.map_or(0, |value| value.as_counter().expect("only counters are added to"));
+                    let total =
+                        value.map_or(0, |value| value.as_counter().expect("only counters are added to"));
                     Some(Value::counter(total + i128::from(*delta)))
                 }
             };

@@ -139,7 +139,8 @@ impl Config {
     /// What is wrong, and with what.
     pub fn load(dir: &Path) -> Result<Self, ConfigError> {
         let path = dir.join("sites.toml");
-        let text = std::fs::read_to_string(&path).map_err(|source| ConfigError::Read { path: path.clone(), source })?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| ConfigError::Read { path: path.clone(), source })?;
         let content = |what| ConfigError::Content { path: path.clone(), what };
         let config: Self = toml::from_str(&text).map_err(|error| content(error.to_string()))?;
         config.check().map_err(content)?;
@@ -163,8 +164,11 @@ impl Config {
         for cluster in clusters.iter() {
             let mut numbers: Vec<u8> = self.members(cluster).map(|site| site.number).collect();
             numbers.sort_unstable();
-            if numbers.len() > 9 || !numbers.iter().enumerate().all(|(at, &number)| at == usize::from(number)) {
-                return Err(format!("the sites of {cluster} must be numbered 0, 1, 2, ..., 8 at most, each once"));
+            if numbers.len() > 9 || !numbers.iter().enumerate().all(|(at, &number)| at == usize::from(number))
+            {
+                return Err(format!(
+                    "the sites of {cluster} must be numbered 0, 1, 2, ..., 8 at most, each once"
+                ));
             }
         }
         Ok(())

@@ -54,7 +54,10 @@ fn shown(value: Option<&Value>) -> Vec<u8> {
     }
 }
 
-fn sum(prefix: &str, mut walk: impl FnMut(&KeyRange, &mut pares_store::Visit<'_>) -> Result<(), StoreError>) -> Result<Vec<u8>, Failure> {
+fn sum(
+    prefix: &str,
+    mut walk: impl FnMut(&KeyRange, &mut pares_store::Visit<'_>) -> Result<(), StoreError>,
+) -> Result<Vec<u8>, Failure> {
     let (mut count, mut total) = (0u64, 0i128);
     walk(&KeyRange::prefix(named(prefix).as_bytes()), &mut |_, value| {
         if let Some(amount) = value.as_counter() {

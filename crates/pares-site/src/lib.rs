@@ -40,6 +40,6 @@ mod view;
 pub use application::{Application, Failure};
 pub use client::{CallError, Client};
 pub use config::{Config, ConfigError};
-pub use process::{Process, ProcessError, Report};
+pub use process::{Process, ProcessError, RETURNING, Report};
 pub use requests::{Answer, Answered};
 pub use view::View;

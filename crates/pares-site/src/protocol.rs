@@ -213,20 +213,32 @@ mod tests {
 
     #[test]
     fn questions_are_read_as_they_were_written() {
-        let commands = [Command::DeclareLost(ClusterSet(3)), Command::Admit(ClusterId(1)), Command::Migrate(ClusterId(2))];
+        let commands = [
+            Command::DeclareLost(ClusterSet(3)),
+            Command::Admit(ClusterId(1)),
+            Command::Migrate(ClusterId(2)),
+        ];
         let asks = commands.map(|command| Ask::Operate(7, command)).into_iter();
         for ask in asks.chain([Ask::Execute(ID, b"x".to_vec()), Ask::Read(3, vec![]), Ask::Report(4)]) {
             assert_eq!(Ask::from_bytes(&ask.to_bytes()).as_ref(), Ok(&ask));
         }
-        assert!(Ask::from_bytes(&[]).is_err() && Ask::from_bytes(&[9]).is_err() && Ask::from_bytes(&[1, 2]).is_err());
+        assert!(
+            Ask::from_bytes(&[]).is_err()
+                && Ask::from_bytes(&[9]).is_err()
+                && Ask::from_bytes(&[1, 2]).is_err()
+        );
     }
 
     #[test]
     fn replies_and_frames_are_read_as_they_were_written() {
         let reply = Reply { to: 9, code: Code::Behind, body: b"later".to_vec() };
         assert_eq!(Reply::from_bytes(&reply.to_bytes()), Ok(reply));
-        let frames =
-            [Between::Rules(b"r"), Between::Log(b""), Between::Forward(ID, b"x"), Between::Forwarded(ID, Code::Done, b"y")];
+        let frames = [
+            Between::Rules(b"r"),
+            Between::Log(b""),
+            Between::Forward(ID, b"x"),
+            Between::Forwarded(ID, Code::Done, b"y"),
+        ];
         for frame in frames {
             assert_eq!(Between::from_bytes(&frame.to_bytes()), Ok(frame));
         }

@@ -19,7 +19,10 @@ impl<'a> View<'a> {
     /// If the snapshot does not lie between the overlay's beginning and `version`.
     pub(crate) fn new(overlay: &'a Overlay, base: &'a dyn Snapshot, version: Version) -> Self {
         let stored = base.version();
-        assert!(overlay.applied() <= stored && stored <= version, "a store at {stored} below a view of {version}");
+        assert!(
+            overlay.applied() <= stored && stored <= version,
+            "a store at {stored} below a view of {version}"
+        );
         Self { overlay, base, version }
     }
 }
@@ -82,14 +85,18 @@ mod tests {
         let stored = ["b", "c", "e"].map(|key| (Key::from(key), Some(Value::from("old"))));
         store.apply(&[Applied { version: Version(1), writes: stored.to_vec() }], None).unwrap();
         let mut overlay = Overlay::new(Version(1));
-        let writes = [("a", "new"), ("c", "new"), ("f", "new")].map(|(key, value)| Write::put(Key::from(key), Value::from(value)));
+        let writes = [("a", "new"), ("c", "new"), ("f", "new")]
+            .map(|(key, value)| Write::put(Key::from(key), Value::from(value)));
         overlay.install(Version(2), &writes);
         overlay.install(Version(3), &[Write::delete(Key::from("e")), Write::delete(Key::from("f"))]);
         let base = store.snapshot().unwrap();
         let all = KeyRange::prefix(b"");
         let at = |version| View::new(&overlay, &*base, Version(version)).first(&all, 9).unwrap();
         assert_eq!(at(1), [pair("b", "old"), pair("c", "old"), pair("e", "old")]);
-        assert_eq!(at(2), [pair("a", "new"), pair("b", "old"), pair("c", "new"), pair("e", "old"), pair("f", "new")]);
+        assert_eq!(
+            at(2),
+            [pair("a", "new"), pair("b", "old"), pair("c", "new"), pair("e", "old"), pair("f", "new")]
+        );
         assert_eq!(at(3), [pair("a", "new"), pair("b", "old"), pair("c", "new")]);
         assert_eq!(View::new(&overlay, &*base, Version(2)).first(&all, 1).unwrap(), [pair("a", "new")]);
     }
@@ -97,7 +104,12 @@ mod tests {
     #[test]
     fn what_was_added_is_added_to_what_is_stored() {
         let store = Memory::default();
-        store.apply(&[Applied { version: Version(1), writes: vec![(Key::from("n"), Some(Value::counter(5)))] }], None).unwrap();
+        store
+            .apply(
+                &[Applied { version: Version(1), writes: vec![(Key::from("n"), Some(Value::counter(5)))] }],
+                None,
+            )
+            .unwrap();
         let mut overlay = Overlay::new(Version(1));
         overlay.install(Version(2), &[Write::add(Key::from("n"), 3)]);
         let base = store.snapshot().unwrap();

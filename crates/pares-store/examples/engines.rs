@@ -1,12 +1,14 @@
 //! How the engines compare under the writes and reads of a broker (docs/decisions/0011-store.md).
 //!
 //! ```text
-//! cargo run --release -p pares-store --example engines -- [--json] [--seconds S] [--runs N] [--rows N] [--batches 1,16,256]
-//!     [--dir DIR] [--engines redb,fjall,postgres] [--postgres "host=/run/postgresql user=postgres dbname=scratch"]
+//! cargo run --release -p pares-store --example engines -- [--json] [--seconds S] [--runs N] [--rows N]
+//!     [--batches 1,16,256] [--flush-every VERSIONS] [--dir DIR] [--engines redb,fjall,postgres]
+//!     [--postgres "host=/run/postgresql user=postgres dbname=scratch"]
 //! ```
-//! Each version puts 2 of the rows anew and appends 2; versions are applied in batches, with a flush every 4096 versions. Meanwhile another thread takes a snapshot, gets 3 rows from it and drops it, over and over. Every engine
-//! takes its turn in each run; what is printed are medians over the runs. PostgreSQL needs an empty database, which is
-//! left empty.
+//! Each version puts 2 of the rows anew and appends 2; versions are applied in batches, with a flush every 4096 versions
+//! unless told otherwise. Meanwhile another thread takes a snapshot, gets 3 rows from it and drops it, over and over.
+//! Every engine takes its turn in each run; what is printed are medians over the runs. PostgreSQL needs an empty
+//! database, which is left empty.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a measurement that fails has nothing to tell
 
 use std::path::{Path, PathBuf};
@@ -19,7 +21,6 @@ use pares_store::{Applied, FjallStore, Memory, RedbStore, Store};
 use pares_wice::{Key, Value, Version};
 
 const VALUE_BYTES: usize = 100;
-const FLUSH_EVERY: u64 = 4096;
 
 struct Arguments {
     json: bool,
@@ -27,6 +28,7 @@ struct Arguments {
     runs: usize,
     rows: u64,
     batches: Vec<u64>,
+    flush_every: u64,
     dir: PathBuf,
     engines: Vec<String>,
     postgres: Option<String>,
@@ -86,6 +88,7 @@ fn arguments() -> Arguments {
             .split(',')
             .map(|batch| batch.parse().unwrap())
             .collect(),
+        flush_every: value("--flush-every").map_or(4096, |versions| versions.parse().unwrap()),
         dir: value("--dir").map_or_else(std::env::temp_dir, PathBuf::from),
         engines: value("--engines").unwrap_or(usual.into()).split(',').map(str::to_owned).collect(),
         postgres,
@@ -205,7 +208,7 @@ fn write(store: &dyn Store, batch: u64, arguments: &Arguments) -> Written {
         let took = now.elapsed();
         applies.record(took.as_nanos() as u64).unwrap();
         busy += took;
-        if (last - first) / FLUSH_EVERY != (store.applied().0 - first) / FLUSH_EVERY {
+        if (last - first) / arguments.flush_every != (store.applied().0 - first) / arguments.flush_every {
             let now = Instant::now();
             store.flush().unwrap();
             flushes.record(now.elapsed().as_nanos() as u64).unwrap();

@@ -26,10 +26,10 @@ pub trait Engine: Send + Sync {
     /// If it is not certain that everything was written.
     fn commit(&self, changes: &Changes<'_>, mark: &Mark) -> Result<(), StoreError>;
 
-    /// Items and mark as they are now.
+    /// Items and mark as they are now, both of one moment.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// What [`Mark::readable`] says of that mark, or if they cannot be read.
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError>;
 
     /// Brings everything committed to the disk.
@@ -134,10 +134,7 @@ impl<E: Engine> Store for EngineStore<E> {
     }
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError> {
-        match self.shown.read().unwrap_or_else(PoisonError::into_inner).whole {
-            true => self.engine.snapshot(),
-            false => Err(StoreError::Unfinished),
-        }
+        self.engine.snapshot()
     }
 
     fn flush(&self) -> Result<Version, StoreError> {

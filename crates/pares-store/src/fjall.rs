@@ -70,7 +70,11 @@ impl Engine for Fjall {
         let snapshot = self.database.snapshot();
         let mark = snapshot.get(&self.marks, MARK).map_err(failed)?;
         let mark = mark.ok_or_else(|| StoreError::Damaged("its mark is missing".into()))?;
-        Ok(Box::new(FjallSnapshot { mark: Mark::decode(&mark)?, items: self.items.clone(), snapshot }))
+        Ok(Box::new(FjallSnapshot {
+            mark: Mark::decode(&mark)?.readable()?,
+            items: self.items.clone(),
+            snapshot,
+        }))
     }
 
     fn sync(&self) -> Result<(), StoreError> {

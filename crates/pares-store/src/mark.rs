@@ -31,6 +31,14 @@ impl Default for Mark {
 const META_AT: usize = 13;
 
 impl Mark {
+    /// Itself, if the items it stands with are all there.
+    ///
+    /// # Errors
+    /// [`StoreError::Unfinished`] during a state transfer.
+    pub fn readable(self) -> Result<Self, StoreError> {
+        if self.whole { Ok(self) } else { Err(StoreError::Unfinished) }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(META_AT + self.meta.len());
         bytes.extend(FORM.to_le_bytes());

@@ -118,7 +118,7 @@ impl Engine for Redb {
         let marks = transaction.open_table(MARKS).map_err(failed)?;
         let mark = marks.get(MARK).map_err(failed)?;
         let mark = mark.ok_or_else(|| StoreError::Damaged("its mark is missing".into()))?;
-        Ok(Box::new(RedbSnapshot { mark: Mark::decode(mark.value())?, items }))
+        Ok(Box::new(RedbSnapshot { mark: Mark::decode(mark.value())?.readable()?, items }))
     }
 
     fn sync(&self) -> Result<(), StoreError> {

@@ -106,8 +106,8 @@ pub trait Store: Send + Sync {
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, StoreError>;
 
     /// Brings what was applied to the disk; gives the version that now survives even a loss of power, up to which
-    /// the log is no longer needed. Worth calling every few seconds: until then some engines keep in memory, and in
-    /// their file, what they will let go.
+    /// the log is no longer needed. The writer waits meanwhile, readers do not. Worth doing every few seconds: more seldom
+    /// makes a restart replay more, more often writes the same pages again and again.
     ///
     /// # Errors
     /// As [`Store::apply`].

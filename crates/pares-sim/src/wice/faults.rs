@@ -120,9 +120,10 @@ impl World {
         }
         // Its disks are gone only if the others have gone on without it: otherwise nothing answered may be lost with one cluster.
         if away.wipe && !self.lives(away.cluster) {
+            let era = self.newest_configuration().era;
             self.clusters[usize::from(away.cluster.0)].wipe();
             for site in self.sites_of(away.cluster) {
-                self.nodes.get_mut(&site).expect("all sites exist").wipe();
+                self.nodes.get_mut(&site).expect("all sites exist").wipe(era);
             }
         }
         for site in self.sites_of(away.cluster) {

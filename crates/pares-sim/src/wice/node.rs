@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pares_wice::{
-    Base, ClusterId, ClusterSet, Configuration, Effects, Entry, Key, LogEntry, Message, Notice, Outcome,
+    Base, ClusterId, ClusterSet, Configuration, Effects, Entry, Era, Key, LogEntry, Message, Notice, Outcome,
     Settings, Site, SiteId, Stored, TransactionId, Value, Version,
 };
 
@@ -67,6 +67,8 @@ pub(super) struct Node {
     pub(super) submitted: BTreeMap<TransactionId, u32>,
     /// How often it has lost its disk, with its cluster.
     pub(super) wipes: u64,
+    /// The era of those who went on, as the operator says.
+    pub(super) returns_to: Era,
 }
 
 impl Node {
@@ -85,6 +87,7 @@ impl Node {
             waiting: BTreeMap::new(),
             submitted: BTreeMap::new(),
             wipes: 0,
+            returns_to: Era::default(),
         }
     }
 
@@ -105,7 +108,7 @@ impl Node {
         let clusters: ClusterSet = self.settings.sites.iter().map(|site| site.cluster).collect();
         let base = match self.wipes {
             0 => Base::first(Configuration::first(clusters, ClusterId(0))),
-            _ => Base::returning(&self.settings),
+            _ => Base::returning(&self.settings, self.returns_to),
         };
         let stored = Stored { version: self.store.version, position: self.store.position };
         let site = Site::restore(self.settings.clone(), base, stored);
@@ -113,7 +116,8 @@ impl Node {
         (self.given, self.term) = (0, 0);
     }
 
-    pub(super) fn wipe(&mut self) {
+    pub(super) fn wipe(&mut self, returns_to: Era) {
+        self.returns_to = returns_to;
         self.store = Store::default();
         self.flushed = Store::default();
         self.delivered.clear();

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pares_wice::{
-    Body, Entry, LogEntry, Message, Notice, Outcome, Role, Settings, SiteId, Snapshot, Term, Transaction,
+    Body, LogEntry, Message, Notice, Outcome, Role, Settings, SiteId, Snapshot, Term, Transaction,
     TransactionId, Value, Version,
 };
 
@@ -399,7 +399,11 @@ impl World {
         let node = &self.nodes[&site];
         let live = node.site.as_ref().expect("it told an outcome").configuration().live;
         let began = node.delivered.iter().rposition(|entry| matches!(entry.body, Body::Configure(_)));
-        for cluster in live.iter() {
+        // Whoever has not heard yet that a cluster was declared lost had counted on it, and rightly so at that time.
+        let newest =
+            self.nodes.values().filter_map(|node| node.site.as_ref()).map(|site| site.configuration());
+        let newest = newest.max_by_key(|configuration| configuration.era).expect("somebody told it");
+        for cluster in live.iter().filter(|&cluster| newest.live.contains(cluster)) {
             let members = || self.nodes.values().filter(|node| node.id.cluster == cluster);
             let knows = began
                 .is_none_or(|at| members().any(|member| member.delivered.get(at) == node.delivered.get(at)));

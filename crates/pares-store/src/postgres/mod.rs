@@ -10,6 +10,21 @@
 //! An application's tables are a picture that the store keeps of some of its items: what [`capture`] made of a row is
 //! an item like any other, is read and transferred as one, and is written to its table by the batch that applies it.
 //!
+//! ```no_run
+//! use pares_store::postgres::{Options, PostgresStore, Session, capture};
+//! use pares_wice::TransactionId;
+//!
+//! let options = Options::new("host=/run/postgresql user=bank dbname=bank");
+//! capture(&options, &["account"])?; // once
+//! let store = PostgresStore::open(options.clone())?; // where certified versions are applied
+//!
+//! let mut session = Session::connect(options)?;
+//! let mut work = session.begin()?;
+//! work.execute("UPDATE account SET balance = balance - 5 WHERE number = $1", &[&7i64])?;
+//! let transaction = work.finish(TransactionId { client: 1, sequence: 1 }, 0)?; // to be submitted
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Connections are not encrypted: the server belongs to the site and is reached by a socket in its file system, or
 //! by a network that is trusted.
 

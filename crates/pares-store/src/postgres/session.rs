@@ -19,7 +19,7 @@ use std::error::Error as _;
 use pares_wice::{Change, Key, Transaction, TransactionId, Value, Version, Write};
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Client, Row};
+use postgres::{Client, Row, Statement};
 
 use super::store::READ_MARK;
 use super::tables::{REFERENCE, ROW, Table, UNIQUE, item, object};
@@ -30,14 +30,24 @@ use crate::error::StoreError;
 pub(super) const APPLICATION: &str = "pares session";
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ";
-/// What triggers noted: lines, each with a table and primary keys.
-const CAPTURED: &str = "SELECT coalesce(current_setting('pares.captured', true), '')";
+/// What triggers noted: lines, each with a table and primary keys; and the tables' names.
+const CAPTURED: &str = "
+    SELECT captured, ARRAY(SELECT DISTINCT line::jsonb ->> 'table' FROM string_to_table(captured, E'\n') line ORDER BY 1)
+    FROM nullif(current_setting('pares.captured', true), '') captured";
 
 /// A connection on which an application runs SQL.
 pub struct Session {
     options: Options,
     client: Client,
-    tables: BTreeMap<String, Table>,
+    captured: Statement,
+    tables: BTreeMap<String, Captured>,
+}
+
+/// A table, and how to ask for its rows.
+#[derive(Clone)]
+struct Captured {
+    table: Table,
+    images: Statement,
 }
 
 /// A transaction of a session. Dropped, it is rolled back.
@@ -128,8 +138,8 @@ impl Session {
     /// # Errors
     /// What the server says.
     pub fn connect(options: Options) -> Result<Self, StoreError> {
-        let client = connect(&options)?;
-        Ok(Self { options, client, tables: BTreeMap::new() })
+        let (client, captured) = connect(&options)?;
+        Ok(Self { options, client, captured, tables: BTreeMap::new() })
     }
 
     /// Begins a transaction on the last version applied here.
@@ -138,7 +148,7 @@ impl Session {
     /// What the server says.
     pub fn begin(&mut self) -> Result<SqlWork<'_>, StoreError> {
         if self.client.is_closed() {
-            self.client = connect(&self.options)?;
+            *self = Self::connect(self.options.clone())?;
         }
         self.client.batch_execute(BEGIN).map_err(failed)?;
         let mut work = SqlWork { session: self, version: Version(0), ended: false };
@@ -148,20 +158,50 @@ impl Session {
         Ok(work)
     }
 
-    fn table(&mut self, name: &str) -> Result<Table, StoreError> {
-        if let Some(table) = self.tables.get(name) {
-            return Ok(table.clone());
+    fn table(&mut self, name: &str) -> Result<Captured, SqlError> {
+        if let Some(known) = self.tables.get(name) {
+            return Ok(known.clone());
         }
         let table = Table::read(&mut self.client, name)?;
-        self.tables.insert(name.to_owned(), table.clone());
-        Ok(table)
+        let images = self.client.prepare(&images(&table)).map_err(sql)?;
+        let captured = Captured { table, images };
+        self.tables.insert(name.to_owned(), captured.clone());
+        Ok(captured)
     }
 }
 
-fn connect(options: &Options) -> Result<Client, StoreError> {
+fn connect(options: &Options) -> Result<(Client, Statement), StoreError> {
     let mut client = options.connect()?;
     client.batch_execute(&format!("SET application_name = '{APPLICATION}'")).map_err(failed)?;
-    Ok(client)
+    let captured = client.prepare(CAPTURED).map_err(failed)?;
+    Ok((client, captured))
+}
+
+/// SQL for the rows of `table` that were touched, as they are now: primary key, row, unique values, references. Aliases
+/// are such as no application's column is called, which would come first.
+fn images(table: &Table) -> String {
+    let mut columns =
+        vec![format!("{}::text", table.key_of("pares_key")), "to_jsonb(pares_row)::text".into()];
+    for (_, unique) in &table.unique {
+        let values = unique.iter().map(|column| format!("pares_row.{column}")).collect::<Vec<_>>().join(", ");
+        columns.push(format!("CASE WHEN num_nulls({values}) = 0 THEN jsonb_build_array({values})::text END"));
+    }
+    for (_, pairs) in &table.references {
+        let values = pairs.iter().map(|(_, ours)| format!("pares_row.{ours}")).collect::<Vec<_>>().join(", ");
+        let key = object(pairs.iter().map(|(theirs, ours)| (theirs.as_str(), ours.as_str())), "pares_row");
+        columns.push(format!("CASE WHEN num_nulls({values}) = 0 THEN {key}::text END"));
+    }
+    let keys = table.key.iter().map(|column| format!("pares_named.{column}")).collect::<Vec<_>>().join(", ");
+    format!(
+        "SELECT {columns} FROM (
+            SELECT DISTINCT {keys} FROM string_to_table($1, E'\\n') pares_line,
+                jsonb_populate_recordset(NULL::{name}, pares_line::jsonb -> 'keys') pares_named
+            WHERE pares_line::jsonb ->> 'table' = $2) pares_key
+        LEFT JOIN {name} pares_row USING ({key})",
+        columns = columns.join(", "),
+        name = table.name,
+        key = table.key.join(", "),
+    )
 }
 
 impl SqlWork<'_> {
@@ -195,17 +235,18 @@ impl SqlWork<'_> {
     pub fn finish(mut self, id: TransactionId, attempt: u32) -> Result<Transaction, SqlError> {
         let client = &mut self.session.client;
         client.batch_execute("SET CONSTRAINTS ALL IMMEDIATE").map_err(sql)?;
-        let captured: String = client.query_one(CAPTURED, &[]).map_err(sql)?.get(0);
-        let tables = self.touched(&captured)?;
+        let row = client.query_one(&self.session.captured, &[]).map_err(sql)?;
+        let (lines, names): (Option<&str>, Vec<&str>) = (row.get(0), row.get(1));
+        let tables = names.iter().map(|name| self.session.table(name)).collect::<Result<Vec<_>, _>>()?;
         let mut writes = Writes::default();
-        for table in &tables {
-            for row in self.images(table, &captured)? {
+        for Captured { table, images } in &tables {
+            for row in self.session.client.query(images, &[&lines, &table.name]).map_err(sql)? {
                 writes.after(table, &row);
             }
         }
         self.session.client.batch_execute("ROLLBACK TO SAVEPOINT pares").map_err(sql)?;
-        for table in &tables {
-            for row in self.images(table, &captured)? {
+        for Captured { table, images } in tables.iter().filter(|captured| !captured.table.unique.is_empty()) {
+            for row in self.session.client.query(images, &[&lines, &table.name]).map_err(sql)? {
                 writes.before(table, &row);
             }
         }
@@ -213,42 +254,6 @@ impl SqlWork<'_> {
         self.session.client.batch_execute("ROLLBACK").map_err(sql)?;
         let writes = writes.0.into_iter().map(|(key, change)| Write { key, change }).collect();
         Ok(Transaction { id, attempt, snapshot: self.version, writes, ..Transaction::default() })
-    }
-
-    fn touched(&mut self, captured: &str) -> Result<Vec<Table>, SqlError> {
-        let names =
-            "SELECT DISTINCT line::jsonb ->> 'table' FROM string_to_table($1, E'\\n') line ORDER BY 1";
-        let captured = (!captured.is_empty()).then_some(captured);
-        let rows = self.session.client.query(names, &[&captured]).map_err(sql)?;
-        rows.iter().map(|row| Ok(self.session.table(row.get(0))?)).collect()
-    }
-
-    /// The rows of `table` that were touched, as they are now: primary key, row, unique values, references.
-    fn images(&mut self, table: &Table, captured: &str) -> Result<Vec<Row>, SqlError> {
-        let mut columns = vec![format!("{}::text", table.key_of("k")), "to_jsonb(t)::text".into()];
-        for (_, unique) in &table.unique {
-            let values = unique.iter().map(|column| format!("t.{column}")).collect::<Vec<_>>().join(", ");
-            columns.push(format!(
-                "CASE WHEN num_nulls({values}) = 0 THEN jsonb_build_array({values})::text END"
-            ));
-        }
-        for (_, pairs) in &table.references {
-            let values = pairs.iter().map(|(_, ours)| format!("t.{ours}")).collect::<Vec<_>>().join(", ");
-            let key = object(pairs.iter().map(|(theirs, ours)| (theirs.as_str(), ours.as_str())), "t");
-            columns.push(format!("CASE WHEN num_nulls({values}) = 0 THEN {key}::text END"));
-        }
-        let key = table.key.join(", ");
-        let keys = table.key.iter().map(|column| format!("r.{column}")).collect::<Vec<_>>().join(", ");
-        let statement = format!(
-            "SELECT {columns} FROM (
-                SELECT DISTINCT {keys} FROM string_to_table($1, E'\\n') line,
-                    jsonb_populate_recordset(NULL::{name}, line::jsonb -> 'keys') r
-                WHERE line::jsonb ->> 'table' = $2) k
-            LEFT JOIN {name} t USING ({key})",
-            columns = columns.join(", "),
-            name = table.name,
-        );
-        self.session.client.query(&statement, &[&captured, &table.name]).map_err(sql)
     }
 }
 

@@ -102,7 +102,7 @@ impl Reader {
 /// Begins a snapshot on a connection of `pool`.
 pub(super) fn open(pool: &Arc<Pool>) -> Result<Box<dyn Snapshot>, StoreError> {
     let mut reader = pool.take()?;
-    match reader.begin() {
+    match reader.begin().and_then(Mark::readable) {
         Ok(mark) => {
             Ok(Box::new(PostgresSnapshot { mark, reader: Mutex::new(Some(reader)), pool: Arc::clone(pool) }))
         }

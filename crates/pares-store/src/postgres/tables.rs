@@ -224,21 +224,23 @@ fn rows<'a>(changes: &Changes<'a>) -> Result<BTreeMap<&'a str, Rows<'a>>, StoreE
 
 impl Table {
     fn delete(&self) -> String {
-        let same = self.key.iter().map(|column| format!("t.{column} = k.{column}")).collect::<Vec<_>>();
+        let same = self.key.iter().map(|column| format!("pares_row.{column} = pares_key.{column}"));
         format!(
-            "DELETE FROM {0} t USING unnest($1::text[]) v, jsonb_populate_record(NULL::{0}, v::jsonb) k WHERE {1}",
+            "DELETE FROM {0} pares_row USING unnest($1::text[]) pares_text, \
+             jsonb_populate_record(NULL::{0}, pares_text::jsonb) pares_key WHERE {1}",
             self.name,
-            same.join(" AND ")
+            same.collect::<Vec<_>>().join(" AND ")
         )
     }
 
     fn insert(&self) -> String {
         let columns = self.columns.join(", ");
-        let values = self.columns.iter().map(|column| format!("r.{column}")).collect::<Vec<_>>().join(", ");
+        let values = self.columns.iter().map(|column| format!("pares_row.{column}")).collect::<Vec<_>>();
         format!(
-            "INSERT INTO {0} ({columns}) OVERRIDING SYSTEM VALUE \
-             SELECT {values} FROM unnest($1::text[]) v, jsonb_populate_record(NULL::{0}, v::jsonb) r",
-            self.name
+            "INSERT INTO {0} ({columns}) OVERRIDING SYSTEM VALUE SELECT {1} FROM unnest($1::text[]) pares_text, \
+             jsonb_populate_record(NULL::{0}, pares_text::jsonb) pares_row",
+            self.name,
+            values.join(", ")
         )
     }
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pares_store::postgres::{Options, PostgresStore};
-use pares_store::{RedbStore, Store, StoreError};
+use pares_store::{Applied, Reads, RedbStore, Store, StoreError};
+use pares_wice::{Key, Value, Version};
 
 use crate::common::server::server;
 use crate::place::{Kind, Place, version};
@@ -96,5 +97,19 @@ fn postgresql_holds_only_so_many_snapshots() {
         assert!(matches!(store.snapshot().err(), Some(StoreError::Busy(2))));
         drop(first);
         store.snapshot().unwrap();
+    }
+}
+
+#[test]
+fn postgresql_takes_a_batch_that_is_larger_than_a_statement() {
+    let Some(server) = server() else { return };
+    let store = PostgresStore::open(Options::new(server.database())).unwrap();
+    let value = Value::new(vec![7; 1 << 20]);
+    let writes = (0..70u8).map(|i| (Key::new([i]), Some(value.clone()))).collect();
+    store.apply(&[Applied { version: Version(1), writes }], None).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    assert_eq!(snapshot.version(), Version(1));
+    for i in 0..70 {
+        assert!(snapshot.get(&Key::new([i])).unwrap() == Some(value.clone()), "item {i}");
     }
 }

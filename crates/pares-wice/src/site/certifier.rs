@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::entry::{Body, Configuration, Entry, LogEntry};
 use crate::ids::{Reign, SiteId, Version};
-use crate::message::{AbortReason, Message};
+use crate::message::Message;
 use crate::site::{Effects, Site};
 use crate::transaction::Transaction;
 

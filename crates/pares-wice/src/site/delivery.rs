@@ -36,15 +36,17 @@ impl Base {
         Self { position: 0, delivered: Version(0), promised: first.era, eras, takeover: None }
     }
 
-    /// The beginning for a cluster that has lost everything: it does not live, and somebody else certifies.
+    /// The beginning for a cluster that has lost everything: it does not live, somebody else certifies, and nothing is taken from eras before
+    /// `promised`, which must be the era in which it was declared lost, or a later one. (With its log it lost its promises; a cluster that
+    /// has not heard of anything since could otherwise make it the certifier it once was.)
     ///
     /// # Panics
     /// If there is no other cluster.
     #[must_use]
-    pub fn returning(settings: &Settings) -> Self {
+    pub fn returning(settings: &Settings, promised: Era) -> Self {
         let others = settings.clusters().without(settings.site.cluster);
         let certifier = others.iter().next().expect("a cluster returns to others");
-        Self::first(Configuration::first(others, certifier))
+        Self { promised, ..Self::first(Configuration::first(others, certifier)) }
     }
 }
 

@@ -204,17 +204,6 @@ impl Site {
         Self::restore(settings, Base::first(first), Stored::default())
     }
 
-    /// A site of a cluster that has lost everything, log and stores, was declared lost, and begins again from what the others have. (Begun
-    /// as new, the cluster that certified first would do so again, and give versions that exist already.)
-    ///
-    /// # Panics
-    /// If there is no other cluster.
-    #[must_use]
-    pub fn returning(settings: Settings) -> Self {
-        let base = Base::returning(&settings);
-        Self::restore(settings, base, Stored::default())
-    }
-
     /// Which site it is.
     #[must_use]
     pub fn id(&self) -> SiteId {
@@ -367,8 +356,9 @@ impl Site {
         }
     }
 
-    /// Whether everything `snapshot` sees is still part of the history.
-    fn holds(&self, snapshot: Snapshot) -> bool {
+    /// Whether everything `snapshot` sees is still part of the history, as far as is known here.
+    #[must_use]
+    pub fn holds(&self, snapshot: Snapshot) -> bool {
         let forgotten = self.branch - snapshot.branch > self.cuts.len() as u64;
         let later = self.cuts.iter().filter(|(branch, _)| *branch > snapshot.branch);
         !forgotten && later.map(|(_, keep)| *keep).all(|keep| snapshot.version <= keep)

@@ -71,8 +71,8 @@ impl Site {
         }
         self.peers.insert(cluster, status);
         self.reconsider = true;
-        if self.common(cluster).is_none() {
-            out.notice(Notice::Split(cluster));
+        if cluster != self.cluster() && self.common(cluster).is_none() {
+            out.notice(self.unrelated(cluster));
         }
     }
 
@@ -82,6 +82,16 @@ impl Site {
         let Some(status) = self.peers.get(&cluster) else { return Some(ENDLESS) };
         let own: Vec<(Era, Version)> = self.own_eras();
         parting(&own, &status.eras)
+    }
+
+    /// What it means that two histories have no era in common: one is far behind the other, or they parted long ago.
+    fn unrelated(&self, cluster: ClusterId) -> Notice {
+        let (first, last) = (self.eras.front().map(|(_, first)| first.era), self.era());
+        let theirs =
+            self.peers.get(&cluster).map(|status| (status.eras.first().map(|(era, _)| *era), status.era()));
+        let parted = theirs
+            .is_some_and(|(their_first, their_last)| Some(their_last) >= first && their_first <= Some(last));
+        if parted { Notice::Split(cluster) } else { Notice::NeedsCopy(cluster) }
     }
 
     fn own_eras(&self) -> Vec<(Era, Version)> {

@@ -9,6 +9,7 @@ pub mod overload;
 pub mod peer;
 pub mod restart;
 pub mod sequencer;
+pub mod site;
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,8 @@ enum Bench {
     Restart(restart::Args),
     /// Members' latency while a venue takes a checkpoint of a large state, and while one joins with it
     Checkpoint(checkpoint::Args),
+    /// What a broker's transaction costs at a site of a replicated database, alone and with two more in its cluster
+    Site(site::Args),
     /// The other process of a benchmark
     #[command(subcommand, hide = true)]
     Peer(peer::Peer),
@@ -61,6 +64,7 @@ pub fn run(args: &Args) -> CommandResult {
         Bench::Overload(args) => overload::run(args),
         Bench::Restart(args) => restart::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
+        Bench::Site(args) => site::run(args),
         Bench::Peer(peer) => peer::run(peer),
     }
 }

@@ -1,0 +1,83 @@
+//! What goes in and out between the parts, kept until it is its turn.
+
+use pares_cluster::Sink;
+use pares_link::{ClientId, Ended, LinkSink};
+use pares_wice::{Effects, LogEntry, Message, Notice, Outcome, SiteId, TransactionId};
+
+use crate::config::site_of;
+
+/// What came over the connections.
+pub(super) enum Arrived {
+    Connected(SiteId),
+    Frame(SiteId, Vec<u8>),
+    Asked(ClientId, Vec<u8>),
+}
+
+#[derive(Default)]
+pub(super) struct Inbox {
+    pub(super) arrived: Vec<Arrived>,
+}
+
+impl LinkSink for Inbox {
+    fn connected(&mut self, peer: u16) {
+        self.arrived.push(Arrived::Connected(site_of(peer)));
+    }
+    fn disconnected(&mut self, _peer: u16, _why: &Ended) {}
+    fn frame(&mut self, peer: u16, payload: &[u8]) {
+        self.arrived.push(Arrived::Frame(site_of(peer), payload.to_vec()));
+    }
+    fn client_frame(&mut self, client: ClientId, payload: &[u8]) {
+        self.arrived.push(Arrived::Asked(client, payload.to_vec()));
+    }
+}
+
+/// What the cluster's log says, in its order.
+pub(super) enum LogNews {
+    Committed(Vec<u8>),
+    Role(pares_cluster::Role),
+}
+
+#[derive(Default)]
+pub(super) struct LogEvents {
+    pub(super) messages: Vec<(u8, Vec<u8>)>,
+    pub(super) news: Vec<LogNews>,
+}
+
+impl Sink for LogEvents {
+    fn send(&mut self, to: u8, message: Vec<u8>) {
+        self.messages.push((to, message));
+    }
+    fn committed(&mut self, _index: u64, _term: u64, payload: &[u8]) {
+        self.news.push(LogNews::Committed(payload.to_vec()));
+    }
+    fn role(&mut self, role: pares_cluster::Role) {
+        self.news.push(LogNews::Role(role));
+    }
+    // The log is kept whole, so nobody ever needs a state.
+    fn snapshot_wanted(&mut self, _at_least: u64) {}
+    fn restore(&mut self, _index: u64, _state: &[u8]) {}
+}
+
+/// What the rules want done.
+#[derive(Default)]
+pub(super) struct Wanted {
+    pub(super) proposals: Vec<LogEntry>,
+    pub(super) messages: Vec<(SiteId, Message)>,
+    pub(super) outcomes: Vec<(TransactionId, Outcome)>,
+    pub(super) notices: Vec<Notice>,
+}
+
+impl Effects for Wanted {
+    fn propose(&mut self, entry: LogEntry) {
+        self.proposals.push(entry);
+    }
+    fn send(&mut self, to: SiteId, message: Message) {
+        self.messages.push((to, message));
+    }
+    fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
+        self.outcomes.push((id, outcome));
+    }
+    fn notice(&mut self, notice: Notice) {
+        self.notices.push(notice);
+    }
+}
