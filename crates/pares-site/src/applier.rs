@@ -26,6 +26,8 @@ struct Batch {
 /// What the store holds now.
 pub(crate) struct Done {
     pub(crate) snapshot: Box<dyn Snapshot>,
+    /// The version that is on the disk, if that is new.
+    pub(crate) flushed: Option<Version>,
 }
 
 /// The writing thread's other end.
@@ -95,23 +97,22 @@ fn write(
 ) {
     let mut flushed = Instant::now();
     while let Ok(batch) = work.recv() {
-        let done = write_batch(store, &batch);
+        let flush = flushed.elapsed() > FLUSH_EVERY;
+        let done = write_batch(store, &batch, flush);
+        if flush {
+            flushed = Instant::now();
+        }
         let failed = done.is_err();
         if results.send(done).is_err() || failed {
             let _ = waker.wake();
             return;
         }
         let _ = waker.wake();
-        if flushed.elapsed() > FLUSH_EVERY {
-            // A failure shows with the next batch.
-            let _ = store.flush();
-            flushed = Instant::now();
-        }
     }
     let _ = store.flush();
 }
 
-fn write_batch(store: &dyn Store, batch: &Batch) -> Result<Done, StoreError> {
+fn write_batch(store: &dyn Store, batch: &Batch, flush: bool) -> Result<Done, StoreError> {
     let before = store.snapshot()?;
     let mut values: HashMap<&Key, Option<Value>> = HashMap::new();
     let mut applied = Vec::with_capacity(batch.versions.len());
@@ -135,5 +136,6 @@ fn write_batch(store: &dyn Store, batch: &Batch) -> Result<Done, StoreError> {
         applied.push(Applied { version: *version, writes });
     }
     store.apply(&applied, Some(&batch.stored.to_bytes()))?;
-    Ok(Done { snapshot: store.snapshot()? })
+    let flushed = if flush { Some(store.flush()?) } else { None };
+    Ok(Done { snapshot: store.snapshot()?, flushed })
 }

@@ -8,9 +8,13 @@
 //! | `add NAME AMOUNT` | added to the counter, without reading it | |
 //! | `transfer FROM TO AMOUNT` | between two accounts, none of which may fall below 0 | the balance left |
 //! | `trade A B C AMOUNT ID` | a broker's: reads three items, changes two, writes two new ones | |
+//! | `noted NAME REQUEST` | that of the request, and 1 is added to the counter | the request's |
 //! | `sum PREFIX` | none | how many counters there are, and their sum |
+//! | `list PREFIX AFTER COUNT` | none | so many items from behind `AFTER` on, by name, a line each: name, value |
+//! | `digest` | none | one number for all there is, replies remembered included |
 //!
-//! `get` and `sum` can be read as well as executed.
+//! `get` can be executed as well as read; `sum`, `list` and `digest` can only be read. A note tells afterwards whether a request was executed, and
+//! how often.
 
 use core::ops::ControlFlow;
 
@@ -32,9 +36,12 @@ fn number(text: &str) -> Result<i64, Failure> {
     text.parse().or_else(|_| refuse(format!("{text} is not a whole number")))
 }
 
+/// What the name of each item begins with in the store.
+const NAMES: &str = "i/";
+
 /// An item's name in the store: none of the site's own begins so.
 fn named(name: &str) -> Key {
-    Key::from(format!("i/{name}").as_str())
+    Key::from(format!("{NAMES}{name}").as_str())
 }
 
 fn text(request: &[u8]) -> Result<Vec<&str>, Failure> {
@@ -68,7 +75,65 @@ fn sum(
     Ok(format!("{count} {total}").into_bytes())
 }
 
+/// Items by name, from behind `after` (a name that begins so itself, or `-`) on.
+fn list(items: &dyn Reads, prefix: &str, after: &str, count: i64) -> Result<Vec<u8>, Failure> {
+    if after != "-" && !after.starts_with(prefix) {
+        return refuse("what to begin behind does not begin with the prefix");
+    }
+    let all = KeyRange::prefix(named(prefix).as_bytes());
+    let range = if after == "-" { all } else { KeyRange { from: named(&format!("{after}\0")), ..all } };
+    let (mut lines, mut left) = (Vec::new(), count);
+    items.range(&range, &mut |key, value| {
+        if left <= 0 {
+            return ControlFlow::Break(());
+        }
+        left -= 1;
+        lines.extend_from_slice(&key.as_bytes()[NAMES.len()..]);
+        lines.push(b' ');
+        lines.extend(shown(Some(&value)));
+        lines.push(b'\n');
+        ControlFlow::Continue(())
+    })?;
+    Ok(lines)
+}
+
+/// FNV-1a over all items, their lengths and their order: two databases with the same content have the same.
+fn digest(items: &dyn Reads) -> Result<Vec<u8>, Failure> {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    items.range(&KeyRange::prefix(b""), &mut |key, value| {
+        for bytes in [key.as_bytes(), value.as_bytes()] {
+            let length = (bytes.len() as u64).to_le_bytes();
+            for byte in length.iter().chain(bytes) {
+                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(format!("{hash:016x}").into_bytes())
+}
+
 impl Items {
+    fn change(words: &[&str], work: &mut Work<View<'_>>) -> Result<Vec<u8>, Failure> {
+        match words {
+            ["get", name] => Ok(shown(work.get(&named(name))?.as_ref())),
+            ["put", name, value] => {
+                work.put(&named(name), Value::from(*value));
+                Ok(Vec::new())
+            }
+            ["delete", name] => {
+                work.delete(&named(name));
+                Ok(Vec::new())
+            }
+            ["add", name, amount] => {
+                work.add(&named(name), number(amount)?)?;
+                Ok(Vec::new())
+            }
+            ["transfer", from, to, amount] => Self::transfer(work, from, to, number(amount)?),
+            ["trade", a, b, c, amount, id] => Self::trade(work, [a, b, c], number(amount)?, id),
+            _ => refuse("get, put, delete, add, transfer, trade or noted"),
+        }
+    }
+
     fn transfer(work: &mut Work<View<'_>>, from: &str, to: &str, amount: i64) -> Result<Vec<u8>, Failure> {
         let (from, to, amount) = (named(from), named(to), i128::from(amount));
         if from == to || amount < 0 {
@@ -98,22 +163,12 @@ impl Items {
 impl Application for Items {
     fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, Failure> {
         match text(request)?.as_slice() {
-            ["get", name] => Ok(shown(work.get(&named(name))?.as_ref())),
-            ["put", name, value] => {
-                work.put(&named(name), Value::from(*value));
-                Ok(Vec::new())
+            ["noted", name, words @ ..] => {
+                let reply = Self::change(words, work)?;
+                work.add(&named(name), 1)?;
+                Ok(reply)
             }
-            ["delete", name] => {
-                work.delete(&named(name));
-                Ok(Vec::new())
-            }
-            ["add", name, amount] => {
-                work.add(&named(name), number(amount)?)?;
-                Ok(Vec::new())
-            }
-            ["transfer", from, to, amount] => Self::transfer(work, from, to, number(amount)?),
-            ["trade", a, b, c, amount, id] => Self::trade(work, [a, b, c], number(amount)?, id),
-            _ => refuse("get, put, delete, add, transfer or trade"),
+            words => Self::change(words, work),
         }
     }
 
@@ -122,7 +177,9 @@ impl Application for Items {
             ["get", name] => Ok(shown(items.get(&named(name))?.as_ref())),
             ["sum", prefix] => sum(prefix, |range, visit| items.range(range, visit)),
             ["sum"] => sum("", |range, visit| items.range(range, visit)),
-            _ => refuse("get or sum"),
+            ["list", prefix, after, count] => list(items, prefix, after, number(count)?),
+            ["digest"] => digest(items),
+            _ => refuse("get, sum, list or digest"),
         }
     }
 }

@@ -25,6 +25,7 @@
 //! | `requests` | requests from arrival to reply |
 //! | `view` | versions in memory over the store |
 //! | `applier` | the thread that writes the store |
+//! | `checkpoint` | where the log begins, and what a site gets that lacks what lies before |
 
 pub mod application;
 pub mod client;
@@ -33,6 +34,7 @@ pub mod items;
 pub mod protocol;
 
 mod applier;
+mod checkpoint;
 mod process;
 mod requests;
 mod view;
@@ -40,6 +42,6 @@ mod view;
 pub use application::{Application, Failure};
 pub use client::{CallError, Client};
 pub use config::{Config, ConfigError};
-pub use process::{Process, ProcessError, RETURNING, Report};
+pub use process::{Process, ProcessError, RETURNING, Report, Worked};
 pub use requests::{Answer, Answered};
 pub use view::View;

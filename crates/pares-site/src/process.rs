@@ -16,16 +16,17 @@ use std::time::{Duration, Instant};
 use pares_cluster::{ClusterLog, Files, LogError, Replica};
 use pares_link::Links;
 use pares_store::{RedbStore, Snapshot, Store, StoreError, Work};
-use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::codec::{Coded, DecodeError, FORMAT};
 use pares_wice::{
     AbortReason, Base, ClusterId, Command, Configuration, Era, LogEntry, Notice, Outcome, Role, Site, SiteId,
     Stored, Term, TransactionId, Version,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::application::{Application, Failure};
 use crate::applier::Applier;
+use crate::checkpoint::{Bases, state_of, stored_of, take_state};
 use crate::config::{Config, ConfigError, number_of};
 use crate::protocol::{Ask, Between, Code, Reply};
 use crate::requests::{
@@ -43,6 +44,8 @@ const TICKS_OF_RULES: u64 = 4;
 const FORWARD_PATIENCE_TICKS: u32 = 25;
 /// Requests executed in one turn.
 const EXECUTED_MAX: usize = 1_024;
+/// A payload of the log ends with the entry that fills it so far: with the largest transaction it is a record at most.
+const PAYLOAD_BYTES: usize = 128 << 10;
 /// Versions that may be in memory and not in the store; beyond, requests wait until it has caught up.
 const UNSTORED_MAX: u64 = 1 << 17;
 /// Versions in one batch for the store.
@@ -81,13 +84,27 @@ pub enum ProcessError {
         "the file `returning` says {0:?}: it needs the era of those who went on, three numbers (`pares site status` shows them)"
     )]
     Returning(String),
+    /// The log begins behind what the store holds.
+    #[error(
+        "the store holds version {stored}, and the log begins at {base}: the store was lost; remove this site's directory only if the \
+             rest of its cluster lives, and let its log's owner restore both from a copy"
+    )]
+    Gap {
+        /// The store's version.
+        stored: Version,
+        /// The log's beginning.
+        base: Version,
+    },
+    /// This site was so far behind that it got another's state.
+    #[error("this site was far behind and has been sent a state: start it again, and it goes on from there")]
+    Replaced,
     /// The operating system refuses something.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
 /// How a site is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Which site.
     pub site: String,
@@ -113,6 +130,21 @@ pub struct Report {
     pub open: usize,
     /// What other delegates said last: cluster, era's number, delivered.
     pub heard: Vec<(u8, u32, u64)>,
+    /// What it did since it started.
+    pub work: Worked,
+}
+
+/// What a site did since it started: how much of its work was for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worked {
+    /// Executions of requests, those of other sites that were forwarded here included.
+    pub executed: u64,
+    /// Of them, those that lost against a concurrent transaction.
+    pub lost: u64,
+    /// Requests sent on to the certifier's site.
+    pub forwarded: u64,
+    /// Requests done, and told to whoever asked.
+    pub done: u64,
 }
 
 /// A site.
@@ -120,6 +152,7 @@ pub struct Process<A> {
     pub(crate) site: Site,
     log: Replica<Files>,
     links: Links,
+    store: Arc<dyn Store>,
     base: Box<dyn Snapshot>,
     applier: Applier,
     application: A,
@@ -129,8 +162,10 @@ pub struct Process<A> {
     wanted: Wanted,
     inbox: Inbox,
     log_events: LogEvents,
+    bases: Bases,
     answered: Vec<Answered>,
     notices: Vec<Notice>,
+    work: Worked,
     ticked: Instant,
     ticks: u64,
     /// The log has refused a proposal: the rules are to begin anew as a delegate.
@@ -147,24 +182,36 @@ impl<A: Application> Process<A> {
         std::fs::create_dir_all(own.join("store"))?;
         std::fs::create_dir_all(own.join("log"))?;
         let links = Links::open(config.links(site, dir)?)?;
+        let mut bases = Bases::open(&own)?;
+        let files = Files::open(&own.join("log"), config.durability(), SEGMENT_BYTES)?;
+        let applied = bases.written().map_or(0, |(index, _)| *index);
+        let mut log = Replica::open(files, &pares_cluster::Config { applied, ..config.log(site) })?;
+        let mut log_events = LogEvents::default();
+        log.cycle(&mut log_events)?;
+        if let Some((index, state)) = log_events.state.take() {
+            let (base, _) = take_state(&state, &own.join("store"))?;
+            bases.taken((index, base))?;
+        }
         let store: Arc<dyn Store> = Arc::new(RedbStore::open(&own.join("store"))?);
-        let meta = store.meta();
-        let stored = if meta.is_empty() { Stored::default() } else { Stored::from_bytes(&meta)? };
+        let stored = stored_of(&store.meta())?;
         let settings = config.settings(site);
-        let base = match returning_to(&own)? {
-            Some(era) => Base::returning(&settings, era),
-            None => {
+        let base = match (bases.written(), returning_to(&own)?) {
+            (Some((_, base)), _) => base.clone(),
+            (None, Some(era)) => Base::returning(&settings, era),
+            (None, None) => {
                 let clusters = settings.sites.iter().map(|site| site.cluster).collect();
                 Base::first(Configuration::first(clusters, ClusterId(config.certifier)))
             }
         };
-        let files = Files::open(&own.join("log"), config.durability(), SEGMENT_BYTES)?;
-        let log = Replica::open(files, &config.log(site))?;
+        if stored.version < base.delivered {
+            return Err(ProcessError::Gap { stored: stored.version, base: base.delivered });
+        }
         let applier = Applier::start(Arc::clone(&store), links.waker())?;
         Ok(Self {
             site: Site::restore(settings, base, stored),
             log,
             base: store.snapshot()?,
+            store,
             applier,
             links,
             application,
@@ -172,9 +219,11 @@ impl<A: Application> Process<A> {
             waiting: BTreeMap::new(),
             wanted: Wanted::default(),
             inbox: Inbox::default(),
-            log_events: LogEvents::default(),
+            log_events,
+            bases,
             answered: Vec::new(),
             notices: Vec::new(),
+            work: Worked::default(),
             ticked: Instant::now(),
             ticks: 0,
             refused: false,
@@ -245,6 +294,7 @@ impl<A: Application> Process<A> {
             heard: heard
                 .map(|status| (status.site.cluster.0, status.era().number, status.delivered.0))
                 .collect(),
+            work: self.work,
         }
     }
 
@@ -380,6 +430,7 @@ impl<A: Application> Process<A> {
             }
         }
         request.executions += 1;
+        self.work.executed += 1;
         let mut work = Work::new(view);
         match self.application.execute(&request.body, &mut work) {
             Ok(reply) => {
@@ -408,7 +459,7 @@ impl<A: Application> Process<A> {
             self.site.flush(&mut self.wanted);
             self.carry_out();
             self.tell_waiting();
-            if !self.log.pending() {
+            if !self.log.pending() && self.log_events.news.is_empty() {
                 break;
             }
             self.log.cycle(&mut self.log_events)?;
@@ -424,14 +475,33 @@ impl<A: Application> Process<A> {
         }
         for news in std::mem::take(&mut self.log_events.news) {
             match news {
-                LogNews::Committed(payload) => {
+                LogNews::Committed(index, payload) => {
                     for entry in Vec::<LogEntry>::from_bytes(&payload)? {
                         self.site.committed(entry, &mut self.wanted);
                     }
+                    self.bases.handed_out(index, payload.len(), || self.site.base());
                 }
                 LogNews::Role(role) => self.site.role(Role { term: Term(role.term), leads: role.leads }),
             }
         }
+        if self.log_events.state.take().is_some() {
+            return Err(ProcessError::Replaced);
+        }
+        match self.log_events.state_wanted.take() {
+            Some(at_least) => self.provide_state(at_least),
+            None => Ok(()),
+        }
+    }
+
+    /// Another member lacks what this one's log has let go of.
+    fn provide_state(&mut self, at_least: u64) -> Result<(), ProcessError> {
+        let Some((index, base)) = self.bases.written().filter(|(index, _)| *index >= at_least) else {
+            return Ok(());
+        };
+        let snapshot = self.store.snapshot()?;
+        let state = state_of(base, stored_of(snapshot.meta())?, snapshot)?;
+        // Too large: the member stays behind, and its operator copies a store.
+        let _ = self.log.provide_snapshot(*index, &state);
         Ok(())
     }
 
@@ -441,10 +511,13 @@ impl<A: Application> Process<A> {
             self.site.role(Role { term: Term(role.term), leads: role.leads });
         }
         let wanted = std::mem::take(&mut self.wanted);
-        if !wanted.proposals.is_empty() && self.log.propose(&wanted.proposals.to_bytes()).is_err() {
-            // What it proposed is lost: as if another had been delegate in between.
-            self.site.role(Role { term: Term(self.log.role().term), leads: false });
-            self.refused = true;
+        for payload in payloads(&wanted.proposals) {
+            if self.log.propose(&payload).is_err() {
+                // What it proposed is lost: as if another had been delegate in between.
+                self.site.role(Role { term: Term(self.log.role().term), leads: false });
+                self.refused = true;
+                break;
+            }
         }
         for (to, message) in wanted.messages {
             let _ = self.links.send(number_of(to), &Between::Rules(&message.to_bytes()).to_bytes());
@@ -457,6 +530,7 @@ impl<A: Application> Process<A> {
 
     fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
         let Some(request) = self.requests.open.get_mut(&id) else { return };
+        self.work.lost += u64::from(matches!(outcome, Outcome::Aborted(_)));
         match outcome {
             Outcome::Committed { attempt, .. } => {
                 let own = u32::from(number_of(self.site.id())) << 16 | u32::from(request.executions);
@@ -485,6 +559,7 @@ impl<A: Application> Process<A> {
         let Some(request) = self.requests.open.get_mut(&id) else { return };
         match self.site.certifier() {
             Some(certifier) if certifier != self.site.id() => {
+                self.work.forwarded += u64::from(!matches!(request.state, State::Forwarded { .. }));
                 request.state = State::Forwarded { ticks: 0 };
                 let frame = Between::Forward(id, &request.body).to_bytes();
                 let _ = self.links.send(number_of(certifier), &frame);
@@ -512,6 +587,7 @@ impl<A: Application> Process<A> {
 
     fn answer(&mut self, id: TransactionId, answer: Answer) {
         let Some(request) = self.requests.open.remove(&id) else { return };
+        self.work.done += u64::from(answer.code == Code::Done);
         match request.asker {
             Asker::Client(client) => self.reply(client, id.sequence, &answer),
             Asker::Site(site) => {
@@ -524,8 +600,14 @@ impl<A: Application> Process<A> {
 
     fn take_stored(&mut self) -> Result<(), ProcessError> {
         if let Some(done) = self.applier.done() {
-            self.base = done?.snapshot;
+            let done = done?;
+            self.base = done.snapshot;
             self.site.applied(self.base.version());
+            if let Some(flushed) = done.flushed
+                && let Some(before) = self.bases.flushed(flushed)?
+            {
+                self.log.compact(before);
+            }
         }
         Ok(())
     }
@@ -542,6 +624,24 @@ impl<A: Application> Process<A> {
             self.applier.give(versions, stored);
         }
     }
+}
+
+/// Entries for the log, a list of them in each payload.
+fn payloads(proposals: &[LogEntry]) -> Vec<Vec<u8>> {
+    let mut payloads = Vec::new();
+    let (mut count, mut bytes) = (0u32, Vec::new());
+    for (at, entry) in proposals.iter().enumerate() {
+        entry.encode(&mut bytes);
+        count += 1;
+        if bytes.len() >= PAYLOAD_BYTES || at + 1 == proposals.len() {
+            let mut payload = Vec::with_capacity(bytes.len() + 5);
+            (FORMAT, count).encode(&mut payload);
+            payload.append(&mut bytes);
+            payloads.push(payload);
+            count = 0;
+        }
+    }
+    payloads
 }
 
 /// Marks, in a site's own directory, that its cluster has lost its disks: the era of those who went on, as three numbers.
@@ -564,5 +664,33 @@ fn answer_of(result: Result<Vec<u8>, Failure>) -> Result<Answer, ProcessError> {
         Ok(body) => Ok(Answer { code: Code::Done, body }),
         Err(Failure::Store(error) | Failure::Work(pares_store::WorkError::Store(error))) => Err(error.into()),
         Err(failure) => Ok(Answer { code: Code::Refused, body: failure.to_string().into_bytes() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc as Shared;
+
+    use pares_wice::{Body, Entry, Write};
+
+    use super::*;
+
+    #[test]
+    fn payloads_hold_all_entries_in_order_and_fit_a_record() {
+        let entry = |version: u64| {
+            let writes =
+                vec![Write::put(pares_wice::Key::from("k"), pares_wice::Value::new(vec![0; 100_000]))];
+            let id = TransactionId { client: 1, sequence: version };
+            let body = Body::Update { id, attempt: 1, writes };
+            let entry = Entry { version: Version(version), era: Era::default(), body };
+            LogEntry::Stream { era: Era::default(), entry: Shared::new(entry) }
+        };
+        let entries: Vec<LogEntry> = (1..6).map(entry).collect();
+        let payloads = payloads(&entries);
+        assert_eq!(payloads.len(), 3);
+        let read: Vec<LogEntry> =
+            payloads.iter().flat_map(|payload| Vec::<LogEntry>::from_bytes(payload).unwrap()).collect();
+        assert_eq!(read, entries);
+        assert!(super::payloads(&[]).is_empty());
     }
 }

@@ -38,6 +38,25 @@ fn a_request_repeated_is_done_once() {
 }
 
 #[test]
+fn a_note_says_how_often_a_request_was_executed() {
+    let dir = tempfile::tempdir().unwrap();
+    let sites = Sites::start(dir.path(), 1, 1);
+    let mut client = sites.client(1, &[A0]);
+    done(client.execute(b"add alice 100", PATIENCE));
+    assert_eq!(done(client.execute(b"noted note/1 transfer alice bob 30", PATIENCE)), "70");
+    assert_eq!(done(client.execute_again(b"noted note/1 transfer alice bob 30", PATIENCE)), "70");
+    client.execute(b"noted note/2 transfer alice bob 300", PATIENCE).unwrap_err();
+    done(client.execute(b"noted note/3 add bob 1", PATIENCE));
+    assert_eq!(done(client.read(b"list note/ - 9", PATIENCE)), "note/1 1\nnote/3 1\n");
+    assert_eq!(done(client.read(b"list note/ note/1 1", PATIENCE)), "note/3 1\n");
+    assert_eq!(done(client.read(b"list note/ note/3 1", PATIENCE)), "");
+    client.read(b"list note/ alice 1", PATIENCE).unwrap_err();
+    let before = done(client.read(b"digest", PATIENCE));
+    done(client.execute(b"put bob x", PATIENCE));
+    assert_ne!(done(client.read(b"digest", PATIENCE)), before);
+}
+
+#[test]
 fn two_clusters_have_the_same_and_either_can_ask() {
     let dir = tempfile::tempdir().unwrap();
     let sites = Sites::start(dir.path(), 2, 2);
@@ -71,7 +90,31 @@ fn a_cluster_declared_lost_is_not_waited_for_and_comes_back() {
 fn until(mut done: impl FnMut() -> bool) {
     let began = std::time::Instant::now();
     while !done() {
-        assert!(began.elapsed() < PATIENCE, "still not after {PATIENCE:?}");
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(began.elapsed() < PATIENCE * 3, "still not after {PATIENCE:?} and more");
+        std::thread::sleep(std::time::Duration::from_millis(5));
     }
+}
+
+#[test]
+fn a_log_is_let_go_of_and_a_site_that_was_away_gets_a_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sites = Sites::start(dir.path(), 1, 3);
+    let mut client = sites.client(1, &[A0, SiteId::new(0, 1)]);
+    done(client.execute(b"put before here", PATIENCE));
+    let away = SiteId::new(0, 2);
+    sites.stop(away);
+    // Until both that are left have let go of the log's beginning: two bases, and the store flushed behind each.
+    let filler = "x".repeat(400 << 10);
+    let first_segment = |site: u8| dir.path().join(format!("site-0-{site}/log/{:020}.seg", 0));
+    let mut round = 0;
+    until(|| {
+        round += 1;
+        done(client.execute(format!("put filler/{} {filler}", round % 3).as_bytes(), PATIENCE));
+        !first_segment(0).exists() && !first_segment(1).exists()
+    });
+    sites.run(away);
+    let mut there = sites.client(2, &[away]);
+    until(|| there.read(b"get before", PATIENCE).is_ok_and(|value| value == b"here"));
+    done(there.execute(b"put after there", PATIENCE));
+    assert_eq!(done(client.execute(b"get after", PATIENCE)), "there");
 }

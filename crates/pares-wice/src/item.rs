@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Longest key, bytes.
 pub const KEY_BYTES_MAX: usize = 1 << 10;
 /// Longest value, bytes.
-pub const VALUE_BYTES_MAX: usize = 1 << 20;
+pub const VALUE_BYTES_MAX: usize = 512 << 10;
 
 /// An item's name: 1 to [`KEY_BYTES_MAX`] bytes. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,8 +5,8 @@ use thiserror::Error;
 use crate::ids::{TransactionId, Version};
 use crate::item::{Change, KEY_BYTES_MAX, Key, KeyRange, VALUE_BYTES_MAX, Write};
 
-/// Most a transaction's keys and values may have together, bytes.
-pub const TRANSACTION_BYTES_MAX: usize = 4 << 20;
+/// Most a transaction's keys and values may have together, bytes: it must fit into one record of a log.
+pub const TRANSACTION_BYTES_MAX: usize = 768 << 10;
 
 /// What counts as a conflict; one choice for a whole database (paper section 3.1, *Certification*).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -6,6 +6,9 @@ pub enum CommandError {
     /// A node, the supervisor or the configuration.
     #[error(transparent)]
     Node(#[from] pares_node::NodeError),
+    /// The configuration of a system of sites.
+    #[error(transparent)]
+    Sites(#[from] pares_site::ConfigError),
     /// A client connection.
     #[error(transparent)]
     Client(#[from] pares_client::ClientError),

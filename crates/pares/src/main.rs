@@ -9,6 +9,7 @@
 //! | [`progress`] | progress bars |
 //! | [`system`] | systems started for the length of one command |
 //! | [`venues`] | which venue leads, which is back |
+//! | [`sites`] | sites of a replicated database as processes |
 //! | [`text`] | aligned tables and figures for people |
 //! | [`utc`] | moments as people write them |
 #![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
@@ -18,6 +19,7 @@ mod commands;
 mod error;
 mod load;
 mod progress;
+mod sites;
 mod small_disk;
 mod system;
 mod text;
@@ -56,13 +58,15 @@ enum Command {
     /// Look into a log, or check it
     Journal(commands::journal::Args),
     /// Kill, stop, wipe, flood or poison parts of a system under load, and see whether anybody notices
-    Drill(commands::drill::Args),
+    Drill(commands::drill::Choice),
     /// Run the whole exchange in virtual time, with faults by seed, and check that nothing breaks
     Sim(commands::sim::Args),
     /// Put a recorded trading day through a whole exchange and compare every published state of the book
     Replay(commands::replay::Args),
     /// Measure the papers' figures and tables again on this machine
     Experiment(commands::experiment::Args),
+    /// Run a database replicated between clusters of sites, look at it, ask it, and decide when a cluster is lost
+    Site(commands::site::Args),
     /// Run one node of a system in this process (what `up` starts)
     Node(commands::node::Args),
 }
@@ -80,6 +84,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => commands::sim::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
         Command::Experiment(args) => commands::experiment::run(&args),
+        Command::Site(args) => commands::site::run(&args),
         Command::Node(args) => commands::node::run(&args),
     };
     match result {

@@ -17,6 +17,7 @@
 
 mod bank;
 mod check;
+mod clients;
 mod cluster;
 mod faults;
 mod node;
@@ -48,7 +49,7 @@ pub struct Plan {
 impl Plan {
     /// Two clusters of three sites, no faults.
     pub const CALM: Self = Self {
-        name: "calm",
+        name: "sites-calm",
         clusters: 2,
         sites: 3,
         clients: 12,
@@ -58,11 +59,12 @@ impl Plan {
         defect: None,
     };
     /// Two clusters of three sites, everything fails.
-    pub const TWO: Self = Self { name: "two", fault_every_us: 150_000, loss_permille: 10, ..Self::CALM };
+    pub const TWO: Self =
+        Self { name: "sites-two", fault_every_us: 150_000, loss_permille: 10, ..Self::CALM };
     /// Three clusters of two and more.
-    pub const THREE: Self = Self { name: "three", clusters: 3, ..Self::TWO };
+    pub const THREE: Self = Self { name: "sites-three", clusters: 3, ..Self::TWO };
     /// Two clusters of one site.
-    pub const LONE: Self = Self { name: "lone", sites: 1, clients: 6, ..Self::TWO };
+    pub const LONE: Self = Self { name: "sites-lone", sites: 1, clients: 6, ..Self::TWO };
     /// All of them.
     pub const ALL: [Self; 4] = [Self::CALM, Self::TWO, Self::THREE, Self::LONE];
 }

@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use pares_wice::{
-    Body, LogEntry, Message, Notice, Outcome, Role, Settings, SiteId, Snapshot, Term, Transaction,
-    TransactionId, Value, Version,
-};
+use pares_wice::{Body, LogEntry, Message, Notice, Role, Settings, SiteId, Snapshot, Term, Transaction};
 
-use super::bank::Request;
 use super::check::Checker;
+use super::clients::Client;
 use super::cluster::Cluster;
 use super::faults::Faults;
 use super::node::{Collected, Effect, Node};
@@ -22,7 +19,7 @@ const NEAR_US: (u64, u64) = (50, 400);
 const FAR_US: (u64, u64) = (20_000, 30_000);
 const TICK_US: u64 = 40_000;
 /// A client that has heard nothing for so long tries another site.
-const CLIENT_PATIENCE_US: u64 = 1_500_000;
+pub(super) const CLIENT_PATIENCE_US: u64 = 1_500_000;
 /// After the last fault, everything must have an outcome within this.
 const CALM_US: u64 = 20_000_000;
 
@@ -41,17 +38,6 @@ pub(super) enum Event {
     Operator,
 }
 
-/// A client, and its one request at a time.
-#[derive(Debug)]
-struct Client {
-    site: SiteId,
-    sequence: u64,
-    attempt: u32,
-    request: Option<Request>,
-    /// Counts what it does, so that what was meant for an earlier state is known.
-    turn: u64,
-}
-
 pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) random: Random,
@@ -61,13 +47,13 @@ pub(super) struct World {
     pub(super) nodes: BTreeMap<SiteId, Node>,
     pub(super) clusters: Vec<Cluster>,
     pub(super) faults: Faults,
-    clients: Vec<Client>,
-    checker: Checker,
+    pub(super) clients: Vec<Client>,
+    pub(super) checker: Checker,
     pub(super) summary: Summary,
     trace: Option<Vec<String>>,
 }
 
-type Verdict = Result<(), String>;
+pub(super) type Verdict = Result<(), String>;
 
 /// Runs one seed.
 ///
@@ -366,130 +352,6 @@ impl World {
         }
         let after = self.random.between(least, most);
         self.schedule(after, Event::Message { to, from, wipes, message });
-    }
-
-    fn outcome(&mut self, site: SiteId, id: TransactionId, outcome: Outcome) -> Verdict {
-        self.note(|| format!("{site} tells {id}: {outcome:?}"));
-        let node = self.nodes.get_mut(&site).expect("all sites exist");
-        let (client, attempt) = (node.waiting.remove(&id), node.submitted.remove(&id));
-        match outcome {
-            Outcome::Committed { version, .. } => {
-                self.answer(site, id, version)?;
-                if let Some(client) = client {
-                    self.done(client, id);
-                }
-            }
-            Outcome::Aborted(_) => {
-                self.summary.aborted += 1;
-                self.checker.on_abort(id, attempt.expect("what has an outcome was submitted"));
-                let Some(client) = client else { return Ok(()) };
-                let waits = self.clients[client].sequence == id.sequence && self.clients[client].site == site;
-                if waits {
-                    let after = self.random.between(100, 30_000);
-                    self.turn(client, after);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Somebody is told: then all living clusters have it. A cluster that was admitted and has not heard so is not among those that could
-    /// go on without the others, and may still lack what was answered before.
-    fn answer(&mut self, site: SiteId, id: TransactionId, version: Version) -> Verdict {
-        let node = &self.nodes[&site];
-        let live = node.site.as_ref().expect("it told an outcome").configuration().live;
-        let began = node.delivered.iter().rposition(|entry| matches!(entry.body, Body::Configure(_)));
-        // Whoever has not heard yet that a cluster was declared lost had counted on it, and rightly so at that time.
-        let newest =
-            self.nodes.values().filter_map(|node| node.site.as_ref()).map(|site| site.configuration());
-        let newest = newest.max_by_key(|configuration| configuration.era).expect("somebody told it");
-        for cluster in live.iter().filter(|&cluster| newest.live.contains(cluster)) {
-            let members = || self.nodes.values().filter(|node| node.id.cluster == cluster);
-            let knows = began
-                .is_none_or(|at| members().any(|member| member.delivered.get(at) == node.delivered.get(at)));
-            if knows
-                && !members().any(|member| Checker::holds(&member.delivered, id, version))
-                && !self.clusters[usize::from(cluster.0)].holds(id, version)
-            {
-                return Err(format!("{id} was answered at version {version}, which {cluster} does not have"));
-            }
-        }
-        self.checker.on_answer(id, version);
-        Ok(())
-    }
-
-    fn done(&mut self, client: usize, id: TransactionId) {
-        let state = &mut self.clients[client];
-        if state.request.is_some() && state.sequence == id.sequence {
-            state.request = None;
-            self.summary.committed += 1;
-            let after = self.random.between(1_000, 60_000);
-            self.turn(client, after);
-        }
-    }
-
-    fn turn(&mut self, client: usize, after_us: u64) {
-        self.clients[client].turn += 1;
-        let turn = self.clients[client].turn;
-        self.schedule(after_us, Event::Act { client, turn });
-    }
-
-    /// A client executes its request, the next one or the same again.
-    fn act(&mut self, client: usize, turn: u64) -> Verdict {
-        if self.clients[client].turn != turn {
-            return Ok(());
-        }
-        if self.clients[client].request.is_none() {
-            if self.faults.over {
-                return Ok(());
-            }
-            let state = &mut self.clients[client];
-            state.sequence += 1;
-            state.request = Some(Request::draw(client as u64, state.sequence, &mut self.random));
-        }
-        self.turn(client, CLIENT_PATIENCE_US);
-        let at = self.clients[client].site;
-        let impatient = self.nodes[&at].waiting.values().any(|&waits| waits == client);
-        if self.nodes[&at].site.is_none() || impatient {
-            let sites: Vec<SiteId> = self.nodes.keys().copied().collect();
-            self.clients[client].site = sites[self.random.index(sites.len())];
-        }
-        self.execute(client)
-    }
-
-    fn execute(&mut self, client: usize) -> Verdict {
-        let state = &mut self.clients[client];
-        state.attempt += 1;
-        let (site, attempt, request) = (state.site, state.attempt, state.request.expect("it has one"));
-        let node = self.nodes.get_mut(&site).expect("all sites exist");
-        let Some(rules) = node.site.as_ref().filter(|rules| !rules.is_recalling()) else { return Ok(()) };
-        let snapshot = rules.snapshot();
-        let id = TransactionId { client: request.client, sequence: request.sequence };
-        let done = Request::done_key(request.client);
-        let sequence = |value: Option<Value>| value.and_then(|value| value.as_counter()).unwrap_or(0);
-        if sequence(node.read(&done, snapshot.version)) >= i128::from(request.sequence) {
-            // Committed by an earlier attempt; said once that is stable.
-            if sequence(node.read(&done, rules.stable())) >= i128::from(request.sequence) {
-                self.done(client, id);
-            } else {
-                self.turn(client, 50_000);
-            }
-            return Ok(());
-        }
-        let executed = request.execute(|key| node.read(key, snapshot.version));
-        node.waiting.insert(id, client);
-        let writes = executed.writes.clone();
-        let mut claimed = snapshot;
-        if self.plan.defect == Some(Defect::ClaimsLaterSnapshot) {
-            claimed.version = Version(snapshot.version.0 + 1);
-        }
-        let transaction =
-            Transaction { id, attempt, snapshot: claimed.version, writes, ..Transaction::default() };
-        let life = node.life;
-        self.checker.executed(id, attempt, snapshot.version, executed);
-        let after = if self.random.chance(200) { self.random.between(1_000, 60_000) } else { 0 };
-        self.schedule(after, Event::Submit { site, life, transaction, snapshot: claimed });
-        Ok(())
     }
 
     fn apply(&mut self, site: SiteId, life: u64) -> Verdict {

@@ -33,7 +33,7 @@ impl LinkSink for Inbox {
 
 /// What the cluster's log says, in its order.
 pub(super) enum LogNews {
-    Committed(Vec<u8>),
+    Committed(u64, Vec<u8>),
     Role(pares_cluster::Role),
 }
 
@@ -41,21 +41,29 @@ pub(super) enum LogNews {
 pub(super) struct LogEvents {
     pub(super) messages: Vec<(u8, Vec<u8>)>,
     pub(super) news: Vec<LogNews>,
+    /// A member lacks what is let go of, up to this place.
+    pub(super) state_wanted: Option<u64>,
+    /// A state in place of all before this place.
+    pub(super) state: Option<(u64, Vec<u8>)>,
 }
 
 impl Sink for LogEvents {
     fn send(&mut self, to: u8, message: Vec<u8>) {
         self.messages.push((to, message));
     }
-    fn committed(&mut self, _index: u64, _term: u64, payload: &[u8]) {
-        self.news.push(LogNews::Committed(payload.to_vec()));
+    fn committed(&mut self, index: u64, _term: u64, payload: &[u8]) {
+        self.news.push(LogNews::Committed(index, payload.to_vec()));
     }
     fn role(&mut self, role: pares_cluster::Role) {
         self.news.push(LogNews::Role(role));
     }
-    // The log is kept whole, so nobody ever needs a state.
-    fn snapshot_wanted(&mut self, _at_least: u64) {}
-    fn restore(&mut self, _index: u64, _state: &[u8]) {}
+    fn snapshot_wanted(&mut self, at_least: u64) {
+        self.state_wanted = Some(at_least);
+    }
+    fn restore(&mut self, index: u64, state: &[u8]) {
+        self.news.clear();
+        self.state = Some((index, state.to_vec()));
+    }
 }
 
 /// What the rules want done.

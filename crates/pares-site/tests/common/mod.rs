@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pares_site::config::{Level, Place, Promise};
 use pares_site::items::Items;
-use pares_site::{Client, Config, Process};
+use pares_site::{Client, Config, Process, ProcessError};
 use pares_wice::SiteId;
 
 /// Long enough for anything, on a machine that is busy.
@@ -59,10 +59,18 @@ impl Sites {
         let stop = Arc::new(AtomicBool::new(false));
         let config = Config::load(&self.dir).unwrap();
         let mut process = Process::open(&config, site, &self.dir, Items).unwrap();
-        let stopped = Arc::clone(&stop);
+        let (stopped, dir) = (Arc::clone(&stop), self.dir.clone());
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
-                process.turn(Duration::from_millis(20)).unwrap();
+                match process.turn(Duration::from_millis(20)) {
+                    Ok(()) => {}
+                    // As whoever starts sites does.
+                    Err(ProcessError::Replaced) => {
+                        drop(process);
+                        process = Process::open(&config, site, &dir, Items).unwrap();
+                    }
+                    Err(error) => panic!("{site}: {error}"),
+                }
             }
         });
         self.running.push((site, stop, thread));

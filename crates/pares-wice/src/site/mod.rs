@@ -191,8 +191,10 @@ pub struct Site {
     cuts: VecDeque<(u64, Version)>,
 }
 
-/// Eras kept to compare histories by.
-const ERAS_KEPT: usize = 8;
+/// Eras kept to compare histories by: whoever returns after more of them must copy a store.
+const ERAS_KEPT: usize = 64;
+/// Of which others are told the last.
+const ERAS_TOLD: usize = 8;
 /// Cuts of the past that are remembered; snapshots from before are void.
 const CUTS_KEPT: usize = 16;
 

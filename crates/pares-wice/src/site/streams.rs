@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::entry::{Body, Entry, LogEntry};
 use crate::ids::{ClusterId, Era, SiteId, Term, Version};
 use crate::message::{Message, Status};
-use crate::site::{Effects, Notice, Site};
+use crate::site::{ERAS_TOLD, Effects, Notice, Site};
 
 /// How far the stream to a cluster is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +37,7 @@ impl Site {
             site: self.settings.site,
             term: self.role.term,
             serial: self.serial,
-            eras: self.own_eras(),
+            eras: self.own_eras().split_off(self.eras.len().saturating_sub(ERAS_TOLD)),
             promised: self.promised,
             delivered: self.delivered,
             received: self.received,

@@ -10,5 +10,6 @@ pub mod journal;
 pub mod node;
 pub mod replay;
 pub mod sim;
+pub mod site;
 pub mod stat;
 pub mod up;

@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use indicatif::ProgressBar;
-use pares_sim::{Failure, Scenario, Summary, run_traced, run_twice};
+use pares_sim::{Failure, Scenario, Summary, run_traced, run_twice, wice};
 use serde::Serialize;
 
 use crate::error::{CommandError, CommandResult};
@@ -32,7 +32,8 @@ pub struct Args {
     /// Run fresh seeds until one fails
     #[arg(long)]
     until_failure: bool,
-    /// quick, crashes, power, partition, overload, disks, clocks, poison, wipes, rot, versions, or all
+    /// quick, crashes, power, partition, overload, disks, clocks, poison, wipes, rot, versions; sites-calm, sites-two, sites-three,
+    /// sites-lone (replication between clusters: positions are versions there, epochs are eras); sites, or all
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = parse_scenario)]
     scenario: String,
     /// Print one line per event; each seed then runs once only
@@ -57,9 +58,9 @@ fn parse_seeds(text: &str) -> Result<Seeds, String> {
 }
 
 fn parse_scenario(name: &str) -> Result<String, String> {
-    match name == "all" || Scenario::NAMES.contains(&name) {
-        true => Ok(name.into()),
-        false => Err(format!("one of {}, or all", Scenario::NAMES.join(", "))),
+    match names(name).is_empty() {
+        false => Ok(name.into()),
+        true => Err(format!("one of {}, or sites, or all", names("all").join(", "))),
     }
 }
 
@@ -173,15 +174,52 @@ fn plan(args: &Args) -> Result<(Seeds, Option<Duration>), CommandError> {
 }
 
 fn names(scenario: &str) -> Vec<&'static str> {
-    Scenario::NAMES.into_iter().filter(|name| scenario == "all" || *name == scenario).collect()
+    let sites = wice::Plan::ALL.map(|plan| plan.name);
+    let all = Scenario::NAMES.into_iter().chain(sites);
+    let wanted = |name: &str| match scenario {
+        "all" => true,
+        "sites" => sites.contains(&name),
+        one => one == name,
+    };
+    all.filter(|name| wanted(name)).collect()
 }
 
 fn run_one(name: &str, seed: u64, trace: bool) -> Result<Summary, Box<Failure>> {
+    if let Some(plan) = wice::Plan::ALL.into_iter().find(|plan| plan.name == name) {
+        return run_sites(plan, seed, trace);
+    }
     let scenario = Scenario::named(name, seed).expect("the name was checked");
     match trace {
         true => run_traced(&scenario, &mut |line| println!("{line}")),
         false => run_twice(&scenario),
     }
+}
+
+/// Replication between clusters, in the terms of the exchange's simulation.
+fn run_sites(plan: wice::Plan, seed: u64, trace: bool) -> Result<Summary, Box<Failure>> {
+    let failure = |invariant, at_us: u64, what: String| {
+        let what = format!("at {at_us} us: {what}");
+        Failure { scenario: plan.name, seed, invariant, what, trace: Vec::new() }
+    };
+    let first = if trace {
+        let (lines, result) = wice::run_traced(plan, seed);
+        lines.iter().for_each(|line| println!("{line}"));
+        result
+    } else {
+        wice::run(plan, seed)
+    };
+    let first = first.map_err(|found| failure("a promise of replication", found.at_us, found.what))?;
+    if !trace && wice::run(plan, seed) != Ok(first) {
+        return Err(Box::new(failure("a seed does the same again", first.took_us, "two runs differ".into())));
+    }
+    Ok(Summary {
+        took_ns: first.took_us * 1_000,
+        requests: first.committed,
+        positions: first.versions,
+        faults: first.faults,
+        epochs: first.eras,
+        ..Summary::default()
+    })
 }
 
 fn bar(seeds: Seeds, limit: Option<Duration>) -> ProgressBar {
@@ -241,7 +279,8 @@ mod tests {
 
     #[test]
     fn a_scenario_is_one_that_exists_or_all_of_them() {
-        assert_eq!(names("all"), Scenario::NAMES);
+        assert!(names("all").starts_with(&Scenario::NAMES));
+        assert_eq!(names("sites").len(), wice::Plan::ALL.len());
         assert_eq!(names("power"), ["power"]);
         assert!(parse_scenario("weather").is_err());
     }

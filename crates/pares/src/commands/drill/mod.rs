@@ -21,6 +21,7 @@
 //! | [`everything`] | kill all nodes at once |
 //! | [`flood`] | one session sends as fast as it can |
 //! | [`diverge`] | a venue that computes something else |
+//! | [`wice`] | replication between clusters: what it costs, and everything that can die there |
 //! | [`poison`] | a request that brings the matching engine down at every venue |
 
 mod disk;
@@ -34,6 +35,7 @@ mod record;
 mod recorder;
 mod round;
 mod venue;
+mod wice;
 
 use clap::ValueEnum;
 use pares_node::SystemConfig;
@@ -101,12 +103,29 @@ impl Blow {
     }
 }
 
-/// Arguments of `pares drill`.
+/// What `pares drill` drills.
+#[derive(clap::Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Choice {
+    #[command(subcommand)]
+    sites: Option<Sites>,
+    #[command(flatten)]
+    exchange: Args,
+}
+
+#[derive(clap::Subcommand, Clone, Debug)]
+enum Sites {
+    /// Two clusters of sites, far apart: measure what a commit costs, then kill sites, delegates, clusters and the link
+    Wice(wice::Args),
+}
+
+/// Arguments of `pares drill` for an exchange.
 #[derive(clap::Args, Clone, Debug)]
 #[group(skip)] // its name would be that of the flattened one
 pub struct Args {
     /// What to do to the exchange
-    blow: Blow,
+    #[arg(required = true)]
+    blow: Option<Blow>,
     /// How often (unless told, 100 times what takes a moment and less often what takes longer)
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -128,8 +147,12 @@ pub struct Args {
 }
 
 impl Args {
+    fn blow(&self) -> Blow {
+        self.blow.expect("required")
+    }
+
     fn count(&self) -> u64 {
-        self.count.unwrap_or_else(|| self.blow.rounds())
+        self.count.unwrap_or_else(|| self.blow().rounds())
     }
 
     /// Requests a second; 0 without a schedule, which no drill allows.
@@ -142,12 +165,12 @@ impl Args {
 
     /// The system; where a gateway is killed there are at least two, and where a venue is wrong enough to outvote it.
     fn config(&self) -> SystemConfig {
-        let least = if self.blow == Blow::KillGateway { 2 } else { 1 };
-        let venues = if self.blow == Blow::Diverge { diverge::VENUES_MIN } else { 1 };
+        let least = if self.blow() == Blow::KillGateway { 2 } else { 1 };
+        let venues = if self.blow() == Blow::Diverge { diverge::VENUES_MIN } else { 1 };
         let (gateways, venues) = (self.load.gateways.max(least), self.load.venues.max(venues));
         let load = end_to_end::Args { gateways, venues, ..self.load.clone() };
         let config = SystemConfig { quorum: self.quorum, ..load.config() };
-        match (self.blow, self.load.rate) {
+        match (self.blow(), self.load.rate) {
             // The pace an exchange would set: beyond what any of its sessions needs.
             (Blow::Flood, Rate::PerSecond(rate)) => SystemConfig {
                 session_rate_max: u32::try_from(2 * rate / u64::from(flood::MEMBERS))
@@ -175,7 +198,7 @@ impl Args {
         if !matches!(self.load.rate, Rate::PerSecond(_)) {
             return wrong("a drill needs a fixed --rate, so that a gap means something");
         }
-        match self.blow {
+        match self.blow() {
             Blow::KillVenue | Blow::StopVenue | Blow::SlowVenue if self.load.venues < 2 => {
                 wrong("this drill needs at least two venues: one must be left")
             }
@@ -197,7 +220,11 @@ impl Args {
 /// # Errors
 /// If the system fails, or the promise was broken: something was lost, answered or executed twice, or
 /// recorders disagree. How long anything took decides nothing here.
-pub fn run(args: &Args) -> CommandResult {
+pub fn run(choice: &Choice) -> CommandResult {
+    if let Some(Sites::Wice(args)) = &choice.sites {
+        return wice::run(args);
+    }
+    let args = &choice.exchange;
     let figures = measure(args)?;
     if args.load.json {
         println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));

@@ -42,14 +42,15 @@ impl Drill {
         let system = start(args)?;
         let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.load.rate);
         let (layout, config) = (system.supervisor.layout(), system.supervisor.config());
-        let resume = args.blow.cuts_connections();
-        let members = if args.blow == Blow::Flood { flood::MEMBERS.max(plan.members) } else { plan.members };
+        let resume = args.blow().cuts_connections();
+        let members =
+            if args.blow() == Blow::Flood { flood::MEMBERS.max(plan.members) } else { plan.members };
         let plan = LoadPlan { seed: args.load.seed, resume, members, ..plan };
         let (venues, records) = (Venues::new(layout, config), Records::new(layout, config, &plan));
         let flooder = Flooder::new(&plan);
         let load = Load::start(plan)?;
         let samples = Samples::default();
-        let mut drill = Self { blow: args.blow, system, venues, records, samples, flooder, load };
+        let mut drill = Self { blow: args.blow(), system, venues, records, samples, flooder, load };
         drill.pause(WARM_UP)?;
         drill.observed().forget_latencies();
         Ok(drill)
@@ -177,7 +178,7 @@ impl Drill {
 /// Starts the system, with the last recorder on a small disk if that is to be filled.
 fn start(args: &Args) -> Result<ScratchSystem, CommandError> {
     let (config, dir) = (args.config(), args.load.dir.clone());
-    match args.blow {
+    match args.blow() {
         Blow::FillDisk => {
             let mib = ROUND_MIB.saturating_mul(args.count().saturating_add(1));
             ScratchSystem::start_on_small_disk(&config, dir, RecorderId(config.recorders - 1), mib)
