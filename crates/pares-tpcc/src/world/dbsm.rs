@@ -26,7 +26,7 @@ pub(crate) enum Message {
 
 pub(super) enum Order {
     Clocks(Box<Clocks>),
-    Sequencer(Sequencer),
+    Sequencer(Box<Sequencer>),
 }
 
 /// The total order, and what certification decides in it. That is the same at every server, so it is worked out by
@@ -55,7 +55,7 @@ impl Dbsm {
     pub(super) fn new(ordering: Ordering) -> Self {
         let order = match ordering {
             Ordering::Clocks => Order::Clocks(Box::default()),
-            Ordering::Sequencer => Order::Sequencer(Sequencer::default()),
+            Ordering::Sequencer => Order::Sequencer(Box::default()),
         };
         Self {
             order,
