@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   4  pares                                        the command line
-//!   3  pares-node  pares-sim  pares-bench  pares-site   wiring
+//!   3  pares-node  pares-sim  pares-tpcc  pares-bench  pares-site   wiring
 //!   2  pares-shm  pares-log  pares-cluster  pares-client  pares-flow  pares-link  pares-store   edges: memory, files, sockets
 //!   1  pares-book  pares-sequencer  pares-recorder  pares-gateway  pares-venue  pares-wice   rules
 //!   0  pares-types  pares-wire                      vocabulary
@@ -44,7 +44,8 @@ pub(super) const CRATES: &[Place] = &[
     place("pares-flow", 2, &[]),
     place("pares-link", 2, &[]),
     place("pares-store", 2, &[]),
-    place("pares-sim", 2, &[]), // is wiring, but must do without every edge
+    place("pares-sim", 2, &[]),  // is wiring, but must do without every edge
+    place("pares-tpcc", 2, &[]), // the same, around replication between clusters
     place("pares-node", 3, &[]),
     place("pares-bench", 3, &[]),
     place("pares-site", 3, &[]),

@@ -1,4 +1,4 @@
-//! `pares experiment`: each figure and table of paper 1, section 6, and paper 5's plots, measured here.
+//! `pares experiment`: each figure and table of paper 1, section 6, paper 5's plots and paper 3's figure 5, measured here.
 //!
 //! A claim to be better than a paper is worth what its figures are worth: taken on a named machine, at a named commit, by a
 //! command that anybody can give again. So each experiment writes its data as CSV, its chart as SVG, and a section of
@@ -13,6 +13,7 @@
 //! | [`latency`] | figures 7, 8 and 10 |
 //! | [`spread`] | figure 9 |
 //! | [`journalling`] | paper 5 |
+//! | [`wice`] | paper 3, section 4 |
 //! | [`chart`], [`report`] | SVG; CSV and `results.md` |
 
 mod availability;
@@ -24,6 +25,7 @@ mod latency;
 mod report;
 mod spread;
 mod stage;
+mod wice;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,6 +50,12 @@ pub struct Args {
     /// How long table1 looks at each rate (the paper: 30)
     #[arg(long, default_value_t = 0.4)]
     minutes: f64,
+    /// Virtual seconds that wice measures at each number of clients
+    #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(5..))]
+    seconds: u64,
+    /// Where wice takes all chance from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -76,6 +84,8 @@ enum Experiment {
     Fig10,
     /// Paper 5: the worst write of each second, and rolls
     Journal,
+    /// Paper 3: DBSM and WICE over two clusters, in virtual time
+    Wice,
     /// All of these
     All,
 }
@@ -93,6 +103,7 @@ impl Experiment {
             Self::Fig9 => spread::run(context),
             Self::Fig10 => latency::two_gateways(context),
             Self::Journal => journalling::run(context),
+            Self::Wice => wice::run(context),
             Self::All => unreachable!("replaced by all the others"),
         }
     }
@@ -103,6 +114,8 @@ struct Context {
     out: PathBuf,
     quick: bool,
     minutes: f64,
+    seconds: u64,
+    seed: u64,
 }
 
 impl Context {
@@ -127,7 +140,8 @@ impl Context {
 /// # Errors
 /// If a system does not come up or a file cannot be written; what was finished before is kept.
 pub fn run(args: &Args) -> CommandResult {
-    let context = Context { out: args.out.clone(), quick: args.quick, minutes: args.minutes };
+    let Args { quick, minutes, seconds, seed, .. } = *args;
+    let context = Context { out: args.out.clone(), quick, minutes, seconds, seed };
     std::fs::create_dir_all(&context.out)
         .map_err(CommandError::io(format!("making the directory {}", context.out.display())))?;
     let mut all = serde_json::Map::new();
