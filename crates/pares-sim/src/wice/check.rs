@@ -168,9 +168,9 @@ impl Replay {
         for write in writes {
             let adds = matches!(write.change, Change::Add(_));
             let missed = self.past.get(&write.key).into_iter().flatten();
-            let missed =
+            let mut missed =
                 missed.filter(|(writer, by_adding, _)| *writer > attempt.snapshot && !(adds && *by_adding));
-            if let Some((writer, ..)) = missed.last() {
+            if let Some((writer, ..)) = missed.next_back() {
                 return Err(format!(
                     "{id}, version {version} on {}, missed {writer} of {:?}",
                     attempt.snapshot, write.key

@@ -138,7 +138,6 @@ fn a_log_refuses_what_its_delegate_proposes() {
 /// One path of a model that is too large for all of them: a certifier that begins again within one reign must not judge otherwise
 /// than it did.
 #[test]
-#[ignore = "fails: a certifier may begin again within one reign, and then forgets whom it refused"]
 fn a_refusal_stays_one_though_the_log_refused_a_proposal() {
     let scripts = vec![Script::new(A0, 0), Script::new(B0, 1), Script::new(B0, 1)];
     let world = World { scripts, ..two(Faults { refusals: 1, repeats: 1, ..NONE }) };
@@ -155,7 +154,9 @@ fn a_refusal_stays_one_though_the_log_refused_a_proposal() {
     while let Some(&(from, to, place)) = state.post.keys().find(|(from, ..)| *from == A0) {
         step(&mut state, Action::Receive { from, to, place, again: false });
     }
-    step(&mut state, Action::Commit(0));
+    if state.clusters[0].log.len() > state.clusters[0].committed {
+        step(&mut state, Action::Commit(0));
+    }
     if state.post.contains_key(&(B0, A0, repeated)) {
         step(&mut state, Action::Receive { from: B0, to: A0, place: repeated, again: false });
     }

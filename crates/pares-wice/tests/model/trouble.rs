@@ -37,7 +37,10 @@ impl World {
         }
         let leader = state.leader(cluster).expect("enabled with a leader");
         self.depose(state, leader);
+        // In the same term it must not judge again; in the next it may, and has all that its log held.
         self.take_office(state, leader);
+        let under_way = state.clusters[cluster].log.len() - state.clusters[cluster].committed;
+        self.elect(state, leader, under_way);
     }
 
     pub fn crash(&self, state: &mut State, id: SiteId) {
