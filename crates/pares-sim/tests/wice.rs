@@ -16,7 +16,6 @@ fn all_hold(plan: Plan) {
         sum.faults += summary.faults;
         sum.eras += summary.eras;
     }
-    println!("{}: {sum:?}", plan.name);
     assert!(sum.committed > 20 * seeds(), "{sum:?}");
 }
 
@@ -58,10 +57,6 @@ fn every_defect_is_found() {
     ];
     for defect in defects {
         let found = (0..300).find_map(|seed| run(Plan { defect: Some(defect), ..Plan::THREE }, seed).err());
-        println!(
-            "{defect:?}: {:?}",
-            found.as_ref().map(|failure| (failure.seed, failure.what.lines().next()))
-        );
         assert!(found.is_some(), "{defect:?} goes unseen");
     }
 }
