@@ -1,4 +1,4 @@
-//! Auditors: one for each site. Ten times a second each asks its site how it is, and for the total of all balances.
+//! Auditors: one for each site. Ten times a second each asks its site how it is, and for the total of all balances and the lowest.
 //!
 //! They read the stable version: without asking other sites, without waiting, and without anybody waiting for them. So a site that is cut off
 //! or has been declared lost has a total too, of its past; and it must be the same as everybody's.
@@ -53,15 +53,17 @@ fn note(
     // A site that has just been started says nothing yet, and one that is down says nothing at all.
     let Ok(reply) = looked else { return };
     let reply = String::from_utf8_lossy(&reply).into_owned();
-    let (accounts, sum) = reply.split_once(' ').unwrap_or_default();
+    let (accounts, rest) = reply.split_once(' ').unwrap_or_default();
     // A site may know no more than the bank's first moments for a while: fewer accounts,
     // and the money all the same; or none, when it was not founded yet.
     if accounts == "0" {
         return;
     }
     board.looks += 1;
-    if sum != capital.to_string() {
-        board.wrong.push(format!("site {}.{}: {reply} instead of {capital}", site.cluster.0, site.number));
+    let right = format!("{capital} 0");
+    if rest != right {
+        let site = format!("{}.{}", site.cluster.0, site.number);
+        board.wrong.push(format!("site {site}: total and lowest balance are {rest} instead of {right}"));
     }
 }
 
@@ -92,11 +94,13 @@ mod tests {
     #[test]
     fn a_wrong_total_is_written_down() {
         let board = Shared::default();
-        for reply in ["0 0", "3 1000", "2 1000", "3 999"] {
+        for reply in ["0 0 0", "3 1000 0", "2 1000 0", "3 999 0", "3 1000 -5"] {
             note(SITE, None, Ok(reply.into()), 1000, &board);
         }
-        assert_eq!(board.lock().looks, 3);
-        assert_eq!(board.lock().wrong, ["site 1.2: 3 999 instead of 1000"]);
+        assert_eq!(board.lock().looks, 4);
+        let wrong = &board.lock().wrong;
+        assert_eq!(wrong.len(), 2);
+        assert_eq!(wrong[0], "site 1.2: total and lowest balance are 999 0 instead of 1000 0");
     }
 
     #[test]

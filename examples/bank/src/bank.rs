@@ -11,12 +11,12 @@
 //! | `deposit NAME AMOUNT SLIP` | from the vault to the account | what is left in the vault |
 //! | `transfer FROM TO AMOUNT SLIP` | between two accounts; refused if the first has not so much | what is left there |
 //! | `interest NAME AMOUNT SLIP` | from the vault to the account, without looking at either | |
-//! | `total` (read) | | how many accounts there are, and the sum of all balances |
+//! | `total` (read) | | how many accounts there are, the sum of all balances, and the lowest but the vault's |
 //! | `statement NAME AFTER` (read) | | the balance, then up to 1,000 entries after the slip AFTER (`-`: from the first) |
 //!
-//! The items are `account/NAME`, its balance, and `entry/NAME/SLIP`, what one slip has moved there. Two things are true at every version, and
+//! The items are `account/NAME`, its balance, and `entry/NAME/SLIP`, what one slip has moved there. These things are true at every version, and
 //! the auditors look at them all the time: all balances together are what the bank was founded with, and a balance is the sum
-//! of its entries.
+//! of its entries. And no customer's is below 0.
 
 use core::ops::ControlFlow;
 
@@ -117,13 +117,16 @@ fn balance<R: Reads>(work: &mut Work<R>, name: &str) -> Result<i128, Failure> {
 }
 
 fn total(items: &dyn Reads) -> Result<Vec<u8>, Failure> {
-    let (mut accounts, mut sum) = (0u64, 0i128);
-    items.range(&KeyRange::prefix(b"account/"), &mut |_, value| {
-        accounts += 1;
-        sum += value.as_counter().expect("accounts are counters");
+    let (mut accounts, mut sum, mut lowest) = (0u64, 0i128, 0i128);
+    items.range(&KeyRange::prefix(b"account/"), &mut |key, value| {
+        let balance = value.as_counter().expect("accounts are counters");
+        (accounts, sum) = (accounts + 1, sum + balance);
+        if key != account(VAULT) {
+            lowest = lowest.min(balance);
+        }
         ControlFlow::Continue(())
     })?;
-    Ok(format!("{accounts} {sum}").into_bytes())
+    Ok(format!("{accounts} {sum} {lowest}").into_bytes())
 }
 
 fn statement(items: &dyn Reads, name: &str, after: &str) -> Result<Vec<u8>, Failure> {
@@ -225,7 +228,7 @@ mod tests {
         assert_eq!(done(&bank, "transfer anne bob 30 s2"), "70");
         assert_eq!(read(&bank, "statement anne -"), "70\ns1 100\ns2 -30");
         assert_eq!(read(&bank, "statement bob -"), "30\ns2 30");
-        assert_eq!(read(&bank, "total"), "3 1000");
+        assert_eq!(read(&bank, "total"), "3 1000 0");
     }
 
     #[test]
@@ -242,7 +245,7 @@ mod tests {
         assert!(transaction.writes.iter().all(|write| matches!(write.change, Change::Add(_))));
         done(&bank, "interest anne 5 s2");
         assert_eq!(read(&bank, "statement anne s1"), "105\ns2 5");
-        assert_eq!(read(&bank, "total"), "3 1000");
+        assert_eq!(read(&bank, "total"), "3 1000 0");
     }
 
     #[test]

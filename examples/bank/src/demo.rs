@@ -26,22 +26,19 @@ pub fn run(desk: &mut Desk, time: Duration) -> Result<(), Leave> {
 }
 
 fn one_site(desk: &mut Desk, pause: Duration) -> Result<(), Leave> {
-    let (others, delegate) = {
-        let board = desk.board.lock();
-        (desk.clusters.sites_of(1), board.delegate(1))
-    };
-    if let Some(ordinary) = others.iter().find(|site| Some(**site) != delegate) {
+    let (sites, delegate) = (desk.clusters.sites_of(1), desk.board.lock().delegate(1));
+    if sites.len() < 3 {
+        desk.say("with fewer than three sites a cluster does not outlive one of them: none is killed alone");
+        return Ok(());
+    }
+    if let Some(ordinary) = sites.iter().find(|site| Some(**site) != delegate) {
         desk.say("an ordinary site: its tellers repeat what they have no answer for at the next site");
         struck(desk, Order::Kill(*ordinary), pause)?;
+        back(desk, pause)?;
     }
-    if let Some(delegate) = delegate.filter(|_| others.len() > 3) {
-        desk.say("a second site of five: a majority is left");
-        struck(desk, Order::Kill(delegate), pause)?;
-    }
-    back(desk, pause)?;
     let delegate = desk.board.lock().delegate(1);
-    if let Some(delegate) = delegate.filter(|_| others.len() > 2) {
-        desk.say("cluster 1's delegate: its log elects another, which takes the stream where it stood");
+    if let Some(delegate) = delegate {
+        desk.say("cluster 1's delegate: its log elects another, which takes the stream where it stood; all wait for that");
         struck(desk, Order::Kill(delegate), pause)?;
         back(desk, pause)?;
     }

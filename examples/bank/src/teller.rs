@@ -21,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How often a teller that is away looks whether its own cluster is back.
 const HOMESICK: Duration = Duration::from_secs(1);
 
+/// Before the next customer, when one was refused: an answer of no costs nothing, and would be asked for without end.
+const AFTER_NO: Duration = Duration::from_millis(5);
+
 /// What a teller knows of a slip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -83,6 +86,9 @@ impl Teller {
                 }
                 let (request, mut slip) = self.errand(slips.len(), &mut dice);
                 slip.fate = self.carry_out(&request, &mut client, &board, &give_up);
+                if slip.fate == Fate::Not {
+                    std::thread::sleep(AFTER_NO);
+                }
                 slips.push(slip);
             }
             slips
