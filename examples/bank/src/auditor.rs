@@ -111,6 +111,7 @@ mod tests {
         note(SITE, sight(report), Err(CallError::Silence(PATIENCE)), 1000, &board);
         assert_eq!(board.lock().delegate(1), Some(SITE));
         note(SITE, None, Err(CallError::Silence(PATIENCE)), 1000, &board);
-        assert_eq!((board.lock().delegate(1), board.lock().looks), (None, 0));
+        let board = board.lock();
+        assert_eq!((board.delegate(1), board.looks), (None, 0));
     }
 }
