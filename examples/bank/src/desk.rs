@@ -135,20 +135,13 @@ impl Desk {
     /// Carries out an order, and waits until it has had its effect.
     pub fn carry_out(&mut self, order: Order) -> Result<(), Leave> {
         match order {
-            Order::Kill(site) => {
-                let killed = self.clusters.kill(site);
-                let what = if killed { "killed (kill -9)" } else { "is down already" };
-                self.say(&format!("site {} {what}", name(site)));
-                self.board.lock().sights.remove(&site);
-            }
+            Order::Kill(site) => self.kill(site),
             Order::KillCertifier => match self.certifier() {
-                Some(site) => self.carry_out(Order::Kill(site))?,
+                Some(site) => self.kill(site),
                 None => self.say("nobody certifies at this moment"),
             },
             Order::KillCluster(cluster) => {
-                for site in self.clusters.sites_of(cluster) {
-                    self.carry_out(Order::Kill(site))?;
-                }
+                self.clusters.sites_of(cluster).into_iter().for_each(|site| self.kill(site));
             }
             Order::Start(one) => self.start(one)?,
             Order::Lost(cluster) => self.declare_lost(cluster)?,
@@ -176,6 +169,13 @@ impl Desk {
         self.board.lock().certifier()
     }
 
+    fn kill(&mut self, site: SiteId) {
+        let killed = self.clusters.kill(site);
+        let what = if killed { "killed (kill -9)" } else { "is down already" };
+        self.say(&format!("site {} {what}", name(site)));
+        self.board.lock().sights.remove(&site);
+    }
+
     fn start(&mut self, one: Option<SiteId>) -> Result<(), Leave> {
         for site in one.map_or_else(|| self.clusters.sites(), |site| vec![site]) {
             if !self.clusters.is_up(site) {
@@ -199,6 +199,10 @@ impl Desk {
 
     /// Tells the delegates of the living until it is so.
     fn decide(&mut self, command: Command, what: &str, so: impl Fn(&Board) -> bool) -> Result<(), Leave> {
+        if so(&self.board.lock()) {
+            self.say(&format!("{what} already"));
+            return Ok(());
+        }
         let (began, mut told, mut why) = (Instant::now(), None::<Instant>, String::new());
         while !so(&self.board.lock()) {
             if began.elapsed() > PATIENCE / 2 {
