@@ -118,10 +118,12 @@ impl Teller {
     fn carry_out(&self, request: &str, client: &mut Client, board: &Shared, give_up: &AtomicBool) -> Fate {
         let (began, repeats) = (Instant::now(), client.repeats());
         let mut answer = client.execute(request.as_bytes(), PATIENCE);
-        while matches!(answer, Err(CallError::Silence(_))) && !give_up.load(Ordering::Relaxed) {
-            // Whether it was done is not known. Under the same number it is not done again.
+        // Without an answer it is not known whether it was done. Under the same number it is not done again.
+        while is_open(&answer, client.repeats() > repeats) && !give_up.load(Ordering::Relaxed) {
+            std::thread::sleep(AFTER_NO);
             answer = client.execute_again(request.as_bytes(), PATIENCE);
         }
+        let unknown = is_open(&answer, client.repeats() > repeats);
         let mut board = board.lock();
         let tally: &mut Tally = board.tallies.entry(self.home).or_default();
         tally.repeated += client.repeats() - repeats;
@@ -134,12 +136,21 @@ impl Teller {
                 tally.refused += 1;
                 Fate::Not
             }
-            Err(CallError::No { .. }) => {
+            Err(_) if unknown => Fate::Unknown,
+            Err(_) => {
                 tally.turned_away += 1;
                 Fate::Not
             }
-            Err(CallError::Silence(_)) => Fate::Unknown,
         }
+    }
+}
+
+/// Whether what became of a request is not known yet. That a site cannot do it now says nothing of another site that was asked before.
+fn is_open(answer: &Result<Vec<u8>, CallError>, repeated: bool) -> bool {
+    match answer {
+        Ok(_) | Err(CallError::No { code: Code::Refused, .. }) => false,
+        Err(CallError::No { .. }) => repeated,
+        Err(CallError::Silence(_)) => true,
     }
 }
 
@@ -153,5 +164,19 @@ impl Dice {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_that_cannot_says_nothing_of_one_that_was_asked_before() {
+        let no = |code| Err(CallError::No { code, why: String::new() });
+        assert!(!is_open(&no(Code::Behind), false));
+        assert!(is_open(&no(Code::Behind), true));
+        assert!(!is_open(&no(Code::Refused), true) && !is_open(&Ok(Vec::new()), true));
+        assert!(is_open(&Err(CallError::Silence(PATIENCE)), false));
     }
 }
