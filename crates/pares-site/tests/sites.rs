@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{PATIENCE, Sites, done};
+use common::{PATIENCE, Sites, delivered, done};
 use pares_site::CallError;
 use pares_site::protocol::Code;
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
@@ -105,11 +105,6 @@ fn a_refusal_repeated_stays_one() {
     done(other.execute(b"add alice 100", PATIENCE));
     let again = client.execute_again(b"transfer alice bob 30", PATIENCE);
     assert!(matches!(again, Err(CallError::No { code: Code::Refused, .. })), "{again:?}");
-}
-
-fn delivered(client: &mut pares_site::Client) -> u64 {
-    let report: pares_site::Report = serde_json::from_slice(&client.report(PATIENCE).unwrap()).unwrap();
-    report.delivered
 }
 
 #[test]
