@@ -8,7 +8,7 @@ use crate::view::View;
 /// Why a request has no effect.
 #[derive(Debug, Error)]
 pub enum Failure {
-    /// The application says no: told to the client, once what it saw is stable.
+    /// The application says no: certified and told like a reply, so that the request is not done elsewhere.
     #[error("{0}")]
     Refused(String),
     /// Something in the work cannot be done.

@@ -161,7 +161,7 @@ pub struct Process<A> {
     applier: Applier,
     application: A,
     requests: Requests,
-    /// Refused, or found done, on versions that are not stable: the version, and what to say then.
+    /// Found done or refused, on versions that are not stable: the version, and what to say then.
     waiting: BTreeMap<(Version, TransactionId), (u64, Answer)>,
     wanted: Wanted,
     inbox: Inbox,

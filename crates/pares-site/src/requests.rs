@@ -5,10 +5,12 @@
 //!      ^  ^                 |  \--aborted, at the certifier's site--> execute again
 //!      |  |                 \--aborted, elsewhere--> forwarded to the certifier's site --> answered
 //!      |  +--no word from there: forwarded again
-//!      +--refused by the application: told when what it saw is stable
+//!      +--found done or refused by an earlier attempt: told when that is stable
 //! ```
 //! A request happens once because its reply is an item, written by the transaction itself: `(client, sequence mod 64)`. Two executions of one request, at
 //! two sites or of two lives of one, write the same item and so conflict; and whoever executes it later finds the reply. A client
+//! A refusal is such a transaction too, with nothing but the item: otherwise one site could refuse what another, which the client asked before, commits
+//! later. A client
 //! therefore may have 64 requests open, no more, and a site needs to remember nothing about it.
 
 use std::collections::{HashMap, VecDeque};
@@ -58,8 +60,8 @@ pub(crate) struct Request {
     pub(crate) body: Vec<u8>,
     /// Executions so far.
     pub(crate) executions: u16,
-    /// The reply of the execution that is submitted.
-    pub(crate) reply: Vec<u8>,
+    /// What the execution that is submitted came to.
+    pub(crate) answer: Answer,
     pub(crate) state: State,
 }
 
@@ -71,7 +73,7 @@ pub(crate) enum State {
     Submitted,
     /// The certifier's site has it; ticks since it was sent.
     Forwarded { ticks: u32 },
-    /// Refused, or found done, on a version that must be stable before that is told.
+    /// Found done or refused, on a version that must be stable before that is told.
     Waiting,
 }
 
@@ -90,7 +92,8 @@ impl Requests {
             request.asker = asker;
             return;
         }
-        self.open.insert(id, Request { asker, body, executions: 0, reply: Vec::new(), state: State::Queued });
+        let answer = Answer { code: Code::Done, body: Vec::new() };
+        self.open.insert(id, Request { asker, body, executions: 0, answer, state: State::Queued });
         self.queue.push_back(id);
     }
 
@@ -127,12 +130,12 @@ pub(crate) fn reply_key(id: TransactionId) -> Key {
     Key::new(name)
 }
 
-/// Its value: the request's sequence and the reply.
-pub(crate) fn reply_value(id: TransactionId, reply: &[u8]) -> Value {
-    let mut bytes = Vec::with_capacity(8 + reply.len());
-    id.sequence.encode(&mut bytes);
-    if reply.len() <= REMEMBERED_BYTES_MAX {
-        bytes.extend_from_slice(reply);
+/// Its value: the request's sequence and the answer.
+pub(crate) fn reply_value(id: TransactionId, answer: &Answer) -> Value {
+    let mut bytes = Vec::with_capacity(9 + answer.body.len());
+    (id.sequence, answer.code as u8).encode(&mut bytes);
+    if answer.body.len() <= REMEMBERED_BYTES_MAX {
+        bytes.extend_from_slice(&answer.body);
     }
     Value::new(bytes)
 }
@@ -140,19 +143,22 @@ pub(crate) fn reply_value(id: TransactionId, reply: &[u8]) -> Value {
 /// What the item says of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Remembered {
-    /// Nothing: it has not been done.
+    /// Nothing: it has been neither done nor refused.
     Nothing,
-    /// It was done, with this reply.
-    Done(Vec<u8>),
+    /// It was done or refused, with this reply.
+    Answered(Answer),
     /// Later ones were: the client must have had its answer.
     TooOld,
 }
 
 pub(crate) fn remembered(id: TransactionId, value: Option<&Value>) -> Remembered {
     let Some(mut bytes) = value.map(Value::as_bytes) else { return Remembered::Nothing };
-    match u64::decode(&mut bytes) {
-        Ok(sequence) if sequence == id.sequence => Remembered::Done(bytes.to_vec()),
-        Ok(sequence) if sequence > id.sequence => Remembered::TooOld,
+    match <(u64, u8)>::decode(&mut bytes) {
+        Ok((sequence, code)) if sequence == id.sequence => {
+            let code = if code == Code::Refused as u8 { Code::Refused } else { Code::Done };
+            Remembered::Answered(Answer { code, body: bytes.to_vec() })
+        }
+        Ok((sequence, _)) if sequence > id.sequence => Remembered::TooOld,
         _ => Remembered::Nothing,
     }
 }
@@ -167,11 +173,14 @@ mod tests {
 
     #[test]
     fn a_reply_is_remembered_until_the_client_has_sent_64_more() {
-        let value = reply_value(id(3), b"ok");
-        assert_eq!(remembered(id(3), Some(&value)), Remembered::Done(b"ok".to_vec()));
+        for code in [Code::Done, Code::Refused] {
+            let answer = Answer { code, body: b"ok".to_vec() };
+            let value = reply_value(id(3), &answer);
+            assert_eq!(remembered(id(3), Some(&value)), Remembered::Answered(answer.clone()));
+            assert_eq!(remembered(id(67), Some(&value)), Remembered::Nothing);
+            assert_eq!(remembered(id(3), Some(&reply_value(id(67), &answer))), Remembered::TooOld);
+        }
         assert_eq!(reply_key(id(3)), reply_key(id(67)));
-        assert_eq!(remembered(id(67), Some(&value)), Remembered::Nothing);
-        assert_eq!(remembered(id(3), Some(&reply_value(id(67), b"ok"))), Remembered::TooOld);
         assert_ne!(reply_key(id(3)), reply_key(id(4)));
     }
 }

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{PATIENCE, Sites, done};
+use std::time::Duration;
+
+use common::{PATIENCE, Sites, delivered, done};
 use pares_site::CallError;
 use pares_site::protocol::Code;
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
@@ -68,6 +70,41 @@ fn two_clusters_have_the_same_and_either_can_ask() {
         assert_eq!(done(here.execute(b"transfer alice carol 5", PATIENCE)), (100 - round * 15).to_string());
     }
     assert_eq!(done(there.execute(b"get alice", PATIENCE)), "25");
+}
+
+/// The first attempt commits at a site that nobody hears of, and its client asks another, which knows less and would refuse.
+#[test]
+fn a_request_is_not_refused_at_one_site_and_done_at_another() {
+    let short = Duration::from_millis(200);
+    let dir = tempfile::tempdir().unwrap();
+    let mut sites = Sites::start(dir.path(), 2, 1);
+    let mut first = sites.client(1, &[A0]);
+    done(first.execute(b"add carol 1", PATIENCE));
+    sites.stop(B0);
+    let mut client = sites.client(2, &[A0]);
+    let before = delivered(&mut first);
+    assert!(matches!(first.execute(b"add alice 100", short), Err(CallError::Silence(_))));
+    until(|| delivered(&mut first) > before);
+    assert!(matches!(client.execute(b"transfer alice bob 30", short), Err(CallError::Silence(_))));
+    until(|| delivered(&mut first) > before + 1);
+    sites.stop(A0);
+    sites.run(B0);
+    let mut client = sites.client(2, &[B0]); // the same number, and so the same request
+    let again = client.execute(b"transfer alice bob 30", Duration::from_secs(2));
+    assert!(matches!(again, Err(CallError::Silence(_))), "{again:?}");
+    sites.run(A0);
+    assert_eq!(done(client.execute_again(b"transfer alice bob 30", PATIENCE)), "70");
+}
+
+#[test]
+fn a_refusal_repeated_stays_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let sites = Sites::start(dir.path(), 1, 1);
+    let (mut client, mut other) = (sites.client(1, &[A0]), sites.client(2, &[A0]));
+    client.execute(b"transfer alice bob 30", PATIENCE).unwrap_err();
+    done(other.execute(b"add alice 100", PATIENCE));
+    let again = client.execute_again(b"transfer alice bob 30", PATIENCE);
+    assert!(matches!(again, Err(CallError::No { code: Code::Refused, .. })), "{again:?}");
 }
 
 #[test]

@@ -79,10 +79,9 @@ impl<A: Application> Process<A> {
         let key = reply_key(id);
         match remembered(id, pares_store::Reads::get(&view, &key)?.as_ref()) {
             Remembered::Nothing => {}
-            Remembered::Done(body) => {
+            Remembered::Answered(answer) => {
                 request.state = State::Waiting;
-                self.waiting
-                    .insert((snapshot.version, id), (snapshot.branch, Answer { code: Code::Done, body }));
+                self.waiting.insert((snapshot.version, id), (snapshot.branch, answer));
                 return Ok(());
             }
             Remembered::TooOld => {
@@ -94,25 +93,20 @@ impl<A: Application> Process<A> {
         request.executions += 1;
         self.work.executed += 1;
         let mut work = Work::new(view);
-        match self.application.execute(&request.body, &mut work) {
-            Ok(reply) => {
-                work.put(&key, reply_value(id, &reply));
-                let attempt = u32::from(number_of(self.site.id())) << 16 | u32::from(request.executions);
-                let transaction = work.finish(id, attempt, snapshot.version);
-                request.reply = reply;
-                request.state = State::Submitted;
-                if let Err(error) = self.site.submit(transaction, snapshot, &mut self.wanted) {
-                    self.answer(id, Answer { code: Code::Impossible, body: error.to_string().into_bytes() });
-                }
-                Ok(())
-            }
-            Err(failure) => {
-                request.state = State::Waiting;
-                let answer = answer_of(Err(failure))?;
-                self.waiting.insert((snapshot.version, id), (snapshot.branch, answer));
-                Ok(())
-            }
+        let answer = answer_of(self.application.execute(&request.body, &mut work))?;
+        if answer.code != Code::Done {
+            // Nothing of it is done. That it was refused is certified all the same: an attempt of this request at another site may be under way.
+            work = Work::new(view);
         }
+        work.put(&key, reply_value(id, &answer));
+        let attempt = u32::from(number_of(self.site.id())) << 16 | u32::from(request.executions);
+        let transaction = work.finish(id, attempt, snapshot.version);
+        request.answer = answer;
+        request.state = State::Submitted;
+        if let Err(error) = self.site.submit(transaction, snapshot, &mut self.wanted) {
+            self.answer(id, Answer { code: Code::Impossible, body: error.to_string().into_bytes() });
+        }
+        Ok(())
     }
 
     pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
@@ -122,8 +116,8 @@ impl<A: Application> Process<A> {
             Outcome::Committed { attempt, .. } => {
                 let own = u32::from(number_of(self.site.id())) << 16 | u32::from(request.executions);
                 if attempt == Some(own) {
-                    let body = std::mem::take(&mut request.reply);
-                    self.answer(id, Answer { code: Code::Done, body });
+                    let answer = request.answer.clone();
+                    self.answer(id, answer);
                 } else {
                     self.requests.again(id); // finds the reply of the attempt that was committed
                 }
@@ -155,7 +149,7 @@ impl<A: Application> Process<A> {
         }
     }
 
-    /// Refusals and replies found, on versions that are stable now; on versions that never were, executes again.
+    /// Answers found, on versions that are stable now; on versions that never were, executes again.
     pub(super) fn tell_waiting(&mut self) {
         let stable = self.site.stable();
         while let Some(entry) = self.waiting.first_entry() {

@@ -109,3 +109,9 @@ impl Drop for Sites {
 pub fn done(reply: Result<Vec<u8>, pares_site::CallError>) -> String {
     String::from_utf8(reply.unwrap()).unwrap()
 }
+
+/// The last version of the cluster of the site that the client uses.
+pub fn delivered(client: &mut Client) -> u64 {
+    let report: pares_site::Report = serde_json::from_slice(&client.report(PATIENCE).unwrap()).unwrap();
+    report.delivered
+}

@@ -1,0 +1,35 @@
+//! The whole bank, with real processes, broken by its script.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn bank(temporary: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bank"))
+        .args(args)
+        .env("TMPDIR", temporary)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_script_breaks_everything_and_no_transfer_is_lost_or_done_twice() {
+    let temporary = tempfile::tempdir().unwrap();
+    let output = bank(temporary.path(), &["--seconds", "10", "--rtt-ms", "10", "--tellers", "2"]);
+    let told = String::from_utf8_lossy(&output.stdout);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}{words}");
+    for happened in ["declared lost", "admitted", "moved", "link healed", "KEPT", "6 sites, all alike"] {
+        assert!(told.contains(happened), "{happened}: {told}");
+    }
+    assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 0, "files are left behind");
+}
+
+#[test]
+fn help_says_what_it_is_and_what_can_be_typed() {
+    let temporary = tempfile::tempdir().unwrap();
+    let output = bank(temporary.path(), &["--help"]);
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("--rtt-ms") && told.contains("kill -9 site 1 of cluster 0"), "{told}");
+}
