@@ -86,10 +86,12 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// A request has come. The same again replaces who wants to know.
+    /// A request has come. The same again replaces who wants to know; but not by another site, which may ask because this one had asked it.
     pub(crate) fn arrived(&mut self, id: TransactionId, asker: Asker, body: Vec<u8>) {
         if let Some(request) = self.open.get_mut(&id) {
-            request.asker = asker;
+            if !matches!(asker, Asker::Site(_)) || matches!(request.asker, Asker::Site(_)) {
+                request.asker = asker;
+            }
             return;
         }
         let answer = Answer { code: Code::Done, body: Vec::new() };
@@ -169,6 +171,17 @@ mod tests {
 
     const fn id(sequence: u64) -> TransactionId {
         TransactionId { client: 5, sequence }
+    }
+
+    #[test]
+    fn a_client_that_asks_is_told_though_another_site_asks_too() {
+        let mut requests = Requests::default();
+        let (site, client) = (Asker::Site(SiteId::new(0, 1)), Asker::Client(ClientId(7)));
+        requests.arrived(id(1), site, Vec::new());
+        requests.arrived(id(1), client, Vec::new());
+        requests.arrived(id(1), site, Vec::new());
+        assert_eq!(requests.open[&id(1)].asker, client);
+        assert_eq!(requests.queue.len(), 1);
     }
 
     #[test]

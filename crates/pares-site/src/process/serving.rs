@@ -128,18 +128,17 @@ impl<A: Application> Process<A> {
             Outcome::Aborted(_) if request.executions >= EXECUTIONS_MAX => {
                 self.answer(id, Answer { code: Code::Aborted, body: Vec::new() });
             }
-            Outcome::Aborted(_) if self.site.certifies() || matches!(request.asker, Asker::Site(_)) => {
-                self.requests.again(id)
-            }
+            Outcome::Aborted(_) if self.site.certifies() => self.requests.again(id),
+            // Also what was forwarded to this site when it certified: here it would lose on and on.
             Outcome::Aborted(_) => self.forward(id),
         }
     }
 
-    /// Lets the certifier's site execute it, on what it has just certified; here, if there is none.
+    /// Lets the certifier's site execute it, on what it has just certified; here, if there is none, or if it was that site that asked.
     pub(super) fn forward(&mut self, id: TransactionId) {
         let Some(request) = self.requests.open.get_mut(&id) else { return };
         match self.site.certifier() {
-            Some(certifier) if certifier != self.site.id() => {
+            Some(certifier) if certifier != self.site.id() && request.asker != Asker::Site(certifier) => {
                 self.work.forwarded += u64::from(!matches!(request.state, State::Forwarded { .. }));
                 request.state = State::Forwarded { ticks: 0 };
                 let frame = Between::Forward(id, &request.body).to_bytes();

@@ -121,7 +121,8 @@ fn aborts(sites: &[SiteId], told: &[Told], commits: f64, before: [Worked; 2], af
     let work = [0, 1].map(|at| (after[at].executed - before[at].executed, after[at].lost - before[at].lost));
     Aborts {
         aborted_percent: [denied(0), denied(1)],
-        wasted_percent: work.map(|(executed, lost)| percent(lost, executed)),
+        // Some that lose were executed before.
+        wasted_percent: work.map(|(executed, lost)| percent(lost.min(executed), executed)),
         executions_per_commit: tenth(work.iter().map(|work| work.0 as f64).sum::<f64>() / commits),
     }
 }
