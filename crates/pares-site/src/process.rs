@@ -172,6 +172,8 @@ pub struct Process<A> {
     work: Worked,
     ticked: Instant,
     ticks: u64,
+    /// Counts this site's starts.
+    life: u16,
     /// The log has refused a proposal and goes on as it was: only another term helps.
     refused: Option<ProposeError>,
 }
@@ -230,6 +232,7 @@ impl<A: Application> Process<A> {
             work: Worked::default(),
             ticked: Instant::now(),
             ticks: 0,
+            life: next_life(&own)?,
             refused: None,
         })
     }
@@ -493,6 +496,15 @@ fn payloads(proposals: &[LogEntry]) -> Vec<Vec<u8>> {
 
 /// Marks, in a site's own directory, that its cluster has lost its disks: the era of those who went on, as three numbers.
 pub const RETURNING: &str = "returning";
+
+/// Counts the starts of the site whose directory is `own`, from 1, and begins again after many.
+fn next_life(own: &Path) -> std::io::Result<u16> {
+    let file = own.join("life");
+    let last = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u16>().ok());
+    let life = last.unwrap_or(0).wrapping_add(1);
+    std::fs::write(file, format!("{life}\n"))?;
+    Ok(life)
+}
 
 fn returning_to(own: &Path) -> Result<Option<Era>, ProcessError> {
     let text = match std::fs::read_to_string(own.join(RETURNING)) {

@@ -1,7 +1,7 @@
 //! Requests of clients, of other sites and of whoever drives the process: executing, answering.
 
 use pares_store::Work;
-use pares_wice::{AbortReason, Command, Outcome, Snapshot, TransactionId};
+use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId};
 
 use super::{EXECUTED_MAX, Process, ProcessError, UNSTORED_MAX};
 use crate::application::{Application, Failure};
@@ -99,7 +99,7 @@ impl<A: Application> Process<A> {
             work = Work::new(view);
         }
         work.put(&key, reply_value(id, &answer));
-        let attempt = u32::from(number_of(self.site.id())) << 16 | u32::from(request.executions);
+        let attempt = attempt_of(self.site.id(), self.life, request.executions);
         let transaction = work.finish(id, attempt, snapshot.version);
         request.answer = answer;
         request.state = State::Submitted;
@@ -114,7 +114,7 @@ impl<A: Application> Process<A> {
         self.work.lost += u64::from(matches!(outcome, Outcome::Aborted(_)));
         match outcome {
             Outcome::Committed { attempt, .. } => {
-                let own = u32::from(number_of(self.site.id())) << 16 | u32::from(request.executions);
+                let own = attempt_of(self.site.id(), self.life, request.executions);
                 if attempt == Some(own) {
                     let answer = request.answer.clone();
                     self.answer(id, answer);
@@ -185,4 +185,10 @@ fn answer_of(result: Result<Vec<u8>, Failure>) -> Result<Answer, ProcessError> {
         Err(Failure::Store(error) | Failure::Work(pares_store::WorkError::Store(error))) => Err(error.into()),
         Err(failure) => Ok(Answer { code: Code::Refused, body: failure.to_string().into_bytes() }),
     }
+}
+
+/// Numbers an execution: two of one request, at two sites or in two lives of one, have two numbers.
+fn attempt_of(site: SiteId, life: u16, executions: u16) -> u32 {
+    let place = u32::from(site.cluster.0 & 0x3f) << 4 | u32::from(site.number & 0xf);
+    u32::from(life & 0x3fff) << 18 | place << 8 | u32::from(executions & 0xff)
 }
