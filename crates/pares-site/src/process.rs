@@ -9,7 +9,7 @@
 mod exchange;
 mod serving;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -176,6 +176,8 @@ pub struct Process<A> {
     life: u16,
     /// The log has refused a proposal and goes on as it was: only another term helps.
     refused: Option<ProposeError>,
+    /// What was proposed in this term and has not been committed, in order.
+    proposed: VecDeque<(Vec<u8>, Vec<LogEntry>)>,
 }
 
 impl<A: Application> Process<A> {
@@ -234,6 +236,7 @@ impl<A: Application> Process<A> {
             ticks: 0,
             life: next_life(&own)?,
             refused: None,
+            proposed: VecDeque::new(),
         })
     }
 
@@ -398,12 +401,15 @@ impl<A: Application> Process<A> {
         for news in std::mem::take(&mut self.log_events.news) {
             match news {
                 LogNews::Committed(index, payload) => {
-                    for entry in Vec::<LogEntry>::from_bytes(&payload)? {
+                    for entry in self.entries_of(&payload)? {
                         self.site.committed(entry, &mut self.wanted);
                     }
                     self.bases.handed_out(index, payload.len(), || self.site.base());
                 }
-                LogNews::Role(role) => self.site.role(Role { term: Term(role.term), leads: role.leads }),
+                LogNews::Role(role) => {
+                    self.proposed.clear();
+                    self.site.role(Role { term: Term(role.term), leads: role.leads });
+                }
             }
         }
         if self.log_events.state.take().is_some() {
@@ -412,6 +418,14 @@ impl<A: Application> Process<A> {
         match self.log_events.state_wanted.take() {
             Some(at_least) => self.provide_state(at_least),
             None => Ok(()),
+        }
+    }
+
+    /// What a payload holds; what was proposed here need not be read again.
+    fn entries_of(&mut self, payload: &[u8]) -> Result<Vec<LogEntry>, DecodeError> {
+        match self.proposed.pop_front_if(|(proposed, _)| proposed == payload) {
+            Some((_, entries)) => Ok(entries),
+            None => Vec::from_bytes(payload),
         }
     }
 
@@ -429,7 +443,7 @@ impl<A: Application> Process<A> {
 
     fn carry_out(&mut self) {
         let wanted = std::mem::take(&mut self.wanted);
-        for payload in payloads(&wanted.proposals) {
+        for (payload, entries) in payloads(wanted.proposals) {
             if let Err(error) = self.log.propose(&payload) {
                 // What it proposed is lost, and its office with it: the log will say so, and in which term somebody leads again.
                 self.site.role(Role { term: Term(self.log.role().term), leads: false });
@@ -438,6 +452,7 @@ impl<A: Application> Process<A> {
                 }
                 break;
             }
+            self.proposed.push_back((payload, entries));
         }
         for (to, message) in wanted.messages {
             let _ = self.links.send(number_of(to), &Between::Rules(&message.to_bytes()).to_bytes());
@@ -477,18 +492,19 @@ impl<A: Application> Process<A> {
 }
 
 /// Entries for the log, a list of them in each payload.
-fn payloads(proposals: &[LogEntry]) -> Vec<Vec<u8>> {
+fn payloads(proposals: Vec<LogEntry>) -> Vec<(Vec<u8>, Vec<LogEntry>)> {
     let mut payloads = Vec::new();
-    let (mut count, mut bytes) = (0u32, Vec::new());
-    for (at, entry) in proposals.iter().enumerate() {
+    let (mut entries, mut bytes) = (Vec::new(), Vec::new());
+    let mut rest = proposals.into_iter().peekable();
+    while let Some(entry) = rest.next() {
         entry.encode(&mut bytes);
-        count += 1;
-        if bytes.len() >= PAYLOAD_BYTES || at + 1 == proposals.len() {
+        entries.push(entry);
+        if bytes.len() >= PAYLOAD_BYTES || rest.peek().is_none() {
+            let count = u32::try_from(entries.len()).expect("fewer than bytes");
             let mut payload = Vec::with_capacity(bytes.len() + 5);
             (FORMAT, count).encode(&mut payload);
             payload.append(&mut bytes);
-            payloads.push(payload);
-            count = 0;
+            payloads.push((payload, std::mem::take(&mut entries)));
         }
     }
     payloads
@@ -537,11 +553,12 @@ mod tests {
             LogEntry::Stream { era: Era::default(), entry: Shared::new(entry) }
         };
         let entries: Vec<LogEntry> = (1..6).map(entry).collect();
-        let payloads = payloads(&entries);
+        let payloads = payloads(entries.clone());
         assert_eq!(payloads.len(), 3);
+        assert!(payloads.iter().flat_map(|(_, entries)| entries).eq(&entries));
         let read: Vec<LogEntry> =
-            payloads.iter().flat_map(|payload| Vec::<LogEntry>::from_bytes(payload).unwrap()).collect();
+            payloads.iter().flat_map(|(payload, _)| Vec::<LogEntry>::from_bytes(payload).unwrap()).collect();
         assert_eq!(read, entries);
-        assert!(super::payloads(&[]).is_empty());
+        assert!(super::payloads(Vec::new()).is_empty());
     }
 }

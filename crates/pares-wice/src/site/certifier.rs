@@ -69,9 +69,10 @@ impl Site {
     }
 
     /// Whether an entry of the log is the next one this site proposed as the certifier, and has installed already.
-    pub(super) fn take_own_proposal(&mut self, entry: &Entry) -> bool {
+    pub(super) fn take_own_proposal(&mut self, entry: &Arc<Entry>) -> bool {
         let Some(certifying) = &mut self.certifying else { return false };
-        certifying.proposed.pop_front_if(|proposed| **proposed == *entry).is_some()
+        let is_same = |proposed: &mut Arc<Entry>| Arc::ptr_eq(proposed, entry) || *proposed == *entry;
+        certifying.proposed.pop_front_if(is_same).is_some()
     }
 
     /// May this commit?
