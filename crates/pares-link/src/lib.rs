@@ -2,7 +2,7 @@
 //!
 //! The protocols of replication between clusters (paper 3) take frames in and give frames out and know no network. Here is the
 //! network: [`Links`], all connections of one site on one thread that never blocks; [`Client`], an application's end
-//! of one; [`issue`], the certificates that let clusters talk over a network that others own; and [`proxy`], which
+//! of one; [`issue()`], the certificates that let clusters talk over a network that others own; and [`proxy`], which
 //! stands between two sites on one machine and makes them as far apart as one likes.
 //!
 //! The bytes are in `docs/protocols/link.md`.

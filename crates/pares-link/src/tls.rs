@@ -36,7 +36,7 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
-    /// Those of site `number` in `dir`, as [`issue`](crate::issue) names them.
+    /// Those of site `number` in `dir`, as [`issue`](crate::issue()) names them.
     #[must_use]
     pub fn in_dir(dir: &Path, number: u16) -> Self {
         let site = format!("site-{}-{}", number >> 8, number & 0xff);

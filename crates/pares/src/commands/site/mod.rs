@@ -3,7 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`init`] | `sites.toml` and certificates, for sites on this machine |
-//! | [`run`] | one site in this process, or all as children |
+//! | [`mod@run`] | one site in this process, or all as children |
 //! | [`status`] | how they are |
 //! | [`decide`] | a cluster is lost, admitted, or certifies from now on |
 
