@@ -1,7 +1,11 @@
 //! How exact the proxy is: round trips of small messages over lines of several lengths, and the rate of a narrow one.
 //!
 //! `cargo run --release -p pares-link --example distance`
-#![allow(clippy::print_stdout, clippy::unwrap_used)]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "an example prints, and ends at the first error"
+)]
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -74,7 +74,13 @@ impl Applier {
 
     /// What has been written since it was asked last.
     pub(crate) fn done(&mut self) -> Option<Result<Done, StoreError>> {
-        let done = self.done.try_recv().ok()?;
+        let done = match self.done.try_recv() {
+            Ok(done) => done,
+            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Disconnected) => {
+                Err(StoreError::Io("the thread that writes the store has ended".into()))
+            }
+        };
         self.busy = false;
         Some(done)
     }

@@ -88,7 +88,8 @@ impl Client {
     /// [`CallError`].
     pub fn execute(&mut self, request: &[u8], patience: Duration) -> Result<Vec<u8>, CallError> {
         self.sequence += 1;
-        self.execute_again(request, patience)
+        let id = TransactionId { client: self.number, sequence: self.sequence };
+        self.ask(&Ask::Execute(id, request.to_vec()), self.sequence, patience, false)
     }
 
     /// The last request again, after [`CallError::Silence`].
@@ -97,7 +98,7 @@ impl Client {
     /// [`CallError`].
     pub fn execute_again(&mut self, request: &[u8], patience: Duration) -> Result<Vec<u8>, CallError> {
         let id = TransactionId { client: self.number, sequence: self.sequence };
-        self.ask(&Ask::Execute(id, request.to_vec()), self.sequence, patience)
+        self.ask(&Ask::Execute(id, request.to_vec()), self.sequence, patience, true)
     }
 
     /// Reads from the stable version.
@@ -106,7 +107,7 @@ impl Client {
     /// [`CallError`].
     pub fn read(&mut self, request: &[u8], patience: Duration) -> Result<Vec<u8>, CallError> {
         self.sequence += 1;
-        self.ask(&Ask::Read(self.sequence, request.to_vec()), self.sequence, patience)
+        self.ask(&Ask::Read(self.sequence, request.to_vec()), self.sequence, patience, false)
     }
 
     /// Has a decision carried out.
@@ -115,7 +116,7 @@ impl Client {
     /// [`CallError`].
     pub fn operate(&mut self, command: Command, patience: Duration) -> Result<Vec<u8>, CallError> {
         self.sequence += 1;
-        self.ask(&Ask::Operate(self.sequence, command), self.sequence, patience)
+        self.ask(&Ask::Operate(self.sequence, command), self.sequence, patience, false)
     }
 
     /// The site's report, JSON.
@@ -124,12 +125,13 @@ impl Client {
     /// [`CallError`].
     pub fn report(&mut self, patience: Duration) -> Result<Vec<u8>, CallError> {
         self.sequence += 1;
-        self.ask(&Ask::Report(self.sequence), self.sequence, patience)
+        self.ask(&Ask::Report(self.sequence), self.sequence, patience, false)
     }
 
-    fn ask(&mut self, ask: &Ask, to: u64, patience: Duration) -> Result<Vec<u8>, CallError> {
+    fn ask(&mut self, ask: &Ask, to: u64, patience: Duration, again: bool) -> Result<Vec<u8>, CallError> {
         let bytes = ask.to_bytes();
         let began = Instant::now();
+        let mut was_asked = again;
         loop {
             let left = patience.saturating_sub(began.elapsed());
             if left.is_zero() {
@@ -137,16 +139,19 @@ impl Client {
             }
             match self.ask_once(&bytes, to, left.min(PATIENCE)) {
                 Ok(Reply { code: Code::Done, body, .. }) => return Ok(body),
+                // This site has not done it; whether one that was asked before has, it cannot know.
+                Ok(Reply { code, .. }) if was_asked && is_local(ask, code) => {}
                 Ok(Reply { code, body, .. }) => {
                     return Err(CallError::No { code, why: String::from_utf8_lossy(&body).into_owned() });
                 }
                 Err(_) => {
                     self.connection = None;
                     self.at = (self.at + 1) % self.sites.len();
-                    self.repeats += 1;
-                    std::thread::sleep(Duration::from_millis(10).min(left));
                 }
             }
+            was_asked = true;
+            self.repeats += 1;
+            std::thread::sleep(Duration::from_millis(10).min(left));
         }
     }
 
@@ -169,4 +174,9 @@ impl Client {
             }
         }
     }
+}
+
+/// Whether an answer speaks of the asked site alone. Refusals do not: they are certified.
+fn is_local(ask: &Ask, code: Code) -> bool {
+    matches!(ask, Ask::Execute(..)) && matches!(code, Code::Aborted | Code::Behind | Code::Impossible)
 }

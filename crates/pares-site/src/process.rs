@@ -40,6 +40,8 @@ const TICK: Duration = Duration::from_millis(10);
 const TICKS_OF_RULES: u64 = 4;
 /// Rules' ticks after which a forwarded request is sent again.
 const FORWARD_PATIENCE_TICKS: u32 = 25;
+/// Requests of clients without an answer; more are turned away.
+const OPEN_REQUESTS_MAX: usize = 1 << 16;
 /// Requests executed in one turn.
 const EXECUTED_MAX: usize = 1_024;
 /// A payload of the log ends with the entry that fills it so far: with the largest transaction it is a record at most.
@@ -436,8 +438,9 @@ impl<A: Application> Process<A> {
         };
         let snapshot = self.store.snapshot()?;
         let state = state_of(base, stored_of(snapshot.meta())?, snapshot)?;
-        // Too large: the member stays behind, and its operator copies a store.
-        let _ = self.log.provide_snapshot(*index, &state);
+        if self.log.provide_snapshot(*index, &state).is_err() {
+            self.notices.push(Notice::NeedsCopy(self.site.id().cluster)); // too large: a member stays behind
+        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use pares_store::Work;
 use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId};
 
-use super::{EXECUTED_MAX, Process, ProcessError, UNSTORED_MAX};
+use super::{EXECUTED_MAX, OPEN_REQUESTS_MAX, Process, ProcessError, UNSTORED_MAX};
 use crate::application::{Application, Failure};
 use crate::config::number_of;
 use crate::protocol::{Ask, Between, Code, Reply};
@@ -21,6 +21,10 @@ impl<A: Application> Process<A> {
 
     pub(super) fn asked(&mut self, client: pares_link::ClientId, ask: Ask) -> Result<(), ProcessError> {
         let (to, answer) = match ask {
+            Ask::Execute(id, _) if self.requests.open.len() >= OPEN_REQUESTS_MAX => {
+                let body = b"too many requests are open at this site: wait, or ask another".to_vec();
+                (id.sequence, Answer { code: Code::Impossible, body })
+            }
             Ask::Execute(id, request) => {
                 self.requests.arrived(id, Asker::Client(client), request);
                 return Ok(());
