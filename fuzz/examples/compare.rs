@@ -14,13 +14,13 @@
 #![allow(clippy::unwrap_used)] // the modules of the tests may panic: that is how they say that books differ
 #![allow(dead_code)] // the tests use more of these modules
 
-#[path = "../../crates/pares-book/tests/book/checked.rs"]
+#[path = "../../crates/exchange/book/tests/book/checked.rs"]
 mod checked;
-#[path = "../../crates/pares-book/tests/book/compare.rs"]
+#[path = "../../crates/exchange/book/tests/book/compare.rs"]
 mod compare;
-#[path = "../../crates/pares-book/tests/book/random.rs"]
+#[path = "../../crates/exchange/book/tests/book/random.rs"]
 mod random;
-#[path = "../../crates/pares-book/tests/book/rebuilt.rs"]
+#[path = "../../crates/exchange/book/tests/book/rebuilt.rs"]
 mod rebuilt;
 
 use std::io::{IsTerminal, Write};

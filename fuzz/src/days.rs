@@ -1,6 +1,6 @@
 //! Recorded days: files that come from elsewhere.
 
-use pares_flow::{ItchSelect, ItchSource, LobsterSource, Source};
+use pares_flow::{ItchSelect, ItchSource, LobsterSource, RecordedEvents};
 use pares_types::InstrumentId;
 
 /// Reads a LOBSTER day: the message file, a zero byte, the orderbook file.
@@ -21,7 +21,7 @@ pub fn itch(bytes: &[u8]) {
 }
 
 /// Reads to the end or the first error, which comes within `events_max` events.
-fn read_through(mut source: impl Source, events_max: usize) {
+fn read_through(mut source: impl RecordedEvents, events_max: usize) {
     let mut events = 0;
     while let Ok(Some(_event)) = source.next_event() {
         events += 1;

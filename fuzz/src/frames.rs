@@ -1,10 +1,10 @@
 //! Frames of the order entry protocol, from either end.
 
 use pares_types::{
-    Answer, Bust, BustedTrade, CancelCause, Cancellation, ClientOrderId, ClientRequest, Command,
-    InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg, Phase,
-    Position, Price, Quantity, Reason, Reply, RequestId, Role, Rule, ShardId, Side, Status, Symbol,
-    TimeInForce, Timestamp, Trade,
+    Answer, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, InstrumentId,
+    MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg, Phase, Position, Price,
+    Quantity, Reason, Reply, RequestId, Role, Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
+    Trade, TradeBusted,
 };
 use pares_wire::frame::{self, ClientFrame, GatewayFrame, Ping, Pong, SignOn};
 
@@ -142,6 +142,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             order,
             shard,
             position,
+            index: 2,
             instrument: InstrumentId(1),
             side: Side::Buy,
             role: Role::Resting,
@@ -149,7 +150,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             quantity: Quantity(5),
             remaining: Quantity(0),
         }),
-        Reply::Cancelled(Cancellation {
+        Reply::Cancelled(Cancelled {
             client_order_id,
             order,
             shard,
@@ -170,7 +171,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             remaining: Quantity(5),
             shown: Quantity(1),
         }),
-        Reply::Busted(Bust {
+        Reply::Busted(TradeBusted {
             client_order_id,
             order,
             shard,
@@ -193,7 +194,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             remaining: Quantity(5),
             shown: Quantity(1),
         }),
-        Reply::Busted(Bust {
+        Reply::Busted(TradeBusted {
             client_order_id,
             order,
             shard,

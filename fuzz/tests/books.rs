@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
-#[path = "../../crates/pares-book/tests/book/wrong.rs"]
+#[path = "../../crates/exchange/book/tests/book/wrong.rs"]
 mod wrong;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -60,8 +60,13 @@ const NEVER: [Reason; 13] = [
 
 #[test]
 fn books_answer_random_bytes_alike() {
-    let of_markets =
-        [Reason::UnknownInstrument, Reason::Blocked, Reason::InstrumentExists, Reason::NotBlocked];
+    let of_markets = [
+        Reason::UnknownInstrument,
+        Reason::Blocked,
+        Reason::InstrumentExists,
+        Reason::SymbolInUse,
+        Reason::NotBlocked,
+    ];
     let elsewhere = [&NEVER[..], &of_markets, &[Reason::TooManyPegs]].concat();
     assert_happened(&run(compare_books::<NaiveBook, FastBook>), 7, &elsewhere);
 }

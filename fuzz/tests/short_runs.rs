@@ -74,9 +74,9 @@ fn seeds_are_accepted() {
 
 /// Events of a day, LOBSTER if it has a zero byte in the middle of text, ITCH otherwise.
 fn count_events(bytes: &[u8]) -> usize {
-    use pares_flow::{ItchSelect, ItchSource, LobsterSource, Source};
+    use pares_flow::{ItchSelect, ItchSource, LobsterSource, RecordedEvents};
     let instrument = pares_types::InstrumentId(1);
-    let mut source: Box<dyn Source + '_> = if bytes.starts_with(b"3") {
+    let mut source: Box<dyn RecordedEvents + '_> = if bytes.starts_with(b"3") {
         let zero = bytes.iter().position(|&byte| byte == 0).unwrap();
         Box::new(LobsterSource::new(&bytes[..zero], &bytes[zero + 1..], instrument).unwrap())
     } else {

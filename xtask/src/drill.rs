@@ -28,18 +28,18 @@ const DRILLS: [&str; 15] = [
 ];
 /// The drill of sites in two clusters, which has a load of its own: arguments for the exchange mean nothing to it.
 const WICE: &str = "wice --rtt-ms 50 --seconds-per-part 0.5";
-/// What `pares` ends with when this machine does not let it do the drill.
+/// What `pares-lab` ends with when this machine does not let it do the drill.
 const SKIPPED: i32 = 77;
 /// Requests per second unless told.
 const RATE: &str = "1000";
 
-/// Builds the exchange and runs all drills; the arguments go to each drill of the exchange, such as `--rate 5000` or `--durability disk`.
+/// Builds exchange and laboratory and runs all drills; the arguments go to each drill of the exchange, such as `--rate 5000` or `--durability disk`.
 ///
 /// # Errors
 /// The drills whose promise was broken.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     setup::check()?;
-    let built = cargo().args(["build", "--release", "--locked", "-p", "pares"]).status();
+    let built = cargo().args(["build", "--release", "--locked", "-p", "pares", "-p", "pares-lab"]).status();
     if !built.map_err(|error| format!("cargo: {error}"))?.success() {
         return Err("the build failed; see above".into());
     }
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 
 /// Runs one drill. Its line, and whether the promise was kept, or could not be tried.
 fn one(drill: &str, arguments: &[String]) -> Result<(String, bool), String> {
-    let program = target_dir().join("release").join("pares");
+    let program = target_dir().join("release").join("pares-lab");
     let mut command = Command::new(&program);
     command.arg("drill").args(drill.split_whitespace()).arg("--json");
     let of_exchange = drill != WICE;

@@ -65,7 +65,7 @@ fn grew((name, tenths): &(String, u64), accepted: &[(String, u64)]) -> bool {
 
 fn build() -> Result<PathBuf, String> {
     let built = cargo()
-        .args(["build", "--quiet", "--release", "--locked", "-p", "pares-bench", "--example", "instructions"])
+        .args(["build", "--quiet", "--release", "--locked", "-p", "pares-books", "--example", "instructions"])
         .status()
         .map_err(|error| format!("cargo: {error}"))?;
     match built.success() {

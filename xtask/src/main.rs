@@ -84,11 +84,11 @@ fn demo(arguments: &[String]) -> Result<(), String> {
     setup::check()?;
     println!("building (the first time takes a few minutes)");
     // `cargo run` stays between the terminal and the exchange; the built program itself gets Ctrl-C directly.
-    let built = cargo().args(["build", "--release", "--locked", "-p", "pares"]).status();
+    let built = cargo().args(["build", "--release", "--locked", "-p", "pares", "-p", "pares-lab"]).status();
     if !built.map_err(|error| format!("cargo: {error}"))?.success() {
         return Err("the build failed; see above".into());
     }
-    let program = target_dir().join("release").join("pares");
+    let program = target_dir().join("release").join("pares-lab");
     let status = Command::new(&program)
         .arg("demo")
         .args(arguments)

@@ -3,6 +3,7 @@
 //! A step that fails does not keep the others from running: whoever reads the end of the output wants to
 //! know everything that is wrong.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Report {
     passed: u64,
     failed: u64,
+    /// What tests said that could not be done here, each reason with how often.
+    skipped: BTreeMap<String, u64>,
     steps: Vec<Step>,
 }
 
@@ -24,10 +27,11 @@ struct Step {
 }
 
 /// Tests counted in the output of one command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Tally {
     passed: u64,
     failed: u64,
+    skipped: Vec<String>,
 }
 
 impl Report {
@@ -62,6 +66,7 @@ impl Report {
         let failed = tally.failed.max(u64::from(!succeeded));
         self.passed += tally.passed;
         self.failed += failed;
+        tally.skipped.into_iter().for_each(|why| *self.skipped.entry(why).or_default() += 1);
         self.steps.push(Step { name, passed: tally.passed, failed, took: begun.elapsed() });
     }
 
@@ -77,7 +82,14 @@ impl Report {
         }
         let total: Duration = self.steps.iter().map(|step| step.took).sum();
         println!("{:<28} {:>8} {:>8} {:>9.1}\n", "all", self.passed, self.failed, total.as_secs_f64());
-        println!("{} passed, {} failed", self.passed, self.failed);
+        for (why, count) in &self.skipped {
+            println!("skipped {count}: {why}");
+        }
+        let skipped: u64 = self.skipped.values().sum();
+        println!(
+            "{} passed, {} failed, {skipped} of the passed skipped what they could not do here",
+            self.passed, self.failed
+        );
         let broken = self.steps.iter().filter(|step| step.failed > 0).map(|step| step.name);
         match broken.collect::<Vec<_>>() {
             none if none.is_empty() => Ok(()),
@@ -90,6 +102,7 @@ impl Report {
 fn run(command: &mut Command, tally: &mut Tally) -> std::io::Result<bool> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().expect("piped just above");
+    let mut said = false;
     for line in BufReader::new(output).split(b'\n') {
         let line = line?;
         let line = String::from_utf8_lossy(&line);
@@ -97,7 +110,11 @@ fn run(command: &mut Command, tally: &mut Tally) -> std::io::Result<bool> {
             Some(result) => {
                 tally.passed += result.passed;
                 tally.failed += result.failed;
+                said = false;
             }
+            None if line == "successes:" => said = true,
+            None if line == "failures:" => said = false,
+            None if said => tally.skipped.extend(line.strip_prefix("skipped: ").map(str::to_owned)),
             None if is_noise(&line) => {}
             None => println!("{line}"),
         }
@@ -112,7 +129,7 @@ fn result_line(line: &str) -> Option<Tally> {
         let part = counts.split("; ").find_map(|part| part.trim().strip_suffix(what))?;
         part.trim().parse().ok()
     };
-    Some(Tally { passed: count("passed")?, failed: count("failed")? })
+    Some(Tally { passed: count("passed")?, failed: count("failed")?, skipped: Vec::new() })
 }
 
 /// Lines of the test harness that say that nothing is wrong.
@@ -130,8 +147,16 @@ mod tests {
     #[test]
     fn a_result_line_is_counted() {
         let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s";
-        assert_eq!(result_line(line), Some(Tally { passed: 12, failed: 3 }));
+        assert_eq!(result_line(line), Some(Tally { passed: 12, failed: 3, skipped: Vec::new() }));
         assert_eq!(result_line("test a::b ... ok"), None);
+    }
+
+    #[test]
+    fn what_tests_skipped_is_counted_and_what_else_they_said_is_hidden() {
+        let mut tally = Tally::default();
+        let text = "successes:\n---- a stdout ----\nskipped: no data\nmuch else\ntest result: ok. 1 passed; 0 failed; 0 ignored";
+        assert!(run(Command::new("printf").arg(text), &mut tally).unwrap());
+        assert_eq!(tally, Tally { passed: 1, failed: 0, skipped: vec!["no data".into()] });
     }
 
     #[test]

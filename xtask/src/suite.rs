@@ -6,7 +6,7 @@ use crate::steps::Report;
 use crate::{cargo, setup, target_dir, tidy};
 
 /// Seeds of every scenario that every run of the tests goes through, twice each.
-const SIMULATOR_SEEDS: &str = "0..250";
+const SIMULATOR_SEEDS: &str = "0..100";
 /// Time spent on seeds that nobody has seen before. The log names them.
 const SIMULATOR_MINUTES: &str = "1";
 /// Inputs per fuzz target. The same ones each time: this is a test, not a search.
@@ -26,7 +26,10 @@ pub(crate) fn run() -> Result<(), String> {
         "clippy",
         cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     );
-    report.command("tests", cargo().args(["test", "--workspace", "--locked", "--no-fail-fast"]));
+    report.command(
+        "tests",
+        cargo().args(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]),
+    );
     report.command(
         "documentation",
         documentation().args(["doc", "--workspace", "--no-deps", "--locked", "--keep-going"]),
@@ -80,7 +83,7 @@ fn fuzz() -> Command {
 
 fn simulator(which: &[&str]) -> Command {
     let mut command = cargo();
-    command.args(["run", "--quiet", "--release", "--locked", "-p", "pares", "--", "sim"]).args(which);
+    command.args(["run", "--quiet", "--release", "--locked", "-p", "pares-lab", "--", "sim"]).args(which);
     command
 }
 

@@ -3,7 +3,7 @@
 mod matchcore;
 mod orderbook_rs;
 
-use pares_bench::{Contender, serve};
+use pares_books::{Contender, serve};
 
 fn main() -> std::io::Result<()> {
     serve(&[

@@ -11,8 +11,8 @@ use matchcore::{
     LimitOrder, LimitOrderPatch, NewOrder, OrderBook, OrderFlags, OrderId, OrderKind, OrderOutcome, Price,
     Quantity, QuantityPolicy, SequenceNumber, Side, SubmitCmd, TimeInForce, Timestamp,
 };
-use pares_bench::{Engine, Output, Report, ReportKind};
-use pares_flow::{Message, MessageKind, SCENARIO_ORDERS};
+use pares_books::{Engine, Output, Report, ReportKind};
+use pares_flow::{BookMessage, MessageKind, SCENARIO_ORDERS};
 
 /// What the adapter knows of an order.
 #[derive(Clone, Copy, Default)]
@@ -42,7 +42,7 @@ impl Engine for Matchcore {
         Self { book: OrderBook::new("PEER"), known, names }
     }
 
-    fn apply(&mut self, messages: &[Message], out: &mut impl Output, after: &mut impl FnMut()) {
+    fn apply(&mut self, messages: &[BookMessage], out: &mut impl Output, after: &mut impl FnMut()) {
         for message in messages {
             self.take(message, out);
             after();
@@ -55,7 +55,7 @@ impl Engine for Matchcore {
 }
 
 impl Matchcore {
-    fn take(&mut self, message: &Message, out: &mut impl Output) {
+    fn take(&mut self, message: &BookMessage, out: &mut impl Output) {
         let sequence = self.names.len() as u64;
         self.names.push(message.id);
         let meta = CommandMeta { sequence_number: SequenceNumber(sequence), timestamp: Timestamp(sequence) };
@@ -75,7 +75,7 @@ impl Matchcore {
         }
     }
 
-    fn command(&mut self, message: &Message, sequence: u64) -> CommandKind {
+    fn command(&mut self, message: &BookMessage, sequence: u64) -> CommandKind {
         let known = &mut self.known[message.id as usize];
         let total = u64::from(message.quantity);
         match message.kind {
@@ -110,7 +110,13 @@ impl Matchcore {
     }
 
     /// Reports the trades of an order, and what became of it.
-    fn traded(&mut self, message: &Message, report: Report, outcome: &OrderOutcome, out: &mut impl Output) {
+    fn traded(
+        &mut self,
+        message: &BookMessage,
+        report: Report,
+        outcome: &OrderOutcome,
+        out: &mut impl Output,
+    ) {
         let mut executed = self.known[message.id as usize].executed;
         if let Some(result) = outcome.match_result() {
             for trade in result.trades() {
@@ -132,6 +138,6 @@ impl Matchcore {
     }
 }
 
-fn price(message: &Message) -> Price {
+fn price(message: &BookMessage) -> Price {
     Price(message.price_ticks.cast_unsigned())
 }

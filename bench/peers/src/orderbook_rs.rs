@@ -11,8 +11,8 @@
 use std::sync::{Arc, Mutex};
 
 use orderbook_rs::{Id, OrderBook, OrderBookError, Side, StubClock, TimeInForce, TradeResult};
-use pares_bench::{Engine, Output, Report, ReportKind};
-use pares_flow::{Message, MessageKind, SCENARIO_ORDERS};
+use pares_books::{Engine, Output, Report, ReportKind};
+use pares_flow::{BookMessage, MessageKind, SCENARIO_ORDERS};
 use pricelevel::{OrderUpdate, Price, Quantity};
 
 /// A trade as the listener hears of it.
@@ -48,7 +48,7 @@ impl Engine for OrderbookRs {
         Self { book, heard, executed: vec![0; SCENARIO_ORDERS as usize + 1], taken: 0 }
     }
 
-    fn apply(&mut self, messages: &[Message], out: &mut impl Output, after: &mut impl FnMut()) {
+    fn apply(&mut self, messages: &[BookMessage], out: &mut impl Output, after: &mut impl FnMut()) {
         for message in messages {
             self.take(message, out);
             after();
@@ -61,7 +61,7 @@ impl Engine for OrderbookRs {
 }
 
 impl OrderbookRs {
-    fn take(&mut self, message: &Message, out: &mut impl Output) {
+    fn take(&mut self, message: &BookMessage, out: &mut impl Output) {
         let report =
             Report { kind: ReportKind::Outcome, message: self.taken, order: message.id, ..Report::default() };
         self.taken += 1;
@@ -80,7 +80,7 @@ impl OrderbookRs {
         out.report(Report { status, ..report });
     }
 
-    fn enter(&mut self, message: &Message) -> u8 {
+    fn enter(&mut self, message: &BookMessage) -> u8 {
         let side = match message.side {
             pares_types::Side::Buy => Side::Buy,
             pares_types::Side::Sell => Side::Sell,
@@ -94,7 +94,7 @@ impl OrderbookRs {
         }
     }
 
-    fn amend(&mut self, message: &Message) -> u8 {
+    fn amend(&mut self, message: &BookMessage) -> u8 {
         // The order may be filled, which the book will say; a quantity of zero would be a cancel.
         let left = u64::from(message.quantity).saturating_sub(self.executed[message.id as usize]).max(1);
         let update = OrderUpdate::UpdatePriceAndQuantity {
@@ -108,7 +108,7 @@ impl OrderbookRs {
         }
     }
 
-    fn report_heard(&mut self, message: &Message, report: &Report, out: &mut impl Output) {
+    fn report_heard(&mut self, message: &BookMessage, report: &Report, out: &mut impl Output) {
         let mut heard = self.heard.lock().expect("nobody panics with it");
         for Heard { other, price_ticks, quantity } in heard.drain(..) {
             self.executed[other as usize] += quantity;
@@ -118,7 +118,7 @@ impl OrderbookRs {
     }
 }
 
-fn price(message: &Message) -> u128 {
+fn price(message: &BookMessage) -> u128 {
     u128::from(message.price_ticks.cast_unsigned())
 }
 

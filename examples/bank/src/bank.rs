@@ -20,7 +20,7 @@
 
 use core::ops::ControlFlow;
 
-use pares_site::{Application, Failure, View};
+use pares_site::{Application, ApplicationError, View};
 use pares_store::{Reads, Work};
 use pares_wice::{Key, KeyRange, Value};
 
@@ -34,11 +34,11 @@ pub const PAGE: usize = 1_000;
 pub struct Bank;
 
 impl Application for Bank {
-    fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, Failure> {
+    fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError> {
         execute(request, work)
     }
 
-    fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, Failure> {
+    fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
         match words(request)?.as_slice() {
             ["total"] => total(items),
             ["statement", name, after] => statement(items, name, after),
@@ -48,7 +48,7 @@ impl Application for Bank {
 }
 
 /// Executes a request on whatever can be read: a site's view, or a store in memory in a test.
-fn execute<R: Reads>(request: &[u8], work: &mut Work<R>) -> Result<Vec<u8>, Failure> {
+fn execute<R: Reads>(request: &[u8], work: &mut Work<R>) -> Result<Vec<u8>, ApplicationError> {
     match words(request)?.as_slice() {
         ["found", sum] => found(work, amount(sum)?),
         ["open", name] => open(work, name),
@@ -59,14 +59,14 @@ fn execute<R: Reads>(request: &[u8], work: &mut Work<R>) -> Result<Vec<u8>, Fail
     }
 }
 
-fn found<R: Reads>(work: &mut Work<R>, sum: i64) -> Result<Vec<u8>, Failure> {
+fn found<R: Reads>(work: &mut Work<R>, sum: i64) -> Result<Vec<u8>, ApplicationError> {
     open(work, VAULT)?;
     work.add(&account(VAULT), sum)?;
     work.add(&entry(VAULT, "founding"), sum)?;
     Ok(Vec::new())
 }
 
-fn open<R: Reads>(work: &mut Work<R>, name: &str) -> Result<Vec<u8>, Failure> {
+fn open<R: Reads>(work: &mut Work<R>, name: &str) -> Result<Vec<u8>, ApplicationError> {
     if work.get(&account(name))?.is_some() {
         return refuse(format!("{name} has an account"));
     }
@@ -82,7 +82,7 @@ fn transfer<R: Reads>(
     to: &str,
     sum: i64,
     slip: &str,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, ApplicationError> {
     if from == to {
         return refuse("a transfer goes from one account to another");
     }
@@ -99,7 +99,12 @@ fn transfer<R: Reads>(
 }
 
 /// Adds on both sides, so that it conflicts with no other interest, from wherever it comes. The price: nothing keeps the vault above 0.
-fn interest<R: Reads>(work: &mut Work<R>, name: &str, sum: i64, slip: &str) -> Result<Vec<u8>, Failure> {
+fn interest<R: Reads>(
+    work: &mut Work<R>,
+    name: &str,
+    sum: i64,
+    slip: &str,
+) -> Result<Vec<u8>, ApplicationError> {
     balance(work, name)?;
     for (account_name, change) in [(VAULT, -sum), (name, sum)] {
         work.add(&account(account_name), change)?;
@@ -109,14 +114,14 @@ fn interest<R: Reads>(work: &mut Work<R>, name: &str, sum: i64, slip: &str) -> R
 }
 
 /// An account's balance; there must be such an account. Nobody can close one, so that it is read here and not written is no risk.
-fn balance<R: Reads>(work: &mut Work<R>, name: &str) -> Result<i128, Failure> {
+fn balance<R: Reads>(work: &mut Work<R>, name: &str) -> Result<i128, ApplicationError> {
     match work.get(&account(name))? {
         Some(value) => Ok(value.as_counter().expect("accounts are counters")),
         None => refuse(format!("{name} has no account")),
     }
 }
 
-fn total(items: &dyn Reads) -> Result<Vec<u8>, Failure> {
+fn total(items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
     let (mut accounts, mut sum, mut lowest) = (0u64, 0i128, 0i128);
     items.range(&KeyRange::prefix(b"account/"), &mut |key, value| {
         let balance = value.as_counter().expect("accounts are counters");
@@ -129,7 +134,7 @@ fn total(items: &dyn Reads) -> Result<Vec<u8>, Failure> {
     Ok(format!("{accounts} {sum} {lowest}").into_bytes())
 }
 
-fn statement(items: &dyn Reads, name: &str, after: &str) -> Result<Vec<u8>, Failure> {
+fn statement(items: &dyn Reads, name: &str, after: &str) -> Result<Vec<u8>, ApplicationError> {
     let Some(balance) = items.get(&account(name))? else { return refuse(format!("{name} has no account")) };
     let mut text = balance.as_counter().expect("accounts are counters").to_string();
     let mut range = KeyRange::prefix(entry(name, "").as_bytes());
@@ -154,14 +159,14 @@ fn entry(name: &str, slip: &str) -> Key {
     Key::from(format!("entry/{name}/{slip}").as_str())
 }
 
-fn words(request: &[u8]) -> Result<Vec<&str>, Failure> {
+fn words(request: &[u8]) -> Result<Vec<&str>, ApplicationError> {
     match core::str::from_utf8(request) {
         Ok(text) => Ok(text.split_ascii_whitespace().collect()),
         Err(_) => refuse("a request is text"),
     }
 }
 
-fn amount(text: &str) -> Result<i64, Failure> {
+fn amount(text: &str) -> Result<i64, ApplicationError> {
     match text.parse() {
         Ok(sum) if sum > 0 => Ok(sum),
         _ => refuse(format!("{text} is not a sum of money")),
@@ -169,8 +174,8 @@ fn amount(text: &str) -> Result<i64, Failure> {
 }
 
 /// The client is told, and nothing has changed.
-fn refuse<T>(why: impl Into<String>) -> Result<T, Failure> {
-    Err(Failure::Refused(why.into()))
+fn refuse<T>(why: impl Into<String>) -> Result<T, ApplicationError> {
+    Err(ApplicationError::Refused(why.into()))
 }
 
 #[cfg(test)]

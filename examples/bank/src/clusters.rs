@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use pares_link::proxy::{Conditions, Forward, Handle, Proxy, Settings};
-use pares_site::Config;
+use pares_site::SitesConfig;
 use pares_site::config::{Level, Place, Promise};
+use pares_wan::{Conditions, Forward, Handle, Proxy, ProxySettings};
 use pares_wice::SiteId;
 use tempfile::TempDir;
 
@@ -24,7 +24,7 @@ pub const CLUSTERS: u8 = 2;
 /// All processes. Dropping it kills them and removes their files.
 pub struct Clusters {
     dir: TempDir,
-    config: Config,
+    config: SitesConfig,
     program: PathBuf,
     running: BTreeMap<SiteId, Child>,
     link: Handle,
@@ -41,7 +41,7 @@ impl Clusters {
         let numbers: Vec<u16> =
             places.iter().map(|place| u16::from_be_bytes([place.cluster, place.number])).collect();
         pares_link::issue(&dir.path().join("certificates"), "bank", &numbers)?;
-        let config = Config {
+        let config = SitesConfig {
             system: "bank".into(),
             durability: Promise::Os, // processes are killed here, power is not cut
             isolation: Level::Snapshot,
@@ -170,7 +170,7 @@ fn places(sites: u8) -> Result<Vec<Place>, Box<dyn Error>> {
 fn distant(places: &mut [Place], round_trip: Duration) -> Result<Proxy, Box<dyn Error>> {
     let way = Conditions::delayed(round_trip / 2);
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let mut settings = Settings::to(places[0].peers, round_trip / 2);
+    let mut settings = ProxySettings::to(places[0].peers, round_trip / 2);
     settings.forwards = places.iter().map(|place| Forward { listen, target: place.peers }).collect();
     (settings.forth, settings.back) = (way, way);
     let proxy = Proxy::start(settings)?;

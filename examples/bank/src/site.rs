@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
-use pares_site::{Config, Process};
+use pares_site::{Process, SitesConfig};
 use pares_wice::SiteId;
 use rustix::process::{Pid, Signal};
 
@@ -16,7 +16,7 @@ pub fn run(dir: &Path, site: SiteId, parent: u32) -> Result<(), Box<dyn Error>> 
     if rustix::process::getppid() != i32::try_from(parent).ok().and_then(Pid::from_raw) {
         return Err("the process that started this one is gone".into());
     }
-    let config = Config::load(dir)?;
+    let config = SitesConfig::load(dir)?;
     let mut process = Process::open(&config, site, dir, Bank)?;
     loop {
         process.turn(Duration::from_millis(100))?;

@@ -16,13 +16,13 @@ pub(super) fn check(files: &[File], violations: &mut Vec<String>) {
         check_links(file, files, violations);
         check_tests_named(file, files, violations);
     }
-    let folders = layers::folders().unwrap_or_default();
+    let names = layers::names();
     let listed = |path: &str, mark: &str| names_after(text_of(files, path), mark);
-    compare("README.md", "crate", &folders, &listed("README.md", "| [`pares"), violations);
+    compare("README.md", "crate", &names, &listed("README.md", "| [`pares"), violations);
     compare(
         "docs/architecture.md",
         "crate",
-        &folders,
+        &names,
         &listed("docs/architecture.md", "### `pares"),
         violations,
     );
@@ -89,7 +89,7 @@ fn check_settings(files: &[File], violations: &mut Vec<String>) {
     let operations = text_of(files, OPERATIONS);
     let documented = names_after(operations, "| `");
     for (of, file) in [("SystemConfig", "settings.rs"), ("InstrumentConfig", "instrument.rs")] {
-        let path = format!("crates/pares-node/src/config/{file}");
+        let path = format!("crates/exchange/roles/src/config/{file}");
         let settings = settings(text_of(files, &path), of);
         if settings.is_empty() {
             violations.push(format!("{path}: {of} is not there any more"));
@@ -148,12 +148,13 @@ fn check_counters(files: &[File], violations: &mut Vec<String>) {
     let nodes: Vec<&File> = files
         .iter()
         .filter(|file| {
-            file.path.starts_with("crates/pares-node/src/") && file.text.contains("pub const COUNTERS")
+            file.path.starts_with("crates/exchange/roles/src/") && file.text.contains("pub const COUNTERS")
         })
         .collect();
     if nodes.len() < 3 {
         violations.push(
-            "crates/pares-node/src: a gateway, a venue and a recorder each have `pub const COUNTERS`".into(),
+            "crates/exchange/roles/src: a gateway, a venue and a recorder each have `pub const COUNTERS`"
+                .into(),
         );
     }
     for node in nodes {
@@ -163,8 +164,12 @@ fn check_counters(files: &[File], violations: &mut Vec<String>) {
     }
 }
 
-/// The strings in `pub const COUNTERS`; one that is named by a constant is looked up.
+/// The strings in `pub const COUNTERS`, or in the lines of the macro that makes it; one that is named by a constant is looked up.
 fn counters(text: &str) -> Vec<String> {
+    if let Some((_, rest)) = text.split_once("\ncounters! {\n") {
+        let lines = rest.lines().take_while(|line| *line != "}");
+        return lines.filter_map(|line| quoted(line.trim().split_once(' ')?.1)).collect();
+    }
     let Some((_, rest)) = text.split_once("pub const COUNTERS") else { return Vec::new() };
     let list =
         rest.split_once("= [").map_or("", |(_, rest)| rest.split_once("];").map_or("", |(list, _)| list));

@@ -1,13 +1,16 @@
 //! Which crate may depend on which.
 //!
+//! Folders are groups, and groups are layers: a group may use the groups named in [`GROUPS`] and no other. So the exchange
+//! never reaches the sites, and nothing that ships reaches the laboratory.
+//!
 //! ```text
-//!   4  pares                                        the command line
-//!   3  pares-node  pares-sim  pares-tpcc  pares-bench  pares-site   wiring
-//!   2  pares-shm  pares-log  pares-cluster  pares-client  pares-flow  pares-link  pares-store   edges: memory, files, sockets
-//!   1  pares-book  pares-sequencer  pares-recorder  pares-gateway  pares-venue  pares-wice   rules
-//!   0  pares-types  pares-wire                      vocabulary
+//!   app        pares                                                    the command line
+//!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan   what proves and measures
+//!   sites      operator | site | cluster  store | wice                  replication between clusters
+//!   exchange   node  history | roles  window  client | book  sequencer  recorder  gateway  venue | types  wire
+//!   base       link  log  text | os                                     what everything stands on
 //! ```
-//! A crate depends on lower layers only. Crates of layers 0 and 1 reach nothing that could read a clock, touch a file
+//! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
 //! or draw a random number, not even through somebody else: what they may reach is listed, and everything
 //! else is refused.
 
@@ -18,38 +21,83 @@ use crate::{cargo, root};
 /// A crate's place.
 pub(super) struct Place {
     pub(super) name: &'static str,
+    pub(super) group: &'static str,
     layer: u8,
     /// Crates of the same layer it may use all the same.
     beside: &'static [&'static str],
 }
 
-const fn place(name: &'static str, layer: u8, beside: &'static [&'static str]) -> Place {
-    Place { name, layer, beside }
+impl Place {
+    /// Its folder, from the root of the workspace.
+    pub(super) fn folder(&self) -> String {
+        format!("crates/{}/{}", self.group, self.name.trim_start_matches("pares-"))
+    }
+
+    /// Whether it must be free of clocks, I/O, threads and randomness.
+    fn is_rules(&self) -> bool {
+        self.layer <= RULES
+    }
 }
+
+const fn place(group: &'static str, name: &'static str, layer: u8, beside: &'static [&'static str]) -> Place {
+    Place { name, group, layer, beside }
+}
+
+/// The groups, and which others each may use.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("base", &[]),
+    ("exchange", &["base"]),
+    ("sites", &["base"]),
+    ("lab", &["base", "exchange", "sites"]),
+    ("app", &["base", "exchange", "sites"]),
+];
+
+/// Whether code of `group` may use that of `other`.
+pub(super) fn may_use(group: &str, other: &str) -> bool {
+    group == other || uses(group).contains(&other)
+}
+
+fn uses(group: &str) -> &'static [&'static str] {
+    GROUPS.iter().find(|(name, _)| *name == group).map_or(&[], |(_, uses)| uses)
+}
+
+/// Rules crates lie at or below this layer.
+const RULES: u8 = 1;
 
 /// Every crate of the workspace.
 pub(super) const CRATES: &[Place] = &[
-    place("pares-types", 0, &[]),
-    place("pares-wire", 0, &["pares-types"]), // gives the vocabulary its bytes
-    place("pares-book", 1, &[]),
-    place("pares-sequencer", 1, &[]),
-    place("pares-venue", 1, &["pares-book", "pares-sequencer"]), // executes on the one what the other decides
-    place("pares-recorder", 1, &[]),
-    place("pares-gateway", 1, &[]),
-    place("pares-wice", 1, &[]),
-    place("pares-shm", 2, &[]),
-    place("pares-log", 2, &["pares-shm"]),     // is made of mapped files
-    place("pares-cluster", 2, &["pares-log"]), // keeps what it must not forget in one
-    place("pares-client", 2, &[]),
-    place("pares-flow", 2, &[]),
-    place("pares-link", 2, &[]),
-    place("pares-store", 2, &[]),
-    place("pares-sim", 2, &[]),  // is wiring, but must do without every edge
-    place("pares-tpcc", 2, &[]), // the same, around replication between clusters
-    place("pares-node", 3, &[]),
-    place("pares-bench", 3, &[]),
-    place("pares-site", 3, &[]),
-    place("pares", 4, &[]),
+    place("base", "pares-os", 2, &[]),
+    place("base", "pares-log", 2, &["pares-os"]), // is made of mapped files
+    place("base", "pares-link", 2, &[]),
+    place("base", "pares-text", 2, &[]),
+    place("exchange", "pares-types", 0, &[]),
+    place("exchange", "pares-wire", 0, &["pares-types"]), // gives the vocabulary its bytes
+    place("exchange", "pares-book", 1, &[]),
+    place("exchange", "pares-sequencer", 1, &[]),
+    place("exchange", "pares-venue", 1, &["pares-book", "pares-sequencer"]), // executes on the one what the other decides
+    place("exchange", "pares-recorder", 1, &[]),
+    place("exchange", "pares-gateway", 1, &[]),
+    place("exchange", "pares-window", 2, &[]),
+    place("exchange", "pares-client", 2, &[]),
+    place("exchange", "pares-roles", 2, &[]),
+    place("exchange", "pares-history", 3, &[]),
+    place("exchange", "pares-node", 3, &[]),
+    place("sites", "pares-wice", 1, &[]),
+    place("sites", "pares-cluster", 2, &[]),
+    place("sites", "pares-store", 2, &[]),
+    place("sites", "pares-site", 3, &[]),
+    place("sites", "pares-operator", 4, &[]),
+    place("lab", "pares-flow", 2, &[]),
+    place("lab", "pares-sim", 3, &["pares-site"]), // runs its duty cycle
+    place("lab", "pares-tpcc", 2, &[]),
+    place("lab", "pares-wan", 2, &[]),
+    place("lab", "pares-books", 3, &[]),
+    place("lab", "pares-faults", 3, &[]),
+    place("lab", "pares-load", 4, &[]),
+    place("lab", "pares-drills", 5, &[]),
+    place("lab", "pares-experiments", 5, &[]),
+    place("lab", "pares-lab", 6, &[]),
+    place("app", "pares", 4, &[]),
 ];
 
 /// Libraries that rules crates may reach: none of them does anything but compute.
@@ -57,7 +105,7 @@ const PURE: &[&str] = &["thiserror", "zerocopy"];
 
 /// Whether a crate must be free of clocks, I/O, threads and randomness.
 pub(super) fn is_rules(name: &str) -> bool {
-    CRATES.iter().any(|place| place.name == name && place.layer <= 1)
+    CRATES.iter().any(|place| place.name == name && place.is_rules())
 }
 
 /// One crate and all it reaches, as `cargo tree` prints it.
@@ -89,19 +137,30 @@ pub(super) fn check(violations: &mut Vec<String>) -> Result<(), String> {
 }
 
 fn check_folders(violations: &mut Vec<String>) -> Result<(), String> {
-    for folder in folders()? {
-        if !CRATES.iter().any(|place| place.name == folder) {
-            violations
-                .push(format!("crates/{folder}: has no layer; give it one in xtask/src/tidy/layers.rs"));
-        }
+    let placed: BTreeSet<String> = CRATES.iter().map(Place::folder).collect();
+    for folder in folders()?.difference(&placed) {
+        violations.push(format!("{folder}: has no layer; give it one in xtask/src/tidy/layers.rs"));
     }
     Ok(())
 }
 
-/// The crates' folders.
+/// The crates' folders, from the root of the workspace.
 pub(super) fn folders() -> Result<BTreeSet<String>, String> {
-    let entries = std::fs::read_dir(root().join("crates")).map_err(|error| format!("crates: {error}"))?;
-    Ok(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
+    let list = |folder: &str| -> Result<Vec<String>, String> {
+        let entries = std::fs::read_dir(root().join(folder)).map_err(|error| format!("{folder}: {error}"))?;
+        Ok(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
+    };
+    let mut found = BTreeSet::new();
+    for group in list("crates")? {
+        let group = format!("crates/{group}");
+        found.extend(list(&group)?.into_iter().map(|name| format!("{group}/{name}")));
+    }
+    Ok(found)
+}
+
+/// The crates' names.
+pub(super) fn names() -> BTreeSet<String> {
+    CRATES.iter().map(|place| place.name.to_owned()).collect()
 }
 
 fn parse(tree: &str) -> Vec<Reach> {
@@ -128,25 +187,35 @@ fn check_one(reach: &Reach, violations: &mut Vec<String>) {
     let Some(place) = CRATES.iter().find(|place| place.name == reach.name) else { return };
     for name in &reach.direct {
         let Some(other) = CRATES.iter().find(|other| other.name == name) else { continue };
-        if other.layer >= place.layer && !place.beside.contains(&other.name) {
+        if other.group != place.group {
+            if !may_use(place.group, other.group) {
+                violations.push(format!(
+                    "{}: depends on {name}, but `{}` may not use `{}`",
+                    place.name, place.group, other.group
+                ));
+            }
+        } else if other.layer >= place.layer && !place.beside.contains(&other.name) {
             violations.push(format!(
-                "{}: depends on {name}, which is not below it (layer {} on {}); let the two meet in pares-node",
+                "{}: depends on {name}, which is not below it (layer {} on {}); let the two meet above both",
                 place.name, place.layer, other.layer
             ));
         }
     }
-    if place.layer > 1 {
+    if !place.is_rules() {
         return;
     }
-    for name in reach.all.iter().filter(|name| !name.starts_with("pares-")) {
-        if !PURE.contains(&name.as_str()) {
-            violations.push(format!(
-                "{}: reaches {name}; rules take time, randomness and bytes as arguments from the edge. If the \
-                 library only computes, add it to PURE in xtask/src/tidy/layers.rs",
-                place.name
-            ));
-        }
+    for name in reach.all.iter().filter(|name| !is_pure(name)) {
+        violations.push(format!(
+            "{}: reaches {name}; rules take time, randomness and bytes as arguments from the edge. If the \
+             library only computes, add it to PURE in xtask/src/tidy/layers.rs",
+            place.name
+        ));
     }
+}
+
+/// Whether a crate does nothing but compute.
+fn is_pure(name: &str) -> bool {
+    is_rules(name) || PURE.contains(&name)
 }
 
 #[cfg(test)]
@@ -169,7 +238,14 @@ mod tests {
     #[test]
     fn a_crate_may_not_use_what_is_beside_or_above_it() {
         assert!(violations("0 pares-book v0.1.0\n1 pares-recorder v0.1.0\n")[0].contains("not below"));
-        assert!(violations("0 pares-sim v0.1.0\n1 pares-log v0.1.0\n")[0].contains("not below"));
+        assert!(violations("0 pares-cluster v0.1.0\n1 pares-store v0.1.0\n")[0].contains("not below"));
+    }
+
+    #[test]
+    fn a_group_may_not_use_one_it_does_not_name() {
+        assert!(violations("0 pares-node v0.1.0\n1 pares-wice v0.1.0\n")[0].contains("may not use `sites`"));
+        assert!(violations("0 pares-site v0.1.0\n1 pares-sim v0.1.0\n")[0].contains("may not use `lab`"));
+        assert!(violations("0 pares v0.1.0\n1 pares-drills v0.1.0\n")[0].contains("may not use `lab`"));
     }
 
     #[test]

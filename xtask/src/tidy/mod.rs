@@ -7,12 +7,14 @@
 //! |---|---|
 //! | `layers` | which crate may depend on which, and what rules crates may reach |
 //! | `purity` | clocks, threads, files, floats and hash maps in rules crates |
+//! | `names` | public types: no name twice |
 //! | `sources` | unsafe, length, unfinished work, module docs, machine paths |
 //! | `documents` | links, crate lists, settings, counters, libraries |
 //! | `rust` | just enough of Rust's grammar to tell code from comments and tests |
 
 mod documents;
 mod layers;
+mod names;
 mod purity;
 mod rust;
 mod sources;
@@ -43,6 +45,7 @@ pub(crate) fn run() -> Result<(), String> {
         purity::check(file, &mut violations);
     }
     purity::check_clippy_files(&files, &mut violations);
+    names::check(&files, &mut violations);
     documents::check(&files, &mut violations);
     match violations.len() {
         0 => {

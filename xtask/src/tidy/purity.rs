@@ -1,11 +1,12 @@
-//! What rules crates must not even name: clocks, threads, files, sockets, randomness, floats, hash maps.
+//! What rules crates must not even name: clocks, threads, files, sockets, randomness, floats, hash maps. Roles neither, but for the
+//! words in which they speak of files and of time (`std::io`, `Duration`).
 //!
 //! `layers` keeps such things out as libraries, but the standard library has them all. Two replicas that
 //! apply the same requests must hold the same state to the last bit, on any machine; a clock read in the wrong
 //! place shows up months later as a divergence that nobody can repeat.
 
 use super::File;
-use super::layers::is_rules;
+use super::layers::{CRATES, is_rules};
 use super::rust::{Line, has_word, lines};
 
 /// What must not appear, and what to do instead.
@@ -26,8 +27,28 @@ const BANNED: &[(&str, &str)] = &[
     ("RandomState", "randomness arrives as a seed in a constructor"),
 ];
 
+/// What roles must not name: their world has it.
+const BANNED_IN_ROLES: &[&str] = &[
+    "Instant",
+    "SystemTime",
+    "std::thread",
+    "std::fs",
+    "std::net::TcpListener",
+    "std::net::TcpStream",
+    "std::process",
+    "std::env",
+    "HashMap",
+    "HashSet",
+    "RandomState",
+    "catch_unwind",
+];
+const ROLES: &str = "crates/exchange/roles/";
+
 /// Hash maps that are only ever looked up by key: their order reaches nothing. The hasher is fixed, too.
-const LOOKED_UP_ONLY: &[&str] = &["crates/pares-gateway/src/sessions.rs"];
+const LOOKED_UP_ONLY: &[&str] = &["crates/exchange/gateway/src/sessions.rs"];
+
+/// Whose clippy settings all rules crates have.
+const MODEL: &str = "crates/exchange/types";
 
 /// What would iterate such a map.
 const ITERATION: &[&str] =
@@ -35,16 +56,36 @@ const ITERATION: &[&str] =
 
 /// Checks the code, not the tests, of a rules crate.
 pub(super) fn check(file: &File, violations: &mut Vec<String>) {
-    let Some(rest) = file.path.strip_prefix("crates/") else { return };
-    let Some((name, in_crate)) = rest.split_once('/') else { return };
+    check_roles(file, violations);
+    let of_rules = CRATES.iter().filter(|place| is_rules(place.name));
+    let Some(in_crate) =
+        of_rules.filter_map(|place| file.path.strip_prefix(&place.folder())?.strip_prefix('/')).next()
+    else {
+        return;
+    };
     let is_code = in_crate.starts_with("src/") && in_crate.ends_with(".rs") && !is_test_file(in_crate);
-    if !is_code || !is_rules(name) {
+    if !is_code {
         return;
     }
     let looked_up = LOOKED_UP_ONLY.contains(&file.path.as_str());
     for (index, line) in lines(&file.text).iter().enumerate().filter(|(_, line)| !line.test) {
         for found in banned(line, looked_up) {
             violations.push(format!("{}:{}: {found}", file.path, index + 1));
+        }
+    }
+}
+
+/// Checks that a role touches the world only through it.
+fn check_roles(file: &File, violations: &mut Vec<String>) {
+    let Some(in_crate) = file.path.strip_prefix(ROLES) else { return };
+    let is_code = in_crate.starts_with("src/") && in_crate.ends_with(".rs") && !is_test_file(in_crate);
+    if !is_code || in_crate == "src/testing.rs" {
+        return;
+    }
+    for (index, line) in lines(&file.text).iter().enumerate().filter(|(_, line)| !line.test) {
+        for word in BANNED_IN_ROLES.iter().filter(|word| has_word(&line.code, word)) {
+            let at = format!("{}:{}", file.path, index + 1);
+            violations.push(format!("{at}: `{word}`: a role touches the world through `World` only"));
         }
     }
 }
@@ -66,19 +107,19 @@ fn banned(line: &Line, looked_up: bool) -> Vec<String> {
 
 /// The clippy settings of rules crates. Clippy reads the nearest file only, so each has a whole copy.
 pub(super) fn check_clippy_files(files: &[File], violations: &mut Vec<String>) {
-    let text_of = |name: &str| {
-        let path = format!("crates/{name}/clippy.toml");
+    let text_of = |folder: &str| {
+        let path = format!("{folder}/clippy.toml");
         files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
     };
-    let Some(model) = text_of("pares-types") else {
-        violations.push("crates/pares-types/clippy.toml: missing".into());
+    let Some(model) = text_of(MODEL) else {
+        violations.push(format!("{MODEL}/clippy.toml: missing"));
         return;
     };
-    for place in super::layers::CRATES.iter().filter(|place| is_rules(place.name)) {
-        if text_of(place.name) != Some(model) && place.name != "pares-gateway" {
+    for place in CRATES.iter().filter(|place| is_rules(place.name)) {
+        let folder = place.folder();
+        if text_of(&folder) != Some(model) && place.name != "pares-gateway" {
             violations.push(format!(
-                "crates/{}/clippy.toml: must equal that of pares-types (clippy does not merge settings)",
-                place.name
+                "{folder}/clippy.toml: must equal that of {MODEL} (clippy does not merge settings)"
             ));
         }
     }
@@ -97,21 +138,28 @@ mod tests {
     #[test]
     fn a_clock_in_a_rules_crate_is_refused_and_one_in_an_edge_is_not() {
         let text = "fn f() { Instant::now(); }";
-        assert_eq!(check_text("crates/pares-venue/src/shard.rs", text).len(), 1);
-        assert!(check_text("crates/pares-node/src/duty.rs", text).is_empty());
+        assert_eq!(check_text("crates/exchange/venue/src/shard.rs", text).len(), 1);
+        assert!(check_text("crates/exchange/node/src/duty.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_role_that_opens_a_file_by_itself_is_refused() {
+        let text = "fn f() { std::fs::read(p); }";
+        assert_eq!(check_text("crates/exchange/roles/src/tail.rs", text).len(), 1);
+        assert!(check_text("crates/exchange/roles/src/testing.rs", text).is_empty());
     }
 
     #[test]
     fn tests_comments_and_strings_may_name_anything() {
         let text =
             "// HashMap\nconst A: &str = \"f64\";\n#[cfg(test)]\nmod tests { use std::time::Instant; }";
-        assert!(check_text("crates/pares-book/src/book.rs", text).is_empty());
-        assert!(check_text("crates/pares-book/tests/book/main.rs", "f64").is_empty());
+        assert!(check_text("crates/exchange/book/src/book.rs", text).is_empty());
+        assert!(check_text("crates/exchange/book/tests/book/main.rs", "f64").is_empty());
     }
 
     #[test]
     fn a_hash_map_that_is_looked_up_may_not_be_iterated() {
-        let path = "crates/pares-gateway/src/sessions.rs";
+        let path = "crates/exchange/gateway/src/sessions.rs";
         assert!(check_text(path, "map: HashMap<A, B>; map.get(&a)").is_empty());
         assert_eq!(check_text(path, "self.sessions.values().count()").len(), 1);
     }

@@ -5,7 +5,7 @@ use super::purity::is_test_file;
 use super::rust::{Line, has_word, lines};
 
 /// Crates that may hold unsafe code, in small modules.
-const UNSAFE_CRATES: &[&str] = &["crates/pares-shm/", "crates/pares-log/"];
+const UNSAFE_CRATES: &[&str] = &["crates/base/os/", "crates/base/log/"];
 
 /// Lines a source file has at most.
 const LINES_MAX: usize = 600;
@@ -72,7 +72,7 @@ fn check_unsafe(file: &File, lines: &[Line], violations: &mut Vec<String>) {
         let at = format!("{}:{}", file.path, index + 1);
         if !allowed {
             violations
-                .push(format!("{at}: unsafe code belongs in pares-shm or pares-log, behind a safe face"));
+                .push(format!("{at}: unsafe code belongs in pares-os or pares-log, behind a safe face"));
         } else if !is_justified(lines, index) && !is_test_file(&file.path) {
             violations.push(format!("{at}: no SAFETY note (or `# Safety` section) says why this is sound"));
         }
@@ -124,21 +124,21 @@ mod tests {
     #[test]
     fn unsafe_code_has_its_places_and_its_notes() {
         let noted = "//! m\n// SAFETY: checked above.\nlet a =\n    unsafe { b };";
-        assert!(check_text("crates/pares-shm/src/x.rs", noted).is_empty());
-        assert!(check_text("crates/pares-shm/src/x.rs", "//! m\nfn f() {\nunsafe { b }\n}").len() == 1);
-        assert!(check_text("crates/pares-book/src/x.rs", noted)[0].contains("belongs in"));
+        assert!(check_text("crates/base/os/src/x.rs", noted).is_empty());
+        assert!(check_text("crates/base/os/src/x.rs", "//! m\nfn f() {\nunsafe { b }\n}").len() == 1);
+        assert!(check_text("crates/exchange/book/src/x.rs", noted)[0].contains("belongs in"));
     }
 
     #[test]
     fn unfinished_work_is_found_in_comments_and_code_only() {
         let text = format!("//! m\n// {}: later\nconst A: &str = \"{0}\";", UNFINISHED[0]);
-        assert_eq!(check_text("crates/pares-book/src/x.rs", &text).len(), 1);
-        assert_eq!(check_text("crates/pares-book/src/x.rs", "//! m\nfn f() { todo!() }").len(), 1);
+        assert_eq!(check_text("crates/exchange/book/src/x.rs", &text).len(), 1);
+        assert_eq!(check_text("crates/exchange/book/src/x.rs", "//! m\nfn f() { todo!() }").len(), 1);
     }
 
     #[test]
     fn a_file_grows_to_its_limit_and_no_further() {
-        let path = "crates/pares-book/src/x.rs";
+        let path = "crates/exchange/book/src/x.rs";
         assert!(check_text(path, &format!("//! m{}", "\n".repeat(LINES_MAX - 1))).is_empty());
         assert_eq!(check_text(path, &format!("//! m{}", "\n".repeat(LINES_MAX))).len(), 1);
     }

@@ -1,0 +1,315 @@
+//! `pares admin`: the exchange's own requests: phases, rules, instruments, blocks, busts; and venues readmitted.
+//!
+//! They go the way of all requests: signed on as member 0, numbered by a gateway, executed at a place in the total
+//! order, and answered from the record. So it is in the record who was blocked and when trading began. That a venue takes part
+//! again is no request: it changes no book, and is about files.
+
+mod readmit;
+mod rule;
+
+use std::cell::LazyCell;
+use std::path::PathBuf;
+
+use pares_client::{Answer, Client, ClientError, ClientRequest};
+use pares_node::{Layout, NodeId, SystemConfig};
+use pares_types::{
+    BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, Phase, Position, Reason, Status, Symbol,
+};
+use serde_json::json;
+
+use super::history;
+use super::stat::configuration;
+use crate::error::{CommandError, CommandResult};
+use crate::standing::Standing;
+use crate::text;
+use rule::{NewRule, PhaseName};
+
+/// The exchange itself.
+const EXCHANGE: MemberId = MemberId(0);
+
+/// Arguments of `pares admin`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// The system's directory
+    #[arg(long, global = true, default_value = "pares-data")]
+    dir: PathBuf,
+    /// A gateway's address; by default the first of the system that answers
+    #[arg(long, global = true)]
+    gateway: Option<String>,
+    /// One JSON object instead of a line
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Bring an instrument into a phase
+    Phase {
+        /// Symbol or id
+        instrument: String,
+        /// The phase
+        phase: PhaseName,
+    },
+    /// Change a rule of an instrument
+    Rule {
+        /// Symbol or id
+        instrument: String,
+        #[command(subcommand)]
+        rule: NewRule,
+    },
+    /// List a new instrument; it starts closed, with default rules
+    Add {
+        /// Its id; not used before
+        id: u32,
+        /// What people call it: up to 16 printable ASCII characters
+        symbol: String,
+    },
+    /// Cancel all orders of a closed or halted instrument, and remove it
+    Remove {
+        /// Symbol or id
+        instrument: String,
+    },
+    /// Cancel all orders of a member and take no more
+    Block {
+        /// The member
+        member: u32,
+    },
+    /// Take orders of a blocked member again
+    Unblock {
+        /// The member
+        member: u32,
+    },
+    /// Declare a trade void
+    Bust {
+        /// Symbol or id
+        instrument: String,
+        /// POSITION.EVENT, as `pares history trades` shows it
+        #[arg(value_parser = trade_place)]
+        trade: (u64, u16),
+    },
+    /// Let an instrument trade again after the matching engine failed at one of its requests
+    Release {
+        /// Symbol or id
+        instrument: String,
+    },
+    /// Say that it is now, so that what is due is done; gateways do so by themselves
+    Time {
+        /// Symbol or id; all if left out
+        instrument: Option<String>,
+    },
+    /// Let a venue take part again that was shut out, once a right build of it is in place
+    Readmit {
+        /// Which one: venue-0, venue-1, ...
+        venue: NodeId,
+    },
+}
+
+/// Asks, and prints the answer.
+///
+/// # Errors
+/// If there is no such system, instrument or trade, no gateway answers, or the request is refused.
+pub fn run(args: &Args) -> CommandResult {
+    let layout = Layout::new(&args.dir);
+    let config = configuration(&layout)?;
+    if let What::Readmit { venue } = args.what {
+        return readmit::run(venue, &config, &layout, args.json);
+    }
+    let (instrument, command) = request(&args.what, &config, &layout)?;
+    let mut client = connect(args.gateway.as_deref(), &config, &layout)?;
+    let answer = ask(&mut client, instrument, command)?;
+    text::print(&if args.json { as_json(&answer) } else { as_line(&answer) })?;
+    match answer.status {
+        Status::Refused => Err(CommandError::Failed(format!("refused: {}", answer.reason))),
+        _ => Ok(()),
+    }
+}
+
+fn request(
+    what: &What,
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<(InstrumentId, Command), CommandError> {
+    // Read for those requests only that name an instrument.
+    let listed = LazyCell::new(|| Listed::read(config, layout));
+    let named = |symbol: &str| listed.find(symbol);
+    let all = InstrumentId(0);
+    Ok(match what {
+        What::Phase { instrument, phase } => (named(instrument)?, Command::SetPhase(Phase::from(*phase))),
+        What::Rule { instrument, rule } => {
+            (named(instrument)?, Command::SetRule(rule.rule().map_err(CommandError::Usage)?))
+        }
+        What::Add { id, symbol } => {
+            let symbol = Symbol::new(symbol).map_err(|error| CommandError::Usage(error.to_string()))?;
+            listed.check_free(&symbol, InstrumentId(*id))?;
+            (InstrumentId(*id), Command::AddInstrument(symbol))
+        }
+        What::Remove { instrument } => (named(instrument)?, Command::RemoveInstrument),
+        What::Block { member } => (all, Command::Block { member: MemberId(*member) }),
+        What::Unblock { member } => (all, Command::Unblock { member: MemberId(*member) }),
+        What::Bust { instrument, trade } => {
+            let instrument = named(instrument)?;
+            (instrument, Command::Bust(recorded_trade(instrument, *trade, config, layout)?))
+        }
+        // Whatever the exchange asks for the instrument releases it; the time changes nothing else.
+        What::Release { instrument } => (named(instrument)?, Command::Time),
+        What::Time { instrument } => (instrument.as_deref().map_or(Ok(all), named)?, Command::Time),
+        What::Readmit { .. } => unreachable!("no request"),
+    })
+}
+
+/// What instruments are called now: as the record has it, or as configured if it cannot be read.
+struct Listed(Vec<(InstrumentId, Symbol)>);
+
+impl Listed {
+    fn read(config: &SystemConfig, layout: &Layout) -> Self {
+        if let Ok(standing) = Standing::read(config, layout) {
+            return Self(standing.instruments().map(|one| (one.id, one.symbol)).collect());
+        }
+        let symbol = |text| Symbol::new(text).expect("a configuration is checked when it is loaded");
+        Self(config.instruments.iter().map(|one| (InstrumentId(one.id), symbol(&one.symbol))).collect())
+    }
+
+    /// The instrument of that symbol, else of that id: it may have been added in this moment.
+    fn find(&self, text: &str) -> Result<InstrumentId, CommandError> {
+        let called = self.0.iter().find(|(_, symbol)| symbol.as_str().eq_ignore_ascii_case(text));
+        let id = || text.parse().ok().filter(|&id| id != 0).map(InstrumentId);
+        called.map(|(id, _)| *id).or_else(id).ok_or_else(|| {
+            CommandError::Usage(format!("no instrument is called `{text}`; `pares instruments` lists them"))
+        })
+    }
+
+    /// A shard knows the symbols of its own instruments only. Those of all others are compared here.
+    fn check_free(&self, symbol: &Symbol, new: InstrumentId) -> CommandResult {
+        match self.0.iter().find(|(id, other)| *id != new && other.reads_as(symbol)) {
+            None => Ok(()),
+            Some((id, _)) => {
+                let taken = Reason::SymbolInUse;
+                Err(CommandError::Failed(format!("refused: {taken}: {symbol} is instrument {id}")))
+            }
+        }
+    }
+}
+
+/// Reads `POSITION.EVENT`.
+fn trade_place(text: &str) -> Result<(u64, u16), String> {
+    let parts = text
+        .split_once('.')
+        .and_then(|(position, event)| Some((position.parse().ok()?, event.parse().ok()?)));
+    parts.ok_or_else(|| format!("`{text}` is no trade; one looks like 8192.0 (position.event)"))
+}
+
+/// The trade as the record has it, for those who are told.
+fn recorded_trade(
+    instrument: InstrumentId,
+    (position, index): (u64, u16),
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<BustedTrade, CommandError> {
+    let place = (Position(position), u32::from(index));
+    let trade = history::trade(instrument, place, config, layout)?;
+    // In an auction the sell order is the resting one.
+    let (resting, incoming) =
+        if trade.aggressor == "sell" { (trade.buy.0, trade.sell.0) } else { (trade.sell.0, trade.buy.0) };
+    let (price, quantity) = (trade.price, trade.quantity);
+    Ok(BustedTrade { position: Position(position), index, resting, incoming, price, quantity })
+}
+
+fn connect(asked: Option<&str>, config: &SystemConfig, layout: &Layout) -> Result<Client, CommandError> {
+    if let Some(address) = asked {
+        return Ok(Client::connect(address, EXCHANGE)?);
+    }
+    let mut last = CommandError::Failed(format!(
+        "no gateway has published its address in {}; is the system up?",
+        layout.run().display()
+    ));
+    for id in config.gateway_ids() {
+        let Ok(address) = std::fs::read_to_string(layout.gateway_address(id)) else { continue };
+        match Client::connect(address.trim(), EXCHANGE) {
+            Ok(client) => return Ok(client),
+            Err(error) => last = error.into(),
+        }
+    }
+    Err(last)
+}
+
+/// Asks, and goes on asking while a step did not suffice. Phases and the time go on by themselves.
+fn ask(client: &mut Client, instrument: InstrumentId, command: Command) -> Result<Answer, ClientError> {
+    let mut cancelled = 0;
+    loop {
+        // Names are for life: the time makes this one new.
+        let client_order_id = ClientOrderId(pares_os::clock::now_ns());
+        let request = ClientRequest::Exchange { client_order_id, instrument, command };
+        let mut answer = client.submit_and_wait(&request)?;
+        cancelled += answer.executed.0;
+        let to_repeat = matches!(command, Command::RemoveInstrument | Command::Block { .. });
+        if answer.reason != Reason::Unfinished || !to_repeat {
+            answer.executed.0 = cancelled;
+            return Ok(answer);
+        }
+    }
+}
+
+fn as_line(answer: &Answer) -> String {
+    let mut line = answer.status.to_string();
+    if answer.reason != Reason::None {
+        line.push_str(&format!(" ({})", answer.reason));
+    }
+    if answer.status == Status::MassCancelled {
+        line.push_str(&format!(", {} orders cancelled", answer.executed));
+    }
+    line.push_str(&format!(
+        ": request {} at position {} of shard {}",
+        answer.request, answer.position, answer.shard
+    ));
+    line
+}
+
+fn as_json(answer: &Answer) -> String {
+    json!({
+        "status": answer.status.word(),
+        "reason": answer.reason.word(),
+        "request": answer.request.to_string(),
+        "shard": answer.shard.0,
+        "position": answer.position.0,
+        "instrument": answer.instrument.0,
+        "executed": answer.executed.0,
+        "remaining": answer.remaining.0,
+        "events": answer.events,
+    })
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instruments_go_by_symbol_or_by_id() {
+        let dir = tempfile::tempdir().unwrap();
+        let listed = Listed::read(&SystemConfig::default(), &Layout::new(dir.path()));
+        assert_eq!(listed.find("bravo").unwrap(), InstrumentId(2));
+        assert_eq!(listed.find("999").unwrap(), InstrumentId(999));
+        assert!(listed.find("ZULU").is_err() && listed.find("0").is_err());
+    }
+
+    #[test]
+    fn a_symbol_that_another_instrument_has_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let listed = Listed::read(&SystemConfig::default(), &Layout::new(dir.path()));
+        let free = |symbol, id| listed.check_free(&Symbol::new(symbol).unwrap(), InstrumentId(id));
+        assert!(free("ZULU", 99).is_ok());
+        // Of the same id, the shard says that it exists.
+        assert!(free("BRAVO", 2).is_ok());
+        assert!(free("bravo", 99).unwrap_err().to_string().contains("symbol_in_use"));
+    }
+
+    #[test]
+    fn trades_are_named_as_history_shows_them() {
+        assert_eq!(trade_place("8192.3"), Ok((8_192, 3)));
+        for wrong in ["8192", "1.", ".1", "1.70000"] {
+            assert!(trade_place(wrong).is_err(), "{wrong}");
+        }
+    }
+}

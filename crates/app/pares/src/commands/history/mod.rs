@@ -1,0 +1,229 @@
+//! `pares history`: orders and trades, looked up in what a recorder has recorded.
+//!
+//! A recorder's log is the truth and answers no questions: finding a member's orders in it means reading all of it.
+//! So each call first brings an index up to date ([`Index`]), a SQLite file beside the logs, and asks that. The index
+//! holds nothing of its own: delete it, and the next call builds it anew.
+
+mod print;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use pares_history::{Filter, Index, Story, TradeRow};
+use pares_log::MarksReader;
+use pares_node::{Layout, SystemConfig};
+use pares_types::{
+    ClientOrderId, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
+};
+
+use super::stat::configuration;
+use crate::error::{CommandError, CommandResult};
+use crate::progress;
+use crate::text;
+use crate::utc::Moment;
+
+/// Bytes of log to index from which on a progress bar is shown.
+const LONG_BYTES: u64 = 8 << 20;
+
+/// Arguments of `pares history`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// The system's directory; it may be running
+    #[arg(long, global = true, default_value = "pares-data")]
+    dir: PathBuf,
+    /// Whose log to look in; by default the recorder with the most records
+    #[arg(long, global = true)]
+    recorder: Option<u16>,
+    /// One JSON object instead of a table
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Orders as they stand now, newest first
+    Orders {
+        #[command(flatten)]
+        select: Select,
+        /// Only orders that are resting, held, filled, cancelled or refused
+        #[arg(long, value_parser = ["resting", "held", "filled", "cancelled", "refused"])]
+        status: Option<String>,
+    },
+    /// Trades, newest first
+    Trades {
+        #[command(flatten)]
+        select: Select,
+        /// Only trades of this order
+        #[arg(long, value_parser = order_id)]
+        order: Option<OrderId>,
+    },
+    /// One order: how it stands, every request that concerned it, its trades
+    Order {
+        /// The order's id, GATEWAY:SEQUENCE, as `pares history orders` shows it
+        #[arg(value_parser = order_id)]
+        id: OrderId,
+    },
+}
+
+/// What to look for; every condition given must hold.
+#[derive(clap::Args)]
+struct Select {
+    /// An instrument, by symbol or id
+    #[arg(long)]
+    instrument: Option<String>,
+    /// A member
+    #[arg(long)]
+    member: Option<u32>,
+    /// The member's own name for an order
+    #[arg(long)]
+    client_order_id: Option<u64>,
+    /// Taken in by a gateway at or after this moment: 2026-08-01, 2026-08-01T09:30:00 (UTC), or how long ago: 90s, 15m, 2h, 3d
+    #[arg(long)]
+    from: Option<Moment>,
+    /// Taken in before this moment
+    #[arg(long)]
+    to: Option<Moment>,
+    /// Rows to print at most
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+}
+
+/// Prints what was asked for.
+///
+/// # Errors
+/// If there is no record, it is damaged, or the index cannot be read or written.
+pub fn run(args: &Args) -> CommandResult {
+    let layout = Layout::new(&args.dir);
+    let config = configuration(&layout)?;
+    let recorder = recorder(args.recorder, &config, &layout)?;
+    let mut index = Index::open(&layout.root().join(format!("history-{recorder}.sqlite")))?;
+    update(&mut index, recorder, &layout)?;
+    let symbols = print::Symbols::of(&config, index.added()?);
+    let filter = match &args.what {
+        What::Orders { select, status } => Filter { status: status.clone(), ..select.filter(&symbols)? },
+        What::Trades { select, order } => Filter { order: *order, ..select.filter(&symbols)? },
+        What::Order { .. } => Filter::default(),
+    };
+    let found = match &args.what {
+        What::Orders { .. } => print::orders(&index.orders(&filter)?, &symbols, args.json),
+        What::Trades { .. } => print::trades(&index.trades(&filter)?, &symbols, args.json),
+        What::Order { id } => print::story(&story(&index, *id, recorder)?, &symbols, args.json),
+    };
+    text::print(&found)?;
+    Ok(())
+}
+
+/// The trade of an instrument that is event `place.1` of position `place.0`.
+///
+/// # Errors
+/// If there is none in the record, or it cannot be read.
+pub fn trade(
+    instrument: InstrumentId,
+    place: (Position, u32),
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<TradeRow, CommandError> {
+    let recorder = recorder(None, config, layout)?;
+    let mut index = Index::open(&layout.root().join(format!("history-{recorder}.sqlite")))?;
+    update(&mut index, recorder, layout)?;
+    index.trade_at(instrument, place)?.ok_or_else(|| {
+        let (position, event) = place;
+        CommandError::Failed(format!(
+            "recorder-{recorder} has no trade {position}.{event} of that instrument; `pares history trades` lists \
+             those it has"
+        ))
+    })
+}
+
+impl Select {
+    fn filter(&self, symbols: &print::Symbols) -> Result<Filter, CommandError> {
+        let now_ns = pares_os::clock::now_ns();
+        let instrument = self.instrument.as_deref().map(|name| instrument(name, symbols)).transpose()?;
+        Ok(Filter {
+            instrument,
+            member: self.member.map(MemberId),
+            client_order_id: self.client_order_id.map(ClientOrderId),
+            from: self.from.map(|moment| moment.resolve(now_ns)),
+            to: self.to.map(|moment| moment.resolve(now_ns)),
+            limit: self.limit,
+            ..Filter::default()
+        })
+    }
+}
+
+/// An instrument by what people call it, else by its id.
+fn instrument(name: &str, symbols: &print::Symbols) -> Result<InstrumentId, CommandError> {
+    let by_id = || name.parse().ok().map(InstrumentId).filter(|&id| symbols.symbol(id).is_some());
+    symbols.id(name).or_else(by_id).ok_or_else(|| {
+        CommandError::Usage(format!("no instrument is called `{name}`; there are: {}", symbols.list()))
+    })
+}
+
+/// Reads `GATEWAY:SEQUENCE`.
+fn order_id(text: &str) -> Result<OrderId, String> {
+    let parts = text.split_once(':').and_then(|(gateway, sequence)| {
+        let (gateway, sequence) = (gateway.parse().ok()?, sequence.parse().ok()?);
+        (1..=RequestId::SEQUENCE_MAX)
+            .contains(&sequence)
+            .then(|| RequestId::new(GatewayId(gateway), sequence))
+    });
+    parts
+        .map(OrderId)
+        .ok_or_else(|| format!("`{text}` is no order id; one looks like 0:17 (gateway:sequence)"))
+}
+
+/// The recorder asked for, or the one with the most records.
+fn recorder(asked: Option<u16>, config: &SystemConfig, layout: &Layout) -> Result<RecorderId, CommandError> {
+    if let Some(asked) = asked.filter(|&asked| asked >= config.recorders) {
+        return Err(CommandError::Usage(format!(
+            "there is no recorder-{asked}: this system has {} (from 0)",
+            config.recorders
+        )));
+    }
+    let candidates = config.recorder_ids().filter(|id| asked.is_none_or(|asked| asked == id.0));
+    let records = |id| MarksReader::open(&layout.recorder_log(id)).ok().map(|marks| marks.stats().appends);
+    let best = candidates.filter_map(|id| Some((records(id)?, std::cmp::Reverse(id)))).max();
+    best.map(|(_, id)| id.0).ok_or_else(|| {
+        let dir = layout.root().display();
+        CommandError::Failed(format!(
+            "nothing is recorded in {dir} yet; start it with `pares up --dir {dir}`"
+        ))
+    })
+}
+
+/// Brings the index up to date, with a bar if that takes long.
+fn update(index: &mut Index, recorder: RecorderId, layout: &Layout) -> CommandResult {
+    let mut bar = None;
+    let mut tell = |done: u64, total: u64| {
+        if bar.is_none() && total - done > LONG_BYTES {
+            bar = Some(progress::bytes("indexing", total));
+        }
+        if let Some(bar) = &bar {
+            bar.set_position(done);
+        }
+    };
+    let updated = index.update(&layout.recorder_log(recorder), &mut tell);
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    let updated = updated?;
+    if updated.skipped_bytes > 0 {
+        eprintln!(
+            "pares: recorder-{recorder} released {} of its log before they were indexed; orders and trades in there \
+             are missing below. Another recorder (--recorder) may have them",
+            text::bytes(updated.skipped_bytes)
+        );
+    }
+    Ok(())
+}
+
+fn story(index: &Index, id: OrderId, recorder: RecorderId) -> Result<Story, CommandError> {
+    index.story(id)?.ok_or_else(|| {
+        CommandError::Failed(format!(
+            "recorder-{recorder} has no order {id}; `pares history orders` lists those it has"
+        ))
+    })
+}

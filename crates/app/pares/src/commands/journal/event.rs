@@ -1,0 +1,130 @@
+//! Events in words, and as JSON.
+
+use pares_types::{Event, IncomingCause, RestCause, Timestamp};
+use serde_json::{Value, json};
+
+use crate::text::name;
+use crate::utc;
+
+/// An event in a few words.
+pub fn line(event: &Event) -> String {
+    match event {
+        Event::Fill { resting, price, quantity, resting_remaining, .. } => {
+            format!("{quantity} at {price} with {resting} ({resting_remaining} left)")
+        }
+        Event::Cancelled { order, quantity, cause, .. } => {
+            format!("{quantity} of {order} cancelled ({cause})")
+        }
+        Event::Incoming { order, price, quantity, cause, .. } => match cause {
+            IncomingCause::Auction => format!("{order} buys ({quantity} left)"),
+            _ => format!("{order} {} with {quantity} at {price}", name(cause)),
+        },
+        Event::Rested { order, price, quantity, shown, cause, .. } => match cause {
+            RestCause::Withdrawn => format!("{order} withdrawn with {quantity} from {price}"),
+            _ => format!("{order} rests with {quantity} at {price}, {shown} shown ({})", name(cause)),
+        },
+        Event::PhaseEntered { phase, until, reference } => {
+            let mut words = format!("enters {}", name(phase));
+            if *until != Timestamp::NEVER {
+                words.push_str(&format!(" until {}", utc::format(*until)));
+            }
+            if let Some(reference) = reference {
+                words.push_str(&format!(", reference {reference}"));
+            }
+            words
+        }
+        Event::Auction { price, quantity, surplus, surplus_side, firm } => {
+            let sort = if *firm { "firm" } else { "indicative" };
+            format!("auction {quantity} at {price} ({sort}, surplus {surplus} {})", name(surplus_side))
+        }
+        Event::Busted { resting, incoming, position, index, price, quantity } => {
+            format!("{quantity} at {price} of {incoming} with {resting} busted ({position}.{index})")
+        }
+        Event::Instrument(instrument) => format!("in instrument {instrument}"),
+    }
+}
+
+/// All fields of an event.
+pub fn fields(event: &Event) -> Value {
+    match event {
+        Event::Fill {
+            resting,
+            resting_member,
+            resting_client_order_id,
+            resting_side,
+            price,
+            quantity,
+            resting_remaining,
+        } => json!({
+            "event": "fill",
+            "resting": resting.to_string(),
+            "resting_member": resting_member.0,
+            "resting_client_order_id": resting_client_order_id.0,
+            "resting_side": name(resting_side),
+            "price": price.to_string(),
+            "quantity": quantity.0,
+            "resting_remaining": resting_remaining.0,
+        }),
+        Event::Cancelled { order, member, client_order_id, quantity, cause } => json!({
+            "event": "cancelled",
+            "order": order.to_string(),
+            "member": member.0,
+            "client_order_id": client_order_id.0,
+            "quantity": quantity.0,
+            "cause": cause.word(),
+        }),
+        Event::Incoming { order, member, client_order_id, side, price, quantity, cause } => json!({
+            "event": "incoming",
+            "order": order.to_string(),
+            "member": member.0,
+            "client_order_id": client_order_id.0,
+            "side": name(side),
+            "price": price.to_string(),
+            "quantity": quantity.0,
+            "cause": name(cause),
+        }),
+        Event::Rested { order, member, client_order_id, side, price, quantity, shown, cause } => json!({
+            "event": "rested",
+            "order": order.to_string(),
+            "member": member.0,
+            "client_order_id": client_order_id.0,
+            "side": name(side),
+            "price": price.to_string(),
+            "quantity": quantity.0,
+            "shown": shown.0,
+            "cause": name(cause),
+        }),
+        _ => book_fields(event),
+    }
+}
+
+/// Events of no member's order.
+fn book_fields(event: &Event) -> Value {
+    match event {
+        Event::PhaseEntered { phase, until, reference } => json!({
+            "event": "phase_entered",
+            "phase": name(phase),
+            "until": (*until != Timestamp::NEVER).then(|| utc::format(*until)),
+            "reference": reference.map(|price| price.to_string()),
+        }),
+        Event::Auction { price, quantity, surplus, surplus_side, firm } => json!({
+            "event": "auction",
+            "price": price.to_string(),
+            "quantity": quantity.0,
+            "surplus": surplus.0,
+            "surplus_side": name(surplus_side),
+            "firm": firm,
+        }),
+        Event::Busted { resting, incoming, position, index, price, quantity } => json!({
+            "event": "busted",
+            "resting": resting.to_string(),
+            "incoming": incoming.to_string(),
+            "position": position.0,
+            "index": index,
+            "price": price.to_string(),
+            "quantity": quantity.0,
+        }),
+        Event::Instrument(instrument) => json!({ "event": "instrument", "instrument": instrument.0 }),
+        _ => unreachable!("an order's event"),
+    }
+}

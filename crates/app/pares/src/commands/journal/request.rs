@@ -1,0 +1,221 @@
+//! Requests in words, and as JSON.
+
+use pares_types::{Amendment, Command, NewOrder, OrderKind, Request, Rule, SelfTrade, TimeInForce};
+use serde_json::{Map, Value, json};
+
+use crate::text::name;
+use crate::utc;
+
+/// A request in a line.
+pub fn line(request: &Request) -> String {
+    let what = match request.command {
+        Command::Enter(order) => order_words(&order),
+        Command::Amend(amendment) => amendment_words(&amendment),
+        Command::Cancel { target } => format!("cancel {target}"),
+        Command::MassCancel { side } => {
+            format!("mass_cancel{}", side.map_or(String::new(), |side| format!(" {}", name(&side))))
+        }
+        Command::Time => "time".to_owned(),
+        Command::SetPhase(phase) => format!("set_phase {}", name(&phase)),
+        Command::SetRule(rule) => format!("set_rule {}", rule_words(&rule)),
+        Command::AddInstrument(symbol) => format!("add_instrument {symbol}"),
+        Command::RemoveInstrument => "remove_instrument".to_owned(),
+        Command::Block { member } => format!("block member {member}"),
+        Command::Unblock { member } => format!("unblock member {member}"),
+        Command::Bust(trade) => format!(
+            "bust {}.{}: {} at {} of {} with {}",
+            trade.position, trade.index, trade.quantity, trade.price, trade.incoming, trade.resting
+        ),
+    };
+    let Request { id, member, client_order_id, instrument, .. } = request;
+    format!("{id} member {member} name {client_order_id} instrument {instrument}: {what}")
+}
+
+fn order_words(order: &NewOrder) -> String {
+    let price = match order.kind {
+        OrderKind::Limit { price } => format!("at {price}"),
+        OrderKind::Market => "at market".to_owned(),
+        OrderKind::Pegged { to, limit } => format!("pegged to {} within {limit}", name(&to)),
+    };
+    let mut words =
+        format!("{} {} {price} {}", name(&order.side), order.quantity, force_words(order.time_in_force));
+    let mut add = |wanted: bool, more: String| {
+        if wanted {
+            words.push_str(&more);
+        }
+    };
+    add(order.post_only, " post_only".to_owned());
+    add(order.self_trade != SelfTrade::Allow, format!(" self_trade {}", name(&order.self_trade)));
+    add(!order.display.is_zero(), format!(" display {}", order.display));
+    add(!order.minimum.is_zero(), format!(" minimum {}", order.minimum));
+    if let Some(trigger) = order.trigger {
+        add(true, format!(" trigger {trigger}"));
+    }
+    words
+}
+
+fn amendment_words(amendment: &Amendment) -> String {
+    let Amendment { target, price, quantity, .. } = amendment;
+    let mut words = format!("amend {target} to {quantity} at {price}");
+    if let Some(display) = amendment.display {
+        words.push_str(&format!(" display {display}"));
+    }
+    if let Some(trigger) = amendment.trigger {
+        words.push_str(&format!(" trigger {trigger}"));
+    }
+    if let Some(force) = amendment.time_in_force {
+        words.push_str(&format!(" {}", force_words(force)));
+    }
+    words
+}
+
+fn force_words(force: TimeInForce) -> String {
+    match force {
+        TimeInForce::Gtd { until } => format!("{} {}", name(&force), utc::format(until)),
+        _ => name(&force),
+    }
+}
+
+fn rule_words(rule: &Rule) -> String {
+    match rule {
+        Rule::PriceRange { min, max } => format!("price_range {min} to {max}"),
+        Rule::Tick { from, tick } => format!("tick {tick} from {from}"),
+        Rule::Lot(shares) => format!("lot {shares}"),
+        Rule::QuantityMax(shares) => format!("quantity_max {shares}"),
+        Rule::ValueMax(value) => format!("value_max {value}"),
+        Rule::OrdersMax(orders) => format!("orders_max {orders}"),
+        Rule::StepMax(events) => format!("step_max {events}"),
+        Rule::StaticBand(width) => format!("static_band {width}"),
+        Rule::DynamicBand(width) => format!("dynamic_band {width}"),
+        Rule::CallTime { ns } => format!("call_time {ns} ns"),
+        Rule::Schedule { at_ns, phase } => {
+            let phase = phase.map_or("none".to_owned(), |phase| name(&phase));
+            format!("schedule {} {phase}", utc::time_of_day(*at_ns))
+        }
+        Rule::Reference(price) => format!("reference {price}"),
+    }
+}
+
+/// All fields of a request.
+pub fn fields(request: &Request) -> Value {
+    let mut fields = json!({
+        "id": request.id.to_string(),
+        "stamp": utc::format(request.stamp),
+        "member": request.member.0,
+        "client_order_id": request.client_order_id.0,
+        "instrument": request.instrument.0,
+        "shard": request.shard.0,
+    });
+    let command = match request.command {
+        Command::Enter(order) => order_fields(&order),
+        Command::Amend(amendment) => amendment_fields(&amendment),
+        Command::Cancel { target } => json!({ "command": "cancel", "target": target.to_string() }),
+        Command::MassCancel { side } => {
+            json!({ "command": "mass_cancel", "side": side.map(|side| name(&side)) })
+        }
+        _ => exchange_fields(&request.command),
+    };
+    if let (Value::Object(into), Value::Object(command)) = (&mut fields, command) {
+        into.extend(command);
+    }
+    fields
+}
+
+fn order_fields(order: &NewOrder) -> Value {
+    let (kind, price) = match order.kind {
+        OrderKind::Limit { price } => ("limit", Some(price)),
+        OrderKind::Market => ("market", None),
+        OrderKind::Pegged { limit, .. } => ("pegged", Some(limit)),
+    };
+    let peg = match order.kind {
+        OrderKind::Pegged { to, .. } => Some(name(&to)),
+        _ => None,
+    };
+    json!({
+        "command": "enter",
+        "side": name(&order.side),
+        "kind": kind,
+        "peg": peg,
+        "price": price.map(|price| price.to_string()),
+        "quantity": order.quantity.0,
+        "time_in_force": name(&order.time_in_force),
+        "until": until(order.time_in_force),
+        "post_only": order.post_only,
+        "self_trade": name(&order.self_trade),
+        "display": order.display.0,
+        "minimum": order.minimum.0,
+        "trigger": order.trigger.map(|price| price.to_string()),
+    })
+}
+
+fn amendment_fields(amendment: &Amendment) -> Value {
+    json!({
+        "command": "amend",
+        "target": amendment.target.to_string(),
+        "price": amendment.price.to_string(),
+        "quantity": amendment.quantity.0,
+        "display": amendment.display.map(|shares| shares.0),
+        "trigger": amendment.trigger.map(|price| price.to_string()),
+        "time_in_force": amendment.time_in_force.as_ref().map(name),
+        "until": amendment.time_in_force.and_then(until),
+    })
+}
+
+fn until(force: TimeInForce) -> Option<String> {
+    match force {
+        TimeInForce::Gtd { until } => Some(utc::format(until)),
+        _ => None,
+    }
+}
+
+fn exchange_fields(command: &Command) -> Value {
+    match command {
+        Command::SetPhase(phase) => json!({ "command": "set_phase", "phase": name(phase) }),
+        Command::SetRule(rule) => {
+            let mut fields = Map::from_iter([("command".to_owned(), json!("set_rule"))]);
+            fields.extend(rule_fields(rule));
+            Value::Object(fields)
+        }
+        Command::AddInstrument(symbol) => json!({ "command": "add_instrument", "symbol": symbol.as_str() }),
+        Command::RemoveInstrument => json!({ "command": "remove_instrument" }),
+        Command::Block { member } => json!({ "command": "block", "blocked": member.0 }),
+        Command::Unblock { member } => json!({ "command": "unblock", "blocked": member.0 }),
+        Command::Bust(trade) => json!({
+            "command": "bust",
+            "position": trade.position.0,
+            "index": trade.index,
+            "resting": trade.resting.to_string(),
+            "incoming": trade.incoming.to_string(),
+            "price": trade.price.to_string(),
+            "quantity": trade.quantity.0,
+        }),
+        _ => json!({ "command": name(command) }),
+    }
+}
+
+fn rule_fields(rule: &Rule) -> Map<String, Value> {
+    let fields = match rule {
+        Rule::PriceRange { min, max } => {
+            json!({ "rule": "price_range", "min": min.to_string(), "max": max.to_string() })
+        }
+        Rule::Tick { from, tick } => {
+            json!({ "rule": "tick", "from": from.to_string(), "tick": tick.to_string() })
+        }
+        Rule::Lot(shares) => json!({ "rule": "lot", "value": shares.0 }),
+        Rule::QuantityMax(shares) => json!({ "rule": "quantity_max", "value": shares.0 }),
+        Rule::ValueMax(value) => json!({ "rule": "value_max", "value": value }),
+        Rule::OrdersMax(orders) => json!({ "rule": "orders_max", "value": orders }),
+        Rule::StepMax(events) => json!({ "rule": "step_max", "value": events }),
+        Rule::StaticBand(width) => json!({ "rule": "static_band", "value": width }),
+        Rule::DynamicBand(width) => json!({ "rule": "dynamic_band", "value": width }),
+        Rule::CallTime { ns } => json!({ "rule": "call_time", "value": ns }),
+        Rule::Schedule { at_ns, phase } => json!({
+            "rule": "schedule",
+            "at": utc::time_of_day(*at_ns),
+            "phase": phase.map(|phase| name(&phase)),
+        }),
+        Rule::Reference(price) => json!({ "rule": "reference", "price": price.to_string() }),
+    };
+    let Value::Object(fields) = fields else { unreachable!("each is an object") };
+    fields
+}

@@ -1,0 +1,9 @@
+//! The commands, one module each; `site` is a crate of its own, pares-operator.
+
+pub mod admin;
+pub mod history;
+pub mod instruments;
+pub mod journal;
+pub mod node;
+pub mod stat;
+pub mod up;

@@ -1,0 +1,31 @@
+//! `pares node`: one node in this process.
+
+use std::path::PathBuf;
+
+use pares_node::{Layout, NodeId, process, supervisor};
+
+use crate::error::CommandResult;
+
+/// Arguments of `pares node`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which node: gateway-0, venue-1, recorder-0, ...
+    node: NodeId,
+    /// The system's directory
+    #[arg(long, default_value = "pares-data")]
+    dir: PathBuf,
+    /// Go on when the process that started this one ends
+    #[arg(long)]
+    detached: bool,
+}
+
+/// Runs the node until it is told to stop.
+///
+/// # Errors
+/// Whatever ends it otherwise.
+pub fn run(args: &Args) -> CommandResult {
+    if !args.detached {
+        supervisor::end_with_parent()?;
+    }
+    Ok(process::run(args.node, &Layout::new(&args.dir))?)
+}

@@ -1,0 +1,312 @@
+//! One look at everything a system shows: processes, counters, windows, marks.
+//!
+//! The figures are loaded one after the other while the nodes go on, so two of them may be some microseconds
+//! apart: a follower can seem a few positions ahead of the recorded mark read before it.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use hdrhistogram::Histogram;
+use pares_book::{Book, Instrument};
+use pares_log::{LogStats, MarksReader, ReadError};
+use pares_node::{Layout, NodeId, SystemConfig};
+use pares_os::CountersReader;
+use pares_sequencer::Sequencer;
+use pares_types::{Epoch, Position, ShardId, VenueId};
+use pares_window::SharedWindow;
+
+use crate::error::CommandError;
+use crate::standing::Standing;
+use crate::text::name;
+
+/// Counters that are 0 as long as all is well.
+const WRONG_UNLESS_0: [&str; 5] =
+    ["halted_shards", "shut_out_venues", "shards_not_recorded", "shards_away", "encumbered"];
+
+/// Everything at one moment.
+pub struct System {
+    /// Its directory.
+    pub dir: String,
+    /// The life of the window; `None` before the first start.
+    pub epoch: Option<Epoch>,
+    /// All nodes: recorders, venues, gateways.
+    pub nodes: Vec<Node>,
+    /// All shards.
+    pub shards: Vec<Shard>,
+    /// All logs that exist.
+    pub logs: Vec<Log>,
+    /// When this was.
+    pub at: Instant,
+}
+
+/// How a node's process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It runs.
+    Up,
+    /// It exists and does not run: a debugger or SIGSTOP holds it.
+    Stopped,
+    /// There is no such process.
+    Down,
+}
+
+/// A node.
+pub struct Node {
+    /// Which.
+    pub role: NodeId,
+    /// Its process.
+    pub state: State,
+    /// The process's id, while there is one.
+    pub pid: Option<u32>,
+    /// Its counters, in the node's order; those of its last run if it is down.
+    pub counters: Vec<(String, u64)>,
+}
+
+/// A shard.
+pub(crate) struct Shard {
+    /// Which.
+    pub id: ShardId,
+    /// What is traded there.
+    pub symbols: Vec<String>,
+    /// Each venue's next position to execute, and whether the venue runs.
+    pub positions: Vec<(VenueId, Option<Position>, State)>,
+    /// The next unrecorded position; `None` without a window.
+    pub recorded: Option<Position>,
+}
+
+/// A log.
+pub struct Log {
+    /// Whose: `recorder-0`.
+    pub name: String,
+    /// Marks and counters.
+    pub stats: LogStats,
+    /// Time in `append`.
+    pub append: Histogram<u64>,
+    /// Time of each sync.
+    pub sync: Histogram<u64>,
+}
+
+impl System {
+    /// Whether any node runs.
+    pub fn is_running(&self) -> bool {
+        self.nodes.iter().any(|node| node.state != State::Down)
+    }
+
+    /// What is wrong with a system that runs; nothing is there for a healthy one.
+    pub fn complaints(&self) -> Vec<String> {
+        let down = self.nodes.iter().filter(|node| node.state != State::Up);
+        let down = down.map(|node| format!("{} is {}", node.role, name(&node.state)));
+        let wrong = self.nodes.iter().filter(|node| node.state == State::Up).flat_map(|node| {
+            let raised =
+                |(name, value): &&(String, u64)| *value != 0 && WRONG_UNLESS_0.contains(&name.as_str());
+            let told = |(name, value): &(String, u64)| format!("{}: {name} is {value}", node.role);
+            node.counters.iter().filter(raised).map(told).collect::<Vec<_>>()
+        });
+        let poisoned = self.logs.iter().filter(|log| log.stats.poisoned != 0);
+        let poisoned = poisoned.map(|log| format!("{} takes nothing more", log.name));
+        down.chain(wrong).chain(poisoned).collect()
+    }
+
+    /// Positions recorded, over all shards.
+    pub fn recorded(&self) -> u64 {
+        self.shards.iter().filter_map(|shard| shard.recorded).map(|position| position.0).sum()
+    }
+}
+
+impl Shard {
+    /// The running venue that is ahead of all others; `None` if several are level.
+    pub fn leader(&self) -> Option<VenueId> {
+        let highest = self.highest()?;
+        let mut ahead = self.running().filter(|(_, position)| *position == highest);
+        let (first, second) = (ahead.next(), ahead.next());
+        first.filter(|_| second.is_none()).map(|(venue, _)| venue)
+    }
+
+    /// Positions between the first and the last running venue.
+    pub fn gap(&self) -> Option<u64> {
+        let lowest = self.running().map(|(_, position)| position).min()?;
+        Some(self.highest()?.0 - lowest.0)
+    }
+
+    /// Positions executed by the first venue and not recorded.
+    pub fn unrecorded(&self) -> Option<u64> {
+        Some(self.highest()?.0.saturating_sub(self.recorded?.0))
+    }
+
+    fn highest(&self) -> Option<Position> {
+        self.running().map(|(_, position)| position).max()
+    }
+
+    fn running(&self) -> impl Iterator<Item = (VenueId, Position)> {
+        let running = self.positions.iter().filter(|(_, _, state)| *state == State::Up);
+        running.filter_map(|&(venue, position, _)| Some((venue, position?)))
+    }
+}
+
+/// Looks at the system. What is traded is as `standing` has it, or as configured if the record cannot be read.
+///
+/// # Errors
+/// If its configuration is not valid or a log of it is of another version.
+pub fn collect(
+    config: &SystemConfig,
+    layout: &Layout,
+    standing: Option<&Standing>,
+) -> Result<System, CommandError> {
+    let nodes: Vec<Node> = NodeId::all(config).into_iter().map(|role| node(role, layout)).collect();
+    let mut epoch = None;
+    let mut shards = Vec::new();
+    for (id, instruments) in config.shards()? {
+        // No window, or one being replaced: the system is down or just starting.
+        let window = SharedWindow::open(&layout.window(id)).ok();
+        epoch = window.as_ref().map(Sequencer::epoch).or(epoch);
+        shards.push(Shard {
+            id,
+            symbols: symbols(id, &instruments, standing),
+            recorded: window.filter(|_| config.sequencer).map(|window| window.recorded()),
+            positions: positions(&nodes, id),
+        });
+    }
+    let logs = NodeId::all(config).into_iter().filter_map(|role| log(role, layout).transpose());
+    let logs = logs.collect::<Result<Vec<_>, _>>()?;
+    Ok(System { dir: layout.root().display().to_string(), epoch, nodes, shards, logs, at: Instant::now() })
+}
+
+fn symbols(shard: ShardId, configured: &[Instrument], standing: Option<&Standing>) -> Vec<String> {
+    match standing.and_then(|standing| standing.shards().find(|one| one.id() == shard)) {
+        Some(shard) => shard.books().iter().map(|book| book.instrument().symbol.to_string()).collect(),
+        None => configured.iter().map(|instrument| instrument.symbol.to_string()).collect(),
+    }
+}
+
+fn node(role: NodeId, layout: &Layout) -> Node {
+    let (state, pid) = process(role, layout);
+    let counters = CountersReader::open(&layout.counters(&role.to_string()));
+    let counters = counters.map(|all| all.iter().map(|(name, value)| (name.to_owned(), value)).collect());
+    Node { role, state, pid, counters: counters.unwrap_or_default() }
+}
+
+/// The process that announced itself as the node. Ids are reused, so it must also look like that node.
+fn process(role: NodeId, layout: &Layout) -> (State, Option<u32>) {
+    let announced = std::fs::read_to_string(layout.pid(role)).ok();
+    let Some(pid) = announced.and_then(|text| text.trim().parse().ok()) else { return (State::Down, None) };
+    let command_line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<&[u8]> = command_line.split(|&byte| byte == 0).collect();
+    if !words.contains(&role.to_string().as_bytes()) {
+        return (State::Down, None);
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    match state(&stat) {
+        State::Down => (State::Down, None),
+        state => (state, Some(pid)),
+    }
+}
+
+/// Reads `/proc/PID/stat`: the letter behind the program's name, which may itself hold brackets.
+fn state(stat: &str) -> State {
+    match stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next()) {
+        Some('T' | 't') => State::Stopped,
+        Some('Z' | 'X') | None => State::Down,
+        Some(_) => State::Up,
+    }
+}
+
+fn positions(nodes: &[Node], shard: ShardId) -> Vec<(VenueId, Option<Position>, State)> {
+    let name = format!("position-{shard}");
+    let of = |node: &Node| match node.role {
+        NodeId::Venue(venue) => {
+            let position = node.counters.iter().find(|(counter, _)| *counter == name);
+            Some((venue, position.map(|&(_, value)| Position(value)), node.state))
+        }
+        _ => None,
+    };
+    nodes.iter().filter_map(of).collect()
+}
+
+fn log(role: NodeId, layout: &Layout) -> Result<Option<Log>, CommandError> {
+    let dir = match role {
+        NodeId::Recorder(id) => layout.recorder_log(id),
+        NodeId::Venue(id) => layout.venue_log(id),
+        NodeId::Gateway(id) => layout.gateway_log(id),
+    };
+    let marks = match MarksReader::open(&dir) {
+        Ok(marks) => marks,
+        Err(ReadError::NotYet { .. }) => return Ok(None),
+        Err(error) => return Err(CommandError::Failed(error.to_string())),
+    };
+    let (stats, append, sync) = (marks.stats(), marks.append_latency(), marks.sync_latency());
+    Ok(Some(Log { name: role.to_string(), stats, append, sync }))
+}
+
+/// Counters of a node that are not shown as positions of a shard.
+pub fn plain_counters(node: &Node) -> BTreeMap<&str, u64> {
+    let plain = node.counters.iter().filter(|(name, _)| !name.starts_with("position-"));
+    plain.map(|(name, value)| (name.as_str(), *value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shard(positions: &[(u64, State)]) -> Shard {
+        let positions = positions.iter().zip(0..);
+        Shard {
+            id: ShardId(0),
+            symbols: Vec::new(),
+            positions: positions
+                .map(|(&(position, state), venue)| (VenueId(venue), Some(Position(position)), state))
+                .collect(),
+            recorded: Some(Position(5)),
+        }
+    }
+
+    #[test]
+    fn the_venue_ahead_leads_and_level_ones_do_not() {
+        let ahead = shard(&[(7, State::Up), (9, State::Up)]);
+        assert_eq!((ahead.leader(), ahead.gap(), ahead.unrecorded()), (Some(VenueId(1)), Some(2), Some(4)));
+        assert_eq!(shard(&[(9, State::Up), (9, State::Up)]).leader(), None);
+    }
+
+    #[test]
+    fn a_venue_that_does_not_run_neither_leads_nor_lags() {
+        let one = shard(&[(9, State::Down), (7, State::Up), (8, State::Stopped)]);
+        assert_eq!((one.leader(), one.gap()), (Some(VenueId(1)), Some(0)));
+        let none = shard(&[(9, State::Down)]);
+        assert_eq!((none.leader(), none.gap(), none.unrecorded()), (None, None, None));
+    }
+
+    #[test]
+    fn a_system_is_healthy_if_all_its_nodes_are_up_and_no_counter_says_otherwise() {
+        let node = |state, counter: &str, value| Node {
+            role: NodeId::Recorder(pares_types::RecorderId(0)),
+            state,
+            pid: None,
+            counters: vec![(counter.to_owned(), value)],
+        };
+        let complaints = |node| {
+            let (nodes, shards, logs) = (vec![node], Vec::new(), Vec::new());
+            System { dir: "d".into(), epoch: None, nodes, shards, logs, at: Instant::now() }.complaints()
+        };
+        assert!(complaints(node(State::Up, "records", 7)).is_empty());
+        assert!(complaints(node(State::Up, "halted_shards", 0)).is_empty());
+        assert_eq!(complaints(node(State::Up, "halted_shards", 1)), ["recorder-0: halted_shards is 1"]);
+        assert_eq!(complaints(node(State::Stopped, "halted_shards", 1)), ["recorder-0 is stopped"]);
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_state_letter() {
+        let states = ["1 (pares) S 0", "1 (a) b) T 1", "1 (pares) Z 0", ""].map(state);
+        assert_eq!(states, [State::Up, State::Stopped, State::Down, State::Down]);
+    }
+
+    #[test]
+    fn a_node_that_never_announced_itself_is_down() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        std::fs::create_dir_all(layout.run()).unwrap();
+        let role = NodeId::Venue(VenueId(0));
+        assert_eq!(process(role, &layout), (State::Down, None));
+        // A process of that id lives, but it is not the node.
+        std::fs::write(layout.pid(role), std::process::id().to_string()).unwrap();
+        assert_eq!(process(role, &layout), (State::Down, None));
+    }
+}

@@ -1,0 +1,67 @@
+//! `pares up`: a system that runs until Ctrl-C.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pares_node::{Layout, NodeId, Supervisor, SystemConfig, duty};
+
+use crate::error::{CommandError, CommandResult};
+
+/// Arguments of `pares up`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The system's directory; created with a default configuration (`pares.toml`) if it does not exist
+    #[arg(long, default_value = "pares-data")]
+    dir: PathBuf,
+}
+
+/// Starts the system, restarts what dies, and stops everything on Ctrl-C.
+///
+/// # Errors
+/// If the system does not come up.
+pub fn run(args: &Args) -> CommandResult {
+    let stop = duty::stop_on_signals()?;
+    let layout = Layout::new(&args.dir);
+    let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
+    let mut supervisor = Supervisor::start(&program, layout.clone(), &SystemConfig::default())?;
+    let config = supervisor.config();
+    println!(
+        "up: {} gateways, {} venues, {} recorders, {} instruments; epoch {}; {}",
+        config.gateways.len(),
+        config.venues,
+        config.recorders,
+        config.instruments.len(),
+        supervisor.epoch(),
+        layout.root().display(),
+    );
+    for gateway in config.gateway_ids() {
+        // One that is missing below does not say where.
+        if let Ok(address) = std::fs::read_to_string(layout.gateway_address(gateway)) {
+            println!("gateway-{gateway} listens on {}", address.trim());
+        }
+    }
+    for node in supervisor.missing() {
+        println!("{node} is not up yet; the others trade");
+    }
+    for role in NodeId::all(config).into_iter().filter(|&role| supervisor.is_shut_out(role)) {
+        println!("{role} is shut out and stays down until `pares admin readmit {role}`");
+    }
+    println!("Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.", layout.root().display());
+    while !stop.load(Ordering::Relaxed) {
+        for death in supervisor.tick() {
+            let complaint = death.complaint.map(|line| format!(": {line}")).unwrap_or_default();
+            let (role, how) = (death.role, death.how);
+            match supervisor.is_shut_out(role) {
+                true => println!(
+                    "{role} ended ({how}){complaint}; it stays down until `pares admin readmit {role}`"
+                ),
+                false => println!("{role} ended ({how}){complaint}; restarting it"),
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    supervisor.stop()?;
+    println!("stopped");
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Why a command failed. Every message says what to do, or what was wrong with what was asked.
+
+use pares_operator::OperatorError;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// A node, the supervisor or the configuration.
+    #[error(transparent)]
+    Node(#[from] pares_node::NodeError),
+    /// A command to sites.
+    #[error(transparent)]
+    Sites(#[from] OperatorError),
+    /// The index of a recorder's log.
+    #[error(transparent)]
+    History(#[from] pares_history::HistoryError),
+    /// Standard output.
+    #[error(transparent)]
+    Print(#[from] pares_text::PrintError),
+    /// A client connection.
+    #[error(transparent)]
+    Client(#[from] pares_client::ClientError),
+    /// What was asked cannot be done.
+    #[error("{0}")]
+    Usage(String),
+    /// The command ran, and what it checks does not hold.
+    #[error("{0}")]
+    Failed(String),
+    /// What was looked at does not run. Ends the program with [`CommandError::NOT_RUNNING`].
+    #[error("{0}")]
+    NotRunning(String),
+    /// What was looked at runs, and something is wrong. Ends the program with [`CommandError::UNHEALTHY`].
+    #[error("{0}")]
+    Unhealthy(String),
+    /// The operating system refused something.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+impl CommandError {
+    /// What the program ends with when a system that was looked at is down (as `systemctl status` has it).
+    pub const NOT_RUNNING: u8 = 3;
+    /// The same when it runs, and something is wrong.
+    pub const UNHEALTHY: u8 = 4;
+
+    /// What the program ends with.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::NotRunning(_) | Self::Sites(OperatorError::NotRunning(_)) => Self::NOT_RUNNING,
+            Self::Unhealthy(_) | Self::Sites(OperatorError::Unhealthy(_)) => Self::UNHEALTHY,
+            _ => 1,
+        }
+    }
+
+    /// Wraps an I/O error with what was being done.
+    pub fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { doing: doing.into(), source }
+    }
+}
+
+/// What commands return.
+pub type CommandResult = Result<(), CommandError>;

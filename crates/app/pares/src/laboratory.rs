@@ -1,0 +1,46 @@
+//! Commands of the laboratory, which is a program of its own beside this one.
+//!
+//! What proves and measures is three times as much as what operators need, and may build faults in. So it does not ship inside
+//! this program; but people look for `pares drill` here, and so it is run from here.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use crate::error::CommandError;
+
+const COMMANDS: [&str; 6] = ["bench", "demo", "drill", "experiment", "replay", "sim"];
+
+/// What `pares --help` says of them.
+pub const HELP: &str = "\
+The laboratory's (run by `pares-lab`, beside this program):
+  demo        Watch a whole exchange trade while its leading venue is killed every few seconds
+  bench       Measure what this machine does
+  drill       Kill, stop, wipe, flood or poison parts of a system under load, and see whether anybody notices
+  sim         Run the whole exchange in virtual time, with faults by seed, and check that nothing breaks
+  replay      Put a recorded trading day through a whole exchange and compare every published state of the book
+  experiment  Measure the papers' figures and tables again on this machine";
+
+/// The arguments of this program, if they are for the laboratory: `pares drill ...` or `pares help drill`.
+pub fn asked() -> Option<Vec<OsString>> {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let command = arguments.iter().find(|argument| *argument != "help")?;
+    COMMANDS.iter().any(|name| command == name).then_some(arguments)
+}
+
+/// Becomes the laboratory. Returns only if that fails.
+pub fn run(arguments: &[OsString]) -> CommandError {
+    let program = match std::env::current_exe() {
+        Ok(own) => own.with_file_name("pares-lab"),
+        Err(error) => return CommandError::io("finding the path of this program")(error),
+    };
+    let error = Command::new(&program).args(arguments).exec();
+    match error.kind() {
+        ErrorKind::NotFound => CommandError::Usage(format!(
+            "this is a command of the laboratory, and there is no {}: build it with `cargo build --release -p pares-lab`",
+            program.display()
+        )),
+        _ => CommandError::io(format!("starting {}", program.display()))(error),
+    }
+}

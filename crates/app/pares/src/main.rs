@@ -1,0 +1,101 @@
+//! The command line of Pares: what operators do.
+//!
+//! One module per command under `commands/`, each with its arguments and a `run`. What several of them need:
+//!
+//! | module | what |
+//! |---|---|
+//! | [`error`] | why a command failed, and what to do |
+//! | [`laboratory`] | commands of the laboratory, handed to its own program |
+//! | [`standing`] | the books as they stand, from checkpoints and the record |
+//! | [`utc`] | moments as people write them |
+#![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
+#![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
+
+mod commands;
+mod error;
+#[cfg(test)]
+mod help_texts;
+mod laboratory;
+mod standing;
+mod utc;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use pares_text::{self as text, progress};
+
+/// A stock exchange in which every server is a primary.
+///
+/// Start with `pares demo`: it runs a whole exchange on this machine, trades on it and kills
+/// one of its matching engines every few seconds, while you watch nothing happen.
+#[derive(Parser)]
+#[command(name = "pares", version, max_term_width = 100, after_help = laboratory::HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start a system and keep it running until Ctrl-C
+    Up(commands::up::Args),
+    /// Show what a system is doing: nodes, shards, logs
+    Stat(commands::stat::Args),
+    /// Show phase, rules and top of the book of every instrument
+    Instruments(commands::instruments::Args),
+    /// Look up orders and trades in the record
+    History(commands::history::Args),
+    /// Ask as the exchange: phases, rules, instruments, blocks, busts
+    Admin(commands::admin::Args),
+    /// Look into a log, or check it
+    Journal(commands::journal::Args),
+    /// Run a database replicated between clusters of sites, look at it, ask it, and decide when a cluster is lost
+    Site(pares_operator::Args),
+    /// Run one node of a system in this process (what `up` starts)
+    Node(commands::node::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match laboratory::asked() {
+        Some(arguments) => Err(laboratory::run(&arguments)),
+        None => run(Cli::parse().command),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pares: {error}");
+            ExitCode::from(error.exit_status())
+        }
+    }
+}
+
+fn run(command: Command) -> error::CommandResult {
+    match command {
+        Command::Up(args) => commands::up::run(&args),
+        Command::Stat(args) => commands::stat::run(&args),
+        Command::Instruments(args) => commands::instruments::run(&args),
+        Command::History(args) => commands::history::run(&args),
+        Command::Admin(args) => commands::admin::run(&args),
+        Command::Journal(args) => commands::journal::run(&args),
+        Command::Site(args) => pares_operator::run(&args).map_err(Into::into),
+        Command::Node(args) => commands::node::run(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_value_that_a_help_text_names_is_accepted() {
+        let tried = help_texts::try_every_value(&Cli::command());
+        assert!(tried > 1, "{tried}");
+    }
+}

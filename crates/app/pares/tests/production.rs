@@ -1,0 +1,21 @@
+//! What ships, looked at as it is.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+/// The variables that arm the laboratory's nodes, and a place where one of them dies. `pares` depends on nothing that has these
+/// names, so they are written out.
+const TEST_EQUIPMENT: [&str; 6] = [
+    "PARES_CRASH_AT",
+    "PARES_WRONG",
+    "PARES_POISON",
+    "PARES_SLOW_SYNC_MS",
+    "PARES_FAIL_SYNC_AT",
+    "venue-half-decided",
+];
+
+#[test]
+fn a_production_binary_holds_no_test_equipment() {
+    let program = std::fs::read(env!("CARGO_BIN_EXE_pares")).unwrap();
+    let holds = |word: &str| program.windows(word.len()).any(|bytes| bytes == word.as_bytes());
+    assert!(holds("recorder-"), "words are found as they are written");
+    assert_eq!(TEST_EQUIPMENT.into_iter().find(|word| holds(word)), None);
+}

@@ -1,0 +1,100 @@
+//! `pares site` as an operator runs it: real processes, killed with SIGKILL.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::path::Path;
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Long enough for anything, on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What `pares site` prints; its complaint if it fails.
+fn site(arguments: &str, dir: &Path) -> Result<String, String> {
+    let output = output(arguments, dir);
+    match output.status.success() {
+        true => Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned()),
+        false => Err(String::from_utf8(output.stderr).unwrap()),
+    }
+}
+
+fn output(arguments: &str, dir: &Path) -> Output {
+    let (command, request) = arguments.split_once(' ').unwrap_or((arguments, ""));
+    let mut pares = Command::new(env!("CARGO_BIN_EXE_pares"));
+    pares.args(["site", "--dir"]).arg(dir).arg(command).args(request.split_whitespace());
+    pares.output().unwrap()
+}
+
+/// One site, killed at the end.
+struct Running(Child);
+
+impl Running {
+    fn start(site: &str, dir: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+        command.args(["site", "run", "--site", site, "--dir"]).arg(dir);
+        Self(command.stdout(std::process::Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// The figures of all sites that answer.
+fn status(dir: &Path) -> Vec<Value> {
+    serde_json::from_slice(&output("status --json", dir).stdout).unwrap()
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_cluster_is_killed_declared_lost_and_comes_back() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("sites");
+    assert!(site("status", &dir).unwrap_err().contains("pares site init"));
+    site("init --sites 1 --durability os", &dir).unwrap();
+    assert!(site("init", &dir).unwrap_err().contains("already"));
+    let here = Running::start("0.0", &dir);
+    let _there = Running::start("1.0", &dir);
+    site("execute add alice 100", &dir).unwrap();
+    assert_eq!(site("execute --site 1.0 transfer alice bob 30", &dir).unwrap(), "70");
+    until("all is well", || output("status", &dir).status.code() == Some(0));
+    drop(here);
+    let missing = output("status", &dir);
+    assert_eq!(missing.status.code(), Some(4), "{missing:?}");
+    assert!(site("lost 0", &dir).unwrap_err().contains("--yes"));
+    site("lost 0 --yes", &dir).unwrap();
+    assert_eq!(site("execute transfer alice bob 30", &dir).unwrap(), "40");
+    let _here = Running::start("0.0", &dir);
+    site("admit 0", &dir).unwrap();
+    site("migrate 0", &dir).unwrap();
+    assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "10");
+    until("both show the same", || {
+        let all = status(&dir);
+        all.len() == 2 && all[0]["stable"] == all[1]["stable"] && all[0]["certifies"] == true
+    });
+    let digest = site("read --site 0.0 digest", &dir).unwrap();
+    assert_eq!(site("read --site 1.0 digest", &dir).unwrap(), digest);
+    assert_eq!(site("read list bob - 9", &dir).unwrap(), "bob 90");
+}
+
+#[test]
+fn a_site_with_a_log_does_not_begin_from_nothing() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    site("init --clusters 1 --sites 1 --durability os --no-tls", dir).unwrap();
+    let running = Running::start("0.0", dir);
+    site("execute put a 1", dir).unwrap();
+    drop(running);
+    assert!(site("run --site 0.0 --rejoin", dir).unwrap_err().contains("needs no --rejoin"));
+}

@@ -1,0 +1,28 @@
+//! The real thing: every test starts a system of its own, of real processes over real sockets and files, does
+//! to it what happens to exchanges, and reads the recorders' logs afterwards.
+//!
+//! One program for all of them, so that it is linked once: `cargo test -p pares --test system venue_dies`.
+//! Time decides nothing here; deadlines are generous and only end what would never end. `PARES_SEED=7` trades
+//! and kills otherwise than usual.
+
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::print_stderr)] // a test that skips says why
+
+mod common;
+
+mod admin;
+mod bad_input;
+mod disk_full;
+mod first_trade;
+mod kills;
+mod overload;
+mod recorders;
+mod repair;
+mod repeats;
+mod restart;
+mod stopped;
+mod supervision;
+mod topologies;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_pares");

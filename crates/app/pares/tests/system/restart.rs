@@ -1,0 +1,118 @@
+//! Everything restarted together: nothing acknowledged is lost, what is unanswered is answered when repeated.
+
+use std::sync::Arc;
+
+use pares_client::Client;
+use pares_node::SystemConfig;
+use pares_node::config::DurabilitySetting;
+use pares_types::{Epoch, GatewayId, MemberId, Quantity, Side, Status};
+use rustix::process::{Signal, kill_process};
+
+use crate::common::exchange::{Exchange, gateway, small};
+use crate::common::process::Up;
+use crate::common::{eventually, limit, load, record};
+
+/// SIGKILL for the supervisor and all nodes while members trade, and a new start on the same directory; so many
+/// times.
+fn trade_while_restarting(config: &SystemConfig, times: u32) {
+    let dir = Arc::new(tempfile::tempdir().unwrap());
+    let mut up = Up::start(dir.path(), config);
+    let mut exchange = Exchange::watch(Arc::clone(&dir), config);
+    let mut traders = load::traders(&exchange, 4);
+    for life in 1..=times {
+        assert!(up.said.contains(&format!("epoch {life};")), "{}", up.said);
+        load::trade(&mut exchange, &mut traders, 300);
+        let nodes = up.nodes();
+        up.signal(Signal::KILL);
+        for (_, pid) in nodes {
+            // The kernel may have been quicker.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        up.wait();
+        up = Up::start(dir.path(), config);
+        traders.iter_mut().for_each(|trader| trader.moved(&exchange.addresses()));
+    }
+    load::trade(&mut exchange, &mut traders, 300);
+    let records = load::finish_and_check(&mut exchange, &mut traders);
+    for shard in records.values() {
+        assert!(shard.is_sorted_by_key(|one| one.epoch), "a decision of an earlier life came late");
+        assert_eq!(shard.last().unwrap().epoch, Epoch(times + 1));
+    }
+}
+
+#[test]
+fn everything_restarted_together_loses_nothing_acknowledged() {
+    trade_while_restarting(&small(2), 4);
+}
+
+#[test]
+fn everything_restarted_together_loses_nothing_acknowledged_on_disk() {
+    trade_while_restarting(&SystemConfig { durability: DurabilitySetting::Disk, ..small(1) }, 2);
+}
+
+#[test]
+fn everything_restarted_together_reaches_a_quorum_again() {
+    trade_while_restarting(&SystemConfig { recorders: 3, quorum: 2, ..small(1) }, 2);
+}
+
+#[test]
+fn new_orders_match_against_restored_ones() {
+    // Checkpoints now and then, none, and after each request.
+    for checkpoint_every in [4, 1_000_000, 1] {
+        let mut exchange = Exchange::start(&SystemConfig { checkpoint_every, ..small(1) });
+        let mut seller = exchange.client(0, 7);
+        for name in 1..=10 {
+            seller.submit_and_wait(&limit(name, 1, Side::Sell, name, 1_000_000)).unwrap();
+        }
+        exchange.stop();
+        exchange.start_again();
+        let mut buyer = Client::connect(exchange.addresses()[0], MemberId(8)).unwrap();
+        let filled = buyer.submit_and_wait(&limit(1, 1, Side::Buy, 60, 1_000_000)).unwrap();
+        assert_eq!((filled.status, filled.executed), (Status::Resting, Quantity(55)));
+        assert_eq!(filled.events, 10, "every one of the old orders traded, in its turn");
+    }
+}
+
+#[test]
+fn a_stopped_system_starts_again_where_it_stopped() {
+    let mut exchange = Exchange::start(&small(2));
+    let mut traders = load::traders(&exchange, 4);
+    for life in 1..4 {
+        assert_eq!(exchange.supervisor().epoch(), Epoch(life));
+        load::trade(&mut exchange, &mut traders, 300);
+        exchange.stop();
+        exchange.start_again();
+        traders.iter_mut().for_each(|trader| trader.moved(&exchange.addresses()));
+    }
+    load::finish_and_check(&mut exchange, &mut traders);
+}
+
+#[test]
+fn a_gateway_whose_log_was_lost_does_not_start_before_everything_is_started_anew() {
+    let mut exchange = Exchange::start(&small(2));
+    let order = |name| limit(name, 1, Side::Buy, 5, 20_000);
+    exchange.client(0, 7).submit_and_wait(&order(1)).unwrap();
+    exchange.look_away(true);
+    exchange.supervisor().hold(gateway(0), true);
+    exchange.kill(gateway(0));
+    eventually("gateway-0 is dead", || {
+        exchange.supervisor().tick();
+        !exchange.supervisor().is_up(gateway(0))
+    });
+    std::fs::remove_dir_all(exchange.layout().gateway_log(GatewayId(0))).unwrap();
+    exchange.supervisor().hold(gateway(0), false);
+    let mut said = None;
+    eventually("it says why", || {
+        let deaths = exchange.supervisor().tick();
+        said = deaths.into_iter().find_map(|death| death.complaint);
+        said.as_ref().is_some_and(|said| said.contains("its log was lost"))
+    });
+    let again = exchange.client(1, 7).submit_and_wait(&order(1)).unwrap();
+    assert_eq!(again.status, Status::Resting, "its members use the other one");
+    exchange.stop();
+    exchange.start_again();
+    exchange.look_away(false);
+    let again = exchange.client(0, 7).submit_and_wait(&order(1)).unwrap();
+    assert_eq!(again.status, Status::Resting);
+    record::agreed(&mut exchange);
+}

@@ -1,0 +1,134 @@
+//! `pares up` as a user runs it: what it leaves behind (nothing), and what it costs when nothing happens.
+
+use std::process::Command;
+use std::time::Duration;
+
+use pares_client::Client;
+use pares_types::MemberId;
+use pares_types::{Quantity, Side, Status};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::exchange::{self, Exchange, PROGRAM, gateway, small, venue};
+use crate::common::process::{Up, cpu_ticks, is_alive, pid_of};
+use crate::common::{eventually, limit};
+
+fn client(up: &Up, member: u32) -> Client {
+    Client::connect(exchange::addresses(&up.layout, &up.config)[0], MemberId(member)).unwrap()
+}
+
+fn assert_all_end(nodes: &[(pares_node::NodeId, Pid)]) {
+    for &(role, pid) in nodes {
+        eventually(&format!("{role} has ended"), || !is_alive(pid));
+    }
+}
+
+#[test]
+fn ctrl_c_stops_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut up = Up::start(dir.path(), &small(2));
+    client(&up, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 1_000_000)).unwrap();
+    let nodes = up.nodes();
+    up.signal(Signal::INT);
+    assert!(up.wait(), "it ends well");
+    assert!(nodes.iter().all(|&(_, pid)| !is_alive(pid)), "all nodes ended before it did");
+
+    let up = Up::start(dir.path(), &small(2));
+    let filled = client(&up, 8).submit_and_wait(&limit(1, 1, Side::Buy, 5, 1_000_000)).unwrap();
+    assert_eq!((filled.status, filled.executed), (Status::Filled, Quantity(5)));
+}
+
+#[test]
+fn a_terminal_that_closes_stops_everything() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut up = Up::start(dir.path(), &small(1));
+    let nodes = up.nodes();
+    // A terminal hangs up on all that it shows at once.
+    nodes.iter().for_each(|&(_, pid)| kill_process(pid, Signal::HUP).unwrap());
+    up.signal(Signal::HUP);
+    assert!(up.wait(), "it ends well");
+    assert!(nodes.iter().all(|&(_, pid)| !is_alive(pid)), "all nodes ended before it did");
+}
+
+#[test]
+fn ctrl_c_stops_even_what_is_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut up = Up::start(dir.path(), &small(1));
+    let nodes = up.nodes();
+    kill_process(pid_of(&up.layout, venue(0)), Signal::STOP).unwrap();
+    up.signal(Signal::INT);
+    assert!(up.wait(), "it ends well");
+    assert!(nodes.iter().all(|&(_, pid)| !is_alive(pid)));
+}
+
+#[test]
+fn the_supervisor_is_killed_and_leaves_no_orphan() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut up = Up::start(dir.path(), &small(2));
+    let nodes = up.nodes();
+    up.signal(Signal::KILL);
+    up.wait();
+    assert_all_end(&nodes);
+}
+
+#[test]
+fn the_supervisor_is_killed_and_leaves_no_orphan_even_if_a_node_is_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut up = Up::start(dir.path(), &small(1));
+    let nodes = up.nodes();
+    kill_process(pid_of(&up.layout, venue(0)), Signal::STOP).unwrap();
+    up.signal(Signal::KILL);
+    up.wait();
+    assert_all_end(&nodes);
+}
+
+#[test]
+fn the_supervisor_is_killed_and_the_next_start_works_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    for life in 1..=5 {
+        let mut up = Up::start(dir.path(), &small(2));
+        assert!(up.said.contains(&format!("epoch {life};")), "{}", up.said);
+        client(&up, 7).submit_and_wait(&limit(life, 1, Side::Sell, 5, 1_000_000)).unwrap();
+        up.signal(Signal::KILL);
+        up.wait();
+    }
+}
+
+#[test]
+fn a_second_supervisor_is_refused_and_told_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let up = Up::start(dir.path(), &small(1));
+    let second = Command::new(PROGRAM).args(["up", "--dir"]).arg(dir.path()).output().unwrap();
+    assert!(!second.status.success());
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert!(said.contains("another `pares up` runs the system"), "{said}");
+    client(&up, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 1_000_000)).unwrap();
+}
+
+#[test]
+fn a_node_that_dies_is_replaced_by_pares_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let up = Up::start(dir.path(), &small(2));
+    for role in [venue(1), gateway(0)] {
+        let pid = pid_of(&up.layout, role);
+        kill_process(pid, Signal::KILL).unwrap();
+        eventually(&format!("{role} is replaced"), || pid_of(&up.layout, role) != pid);
+    }
+    client(&up, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 1_000_000)).unwrap();
+}
+
+#[test]
+fn idle_system_uses_little_cpu() {
+    let exchange = Exchange::start(&pares_node::SystemConfig {
+        gateways: small(1).gateways,
+        ..pares_node::SystemConfig::default()
+    });
+    exchange.client(0, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 1_000_000)).unwrap();
+    let pids: Vec<Pid> = exchange.roles().into_iter().map(|role| pid_of(exchange.layout(), role)).collect();
+    let used = || pids.iter().map(|&pid| cpu_ticks(pid)).sum::<u64>();
+    std::thread::sleep(Duration::from_millis(500));
+    let before = used();
+    std::thread::sleep(Duration::from_secs(2));
+    let ticks = used() - before;
+    // 100 ticks to the second; the promise is 5 % of one core, the test allows 10 % for a noisy machine.
+    assert!(ticks < 20, "{ticks} ticks in 2 s idle");
+}

@@ -1,0 +1,124 @@
+//! Applications that talk to a site: who they are there, and the plain blocking end of it.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use rustls::{ClientConnection, StreamOwned};
+
+use crate::frame;
+use crate::tls::{Trust, site_name};
+
+/// An application's connection. Never used again, not even for the same application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub u64);
+
+impl ClientId {
+    pub(crate) fn new(slot: usize, generation: u32) -> Self {
+        Self(u64::from(generation) << 32 | slot as u64)
+    }
+
+    pub(crate) fn slot(self) -> usize {
+        (self.0 & u64::from(u32::MAX)) as usize
+    }
+
+    pub(crate) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+/// An application's end of a connection to a site: blocking, one frame at a time.
+pub struct ClientStream {
+    stream: Stream,
+    input: Vec<u8>,
+    taken: usize,
+    frame_max: usize,
+}
+
+impl ClientStream {
+    /// Connects without TLS.
+    ///
+    /// # Errors
+    /// If there is nobody at that address.
+    pub fn connect(address: SocketAddr, frame_max: usize) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream: Stream::Plain(stream), input: Vec::new(), taken: 0, frame_max })
+    }
+
+    /// Connects with TLS to site `number` of `system`.
+    ///
+    /// # Errors
+    /// If there is nobody at that address. That it is somebody else shows with the first frame.
+    pub fn connect_tls(
+        address: SocketAddr,
+        frame_max: usize,
+        trust: &Trust,
+        number: u16,
+        system: &str,
+    ) -> io::Result<Self> {
+        let tls = trust.dial(&site_name(number, system)).map_err(io::Error::other)?;
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        let stream = Stream::Tls(Box::new(StreamOwned::new(tls, stream)));
+        Ok(Self { stream, input: Vec::new(), taken: 0, frame_max })
+    }
+
+    /// How long a receive waits; for ever if `None`.
+    ///
+    /// # Errors
+    /// If the time is zero.
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match &self.stream {
+            Stream::Plain(stream) => stream.set_read_timeout(timeout),
+            Stream::Tls(stream) => stream.sock.set_read_timeout(timeout),
+        }
+    }
+
+    /// Sends a frame.
+    ///
+    /// # Errors
+    /// If the connection fails; TLS refuses with the first frame sent or received.
+    pub fn send(&mut self, payload: &[u8]) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        frame::append(&mut bytes, payload);
+        match &mut self.stream {
+            Stream::Plain(stream) => stream.write_all(&bytes),
+            Stream::Tls(stream) => stream.write_all(&bytes).and_then(|()| stream.flush()),
+        }
+    }
+
+    /// The next frame; waits for it.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` if the site closed the connection, `WouldBlock` or `TimedOut` if nothing came in time, after
+    /// which it may be asked again.
+    pub fn receive(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            let too_long = |frame::TooLong { bytes }| io::Error::other(format!("a frame of {bytes} bytes"));
+            if let Some((payload, _)) =
+                frame::split(&self.input[self.taken..], self.frame_max).map_err(too_long)?
+            {
+                let payload = payload.to_vec();
+                self.taken += frame::HEAD_BYTES + payload.len();
+                return Ok(payload);
+            }
+            self.input.drain(..self.taken);
+            self.taken = 0;
+            let mut bytes = [0; 16 << 10];
+            let read = match &mut self.stream {
+                Stream::Plain(stream) => stream.read(&mut bytes)?,
+                Stream::Tls(stream) => stream.read(&mut bytes)?,
+            };
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.input.extend_from_slice(&bytes[..read]);
+        }
+    }
+}

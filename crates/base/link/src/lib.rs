@@ -1,0 +1,31 @@
+//! Connections between sites and from their applications.
+//!
+//! The protocols of replication between clusters (paper 3) take frames in and give frames out and know no network. Here is the
+//! network: [`Links`], all connections of one site on one thread that never blocks; [`ClientStream`], an application's end
+//! of one; and [`issue()`], the certificates that let clusters talk over a network that others own.
+//!
+//! The bytes are in `docs/protocols/link.md`.
+
+mod clients;
+mod config;
+mod ended;
+pub mod frame;
+pub mod hello;
+mod issue;
+mod links;
+mod listen;
+mod remote;
+mod sink;
+mod table;
+mod tls;
+mod turn;
+mod wire;
+
+pub use clients::{ClientId, ClientStream};
+pub use config::{ClientsConfig, FRAME_MAX, LinksConfig, Peer};
+pub use ended::Ended;
+pub use hello::HelloError;
+pub use issue::{IssueError, issue};
+pub use links::Links;
+pub use sink::{Counts, LinkSink, LinksError, SendError, Waker};
+pub use tls::{Identity, TlsError, TlsFiles, Trust, site_name};

@@ -1,0 +1,69 @@
+//! What an owner of a log chooses.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::device::{Device, Keeping, Plain};
+use crate::error::OpenError;
+use crate::marks::Marks;
+use crate::record;
+
+/// What `durable` promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// In the page cache: survives the death of any process. Publishing makes a record durable.
+    Os = 1,
+    /// On the device: survives the loss of power. Syncing makes a record durable.
+    Disk = 2,
+}
+
+/// Settings of a [`Writer`](crate::Writer).
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub(crate) segment_bytes: u64,
+    pub(crate) durability: Durability,
+    pub(crate) device: Arc<dyn Device>,
+}
+
+/// 64 MiB segments, durable in the page cache.
+impl Default for Config {
+    fn default() -> Config {
+        Config { segment_bytes: 64 << 20, durability: Durability::Os, device: Arc::new(Plain) }
+    }
+}
+
+impl Config {
+    /// Bytes per segment: a multiple of 4,096 up to 1 GiB. Only for a log that is new; one that exists keeps its own.
+    pub fn segment_bytes(self, segment_bytes: u64) -> Config {
+        Config { segment_bytes, ..self }
+    }
+
+    /// What `durable` promises. May change from one opening to the next.
+    pub fn durability(self, durability: Durability) -> Config {
+        Config { durability, ..self }
+    }
+
+    /// The device that the log lies on, if it is not to be taken as it is.
+    pub fn device(self, device: Arc<dyn Device>) -> Config {
+        Config { device, ..self }
+    }
+
+    pub(crate) fn keeping<'a>(&'a self, dir: &'a Path, marks: &'a Marks) -> Keeping<'a> {
+        Keeping { dir, marks, device: &*self.device }
+    }
+
+    /// What `durable` promises, as chosen.
+    pub fn promises(&self) -> Durability {
+        self.durability
+    }
+
+    pub(crate) fn check(&self) -> Result<(), OpenError> {
+        let sane = (4096..=1 << 30).contains(&self.segment_bytes) && self.segment_bytes.is_multiple_of(4096);
+        if sane { Ok(()) } else { Err(OpenError::SegmentBytes { segment_bytes: self.segment_bytes }) }
+    }
+}
+
+/// Longest payload in a log with such segments: a quarter of a segment, 1 MiB at most.
+pub fn payload_bytes_max(segment_bytes: u64) -> usize {
+    (segment_bytes / 4).min(1 << 20) as usize - record::HEADER_BYTES
+}

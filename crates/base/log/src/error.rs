@@ -1,0 +1,201 @@
+//! What can go wrong, one enum per kind of operation.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pares_os::MapError;
+use rustix::io::Errno;
+
+use crate::offset::Offset;
+use crate::record::Invalid;
+
+/// Why marks are foreign that are no damage: another build understands them.
+pub(crate) const OTHER_VERSION: &str = "the marks are of another version";
+
+/// Why a log cannot be opened for writing. Nothing on disk was changed, except that segments of a torn tail may have
+/// been cut when the failure came later.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process writes this log.
+    #[error("{dir} is being written by process {pid}: a log has one writer; stop that one first", dir = dir.display())]
+    Locked {
+        /// The log.
+        dir: PathBuf,
+        /// Who holds it, as it entered itself in the marks (0 if it has not yet).
+        pid: u32,
+    },
+    /// A record that was promised is not intact.
+    #[error(
+        "the log is damaged at offset {offset} ({what}), below what was promised ({promised}). Nothing was cut. \
+         A recorder repairs its log as it starts; otherwise give up what follows with `pares journal cut`"
+    )]
+    Damaged {
+        /// Where the first unreadable record begins.
+        offset: Offset,
+        /// Records below this must be intact.
+        promised: Offset,
+        /// What is wrong there.
+        what: String,
+    },
+    /// An earlier write or sync failed, so what the device holds above `synced` is unknown.
+    #[error(
+        "an earlier write to this log failed ({error}); only what lies below offset {synced} is certain to be on the \
+         device. Check the device. A recorder repairs its log as it starts; otherwise `pares journal cut` it there",
+        error = io::Error::from_raw_os_error(*errno)
+    )]
+    Poisoned {
+        /// The kernel's error number.
+        errno: i32,
+        /// The mark up to which everything is on the device.
+        synced: Offset,
+    },
+    /// The directory holds something else.
+    #[error("{path} is not part of a log of this version: {what}", path = path.display())]
+    Foreign {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        what: &'static str,
+    },
+    /// The configured segment size is not legal.
+    #[error("segments of {segment_bytes} bytes: must be a multiple of 4096 from 4096 to 1 GiB")]
+    SegmentBytes {
+        /// What was configured.
+        segment_bytes: u64,
+    },
+    /// `cut` was asked to end the log where no record begins or ends.
+    #[error(
+        "offset {offset} is not the boundary of a record of this log; `pares journal verify` lists damage"
+    )]
+    NotABoundary {
+        /// What was asked for.
+        offset: Offset,
+    },
+    /// The kernel refused.
+    #[error("cannot {step} {path}: {source}", path = path.display())]
+    Io {
+        /// What was tried.
+        step: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A file could not be mapped.
+    #[error(transparent)]
+    Map(#[from] MapError),
+}
+
+impl OpenError {
+    /// Whether another log in the place of this one helps: see [`Replacement`](crate::Replacement).
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            OpenError::Damaged { .. } | OpenError::Poisoned { .. } => true,
+            OpenError::Foreign { what, .. } => *what != OTHER_VERSION,
+            OpenError::Map(error) => matches!(error, MapError::Empty { .. }),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn io(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+        move |source| OpenError::Io { step, path: path.to_owned(), source }
+    }
+}
+
+/// Why a record was not appended, or a sync not done. The log is as it was before the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// The payload is longer than this log takes.
+    #[error("a record of {len} bytes exceeds this log's {max}")]
+    TooLarge {
+        /// Bytes asked for.
+        len: usize,
+        /// Bytes allowed.
+        max: usize,
+    },
+    /// The segment is used up and the disk has no room for another. Nothing is damaged: appending works again once
+    /// there is room, without a restart.
+    #[error("the disk is full: make room, then appending works again")]
+    Full,
+    /// A write or sync failed once; nothing more is accepted, because retrying could report lost data as stored.
+    #[error("the log is poisoned by a failed write: {}", io::Error::from_raw_os_error(*errno))]
+    Poisoned {
+        /// The kernel's error number.
+        errno: i32,
+    },
+}
+
+impl From<AppendError> for io::Error {
+    fn from(refused: AppendError) -> io::Error {
+        match refused {
+            AppendError::Poisoned { errno } => io::Error::from_raw_os_error(errno),
+            other => io::Error::other(other),
+        }
+    }
+}
+
+/// Why a record cannot be read. The reader stays where it was.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The writer has not created the log yet: try again later.
+    #[error("{dir} holds no log yet", dir = dir.display())]
+    NotYet {
+        /// Where it was looked for.
+        dir: PathBuf,
+    },
+    /// The writer has released this part of the log: continue from `first`, after loading a checkpoint that covers it.
+    #[error("offset {offset} was released; the log begins at {first}")]
+    Released {
+        /// What was asked for.
+        offset: Offset,
+        /// Where the log begins now.
+        first: Offset,
+    },
+    /// Nothing is published there: the offset is of another log, or of a tail that a power loss took.
+    #[error("offset {offset} lies beyond the {written} bytes written")]
+    BeyondEnd {
+        /// What was asked for.
+        offset: Offset,
+        /// Where the log ends.
+        written: Offset,
+    },
+    /// A published record is not intact, or the offset is not where a record begins.
+    #[error("no intact record at offset {offset}: {what}; `pares journal verify` tells the extent")]
+    Damaged {
+        /// Where.
+        offset: Offset,
+        /// What is wrong there.
+        what: Invalid,
+    },
+    /// The files are not a log of this version.
+    #[error("{path} is not part of a log of this version: {what}", path = path.display())]
+    Foreign {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        what: &'static str,
+    },
+    /// A file could not be mapped.
+    #[error(transparent)]
+    Map(#[from] MapError),
+}
+
+impl ReadError {
+    /// Whether what was written there is not there any more: a record that is not intact, a segment whose header is damaged, that
+    /// is missing, empty, or that the device does not give. [`Reader::skip_damage`](crate::Reader::skip_damage) gets past it. What is
+    /// no damage passes by itself, or is the caller's.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            ReadError::Damaged { .. } => true,
+            ReadError::Foreign { what, .. } => *what != OTHER_VERSION,
+            ReadError::Map(MapError::Io { source, .. }) => {
+                let lost = [Errno::IO, Errno::UCLEAN, Errno::NOENT].map(|errno| Some(errno.raw_os_error()));
+                lost.contains(&source.raw_os_error())
+            }
+            ReadError::Map(MapError::Empty { .. }) => true,
+            ReadError::NotYet { .. } | ReadError::Released { .. } | ReadError::BeyondEnd { .. } => false,
+        }
+    }
+}

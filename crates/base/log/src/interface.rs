@@ -1,0 +1,271 @@
+//! What a process sees of logs, whatever they are made of.
+//!
+//! A role that opens files by name can only be tried with files, and what a loss of power does to it only with a plug. So
+//! roles know logs by these traits. Two kinds of log have them: the mapped one of this crate, and the simulator's in memory, which
+//! has the same bytes and checksums (`record`). One suite holds both to the same behaviour: append, tail, tear, sync, fill up,
+//! vanish (`conformance` in `pares-sim`).
+
+use crate::error::{AppendError, OpenError, ReadError};
+use crate::offset::Offset;
+use crate::reader::{Reader, Record};
+use crate::replace::Replacement;
+use crate::salvage::Salvage;
+use crate::shared::Syncer;
+use crate::writer::Writer;
+
+/// The one writer of a log.
+pub trait LogWriter: Send + 'static {
+    /// What syncs it from another thread.
+    type Syncer: LogSyncer;
+
+    /// As [`Writer::append_with`].
+    ///
+    /// # Errors
+    /// As there.
+    fn append_with(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<Offset, AppendError>;
+
+    /// As [`Writer::append`].
+    ///
+    /// # Errors
+    /// As there.
+    fn append(&mut self, payload: &[u8]) -> Result<Offset, AppendError> {
+        self.append_with(payload.len(), |bytes| bytes.copy_from_slice(payload))
+    }
+
+    /// As [`Writer::reserve`].
+    ///
+    /// # Errors
+    /// As there.
+    fn reserve(&mut self, bytes: usize) -> Result<(), AppendError>;
+
+    /// As [`Writer::publish`].
+    fn publish(&mut self) -> Offset;
+
+    /// As [`Writer::sync`].
+    ///
+    /// # Errors
+    /// As there.
+    fn sync(&mut self) -> Result<Offset, AppendError>;
+
+    /// As [`Writer::syncer`].
+    fn syncer(&self) -> Self::Syncer;
+
+    /// As [`Writer::release_before`].
+    fn release_before(&mut self, offset: Offset) -> Offset;
+
+    /// As [`Writer::tail`].
+    fn tail(&self) -> Offset;
+
+    /// As [`Writer::durable`].
+    fn durable(&self) -> Offset;
+}
+
+/// Syncs a log from another thread than its writer's.
+pub trait LogSyncer: Send + 'static {
+    /// As [`Syncer::sync_to_written`].
+    ///
+    /// # Errors
+    /// As there.
+    fn sync_to_written(&self) -> Result<Offset, AppendError>;
+}
+
+/// A reader of a log: a place in it that moves from record to record.
+pub trait LogReader: Send + 'static {
+    /// As [`Reader::next`].
+    ///
+    /// # Errors
+    /// As there.
+    fn next(&mut self) -> Result<Option<Record<'_>>, ReadError>;
+
+    /// As [`Reader::read_at`].
+    ///
+    /// # Errors
+    /// As there.
+    fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError>;
+
+    /// As [`Reader::seek`].
+    ///
+    /// # Errors
+    /// As there.
+    fn seek(&mut self, from: Offset) -> Result<(), ReadError>;
+
+    /// As [`Reader::skip_damage`].
+    fn skip_damage(&mut self) -> Offset;
+
+    /// As [`Reader::is_replaced`].
+    fn is_replaced(&self) -> bool;
+
+    /// As [`Reader::offset`].
+    fn offset(&self) -> Offset;
+
+    /// As [`Reader::written`].
+    fn written(&self) -> Offset;
+
+    /// As [`Reader::durable`].
+    fn durable(&self) -> Offset;
+
+    /// As [`Reader::released`].
+    fn released(&self) -> Offset;
+}
+
+/// Reads what is whole of a log.
+pub trait LogSalvage {
+    /// As [`Salvage::next`].
+    fn next(&mut self) -> Option<Record<'_>>;
+
+    /// As [`Salvage::read_at`].
+    fn read_at(&mut self, offset: Offset) -> Option<Record<'_>>;
+}
+
+/// A log being made to take the place of a damaged one. Dropped before it is complete, it changes nothing.
+pub trait LogReplacement {
+    /// What reads the damaged log.
+    type Salvage: LogSalvage;
+
+    /// As [`Replacement::promised`].
+    fn promised(&self) -> Offset;
+
+    /// As [`Replacement::damaged`].
+    ///
+    /// # Errors
+    /// As there.
+    fn damaged(&self) -> Result<Self::Salvage, OpenError>;
+
+    /// As [`Replacement::append`].
+    ///
+    /// # Errors
+    /// As there.
+    fn append(&mut self, payload: &[u8]) -> Result<Offset, AppendError>;
+
+    /// As [`Replacement::tail`].
+    fn tail(&self) -> Offset;
+
+    /// As [`Replacement::complete`]; says where the damaged log lies now.
+    ///
+    /// # Errors
+    /// As there.
+    fn complete(self) -> Result<std::path::PathBuf, OpenError>;
+}
+
+impl LogWriter for Writer {
+    type Syncer = Syncer;
+
+    #[inline]
+    fn append_with(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<Offset, AppendError> {
+        Writer::append_with(self, len, fill)
+    }
+
+    fn reserve(&mut self, bytes: usize) -> Result<(), AppendError> {
+        Writer::reserve(self, bytes)
+    }
+
+    #[inline]
+    fn publish(&mut self) -> Offset {
+        Writer::publish(self)
+    }
+
+    fn sync(&mut self) -> Result<Offset, AppendError> {
+        Writer::sync(self)
+    }
+
+    fn syncer(&self) -> Syncer {
+        Writer::syncer(self)
+    }
+
+    fn release_before(&mut self, offset: Offset) -> Offset {
+        Writer::release_before(self, offset)
+    }
+
+    #[inline]
+    fn tail(&self) -> Offset {
+        Writer::tail(self)
+    }
+
+    #[inline]
+    fn durable(&self) -> Offset {
+        Writer::durable(self)
+    }
+}
+
+impl LogSyncer for Syncer {
+    fn sync_to_written(&self) -> Result<Offset, AppendError> {
+        Syncer::sync_to_written(self)
+    }
+}
+
+impl LogReader for Reader {
+    #[inline]
+    fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        Reader::next(self)
+    }
+
+    fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError> {
+        Reader::read_at(self, offset)
+    }
+
+    fn seek(&mut self, from: Offset) -> Result<(), ReadError> {
+        Reader::seek(self, from)
+    }
+
+    fn skip_damage(&mut self) -> Offset {
+        Reader::skip_damage(self)
+    }
+
+    fn is_replaced(&self) -> bool {
+        Reader::is_replaced(self)
+    }
+
+    #[inline]
+    fn offset(&self) -> Offset {
+        Reader::offset(self)
+    }
+
+    #[inline]
+    fn written(&self) -> Offset {
+        Reader::written(self)
+    }
+
+    #[inline]
+    fn durable(&self) -> Offset {
+        Reader::durable(self)
+    }
+
+    #[inline]
+    fn released(&self) -> Offset {
+        Reader::released(self)
+    }
+}
+
+impl LogSalvage for Salvage {
+    fn next(&mut self) -> Option<Record<'_>> {
+        Salvage::next(self)
+    }
+
+    fn read_at(&mut self, offset: Offset) -> Option<Record<'_>> {
+        Salvage::read_at(self, offset)
+    }
+}
+
+impl LogReplacement for Replacement {
+    type Salvage = Salvage;
+
+    fn promised(&self) -> Offset {
+        Replacement::promised(self)
+    }
+
+    fn damaged(&self) -> Result<Salvage, OpenError> {
+        Replacement::damaged(self)
+    }
+
+    fn append(&mut self, payload: &[u8]) -> Result<Offset, AppendError> {
+        Replacement::append(self, payload)
+    }
+
+    fn tail(&self) -> Offset {
+        Replacement::tail(self)
+    }
+
+    fn complete(self) -> Result<std::path::PathBuf, OpenError> {
+        Replacement::complete(self)
+    }
+}

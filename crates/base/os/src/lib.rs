@@ -1,0 +1,27 @@
+//! What one host gives its processes: mapped memory, bells, counters, clocks, scheduling.
+//!
+//! Every process of a Pares system is a primary and none may wait for another, so nothing here has a
+//! lock that a stopped process could hold. All that is shared is single-writer words and bytes, inside files that
+//! outlive the process which wrote them:
+//!
+//! | module | shared thing | who writes |
+//! |---|---|---|
+//! | [`mapping`] | a file as memory | decided by what lies in it |
+//! | [`bell`] | "somebody sleeps here" words | listener sets, whoever rings clears |
+//! | [`counters`] | named numbers of one node | that node |
+//! | [`histogram`] | a latency distribution | one thread of that node |
+//!
+//! [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
+
+pub mod bell;
+pub mod clock;
+pub mod counters;
+mod error;
+pub mod histogram;
+pub mod mapping;
+pub mod scheduling;
+
+pub use bell::{Bell, BellKind, Bells, Ringer};
+pub use counters::{CountersReader, CountersWriter};
+pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter};
+pub use mapping::{MapError, Mapping};

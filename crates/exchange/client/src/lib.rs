@@ -1,0 +1,34 @@
+//! Client of the binary order entry protocol (docs/protocols/order-entry.md).
+//!
+//! The obvious client blocks for each answer and so measures, and trades, at the speed of a round trip.
+//! This one buffers requests, sends them with [`Client::flush`] and hands out whatever came back with
+//! [`Client::poll`]; neither ever blocks. Programs that prefer to wait use [`Client::submit_and_wait`].
+//!
+//! A lost connection loses nothing: [`OpenRequests`] keeps what is unanswered, and repeating it through
+//! any gateway gets the first answer, never a second execution.
+//!
+//! ```no_run
+//! use pares_client::{Client, Update};
+//! use pares_types::{ClientOrderId, InstrumentId, MemberId};
+//! use std::time::Duration;
+//!
+//! let mut client = Client::connect("127.0.0.1:7100", MemberId(7))?;
+//! client.mass_cancel(ClientOrderId(1), InstrumentId(0), None)?;
+//! client.flush()?;
+//! while client.wait(Duration::from_secs(1))? {
+//!     client.poll(|update| if let Update::Answer(answer) = update { assert!(answer.events < 100) })?;
+//! }
+//! # Ok::<(), pares_client::ClientError>(())
+//! ```
+
+mod buffers;
+mod client;
+mod error;
+mod open_requests;
+mod update;
+
+pub use client::{Client, Options};
+pub use error::ClientError;
+pub use open_requests::OpenRequests;
+pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Role, Trade, TradeBusted};
+pub use update::Update;

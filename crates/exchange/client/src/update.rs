@@ -1,0 +1,78 @@
+//! What a gateway tells a client.
+
+use pares_types::{
+    Answer, Cancelled, ClientOrderId, GatewayId, MemberId, OrderNews, Reason, Reply, RequestId, Trade,
+    TradeBusted,
+};
+use pares_wire::frame::GatewayFrame;
+
+/// One message from the gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// The sign-on was accepted; always the first.
+    SignedOn {
+        /// By which gateway.
+        gateway: GatewayId,
+        /// For whom.
+        member: MemberId,
+        /// Requests this session may have unanswered.
+        in_flight_max: u16,
+    },
+    /// The request is durable in the gateway's journal and will be ordered.
+    Journalled {
+        /// Its name.
+        client_order_id: ClientOrderId,
+        /// Its identity in the exchange.
+        request: RequestId,
+    },
+    /// The one answer to a request; committed.
+    Answer(Answer),
+    /// One of the member's orders traded.
+    Trade(Trade),
+    /// Shares of one of the member's orders were cancelled.
+    Cancelled(Cancelled),
+    /// One of the member's orders did something that nobody asked for just now.
+    News(OrderNews),
+    /// A trade of one of the member's orders was declared void.
+    Busted(TradeBusted),
+    /// The gateway did not take a request in; its name is still free.
+    Rejected {
+        /// Its name; 0 if the gateway could not read it.
+        client_order_id: ClientOrderId,
+        /// Why.
+        reason: Reason,
+    },
+    /// The answer to a ping.
+    Pong {
+        /// The ping's token.
+        token: u64,
+    },
+}
+
+impl From<GatewayFrame> for Update {
+    fn from(frame: GatewayFrame) -> Self {
+        match frame {
+            GatewayFrame::SignedOn(signed_on) => Self::SignedOn {
+                gateway: GatewayId(signed_on.gateway.get()),
+                member: MemberId(signed_on.member.get()),
+                in_flight_max: signed_on.in_flight_max.get(),
+            },
+            GatewayFrame::Reply(reply) => reply.into(),
+            GatewayFrame::Pong(pong) => Self::Pong { token: pong.token.get() },
+        }
+    }
+}
+
+impl From<Reply> for Update {
+    fn from(reply: Reply) -> Self {
+        match reply {
+            Reply::Journalled { client_order_id, request } => Self::Journalled { client_order_id, request },
+            Reply::Answer(answer) => Self::Answer(answer),
+            Reply::Trade(trade) => Self::Trade(trade),
+            Reply::Cancelled(cancelled) => Self::Cancelled(cancelled),
+            Reply::News(news) => Self::News(news),
+            Reply::Busted(bust) => Self::Busted(bust),
+            Reply::Rejected { client_order_id, reason } => Self::Rejected { client_order_id, reason },
+        }
+    }
+}

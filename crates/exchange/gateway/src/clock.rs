@@ -1,0 +1,125 @@
+//! The exchange's clock: when to tell which shard what time it is.
+//!
+//! Venues know no time but that of requests, so an order with a date would expire, and a trading day begin,
+//! only when somebody happens to ask for something. Telling every shard the time all day long would fill
+//! the logs of exchanges where nothing ever is due. So a shard is *timed* once something in it can become
+//! due; from then on each gateway tells it the time at a period of its own. Several gateways doing so is
+//! harmless: time never goes back, and what is done is done.
+//!
+//! A step does no more than its limit allows and says [`Reason::Unfinished`] if there is more to do. The
+//! gateway whose request was told so goes on at once, one request at a time.
+//!
+//! [`Reason::Unfinished`]: pares_types::Reason::Unfinished
+
+use pares_types::{
+    ClientOrderId, Command, Event, MemberId, Reason, Request, RequestId, Rule, TimeInForce, Timestamp,
+};
+
+/// Set in the name of every clock's request, and in no other name of the exchange. Gateway ids are far
+/// below 2^15, so no two gateways make the same name.
+const NAME_BIT: u64 = 1 << 63;
+
+/// The name a clock gives its request.
+pub(crate) fn name_of(request: RequestId) -> ClientOrderId {
+    ClientOrderId(request.to_bits() | NAME_BIT)
+}
+
+/// Whether the exchange's name is one that only clocks use.
+pub(crate) fn is_reserved(member: MemberId, name: ClientOrderId) -> bool {
+    member == MemberId(0) && name.0 & NAME_BIT != 0
+}
+
+/// Whether a gateway's clock made the request. Nobody waits for it, so its name is not remembered.
+pub(crate) fn made(request: &Request) -> bool {
+    request.command == Command::Time && is_reserved(request.member, request.client_order_id)
+}
+
+/// Whether something may become due in a shard that committed this. Not because somebody told the time: what that made due
+/// is done, and the phase it may have begun is an event of its own.
+pub(crate) fn needed_after(request: &Request) -> bool {
+    let dated = |time_in_force| matches!(time_in_force, TimeInForce::Gtd { .. });
+    match request.command {
+        Command::Enter(order) => dated(order.time_in_force),
+        Command::Amend(amendment) => amendment.time_in_force.is_some_and(dated),
+        Command::SetRule(rule) => matches!(rule, Rule::Schedule { .. } | Rule::CallTime { .. }),
+        Command::SetPhase(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether this says that a phase began: it may have an end.
+pub(crate) fn begins_phase(event: &Event) -> bool {
+    matches!(event, Event::PhaseEntered { .. })
+}
+
+/// The clock of one gateway.
+pub(crate) struct Clock {
+    /// Between two requests to a shard; `None` if this gateway tells no time.
+    every_ns: Option<u64>,
+    shards: Box<[Dial]>,
+}
+
+/// What the clock knows of a shard.
+#[derive(Clone, Copy, Default)]
+struct Dial {
+    timed: bool,
+    /// The last step of this gateway left something to do.
+    unfinished: bool,
+    /// The sequence of the request in flight.
+    in_flight: Option<u64>,
+    /// When the next one is due.
+    due: Timestamp,
+}
+
+impl Clock {
+    /// A clock that tells no time yet.
+    pub(crate) fn new(shards: usize) -> Self {
+        Self { every_ns: None, shards: vec![Dial::default(); shards].into() }
+    }
+
+    pub(crate) fn start(&mut self, every_ns: u64) {
+        self.every_ns = Some(every_ns);
+    }
+
+    /// Something may become due in the shard.
+    pub(crate) fn watch(&mut self, shard: usize) {
+        self.shards[shard].timed = true;
+    }
+
+    /// The request of that sequence tells the shard the time.
+    pub(crate) fn on_journalled(&mut self, shard: usize, sequence: u64, now: Timestamp) {
+        let dial = &mut self.shards[shard];
+        dial.in_flight = Some(sequence);
+        dial.due = now.plus_ns(self.every_ns.unwrap_or(0));
+    }
+
+    /// This gateway's request of that sequence is committed in the shard.
+    pub(crate) fn on_own_committed(&mut self, shard: usize, request: &Request, reason: Reason) {
+        let dial = &mut self.shards[shard];
+        dial.in_flight = dial.in_flight.filter(|&sequence| sequence > request.id.sequence());
+        if matches!(request.command, Command::Time | Command::SetPhase(_)) {
+            dial.unfinished = reason == Reason::Unfinished;
+            if dial.unfinished {
+                dial.due = Timestamp(0);
+            }
+        }
+    }
+
+    /// The first shard that must be told now.
+    pub(crate) fn due_now(&self, now: Timestamp) -> Option<usize> {
+        self.every_ns?;
+        self.shards.iter().position(|dial| dial.waits() && dial.due <= now)
+    }
+
+    /// When the next shard must be told, unless something is committed before.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.every_ns?;
+        self.shards.iter().filter(|dial| dial.waits()).map(|dial| dial.due).min()
+    }
+}
+
+impl Dial {
+    fn waits(&self) -> bool {
+        (self.timed || self.unfinished) && self.in_flight.is_none()
+    }
+}

@@ -1,0 +1,74 @@
+//! A request to all shards (a mass cancel of everything, a block): one part per shard, one answer.
+//!
+//! Shards are independent orders, so "all my orders" is one request in each, all under the client's one
+//! name. The answer goes out when every part is committed; it is the answer of the part that speaks for
+//! all (the first shard that refused, else the first with something left to do, else the first) with the
+//! orders cancelled in total. That choice does not depend on which shard's stream comes first, so every gateway gives the same answer.
+//!
+//! Parts are journalled one by one: a crash or a full disk can come between two. Whoever repeats the
+//! request has the missing parts taken in; should two gateways do so at once, the shard refuses the second.
+
+use pares_types::{Answer, Command, Reason, Status};
+
+use crate::Place;
+
+/// How far one part has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Missing,
+    Pending,
+    Committed,
+}
+
+/// A request to all shards that is not committed in full.
+#[derive(Clone, Debug)]
+pub(crate) struct FanOut {
+    /// What each part asks.
+    pub(crate) command: Command,
+    parts: Box<[Part]>,
+    cancelled: u64,
+    /// The part that speaks for all so far: its shard's place, its own answer, and where that lies.
+    speaker: Option<(usize, Answer, Place)>,
+}
+
+impl FanOut {
+    pub(crate) fn new(shards: usize, command: Command) -> Self {
+        Self { command, parts: vec![Part::Missing; shards].into(), cancelled: 0, speaker: None }
+    }
+
+    /// Shards for which no gateway has journalled a part.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = usize> {
+        self.parts.iter().enumerate().filter(|(_, part)| **part == Part::Missing).map(|(shard, _)| shard)
+    }
+
+    /// A part is journalled.
+    pub(crate) fn on_journalled(&mut self, shard: usize) {
+        if self.parts[shard] == Part::Missing {
+            self.parts[shard] = Part::Pending;
+        }
+    }
+
+    /// A part is committed with that answer. Only a shard's first counts.
+    pub(crate) fn on_committed(&mut self, shard: usize, answer: Answer, place: Place) {
+        if self.parts[shard] == Part::Committed {
+            return;
+        }
+        self.parts[shard] = Part::Committed;
+        if answer.status == Status::MassCancelled {
+            self.cancelled = self.cancelled.saturating_add(answer.executed.0);
+        }
+        let rank = |shard, answer: &Answer| {
+            (answer.status != Status::Refused, answer.reason != Reason::Unfinished, shard)
+        };
+        if self.speaker.as_ref().is_none_or(|(best, by, _)| rank(shard, &answer) < rank(*best, by)) {
+            self.speaker = Some((shard, answer, place));
+        }
+    }
+
+    /// The speaker's answer, its place and the orders cancelled in total, once every part is committed.
+    pub(crate) fn complete(&self) -> Option<(Answer, Place, u64)> {
+        let all = self.parts.iter().all(|part| *part == Part::Committed);
+        let (_, answer, place) = self.speaker.filter(|_| all)?;
+        Some((answer, place, self.cancelled))
+    }
+}

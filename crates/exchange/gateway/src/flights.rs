@@ -1,0 +1,181 @@
+//! This gateway's own requests that are journalled but not committed yet.
+//!
+//! Per shard, one gateway's requests commit in the order of their sequence, so each shard has a queue,
+//! and a shard that stands still holds up only its own.
+//!
+//! All queues together are bounded, and a shard that is halted would use that room up and have the others refused. Fixed
+//! shares would waste most of it while one shard is busy and the others are not. So a shard may have as many as are left for
+//! all (the dynamic threshold of shared-memory switches, Choudhury and Hahne 1998): one that stands still ends up with
+//! half, two with a third each, and there is always room for the others. Cancels have twice as many as are left, so they pass when orders
+//! do not; requests to all shards, of which also a shard that stands still gets a part, four times.
+//!
+//! ```text
+//!   in_flight_max   |-- halted shard: orders --|- cancels -|-- left: the other shards --|
+//! ```
+
+use std::collections::VecDeque;
+
+use pares_types::{ClientOrderId, RequestId};
+
+use crate::SessionId;
+
+/// One request in flight.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    sequence: u64,
+    offset: u64,
+}
+
+/// A session that wants to know when its request is durable in the gateway's log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Undurable {
+    pub(crate) offset: u64,
+    pub(crate) session: SessionId,
+    pub(crate) client_order_id: ClientOrderId,
+    pub(crate) request: RequestId,
+}
+
+/// What a request is to the bounds on what is in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// An order, or a change of one.
+    Order,
+    /// What reduces its member's risk, or comes from the exchange.
+    Relief,
+}
+
+/// The requests in flight.
+pub(crate) struct Flights {
+    shards: Box<[VecDeque<Flight>]>,
+    in_flight: usize,
+    in_flight_max: usize,
+    undurable: VecDeque<Undurable>,
+}
+
+impl Flights {
+    pub(crate) fn new(shards: usize, in_flight_max: usize) -> Self {
+        let shards = (0..shards).map(|_| VecDeque::with_capacity(64)).collect();
+        Self { shards, in_flight: 0, in_flight_max, undurable: VecDeque::new() }
+    }
+
+    /// Whether one more may take off, for a shard or for all of them.
+    pub(crate) fn has_room(&self, shard: Option<usize>, weight: Weight) -> bool {
+        let left = self.in_flight_max.saturating_sub(self.in_flight);
+        match (shard, weight) {
+            (Some(shard), Weight::Order) => self.shards[shard].len() < left,
+            (Some(shard), Weight::Relief) => self.shards[shard].len() < 2 * left,
+            (None, _) => left >= self.shards.len() && self.shards.iter().all(|queue| queue.len() < 4 * left),
+        }
+    }
+
+    /// Whether one more session can wait for its request to be durable.
+    pub(crate) fn has_undurable_room(&self) -> bool {
+        self.undurable.len() < self.in_flight_max
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Whether a request of the shard is in flight.
+    pub(crate) fn waits(&self, shard: usize) -> bool {
+        !self.shards[shard].is_empty()
+    }
+
+    /// A request of the shard lies in the log at `offset`, uncommitted.
+    ///
+    /// # Panics
+    /// If its sequence does not follow the last one's: sequences rise along the log.
+    pub(crate) fn take_off(&mut self, shard: usize, sequence: u64, offset: u64) {
+        let queue = &mut self.shards[shard];
+        assert!(queue.back().is_none_or(|last| last.sequence < sequence), "sequences rise along the log");
+        queue.push_back(Flight { sequence, offset });
+        self.in_flight += 1;
+    }
+
+    /// The shard's request of that sequence is committed. An earlier one that is not will never be: the venues could not
+    /// read it in the log, and passed it over.
+    pub(crate) fn land(&mut self, shard: usize, sequence: u64) {
+        let queue = &mut self.shards[shard];
+        while queue.pop_front_if(|flight| flight.sequence <= sequence).is_some() {
+            self.in_flight -= 1;
+        }
+    }
+
+    /// Where the oldest request in flight lies.
+    pub(crate) fn oldest_offset(&self) -> Option<u64> {
+        self.shards.iter().filter_map(|queue| queue.front()).map(|flight| flight.offset).min()
+    }
+
+    pub(crate) fn await_durable(&mut self, undurable: Undurable) {
+        self.undurable.push_back(undurable);
+    }
+
+    /// The next session to be told, given that all below `durable_offset` is durable.
+    pub(crate) fn next_durable(&mut self, durable_offset: u64) -> Option<Undurable> {
+        self.undurable.pop_front_if(|first| first.offset < durable_offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shard_that_stands_still_holds_only_its_own() {
+        let mut flights = Flights::new(2, 9);
+        for (sequence, shard) in [(1, 0), (2, 1), (3, 1)] {
+            flights.take_off(shard, sequence, sequence * 64);
+        }
+        flights.land(1, 2);
+        flights.land(1, 3);
+        assert_eq!((flights.in_flight(), flights.oldest_offset()), (1, Some(64)));
+    }
+
+    #[test]
+    fn a_request_that_the_venues_passed_over_is_in_flight_no_longer() {
+        let mut flights = Flights::new(1, 9);
+        (1..=3).for_each(|sequence| flights.take_off(0, sequence, sequence * 64));
+        flights.land(0, 2);
+        assert_eq!((flights.in_flight(), flights.oldest_offset()), (1, Some(3 * 64)));
+    }
+
+    /// Sends to a shard until there is no room.
+    fn fill(flights: &mut Flights, shard: Option<usize>, weight: Weight) -> usize {
+        let mut sequence = 1_000 * flights.in_flight() as u64;
+        while flights.has_room(shard, weight) {
+            for shard in shard.map_or(0..flights.shards.len(), |shard| shard..shard + 1) {
+                sequence += 1;
+                flights.take_off(shard, sequence, sequence);
+            }
+            // The first two shards are halted, the others are not.
+            (2..flights.shards.len()).for_each(|shard| flights.land(shard, sequence));
+        }
+        flights.in_flight()
+    }
+
+    #[test]
+    fn a_halted_shard_leaves_half_for_orders_of_the_others_and_a_third_beside_its_cancels() {
+        let mut flights = Flights::new(4, 90);
+        assert_eq!(fill(&mut flights, Some(0), Weight::Order), 45);
+        assert_eq!(fill(&mut flights, Some(0), Weight::Relief), 60);
+        assert!((1..4).all(|shard| flights.has_room(Some(shard), Weight::Order)));
+    }
+
+    #[test]
+    fn whatever_halted_shards_are_sent_the_others_take_orders() {
+        let mut flights = Flights::new(4, 90);
+        for shard in [Some(0), Some(1), None] {
+            fill(&mut flights, shard, Weight::Relief);
+        }
+        assert!(flights.has_room(Some(2), Weight::Order) && !flights.has_room(None, Weight::Relief));
+    }
+
+    #[test]
+    fn a_commit_of_a_request_the_log_lost_changes_nothing() {
+        let mut flights = Flights::new(1, 9);
+        flights.take_off(0, 5, 0);
+        flights.land(0, 4);
+        assert_eq!(flights.in_flight(), 1);
+    }
+}

@@ -1,0 +1,216 @@
+//! What a gateway knows.
+
+use std::collections::BTreeMap;
+
+use pares_types::{
+    GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId, Timestamp,
+};
+
+use crate::clock::{self, Clock};
+use crate::fan_out::FanOut;
+use crate::flights::Flights;
+use crate::names::{NameIndex, Names};
+use crate::patience::Patience;
+use crate::sessions::Sessions;
+use crate::{GatewayConfig, GatewaySink, SessionId};
+
+/// A gateway. See the crate's page for the rules; feed it, in any interleaving, what clients ask
+/// ([`Gateway::on_request`]), what is committed ([`Gateway::on_committed`]), what other gateways took in
+/// ([`Gateway::on_peer_request`]) and how far its log is durable ([`Gateway::on_journalled`]).
+///
+/// All state is derived from the logs: after a restart the `recover_` methods rebuild it.
+pub struct Gateway {
+    pub(crate) config: GatewayConfig,
+    /// Sorted by instrument.
+    pub(crate) instruments: Box<[(InstrumentId, ShardId)]>,
+    /// Sorted by id.
+    pub(crate) shards: Box<[Shard]>,
+    pub(crate) names: Names,
+    pub(crate) fan_outs: BTreeMap<NameIndex, FanOut>,
+    pub(crate) sessions: Sessions,
+    pub(crate) flights: Flights,
+    pub(crate) clock: Clock,
+    pub(crate) patience: Patience,
+    /// The highest sequence of this gateway seen anywhere.
+    pub(crate) sequence_last: u64,
+    pub(crate) stamp_last: Timestamp,
+}
+
+/// How far a shard's committed stream has been followed.
+pub(crate) struct Shard {
+    pub(crate) id: ShardId,
+    /// The position to come; `None` before the first.
+    pub(crate) next: Option<Position>,
+    /// The highest sequence committed in the shard, by gateway id.
+    committed: Vec<u64>,
+}
+
+impl Shard {
+    pub(crate) fn note_committed(&mut self, id: RequestId) {
+        let gateway = usize::from(id.gateway().0);
+        if gateway >= self.committed.len() {
+            self.committed.resize(gateway + 1, 0);
+        }
+        self.committed[gateway] = self.committed[gateway].max(id.sequence());
+    }
+
+    /// The highest sequence of that gateway committed in the shard.
+    pub(crate) fn committed_of(&self, gateway: GatewayId) -> u64 {
+        self.committed.get(usize::from(gateway.0)).copied().unwrap_or_default()
+    }
+}
+
+impl Gateway {
+    /// A gateway that knows nothing yet, trading `instruments`. They and their shards must be the same on
+    /// all gateways, and over restarts as long as names are remembered: an instrument that is not among them
+    /// belongs to the shard at place (id modulo number of shards) of the list of shards, whose venues know
+    /// whether it has been added.
+    ///
+    /// # Panics
+    /// If an instrument is 0 or named twice, or a limit of `config` is too small to take in a request.
+    pub fn new(
+        config: GatewayConfig,
+        instruments: impl IntoIterator<Item = (InstrumentId, ShardId)>,
+    ) -> Self {
+        let mut instruments: Vec<_> = instruments.into_iter().collect();
+        instruments.sort_unstable();
+        assert!(instruments.windows(2).all(|pair| pair[0].0 != pair[1].0), "an instrument is in one shard");
+        assert!(instruments.iter().all(|(id, _)| *id != InstrumentId(0)), "instrument 0 means all");
+        let mut ids: Vec<_> = instruments.iter().map(|(_, shard)| *shard).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert!(
+            config.in_flight_max >= ids.len().max(1),
+            "a mass cancel needs room for one request per shard"
+        );
+        assert!(config.session_in_flight_max >= 1, "a session needs room for one request");
+        assert!(config.member_sessions_max >= 1, "a member needs a session");
+        let shard = |id| Shard { id, next: None, committed: Vec::new() };
+        Self {
+            instruments: instruments.into(),
+            flights: Flights::new(ids.len(), config.in_flight_max),
+            clock: Clock::new(ids.len()),
+            patience: Patience::new(ids.len(), config.patience_ns),
+            shards: ids.into_iter().map(shard).collect(),
+            names: Names::new(config.names_max, 0),
+            fan_outs: BTreeMap::new(),
+            sessions: Sessions::default(),
+            sequence_last: 0,
+            stamp_last: Timestamp(0),
+            config,
+        }
+    }
+
+    /// The same with a secret for its hash tables, so that no member can choose names that collide.
+    /// Nothing observable depends on it. Call before anything else.
+    #[must_use]
+    pub fn with_hash_seed(mut self, seed: u64) -> Self {
+        self.names = Names::new(self.config.names_max, seed);
+        self
+    }
+
+    /// The same with a clock: every `every_ns` nanoseconds, [`Gateway::on_time`] tells the time to each shard
+    /// in which something can become due. Those of `timed` can from the start; others once their committed
+    /// stream holds an order with a date, a phase, or a change of rules. Call before anything else.
+    #[must_use]
+    pub fn with_clock(mut self, every_ns: u64, timed: impl IntoIterator<Item = ShardId>) -> Self {
+        self.clock.start(every_ns);
+        timed.into_iter().for_each(|shard| self.watch_clock(shard));
+        self
+    }
+
+    /// A session speaks for `member` from now on, and with `wants_journalled` is told when each of its
+    /// requests is durable in the gateway's log.
+    ///
+    /// # Errors
+    /// [`Reason::MalformedRequest`] if it is signed on already, [`Reason::Overloaded`] if the member has as many sessions as it
+    /// may. Nothing is changed, and the session is best disconnected.
+    pub fn on_sign_on(
+        &mut self,
+        session: SessionId,
+        member: MemberId,
+        wants_journalled: bool,
+    ) -> Result<(), Reason> {
+        self.sessions.sign_on(session, member, wants_journalled, self.config.member_sessions_max)
+    }
+
+    /// The session is gone. What it asked stays in flight.
+    pub fn on_disconnect(&mut self, session: SessionId) {
+        self.sessions.disconnect(session);
+    }
+
+    /// Another gateway took `request` in: its name is taken.
+    pub fn on_peer_request(&mut self, request: &Request) {
+        if clock::made(request) {
+            return;
+        }
+        let name = self.names.find_or_insert(request);
+        self.note_part(name, request);
+    }
+
+    /// The gateway's log is durable below `durable_offset`: whoever wants to know is told.
+    pub fn on_journalled(&mut self, durable_offset: u64, sink: &mut impl GatewaySink) {
+        while let Some(durable) = self.flights.next_durable(durable_offset) {
+            if self.sessions.wants_journalled(durable.session) {
+                let (client_order_id, request) = (durable.client_order_id, durable.request);
+                sink.reply(durable.session, Reply::Journalled { client_order_id, request });
+            }
+        }
+    }
+
+    /// The offset below which every request in this gateway's log is answered, given where the log ends:
+    /// older segments may be dropped, and a joining venue starts reading here.
+    #[must_use]
+    pub fn answered_offset(&self, end_of_log: u64) -> u64 {
+        self.flights.oldest_offset().unwrap_or(end_of_log)
+    }
+
+    /// Looks whether the exchange goes on: to be called again and again, at least four times within `patience_ns`, after what is
+    /// committed was taken in. `now_ns`: by a clock that only goes forward, from any beginning.
+    pub fn watch(&mut self, now_ns: u64) {
+        let Self { patience, flights, .. } = self;
+        patience.watch(now_ns, |shard| flights.waits(shard));
+    }
+
+    /// Shards for which nothing is taken in because nothing is recorded.
+    #[must_use]
+    pub fn standing_still(&self) -> usize {
+        self.patience.still()
+    }
+
+    /// Requests of this gateway that are journalled and not committed.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.flights.in_flight()
+    }
+
+    /// Names known, of all gateways.
+    #[must_use]
+    pub fn names(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The id of the last request of this gateway seen anywhere; [`RequestId::NONE`] before the first.
+    #[must_use]
+    pub fn last_request(&self) -> RequestId {
+        match self.sequence_last {
+            0 => RequestId::NONE,
+            sequence => RequestId::new(self.config.id, sequence),
+        }
+    }
+
+    /// `None` for instrument 0, or if nothing is traded at all.
+    pub(crate) fn shard_of(&self, instrument: InstrumentId) -> Option<usize> {
+        if instrument == InstrumentId(0) || self.shards.is_empty() {
+            return None;
+        }
+        match self.instruments.binary_search_by_key(&instrument, |(id, _)| *id) {
+            Ok(at) => self.shard_index(self.instruments[at].1),
+            Err(_) => Some(instrument.0 as usize % self.shards.len()),
+        }
+    }
+
+    pub(crate) fn shard_index(&self, shard: ShardId) -> Option<usize> {
+        self.shards.binary_search_by_key(&shard, |shard| shard.id).ok()
+    }
+}

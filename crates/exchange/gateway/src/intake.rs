@@ -1,0 +1,303 @@
+//! Taking requests in: is the name new, is there room, number it, journal it.
+
+use pares_types::{
+    ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, OrderId, Reason, Reply, Request,
+    RequestId, Timestamp,
+};
+
+use crate::flights::{Undurable, Weight};
+use crate::names::{Kind, NameIndex, State};
+use crate::{Gateway, GatewaySink, SessionId, clock};
+
+/// What one call works on.
+#[derive(Clone, Copy)]
+struct Asking {
+    now: Timestamp,
+    session: SessionId,
+    member: MemberId,
+    client_order_id: ClientOrderId,
+}
+
+impl Asking {
+    fn stamp(&self) -> Stamp {
+        (self.now, self.member, self.client_order_id)
+    }
+}
+
+/// When, who, and under which name.
+type Stamp = (Timestamp, MemberId, ClientOrderId);
+
+/// Where a request goes and what it says there.
+struct Route {
+    instrument: InstrumentId,
+    /// The shard's place in the list of shards; `None`: a part for each of them.
+    shard: Option<usize>,
+    command: Command,
+}
+
+impl Gateway {
+    /// A client asks for something. It is journalled, or joined to the same request made before, or
+    /// rejected with a reason; a rejected request leaves no trace and its name free (but for a request to
+    /// all shards whose journal fails half way: what was taken in stands, and a repeat adds the rest).
+    pub fn on_request(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        request: ClientRequest,
+        sink: &mut impl GatewaySink,
+    ) {
+        let client_order_id = request.client_order_id();
+        if let Err(reason) = self.take_in(now, session, request, sink) {
+            self.reject(now, session, client_order_id, reason, sink);
+        }
+    }
+
+    /// A client sent a request that makes no sense; `client_order_id` is its name, 0 if even that is missing.
+    pub fn on_unreadable(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        client_order_id: ClientOrderId,
+        sink: &mut impl GatewaySink,
+    ) {
+        self.reject(now, session, client_order_id, Reason::MalformedRequest, sink);
+    }
+
+    fn reject(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        client_order_id: ClientOrderId,
+        reason: Reason,
+        sink: &mut impl GatewaySink,
+    ) {
+        sink.reply(session, Reply::Rejected { client_order_id, reason });
+        let pause_ns = self.sessions.on_refused(session, now);
+        if pause_ns > 0 {
+            sink.read_later(session, pause_ns);
+        }
+    }
+
+    /// Tells the time to every shard that is due for it (see [`Gateway::with_clock`]). What the log does not
+    /// take is tried again at the next call.
+    pub fn on_time(&mut self, now: Timestamp, sink: &mut impl GatewaySink) {
+        let route = Route { instrument: InstrumentId(0), shard: None, command: Command::Time };
+        while let Some(shard) = self.clock.due_now(now) {
+            let name = clock::name_of(RequestId::new(self.config.id, self.sequence_last + 1));
+            // One a shard, so that it needs no room: a shard that is full must not keep the others from being told.
+            if self.journal((now, MemberId(0), name), &route, shard, sink).is_err() {
+                return;
+            }
+            self.clock.on_journalled(shard, self.sequence_last, now);
+        }
+    }
+
+    /// When [`Gateway::on_time`] has something to do, unless something is committed before; `None` for never.
+    #[must_use]
+    pub fn time_due(&self) -> Option<Timestamp> {
+        self.clock.next_due()
+    }
+
+    fn take_in(
+        &mut self,
+        now: Timestamp,
+        session: SessionId,
+        request: ClientRequest,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(), Reason> {
+        let member = self.sessions.member(session).ok_or(Reason::NotSignedOn)?;
+        let asking = Asking { now, session, member, client_order_id: request.client_order_id() };
+        if clock::is_reserved(member, asking.client_order_id) {
+            return Err(Reason::MalformedRequest);
+        }
+        // Before the name is looked up, so that a flood costs no memory access but the session's own.
+        if matches!(request, ClientRequest::Enter { .. } | ClientRequest::Amend { .. }) {
+            self.sessions.check_pace(session, self.config.session_pace, now)?;
+        }
+        match self.names.find(member, asking.client_order_id) {
+            Some(name) if self.is_lost(name) => self.take_new(asking, Some(name), request, sink),
+            Some(name) => self.repeat(asking, name, sink),
+            None => self.take_new(asking, None, request, sink),
+        }
+    }
+
+    fn repeat(&mut self, asking: Asking, name: NameIndex, sink: &mut impl GatewaySink) -> Result<(), Reason> {
+        match self.names.get(name).state() {
+            State::Answered(place) => {
+                sink.answer_again(asking.session, place, asking.client_order_id);
+                Ok(())
+            }
+            State::Pending(asker) => {
+                if asker != Some(asking.session) {
+                    self.sessions.check_room(asking.session, self.config.session_in_flight_max, false)?;
+                }
+                self.journal_missing_parts(asking, name, sink)?;
+                self.await_answer(name, asking.session);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the request of that name will not be committed, or late: a later one of its gateway was, so that venues could
+    /// not read it. Should it be ordered after all, the second one is refused as a duplicate, as ever.
+    fn is_lost(&self, name: NameIndex) -> bool {
+        let entry = self.names.get(name);
+        if entry.is_answered() || entry.kind == Kind::FanOut {
+            return false;
+        }
+        let shard = self.shard_of(entry.instrument).map(|shard| &self.shards[shard]);
+        shard.is_some_and(|shard| entry.id.sequence() <= shard.committed_of(entry.id.gateway()))
+    }
+
+    /// `session` is the one to be told from now on.
+    fn await_answer(&mut self, name: NameIndex, session: SessionId) {
+        let entry = self.names.get_mut(name);
+        let before = entry.state();
+        entry.set_state(State::Pending(Some(session)));
+        if let State::Pending(Some(asker)) = before {
+            self.sessions.end(asker);
+        }
+        self.sessions.begin(session);
+    }
+
+    fn take_new(
+        &mut self,
+        asking: Asking,
+        lost: Option<NameIndex>,
+        request: ClientRequest,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(), Reason> {
+        let route = self.route(asking.member, request)?;
+        if self.patience.is_over(route.shard) {
+            return Err(Reason::NotRecorded);
+        }
+        self.check_room(asking.session, &request, &route)?;
+        let first = route.shard.unwrap_or(0);
+        let (numbered, offset) = self.journal(asking.stamp(), &route, first, sink)?;
+        let name = lost.unwrap_or_else(|| self.names.insert(&numbered));
+        self.names.identify(name, &numbered);
+        self.note_part(name, &numbered);
+        if route.shard.is_none() {
+            // Those before a failure stand: a repeat has the rest taken in.
+            self.journal_missing_parts(asking, name, sink)?;
+        }
+        self.await_answer(name, asking.session);
+        self.await_durable(asking, numbered.id, offset);
+        Ok(())
+    }
+
+    fn route(&self, member: MemberId, request: ClientRequest) -> Result<Route, Reason> {
+        let (instrument, command) = match request {
+            ClientRequest::Enter { instrument, order, .. } => (instrument, Command::Enter(order)),
+            ClientRequest::Amend { target, terms, .. } => {
+                let (instrument, target) = self.order_named(member, target)?;
+                (instrument, Command::Amend(terms.of(target)))
+            }
+            ClientRequest::Cancel { target, .. } => {
+                let (instrument, target) = self.order_named(member, target)?;
+                (instrument, Command::Cancel { target })
+            }
+            ClientRequest::MassCancel { instrument, side, .. } => (instrument, Command::MassCancel { side }),
+            ClientRequest::Exchange { instrument, command, .. } => {
+                check_permission(member, command)?;
+                (instrument, command)
+            }
+        };
+        if is_for_all(instrument, command) && !self.shards.is_empty() {
+            return Ok(Route { instrument: InstrumentId(0), shard: None, command });
+        }
+        let shard = self.shard_of(instrument).ok_or(Reason::UnknownInstrument)?;
+        Ok(Route { instrument, shard: Some(shard), command })
+    }
+
+    fn order_named(&self, member: MemberId, name: ClientOrderId) -> Result<(InstrumentId, OrderId), Reason> {
+        let entry = self.names.find(member, name).map(|index| self.names.get(index));
+        match entry {
+            Some(entry) if entry.kind == Kind::Enter => Ok((entry.instrument, OrderId(entry.id))),
+            _ => Err(Reason::UnknownClientOrderId),
+        }
+    }
+
+    fn check_room(&self, session: SessionId, request: &ClientRequest, route: &Route) -> Result<(), Reason> {
+        use ClientRequest::{Cancel, Exchange, MassCancel};
+        let reduces_risk = matches!(request, Cancel { .. } | MassCancel { .. } | Exchange { .. });
+        let weight = if reduces_risk { Weight::Relief } else { Weight::Order };
+        self.sessions.check_room(session, self.config.session_in_flight_max, reduces_risk)?;
+        let kept_for_cancels = if reduces_risk { 0 } else { self.config.names_max / 16 };
+        let names_room = self.names.len() < self.config.names_max - kept_for_cancels;
+        let flight_room = self.flights.has_room(route.shard, weight) && self.flights.has_undurable_room();
+        if names_room && flight_room { Ok(()) } else { Err(Reason::Overloaded) }
+    }
+
+    /// Numbers, stamps and journals a request for the `shard`-th shard. On an error nothing changed.
+    fn journal(
+        &mut self,
+        (now, member, client_order_id): Stamp,
+        route: &Route,
+        shard: usize,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(Request, u64), Reason> {
+        let request = Request {
+            id: RequestId::new(self.config.id, self.sequence_last + 1),
+            stamp: now.max(Timestamp(self.stamp_last.0 + 1)),
+            member,
+            client_order_id,
+            instrument: route.instrument,
+            shard: self.shards[shard].id,
+            command: route.command,
+        };
+        let offset = sink.journal(&request)?;
+        self.sequence_last += 1;
+        self.stamp_last = request.stamp;
+        self.flights.take_off(shard, request.id.sequence(), offset);
+        Ok((request, offset))
+    }
+
+    /// Journals the parts of a request to all shards that nobody has journalled.
+    fn journal_missing_parts(
+        &mut self,
+        asking: Asking,
+        name: NameIndex,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(), Reason> {
+        let Some(fan_out) = self.fan_outs.get(&name) else { return Ok(()) };
+        let missing: Vec<usize> = fan_out.missing().collect();
+        if !missing.iter().all(|&shard| self.flights.has_room(Some(shard), Weight::Relief)) {
+            return Err(Reason::Overloaded);
+        }
+        let route = Route { instrument: InstrumentId(0), shard: None, command: fan_out.command };
+        for shard in missing {
+            let (part, _) = self.journal(asking.stamp(), &route, shard, sink)?;
+            self.note_part(name, &part);
+        }
+        Ok(())
+    }
+
+    fn await_durable(&mut self, asking: Asking, request: RequestId, offset: u64) {
+        let Asking { session, client_order_id, .. } = asking;
+        if self.sessions.wants_journalled(session) {
+            self.flights.await_durable(Undurable { offset, session, client_order_id, request });
+        }
+    }
+}
+
+/// What only the exchange may ask for, and a member of itself.
+fn check_permission(member: MemberId, command: Command) -> Result<(), Reason> {
+    match command {
+        Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
+            Err(Reason::MalformedRequest)
+        }
+        Command::Block { member: blocked } if blocked == member => Ok(()),
+        _ if member == MemberId(0) => Ok(()),
+        _ => Err(Reason::NotPermitted),
+    }
+}
+
+/// Whether every shard gets a part of the request.
+fn is_for_all(instrument: InstrumentId, command: Command) -> bool {
+    match command {
+        Command::Block { .. } | Command::Unblock { .. } => true,
+        Command::MassCancel { .. } | Command::Time => instrument == InstrumentId(0),
+        _ => false,
+    }
+}

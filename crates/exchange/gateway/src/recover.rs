@@ -1,0 +1,143 @@
+//! Rebuilding a gateway from the logs after a restart.
+//!
+//! First every committed record, of all gateways, and every record that too few recorders have to commit it;
+//! then every request of the gateway's own log; then the other gateways' logs through
+//! [`Gateway::on_peer_request`]. What is in its own log and not committed is
+//! in flight again with nobody waiting for it: it is still in the log the venues read, so it needs no
+//! second offer, and is answered when it commits or when its member repeats it.
+
+use pares_types::{
+    Command, InstrumentId, MemberId, Outcome, Position, Reason, Request, RequestId, ShardId, Timestamp,
+};
+
+use crate::fan_out::FanOut;
+use crate::names::{Kind, NameIndex};
+use crate::{Gateway, Place, answer, clock};
+
+impl Gateway {
+    /// A committed record, of whichever gateway, lies at `place` with that many events. In order of
+    /// position within each shard; positions seen before are ignored.
+    ///
+    /// # Panics
+    /// If a position is skipped.
+    pub fn recover_committed(
+        &mut self,
+        position: Position,
+        request: &Request,
+        outcome: &Outcome,
+        events: usize,
+        place: Place,
+    ) {
+        if self.follow(request, outcome.reason, position) {
+            self.settle(answer::of(position, request, outcome, events), request, place);
+        }
+    }
+
+    /// A record lies in some recorder's log, but in too few of them to be committed. It will be: what any
+    /// recorder has is final. A power failure may have taken the request from this gateway's own log, and
+    /// then only this record says that its sequence is used.
+    pub fn recover_uncommitted(&mut self, request: &Request) {
+        if request.id.gateway() == self.config.id {
+            self.note_own(request.id, request.stamp);
+        }
+        self.on_peer_request(request);
+    }
+
+    /// A request lies in this gateway's own log at `offset`. In the order of the log, after all committed
+    /// records.
+    ///
+    /// # Panics
+    /// If it is another gateway's, or not in the order of the log.
+    pub fn recover_own(&mut self, request: &Request, offset: u64) {
+        assert_eq!(request.id.gateway(), self.config.id, "a gateway's log holds its own requests");
+        self.note_own(request.id, request.stamp);
+        let Some(shard) = self.shard_index(request.shard) else { return };
+        if request.id.sequence() > self.shards[shard].committed_of(self.config.id) {
+            self.flights.take_off(shard, request.id.sequence(), offset);
+            if clock::made(request) {
+                self.clock.on_journalled(shard, request.id.sequence(), Timestamp(0));
+            } else {
+                let name = self.names.find_or_insert(request);
+                self.note_part(name, request);
+            }
+        }
+    }
+
+    /// A request is whole in this gateway's own damaged log. Whether it belongs into the one that is made from it: it is the
+    /// gateway's own, and comes in the order of the log.
+    pub fn salvage(&mut self, request: &Request, last: &mut u64) -> bool {
+        let follows = request.id.gateway() == self.config.id && request.id.sequence() > *last;
+        if follows {
+            *last = request.id.sequence();
+            self.note_own(request.id, request.stamp);
+        }
+        follows
+    }
+
+    /// Requests that say nothing but their numbers, one for each shard: with them the numbers go on behind `lost` requests that
+    /// nobody can read. Once they are committed, every gateway knows that those never will be.
+    pub fn skip_numbers(&mut self, now: Timestamp, lost: u64) -> Vec<Request> {
+        self.sequence_last += lost;
+        let shards: Vec<ShardId> = self.shards.iter().map(|shard| shard.id).collect();
+        let telling = |shard| {
+            let id = RequestId::new(self.config.id, self.sequence_last + 1);
+            self.note_own(id, now.max(Timestamp(self.stamp_last.0 + 1)));
+            let (member, client_order_id) = (MemberId(0), clock::name_of(id));
+            let (stamp, instrument) = (self.stamp_last, InstrumentId(0));
+            Request { id, stamp, member, client_order_id, instrument, shard, command: Command::Time }
+        };
+        shards.into_iter().map(telling).collect()
+    }
+
+    /// Whether the record is news of its shard; if so it is noted as the last.
+    pub(crate) fn follow(&mut self, request: &Request, reason: Reason, position: Position) -> bool {
+        let own = request.id.gateway() == self.config.id;
+        if let Some(shard) = self.shard_index(request.shard) {
+            let followed = &mut self.shards[shard];
+            if followed.next.is_some_and(|next| position < next) {
+                return false;
+            }
+            assert!(followed.next.is_none_or(|next| position == next), "gap in a shard's committed stream");
+            followed.next = Some(position.next());
+            followed.note_committed(request.id);
+            self.patience.on_record(shard);
+            if clock::needed_after(request) {
+                self.clock.watch(shard);
+            }
+            if own {
+                self.flights.land(shard, request.id.sequence());
+                self.clock.on_own_committed(shard, request, reason);
+            }
+        }
+        if own {
+            self.note_own(request.id, request.stamp);
+        }
+        true
+    }
+
+    /// Something may become due in the shard.
+    pub(crate) fn watch_clock(&mut self, shard: ShardId) {
+        if let Some(shard) = self.shard_index(shard) {
+            self.clock.watch(shard);
+        }
+    }
+
+    /// No later request may have this id, or a stamp not above this one.
+    fn note_own(&mut self, id: RequestId, stamp: Timestamp) {
+        self.sequence_last = self.sequence_last.max(id.sequence());
+        self.stamp_last = self.stamp_last.max(stamp);
+    }
+
+    /// If `request` is a part of a pending request to all shards, it is no longer missing.
+    pub(crate) fn note_part(&mut self, name: NameIndex, request: &Request) {
+        let entry = self.names.get(name);
+        if entry.kind != Kind::FanOut || entry.is_answered() {
+            return;
+        }
+        let shards = self.shards.len();
+        let fan_out = self.fan_outs.entry(name).or_insert_with(|| FanOut::new(shards, request.command));
+        if let Ok(shard) = self.shards.binary_search_by_key(&request.shard, |shard| shard.id) {
+            fan_out.on_journalled(shard);
+        }
+    }
+}

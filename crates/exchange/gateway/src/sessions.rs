@@ -1,0 +1,186 @@
+//! Who is signed on, and how much each has in flight.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use pares_types::{MemberId, Reason, Timestamp};
+
+use crate::refusals::Refusals;
+use crate::{Pace, SessionId};
+
+/// One signed-on session.
+#[derive(Clone, Copy, Debug)]
+struct Session {
+    member: MemberId,
+    wants_journalled: bool,
+    in_flight: u32,
+    /// See [`Pace::admits`].
+    paced: Timestamp,
+    /// See [`Refusals::count`].
+    refused: Timestamp,
+}
+
+/// The signed-on sessions. The maps are only ever looked up by key, never iterated: the order of a hash
+/// map must not reach any effect.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    sessions: HashMap<SessionId, Session, BuildHasherDefault<Mixer>>,
+    /// Each member's sessions, the newest last.
+    members: HashMap<MemberId, Vec<SessionId>, BuildHasherDefault<Mixer>>,
+    refusals: Refusals,
+    /// What those that are not signed on have used of their refusals, see [`Refusals::count`].
+    strangers: Timestamp,
+}
+
+impl Sessions {
+    /// On an error nothing changed: a session that is signed on stays what it is, with what it has in flight.
+    pub(crate) fn sign_on(
+        &mut self,
+        session: SessionId,
+        member: MemberId,
+        wants_journalled: bool,
+        member_sessions_max: usize,
+    ) -> Result<(), Reason> {
+        if self.sessions.contains_key(&session) {
+            return Err(Reason::MalformedRequest);
+        }
+        if self.of_member(member).len() >= member_sessions_max {
+            return Err(Reason::Overloaded);
+        }
+        let (paced, refused) = (Timestamp(0), Timestamp(0));
+        self.sessions.insert(session, Session { member, wants_journalled, in_flight: 0, paced, refused });
+        self.members.entry(member).or_default().push(session);
+        Ok(())
+    }
+
+    pub(crate) fn disconnect(&mut self, session: SessionId) {
+        let Some(gone) = self.sessions.remove(&session) else { return };
+        let Some(of_member) = self.members.get_mut(&gone.member) else { return };
+        of_member.retain(|&other| other != session);
+        if of_member.is_empty() {
+            self.members.remove(&gone.member);
+        }
+    }
+
+    pub(crate) fn member(&self, session: SessionId) -> Option<MemberId> {
+        self.sessions.get(&session).map(|session| session.member)
+    }
+
+    pub(crate) fn wants_journalled(&self, session: SessionId) -> bool {
+        self.sessions.get(&session).is_some_and(|session| session.wants_journalled)
+    }
+
+    /// The member's sessions, the newest last.
+    pub(crate) fn of_member(&self, member: MemberId) -> &[SessionId] {
+        self.members.get(&member).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the session may send one more order now; if so that is counted.
+    pub(crate) fn check_pace(
+        &mut self,
+        session: SessionId,
+        pace: Pace,
+        now: Timestamp,
+    ) -> Result<(), Reason> {
+        let session = self.sessions.get_mut(&session).ok_or(Reason::NotSignedOn)?;
+        if pace.admits(&mut session.paced, now) { Ok(()) } else { Err(Reason::Throttled) }
+    }
+
+    /// Whether the session may ask for one more answer. What reduces its risk may be a sixteenth more than the rest.
+    pub(crate) fn check_room(&self, session: SessionId, max: u16, reduces_risk: bool) -> Result<(), Reason> {
+        let more = if reduces_risk { 1 + u32::from(max) / 16 } else { 0 };
+        match self.sessions.get(&session) {
+            Some(session) if session.in_flight < u32::from(max) + more => Ok(()),
+            Some(_) => Err(Reason::Overloaded),
+            None => Err(Reason::NotSignedOn),
+        }
+    }
+
+    /// The session was refused something. For how long it is to be left unread, nanoseconds; 0: not at all. All that are not
+    /// signed on count as one.
+    pub(crate) fn on_refused(&mut self, session: SessionId, now: Timestamp) -> u64 {
+        let Self { sessions, refusals, strangers, .. } = self;
+        let used = sessions.get_mut(&session).map_or(strangers, |session| &mut session.refused);
+        refusals.count(used, now)
+    }
+
+    /// The session waits for one more answer.
+    pub(crate) fn begin(&mut self, session: SessionId) {
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.in_flight += 1;
+        }
+    }
+
+    /// The session waits for one answer less. Whether it is still there to be told.
+    pub(crate) fn end(&mut self, session: SessionId) -> bool {
+        let Some(session) = self.sessions.get_mut(&session) else { return false };
+        debug_assert!(session.in_flight > 0, "an answer is awaited once");
+        // A limit that is off by one is no reason to end.
+        session.in_flight = session.in_flight.saturating_sub(1);
+        true
+    }
+}
+
+/// A fixed hasher for keys of one small integer that members do not choose freely.
+#[derive(Default)]
+pub(crate) struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        let mixed = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_s_sessions_are_listed_oldest_first() {
+        let mut sessions = Sessions::default();
+        for session in [3, 1, 2] {
+            sessions.sign_on(SessionId(session), MemberId(7), false, 3).unwrap();
+        }
+        sessions.disconnect(SessionId(1));
+        assert_eq!(sessions.of_member(MemberId(7)), [SessionId(3), SessionId(2)]);
+    }
+
+    #[test]
+    fn signing_on_again_is_refused_and_changes_nothing() {
+        let mut sessions = Sessions::default();
+        sessions.sign_on(SessionId(1), MemberId(7), false, 3).unwrap();
+        sessions.begin(SessionId(1));
+        for member in [7, 8] {
+            let again = sessions.sign_on(SessionId(1), MemberId(member), true, 3);
+            assert_eq!(again, Err(Reason::MalformedRequest));
+        }
+        assert_eq!(sessions.of_member(MemberId(7)), [SessionId(1)]);
+        assert!(sessions.of_member(MemberId(8)).is_empty() && sessions.end(SessionId(1)));
+    }
+
+    #[test]
+    fn a_member_has_so_many_sessions_and_one_more_once_one_has_gone() {
+        let mut sessions = Sessions::default();
+        let sign_on =
+            |sessions: &mut Sessions, session| sessions.sign_on(SessionId(session), MemberId(7), false, 2);
+        let three = [1, 2, 3].map(|session| sign_on(&mut sessions, session));
+        assert_eq!(three, [Ok(()), Ok(()), Err(Reason::Overloaded)]);
+        sessions.disconnect(SessionId(1));
+        assert_eq!(sign_on(&mut sessions, 3), Ok(()));
+    }
+}

@@ -1,0 +1,10 @@
+//! The gateway's rules, put to the test from outside: whole gateways before a small exchange.
+
+mod clock;
+mod exchange;
+mod news;
+mod property;
+mod room;
+mod rules;
+mod scenarios;
+mod world;

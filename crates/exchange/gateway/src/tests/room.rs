@@ -1,0 +1,169 @@
+//! How much a gateway takes on, one rule, one test.
+
+use pares_types::{ClientOrderId, Command, MemberId, Reason, Reply, ShardId, Side, Timestamp};
+
+use super::rules::{buy, rejection, signed_on, with};
+use super::world::{World, amend, cancel, config, enter};
+use crate::{GatewayConfig, Pace, SessionId};
+
+#[test]
+fn a_session_may_have_so_many_in_flight() {
+    let mut world = with(|config| GatewayConfig { session_in_flight_max: 2, ..config });
+    (1..=3).for_each(|name| world.ask(0, 1, buy(name)));
+    assert_eq!(rejection(&mut world), Reason::Overloaded);
+    world.ask(0, 1, buy(2));
+    assert!(world.replies(0).is_empty(), "a repeat of its own takes no room");
+    world.settle();
+    world.replies(0);
+    world.ask(0, 1, buy(3));
+    assert_eq!(world.gates[0].gateway.in_flight(), 1);
+}
+
+#[test]
+fn a_request_taken_over_by_a_newer_session_frees_the_older_one_s_room() {
+    let mut world = with(|config| GatewayConfig { session_in_flight_max: 1, ..config });
+    world.sign_on(0, 2, 7);
+    world.ask(0, 1, buy(1));
+    world.ask(0, 2, buy(1));
+    world.ask(0, 1, buy(2));
+    assert!(world.replies(0).is_empty());
+    world.ask(0, 2, buy(2));
+    assert_eq!(rejection(&mut world), Reason::Overloaded);
+}
+
+#[test]
+fn orders_beyond_a_session_s_pace_are_throttled_and_cancels_pass() {
+    let mut world = with(|config| GatewayConfig { session_pace: Pace::new(1, 2), ..config });
+    world.sign_on(0, 2, 7);
+    (1..=2).for_each(|name| world.ask(0, 1, buy(name)));
+    assert!(world.replies(0).is_empty());
+    for request in [buy(3), buy(2), amend(4, 1, 10, 100)] {
+        world.ask(0, 1, request);
+        assert_eq!(rejection(&mut world), Reason::Throttled);
+    }
+    world.ask(0, 1, cancel(5, 1));
+    world.ask(0, 2, buy(6));
+    assert!(world.replies(0).is_empty(), "a cancel, and another session");
+    assert_eq!(world.gates[0].gateway.in_flight(), 4);
+}
+
+/// Which sessions the first gateway wants read later after so many refusals of session 1 in the same instant.
+fn read_later(world: &mut World, refusals: u64, ask: impl Fn(u64) -> pares_types::ClientRequest) -> Vec<u64> {
+    (1_000..1_000 + refusals).for_each(|name| world.ask(0, 1, ask(name)));
+    let replies = world.replies(0);
+    let refused = replies.iter().filter(|(_, reply)| matches!(reply, Reply::Rejected { .. })).count();
+    assert_eq!(refused as u64, refusals, "each is answered");
+    let mut sessions: Vec<_> = world.gates[0].sink.later.drain(..).map(|(session, _)| session.0).collect();
+    sessions.dedup();
+    sessions
+}
+
+#[test]
+fn a_session_that_floods_beyond_its_pace_is_read_later() {
+    let mut world = with(|config| GatewayConfig { session_pace: Pace::new(1, 1), ..config });
+    world.ask(0, 1, buy(1));
+    assert!(read_later(&mut world, 900, buy).is_empty(), "a mistake now and then is nobody's flood");
+    assert_eq!(read_later(&mut world, 900, buy), [1]);
+    world.ask(0, 1, cancel(2, 1));
+    assert!(world.replies(0).is_empty(), "what is read of it counts: a cancel passes");
+}
+
+#[test]
+fn whoever_fills_its_own_share_of_what_is_in_flight_is_read_later() {
+    let mut world = with(|config| GatewayConfig { session_in_flight_max: 1, ..config });
+    world.ask(0, 1, buy(1));
+    assert_eq!(read_later(&mut world, 2_000, buy), [1]);
+}
+
+#[test]
+fn a_full_exchange_reads_those_later_who_ask_on_and_nobody_else() {
+    let mut world = with(|config| GatewayConfig { in_flight_max: 4, ..config });
+    world.sign_on(0, 2, 8);
+    (1..=2).for_each(|name| world.ask(0, 1, buy(name)));
+    assert_eq!(read_later(&mut world, 50_000, buy), [1]);
+    (1..=100).for_each(|name| world.ask(0, 2, buy(name)));
+    assert_eq!(world.replies(0).len(), 100, "refused, as there is no room");
+    assert!(world.gates[0].sink.later.is_empty(), "a few refusals, while others have all there are");
+}
+
+#[test]
+fn nonsense_is_answered_and_read_later() {
+    let mut world = signed_on();
+    for name in 0..2_000 {
+        let gate = &mut world.gates[0];
+        let (now, session) = (Timestamp(world.now), SessionId(1));
+        gate.gateway.on_unreadable(now, session, ClientOrderId(name), &mut gate.sink);
+    }
+    assert_eq!(world.replies(0).len(), 2_000);
+    assert!(!world.gates[0].sink.later.is_empty());
+}
+
+#[test]
+fn the_last_names_are_kept_for_cancels() {
+    let mut world = with(|config| GatewayConfig { names_max: 16, ..config });
+    (1..=16).for_each(|name| world.ask(0, 1, buy(name)));
+    assert_eq!(rejection(&mut world), Reason::Overloaded);
+    world.ask(0, 1, cancel(17, 1));
+    assert!(world.replies(0).is_empty());
+    world.ask(0, 1, cancel(18, 2));
+    assert_eq!(rejection(&mut world), Reason::Overloaded);
+}
+
+#[test]
+fn a_halted_shard_has_half_of_what_may_be_in_flight_and_the_others_trade_on() {
+    let mut world = with(|config| GatewayConfig { in_flight_max: 4, ..config });
+    (1..=3).for_each(|name| world.ask(0, 1, buy(name)));
+    assert_eq!(rejection(&mut world), Reason::Overloaded);
+    world.gates[0].gateway.on_disconnect(SessionId(1));
+    world.sign_on(0, 2, 8);
+    for round in 0..100 {
+        world.ask(0, 2, enter(2 * round, 2, Side::Buy, 10, 100));
+        world.ask(0, 2, cancel(2 * round + 1, 2 * round));
+        while world.commit(0, 1) {}
+        while world.follow(0, 1) {}
+        let replies = world.replies(0);
+        assert!(!replies.iter().any(|(_, reply)| matches!(reply, Reply::Rejected { .. })), "{replies:?}");
+    }
+}
+
+#[test]
+fn a_halted_shard_full_of_requests_does_not_keep_the_time_from_the_others() {
+    let mut world = World::with(|gate| GatewayConfig { in_flight_max: 2, ..config(gate) });
+    world.sign_on(0, 1, 7);
+    world.ask(0, 1, buy(1));
+    world.ask(0, 1, cancel(2, 1));
+    world.start_clock(0, 100, &[ShardId(0), ShardId(1)]);
+    world.ask(0, 1, buy(3));
+    world.on_time(0, 1_000);
+    let told = world.gates[0].sink.log.iter().filter(|request| request.command == Command::Time);
+    assert_eq!(told.map(|request| request.shard.0).collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn a_member_s_sessions_beyond_its_most_are_refused() {
+    let mut world = with(|config| GatewayConfig { member_sessions_max: 2, ..config });
+    world.sign_on(0, 2, 7);
+    let third = world.gates[0].gateway.on_sign_on(SessionId(3), MemberId(7), false);
+    assert_eq!(third, Err(Reason::Overloaded));
+    world.sign_on(0, 3, 8);
+}
+
+#[test]
+fn a_session_with_all_its_room_in_use_can_still_cancel() {
+    let mut world = with(|config| GatewayConfig { session_in_flight_max: 2, ..config });
+    (1..=2).for_each(|name| world.ask(0, 1, buy(name)));
+    world.ask(0, 1, cancel(3, 1));
+    assert!(world.replies(0).is_empty());
+    world.ask(0, 1, cancel(4, 2));
+    assert_eq!(rejection(&mut world), Reason::Overloaded);
+}
+
+#[test]
+fn requests_without_a_sign_on_are_refused_at_a_bounded_rate() {
+    let mut world = World::new();
+    for name in 0..2_000 {
+        world.ask(0, name % 50, buy(name));
+    }
+    assert_eq!(world.replies(0).len(), 2_000);
+    assert!(world.gates[0].sink.later.len() > 900);
+}

@@ -1,0 +1,168 @@
+//! Whole stories and what every session is told, line by line.
+
+use std::fmt::Write;
+
+use expect_test::expect;
+use pares_types::{Reply, Side};
+
+use super::world::{World, amend, cancel, config, enter, mass_cancel};
+
+/// What the gateways said since the last call, one line each.
+fn told(world: &mut World) -> String {
+    let mut lines = String::new();
+    for gate in 0..2 {
+        for (session, reply) in world.replies(gate) {
+            writeln!(lines, "g{} s{session} {}", gate + 1, line(&reply)).unwrap();
+        }
+    }
+    lines
+}
+
+pub(super) fn line(reply: &Reply) -> String {
+    match reply {
+        Reply::Journalled { client_order_id, request } => {
+            format!("journalled c{client_order_id} as {request}")
+        }
+        Reply::Answer(answer) => format!(
+            "answer c{} ({} at {}/{}) {:?} {:?}: order {} executed {} remaining {} events {}{}",
+            answer.client_order_id,
+            answer.request,
+            answer.shard,
+            answer.position,
+            answer.status,
+            answer.reason,
+            answer.order,
+            answer.executed,
+            answer.remaining,
+            answer.events,
+            if answer.repeat { " (repeat)" } else { "" },
+        ),
+        Reply::Trade(trade) => format!(
+            "trade c{} ({} at {}/{}) i{} {:?} {:?} {} at {}, remaining {}",
+            trade.client_order_id,
+            trade.order,
+            trade.shard,
+            trade.position,
+            trade.instrument,
+            trade.role,
+            trade.side,
+            trade.quantity,
+            trade.price.0,
+            trade.remaining,
+        ),
+        Reply::Cancelled(cancelled) => format!(
+            "cancelled c{} ({} at {}/{}) i{} {} {:?}",
+            cancelled.client_order_id,
+            cancelled.order,
+            cancelled.shard,
+            cancelled.position,
+            cancelled.instrument,
+            cancelled.quantity,
+            cancelled.cause,
+        ),
+        Reply::News(news) => format!(
+            "news c{} ({} at {}/{}) i{} {:?} {:?} at {}, remaining {}, shown {}",
+            news.client_order_id,
+            news.order,
+            news.shard,
+            news.position,
+            news.instrument,
+            news.side,
+            news.change,
+            news.price.0,
+            news.remaining,
+            news.shown,
+        ),
+        Reply::Busted(bust) => format!(
+            "busted c{} ({} at {}/{}) i{} {} at {}, traded at {}.{}",
+            bust.client_order_id,
+            bust.order,
+            bust.shard,
+            bust.position,
+            bust.instrument,
+            bust.quantity,
+            bust.price.0,
+            bust.traded_at,
+            bust.index,
+        ),
+        Reply::Rejected { client_order_id, reason } => format!("rejected c{client_order_id} {reason}"),
+    }
+}
+
+/// Member 7 has sessions 1 (first gateway) and 2 (second); member 8 has session 3 (second).
+fn market() -> World {
+    let mut world = World::new();
+    world.sign_on(0, 1, 7);
+    world.sign_on(1, 2, 7);
+    world.sign_on(1, 3, 8);
+    world
+}
+
+#[test]
+fn a_sell_rests_and_is_bought_in_two_pieces() {
+    let mut world = market();
+    world.ask(0, 1, enter(1, 1, Side::Sell, 100, 50));
+    world.settle();
+    world.ask(1, 3, enter(1, 1, Side::Buy, 60, 55));
+    world.settle();
+    world.ask(1, 3, enter(2, 1, Side::Buy, 60, 50));
+    world.settle();
+    expect![[r#"
+        g1 s1 answer c1 (1:1 at 0/0) Resting None: order 1:1 executed 0 remaining 100 events 0
+        g1 s1 trade c1 (1:1 at 0/1) i1 Resting Sell 60 at 50, remaining 40
+        g1 s1 trade c1 (1:1 at 0/2) i1 Resting Sell 40 at 50, remaining 0
+        g2 s3 trade c1 (2:1 at 0/1) i1 Incoming Buy 60 at 50, remaining 0
+        g2 s2 trade c1 (1:1 at 0/1) i1 Resting Sell 60 at 50, remaining 40
+        g2 s3 answer c1 (2:1 at 0/1) Filled None: order 2:1 executed 60 remaining 0 events 1
+        g2 s3 trade c2 (2:2 at 0/2) i1 Incoming Buy 40 at 50, remaining 20
+        g2 s2 trade c1 (1:1 at 0/2) i1 Resting Sell 40 at 50, remaining 0
+        g2 s3 answer c2 (2:2 at 0/2) Resting None: order 2:2 executed 40 remaining 20 events 1
+    "#]]
+    .assert_eq(&told(&mut world));
+}
+
+#[test]
+fn an_amended_order_trades_under_its_own_name() {
+    let mut world = market();
+    world.ask(1, 3, enter(1, 1, Side::Buy, 30, 50));
+    world.ask(0, 1, enter(1, 1, Side::Sell, 100, 60));
+    world.settle();
+    told(&mut world);
+    world.ask(0, 1, amend(2, 1, 80, 50));
+    world.ask(0, 1, cancel(3, 1));
+    world.settle();
+    expect![[r#"
+        g1 s1 trade c1 (1:1 at 0/2) i1 Incoming Sell 30 at 50, remaining 50
+        g1 s1 answer c2 (1:2 at 0/2) Resting None: order 1:1 executed 30 remaining 50 events 1
+        g1 s1 cancelled c1 (1:1 at 0/3) i1 50 Requested
+        g1 s1 answer c3 (1:3 at 0/3) Cancelled Requested: order 1:1 executed 30 remaining 0 events 1
+        g2 s2 trade c1 (1:1 at 0/2) i1 Incoming Sell 30 at 50, remaining 50
+        g2 s3 trade c1 (2:1 at 0/2) i1 Resting Buy 30 at 50, remaining 0
+        g2 s2 cancelled c1 (1:1 at 0/3) i1 50 Requested
+    "#]]
+    .assert_eq(&told(&mut world));
+}
+
+#[test]
+fn a_client_moves_to_the_other_gateway_and_repeats_what_is_open() {
+    let mut world = market();
+    world.ask(0, 1, enter(1, 1, Side::Buy, 10, 50));
+    world.ask(0, 1, enter(2, 2, Side::Buy, 10, 50));
+    world.commit(0, 0);
+    while world.read_peer(1) {}
+    world.follow(1, 0);
+    world.restart(0, config(0));
+    // The first is answered by now, the second in flight, the third new.
+    for request in [enter(1, 1, Side::Buy, 10, 50), enter(2, 2, Side::Buy, 10, 50), mass_cancel(3, 0)] {
+        world.ask(1, 2, request);
+    }
+    world.settle();
+    expect![[r#"
+        g2 s2 answer c1 (1:1 at 0/0) Resting None: order 1:1 executed 0 remaining 10 events 0 (repeat)
+        g2 s2 cancelled c1 (1:1 at 0/1) i1 10 MassCancel
+        g2 s2 answer c2 (1:2 at 1/0) Resting None: order 1:2 executed 0 remaining 10 events 0
+        g2 s2 cancelled c2 (1:2 at 1/1) i2 10 MassCancel
+        g2 s2 answer c3 (2:1 at 0/1) MassCancelled None: order 2:1 executed 2 remaining 0 events 2
+    "#]]
+    .assert_eq(&told(&mut world));
+}

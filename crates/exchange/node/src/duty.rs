@@ -1,0 +1,78 @@
+//! The duty cycle as a loop: how a role idles on a machine with few cores.
+//!
+//! Spinning gives the best latency while every process has a core; with more processes than cores it is a
+//! disaster (18 ms per round trip measured on two cores), sleeping on timers costs 50 us and more, and waking
+//! through the kernel each time costs twice as much as needed. So: work while there is work, then yield a
+//! number of times (whoever has work gets the core, and what it produces is found without a wake-up), then
+//! sleep until a bell rings. The bell is armed before the last look at the inputs, so no wake is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pares_os::Bell;
+pub use pares_roles::duty::{Duty, SLEEP_MAX};
+
+use crate::NodeError;
+
+/// How often a node yields before it sleeps.
+pub const YIELDS: u32 = 50;
+
+/// Runs a node until `stop` is set. `sleep` returns when the bell rings, or that time is over.
+///
+/// # Errors
+/// Whatever stopped the node.
+pub fn run<D: Duty>(
+    duty: &mut D,
+    bell: &mut Bell,
+    stop: &Arc<AtomicBool>,
+    mut sleep: impl FnMut(&mut D, &Bell, Duration),
+) -> Result<(), NodeError> {
+    let mut idle = 0;
+    while !stop.load(Ordering::Relaxed) {
+        if duty.work()? > 0 {
+            idle = 0;
+        } else if idle < YIELDS {
+            idle += 1;
+            std::thread::yield_now();
+        } else {
+            bell.prepare();
+            if duty.work()? > 0 {
+                bell.cancel();
+            } else {
+                let max = duty.sleep_max();
+                sleep(duty, bell, max);
+            }
+            idle = 0;
+        }
+    }
+    duty.stop()
+}
+
+/// Sleeps on the bell alone: for roles that wait for nothing else.
+pub fn on_bell<D: Duty>(_duty: &mut D, bell: &Bell, max: Duration) {
+    bell.wait(max);
+}
+
+/// Sets a flag on SIGTERM and SIGINT, for [`run`], and on SIGHUP: a terminal that closes ends what it shows in good order.
+///
+/// # Errors
+/// If the handlers cannot be installed.
+pub fn stop_on_signals() -> Result<Arc<AtomicBool>, NodeError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let hangup = (!ignores_hangup()).then_some(signal_hook::consts::SIGHUP);
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT].into_iter().chain(hangup) {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(NodeError::io("installing a signal handler"))?;
+    }
+    Ok(stop)
+}
+
+/// Whether this process was started to outlive its terminal, as `nohup` does it: SIGHUP is ignored.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // The lowest bit is signal 1, SIGHUP.
+    mask.is_some_and(|mask| mask & 1 == 1)
+}

@@ -1,0 +1,34 @@
+//! The roles as processes: what a host gives them (files, sockets, threads, clocks), and who starts them.
+//!
+//! ```text
+//!  clients --TCP--> gateway log --> venue logs --> recorder logs --> gateways --TCP--> clients
+//!                        \___________ bells wake whoever sleeps ___________/
+//! ```
+//! What a role does lies in `pares-roles`; here it becomes a process of its own: poll inputs, step the rules, flush outputs,
+//! ring, and when there is nothing to do yield for a while and then sleep until a bell rings ([`duty`]). No role ever waits for
+//! another: what it reads lies in files the others append to.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`process`] | each role as a process |
+//! | [`world`] | the world of a process as it ships: mapped files, threads, clocks |
+//! | [`duty`] | the duty cycle as a loop, and how it idles |
+//! | `venue` | the threads of a venue |
+//! | [`sockets`] | a gateway's sockets |
+//! | [`config`] | the system's configuration file, and where everything lies |
+//! | [`supervisor`] | `pares up`: starts the processes, restarts what dies, leaves no orphan |
+
+pub mod config;
+pub mod duty;
+mod leftovers;
+pub mod process;
+pub mod readmit;
+pub mod sockets;
+pub mod supervisor;
+mod venue;
+pub mod world;
+
+pub use config::{Layout, SystemConfig};
+pub use pares_roles::{NodeError, NodeId, checkpoints, committed, epoch, shut_out, tail};
+pub use supervisor::Supervisor;
+pub use world::HostWorld;

@@ -1,0 +1,96 @@
+//! How each node runs as a process.
+
+use pares_os::{Bell, BellKind, Bells};
+use pares_roles::World;
+use pares_roles::gateway::GatewayNode;
+use pares_roles::recorder::RecorderNode;
+use pares_roles::world::Sockets;
+
+use crate::config::{self, Layout, bells};
+use crate::sockets::{self, RealSockets};
+use crate::{HostWorld, NodeError, NodeId, duty, epoch, venue, world};
+
+/// How long a starting node leaves the processor to the others before it takes its share: catching up takes a venue a
+/// few milliseconds of it. Large checkpoints add to a venue's.
+pub(crate) const BACKGROUND: std::time::Duration = std::time::Duration::from_millis(25);
+
+/// Runs a node in this process until it is told to stop.
+///
+/// # Errors
+/// Whatever keeps it from starting or going on.
+pub fn run(node: NodeId, layout: &Layout) -> Result<(), NodeError> {
+    run_in(node, layout, HostWorld::new(layout)?, |sockets| sockets)
+}
+
+/// As [`run`], in a world of the caller's, which also wraps a gateway's sockets: for one that lets things fail on purpose.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_in<W: World, S: Sockets>(
+    node: NodeId,
+    layout: &Layout,
+    world: W,
+    wrap: impl Fn(RealSockets) -> S,
+) -> Result<(), NodeError> {
+    let config = config::load(&layout.config())?;
+    if !NodeId::all(&config).contains(&node) {
+        return Err(NodeError::Config(format!("{node} is not part of {}", layout.config().display())));
+    }
+    let stop = duty::stop_on_signals()?;
+    match node {
+        NodeId::Venue(id) => venue::run(id, &config, layout, world, &stop),
+        NodeId::Recorder(id) => {
+            let mut bell = listen(node, layout, BellKind::Futex)?;
+            let open = || RecorderNode::open(id, &config, world.clone(), epoch::current(&world, &config)?);
+            let mut recorder = start(node, layout, &world, open)?;
+            duty::run(&mut recorder, &mut bell, &stop, duty::on_bell)
+        }
+        NodeId::Gateway(id) => {
+            let config = sockets::within_limits(config);
+            let mut bell = listen(node, layout, sockets::BELL)?;
+            let open = || {
+                let sockets = RealSockets::open(id, &config, layout, &bell)
+                    .map_err(NodeError::io("listening for clients (is the port taken?)"))?;
+                GatewayNode::open(id, &config, world.clone(), wrap(sockets))
+            };
+            let mut gateway = start(node, layout, &world, open)?;
+            duty::run(&mut gateway, &mut bell, &stop, |gateway, bell, max| {
+                gateway.poll_sockets(max);
+                bell.cancel();
+                bell.drain();
+            })
+        }
+    }
+}
+
+/// Opens a node in the background: reading through what there is keeps a processor busy, which those who trade meanwhile
+/// need more.
+fn start<W: World, N>(
+    node: NodeId,
+    layout: &Layout,
+    world: &W,
+    open: impl FnOnce() -> Result<N, NodeError>,
+) -> Result<N, NodeError> {
+    world::enter_background(BACKGROUND);
+    let opened = open()?;
+    world.leave_background();
+    announce(node, layout)?;
+    Ok(opened)
+}
+
+/// The node's bell.
+pub(crate) fn listen(node: NodeId, layout: &Layout, kind: BellKind) -> Result<Bell, NodeError> {
+    let bells = Bells::create(&layout.run()).map_err(std::io::Error::other);
+    let listening = bells.and_then(|all| all.listen(bells::of(node), kind));
+    listening.map_err(NodeError::io("listening to the bell"))
+}
+
+/// Says that the node is up: its process id, in `run/NODE.pid`.
+pub(crate) fn announce(node: NodeId, layout: &Layout) -> Result<(), NodeError> {
+    let path = layout.pid(node);
+    // Renamed into place: whoever reads it finds the old or the new, never half of one.
+    let unfinished = path.with_extension("pid.new");
+    std::fs::write(&unfinished, std::process::id().to_string())
+        .and_then(|()| std::fs::rename(&unfinished, &path))
+        .map_err(NodeError::io("announcing the node"))
+}

@@ -1,0 +1,23 @@
+//! The operator's command that lets a venue take part again.
+
+use pares_types::VenueId;
+
+use crate::config::{Layout, SystemConfig};
+use crate::{HostWorld, NodeError, NodeId, shut_out};
+
+/// Lets a venue take part again that was shut out: its log and its notes go aside.
+///
+/// # Errors
+/// If it still runs, or as [`shut_out::readmit`].
+pub fn readmit(venue: VenueId, config: &SystemConfig, layout: &Layout) -> Result<(), NodeError> {
+    let world = HostWorld::new(layout)?;
+    let node = NodeId::Venue(venue);
+    if shut_out::is_shut_out(&world, venue)
+        && let Some(process) = pares_log::writing_process(&layout.log(node))?
+    {
+        return Err(NodeError::Config(format!(
+            "{node} still runs as process {process}; it ends within moments, and if it hangs: kill -9 {process}"
+        )));
+    }
+    shut_out::readmit(&world, config, venue)
+}

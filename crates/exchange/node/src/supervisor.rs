@@ -1,0 +1,358 @@
+//! `pares up`: starts a system's processes, restarts what dies, stops everything, leaves nothing behind.
+//!
+//! The supervisor is a convenience, not a part of the promise: nothing in the data path asks it anything, and
+//! it detects deaths only to start replacements, while the others go on. If it dies itself the nodes
+//! are told by the kernel and stop (no orphans); the next start finds logs that every node left whole.
+//!
+//! One node's trouble is never the others': a process that cannot be started (its program is just being replaced, there is no
+//! memory for it) is a death like any other, tried again after a pause; and a start succeeds once the system can
+//! trade, whichever nodes are still missing.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use pares_types::Epoch;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::config::{self, Layout, SystemConfig};
+use crate::leftovers::{await_leftovers, take_lock};
+use crate::{HostWorld, NodeError, NodeId, epoch, shut_out};
+
+pub use crate::leftovers::{PARENT, end_with_parent};
+
+/// How long a system may take until it can trade.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a start waits for nodes without which it can trade already, unless they died while starting.
+const GRACE: Duration = Duration::from_secs(10);
+/// A node that dies younger than this is restarted with growing pauses.
+const INFANT: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// A running system.
+pub struct Supervisor {
+    program: PathBuf,
+    world: HostWorld,
+    layout: Layout,
+    config: SystemConfig,
+    epoch: Epoch,
+    nodes: BTreeMap<NodeId, Node>,
+    arms: Vec<(&'static str, String)>,
+    restarts: u64,
+    /// Met while starting, and not handed out yet.
+    deaths: Vec<Death>,
+    lock: File,
+}
+
+struct Node {
+    child: Option<Child>,
+    started: Instant,
+    pause: Duration,
+    /// Asked to die by whoever runs the drill: no reason to suspect it and wait.
+    killed: bool,
+    /// Not to be restarted for now.
+    held: bool,
+    /// In the environment of its next process, and of no other.
+    environment: Vec<(&'static str, String)>,
+}
+
+impl Node {
+    fn new() -> Self {
+        let (started, pause, killed, held) = (Instant::now(), Duration::ZERO, false, false);
+        Self { child: None, started, pause, killed, held, environment: Vec::new() }
+    }
+
+    /// The next pause of one that does not live long.
+    fn grow_pause(&mut self) {
+        self.pause = PAUSE_MAX.min(self.pause * 2 + Duration::from_millis(50));
+    }
+}
+
+/// A node that died or could not be started, and is being replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// Which node.
+    pub role: NodeId,
+    /// How it ended, or why it did not begin.
+    pub how: String,
+    /// The last line it wrote to its log, if it was a complaint.
+    pub complaint: Option<String>,
+}
+
+impl Supervisor {
+    /// Starts the system in `layout`, which is created with `config` if it does not exist yet; otherwise
+    /// the configuration there is used. `program` is run as `program node ROLE --dir DIR` for each node.
+    ///
+    /// It has succeeded once the system can trade: a quorum of recorders, a venue and a gateway are up. Of nodes that are not,
+    /// [`Supervisor::missing`] tells, and the next [`Supervisor::tick`] why.
+    ///
+    /// # Errors
+    /// If another supervisor runs the system, or it cannot trade within a minute.
+    pub fn start(program: &Path, layout: Layout, config: &SystemConfig) -> Result<Self, NodeError> {
+        Self::start_armed(program, layout, config, &[])
+    }
+
+    /// As [`Supervisor::start`], with these variables in every node's environment, also after restarts: for drills.
+    ///
+    /// # Errors
+    /// As [`Supervisor::start`].
+    pub fn start_armed(
+        program: &Path,
+        layout: Layout,
+        config: &SystemConfig,
+        arms: &[(&'static str, String)],
+    ) -> Result<Self, NodeError> {
+        std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
+        let lock = take_lock(&layout)?;
+        if !layout.config().exists() {
+            config.check()?;
+            config::save(config, &layout.config())?;
+        }
+        let config = config::load(&layout.config())?;
+        await_leftovers(&config, &layout)?;
+        let world = HostWorld::new(&layout)?;
+        let epoch = epoch::begin(&world, &config)?;
+        let (program, arms) = (program.to_owned(), arms.to_vec());
+        let nodes = NodeId::all(&config).into_iter().map(|role| (role, Node::new())).collect();
+        let deaths = Vec::new();
+        let mut supervisor =
+            Self { program, world, layout, config, epoch, nodes, arms, restarts: 0, deaths, lock };
+        for role in NodeId::all(&supervisor.config) {
+            // A leftover of the last run must not look like a node that is up.
+            let _ = std::fs::remove_file(supervisor.layout.pid(role));
+            supervisor.start_if_due(role);
+        }
+        supervisor.restarts = 0;
+        supervisor.wait_until_it_trades(PATIENCE)?;
+        Ok(supervisor)
+    }
+
+    /// The configuration in force.
+    #[must_use]
+    pub fn config(&self) -> &SystemConfig {
+        &self.config
+    }
+
+    /// Where the system lies.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The life of the window that this start began.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// How often a node was restarted.
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        self.restarts
+    }
+
+    /// Looks for dead nodes and starts their replacements. Does not wait. Says who died or could not be started since the
+    /// last look.
+    pub fn tick(&mut self) -> Vec<Death> {
+        let roles: Vec<NodeId> = self.nodes.keys().copied().collect();
+        for role in roles {
+            self.reap(role);
+            self.start_if_due(role);
+        }
+        std::mem::take(&mut self.deaths)
+    }
+
+    fn reap(&mut self, role: NodeId) {
+        let node = self.nodes.get_mut(&role).expect("asked for a node of the system");
+        let how = match node.child.as_mut().map(Child::try_wait) {
+            None | Some(Ok(None)) => return,
+            Some(Ok(Some(status))) => status.to_string(),
+            // Nobody can say how it fares: it is gone, or the next one finds its log locked and ends.
+            Some(Err(error)) => error.to_string(),
+        };
+        node.child = None;
+        let crashed = !std::mem::take(&mut node.killed);
+        match crashed && node.started.elapsed() < INFANT {
+            true => node.grow_pause(),
+            false => node.pause = Duration::ZERO,
+        }
+        self.deaths.push(Death { role, how, complaint: self.complaint(role) });
+    }
+
+    fn start_if_due(&mut self, role: NodeId) {
+        let node = &self.nodes[&role];
+        let due = node.child.is_none() && !node.held && node.started.elapsed() >= node.pause;
+        if !due || self.is_shut_out(role) {
+            return;
+        }
+        let spawned = self.spawn(role);
+        let node = self.nodes.get_mut(&role).expect("just found");
+        node.started = Instant::now();
+        match spawned {
+            Ok(child) => {
+                node.child = Some(child);
+                node.environment.clear();
+                self.restarts += 1;
+            }
+            Err(error) => {
+                node.grow_pause();
+                self.deaths.push(Death { role, how: error.to_string(), complaint: None });
+            }
+        }
+    }
+
+    /// Sends a signal to a node. One that is killed this way is replaced at once, however young it was.
+    ///
+    /// # Errors
+    /// If it is not running.
+    pub fn signal(&mut self, role: NodeId, signal: Signal) -> Result<(), NodeError> {
+        let dead = || NodeError::Config(format!("{role} is not running"));
+        let node = self.nodes.get_mut(&role).ok_or_else(dead)?;
+        let child = node.child.as_ref().ok_or_else(dead)?;
+        kill_process(Pid::from_child(child), signal)
+            .map_err(|error| NodeError::io("signalling a node")(error.into()))?;
+        node.killed |= signal == Signal::KILL;
+        Ok(())
+    }
+
+    /// Leaves the node dead when it dies, until called again with `held` false: for drills that need it away for a while.
+    ///
+    /// # Panics
+    /// If the system has no such node.
+    pub fn hold(&mut self, role: NodeId, held: bool) {
+        self.nodes.get_mut(&role).expect("a node of the system").held = held;
+    }
+
+    /// Puts variables into the environment of the process that replaces the node's current one, and only of that one: for
+    /// programs other than the one that ships, which let things fail on purpose.
+    ///
+    /// # Panics
+    /// If the system has no such node.
+    pub fn arm(&mut self, node: NodeId, environment: Vec<(&'static str, String)>) {
+        self.nodes.get_mut(&node).expect("a node of the system").environment = environment;
+    }
+
+    /// Whether the node is a venue that is shut out: it stays down until it is readmitted.
+    #[must_use]
+    pub fn is_shut_out(&self, role: NodeId) -> bool {
+        matches!(role, NodeId::Venue(venue) if shut_out::is_shut_out(&self.world, venue))
+    }
+
+    /// Whether the node's current process has finished starting.
+    #[must_use]
+    pub fn is_up(&self, role: NodeId) -> bool {
+        let pid = self.nodes.get(&role).and_then(|node| node.child.as_ref()).map(Child::id);
+        let announced =
+            std::fs::read_to_string(self.layout.pid(role)).ok().and_then(|text| text.parse().ok());
+        pid.is_some() && pid == announced
+    }
+
+    /// Stops every node: gateways first, so that nothing new comes in.
+    ///
+    /// # Errors
+    /// If a node cannot be waited for.
+    pub fn stop(&mut self) -> Result<(), NodeError> {
+        for role in NodeId::all(&self.config).into_iter().rev() {
+            let Some(mut child) = self.nodes.get_mut(&role).and_then(|node| node.child.take()) else {
+                continue;
+            };
+            // A stopped (SIGSTOP) node must go on to be able to end; one that is gone needs no signal.
+            let _ = kill_process(Pid::from_child(&child), Signal::CONT);
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            let asked = Instant::now();
+            while child.try_wait().map_err(NodeError::io("waiting for a node"))?.is_none() {
+                if asked.elapsed() > Duration::from_secs(5) {
+                    child.kill().map_err(NodeError::io("killing a node"))?;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+        Ok(())
+    }
+
+    fn spawn(&self, role: NodeId) -> Result<Child, NodeError> {
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.layout.complaints(role))
+            .map_err(NodeError::io("opening a node's log"))?;
+        let child = Command::new(&self.program)
+            .args(["node", &role.to_string(), "--dir"])
+            .arg(self.layout.root())
+            .env(PARENT, std::process::id().to_string())
+            .envs(self.arms.iter().chain(&self.nodes[&role].environment).map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            // Ctrl-C in a terminal goes to a whole process group: the nodes end when the supervisor says so.
+            .process_group(0)
+            .spawn()
+            .map_err(NodeError::io("starting a node"))?;
+        // The others go on trading meanwhile; a node leaves the background when it is open, a venue when it has caught up.
+        pares_os::scheduling::start_in_background(child.id());
+        Ok(child)
+    }
+
+    /// The nodes that are not up, but for those that are shut out.
+    #[must_use]
+    pub fn missing(&self) -> Vec<NodeId> {
+        let missing = |role: &NodeId| !self.is_up(*role) && !self.is_shut_out(*role);
+        NodeId::all(&self.config).into_iter().filter(missing).collect()
+    }
+
+    /// Whether a quorum of recorders, a venue and a gateway are up.
+    fn trades(&self) -> bool {
+        let up: Vec<NodeId> = self.nodes.keys().copied().filter(|&role| self.is_up(role)).collect();
+        let recorders = up.iter().filter(|role| matches!(role, NodeId::Recorder(_))).count();
+        recorders >= usize::from(self.config.quorum)
+            && up.iter().any(|role| matches!(role, NodeId::Venue(_)))
+            && up.iter().any(|role| matches!(role, NodeId::Gateway(_)))
+    }
+
+    fn wait_until_it_trades(&mut self, patience: Duration) -> Result<(), NodeError> {
+        let begun = Instant::now();
+        let mut deaths = Vec::new();
+        loop {
+            deaths.extend(self.tick());
+            let missing = self.missing();
+            let hopeless = missing.iter().all(|role| deaths.iter().any(|death| death.role == *role));
+            if self.trades() && (hopeless || begun.elapsed() > GRACE) {
+                self.deaths = deaths;
+                return Ok(());
+            }
+            if begun.elapsed() > patience {
+                return Err(NodeError::Config(why_not(&missing, &deaths)));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// The last line a node wrote to its log.
+    fn complaint(&self, role: NodeId) -> Option<String> {
+        let text = std::fs::read_to_string(self.layout.complaints(role)).ok()?;
+        text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        // Best effort: the kernel ends the nodes when this process ends, and frees the lock. A copy of the lock's
+        // file may be in a process that is just being started, so closing it here might not free it.
+        let _ = self.stop();
+        let _ = rustix::fs::flock(&self.lock, rustix::fs::FlockOperation::Unlock);
+    }
+}
+
+/// Why a system did not come up: for each node that is missing, how it died last.
+fn why_not(missing: &[NodeId], deaths: &[Death]) -> String {
+    let reason = |role: &NodeId| {
+        let last = deaths.iter().rev().find(|death| death.role == *role);
+        let why = last.map_or("is still starting", |death| death.complaint.as_ref().unwrap_or(&death.how));
+        format!("{role}: {why}")
+    };
+    let reasons = missing.iter().map(reason).collect::<Vec<_>>().join("; ");
+    format!("the system did not come up. {reasons}")
+}

@@ -1,0 +1,317 @@
+//! Venues of which some compute something else: who is found, who is not, and when a shard halts (design section 3).
+#![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
+
+use pares_recorder::evidence::RECENT;
+use pares_recorder::{Acceptance, Disputed, Divergence, NOBODY, Offer, Source, Statement, VenueSet, Verdict};
+use pares_types::{Epoch, GatewayId, Position, RequestId, VenueId};
+use proptest::prelude::*;
+
+const EPOCH: Epoch = Epoch(3);
+/// States are hashed at multiples of this.
+const HASH_EVERY: u64 = 8;
+
+/// What a venue hands out about a position; `wrong` is 0 for one that works.
+fn says(venue: u16, position: u64, wrong: u32) -> Offer {
+    let state_hash = position.is_multiple_of(HASH_EVERY).then_some(position ^ u64::from(wrong) << 32);
+    let request = RequestId::new(GatewayId(1), position + 1);
+    let said = Statement { request, content: wrong, state_hash };
+    Offer { source: Source::Venue, venue: VenueId(venue), epoch: EPOCH, position: Position(position), said }
+}
+
+/// One recorder, which shuts out whom it finds.
+struct Recorder {
+    shard: Acceptance,
+    /// Who wrote what was taken, and whom it was found wrong by.
+    taken: Vec<VenueId>,
+    found: Vec<(Position, VenueSet)>,
+    disputed: Vec<Disputed>,
+}
+
+impl Recorder {
+    fn new(venues: u16) -> Self {
+        let shard = Acceptance::new(EPOCH, venues);
+        Self { shard, taken: Vec::new(), found: Vec::new(), disputed: Vec::new() }
+    }
+
+    fn hears(&mut self, offer: &Offer) -> Verdict {
+        let verdict = self.shard.offer(offer);
+        match verdict {
+            Verdict::Take => {
+                self.shard.take(offer);
+                self.taken.push(offer.venue);
+            }
+            Verdict::Found => assert!(self.shard.has_finding()),
+            _ => {}
+        }
+        if let Some(finding) = self.shard.take_finding() {
+            self.found.push((finding.dispute.position, finding.outvoted));
+            let outvoted = finding.outvoted.iter();
+            self.disputed.extend(outvoted.map(|venue| self.shard.shut_out(venue)));
+        }
+        verdict
+    }
+
+    /// All that is handed out, each venue's in its order, in turns of `schedule`; then the rest.
+    fn hears_all(&mut self, logs: &[Vec<Offer>], schedule: &[(usize, usize)]) {
+        let mut read = vec![0; logs.len()];
+        let rest =
+            (0..logs.len()).cycle().map(|venue| (venue, usize::MAX)).take(logs.len() * logs.len() * 64);
+        for (venue, most) in schedule.iter().map(|&(venue, most)| (venue % logs.len(), most)).chain(rest) {
+            for _ in 0..most {
+                let Some(offer) = logs[venue].get(read[venue]) else { break };
+                if self.hears(offer) == Verdict::Wait {
+                    break;
+                }
+                read[venue] += 1;
+            }
+        }
+    }
+}
+
+/// What each venue hands out: each position somebody's, all of them where states are hashed. `wrong` says from which
+/// position on a venue is wrong, and in which way.
+fn logs(owners: &[u8], wrong: &[Option<(u64, u32)>]) -> Vec<Vec<Offer>> {
+    let hand_out = |(venue, wrong): (u16, &Option<(u64, u32)>)| {
+        let mut log = Vec::new();
+        for (position, owner) in (0..).zip(owners) {
+            if position % HASH_EVERY == 0 || owner & 1 << venue != 0 {
+                let how = wrong.filter(|&(from, _)| position >= from).map_or(0, |(_, how)| how);
+                log.push(says(venue, position, how));
+            }
+        }
+        log
+    };
+    (0..).zip(wrong).map(hand_out).collect()
+}
+
+fn schedules() -> impl Strategy<Value = Vec<(usize, usize)>> {
+    prop::collection::vec((0_usize..5, 1_usize..30), 0..120)
+}
+
+proptest! {
+    #[test]
+    fn one_wrong_venue_of_three_or_more_is_found_by_the_next_hash_and_nobody_else(
+        venues in 3_u16..6,
+        owners in prop::collection::vec(any::<u8>(), 20..200),
+        (who, from) in (0_u16..6, 0_u64..100),
+        schedule in schedules(),
+    ) {
+        let (who, from) = (who % venues, from % owners.len() as u64);
+        // Two that work hand everything out: what a wrong one alone would have is never missing.
+        let keep = if who == 0 { 0b10 } else { 0b01 };
+        let owners: Vec<u8> = owners.iter().map(|owner| owner | keep).collect();
+        let mut wrong = vec![None; usize::from(venues)];
+        wrong[usize::from(who)] = Some((from, 7));
+        let mut recorder = Recorder::new(venues);
+        recorder.hears_all(&logs(&owners, &wrong), &schedule);
+
+        prop_assert_eq!(recorder.shard.divergence(), None);
+        prop_assert_eq!(recorder.taken.len(), owners.len(), "the others go on to the end");
+        for (position, outvoted) in &recorder.found {
+            prop_assert_eq!(*outvoted, VenueSet::one(VenueId(who)));
+            prop_assert!((from..from + HASH_EVERY).contains(&position.0), "{}", position);
+        }
+        let last_hash = (owners.len() as u64 - 1) / HASH_EVERY * HASH_EVERY;
+        prop_assert!(recorder.found.len() <= 1 && (recorder.found.len() == 1 || last_hash < from));
+        prop_assert!(!recorder.shard.is_in_dispute() || last_hash < from);
+        for disputed in &recorder.disputed {
+            let alone = |position: &u64| recorder.taken[*position as usize] == VenueId(who);
+            prop_assert!(disputed.agreed.is_none_or(|agreed| agreed.0 < from));
+            prop_assert!(disputed.between.is_none_or(|(first, last)| alone(&first.0) && alone(&last.0)));
+        }
+    }
+
+    #[test]
+    fn recorders_never_believe_different_venues(
+        venues in 1_u16..6,
+        owners in prop::collection::vec(any::<u8>(), 10..120),
+        wrong in prop::collection::vec(prop::option::of((0_u64..60, 1_u32..3)), 5),
+        schedules in (schedules(), schedules()),
+    ) {
+        let logs = logs(&owners, &wrong[..usize::from(venues)]);
+        let mut believed: Vec<VenueSet> = Vec::new();
+        for schedule in [schedules.0, schedules.1] {
+            let mut recorder = Recorder::new(venues);
+            recorder.hears_all(&logs, &schedule);
+            let out = recorder.found.iter().fold(VenueSet::NONE, |all, (_, outvoted)| all.or(*outvoted));
+            // More than half are never found wrong, so any two recorders have a believed venue in common.
+            prop_assert!(2 * out.len() < u32::from(venues).max(1), "{:?}", out);
+            prop_assert!(venues > 2 || out.is_empty(), "one or two venues cannot be judged");
+            believed.push(out);
+        }
+        let right: Vec<_> = (0..venues).filter(|&venue| wrong[usize::from(venue)].is_none()).collect();
+        if 2 * right.len() > usize::from(venues) && venues > 2 {
+            for out in &believed {
+                prop_assert!(right.iter().all(|&venue| !out.contains(VenueId(venue))), "{:?}", out);
+            }
+        }
+    }
+}
+
+fn recorder(venues: u16, positions: u64, by: u16) -> Recorder {
+    let mut recorder = Recorder::new(venues);
+    (0..positions).for_each(|position| {
+        assert_eq!(recorder.hears(&says(by, position, 0)), Verdict::Take);
+    });
+    recorder
+}
+
+#[test]
+fn of_two_venues_nobody_knows_which_one_is_wrong() {
+    let mut recorder = recorder(2, 8, 0);
+    assert_eq!(recorder.hears(&says(1, 5, 7)), Verdict::Halted);
+    let divergence = Divergence::Content { position: Position(5), taken: 0, offered: 7 };
+    assert_eq!(recorder.shard.divergence(), Some(divergence));
+    assert_eq!(recorder.hears(&says(0, 8, 0)), Verdict::Halted);
+}
+
+#[test]
+fn of_three_the_third_one_decides_and_until_it_speaks_nothing_stops() {
+    let mut recorder = recorder(3, 9, 0);
+    assert_eq!(recorder.hears(&says(1, 8, 7)), Verdict::Known);
+    assert!(recorder.shard.is_in_dispute());
+    assert_eq!(recorder.hears(&says(0, 9, 0)), Verdict::Take);
+    assert_eq!(recorder.hears(&says(2, 8, 0)), Verdict::Found);
+    assert_eq!(recorder.found, [(Position(8), VenueSet::one(VenueId(1)))]);
+    assert!(!recorder.shard.is_in_dispute());
+    assert_eq!(recorder.disputed[0], Disputed::default());
+    assert_eq!(recorder.hears(&says(1, 10, 0)), Verdict::Void, "nothing of it is taken any more");
+    assert_eq!(recorder.hears(&says(2, 10, 0)), Verdict::Take);
+}
+
+#[test]
+fn what_only_the_wrong_venue_said_since_it_was_last_right_is_disputed() {
+    let mut recorder = recorder(3, 9, 0);
+    assert_eq!(recorder.hears(&says(1, 8, 0)), Verdict::Known);
+    for position in 9..17 {
+        assert_eq!(recorder.hears(&says(0, position, 7)), Verdict::Take);
+    }
+    assert_eq!(recorder.hears(&says(1, 16, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(2, 16, 0)), Verdict::Found);
+    let (agreed, between) = (Some(Position(8)), Some((Position(9), Position(16))));
+    assert_eq!(recorder.disputed, [Disputed { agreed, count: 8, between }]);
+}
+
+#[test]
+fn what_another_venue_says_too_is_not_disputed_and_what_it_contradicts_is() {
+    let mut recorder = recorder(3, 9, 0);
+    for position in 9..16 {
+        assert_eq!(recorder.hears(&says(0, position, if position < 12 { 0 } else { 7 })), Verdict::Take);
+    }
+    for position in 10..14 {
+        assert_eq!(recorder.hears(&says(1, position, 0)), Verdict::Known);
+    }
+    assert_eq!(recorder.hears(&says(2, 13, 0)), Verdict::Found);
+    // 10 and 11 were confirmed, 12 and 13 contradicted. Of the others nobody else has spoken, which proves nothing.
+    let between = Some((Position(0), Position(15)));
+    assert_eq!(recorder.disputed, [Disputed { agreed: None, count: 16 - 2, between }]);
+}
+
+#[test]
+fn a_venue_that_is_alone_with_what_it_says_among_three_that_differ_halts_the_shard() {
+    let mut recorder = recorder(3, 9, 0);
+    assert_eq!(recorder.hears(&says(1, 4, 7)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(2, 4, 9)), Verdict::Halted);
+}
+
+#[test]
+fn a_dispute_that_the_third_venue_never_settles_halts_the_shard_in_the_end() {
+    let mut recorder = recorder(3, 9, 0);
+    assert_eq!(recorder.hears(&says(1, 4, 7)), Verdict::Known);
+    let end = 4 + RECENT as u64;
+    for position in 9..end {
+        assert_eq!(recorder.hears(&says(0, position, 0)), Verdict::Take);
+    }
+    assert_eq!(recorder.hears(&says(0, end, 0)), Verdict::Halted);
+}
+
+#[test]
+fn a_venue_that_says_something_else_and_then_nothing_is_wrong_if_most_agree_without_it() {
+    let mut recorder = recorder(3, 9, 0);
+    assert_eq!(recorder.hears(&says(1, 4, 7)), Verdict::Known);
+    let end = 4 + RECENT as u64;
+    for position in 9..=end {
+        assert_eq!(recorder.hears(&says(0, position, 0)), Verdict::Take);
+        if position % HASH_EVERY == 0 {
+            assert_eq!(recorder.hears(&says(2, position, 0)), Verdict::Known);
+        }
+    }
+    assert_eq!(recorder.found, [(Position(4), VenueSet::one(VenueId(1)))]);
+    assert_eq!((recorder.shard.divergence(), recorder.shard.is_in_dispute()), (None, false));
+}
+
+#[test]
+fn a_wrong_answer_from_a_right_state_is_settled_by_the_next_error() {
+    let mut recorder = recorder(3, 17, 0);
+    assert_eq!(recorder.hears(&says(1, 12, 7)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(1, 16, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(2, 16, 0)), Verdict::Known);
+    assert!(
+        recorder.shard.is_in_dispute(),
+        "where states are hashed all agree, and still somebody was wrong"
+    );
+    assert_eq!(recorder.hears(&says(2, 11, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(1, 11, 7)), Verdict::Found);
+    assert!(!recorder.shard.is_in_dispute());
+}
+
+#[test]
+fn another_request_is_waited_for_by_nobody_unless_most_have_spoken() {
+    let mut other = says(1, 4, 0);
+    other.said.request = RequestId::new(GatewayId(1), 99);
+    let mut first = recorder(3, 9, 0);
+    assert_eq!(first.hears(&other), Verdict::Halted);
+    let mut second = recorder(3, 9, 0);
+    assert_eq!(second.hears(&says(2, 4, 0)), Verdict::Known);
+    assert_eq!(second.hears(&other), Verdict::Found);
+    assert_eq!(second.found, [(Position(4), VenueSet::one(VenueId(1)))]);
+}
+
+#[test]
+fn a_venue_that_says_two_things_is_wrong_about_one_of_them() {
+    let mut recorder = recorder(3, 9, 0);
+    assert_eq!(recorder.hears(&says(1, 4, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(1, 4, 7)), Verdict::Found);
+    assert_eq!(recorder.found, [(Position(4), VenueSet::one(VenueId(1)))]);
+}
+
+#[test]
+fn with_one_shut_out_the_two_that_are_left_of_three_must_agree() {
+    let mut recorder = recorder(3, 9, 0);
+    recorder.shard.shut_out(VenueId(2));
+    assert_eq!(recorder.hears(&says(1, 5, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(1, 6, 7)), Verdict::Halted);
+}
+
+#[test]
+fn a_venue_that_is_readmitted_is_taken_from_and_counts_again() {
+    let mut recorder = recorder(3, 9, 0);
+    recorder.shard.shut_out(VenueId(1));
+    assert_eq!(recorder.hears(&says(1, 9, 0)), Verdict::Void);
+    recorder.shard.readmit(VenueId(1));
+    assert_eq!(recorder.hears(&says(1, 9, 0)), Verdict::Take);
+    assert_eq!(recorder.hears(&says(2, 8, 7)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(1, 8, 0)), Verdict::Found);
+}
+
+#[test]
+fn what_a_peer_has_is_taken_even_if_a_venue_wrote_it_that_is_shut_out() {
+    let mut recorder = recorder(3, 9, 0);
+    recorder.shard.shut_out(VenueId(2));
+    let from_peer = Offer { source: Source::Peer, ..says(2, 9, 7) };
+    assert_eq!(recorder.hears(&from_peer), Verdict::Take, "it is recorded, and may be answered");
+    assert_eq!(recorder.hears(&says(0, 9, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(1, 9, 7)), Verdict::Halted, "what those say who are left counts");
+}
+
+#[test]
+fn what_nobody_answers_for_is_corrected_by_the_next_to_speak() {
+    let mut recorder = recorder(3, 8, 0);
+    let wrong = Offer { venue: NOBODY, ..says(0, 8, 7) };
+    assert_eq!(recorder.hears(&wrong), Verdict::Take);
+    assert_eq!(recorder.hears(&says(0, 8, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&says(1, 8, 0)), Verdict::Known);
+    assert_eq!(recorder.hears(&wrong), Verdict::Known);
+    assert!(!recorder.shard.is_in_dispute() && recorder.found.is_empty());
+    assert_eq!(recorder.hears(&says(2, 8, 7)), Verdict::Found);
+}

@@ -1,0 +1,460 @@
+//! Checkpoint files: written by recorders, read by venues that start.
+//!
+//! ```text
+//! recorder-R/checkpoints/SHARD-POSITION.ckpt
+//! +----------+-------+----------+------------+--------+--------------+--------------+-------+
+//! | PARESCF2 | shard | position | log offset | length | crc32c of    | crc32c of    | state |
+//! | 8 bytes  | u64   | u64      | u64        | u64    | state, u64   | before, u64  | bytes |
+//! +----------+-------+----------+------------+--------+--------------+--------------+-------+
+//! ```
+//! `log offset`: where in this recorder's log replay starts; every record of the shard at `position` or later
+//! lies behind it. A state may be larger than anybody wants to hold twice, so a file is written piece by piece as they come, under
+//! another name and with nothing for a head ([`UnfinishedCheckpoint`]); it is read back, and only then gets head and
+//! name, so that a checkpoint is whole or absent. Older ones go only after a newer one is verified. A venue reads heads
+//! first ([`checkpoints`]) and the state of one it wants into memory once.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pares_log::Offset;
+use pares_types::{Position, ShardId, VenueId};
+
+use crate::NodeError;
+use crate::world::{File, World};
+
+const MAGIC: &[u8; 8] = b"PARESCF2";
+const HEAD_BYTES: usize = 56;
+/// Verified checkpoints kept per shard.
+const KEPT: usize = 2;
+/// Bytes written between two syncs, so that the last one has little left to do.
+const SYNC_EVERY: u64 = 8 << 20;
+/// Bytes read at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// What the head of a checkpoint file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    shard: ShardId,
+    position: Position,
+    replay_from: Offset,
+    length: u64,
+    crc: u32,
+}
+
+impl Head {
+    fn to_bytes(self) -> [u8; HEAD_BYTES] {
+        let mut bytes = [0; HEAD_BYTES];
+        bytes[..8].copy_from_slice(MAGIC);
+        let fields =
+            [u64::from(self.shard.0), self.position.0, self.replay_from.0, self.length, u64::from(self.crc)];
+        for (at, field) in (8..).step_by(8).zip(fields) {
+            bytes[at..at + 8].copy_from_slice(&field.to_le_bytes());
+        }
+        let crc = u64::from(crc32c::crc32c(&bytes[..HEAD_BYTES - 8]));
+        bytes[HEAD_BYTES - 8..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; HEAD_BYTES]) -> Option<Self> {
+        let field = |index: usize| {
+            let at = 8 + index * 8;
+            u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+        };
+        let head = Self {
+            shard: ShardId(u16::try_from(field(0)).ok()?),
+            position: Position(field(1)),
+            replay_from: Offset(field(2)),
+            length: field(3),
+            crc: u32::try_from(field(4)).ok()?,
+        };
+        (head.to_bytes() == *bytes).then_some(head)
+    }
+}
+
+/// A checkpoint whose pieces are being written. It is removed when it is dropped without a name.
+pub struct UnfinishedCheckpoint<W: World> {
+    world: W,
+    shard: ShardId,
+    position: Position,
+    dir: PathBuf,
+    path: PathBuf,
+    file: W::File,
+    length: u64,
+    crc: u32,
+    /// How far it is synced, if it is to be.
+    synced: Option<u64>,
+}
+
+impl<W: World> UnfinishedCheckpoint<W> {
+    /// Begins a file in `dir`, for the checkpoint of a shard that a venue took; syncs it now and then if `sync`.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn create(
+        world: &W,
+        dir: &Path,
+        (shard, position): (ShardId, Position),
+        venue: VenueId,
+        sync: bool,
+    ) -> Result<Self, NodeError> {
+        let path = dir.join(format!("{shard}-{position}-{venue}.new"));
+        let mut file = world.create_file(&path).map_err(NodeError::io("creating a checkpoint"))?;
+        file.append(&[0; HEAD_BYTES]).map_err(NodeError::io("writing a checkpoint"))?;
+        let (world, dir, synced) = (world.clone(), dir.into(), sync.then_some(0));
+        Ok(Self { world, shard, position, dir, path, file, length: 0, crc: 0, synced })
+    }
+
+    /// Of which shard, taken where.
+    #[must_use]
+    pub fn place(&self) -> (ShardId, Position) {
+        (self.shard, self.position)
+    }
+
+    /// Writes a piece behind those before it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&mut self, piece: &[u8]) -> Result<(), NodeError> {
+        self.file.append(piece).map_err(NodeError::io("writing a checkpoint"))?;
+        self.length += piece.len() as u64;
+        self.crc = crc32c::crc32c_append(self.crc, piece);
+        match &mut self.synced {
+            Some(synced) if self.length - *synced >= SYNC_EVERY => {
+                *synced = self.length;
+                self.file.sync().map_err(NodeError::io("syncing a checkpoint"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the last piece and reads all of them back.
+    ///
+    /// # Errors
+    /// If it cannot be written, or does not read back as written.
+    pub fn finish(&mut self, last: &[u8]) -> Result<(), NodeError> {
+        self.write(last)?;
+        let (mut length, mut crc) = (0, 0);
+        let on_piece = |piece: &[u8]| {
+            length += piece.len() as u64;
+            crc = crc32c::crc32c_append(crc, piece);
+            Ok(())
+        };
+        read_state(&self.file, on_piece).map_err(NodeError::io("reading a checkpoint back"))?;
+        match (length, crc) == (self.length, self.crc) {
+            true => Ok(()),
+            false => {
+                Err(NodeError::Config(format!("{}: does not read back as written", self.path.display())))
+            }
+        }
+    }
+
+    /// Gives it its name, and drops the oldest ones of its shard.
+    ///
+    /// # Errors
+    /// If it cannot be written; older ones are then untouched.
+    pub fn name(mut self, replay_from: Offset) -> Result<(), NodeError> {
+        let (shard, position) = self.place();
+        let head = Head { shard, position, replay_from, length: self.length, crc: self.crc };
+        self.file.write_at(&head.to_bytes(), 0).map_err(NodeError::io("writing a checkpoint's head"))?;
+        if self.synced.is_some() {
+            self.file.sync().map_err(NodeError::io("syncing a checkpoint"))?;
+        }
+        let path = self.dir.join(format!("{shard}-{position}.ckpt"));
+        self.world.rename(&self.path, &path).map_err(NodeError::io("naming a checkpoint"))?;
+        if self.synced.is_some() {
+            let synced = self.world.sync_dir(&self.dir);
+            synced.map_err(NodeError::io("syncing the checkpoint directory"))?;
+        }
+        for (_, old) in list(&self.world, &self.dir, shard).into_iter().skip(KEPT) {
+            self.world.remove_file(&old).map_err(NodeError::io("removing an old checkpoint"))?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: World> Drop for UnfinishedCheckpoint<W> {
+    fn drop(&mut self) {
+        // It is gone already if it was named; what cannot be removed now is removed at the next start.
+        let _ = self.world.remove_file(&self.path);
+    }
+}
+
+/// Reads what is behind the head, piece by piece.
+fn read_state(file: &impl File, mut on: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut buffer = vec![0; READ_BYTES];
+    let mut at = HEAD_BYTES as u64;
+    loop {
+        match file.read_at(&mut buffer, at)? {
+            0 => return Ok(()),
+            read => {
+                at += read as u64;
+                on(&buffer[..read])?;
+            }
+        }
+    }
+}
+
+/// Removes what was unfinished when the last process that wrote here died. For whoever alone writes into `dir`.
+pub fn remove_unfinished(world: &impl World, dir: &Path) {
+    for name in world.list(dir).unwrap_or_default() {
+        if name.ends_with(".new") {
+            // In the way of nothing but the disk's room.
+            let _ = world.remove_file(&dir.join(name));
+        }
+    }
+}
+
+/// A checkpoint file whose head is intact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredCheckpoint {
+    path: PathBuf,
+    head: Head,
+}
+
+impl StoredCheckpoint {
+    /// The next position to execute on the state.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        self.head.position
+    }
+
+    /// Where in the recorder's log replay starts.
+    #[must_use]
+    pub fn replay_from(&self) -> Offset {
+        self.head.replay_from
+    }
+
+    /// Bytes of the state.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.head.length
+    }
+
+    /// The state (see `pares_venue::checkpoint`); `None` if it is not what was written.
+    /// `pause` is called every now and then.
+    #[must_use]
+    pub fn read(&self, world: &impl World, mut pause: impl FnMut()) -> Option<Vec<u8>> {
+        let file = world.open_file(&self.path).ok()?;
+        // A length that is not the file's is refused before so much is allocated.
+        if file.bytes().ok()? != self.head.length.checked_add(HEAD_BYTES as u64)? {
+            return None;
+        }
+        let mut state = Vec::with_capacity(usize::try_from(self.head.length).ok()?);
+        let on_piece = |piece: &[u8]| {
+            state.extend_from_slice(piece);
+            pause();
+            Ok(())
+        };
+        read_state(&file, on_piece).ok()?;
+        (state.len() as u64 == self.head.length && crc32c::crc32c(&state) == self.head.crc).then_some(state)
+    }
+
+    /// Writes it into another directory, durably, with another place from which replay starts; not if it is damaged.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub fn copy(&self, world: &impl World, dir: &Path, replay_from: Offset) -> Result<(), NodeError> {
+        let file = world.open_file(&self.path).map_err(NodeError::io("opening a checkpoint"))?;
+        let place = (self.head.shard, self.head.position);
+        let mut copy = UnfinishedCheckpoint::create(world, dir, place, VenueId(0), true)?;
+        let on_piece = |piece: &[u8]| copy.write(piece).map_err(io::Error::other);
+        read_state(&file, on_piece).map_err(NodeError::io("copying a checkpoint"))?;
+        copy.finish(&[])?;
+        match (copy.length, copy.crc) == (self.head.length, self.head.crc) {
+            true => copy.name(replay_from),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The checkpoints of a shard in `dir` whose heads are intact, newest first.
+#[must_use]
+pub fn checkpoints(world: &impl World, dir: &Path, shard: ShardId) -> Vec<StoredCheckpoint> {
+    let of_shard = |stored: &StoredCheckpoint| stored.head.shard == shard;
+    list(world, dir, shard).into_iter().filter_map(|(_, path)| open(world, path)).filter(of_shard).collect()
+}
+
+fn open(world: &impl World, path: PathBuf) -> Option<StoredCheckpoint> {
+    let file = world.open_file(&path).ok()?;
+    let mut bytes = [0; HEAD_BYTES];
+    let mut read = 0;
+    while read < HEAD_BYTES {
+        match file.read_at(&mut bytes[read..], read as u64).ok()? {
+            0 => return None,
+            more => read += more,
+        }
+    }
+    Some(StoredCheckpoint { path, head: Head::from_bytes(&bytes)? })
+}
+
+/// At which positions there are checkpoints of a shard, intact or not, newest first.
+#[must_use]
+pub fn positions(world: &impl World, dir: &Path, shard: ShardId) -> Vec<Position> {
+    list(world, dir, shard).into_iter().map(|(position, _)| position).collect()
+}
+
+/// The checkpoint of a shard at that position, if its head is intact.
+#[must_use]
+pub fn at(world: &impl World, dir: &Path, shard: ShardId, position: Position) -> Option<StoredCheckpoint> {
+    checkpoints(world, dir, shard).into_iter().find(|stored| stored.position() == position)
+}
+
+/// Removes the checkpoints of a shard above a position: what made them is not to be believed.
+///
+/// # Errors
+/// If one cannot be removed.
+pub fn remove_above(
+    world: &impl World,
+    dir: &Path,
+    shard: ShardId,
+    position: Position,
+) -> Result<(), NodeError> {
+    for (_, path) in list(world, dir, shard).into_iter().filter(|(at, _)| *at > position) {
+        world
+            .remove_file(&path)
+            .map_err(NodeError::io("removing a checkpoint that is not to be believed"))?;
+    }
+    Ok(())
+}
+
+/// The checkpoint files of a shard, newest first.
+fn list(world: &impl World, dir: &Path, shard: ShardId) -> Vec<(Position, PathBuf)> {
+    let mut found: Vec<_> = world
+        .list(dir)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|name| {
+            let (of, position) = name.strip_suffix(".ckpt")?.split_once('-')?;
+            (of.parse() == Ok(shard.0)).then_some((Position(position.parse().ok()?), dir.join(name.as_str())))
+        })
+        .collect();
+    found.sort_by(|a, b| b.cmp(a));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestWorld;
+
+    const SHARD: ShardId = ShardId(3);
+
+    fn dir() -> &'static Path {
+        Path::new("recorder-0/checkpoints")
+    }
+
+    fn state(position: u64) -> Vec<u8> {
+        (0..100 + position).map(|at| (at * 7 + position) as u8).collect()
+    }
+
+    fn begin(world: &TestWorld, position: u64) -> UnfinishedCheckpoint<TestWorld> {
+        UnfinishedCheckpoint::create(world, dir(), (SHARD, Position(position)), VenueId(1), true).unwrap()
+    }
+
+    fn store(world: &TestWorld, position: u64) {
+        let state = state(position);
+        let mut unfinished = begin(world, position);
+        unfinished.write(&state[..40]).unwrap();
+        unfinished.write(&state[40..60]).unwrap();
+        unfinished.finish(&state[60..]).unwrap();
+        assert!(!positions(world, dir(), SHARD).contains(&Position(position)), "no name yet");
+        unfinished.name(Offset(8 * position)).unwrap();
+    }
+
+    /// A world with checkpoints.
+    fn with(positions: impl IntoIterator<Item = u64>) -> TestWorld {
+        let world = TestWorld::new();
+        positions.into_iter().for_each(|position| store(&world, position));
+        world
+    }
+
+    /// Positions of those that can be read.
+    fn readable(world: &TestWorld, dir: &Path, shard: ShardId) -> Vec<u64> {
+        let intact = |stored: &StoredCheckpoint| {
+            let at = stored.position().0;
+            assert_eq!(stored.replay_from(), Offset(8 * at));
+            stored.read(world, || {}).map(|read| {
+                assert_eq!(read, state(at));
+                at
+            })
+        };
+        checkpoints(world, dir, shard).iter().filter_map(intact).collect()
+    }
+
+    #[test]
+    fn what_was_written_in_pieces_is_read_newest_first() {
+        let world = with([9, 10]);
+        assert_eq!(readable(&world, dir(), SHARD), [10, 9]);
+        assert_eq!(readable(&world, dir(), ShardId(4)), []);
+    }
+
+    #[test]
+    fn a_flipped_bit_leaves_the_older_checkpoint() {
+        let world = with([9, 10]);
+        let path = world.real(&dir().join("3-10.ckpt"));
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+            assert_eq!(readable(&world, dir(), SHARD), [9], "byte {at}");
+            std::fs::write(&path, &whole[..at]).unwrap();
+            assert_eq!(readable(&world, dir(), SHARD), [9], "cut at byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_copy_has_the_state_and_a_new_place_to_replay_from_and_a_damaged_one_is_not_copied() {
+        let (world, to, other) = (with([9]), Path::new("to"), Path::new("other"));
+        let stored = at(&world, dir(), SHARD, Position(9)).unwrap();
+        stored.copy(&world, to, Offset(72)).unwrap();
+        assert_eq!(readable(&world, to, SHARD), [9]);
+        let path = world.real(&dir().join("3-9.ckpt"));
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[HEAD_BYTES + 5] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        stored.copy(&world, other, Offset(72)).unwrap();
+        assert_eq!(positions(&world, other, SHARD), []);
+    }
+
+    #[test]
+    fn a_file_of_another_shard_under_this_ones_name_is_passed_over() {
+        let world = with([9]);
+        world.rename(&dir().join("3-9.ckpt"), &dir().join("4-9.ckpt")).unwrap();
+        assert_eq!(readable(&world, dir(), ShardId(4)), []);
+    }
+
+    #[test]
+    fn checkpoints_above_a_position_can_be_taken_back() {
+        let world = with([9, 10]);
+        remove_above(&world, dir(), ShardId(4), Position(0)).unwrap();
+        remove_above(&world, dir(), SHARD, Position(9)).unwrap();
+        assert_eq!(readable(&world, dir(), SHARD), [9]);
+    }
+
+    #[test]
+    fn older_checkpoints_go_when_newer_ones_are_verified() {
+        let world = with(1..=5);
+        assert_eq!(positions(&world, dir(), SHARD), [Position(5), Position(4)]);
+        assert_eq!(readable(&world, dir(), SHARD), [5, 4]);
+    }
+
+    #[test]
+    fn an_unfinished_checkpoint_goes_with_its_writer_or_at_the_next_start() {
+        let world = TestWorld::new();
+        drop(begin(&world, 7));
+        assert_eq!(world.list(dir()).unwrap().len(), 0);
+        std::mem::forget(begin(&world, 7));
+        assert_eq!((world.list(dir()).unwrap().len(), readable(&world, dir(), SHARD)), (1, vec![]));
+        remove_unfinished(&world, dir());
+        assert_eq!(world.list(dir()).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn what_does_not_read_back_gets_no_name() {
+        let mut unfinished = begin(&TestWorld::new(), 7);
+        unfinished.write(&[1; 50]).unwrap();
+        unfinished.file.write_at(&[9], HEAD_BYTES as u64 + 20).unwrap();
+        assert!(unfinished.finish(&[2; 50]).is_err());
+    }
+}

@@ -1,0 +1,191 @@
+//! The recorders' logs merged into the one committed stream.
+//!
+//! Each recorder's log has every shard's records in order, but the recorders interleave the shards
+//! differently, and any of them may be behind or dead. Reading one of them would make it a single point of
+//! failure; so all are read, and a record passes when the `quorum`-th log shows it (`pares_recorder::Quorum`).
+
+use pares_log::{Offset, ReadError};
+use pares_recorder::Quorum;
+use pares_types::{Position, RecorderId, ShardId};
+use pares_wire::record::{self, CheckpointStored, ResultRecord};
+
+use crate::config::SystemConfig;
+use crate::tail::Tail;
+use crate::world::World;
+use crate::{NodeError, NodeId, repair_asked};
+
+/// What the committed stream carries.
+pub enum Committed<'a> {
+    /// A record, committed now; each position once, in order per shard.
+    Result {
+        /// The recorder whose log it was read from.
+        recorder: RecorderId,
+        /// Where it lies there.
+        offset: Offset,
+        /// The record.
+        record: ResultRecord<'a>,
+    },
+    /// A record that too few recorders show yet. It is final all the same: it will be committed.
+    Shown {
+        /// The record.
+        record: ResultRecord<'a>,
+    },
+    /// A record that passed before, from a recorder whose log was taken away and is filled again: it lies elsewhere now.
+    Moved {
+        /// The recorder.
+        recorder: RecorderId,
+        /// Where it lies there now.
+        offset: Offset,
+        /// The record.
+        record: ResultRecord<'a>,
+    },
+    /// A recorder has stored a checkpoint.
+    CheckpointStored {
+        /// Of which shard.
+        shard: ShardId,
+        /// At which position.
+        position: Position,
+        /// Where the notice lies in the recorder's log.
+        offset: Offset,
+    },
+}
+
+/// A reader of the committed stream.
+pub struct CommittedStream<W: World> {
+    world: W,
+    tails: Vec<Tail<W>>,
+    /// By recorder: whether its log is another than the one it had.
+    replaced: Vec<bool>,
+    /// By shard id.
+    quorums: Vec<Quorum>,
+    /// By recorder: whether it was asked to repair its log.
+    asked: Vec<bool>,
+}
+
+impl<W: World> CommittedStream<W> {
+    /// Reads from where `from` says for each recorder.
+    ///
+    /// # Errors
+    /// If the configuration has no valid shards.
+    pub fn new(
+        world: &W,
+        config: &SystemConfig,
+        mut from: impl FnMut(RecorderId) -> Offset,
+    ) -> Result<Self, NodeError> {
+        let shards = config.shards()?;
+        let highest = shards.keys().next_back().expect("a system has a shard").0;
+        let quorum = Quorum::new(usize::from(config.recorders), usize::from(config.quorum));
+        Ok(Self {
+            world: world.clone(),
+            tails: config.recorder_ids().map(|id| Tail::new(world, NodeId::Recorder(id), from(id))).collect(),
+            replaced: vec![false; usize::from(config.recorders)],
+            quorums: vec![quorum; usize::from(highest) + 1],
+            asked: vec![false; usize::from(config.recorders)],
+        })
+    }
+
+    /// Starts a shard at a checkpoint: records below `position` are taken for committed and do not pass.
+    pub fn start_at(&mut self, shard: ShardId, position: Position) {
+        self.quorums[usize::from(shard.0)].start_at(position);
+    }
+
+    /// The next position of the shard to commit.
+    #[must_use]
+    pub fn committed(&self, shard: ShardId) -> Position {
+        self.quorums[usize::from(shard.0)].committed()
+    }
+
+    /// What all recorders have of the shard.
+    #[must_use]
+    pub fn everywhere(&self, shard: ShardId) -> Position {
+        self.quorums[usize::from(shard.0)].everywhere()
+    }
+
+    /// How far it has been read: the furthest place in any recorder's log.
+    #[must_use]
+    pub fn reach(&self) -> Offset {
+        self.tails.iter().map(Tail::offset).max().unwrap_or(Offset::START)
+    }
+
+    /// Bytes published by the recorders and not read, of the most advanced reader.
+    #[must_use]
+    pub fn behind_bytes(&self) -> u64 {
+        self.tails.iter().map(Tail::behind_bytes).min().unwrap_or(0)
+    }
+
+    /// Reads at most `max` records of each recorder and hands on what they commit. Says how many
+    /// records were read.
+    ///
+    /// # Errors
+    /// If a log is damaged or holds what this build does not understand, or `on` fails.
+    pub fn poll(
+        &mut self,
+        max: usize,
+        mut on: impl FnMut(Committed<'_>) -> Result<(), NodeError>,
+    ) -> Result<usize, NodeError> {
+        let mut read = 0;
+        for index in 0..self.tails.len() {
+            read += self.poll_one(index, max, &mut on)?;
+        }
+        Ok(read)
+    }
+
+    fn poll_one(
+        &mut self,
+        index: usize,
+        max: usize,
+        on: &mut impl FnMut(Committed<'_>) -> Result<(), NodeError>,
+    ) -> Result<usize, NodeError> {
+        let recorder = RecorderId(u16::try_from(index).expect("at most 16 recorders"));
+        let tail = &mut self.tails[index];
+        for read in 0..max {
+            if tail.take_replaced() {
+                (self.replaced[index], self.asked[index]) = (true, false);
+                self.quorums.iter_mut().for_each(|quorum| quorum.forget(recorder));
+            }
+            let record = match tail.next_durable() {
+                Ok(Some(record)) => record,
+                Ok(None) => return Ok(read),
+                // A log that is damaged, or just being replaced, is its recorder's trouble; the others go on. What
+                // follows the damage is not believed: which positions are missing only its recorder can tell.
+                Err(ReadError::Damaged { offset, what }) => {
+                    if !std::mem::replace(&mut self.asked[index], true) {
+                        let log = NodeId::Recorder(recorder);
+                        self.world.complain(&format_args!(
+                            "the log of {log} is damaged at {offset} ({what}): read no further until it is repaired"
+                        ));
+                        repair_asked::ask(&self.world, log);
+                    }
+                    return Ok(read);
+                }
+                Err(ReadError::Foreign { .. } | ReadError::Map(_)) => return Ok(read),
+                Err(error) => return Err(error.into()),
+            };
+            match record::schema(record.payload) {
+                Some(record::RESULT) => {
+                    let result = ResultRecord::read(record.payload)?;
+                    // A shard of another configuration is nobody's concern here.
+                    let Some(quorum) = self.quorums.get_mut(usize::from(result.shard().0)) else { continue };
+                    if quorum.on_record(recorder, result.position()) {
+                        on(Committed::Result { recorder, offset: record.offset, record: result })?;
+                    } else if result.position() >= quorum.committed() {
+                        on(Committed::Shown { record: result })?;
+                    } else if self.replaced[index] {
+                        on(Committed::Moved { recorder, offset: record.offset, record: result })?;
+                    }
+                }
+                Some(record::CHECKPOINT_STORED) => {
+                    let stored = CheckpointStored::read(record.payload)?;
+                    let offset = record.offset;
+                    let (shard, position) = (ShardId(stored.shard.get()), Position(stored.position.get()));
+                    if usize::from(shard.0) >= self.quorums.len() {
+                        continue;
+                    }
+                    on(Committed::CheckpointStored { shard, position, offset })?;
+                }
+                _ => {}
+            }
+        }
+        Ok(max)
+    }
+}

@@ -1,0 +1,174 @@
+//! Where everything of one system lies, and which bell is whose.
+//!
+//! ```text
+//! DIR/pares.toml                    the configuration
+//! DIR/gateway-G/                    log: requests of gateway G (journal and request stream)
+//! DIR/venue-V/                      log: results of venue V
+//! DIR/recorder-R/                   log: what recorder R recorded (history and committed stream)
+//! DIR/recorder-R/checkpoints/       checkpoint files
+//! DIR/shut-out/                     notes about venues that are shut out (see `crate::shut_out`)
+//! DIR/left-out/                     notes about recorders without which everything was started
+//! DIR/epoch                         the number of the last start
+//! DIR/run/                          what only lives while the system does: windows, bells, counters
+//! DIR/lock                          held by the supervisor
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
+
+/// Where everything of a system lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    /// The system in that directory.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The configuration file.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
+        self.root.join("pares.toml")
+    }
+
+    /// The supervisor's lock.
+    #[must_use]
+    pub fn lock(&self) -> PathBuf {
+        self.root.join("lock")
+    }
+
+    /// Notes about venues that are shut out.
+    #[must_use]
+    pub fn shut_out(&self) -> PathBuf {
+        self.root.join("shut-out")
+    }
+
+    /// Notes about recorders without which everything was started.
+    #[must_use]
+    pub fn left_out(&self) -> PathBuf {
+        self.root.join("left-out")
+    }
+
+    /// The number of the last start.
+    #[must_use]
+    pub fn epoch(&self) -> PathBuf {
+        self.root.join("epoch")
+    }
+
+    /// What only lives while the system does.
+    #[must_use]
+    pub fn run(&self) -> PathBuf {
+        self.root.join("run")
+    }
+
+    /// A gateway's log.
+    #[must_use]
+    pub fn gateway_log(&self, id: GatewayId) -> PathBuf {
+        self.root.join(format!("gateway-{id}"))
+    }
+
+    /// A venue's log.
+    #[must_use]
+    pub fn venue_log(&self, id: VenueId) -> PathBuf {
+        self.root.join(format!("venue-{id}"))
+    }
+
+    /// A recorder's log.
+    #[must_use]
+    pub fn recorder_log(&self, id: RecorderId) -> PathBuf {
+        self.root.join(format!("recorder-{id}"))
+    }
+
+    /// A recorder's checkpoints.
+    #[must_use]
+    pub fn checkpoints(&self, id: RecorderId) -> PathBuf {
+        self.recorder_log(id).join("checkpoints")
+    }
+
+    /// A shard's window.
+    #[must_use]
+    pub fn window(&self, shard: ShardId) -> PathBuf {
+        self.run().join(format!("window-{shard}"))
+    }
+
+    /// A node's counters: `node` is its role and number, such as `venue-0`.
+    #[must_use]
+    pub fn counters(&self, node: &str) -> PathBuf {
+        self.run().join(format!("{node}.counters"))
+    }
+
+    /// What a venue is executing; outlives its process.
+    #[must_use]
+    pub fn venue_marks(&self, id: VenueId) -> PathBuf {
+        self.run().join(format!("venue-{id}.marks"))
+    }
+
+    /// The log that a node writes.
+    #[must_use]
+    pub fn log(&self, node: crate::NodeId) -> PathBuf {
+        self.root.join(node.to_string())
+    }
+
+    /// The process id of a node that is up.
+    #[must_use]
+    pub fn pid(&self, node: crate::NodeId) -> PathBuf {
+        self.run().join(format!("{node}.pid"))
+    }
+
+    /// What a node has to complain about: its standard error.
+    #[must_use]
+    pub fn complaints(&self, node: crate::NodeId) -> PathBuf {
+        self.run().join(format!("{node}.log"))
+    }
+
+    /// The address a gateway listens on.
+    #[must_use]
+    pub fn gateway_address(&self, id: GatewayId) -> PathBuf {
+        self.run().join(format!("gateway-{id}.addr"))
+    }
+}
+
+/// The bell of each node (see `pares_os::bell`): gateways, venues, recorders, 16 each.
+pub mod bells {
+    use pares_types::{GatewayId, RecorderId, VenueId};
+
+    use crate::config::ROLE_MAX;
+
+    /// A node's bell.
+    #[must_use]
+    pub fn of(node: crate::NodeId) -> usize {
+        match node {
+            crate::NodeId::Gateway(id) => gateway(id),
+            crate::NodeId::Venue(id) => venue(id),
+            crate::NodeId::Recorder(id) => recorder(id),
+        }
+    }
+
+    /// A gateway's bell.
+    #[must_use]
+    pub fn gateway(id: GatewayId) -> usize {
+        usize::from(id.0)
+    }
+
+    /// A venue's bell.
+    #[must_use]
+    pub fn venue(id: VenueId) -> usize {
+        ROLE_MAX + usize::from(id.0)
+    }
+
+    /// A recorder's bell.
+    #[must_use]
+    pub fn recorder(id: RecorderId) -> usize {
+        2 * ROLE_MAX + usize::from(id.0)
+    }
+}

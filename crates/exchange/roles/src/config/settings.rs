@@ -1,0 +1,432 @@
+//! The settings of one system: `pares.toml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use pares_book::Instrument;
+use pares_log::Durability;
+use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
+use pares_wire::record;
+use serde::{Deserialize, Serialize};
+
+use super::InstrumentConfig;
+use crate::NodeError;
+
+/// Bytes of the largest result there can be.
+const RESULT_BYTES_MAX: usize = size_of::<record::ResultHead>()
+    + record::REQUEST_BYTES_MAX
+    + Instrument::EVENTS_MAX * size_of::<record::EventRecord>();
+
+/// Milliseconds of an hour.
+const CLOCK_MS_MAX: u64 = 3_600_000;
+/// A gateway that sleeps looks up ten times a second; below four looks it could not tell slow from still.
+const PATIENCE_MS_MIN: u64 = 400;
+/// The longest engine budget.
+const ENGINE_BUDGET_MS_MAX: u64 = 60_000;
+
+/// Requests that all gateways together may have in flight: each venue may have to keep them all in its memory.
+const IN_FLIGHT_MAX: usize = 4 << 20;
+/// Names fill 32 bits at most.
+const NAMES_MAX: usize = 1 << 31;
+
+/// Orders that a book has room for and can be copied well within the default budget.
+const BUDGET_ORDERS: u32 = 20_000;
+
+/// Gateways, venues or recorders of one system, at most.
+pub const ROLE_MAX: usize = 16;
+
+/// What "durable" means in this system (design section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DurabilitySetting {
+    /// In the page cache: survives the death of any process.
+    Os,
+    /// On the device: survives the loss of power.
+    Disk,
+}
+
+impl From<DurabilitySetting> for Durability {
+    fn from(setting: DurabilitySetting) -> Self {
+        match setting {
+            DurabilitySetting::Os => Self::Os,
+            DurabilitySetting::Disk => Self::Disk,
+        }
+    }
+}
+
+/// A whole system, as `pares.toml` describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemConfig {
+    /// What an acknowledgement promises.
+    #[serde(default = "default_durability")]
+    pub durability: DurabilitySetting,
+    /// How many venues.
+    #[serde(default = "two")]
+    pub venues: u16,
+    /// How many recorders.
+    #[serde(default = "two")]
+    pub recorders: u16,
+    /// How many recorders must have a record before it counts as committed.
+    #[serde(default = "one")]
+    pub quorum: u16,
+    /// Whether venues agree through the window. Off is legal with one gateway only (paper 1 section 6.2).
+    #[serde(default = "yes")]
+    pub sequencer: bool,
+    /// Positions a window holds, a power of two: at least a second of peak.
+    #[serde(default = "default_window")]
+    pub window: u32,
+    /// Positions, over all shards, between two checkpoints.
+    #[serde(default = "default_checkpoint_every")]
+    pub checkpoint_every: u64,
+    /// Requests a gateway may have in flight, over all sessions.
+    #[serde(default = "default_in_flight_max")]
+    pub in_flight_max: usize,
+    /// Requests a session may have in flight.
+    #[serde(default = "default_session_in_flight_max")]
+    pub session_in_flight_max: u16,
+    /// Orders and amends a session may send in a second; 0 for no limit. Cancels pass.
+    #[serde(default)]
+    pub session_rate_max: u32,
+    /// How many of them at once.
+    #[serde(default = "default_session_burst_max")]
+    pub session_burst_max: u32,
+    /// Milliseconds that a shard may record nothing while requests wait there, before new ones are refused; 0 for ever.
+    #[serde(default = "default_quorum_patience_ms")]
+    pub quorum_patience_ms: u64,
+    /// Connections a gateway accepts.
+    #[serde(default = "default_sessions_max")]
+    pub sessions_max: usize,
+    /// Sessions a member may have at one gateway: each of its trades is told to all of them.
+    #[serde(default = "default_member_sessions_max")]
+    pub member_sessions_max: usize,
+    /// Names (member, client order id) a gateway remembers.
+    #[serde(default = "default_names_max")]
+    pub names_max: usize,
+    /// Milliseconds between two times a gateway tells a shard in which something can become due.
+    #[serde(default = "default_clock_ms")]
+    pub clock_ms: u64,
+    /// How long one request may keep a venue's processor, milliseconds, before the matching engine counts as hanging; for each
+    /// order that an instrument's book may hold 30 ns come on top, since its tables grow in one go.
+    #[serde(default = "default_engine_budget_ms")]
+    pub engine_budget_ms: u64,
+    /// MiB per segment of the logs. Small ones restart faster; a roll costs next to nothing.
+    #[serde(default = "default_segment_mib")]
+    pub segment_mib: u64,
+    /// The gateways' addresses, one per gateway. Port 0 takes a free one (see `run/gateway-G.addr`).
+    #[serde(default = "default_gateways")]
+    pub gateways: Vec<SocketAddr>,
+    /// Whether gateways may listen beyond loopback, where anybody may speak for any member and read along.
+    #[serde(default)]
+    pub gateways_exposed: bool,
+    /// What is traded.
+    #[serde(default = "default_instruments")]
+    pub instruments: Vec<InstrumentConfig>,
+}
+
+fn default_durability() -> DurabilitySetting {
+    DurabilitySetting::Os
+}
+fn two() -> u16 {
+    2
+}
+fn one() -> u16 {
+    1
+}
+fn yes() -> bool {
+    true
+}
+fn default_window() -> u32 {
+    65_536
+}
+fn default_checkpoint_every() -> u64 {
+    4_096
+}
+fn default_in_flight_max() -> usize {
+    32_768
+}
+fn default_session_in_flight_max() -> u16 {
+    16_384
+}
+fn default_session_burst_max() -> u32 {
+    100
+}
+fn default_quorum_patience_ms() -> u64 {
+    500
+}
+fn default_sessions_max() -> usize {
+    4_096
+}
+fn default_member_sessions_max() -> usize {
+    64
+}
+fn default_names_max() -> usize {
+    16 << 20
+}
+fn default_clock_ms() -> u64 {
+    1_000
+}
+fn default_engine_budget_ms() -> u64 {
+    4
+}
+fn default_segment_mib() -> u64 {
+    4
+}
+fn default_gateways() -> Vec<SocketAddr> {
+    vec![SocketAddr::from(([127, 0, 0, 1], 7100))]
+}
+fn default_instruments() -> Vec<InstrumentConfig> {
+    const SYMBOLS: [&str; 10] =
+        ["ALFA", "BRAVO", "CHARLIE", "DELTA", "ECHO", "FOXTROT", "GOLF", "HOTEL", "INDIA", "JULIETT"];
+    SYMBOLS.iter().zip(1..).map(|(symbol, id)| InstrumentConfig::new(id, symbol)).collect()
+}
+
+impl Default for SystemConfig {
+    fn default() -> Self {
+        toml::from_str("").expect("every setting has a default")
+    }
+}
+
+impl SystemConfig {
+    /// Reads and checks the text of a configuration file.
+    ///
+    /// # Errors
+    /// If it says something that cannot work.
+    pub fn parse(text: &str) -> Result<Self, NodeError> {
+        let config: Self = toml::from_str(text).map_err(|error| NodeError::Config(error.to_string()))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The text of the configuration file of a new system.
+    #[must_use]
+    pub fn text(&self) -> String {
+        toml::to_string_pretty(self).expect("a configuration is always valid TOML")
+    }
+
+    /// Checks that the settings can work together.
+    ///
+    /// # Errors
+    /// The first that cannot.
+    pub fn check(&self) -> Result<(), NodeError> {
+        let wrong = |what: &str| Err(NodeError::Config(what.to_owned()));
+        let counts = [self.gateways.len(), usize::from(self.venues), usize::from(self.recorders)];
+        if counts.iter().any(|&count| !(1..=ROLE_MAX).contains(&count)) {
+            return wrong("between 1 and 16 each of gateways, venues and recorders");
+        }
+        if !(1..=self.recorders).contains(&self.quorum) {
+            return wrong("`quorum` must be between 1 and the number of recorders");
+        }
+        if !self.sequencer && self.gateways.len() > 1 {
+            return wrong("`sequencer = false` is only right with a single gateway");
+        }
+        if !self.window.is_power_of_two() || self.window < 16 {
+            return wrong("`window` must be a power of two, at least 16");
+        }
+        if self.checkpoint_every == 0 || self.segment_mib == 0 || self.segment_mib > 1024 {
+            return wrong("`checkpoint_every` and `segment_mib` must be positive, segments at most 1024 MiB");
+        }
+        let patience = self.quorum_patience_ms;
+        if patience != 0 && !(PATIENCE_MS_MIN..=CLOCK_MS_MAX).contains(&patience) {
+            return wrong("`quorum_patience_ms` must be 0, or between 400 and 3600000, an hour");
+        }
+        if !(1..=CLOCK_MS_MAX).contains(&self.clock_ms) {
+            return wrong("`clock_ms` must be between 1 and 3600000, an hour");
+        }
+        if !(1..=ENGINE_BUDGET_MS_MAX).contains(&self.engine_budget_ms) {
+            return wrong("`engine_budget_ms` must be between 1 and 60000, a minute");
+        }
+        if pares_log::payload_bytes_max(self.segment_mib << 20) < RESULT_BYTES_MAX {
+            return wrong(
+                "`segment_mib` is too small: a record is at most a quarter of a segment, and a result must fit one",
+            );
+        }
+        self.check_gateways()?;
+        self.check_exposure()?;
+        for (shard, instruments) in self.shards()? {
+            if instruments.len() > Instrument::SHARD_MAX {
+                let (found, most) = (instruments.len(), Instrument::SHARD_MAX);
+                let what = format!("shard {shard}: {found} instruments; at most {most}");
+                return Err(NodeError::Config(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks how much gateways may take on.
+    fn check_gateways(&self) -> Result<(), NodeError> {
+        let wrong = |what: &str| Err(NodeError::Config(what.to_owned()));
+        let in_flight = self.in_flight_max.saturating_mul(self.gateways.len());
+        if self.in_flight_max < self.shards()?.len() || in_flight > IN_FLIGHT_MAX {
+            return wrong(
+                "`in_flight_max` must be at least one per shard, and at most 4194304 over all gateways",
+            );
+        }
+        if self.session_in_flight_max == 0 || self.sessions_max == 0 || self.member_sessions_max == 0 {
+            return wrong(
+                "`session_in_flight_max`, `sessions_max` and `member_sessions_max` must be positive",
+            );
+        }
+        if !(16..=NAMES_MAX).contains(&self.names_max) {
+            return wrong("`names_max` must be between 16 and 2147483648");
+        }
+        Ok(())
+    }
+
+    fn check_exposure(&self) -> Result<(), NodeError> {
+        let exposed = self.gateways.iter().find(|address| !address.ip().is_loopback());
+        match exposed.filter(|_| !self.gateways_exposed) {
+            None => Ok(()),
+            Some(address) => Err(NodeError::Config(format!(
+                "gateway {address} would listen beyond this machine: there is no sign-on and no encryption, so \
+                 everybody who reaches it can trade for any member, run the market as the exchange, and read all that \
+                 passes. Listen on loopback (127.0.0.1), or set `gateways_exposed = true` if that network is trusted"
+            ))),
+        }
+    }
+
+    /// The instruments of each shard.
+    ///
+    /// # Errors
+    /// If an instrument is not valid, its id is used twice, or its symbol is, in whatever case.
+    pub fn shards(&self) -> Result<BTreeMap<ShardId, Vec<Instrument>>, NodeError> {
+        let mut shards: BTreeMap<ShardId, Vec<Instrument>> = BTreeMap::new();
+        let (mut ids, mut symbols) = (BTreeSet::new(), BTreeSet::new());
+        for (index, config) in self.instruments.iter().enumerate() {
+            if config.id == 0 || !ids.insert(config.id) {
+                return Err(NodeError::Config(format!("instrument id {} is 0 or used twice", config.id)));
+            }
+            if !symbols.insert(config.symbol.to_ascii_uppercase()) {
+                let (id, symbol) = (config.id, &config.symbol);
+                return Err(NodeError::Config(format!(
+                    "instrument {id}: `{symbol}` is another one's symbol"
+                )));
+            }
+            let own = u16::try_from(index).map_err(|_| NodeError::Config("too many instruments".into()))?;
+            shards.entry(ShardId(config.shard.unwrap_or(own))).or_default().push(config.instrument()?);
+        }
+        match shards.is_empty() {
+            true => Err(NodeError::Config("no instruments".into())),
+            false => Ok(shards),
+        }
+    }
+
+    /// How long one request may keep a venue's processor.
+    #[must_use]
+    pub fn engine_budget(&self) -> Duration {
+        let orders_max = self.instruments.iter().map(|instrument| instrument.orders_max).max().unwrap_or(0);
+        // While a checkpoint is taken, a request may have to wait for a copy of its book first.
+        let copied = 120 * u64::from(orders_max.saturating_sub(BUDGET_ORDERS));
+        Duration::from_millis(self.engine_budget_ms)
+            + Duration::from_nanos(30 * u64::from(orders_max) + copied)
+    }
+
+    /// The gateways' ids.
+    pub fn gateway_ids(&self) -> impl Iterator<Item = GatewayId> + use<> {
+        (0..u16::try_from(self.gateways.len()).expect("checked: at most 16")).map(GatewayId)
+    }
+
+    /// The venues' ids.
+    pub fn venue_ids(&self) -> impl Iterator<Item = VenueId> + use<> {
+        (0..self.venues).map(VenueId)
+    }
+
+    /// The recorders' ids.
+    pub fn recorder_ids(&self) -> impl Iterator<Item = RecorderId> + use<> {
+        (0..self.recorders).map(RecorderId)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_system_is_valid_and_survives_a_round_trip() {
+        let config = SystemConfig::default();
+        config.check().unwrap();
+        let text = toml::to_string_pretty(&config).unwrap();
+        assert_eq!(toml::from_str::<SystemConfig>(&text).unwrap(), config);
+        assert_eq!(config.shards().unwrap().len(), 10);
+    }
+
+    #[test]
+    fn an_unknown_setting_is_named() {
+        let error = toml::from_str::<SystemConfig>("venuse = 3").unwrap_err();
+        assert!(error.to_string().contains("venuse"));
+    }
+
+    #[test]
+    fn a_segment_in_which_no_result_fits_is_refused() {
+        assert!(SystemConfig { segment_mib: 1, ..SystemConfig::default() }.check().is_err());
+        SystemConfig { segment_mib: 2, ..SystemConfig::default() }.check().unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_never_ticks_or_never_rests_is_refused() {
+        for clock_ms in [0, 3_600_001] {
+            assert!(SystemConfig { clock_ms, ..SystemConfig::default() }.check().is_err());
+        }
+    }
+
+    #[test]
+    fn a_patience_shorter_than_a_look_is_refused() {
+        for (quorum_patience_ms, good) in [(0, true), (399, false), (400, true), (3_600_001, false)] {
+            let config = SystemConfig { quorum_patience_ms, ..SystemConfig::default() };
+            assert_eq!(config.check().is_ok(), good, "{quorum_patience_ms}");
+        }
+    }
+
+    #[test]
+    fn what_venues_could_not_keep_in_memory_or_gateways_not_take_in_is_refused() {
+        let system = SystemConfig::default();
+        for (in_flight_max, good) in [(9, false), (10, true), (4 << 20, true), ((4 << 20) + 1, false)] {
+            assert_eq!(
+                SystemConfig { in_flight_max, ..system.clone() }.check().is_ok(),
+                good,
+                "{in_flight_max}"
+            );
+        }
+        let two = vec![system.gateways[0]; 2];
+        assert!(SystemConfig { in_flight_max: 4 << 20, gateways: two, ..system.clone() }.check().is_err());
+        assert!(SystemConfig { session_in_flight_max: 0, ..system.clone() }.check().is_err());
+        assert!(SystemConfig { sessions_max: 0, ..system.clone() }.check().is_err());
+        assert!(SystemConfig { member_sessions_max: 0, ..system.clone() }.check().is_err());
+        assert!(SystemConfig { names_max: 15, ..system }.check().is_err());
+    }
+
+    #[test]
+    fn a_symbol_used_twice_is_refused_in_whatever_case() {
+        let second = |symbol| {
+            let instruments = vec![InstrumentConfig::new(1, "ALFA"), InstrumentConfig::new(2, symbol)];
+            SystemConfig { instruments, ..SystemConfig::default() }.check()
+        };
+        second("ALFB").unwrap();
+        for symbol in ["ALFA", "alfa"] {
+            assert!(second(symbol).unwrap_err().to_string().contains("instrument 2"), "{symbol}");
+        }
+    }
+
+    #[test]
+    fn a_gateway_beyond_loopback_is_refused_unless_that_is_understood() {
+        let config = |address: &str, gateways_exposed| {
+            let gateways = vec![address.parse().unwrap()];
+            SystemConfig { gateways, gateways_exposed, ..SystemConfig::default() }.check()
+        };
+        for address in ["0.0.0.0:7100", "192.0.2.1:7100", "[::]:0"] {
+            let refusal = config(address, false).unwrap_err().to_string();
+            assert!(refusal.contains(address) && refusal.contains("gateways_exposed"), "{refusal}");
+            config(address, true).unwrap();
+        }
+        for address in ["127.0.0.1:0", "127.9.9.9:1", "[::1]:0"] {
+            config(address, false).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_quorum_no_system_can_reach_is_refused() {
+        let config = SystemConfig { quorum: 3, ..SystemConfig::default() };
+        assert!(config.check().is_err());
+    }
+}

@@ -1,0 +1,353 @@
+//! Starting the window's next life (design section 5).
+//!
+//! When everything restarts together, decisions that no recorder has are void: nobody was answered
+//! because of them, and after a power failure nobody could tell what they were. So the windows begin anew after
+//! the last recorded position, under a new epoch that no record and no window of the past carries. The
+//! requests behind the void decisions lie in the gateways' logs and are ordered again.
+//!
+//! An epoch that is used twice makes void decisions look like those of today. Windows may be lost with everything else that lies
+//! in memory, and a life in which nothing was recorded leaves nothing in the recorders' logs. So the number is kept in a file
+//! of its own, written before the windows are made.
+//!
+//! ```text
+//! DIR/epoch        7 8f2b1c55        the epoch begun last, and a checksum of it
+//! ```
+//! Only the supervisor does this, holding the system's lock, before any node runs.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use pares_log::{LogSalvage, OpenError};
+use pares_sequencer::{EPOCH_MAX, Sequencer};
+use pares_types::{Epoch, Position, RecorderId, ShardId};
+use pares_wire::record::ResultRecord;
+
+use crate::config::{Layout, SystemConfig};
+use crate::left_out::LeftOut;
+use crate::world::World;
+use crate::{NodeError, NodeId, checkpoints, recorder, whole_file};
+
+/// Creates every shard's window for the next epoch. Says which that is. Goes on without a recorder that cannot be read, as long
+/// as a quorum of them can.
+///
+/// # Errors
+/// If too few recorders can be read, one that cannot may be the only one to have what is known to be recorded, or a window
+/// cannot be created.
+pub fn begin<W: World>(world: &W, config: &SystemConfig) -> Result<Epoch, NodeError> {
+    let found = Found::by(world, config)?;
+    let before = found.epoch.max(windows(world, &found.first)).max(noted_or_seen(world, config));
+    let epoch = Epoch(before.0 + 1);
+    if epoch > EPOCH_MAX {
+        let why = format!("this system was started {before} times, and there is no number for another start");
+        return Err(NodeError::Config(why));
+    }
+    note(world, epoch)?;
+    for &id in &found.unread {
+        LeftOut::new(epoch, &found.first).note(world, id)?;
+    }
+    // What nodes of the last life said of themselves must not be taken for what those of this one say.
+    for node in NodeId::all(config) {
+        let emptied = world.create_counters(&node.to_string(), &[]);
+        emptied.map_err(NodeError::io("emptying the counters of the last start"))?;
+    }
+    forget_the_future(world, config, &found.first);
+    for (shard, position) in found.first {
+        let made = world.create_window(shard, config.window as usize, epoch, position);
+        made.map_err(NodeError::io("making a window"))?;
+    }
+    Ok(epoch)
+}
+
+/// Removes checkpoints of positions that nobody has recorded: their records were lost with the power, or cut off. A venue passes them
+/// over, but as long as they are there a recorder keeps them for the newest, and drops those that are newer in truth.
+fn forget_the_future<W: World>(world: &W, config: &SystemConfig, first: &BTreeMap<ShardId, Position>) {
+    for id in config.recorder_ids() {
+        let dir = Layout::new("").checkpoints(id);
+        for (&shard, &to) in first {
+            if let Err(error) = checkpoints::remove_above(world, &dir, shard, to) {
+                let node = NodeId::Recorder(id);
+                world.complain(&format_args!(
+                    "{node} keeps checkpoints of shard {shard} above what is recorded: {error}"
+                ));
+            }
+        }
+    }
+}
+
+/// What the recorders have.
+struct Found {
+    /// The next position of each shard.
+    first: BTreeMap<ShardId, Position>,
+    epoch: Epoch,
+    /// Those that cannot be read.
+    unread: Vec<RecorderId>,
+}
+
+impl Found {
+    fn by<W: World>(world: &W, config: &SystemConfig) -> Result<Self, NodeError> {
+        let first = config.shards()?.into_keys().map(|shard| (shard, Position(0))).collect();
+        let mut found = Self { first, epoch: Epoch(0), unread: Vec::new() };
+        // Opening for writing keeps whole records that were not published yet; what the recorder will find when it starts
+        // must be counted here. All are opened before any is repaired, which takes from the others what they publish.
+        let open = |id| world.write_log(NodeId::Recorder(id), recorder::log_config(config)).map(drop);
+        let opened: Vec<_> = config.recorder_ids().map(|id| (id, open(id))).collect();
+        let mut why = None;
+        for (id, mut opened) in opened {
+            let read = recorder::repair::whole(world, id, config, || {
+                std::mem::replace(&mut opened, Ok(()))?;
+                recorder::recorded(world, id, config)
+            });
+            match read {
+                Ok((next, epoch)) => found.add(next, epoch),
+                Err(error) if is_its_own(&error) => {
+                    world.complain(&format_args!("{} cannot be read: {error}", NodeId::Recorder(id)));
+                    found.unread.push(id);
+                    why.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match why {
+            None => Ok(found),
+            Some(why) => found.without_unread(world, config, why),
+        }
+    }
+
+    fn add(&mut self, next: BTreeMap<ShardId, Position>, epoch: Epoch) {
+        self.epoch = self.epoch.max(epoch);
+        for (shard, position) in next {
+            self.first.entry(shard).and_modify(|first| *first = (*first).max(position));
+        }
+    }
+
+    /// Whether to go on with the others. Not if that surely gives up what somebody was told.
+    fn without_unread(
+        self,
+        world: &impl World,
+        config: &SystemConfig,
+        why: NodeError,
+    ) -> Result<Self, NodeError> {
+        if usize::from(config.recorders) - self.unread.len() < usize::from(config.quorum) {
+            return Err(why);
+        }
+        for (&shard, &first) in &self.first {
+            let recorded = match world.open_window(shard) {
+                Ok(Some(window)) => window.recorded(),
+                _ => continue,
+            };
+            if recorded > first {
+                let log = PathBuf::from(NodeId::Recorder(self.unread[0]).to_string());
+                let missing = format!("shard {shard}: positions {first} to {}", recorded.0 - 1);
+                return Err(NodeError::Irreparable { log, why: why.to_string(), missing });
+            }
+        }
+        for &id in &self.unread {
+            let node = NodeId::Recorder(id);
+            world.complain(&format_args!(
+                "the start goes on without {node}: what it alone had recorded is not recorded any more; its log is made anew \
+                 from the others' as soon as it can be opened"
+            ));
+        }
+        Ok(self)
+    }
+}
+
+/// Whether it is that recorder's trouble alone.
+fn is_its_own(error: &NodeError) -> bool {
+    match error {
+        NodeError::Open(OpenError::Locked { .. } | OpenError::SegmentBytes { .. }) => false,
+        NodeError::Open(_) | NodeError::Log(_) | NodeError::Append(_) | NodeError::Io { .. } => true,
+        NodeError::Irreparable { .. } | NodeError::Read { .. } => true,
+        _ => false,
+    }
+}
+
+/// The latest epoch of the windows that are there.
+fn windows(world: &impl World, shards: &BTreeMap<ShardId, Position>) -> Epoch {
+    let windows = shards.keys().filter_map(|&shard| world.open_window(shard).ok().flatten());
+    windows.map(|window| window.epoch()).max().unwrap_or(Epoch(0))
+}
+
+/// The epoch that the file says. Without one that can be believed, the latest that a venue met.
+fn noted_or_seen(world: &impl World, config: &SystemConfig) -> Epoch {
+    let venues = || config.venue_ids().map(|id| seen(world, NodeId::Venue(id))).max();
+    noted(world).or_else(venues).unwrap_or(Epoch(0))
+}
+
+fn file() -> PathBuf {
+    Layout::new("").epoch()
+}
+
+fn text(epoch: Epoch) -> String {
+    format!("{epoch} {:08x}\n", crc32c::crc32c(epoch.to_string().as_bytes()))
+}
+
+fn note(world: &impl World, epoch: Epoch) -> Result<(), NodeError> {
+    whole_file::write(world, &file(), &text(epoch)).map_err(NodeError::io("noting the epoch"))
+}
+
+fn noted(world: &impl World) -> Option<Epoch> {
+    let said = whole_file::read(world, &file()).ok()?;
+    let epoch = Epoch(said.split_once(' ')?.0.parse().ok()?);
+    (text(epoch) == said).then_some(epoch)
+}
+
+fn seen(world: &impl World, log: NodeId) -> Epoch {
+    let mut latest = Epoch(0);
+    if let Ok(mut log) = world.salvage_log(log) {
+        while let Some(entry) = log.next() {
+            latest = ResultRecord::read(entry.payload).map_or(latest, |record| latest.max(record.epoch()));
+        }
+    }
+    latest
+}
+
+/// The epoch in force.
+///
+/// # Errors
+/// If no window exists: the system was not started.
+pub fn current(world: &impl World, config: &SystemConfig) -> Result<Epoch, NodeError> {
+    let shards = config.shards()?;
+    let (&shard, _) = shards.first_key_value().expect("a system has a shard");
+    let window = world.open_window(shard).map_err(NodeError::io("opening a window"))?;
+    let absent = || NodeError::Config("there is no window: was the system started?".into());
+    window.map(|window| window.epoch()).ok_or_else(absent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::duty::Duty;
+    use crate::recorder::RecorderNode;
+    use crate::testing::TestWorld;
+    use crate::testing::records::{config, result};
+    use pares_types::VenueId;
+
+    const FIRST: NodeId = NodeId::Recorder(RecorderId(0));
+    const SECOND: NodeId = NodeId::Recorder(RecorderId(1));
+
+    fn next(world: &TestWorld) -> u32 {
+        begin(world, &config()).unwrap().0
+    }
+
+    /// Where the first shard's window begins.
+    fn begins(world: &TestWorld) -> u64 {
+        world.open_window(ShardId(0)).unwrap().unwrap().recorded().0
+    }
+
+    /// A recorder works until there is nothing to do.
+    fn run(world: &TestWorld, id: u16, epoch: u32) {
+        let mut node = RecorderNode::open(RecorderId(id), &config(), world.clone(), Epoch(epoch)).unwrap();
+        for _ in 0..200 {
+            node.work().unwrap();
+        }
+    }
+
+    /// What keeps a log from being opened: a file is where its directory should be.
+    fn break_disk(world: &TestWorld, log: NodeId) {
+        world.rename(log.to_string().as_ref(), "broken".as_ref()).unwrap();
+        world.create_file(log.to_string().as_ref()).unwrap();
+    }
+
+    fn mend_disk(world: &TestWorld, log: NodeId) {
+        world.remove_file(log.to_string().as_ref()).unwrap();
+        world.rename("broken".as_ref(), log.to_string().as_ref()).unwrap();
+    }
+
+    #[test]
+    fn the_windows_begin_behind_what_any_recorder_has_in_an_epoch_of_their_own() {
+        let world = TestWorld::new();
+        world.publish(FIRST, &[result(6, 0)]);
+        world.publish(SECOND, &[result(6, 0), result(6, 1)]);
+        assert_eq!((next(&world), begins(&world)), (7, 2));
+        assert_eq!(current(&world, &config()).unwrap(), Epoch(7));
+    }
+
+    #[test]
+    fn an_epoch_is_not_used_twice_though_nothing_was_recorded_and_the_windows_are_lost() {
+        let world = TestWorld::new();
+        for epoch in 1..4 {
+            assert_eq!(next(&world), epoch);
+            world.lose_run();
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_of_the_epoch_is_no_trouble_while_anything_else_knows_it() {
+        for (text, from_venues) in [("9 00000000\n", 5), ("", 5), ("\u{0}x", 5), ("4294967295 1", 5)] {
+            let world = TestWorld::new();
+            world.publish(NodeId::Venue(VenueId(1)), &[result(5, 0)]);
+            whole_file::write(&world, &file(), text).unwrap();
+            assert_eq!(next(&world), from_venues + 1, "{text:?}");
+            assert_eq!(noted(&world), Some(Epoch(6)));
+        }
+    }
+
+    #[test]
+    fn what_nodes_said_in_the_last_life_is_not_taken_for_what_they_say_in_this_one() {
+        let world = TestWorld::new();
+        world.create_counters("gateway-0", &["answered"]).unwrap();
+        world.create_counters("venue-1", &["resynced"]).unwrap();
+        next(&world);
+        assert_eq!(
+            (world.counter("gateway-0", "answered"), world.counter("venue-1", "resynced")),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn a_start_goes_on_without_a_recorder_whose_disk_fails_and_says_so() {
+        let world = TestWorld::new();
+        world.publish(FIRST, &[result(1, 0), result(1, 1)]);
+        world.publish(SECOND, &[result(1, 0)]);
+        break_disk(&world, FIRST);
+        assert_eq!((next(&world), begins(&world)), (2, 1));
+        assert!(world.complaints().contains("goes on without recorder-0"), "{}", world.complaints());
+    }
+
+    #[test]
+    fn a_start_is_refused_without_a_quorum_of_recorders() {
+        let world = TestWorld::new();
+        for log in [FIRST, SECOND] {
+            world.create_file(log.to_string().as_ref()).unwrap();
+        }
+        assert!(matches!(begin(&world, &config()), Err(NodeError::Open(_) | NodeError::Io { .. })));
+        assert!(world.open_window(ShardId(0)).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_start_is_refused_if_only_the_recorder_that_fails_has_what_is_known_to_be_recorded() {
+        let world = TestWorld::new();
+        world.publish(FIRST, &[result(1, 0), result(1, 1)]);
+        next(&world);
+        break_disk(&world, FIRST);
+        let refused = begin(&world, &config()).unwrap_err().to_string();
+        assert!(refused.contains("shard 0: positions 0 to 1"), "{refused}");
+    }
+
+    #[test]
+    fn a_recorder_left_out_comes_back_without_what_it_was_left_alone_with() {
+        let world = TestWorld::new();
+        world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+        world.publish(SECOND, &[result(1, 0)]);
+        break_disk(&world, FIRST);
+        next(&world);
+        world.publish(SECOND, &[result(2, 1)]);
+        mend_disk(&world, FIRST);
+        run(&world, 0, 2);
+        assert_eq!(world.results(FIRST), [(1, 0), (2, 1)]);
+        assert!(LeftOut::read(&world, RecorderId(0)).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_recorder_left_out_counts_again_at_the_next_start_as_far_as_it_may() {
+        let world = TestWorld::new();
+        next(&world);
+        world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+        break_disk(&world, FIRST);
+        next(&world);
+        mend_disk(&world, FIRST);
+        assert_eq!((next(&world), begins(&world)), (3, 0));
+        assert_eq!(world.results(FIRST), []);
+    }
+}

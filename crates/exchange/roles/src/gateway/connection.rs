@@ -1,0 +1,286 @@
+//! One client's connection: bytes in, bytes out, and how much of either is tolerated.
+//!
+//! A client that sends rubbish, half a frame and then nothing, never reads, or sends without end must cost the others
+//! nothing (invariant I8): input is bounded by one buffer, and by a portion of it where the rules want the session read more
+//! slowly; output by [`OUT_MAX`], silence by a deadline.
+
+use std::io::{ErrorKind, Read, Write};
+
+use pares_types::ClientOrderId;
+use pares_wire::WireError;
+use pares_wire::frame::{self, ClientFrame};
+
+/// Unread output a client may pile up before it is disconnected.
+const OUT_MAX: usize = 8 << 20;
+/// The same while all clients together have piled up too much.
+const OUT_MAX_CROWDED: usize = 256 << 10;
+/// Output buffers larger than this are given back once they are empty.
+const OUT_KEPT: usize = 256 << 10;
+/// Input read at a time: some four hundred orders, so that the next connection's turn comes within a fraction of a millisecond.
+const IN_BYTES: usize = 16 << 10;
+/// The same for a session that is read more slowly: a hundred orders, refused within some thirty microseconds.
+const PORTION_BYTES: usize = 4 << 10;
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Close {
+    /// The client closed it, or it broke.
+    Gone,
+    /// The client sent something that is not the protocol.
+    Malformed,
+    /// The client does not read what it is sent.
+    Slow,
+    /// Nothing useful came for too long.
+    Silent,
+    /// There is no room for it.
+    Refused,
+}
+
+/// How a read ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadState {
+    /// Nothing more for now.
+    Drained,
+    /// The budget is used up; there may be more.
+    More,
+}
+
+pub(super) struct Connection<T> {
+    stream: T,
+    pub(super) generation: u32,
+    /// Since when it has not signed on, by the monotonic clock.
+    pub(super) stranger_since_ns: Option<u64>,
+    /// Since when a frame is incomplete.
+    incomplete_since_ns: Option<u64>,
+    input: Box<[u8]>,
+    input_len: usize,
+    output: Vec<u8>,
+    sent: usize,
+    /// How much of the output was unsent after the last flush.
+    pub(super) unsent_noted: usize,
+    pub(super) reading: bool,
+    pub(super) flushing: bool,
+    pub(super) broken: Option<Close>,
+    /// It was told why it ends: what it sent besides is not looked at.
+    pub(super) refused: bool,
+    /// Not to be read before, by the monotonic clock.
+    later_ns: u64,
+    /// Read in portions, since it was left unread and has not been read empty since.
+    in_portions: bool,
+}
+
+impl<T: Read + Write> Connection<T> {
+    pub(super) fn new(stream: T, generation: u32, mono_ns: u64) -> Self {
+        Self {
+            stream,
+            generation,
+            stranger_since_ns: Some(mono_ns),
+            incomplete_since_ns: None,
+            // Small until the client proves to be one: ten thousand idle connections cost little.
+            input: vec![0; 512].into_boxed_slice(),
+            input_len: 0,
+            output: Vec::new(),
+            sent: 0,
+            unsent_noted: 0,
+            reading: false,
+            flushing: false,
+            broken: None,
+            refused: false,
+            later_ns: 0,
+            in_portions: false,
+        }
+    }
+
+    pub(super) fn stream(&mut self) -> &mut T {
+        &mut self.stream
+    }
+
+    pub(super) fn sign_on(&mut self) {
+        // From now on the client may be silent for as long as it likes, but within a frame.
+        self.stranger_since_ns = None;
+        if self.input.len() < IN_BYTES {
+            let mut larger = vec![0; IN_BYTES].into_boxed_slice();
+            larger[..self.input_len].copy_from_slice(&self.input[..self.input_len]);
+            self.input = larger;
+        }
+    }
+
+    /// Leaves it unread until then, and reads it in portions afterwards.
+    pub(super) fn read_later(&mut self, later_ns: u64) {
+        (self.later_ns, self.in_portions) = (later_ns, true);
+    }
+
+    /// When it may be read, by the monotonic clock.
+    pub(super) fn later_ns(&self) -> u64 {
+        self.later_ns
+    }
+
+    /// Reads what there is room for, or a portion, once.
+    pub(super) fn fill(&mut self) -> Result<ReadState, Close> {
+        let room = self.input.len() - self.input_len;
+        let wanted = if self.in_portions { room.min(PORTION_BYTES) } else { room };
+        match self.stream.read(&mut self.input[self.input_len..][..wanted]) {
+            Ok(0) => Err(Close::Gone),
+            Ok(read) => {
+                self.input_len += read;
+                self.in_portions &= read == wanted;
+                Ok(if read == wanted { ReadState::More } else { ReadState::Drained })
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.in_portions = false;
+                Ok(ReadState::Drained)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(ReadState::More),
+            Err(_) => Err(Close::Gone),
+        }
+    }
+
+    /// Hands each whole frame to `on_frame` and keeps the rest for later.
+    pub(super) fn take_frames(
+        &mut self,
+        mono_ns: u64,
+        mut on_frame: impl FnMut(Incoming),
+    ) -> Result<(), Close> {
+        let mut rest = &self.input[..self.input_len];
+        let mut result = Ok(());
+        while result.is_ok() {
+            match frame::split(rest) {
+                Ok(Some((kind, body, after))) => {
+                    rest = after;
+                    result = decode(kind, body).map(&mut on_frame);
+                }
+                Ok(None) => break,
+                Err(_) => result = Err(Close::Malformed),
+            }
+        }
+        let left = rest.len();
+        let progress = left < self.input_len;
+        self.input.copy_within(self.input_len - left..self.input_len, 0);
+        self.input_len = left;
+        // A busy client's reads may always end within a frame; it is not the same frame for long.
+        self.incomplete_since_ns = match self.incomplete_since_ns {
+            _ if left == 0 => None,
+            Some(since_ns) if !progress => Some(since_ns),
+            _ => Some(mono_ns),
+        };
+        result
+    }
+
+    /// Since when it waits for the rest of a frame, or for its sign-on.
+    pub(super) fn waits_since_ns(&self) -> Option<u64> {
+        self.stranger_since_ns.or(self.incomplete_since_ns)
+    }
+
+    pub(super) fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    /// Bytes waiting to be sent.
+    pub(super) fn unsent(&self) -> usize {
+        self.output.len() - self.sent
+    }
+
+    /// Sends what the socket takes. What it does not take waits, up to [`OUT_MAX`], or to much less if `crowded`.
+    pub(super) fn flush(&mut self, crowded: bool) -> Result<(), Close> {
+        while self.sent < self.output.len() {
+            match self.stream.write(&self.output[self.sent..]) {
+                Ok(0) => return Err(Close::Gone),
+                Ok(written) => self.sent += written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(Close::Gone),
+            }
+        }
+        self.give_back_sent();
+        let unsent_max = if crowded { OUT_MAX_CROWDED } else { OUT_MAX };
+        if self.unsent() > unsent_max { Err(Close::Slow) } else { Ok(()) }
+    }
+
+    /// What is sent takes no more room than what is not: a client that reads all the time and is never quite done would
+    /// otherwise have all it was ever sent kept.
+    fn give_back_sent(&mut self) {
+        if self.sent == self.output.len() {
+            self.output.clear();
+            self.output.shrink_to(OUT_KEPT);
+            self.sent = 0;
+        } else if self.sent > self.output.len() / 2 {
+            self.output.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+}
+
+/// What a client sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Incoming {
+    /// A message.
+    Frame(ClientFrame),
+    /// A request of which a field makes no sense; its name, 0 if even that is missing.
+    Unreadable(ClientOrderId),
+}
+
+fn decode(kind: u8, body: &[u8]) -> Result<Incoming, Close> {
+    match frame::decode_client(kind, body) {
+        Ok(frame) => Ok(Incoming::Frame(frame)),
+        Err(WireError::UnknownSchema { .. }) => Err(Close::Malformed),
+        Err(_) => Ok(Incoming::Unreadable(frame::request_name(kind, body))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A socket that takes so many bytes at a time, every other time it is asked.
+    struct Narrow {
+        takes: usize,
+        asked: bool,
+    }
+
+    impl Read for Narrow {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(ErrorKind::WouldBlock.into())
+        }
+    }
+
+    impl Write for Narrow {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.asked = !self.asked;
+            match self.asked && self.takes > 0 {
+                true => Ok(self.takes.min(bytes.len())),
+                false => Err(ErrorKind::WouldBlock.into()),
+            }
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn connection(takes: usize) -> Connection<Narrow> {
+        Connection::new(Narrow { takes, asked: false }, 1, 0)
+    }
+
+    #[test]
+    fn what_is_sent_takes_no_room_though_the_client_is_never_quite_done() {
+        const BACKLOG: usize = 1 << 20;
+        let mut connection = connection(64 << 10);
+        connection.output().resize(BACKLOG, 7);
+        for _ in 0..512 {
+            let longer = connection.output().len() + (64 << 10);
+            connection.output().resize(longer, 7);
+            connection.flush(false).unwrap();
+            assert_eq!(connection.unsent(), BACKLOG, "never quite done");
+            assert!(connection.output().len() <= 3 * BACKLOG, "{}", connection.output().len());
+        }
+    }
+
+    #[test]
+    fn little_is_kept_for_a_client_that_does_not_read_while_all_keep_much() {
+        let mut connection = connection(0);
+        connection.output().resize(OUT_MAX_CROWDED + 1, 7);
+        assert_eq!((connection.flush(false), connection.flush(true)), (Ok(()), Err(Close::Slow)));
+        connection.output().resize(OUT_MAX + 1, 7);
+        assert_eq!(connection.flush(false), Err(Close::Slow));
+    }
+}

@@ -1,0 +1,355 @@
+//! All clients' connections of a gateway.
+//!
+//! Readiness is told once (edge-triggered), so a connection that has more than was read stays in the list of those to
+//! read. One that is to be read later leaves it for the *parked* until its time has come: however many there are, a
+//! turn of the duty cycle looks only at the first of them.
+//!
+//! ```text
+//!              +----- has more -----+
+//!              v                    |
+//!  ready --> reading --read later--> parked --its time--> reading
+//! ```
+//! That somebody waits to be accepted is told once too, so it is remembered until nobody does: when descriptors are out, those who
+//! wait are accepted as soon as there are some again.
+//!
+//! Who has connected and not signed on is a *stranger*. Strangers have a share of the room only, and when it is used up the
+//! oldest goes: programs that never sign on must not keep members out.
+
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use pares_gateway::SessionId;
+use pares_types::{ClientOrderId, Reason, Reply};
+use pares_wire::frame;
+
+use super::connection::{Close, Connection, Incoming, ReadState};
+use crate::world::{Ready, Sockets};
+
+/// Frames taken in before their answers are looked after; connections that were not read have the next turn.
+const FRAMES_MAX: usize = 4_096;
+/// Unsent output of all connections together beyond which a client that does not read is given little of it.
+const CROWDED_BYTES: usize = 256 << 20;
+/// A sign-on or a frame must be complete within this.
+const PATIENCE_NS: u64 = 10_000_000_000;
+/// The same for a sign-on while there are as many strangers as there may be.
+const CROWDED_PATIENCE_NS: u64 = 1_000_000_000;
+/// Strangers are at most this part of all connections, or this many if that is more.
+const STRANGERS: (usize, usize) = (4, 16);
+/// Connections accepted before those that are there are looked after.
+const ACCEPTS_MAX: usize = 256;
+
+/// The connections, their readiness, and who is waiting to be flushed.
+pub(super) struct Connections<S: Sockets> {
+    sockets: S,
+    ready: Vec<Ready>,
+    slots: Vec<Option<Connection<S::Stream>>>,
+    free: Vec<usize>,
+    generations: u32,
+    sessions_max: usize,
+    /// Somebody waits to be accepted, for all that is known.
+    waiting: bool,
+    /// Since when, and which.
+    strangers: BTreeSet<(u64, usize)>,
+    reading: Vec<usize>,
+    flushing: Vec<usize>,
+    /// Readable connections that are read later: when, by the monotonic clock, and which.
+    parked: BTreeSet<(u64, usize)>,
+    /// Bytes that sockets did not take, of all connections.
+    unsent: usize,
+    /// How often a connection had something to read and was left unread for a while.
+    pub(super) parkings: u64,
+    pub(super) refused: u64,
+    pub(super) malformed: u64,
+    pub(super) slow: u64,
+    pub(super) silent: u64,
+}
+
+impl<S: Sockets> Connections<S> {
+    pub(super) fn new(sockets: S, sessions_max: usize) -> Self {
+        Self {
+            sockets,
+            ready: Vec::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            generations: 0,
+            sessions_max,
+            waiting: true,
+            strangers: BTreeSet::new(),
+            reading: Vec::new(),
+            flushing: Vec::new(),
+            parked: BTreeSet::new(),
+            unsent: 0,
+            parkings: 0,
+            refused: 0,
+            malformed: 0,
+            slow: 0,
+            silent: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Waits for readiness, at most `timeout`, and accepts who wants to connect. Says how many did.
+    pub(super) fn wait(&mut self, timeout: Duration, mono_ns: u64) -> io::Result<usize> {
+        let mut ready = std::mem::take(&mut self.ready);
+        let polled = self.sockets.poll(timeout, &mut ready);
+        for one in ready.drain(..) {
+            match one {
+                Ready::Listener => self.waiting = true,
+                Ready::Stream { slot, readable, writable } => self.on_ready(slot, readable, writable),
+            }
+        }
+        self.ready = ready;
+        let accepted = self.accept(mono_ns);
+        polled.map(|()| accepted)
+    }
+
+    fn on_ready(&mut self, slot: usize, readable: bool, writable: bool) {
+        let Some(connection) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return };
+        if readable && !std::mem::replace(&mut connection.reading, true) {
+            self.reading.push(slot);
+        }
+        if writable && !std::mem::replace(&mut connection.flushing, true) {
+            self.flushing.push(slot);
+        }
+    }
+
+    /// Accepts those who wait, but not so many at once that the others are kept waiting.
+    fn accept(&mut self, mono_ns: u64) -> usize {
+        let mut accepted = 0;
+        while self.waiting && accepted < ACCEPTS_MAX {
+            match self.sockets.accept() {
+                Ok(stream) => self.admit(stream, mono_ns),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.waiting = false;
+                    break;
+                }
+                // Only of the connection being accepted.
+                Err(error) if is_of_the_peer(&error) => {}
+                // Descriptors or memory are out: tried again in the next turn.
+                Err(_) => break,
+            }
+            accepted += 1;
+        }
+        accepted
+    }
+
+    fn admit(&mut self, stream: S::Stream, mono_ns: u64) {
+        self.generations = self.generations.wrapping_add(1);
+        let mut connection = Connection::new(stream, self.generations, mono_ns);
+        if self.len() >= self.sessions_max || !self.has_room_for_a_stranger(mono_ns) {
+            self.refused += 1;
+            write_refusal(connection.output(), Reason::Overloaded);
+            // Told why if the socket takes it; dropping closes it.
+            let _ = connection.flush(false);
+            return;
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        if self.sockets.register(connection.stream(), slot).is_ok() {
+            self.slots[slot] = Some(connection);
+            self.strangers.insert((mono_ns, slot));
+        } else {
+            self.free.push(slot);
+        }
+    }
+
+    /// Whether one more may be there without having signed on. The oldest makes room if it has had the time to.
+    fn has_room_for_a_stranger(&mut self, mono_ns: u64) -> bool {
+        let (part, few) = STRANGERS;
+        if self.strangers.len() < (self.sessions_max / part).max(few) {
+            return true;
+        }
+        let &(since_ns, slot) = self.strangers.first().expect("there are many");
+        let had_time = mono_ns.saturating_sub(since_ns) > CROWDED_PATIENCE_NS;
+        if had_time {
+            self.refuse_slot(slot, Reason::Overloaded, Close::Refused);
+        }
+        had_time
+    }
+
+    /// Tells a session why it is disconnected, and does so once it has been told.
+    pub(super) fn refuse(&mut self, session: SessionId, reason: Reason, why: Close) {
+        if self.connection(session).is_some() {
+            self.refuse_slot(slot(session), reason, why);
+        }
+    }
+
+    /// Whether the session is there and not refused.
+    pub(super) fn is_heard(&mut self, session: SessionId) -> bool {
+        self.connection(session).is_some_and(|connection| !connection.refused)
+    }
+
+    fn refuse_slot(&mut self, slot: usize, reason: Reason, why: Close) {
+        let connection = self.slots[slot].as_mut().expect("only open connections are refused");
+        if let Some(since_ns) = connection.stranger_since_ns {
+            self.strangers.remove(&(since_ns, slot));
+        }
+        connection.refused = true;
+        write_refusal(connection.output(), reason);
+        self.end(slot, why);
+    }
+
+    /// The connection ends with the next flush.
+    fn end(&mut self, slot: usize, why: Close) {
+        let connection = self.slots[slot].as_mut().expect("only open connections are ended");
+        connection.broken.get_or_insert(why);
+        if !std::mem::replace(&mut connection.flushing, true) {
+            self.flushing.push(slot);
+        }
+    }
+
+    /// Reads one buffer of each readable connection whose time has come and appends its frames to `frames`; after
+    /// [`FRAMES_MAX`] of them the rest has to wait for the next call. Says how many connections were read.
+    pub(super) fn read(&mut self, mono_ns: u64, frames: &mut Vec<(SessionId, Incoming)>) -> usize {
+        self.unpark(mono_ns);
+        let mut reading = std::mem::take(&mut self.reading);
+        let mut work = 0;
+        let (mut unread, mut broken) = (Vec::new(), Vec::new());
+        reading.retain(|&slot| {
+            let Some(connection) = self.slots[slot].as_mut() else { return false };
+            if connection.later_ns() > mono_ns {
+                self.parked.insert((connection.later_ns(), slot));
+                self.parkings += 1;
+                return false;
+            }
+            if frames.len() >= FRAMES_MAX {
+                unread.push(slot);
+                return false;
+            }
+            work += 1;
+            let session = session(slot, connection.generation);
+            let state = connection.fill().and_then(|state| {
+                connection.take_frames(mono_ns, |incoming| frames.push((session, incoming)))?;
+                Ok(state)
+            });
+            connection.reading = state == Ok(ReadState::More);
+            broken.extend(state.err().map(|why| (slot, why)));
+            connection.reading
+        });
+        broken.into_iter().for_each(|(slot, why)| self.end(slot, why));
+        if !unread.is_empty() {
+            // Who had no turn is first the next time.
+            unread.append(&mut reading);
+            reading = unread;
+        }
+        reading.append(&mut self.reading);
+        self.reading = reading;
+        work
+    }
+
+    fn unpark(&mut self, mono_ns: u64) {
+        while let Some(&(later_ns, slot)) = self.parked.first().filter(|(later_ns, _)| *later_ns <= mono_ns) {
+            self.parked.remove(&(later_ns, slot));
+            self.reading.push(slot);
+        }
+    }
+
+    /// Leaves a session unread for `pause_ns` from now on.
+    pub(super) fn read_later(&mut self, session: SessionId, pause_ns: u64, mono_ns: u64) {
+        if let Some(connection) = self.connection(session) {
+            connection.read_later(mono_ns + pause_ns);
+        }
+    }
+
+    /// When the next readable connection may be read, by the monotonic clock.
+    pub(super) fn next_due_ns(&self) -> Option<u64> {
+        self.parked.first().map(|(later_ns, _)| *later_ns)
+    }
+
+    /// A session has signed on: from now on it gets a full-sized buffer.
+    pub(super) fn sign_on(&mut self, session: SessionId) {
+        let Some(connection) = self.connection(session) else { return };
+        let since_ns = connection.stranger_since_ns;
+        connection.sign_on();
+        if let Some(since_ns) = since_ns {
+            self.strangers.remove(&(since_ns, slot(session)));
+        }
+    }
+
+    fn connection(&mut self, session: SessionId) -> Option<&mut Connection<S::Stream>> {
+        let connection = self.slots.get_mut(slot(session))?.as_mut()?;
+        (u64::from(connection.generation) == session.0 >> 32).then_some(connection)
+    }
+
+    /// The output of a session, if it is still there.
+    pub(super) fn output(&mut self, session: SessionId) -> Option<&mut Vec<u8>> {
+        let slot = slot(session);
+        self.connection(session)?;
+        let connection = self.slots[slot].as_mut().expect("just found");
+        if !std::mem::replace(&mut connection.flushing, true) {
+            self.flushing.push(slot);
+        }
+        Some(connection.output())
+    }
+
+    /// Sends what is waiting and ends what is broken, reporting who is gone to `on_close`.
+    pub(super) fn flush(&mut self, mut on_close: impl FnMut(SessionId)) {
+        let mut flushing = std::mem::take(&mut self.flushing);
+        for slot in flushing.drain(..) {
+            let Some(connection) = self.slots[slot].as_mut() else { continue };
+            connection.flushing = false;
+            let crowded = self.unsent > CROWDED_BYTES;
+            let before = connection.unsent_noted;
+            let flushed = connection.flush(crowded);
+            connection.unsent_noted = connection.unsent();
+            self.unsent = self.unsent - before + connection.unsent_noted;
+            if let Some(why) = connection.broken.or(flushed.err()) {
+                on_close(session(slot, connection.generation));
+                self.close(slot, why);
+            }
+        }
+        self.flushing = flushing;
+    }
+
+    /// Ends connections whose sign-on or frame has been incomplete for too long.
+    pub(super) fn sweep(&mut self, mono_ns: u64) {
+        for slot in 0..self.slots.len() {
+            let since_ns = self.slots[slot].as_ref().and_then(Connection::waits_since_ns);
+            if since_ns.is_some_and(|since_ns| mono_ns.saturating_sub(since_ns) > PATIENCE_NS) {
+                self.end(slot, Close::Silent);
+            }
+        }
+    }
+
+    fn close(&mut self, slot: usize, why: Close) {
+        let mut connection = self.slots[slot].take().expect("only open connections are closed");
+        self.parked.remove(&(connection.later_ns(), slot));
+        if let Some(since_ns) = connection.stranger_since_ns {
+            self.strangers.remove(&(since_ns, slot));
+        }
+        self.unsent -= connection.unsent_noted;
+        self.sockets.deregister(connection.stream());
+        self.free.push(slot);
+        match why {
+            Close::Gone => {}
+            Close::Malformed => self.malformed += 1,
+            Close::Slow => self.slow += 1,
+            Close::Silent => self.silent += 1,
+            Close::Refused => self.refused += 1,
+        }
+    }
+}
+
+fn write_refusal(output: &mut Vec<u8>, reason: Reason) {
+    frame::write_reply(output, &Reply::Rejected { client_order_id: ClientOrderId(0), reason });
+}
+
+/// Whether an error of accepting says only that this one connection is gone.
+fn is_of_the_peer(error: &io::Error) -> bool {
+    use ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}
+
+fn slot(session: SessionId) -> usize {
+    (session.0 & u64::from(u32::MAX)) as usize
+}
+
+fn session(slot: usize, generation: u32) -> SessionId {
+    SessionId(u64::from(generation) << 32 | slot as u64)
+}

@@ -1,0 +1,38 @@
+//! What a gateway counts.
+
+macro_rules! counters {
+    ($($counter:ident $name:literal $what:literal)+) => {
+        /// A counter of a gateway.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Counter {
+            $(#[doc = $what] $counter,)+
+        }
+
+        /// The names of a gateway's counters, in file order.
+        pub const COUNTERS: &[&str] = &[$($name),+];
+    };
+}
+
+counters! {
+    AnsweredOffset "answered_offset" "Where joining venues start to read this gateway's log; of the epoch in `epoch` only."
+    Requests "requests" "Requests journalled."
+    Answers "answers" "Answers sent."
+    Rejected "rejected" "Requests rejected."
+    Sessions "sessions" "Connections."
+    InFlight "in_flight" "Requests journalled and not committed."
+    Names "names" "Names known."
+    RefusedConnections "refused_connections" "Connections refused because there were too many."
+    MalformedConnections "malformed_connections" "Connections closed because of what they sent."
+    SlowConnections "slow_connections" "Connections closed because they did not read."
+    SilentConnections "silent_connections" "Connections closed because nothing useful came for too long."
+    Trades "trades" "Trades told."
+    SlowedReads "slowed_reads" "How often a connection was left unread for a while."
+    ShardsNotRecorded "shards_not_recorded" "Shards for which nothing is taken in because nothing is recorded."
+    Epoch "epoch" "The epoch that the answered offset belongs to."
+    Damaged "damaged" "Records of other gateways passed over because they could not be read."
+}
+
+/// The counter that tells joining venues where to start reading this gateway's log.
+pub const ANSWERED_OFFSET: &str = COUNTERS[Counter::AnsweredOffset as usize];
+/// The counter that tells of which epoch [`ANSWERED_OFFSET`] is.
+pub const EPOCH: &str = COUNTERS[Counter::Epoch as usize];

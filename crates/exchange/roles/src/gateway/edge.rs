@@ -1,0 +1,90 @@
+//! What the effects of a gateway's rules reach: the log and the connections.
+
+use std::collections::VecDeque;
+
+use pares_gateway::{GatewaySink, Place, SessionId};
+use pares_log::{AppendError, LogWriter};
+use pares_types::{ClientOrderId, Reason, Reply, Request};
+use pares_wire::frame;
+use pares_wire::record::{request_bytes, write_request};
+
+use super::connections::Connections;
+use super::counters::Counter;
+use crate::NodeId;
+use crate::world::{Counters, Ring, Sockets, World};
+
+/// Repeats whose first answer is to be read; more of them are rejected. Only while a recorder's log is filled again do any
+/// wait for longer than it takes to read them.
+const AGAIN_MAX: usize = 16_384;
+
+pub(super) struct Edge<W: World, S: Sockets> {
+    pub(super) world: W,
+    pub(super) writer: W::Writer,
+    pub(super) connections: Connections<S>,
+    pub(super) counters: W::Counters,
+    pub(super) ringer: W::Ringer,
+    pub(super) venues: Vec<NodeId>,
+    pub(super) appended: bool,
+    /// Who asked again for which answer.
+    pub(super) again: VecDeque<(SessionId, ClientOrderId)>,
+    /// Why the log takes nothing ever again.
+    pub(super) poisoned: Option<AppendError>,
+}
+
+impl<W: World, S: Sockets> Edge<W, S> {
+    pub(super) fn count(&self, counter: Counter) {
+        self.counters.add(counter as usize, 1);
+    }
+
+    pub(super) fn set(&self, counter: Counter, value: u64) {
+        self.counters.set(counter as usize, value);
+    }
+
+    /// Publishes what was journalled and wakes the venues. Says whether there was anything.
+    pub(super) fn publish(&mut self) -> bool {
+        let appended = std::mem::take(&mut self.appended);
+        if appended {
+            self.writer.publish();
+            self.venues.iter().for_each(|&venue| self.ringer.ring(venue));
+        }
+        appended
+    }
+}
+
+impl<W: World, S: Sockets> GatewaySink for Edge<W, S> {
+    fn journal(&mut self, request: &Request) -> Result<u64, Reason> {
+        let fill = |out: &mut [u8]| write_request(out, request);
+        let offset = self.writer.append_with(request_bytes(request), fill);
+        let offset = offset.map_err(|error| {
+            self.poisoned = Some(error).filter(|error| matches!(error, AppendError::Poisoned { .. }));
+            Reason::StorageUnavailable
+        })?;
+        self.appended = true;
+        self.count(Counter::Requests);
+        Ok(offset.0)
+    }
+
+    fn reply(&mut self, session: SessionId, reply: Reply) {
+        match reply {
+            Reply::Answer(_) => self.count(Counter::Answers),
+            Reply::Rejected { .. } => self.count(Counter::Rejected),
+            Reply::Trade(_) => self.count(Counter::Trades),
+            _ => {}
+        }
+        if let Some(output) = self.connections.output(session) {
+            frame::write_reply(output, &reply);
+        }
+    }
+
+    fn answer_again(&mut self, session: SessionId, _: Place, name: ClientOrderId) {
+        if self.again.len() < AGAIN_MAX {
+            self.again.push_back((session, name));
+        } else {
+            self.reply(session, Reply::Rejected { client_order_id: name, reason: Reason::Overloaded });
+        }
+    }
+
+    fn read_later(&mut self, session: SessionId, pause_ns: u64) {
+        self.connections.read_later(session, pause_ns, self.world.mono_ns());
+    }
+}

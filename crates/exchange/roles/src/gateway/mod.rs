@@ -1,0 +1,381 @@
+//! A gateway: clients' sessions in, one numbered stream of requests out, answers from the committed stream.
+//!
+//! ```text
+//!  clients --frames--> Gateway rules --journal--> own log --publish--> ring venues
+//!     ^                     ^   ^
+//!     +------ replies ------+   +--- committed stream, other gateways' logs
+//! ```
+//! The request is forwarded by being journalled: venues tail the log. An answer rests on the recorders'
+//! logs, which hold the request too; only the *journalled* notice rests on the gateway's own. So with `disk`
+//! a task beside the duty cycle syncs it at once while any client wants such notices, and every second otherwise:
+//! the device is left to the recorders, and nobody waits for a sync that nobody was promised.
+
+mod connection;
+mod connections;
+mod counters;
+mod edge;
+mod recover;
+mod repair;
+mod repeats;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use pares_book::Instrument;
+pub use pares_gateway::NAME_BYTES;
+use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
+use pares_log::{Config, LogWriter, Offset};
+use pares_sequencer::Sequencer;
+use pares_types::{Epoch, Event, GatewayId, MemberId, Reason, ShardId, Timestamp};
+use pares_wire::frame::{self, ClientFrame, Pong, SIGN_ON_JOURNALLED, SignOn, SignedOn};
+use pares_wire::record::RequestRecord;
+
+pub use counters::{ANSWERED_OFFSET, COUNTERS, EPOCH};
+
+use crate::committed::{Committed, CommittedStream};
+use crate::config::{DurabilitySetting, SystemConfig};
+use crate::duty::{Duty, SLEEP_MAX};
+use crate::tail::Tail;
+use crate::world::{Sockets, World};
+use crate::{NodeError, NodeId, repair_asked};
+use connection::{Close, Incoming};
+use connections::Connections;
+use counters::Counter;
+use edge::Edge;
+use repeats::FirstAnswers;
+use sync::SyncTask;
+
+/// Records read from one log before the rest is looked at.
+const BATCH_MAX: usize = 512;
+/// Duty cycles between two looks whether somebody asks to repair the log: it costs a system call.
+const LOOK_EVERY: u32 = 256;
+/// Between two tries to tell the time while the log takes nothing.
+const FULL_PAUSE: Duration = Duration::from_millis(5);
+/// Between two looks for connections that went silent.
+const SWEEP_EVERY_NS: u64 = 1_000_000_000;
+
+/// A gateway's state.
+pub struct GatewayNode<W: World, S: Sockets> {
+    rules: Gateway,
+    edge: Edge<W, S>,
+    committed: CommittedStream<W>,
+    peers: Vec<Peer<W>>,
+    first_answers: FirstAnswers<W>,
+    in_flight_max: u16,
+    id: GatewayId,
+    swept_ns: u64,
+    /// Whether any client has asked for journalled notices.
+    wants_journalled: bool,
+    frames: Vec<(SessionId, Incoming)>,
+    events: Vec<Event>,
+    syncer: Option<SyncTask>,
+    cycles: u32,
+    /// The time is due, and the log does not take it.
+    untold: bool,
+}
+
+/// Another gateway.
+struct Peer<W: World> {
+    id: GatewayId,
+    tail: Tail<W>,
+    /// Records that could not be understood.
+    not_understood: u64,
+}
+
+impl<W: World> Peer<W> {
+    /// The operator is told of the first.
+    fn note_not_understood(&mut self, world: &W) {
+        if self.not_understood == 0 {
+            let (id, end) = (self.id, self.tail.offset());
+            world.complain(&format_args!(
+                "gateway-{id} wrote something before {end} that this build does not understand: passed over"
+            ));
+        }
+        self.not_understood += 1;
+    }
+}
+
+impl<W: World, S: Sockets> GatewayNode<W, S> {
+    /// Opens the gateway's log, repairs it if need be, and learns from the logs all that was ever asked and answered.
+    ///
+    /// # Errors
+    /// If the system was not started, or the gateway's log is lost or beyond repair.
+    pub fn open(id: GatewayId, config: &SystemConfig, world: W, sockets: S) -> Result<Self, NodeError> {
+        let node = NodeId::Gateway(id);
+        let life = epoch(&world, config)?;
+        // Before the log is touched: what an earlier process told of it is true no longer.
+        let counters =
+            world.create_counters(&node.to_string(), COUNTERS).map_err(NodeError::io("making counters"))?;
+        let open = || recover::open(&world, id, life, config);
+        let known = || recover::record(&world, id, life, config).map(|record| record.rules);
+        let (writer, rules, committed) = repair::whole(&world, node, config, open, known)?;
+        repair_asked::done(&world, node);
+        let peers = config.gateway_ids().filter(|&peer| peer != id);
+        let on_disk = config.durability == DurabilitySetting::Disk;
+        let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
+        let tail = |peer| Tail::new(&world, NodeId::Gateway(peer), Offset::START);
+        let peers = peers.map(|id| Peer { id, tail: tail(id), not_understood: 0 }).collect();
+        let edge = Edge {
+            writer,
+            connections: Connections::new(sockets, config.sessions_max),
+            counters,
+            ringer: world.ringer(),
+            venues: config.venue_ids().map(NodeId::Venue).collect(),
+            appended: false,
+            again: VecDeque::new(),
+            poisoned: None,
+            world,
+        };
+        edge.set(Counter::Epoch, u64::from(life.0));
+        Ok(Self {
+            rules,
+            edge,
+            committed,
+            peers,
+            first_answers: FirstAnswers::new(usize::from(config.recorders)),
+            in_flight_max: config.session_in_flight_max,
+            id,
+            swept_ns: 0,
+            wants_journalled: false,
+            frames: Vec::new(),
+            events: Vec::new(),
+            syncer,
+            cycles: 0,
+            untold: false,
+        })
+    }
+
+    /// Names taken by other gateways; read before any client's request, so that a repeat is known as one. A name that
+    /// cannot be read is known late: the venues refuse the second request, and its asker gets the first answer.
+    fn poll_peers(&mut self) -> usize {
+        let mut work = 0;
+        for peer in &mut self.peers {
+            loop {
+                match peer.tail.next() {
+                    Ok(Some(entry)) => match RequestRecord::read(entry.payload) {
+                        Ok(request) => self.rules.on_peer_request(&request),
+                        Err(_) => peer.note_not_understood(&self.edge.world),
+                    },
+                    Ok(None) => break,
+                    // Anything but damage passes by itself: the log is being replaced, or descriptors are out.
+                    Err(error) => {
+                        if peer.tail.pass_over(error).is_err() {
+                            break;
+                        }
+                    }
+                }
+                work += 1;
+            }
+        }
+        work
+    }
+
+    fn poll_committed(&mut self) -> Result<usize, NodeError> {
+        let Self { rules, edge, committed, events, first_answers, .. } = self;
+        committed.poll(BATCH_MAX, |item| {
+            match item {
+                Committed::Result { recorder, offset, record } => {
+                    events.clear();
+                    for event in record.events() {
+                        events.push(event?);
+                    }
+                    let (request, outcome) = (record.request()?, record.outcome()?);
+                    let place = Place { recorder, offset: offset.0 };
+                    rules.on_committed(record.position(), &request, &outcome, events, place, edge);
+                }
+                Committed::Moved { recorder, offset, record } => {
+                    let (request, outcome) = (record.request()?, record.outcome()?);
+                    let place = Place { recorder, offset: offset.0 };
+                    rules.on_moved(record.position(), &request, &outcome, record.events().len(), place);
+                    first_answers.on_replaced(recorder);
+                }
+                Committed::Shown { .. } | Committed::CheckpointStored { .. } => {}
+            }
+            Ok(())
+        })
+    }
+
+    fn read_clients(&mut self) -> usize {
+        let (now_ns, mono_ns) = (self.edge.world.now_ns(), self.edge.world.mono_ns());
+        let mut frames = std::mem::take(&mut self.frames);
+        let work = self.edge.connections.read(mono_ns, &mut frames);
+        for (session, incoming) in frames.drain(..) {
+            if !self.edge.connections.is_heard(session) {
+                continue;
+            }
+            match incoming {
+                Incoming::Frame(frame) => self.on_frame(now_ns, session, frame),
+                Incoming::Unreadable(name) => {
+                    self.rules.on_unreadable(Timestamp(now_ns), session, name, &mut self.edge);
+                }
+            }
+        }
+        self.frames = frames;
+        work
+    }
+
+    fn on_frame(&mut self, now_ns: u64, session: SessionId, frame: ClientFrame) {
+        match frame {
+            ClientFrame::Request(request) => {
+                self.rules.on_request(Timestamp(now_ns), session, request, &mut self.edge);
+            }
+            ClientFrame::SignOn(sign_on) => self.on_sign_on(session, &sign_on),
+            ClientFrame::Ping(ping) => {
+                if let Some(output) = self.edge.connections.output(session) {
+                    frame::write(output, &Pong { token: ping.token });
+                }
+            }
+        }
+    }
+
+    fn on_sign_on(&mut self, session: SessionId, sign_on: &SignOn) {
+        let member = MemberId(sign_on.member.get());
+        let journalled = sign_on.flags.get() & SIGN_ON_JOURNALLED != 0;
+        if let Err(reason) = self.rules.on_sign_on(session, member, journalled) {
+            let why = if reason == Reason::MalformedRequest { Close::Malformed } else { Close::Refused };
+            return self.edge.connections.refuse(session, reason, why);
+        }
+        self.wants_journalled |= journalled;
+        self.edge.connections.sign_on(session);
+        let reply = SignedOn {
+            token: sign_on.token,
+            gateway: self.id.0.into(),
+            in_flight_max: self.in_flight_max.into(),
+            member: member.0.into(),
+            reserved: 0.into(),
+        };
+        if let Some(output) = self.edge.connections.output(session) {
+            frame::write(output, &reply);
+        }
+    }
+
+    /// A log that takes nothing any more, or that others cannot read, is repaired as the gateway starts again.
+    fn check_log(&mut self) -> Result<(), NodeError> {
+        if let Some(error) = self.edge.poisoned.take() {
+            return Err(error.into());
+        }
+        self.cycles = self.cycles.wrapping_add(1);
+        let looks = self.cycles.is_multiple_of(LOOK_EVERY);
+        if looks && repair_asked::is_asked(&self.edge.world, NodeId::Gateway(self.id)) {
+            return Err(NodeError::RepairAsked);
+        }
+        Ok(())
+    }
+
+    /// Tells the time where it is due.
+    fn tell_time(&mut self) {
+        if self.rules.time_due().is_some() {
+            let now = Timestamp(self.edge.world.now_ns());
+            self.rules.on_time(now, &mut self.edge);
+            self.untold = self.rules.time_due().is_some_and(|due| due <= now);
+        }
+    }
+
+    fn housekeep(&mut self) {
+        let edge = &mut self.edge;
+        let answered = self.rules.answered_offset(edge.writer.tail().0);
+        edge.set(Counter::AnsweredOffset, answered);
+        edge.set(Counter::ShardsNotRecorded, self.rules.standing_still() as u64);
+        edge.writer.release_before(Offset(answered));
+        edge.set(Counter::Sessions, edge.connections.len() as u64);
+        edge.set(Counter::InFlight, self.rules.in_flight() as u64);
+        edge.set(Counter::Names, self.rules.names() as u64);
+        edge.set(Counter::RefusedConnections, edge.connections.refused);
+        edge.set(Counter::MalformedConnections, edge.connections.malformed);
+        edge.set(Counter::SlowConnections, edge.connections.slow);
+        edge.set(Counter::SilentConnections, edge.connections.silent);
+        edge.set(Counter::SlowedReads, edge.connections.parkings);
+        let damaged = self.peers.iter().map(|peer| peer.tail.damaged() + peer.not_understood);
+        edge.set(Counter::Damaged, damaged.sum());
+        let mono_ns = edge.world.mono_ns();
+        if mono_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
+            self.swept_ns = mono_ns;
+            edge.connections.sweep(mono_ns);
+            if let Some(syncer) = &self.syncer {
+                syncer.request();
+            }
+        }
+    }
+
+    /// Looks which sockets are ready, and waits for them and for the node's bell at most `timeout`. Says how many connections
+    /// were accepted.
+    pub fn poll_sockets(&mut self, timeout: Duration) -> usize {
+        let mono_ns = self.edge.world.mono_ns();
+        // A failing poll is a broken process; the next system call will say so in its own words.
+        self.edge.connections.wait(timeout, mono_ns).unwrap_or(0)
+    }
+}
+
+impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
+    fn work(&mut self) -> Result<usize, NodeError> {
+        self.check_log()?;
+        let mut work = self.poll_committed()?;
+        work += self.poll_peers();
+        self.rules.watch(self.edge.world.mono_ns());
+        work += self.poll_sockets(Duration::ZERO);
+        work += self.read_clients();
+        self.tell_time();
+        if self.edge.publish()
+            && let Some(syncer) = self.syncer.as_ref().filter(|_| self.wants_journalled)
+        {
+            syncer.request();
+        }
+        let durable = self.edge.writer.durable().0;
+        self.rules.on_journalled(durable, &mut self.edge);
+        self.first_answers.answer(&self.rules, &mut self.edge);
+        self.edge.connections.flush(|session| self.rules.on_disconnect(session));
+        self.housekeep();
+        Ok(work)
+    }
+
+    fn sleep_max(&self) -> Duration {
+        let until = |due_ns: u64, now_ns: u64| Duration::from_nanos(due_ns.saturating_sub(now_ns));
+        let world = &self.edge.world;
+        let until_told = |due: Timestamp| if self.untold { FULL_PAUSE } else { until(due.0, world.now_ns()) };
+        let time = self.rules.time_due().map(until_told);
+        let parked = self.edge.connections.next_due_ns().map(|due_ns| until(due_ns, world.mono_ns()));
+        [time, parked].into_iter().flatten().fold(SLEEP_MAX, Duration::min)
+    }
+}
+
+/// The rules of this gateway, which know nothing yet.
+fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Gateway, NodeError> {
+    let shards = config.shards()?;
+    let timed = shards.iter().filter(|(_, list)| list.iter().any(becomes_due));
+    let timed: Vec<ShardId> = timed.map(|(shard, _)| *shard).collect();
+    let instruments =
+        shards.into_iter().flat_map(|(shard, list)| list.into_iter().map(move |one| (one.id, shard)));
+    let rules = Rules {
+        id,
+        member_sessions_max: config.member_sessions_max,
+        session_in_flight_max: config.session_in_flight_max,
+        session_pace: Pace::new(config.session_rate_max, config.session_burst_max),
+        patience_ns: config.quorum_patience_ms * 1_000_000,
+        in_flight_max: config.in_flight_max,
+        names_max: config.names_max,
+    };
+    let rules = Gateway::new(rules, instruments).with_hash_seed(world.now_ns());
+    Ok(rules.with_clock(config.clock_ms * 1_000_000, timed))
+}
+
+/// Whether something in the instrument becomes due by itself, from the start.
+fn becomes_due(instrument: &Instrument) -> bool {
+    !instrument.timetable.rows().is_empty() || instrument.call_ns != 0
+}
+
+/// The epoch in force.
+fn epoch<W: World>(world: &W, config: &SystemConfig) -> Result<Epoch, NodeError> {
+    let shards = config.shards()?;
+    let (&shard, _) = shards.first_key_value().expect("a system has a shard");
+    let window = world.open_window(shard).and_then(|window| window.ok_or(ErrorKind::NotFound.into()));
+    let window: Result<W::Window, io::Error> = window;
+    Ok(window.map_err(NodeError::io("opening a window (was the system started?)"))?.epoch())
+}
+
+fn log_config(config: &SystemConfig) -> Config {
+    Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into())
+}

@@ -1,0 +1,103 @@
+//! A gateway whose log is damaged or poisoned makes it anew, from what is whole of it.
+//!
+//! A request that cannot be read is lost: no other log has it, unless a venue read it in time. So the members may be told
+//! nothing of it, and ask again. But its number may be known out there, and giving that to another request would have the
+//! venues drop the new one as ordered. So the numbers go on behind all that may have been there, and the first of them are
+//! spent at once, on telling each shard the time. They say where the numbers go on when the new log is opened; and once they
+//! are committed, all gateways know that what is lost never will be, and take it in when a member asks again.
+//!
+//! ```text
+//!   damaged log   | 1 | 2 | ... | 5 | 6 | ..............|        what cannot be read behind the last whole request
+//!                                       +- written mark-+        held at most so many
+//!   new log       | 1 | 2 | 5 | 6 | time 9 | time 10 |
+//! ```
+
+use std::path::PathBuf;
+
+use pares_gateway::Gateway;
+use pares_log::{LogReader, LogReplacement, LogSalvage, OpenError, ReadError, record};
+use pares_types::{Request, RequestId, Timestamp};
+use pares_wire::record::{RequestRecord, request_bytes, write_request};
+
+use crate::config::SystemConfig;
+use crate::world::World;
+use crate::{NodeError, NodeId};
+
+/// The bytes that a request takes in a log, at least.
+const REQUEST_BYTES_MIN: u64 = record::size(size_of::<RequestRecord>()) as u64;
+/// Requests that a log holds, at most, if nobody knows where it ends: hundreds of gigabytes of them.
+const REQUESTS_MAX: u64 = 1 << 32;
+
+/// Does `open`, which reads the gateway's log through; if that is damaged or poisoned, makes it anew and does it again.
+/// `rules` knows the record, and nothing of the log.
+pub(super) fn whole<T, W: World>(
+    world: &W,
+    log: NodeId,
+    config: &SystemConfig,
+    mut open: impl FnMut() -> Result<T, NodeError>,
+    rules: impl FnOnce() -> Result<Gateway, NodeError>,
+) -> Result<T, NodeError> {
+    match open() {
+        Err(error) if is_damage(&error) => repair(world, log, config, &error, &mut rules()?)?,
+        other => return other,
+    }
+    open()
+}
+
+/// Whether another log in its place would help. The recorders' logs are read by then, and damage there is passed over.
+fn is_damage(error: &NodeError) -> bool {
+    match error {
+        NodeError::Open(
+            OpenError::Damaged { .. } | OpenError::Poisoned { .. } | OpenError::Foreign { .. },
+        ) => true,
+        NodeError::Log(ReadError::Damaged { .. } | ReadError::Foreign { .. }) => true,
+        NodeError::Log(ReadError::Map(error)) => error.is_not_yet(),
+        _ => false,
+    }
+}
+
+fn repair<W: World>(
+    world: &W,
+    log: NodeId,
+    config: &SystemConfig,
+    why: &NodeError,
+    rules: &mut Gateway,
+) -> Result<(), NodeError> {
+    world.complain(&format_args!("{log}: {why}"));
+    let written = world.read_log_from_start(log).ok().map(|reader| reader.written().0);
+    let mut new = world.replace_log(log, super::log_config(config))?;
+    let (mut damaged, mut last, mut kept, mut end) = (new.damaged()?, 0, 0_u64, 0);
+    while let Some(entry) = damaged.next() {
+        end = entry.offset.0 + record::size(entry.payload.len()) as u64;
+        if let Ok(request) = RequestRecord::read(entry.payload)
+            && rules.salvage(&request, &mut last)
+        {
+            new.append(entry.payload)?;
+            kept += 1;
+        }
+    }
+    let lost = written.map_or(REQUESTS_MAX, |written| written.saturating_sub(end) / REQUEST_BYTES_MIN);
+    for marker in markers(world, rules, lost) {
+        new.append(&marker)?;
+    }
+    say_so(world, (log, new.complete()?), kept, rules.last_request());
+    Ok(())
+}
+
+/// Records that say where the numbers go on.
+fn markers(world: &impl World, rules: &mut Gateway, lost: u64) -> Vec<Vec<u8>> {
+    let record = |marker: &Request| {
+        let mut payload = vec![0; request_bytes(marker)];
+        write_request(&mut payload, marker);
+        payload
+    };
+    rules.skip_numbers(Timestamp(world.now_ns()), lost).iter().map(record).collect()
+}
+
+fn say_so(world: &impl World, (log, aside): (NodeId, PathBuf), kept: u64, last: RequestId) {
+    let aside = aside.display();
+    world.complain(&format_args!(
+        "{log}: made its log anew from the {kept} requests that are whole; its numbers go on behind {last}, and \
+         members ask again for what is lost; the damaged log is in {aside}"
+    ));
+}

@@ -1,0 +1,93 @@
+//! Answers given once more: read from the record of the first answer.
+
+use pares_gateway::{Answer, Gateway, GatewaySink, Place};
+use pares_log::{LogReader, Offset};
+use pares_types::{ClientOrderId, MemberId, RecorderId, Reply};
+use pares_wire::record::ResultRecord;
+
+use super::edge::Edge;
+use crate::world::{Sockets, World};
+use crate::{NodeId, repair_asked};
+
+/// Repeats tried in one turn: while a recorder's log is filled again many may wait, and everybody else with them.
+const TRIES_MAX: usize = 256;
+
+/// Readers of the recorders' logs, opened once needed.
+pub(super) struct FirstAnswers<W: World> {
+    readers: Vec<Option<W::Reader>>,
+    /// By recorder: whether opening its log was tried in this turn.
+    tried: Vec<bool>,
+    /// By recorder: whether it was asked to repair its log, since there was another one.
+    asked: Vec<bool>,
+}
+
+impl<W: World> FirstAnswers<W> {
+    pub(super) fn new(recorders: usize) -> Self {
+        Self {
+            readers: (0..recorders).map(|_| None).collect(),
+            tried: vec![false; recorders],
+            asked: vec![false; recorders],
+        }
+    }
+
+    /// A recorder's log is another one than it was.
+    pub(super) fn on_replaced(&mut self, recorder: RecorderId) {
+        self.asked[usize::from(recorder.0)] = false;
+    }
+
+    /// Answers the repeats that wait. One whose record is not where it was, because a recorder's log is being filled again, or
+    /// cannot be read, because descriptors are out, is looked for later; in a log opened anew, since another may lie there.
+    pub(super) fn answer<S: Sockets>(&mut self, rules: &Gateway, edge: &mut Edge<W, S>) {
+        self.tried.fill(false);
+        for _ in 0..edge.again.len().min(TRIES_MAX) {
+            let Some((session, name)) = edge.again.pop_front() else { return };
+            let Some((member, place)) = rules.first_answer(session, name) else { continue };
+            match self.recorded(&edge.world, rules, (member, name), place) {
+                Some(answer) => edge.reply(session, Reply::Answer(answer)),
+                None => {
+                    let recorder = usize::from(place.recorder.0);
+                    if !self.tried[recorder] {
+                        self.readers[recorder] = None;
+                    }
+                    edge.again.push_back((session, name));
+                }
+            }
+        }
+    }
+
+    /// The answer in the record at `place`, if that is the one.
+    fn recorded(
+        &mut self,
+        world: &W,
+        rules: &Gateway,
+        (member, name): (MemberId, ClientOrderId),
+        place: Place,
+    ) -> Option<Answer> {
+        let entry = match self.reader(world, place.recorder)?.read_at(Offset(place.offset)) {
+            Ok(entry) => entry,
+            Err(error) => {
+                // The committed stream was read past it long ago: nobody else would meet it.
+                if error.is_damage()
+                    && !std::mem::replace(&mut self.asked[usize::from(place.recorder.0)], true)
+                {
+                    repair_asked::ask(world, NodeId::Recorder(place.recorder));
+                }
+                return None;
+            }
+        };
+        let record = ResultRecord::read(entry.payload).ok()?;
+        let (request, outcome) = (record.request().ok()?, record.outcome().ok()?);
+        let is_it = request.member == member && request.client_order_id == name;
+        let events = record.events().len();
+        is_it.then(|| rules.replay_answer(record.position(), &request, &outcome, events))
+    }
+
+    fn reader(&mut self, world: &W, recorder: RecorderId) -> Option<&mut W::Reader> {
+        let index = usize::from(recorder.0);
+        let reader = &mut self.readers[index];
+        if reader.is_none() && !std::mem::replace(&mut self.tried[index], true) {
+            *reader = world.read_log_from_start(NodeId::Recorder(recorder)).ok();
+        }
+        reader.as_mut()
+    }
+}

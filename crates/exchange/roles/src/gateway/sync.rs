@@ -1,0 +1,36 @@
+//! The task that syncs a gateway's log, so that its duty cycle never waits for the device.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pares_log::{LogSyncer, LogWriter};
+
+use crate::NodeError;
+use crate::world::{Next, Waker, World};
+
+/// Syncs the log in the background, whenever asked; several requests during one sync become one.
+pub(super) struct SyncTask {
+    asked: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+impl SyncTask {
+    pub(super) fn start<W: World>(world: &W, writer: &W::Writer) -> Result<Self, NodeError> {
+        let asked = Arc::new(AtomicBool::new(false));
+        let (syncer, seen) = (writer.syncer(), Arc::clone(&asked));
+        let sync = move || match seen.swap(false, Ordering::AcqRel).then(|| syncer.sync_to_written()) {
+            None => Next::Sleep,
+            Some(Ok(_)) => Next::Again,
+            // A failed sync poisons the log: the next append says so.
+            Some(Err(_)) => Next::Done,
+        };
+        let waker = world.spawn("sync", Box::new(sync)).map_err(NodeError::io("starting a thread"))?;
+        Ok(Self { asked, waker })
+    }
+
+    pub(super) fn request(&self) {
+        if !self.asked.swap(true, Ordering::AcqRel) {
+            (self.waker)();
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Who may connect, and how long.
+
+use pares_types::Reason;
+use pares_wire::frame::{self, GatewayFrame, Ping};
+
+use super::rig::{Rig, answered, buy, config, rejected, sign_on};
+use crate::SystemConfig;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+#[test]
+fn a_second_sign_on_ends_the_connection_and_not_the_gateway() {
+    for member in [7, 8] {
+        let mut rig = Rig::new();
+        let (client, other) = (rig.sign_on(7), rig.sign_on(7));
+        assert!(rig.ask(client, &buy(1, 1)).is_empty());
+        rig.net.send(client, &sign_on(member).repeat(3));
+        rig.settle();
+        assert_eq!(rejected(&rig.told(client)), Some(Reason::MalformedRequest));
+        assert!(!rig.net.is_open(client));
+        let requests = rig.journalled();
+        rig.commit(&requests);
+        assert_eq!(answered(&rig.told(other)), [1]);
+    }
+}
+
+#[test]
+fn a_member_s_sessions_beyond_its_most_are_told_so_and_closed() {
+    let mut rig = Rig::with(SystemConfig { member_sessions_max: 2, ..config() });
+    let first = rig.sign_on(7);
+    rig.sign_on(7);
+    let third = rig.net.connect();
+    rig.net.send(third, &sign_on(7));
+    rig.settle();
+    assert_eq!((rejected(&rig.told(third)), rig.net.is_open(third)), (Some(Reason::Overloaded), false));
+    rig.sign_on(8);
+    rig.net.close(first);
+    rig.settle();
+    rig.sign_on(7);
+}
+
+#[test]
+fn who_waits_while_descriptors_are_out_is_accepted_once_there_are_some() {
+    let mut rig = Rig::new();
+    let first = rig.sign_on(7);
+    rig.net.limit_descriptors(Some(1));
+    let second = rig.net.connect();
+    rig.net.send(second, &sign_on(8));
+    rig.settle();
+    assert!(!rig.net.is_open(second));
+    let mut ping = Vec::new();
+    frame::write(&mut ping, &Ping { token: 5.into() });
+    rig.net.send(first, &ping);
+    rig.settle();
+    assert!(matches!(rig.told(first)[..], [GatewayFrame::Pong(_)]), "who is there is served");
+    rig.net.close(first);
+    rig.settle();
+    assert!(matches!(rig.told(second)[..], [GatewayFrame::SignedOn(_)]));
+}
+
+#[test]
+fn strangers_leave_room_for_members_and_the_oldest_goes() {
+    let mut rig = Rig::with(SystemConfig { sessions_max: 100, ..config() });
+    let strangers: Vec<usize> = (0..25).map(|_| rig.net.connect()).collect();
+    rig.settle();
+    let early = rig.net.connect();
+    rig.settle();
+    assert_eq!((rejected(&rig.told(early)), rig.net.is_open(early)), (Some(Reason::Overloaded), false));
+    rig.world.pass(2 * SECOND_NS);
+    rig.sign_on(7);
+    assert_eq!(rejected(&rig.told(strangers[0])), Some(Reason::Overloaded));
+    let open = strangers.iter().filter(|&&stranger| rig.net.is_open(stranger)).count();
+    assert_eq!(open, 24);
+    (0..60).for_each(|_| _ = rig.sign_on(8));
+}
+
+#[test]
+fn a_sign_on_that_does_not_come_or_half_a_frame_is_waited_for_ten_seconds() {
+    let mut rig = Rig::new();
+    let (stranger, idle, half) = (rig.net.connect(), rig.sign_on(7), rig.sign_on(7));
+    rig.net.send(half, &sign_on(7)[..9]);
+    rig.settle();
+    for (seconds, open) in [(9, true), (2, false)] {
+        rig.world.pass(seconds * SECOND_NS);
+        rig.settle();
+        rig.settle();
+        assert_eq!([stranger, half, idle].map(|client| rig.net.is_open(client)), [open, open, true]);
+    }
+    assert_eq!(rig.counter("silent_connections"), 2);
+}

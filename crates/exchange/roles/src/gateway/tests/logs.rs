@@ -1,0 +1,190 @@
+//! Logs that rot, get lost, or hold what this build does not know; and shards that stand still.
+
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use pares_log::Offset;
+use pares_types::{Reason, Request};
+
+use super::rig::{EPOCH, PEER, Rig, SELF, answered, buy, config, payload, publish, rejected};
+use crate::duty::Duty;
+use crate::testing::TestWorld;
+use crate::world::World;
+use crate::{NodeError, NodeId, SystemConfig, repair_asked};
+
+/// A bit of the log's first segment flips.
+fn flip(world: &TestWorld, log: NodeId, at: u64) {
+    let path = world.real(Path::new(&format!("{log}/{:020}.seg", 0)));
+    let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+}
+
+/// Where the records of a log begin.
+fn places(world: &TestWorld, log: NodeId) -> Vec<u64> {
+    let mut reader = world.read_log(log, Offset::START).unwrap();
+    let mut places = Vec::new();
+    while let Some(entry) = reader.next().unwrap() {
+        places.push(entry.offset.0);
+    }
+    places
+}
+
+/// Orders of a member, taken in by another gateway.
+fn of_peer(names: std::ops::RangeInclusive<u64>) -> Vec<Request> {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    names.clone().for_each(|name| _ = rig.ask(client, &buy(name, 1)));
+    let id =
+        |request: &Request| pares_types::RequestId::new(pares_types::GatewayId(1), request.id.sequence());
+    rig.journalled().into_iter().map(|request| Request { id: id(&request), ..request }).collect()
+}
+
+fn names(requests: &[Request]) -> Vec<u64> {
+    requests.iter().map(|request| request.client_order_id.0).collect()
+}
+
+#[test]
+fn damage_in_another_gateway_s_log_is_passed_over_told_and_asked_to_be_repaired() {
+    let mut rig = Rig::new();
+    publish(&rig.world, PEER, &of_peer(1..=3).iter().map(payload).collect::<Vec<_>>());
+    flip(&rig.world, PEER, places(&rig.world, PEER)[1] + 20);
+    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    assert_eq!((rig.counter("damaged"), rig.counter("names")), (1, 2));
+    assert!(
+        rig.world.complaints().contains("gateway-1 is damaged") && repair_asked::is_asked(&rig.world, PEER)
+    );
+}
+
+#[test]
+fn records_of_another_gateway_that_are_not_understood_are_told_once() {
+    let mut rig = Rig::new();
+    publish(&rig.world, PEER, &[vec![0xff; 64], vec![0xfe; 64], payload(&of_peer(1..=1)[0])]);
+    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    assert_eq!((rig.counter("damaged"), rig.counter("names")), (2, 1));
+    assert_eq!(rig.world.complaints().matches("does not understand").count(), 1);
+}
+
+#[test]
+fn a_damaged_log_is_made_anew_from_what_is_whole_and_no_number_is_used_twice() {
+    for damaged in [0, 1, 2] {
+        let mut rig = Rig::new();
+        let client = rig.sign_on(7);
+        (1..=3).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
+        let before = rig.journalled();
+        let at = places(&rig.world, SELF)[damaged] + 20;
+        let mut rig = rig.restart(|world| flip(world, SELF, at)).unwrap();
+        let client = rig.sign_on(7);
+        (1..=3).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
+        let after = rig.journalled();
+        let whole: Vec<_> = before.iter().filter(|one| **one != before[damaged]).copied().collect();
+        assert_eq!(after[..2], whole, "{:?}", names(&after));
+        assert!(after[2..].iter().all(|one| one.id.sequence() > 3), "{after:?}");
+        assert_eq!(names(&after[4..]), [damaged as u64 + 1], "the lost one is taken in again");
+        assert!(rig.world.complaints().contains("made its log anew from the 2 requests"));
+        let again = rig.restart(|_| {}).unwrap().journalled();
+        assert_eq!(again, after);
+    }
+}
+
+#[test]
+fn a_log_whose_marks_are_lost_is_made_anew_and_no_number_is_used_twice() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    rig.ask(client, &buy(1, 1));
+    let lose_marks = |world: &TestWorld| {
+        std::fs::write(world.real(Path::new(&format!("{SELF}/marks"))), [7; 4_096]).unwrap();
+    };
+    let mut rig = rig.restart(lose_marks).unwrap();
+    let client = rig.sign_on(7);
+    rig.ask(client, &buy(2, 1));
+    let after = rig.journalled();
+    assert_eq!(after[0].id.sequence(), 1, "it is whole, and kept");
+    assert!(after.len() > 1 && after[1..].iter().all(|one| one.id.sequence() > 1 << 32), "{after:?}");
+    assert!(rig.world.open_file(Path::new("gateway-0/damaged-1/marks")).is_ok());
+}
+
+#[test]
+fn who_is_asked_to_repair_its_log_ends_and_reads_it_through() {
+    let mut rig = Rig::new();
+    repair_asked::ask(&rig.world, SELF);
+    let end = (0..300).find_map(|_| rig.gateway.work().err());
+    assert!(matches!(end, Some(NodeError::RepairAsked)));
+    let rig = rig.restart(|_| {}).unwrap();
+    assert!(!repair_asked::is_asked(&rig.world, SELF));
+}
+
+#[test]
+fn a_request_answered_already_keeps_no_gateway_from_starting_if_it_rots() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    rig.ask(client, &buy(1, 1));
+    let requests = rig.journalled();
+    rig.commit(&requests);
+    let mut rig = rig.restart(|world| flip(world, SELF, places(world, SELF)[0] + 20)).unwrap();
+    let client = rig.sign_on(7);
+    assert_eq!(answered(&rig.ask(client, &buy(1, 1))), [1]);
+}
+
+#[test]
+fn a_log_that_is_lost_stays_refused() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    rig.ask(client, &buy(1, 1));
+    let requests = rig.journalled();
+    rig.commit(&requests);
+    let lose = |world: &TestWorld| std::fs::remove_dir_all(world.real(Path::new(&SELF.to_string()))).unwrap();
+    assert!(matches!(rig.restart(lose).err(), Some(NodeError::LogLost { .. })));
+}
+
+#[test]
+fn the_epoch_is_told_before_the_offset_that_is_of_it() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    rig.ask(client, &buy(1, 1));
+    let requests = rig.journalled();
+    rig.commit(&requests);
+    assert!(rig.counter("answered_offset") > 0);
+    let mut rig = rig.restart(|_| {}).unwrap();
+    assert_eq!((rig.counter("epoch"), rig.counter("answered_offset")), (u64::from(EPOCH.0), 0));
+    rig.gateway.work().unwrap();
+    assert!(rig.counter("answered_offset") > 0);
+}
+
+#[test]
+fn a_shard_that_is_halted_leaves_room_for_the_others() {
+    let mut rig = Rig::with(SystemConfig { in_flight_max: 64, ..config() });
+    let client = rig.sign_on(7);
+    let told: Vec<_> = (1..=40).map(|name| rejected(&rig.ask(client, &buy(name, 1)))).collect();
+    assert_eq!(told.iter().position(|reason| *reason == Some(Reason::Overloaded)), Some(32));
+    assert_eq!(rejected(&rig.ask(client, &buy(41, 2))), None);
+}
+
+#[test]
+fn a_repeat_waits_while_the_record_is_away_and_is_answered_when_it_is_back() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    rig.ask(client, &buy(1, 1));
+    let requests = rig.journalled();
+    rig.commit(&requests);
+    assert_eq!(answered(&rig.told(client)), [1]);
+    let (log, away) = (Path::new("recorder-0"), Path::new("away"));
+    rig.world.rename(log, away).unwrap();
+    assert!(answered(&rig.ask(client, &buy(1, 1))).is_empty());
+    rig.world.rename(away, log).unwrap();
+    rig.settle();
+    assert_eq!(answered(&rig.told(client)), [1]);
+}
+
+#[test]
+fn a_request_that_the_venues_passed_over_is_taken_in_when_it_is_asked_again() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    (1..=2).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
+    let requests = rig.journalled();
+    rig.commit(&requests[1..]);
+    assert_eq!(answered(&rig.told(client)), [2]);
+    rig.ask(client, &buy(1, 1));
+    assert_eq!(names(&rig.journalled()), [1, 2, 1]);
+}

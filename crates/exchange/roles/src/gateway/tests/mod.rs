@@ -1,0 +1,6 @@
+//! One turn after the other, by hand.
+
+mod connections;
+mod logs;
+mod rig;
+mod sockets;

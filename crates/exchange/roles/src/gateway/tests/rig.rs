@@ -1,0 +1,194 @@
+//! A gateway, its clients, and the rest of an exchange as far as the gateway sees it: logs.
+
+use pares_types::{
+    ClientOrderId, ClientRequest, Epoch, GatewayId, InstrumentId, NewOrder, OrderId, Outcome, Position,
+    Price, Quantity, Reason, RecorderId, Reply, Request, Side, Status, VenueId,
+};
+use pares_wire::frame::{self, GatewayFrame, SignOn};
+use pares_wire::record::{self, RequestRecord, ResultPlace};
+
+use super::super::{GatewayNode, log_config};
+use super::sockets::Net;
+use crate::duty::Duty;
+use crate::testing::TestWorld;
+use crate::world::World;
+use crate::{NodeError, NodeId, SystemConfig};
+
+/// The gateway of the test.
+pub(super) const SELF: NodeId = NodeId::Gateway(GatewayId(0));
+/// The other one.
+pub(super) const PEER: NodeId = NodeId::Gateway(GatewayId(1));
+/// The epoch in force.
+pub(super) const EPOCH: Epoch = Epoch(3);
+
+/// A small system of two gateways, with two shards: instruments 1 and 2.
+pub(super) fn config() -> SystemConfig {
+    let mut config =
+        SystemConfig { segment_mib: 2, window: 1_024, names_max: 4_096, ..SystemConfig::default() };
+    config.gateways.push(config.gateways[0]);
+    config.instruments.truncate(2);
+    config
+}
+
+/// Everything.
+pub(super) struct Rig {
+    pub(super) world: TestWorld,
+    pub(super) net: Net,
+    pub(super) gateway: GatewayNode<TestWorld, Net>,
+    config: SystemConfig,
+}
+
+impl Rig {
+    pub(super) fn new() -> Self {
+        Self::with(config())
+    }
+
+    pub(super) fn with(config: SystemConfig) -> Self {
+        let world = TestWorld::new();
+        for &shard in config.shards().unwrap().keys() {
+            world.create_window(shard, 1_024, EPOCH, Position(0)).unwrap();
+        }
+        let net = Net::default();
+        let gateway = open(&world, &config, &net).unwrap();
+        Self { world, net, gateway, config }
+    }
+
+    /// The gateway's process dies; `meanwhile` happens, and another begins.
+    pub(super) fn restart(self, meanwhile: impl FnOnce(&TestWorld)) -> Result<Self, NodeError> {
+        let Self { world, gateway, config, .. } = self;
+        drop(gateway);
+        meanwhile(&world);
+        let net = Net::default();
+        let gateway = open(&world, &config, &net)?;
+        Ok(Self { world, net, gateway, config })
+    }
+
+    /// Turns until there is nothing to do.
+    pub(super) fn settle(&mut self) {
+        while self.gateway.work().unwrap() > 0 {}
+    }
+
+    /// A client connects and signs on. Its connection.
+    pub(super) fn sign_on(&mut self, member: u32) -> usize {
+        let client = self.net.connect();
+        self.net.send(client, &sign_on(member));
+        self.settle();
+        assert!(matches!(self.told(client)[..], [GatewayFrame::SignedOn(_)]));
+        client
+    }
+
+    /// A client asks. What it is told at once.
+    pub(super) fn ask(&mut self, client: usize, request: &ClientRequest) -> Vec<GatewayFrame> {
+        let mut bytes = Vec::new();
+        frame::write_request(&mut bytes, request);
+        self.net.send(client, &bytes);
+        self.settle();
+        self.told(client)
+    }
+
+    /// What came to a client.
+    pub(super) fn told(&self, client: usize) -> Vec<GatewayFrame> {
+        let bytes = self.net.receive(client);
+        let (mut rest, mut frames) = (&bytes[..], Vec::new());
+        while let Some((kind, body, after)) = frame::split(rest).unwrap() {
+            frames.push(frame::decode_gateway(kind, body).unwrap());
+            rest = after;
+        }
+        frames
+    }
+
+    /// The requests in the gateway's log.
+    pub(super) fn journalled(&self) -> Vec<Request> {
+        let mut reader = self.world.read_log_from_start(SELF).unwrap();
+        let mut requests = Vec::new();
+        while let Some(entry) = reader.next().unwrap() {
+            requests.push(RequestRecord::read(entry.payload).unwrap());
+        }
+        requests
+    }
+
+    /// A counter of the gateway.
+    pub(super) fn counter(&self, name: &str) -> u64 {
+        self.world.counter("gateway-0", name).unwrap()
+    }
+
+    /// The venues execute these requests, each shard's from position 0 on, and a recorder records them.
+    pub(super) fn commit(&mut self, requests: &[Request]) {
+        let mut next = [0; 2];
+        let results = requests.iter().map(|request| {
+            let position = &mut next[usize::from(request.shard.0)];
+            *position += 1;
+            result(request, *position - 1)
+        });
+        publish(&self.world, NodeId::Recorder(RecorderId(0)), &results.collect::<Vec<_>>());
+        // A log that was not there is looked for now and then.
+        (0..70).for_each(|_| _ = self.gateway.work().unwrap());
+    }
+}
+
+fn open(
+    world: &TestWorld,
+    config: &SystemConfig,
+    net: &Net,
+) -> Result<GatewayNode<TestWorld, Net>, NodeError> {
+    GatewayNode::open(GatewayId(0), config, world.clone(), net.clone())
+}
+
+/// A node publishes that in its log.
+pub(super) fn publish(world: &TestWorld, log: NodeId, payloads: &[Vec<u8>]) {
+    let mut writer = world.write_log(log, log_config(&config())).unwrap();
+    payloads.iter().for_each(|payload| _ = writer.append(payload).unwrap());
+    writer.publish();
+}
+
+/// A request as it lies in its gateway's log.
+pub(super) fn payload(request: &Request) -> Vec<u8> {
+    let mut bytes = vec![0; record::request_bytes(request)];
+    record::write_request(&mut bytes, request);
+    bytes
+}
+
+fn result(request: &Request, position: u64) -> Vec<u8> {
+    let place = ResultPlace {
+        shard: request.shard,
+        epoch: EPOCH,
+        position: Position(position),
+        venue: VenueId(0),
+        state_hash: 0,
+    };
+    let (executed, remaining) = (Quantity(0), Quantity(1));
+    let (order, reason) = (OrderId(request.id), Reason::None);
+    let outcome = Outcome { status: Status::Resting, reason, order, executed, remaining };
+    let mut bytes = vec![0; record::result_bytes(request, 0)];
+    record::write_result(&mut bytes, &place, request, &outcome, &[]);
+    bytes
+}
+
+pub(super) fn sign_on(member: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let message = SignOn { member: member.into(), ..zerocopy::FromZeros::new_zeroed() };
+    frame::write(&mut bytes, &message);
+    bytes
+}
+
+pub(super) fn buy(name: u64, instrument: u32) -> ClientRequest {
+    let order = NewOrder::limit(Side::Buy, Price(1), Quantity(1));
+    let (client_order_id, instrument) = (ClientOrderId(name), InstrumentId(instrument));
+    ClientRequest::Enter { client_order_id, instrument, order }
+}
+
+pub(super) fn rejected(frames: &[GatewayFrame]) -> Option<Reason> {
+    match frames {
+        [GatewayFrame::Reply(Reply::Rejected { reason, .. })] => Some(*reason),
+        _ => None,
+    }
+}
+
+/// The names answered.
+pub(super) fn answered(frames: &[GatewayFrame]) -> Vec<u64> {
+    let name = |frame: &GatewayFrame| match frame {
+        GatewayFrame::Reply(Reply::Answer(answer)) => Some(answer.client_order_id.0),
+        _ => None,
+    };
+    frames.iter().filter_map(name).collect()
+}

@@ -1,0 +1,151 @@
+//! Sockets in memory: a client's end is the test's.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use crate::world::{Ready, Sockets};
+
+/// All connections of a gateway, those that wait included.
+#[derive(Clone, Default)]
+pub(super) struct Net(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    peers: Vec<Peer>,
+    backlog: VecDeque<usize>,
+    /// Somebody came since the listener was last told of.
+    come: bool,
+    /// Connections that can be open at once.
+    descriptors: Option<usize>,
+}
+
+/// One connection.
+#[derive(Default)]
+struct Peer {
+    to_gateway: VecDeque<u8>,
+    to_client: Vec<u8>,
+    /// Bytes that the client's side takes and nobody reads.
+    slot: Option<usize>,
+    /// Something came since it was last told of.
+    fresh: bool,
+    open: bool,
+    closed: bool,
+}
+
+impl Net {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    /// A client connects.
+    pub(super) fn connect(&self) -> usize {
+        let mut state = self.state();
+        let peer = state.peers.len();
+        state.peers.push(Peer::default());
+        state.backlog.push_back(peer);
+        state.come = true;
+        peer
+    }
+
+    /// A client sends.
+    pub(super) fn send(&self, peer: usize, bytes: &[u8]) {
+        let peer = &mut self.state().peers[peer];
+        peer.to_gateway.extend(bytes);
+        peer.fresh = true;
+    }
+
+    /// A client reads what has come.
+    pub(super) fn receive(&self, peer: usize) -> Vec<u8> {
+        std::mem::take(&mut self.state().peers[peer].to_client)
+    }
+
+    /// A client goes.
+    pub(super) fn close(&self, peer: usize) {
+        let peer = &mut self.state().peers[peer];
+        (peer.closed, peer.fresh) = (true, true);
+    }
+
+    /// Whether the gateway has accepted the connection and not ended it.
+    pub(super) fn is_open(&self, peer: usize) -> bool {
+        self.state().peers[peer].open
+    }
+
+    /// So many connections can be open at once.
+    pub(super) fn limit_descriptors(&self, descriptors: Option<usize>) {
+        self.state().descriptors = descriptors;
+    }
+}
+
+/// The gateway's end of a connection.
+pub(super) struct Stream {
+    net: Net,
+    peer: usize,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.net.state().peers[self.peer].open = false;
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let peer = &mut self.net.state().peers[self.peer];
+        match peer.to_gateway.is_empty() {
+            true if peer.closed => Ok(0),
+            true => Err(ErrorKind::WouldBlock.into()),
+            false => peer.to_gateway.read(bytes),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.net.state().peers[self.peer].to_client.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sockets for Net {
+    type Stream = Stream;
+
+    fn accept(&mut self) -> io::Result<Stream> {
+        let mut state = self.state();
+        let Some(&peer) = state.backlog.front() else { return Err(ErrorKind::WouldBlock.into()) };
+        let open = state.peers.iter().filter(|peer| peer.open).count();
+        if state.descriptors.is_some_and(|descriptors| open >= descriptors) {
+            return Err(io::Error::other("too many open files"));
+        }
+        state.backlog.pop_front();
+        state.peers[peer].open = true;
+        Ok(Stream { net: self.clone(), peer })
+    }
+
+    fn register(&mut self, stream: &mut Stream, slot: usize) -> io::Result<()> {
+        self.state().peers[stream.peer].slot = Some(slot);
+        Ok(())
+    }
+
+    fn deregister(&mut self, stream: &mut Stream) {
+        self.state().peers[stream.peer].slot = None;
+    }
+
+    fn poll(&mut self, _: Duration, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let mut state = self.state();
+        if std::mem::take(&mut state.come) {
+            ready.push(Ready::Listener);
+        }
+        for peer in &mut state.peers {
+            if let Some(slot) = peer.slot.filter(|_| std::mem::take(&mut peer.fresh)) {
+                ready.push(Ready::Stream { slot, readable: true, writable: false });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! The roles of an exchange: the duty cycles of gateway, venue and recorder, generic over the [`world`] they run in.
+//!
+//! A role joins rules (`pares-gateway`, `pares-venue`, `pares-recorder`) to logs, windows, sockets and clocks that it knows by
+//! traits only. What ships and what the simulator runs is the same code; only the world differs.
+//!
+//! ```text
+//!   pares-node: mapped files, sockets, threads --+
+//!                                                +--> world traits <-- roles --> rules
+//!   pares-sim: memory, virtual time, faults -----+
+//! ```
+//! | module | what |
+//! |---|---|
+//! | [`world`] | all that a role touches |
+//! | [`duty`] | one turn of a role |
+//! | [`gateway`] | clients in, one numbered stream of requests out, answers back |
+//! | [`config`] | the system's settings, and where everything lies |
+//! | [`tail`] | a log read from before it exists |
+//! | [`repair_asked`] | asking a node to repair its log |
+//! | [`committed`] | the recorders' logs merged into the one committed stream |
+//! | [`checkpoints`] | checkpoint files |
+//! | [`venue`] | the role of a venue |
+//! | [`epoch`] | starting the windows' next life |
+//! | [`recorder`] | the recorder |
+//! | [`shut_out`] | venues that were found wrong: notes, and how they come back |
+
+pub mod checkpoints;
+pub mod committed;
+pub mod config;
+pub mod duty;
+pub mod epoch;
+mod error;
+pub mod gateway;
+mod left_out;
+mod node_id;
+pub mod recorder;
+pub mod repair_asked;
+pub mod shut_out;
+pub mod tail;
+#[cfg(test)]
+mod testing;
+pub mod venue;
+mod whole_file;
+pub mod world;
+
+pub use config::{Layout, SystemConfig};
+pub use error::NodeError;
+pub use node_id::NodeId;
+pub use world::World;

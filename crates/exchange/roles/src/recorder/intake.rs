@@ -1,0 +1,484 @@
+//! Checkpoints on their way from the venues to files.
+//!
+//! ```text
+//!  duty cycle   First .. Next ...... Last        records up to it durable    announced
+//!                 |        |          |    whole          | keep               ^
+//!  writer         v        v          v -----^            v                    |
+//!               .new    written    read back           head, name  ------------/ kept
+//! ```
+//! A state may be large, so nobody gathers it: pieces go to a task beside the duty cycle as they come, which writes them into an unfinished
+//! file. The way there is bounded and never waited for: a disk that cannot keep up costs the checkpoint under way,
+//! never a record.
+//!
+//! A checkpoint may arrive before the records it was made of: its venue was quick. Named at once it could
+//! survive a power failure that those records do not, and then a state nobody ever agreed on would be
+//! restored (the simulator found this). So a whole checkpoint waits, without its name, until this recorder has, durably,
+//! every position below it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::time::Duration;
+
+use pares_log::Offset;
+use pares_recorder::{Assembly, Fit};
+use pares_types::{Position, ShardId, VenueId};
+use pares_wire::record::CheckpointChunk;
+
+use crate::NodeError;
+use crate::checkpoints::{self, UnfinishedCheckpoint, remove_unfinished};
+use crate::world::{Next, Waker, World};
+
+/// Pieces on their way to the writer, at most: 32 MiB of those a venue makes.
+const PIECES_MAX: usize = 2_048;
+
+/// What the writer sleeps once it has nothing left to do, so that it is not woken for every piece.
+const BREATH: Duration = Duration::from_millis(10);
+
+/// Whose checkpoint of what.
+type Source = (VenueId, ShardId);
+
+/// Checkpoints being put together, waiting for their records, and being named.
+pub(super) struct CheckpointIntake {
+    assemblies: BTreeMap<Source, (Assembly, Offset)>,
+    /// The newest whole one of each shard, and from where its replay starts.
+    whole: BTreeMap<ShardId, (Position, Offset)>,
+    to_writer: ToWriter,
+    from_writer: Receiver<Done>,
+    failed: u64,
+    /// What the writer is still to be told of venues that are not to be believed.
+    distrusted: Vec<(VenueId, Vec<(ShardId, Position)>)>,
+}
+
+/// The way to the writer, which is woken only when it sleeps.
+struct ToWriter {
+    orders: SyncSender<Order>,
+    asleep: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+impl ToWriter {
+    /// Says whether there was room.
+    fn send(&self, order: Order) -> bool {
+        let sent = self.orders.try_send(order).is_ok();
+        // After the order is on its way: a writer that falls asleep says so first and then looks once more.
+        if sent && self.asleep.swap(false, Ordering::AcqRel) {
+            (self.waker)();
+        }
+        sent
+    }
+}
+
+/// What the writer is to do.
+enum Order {
+    Begin {
+        source: Source,
+        position: Position,
+        piece: Vec<u8>,
+    },
+    Write {
+        source: Source,
+        piece: Vec<u8>,
+    },
+    Finish {
+        source: Source,
+        replay_from: Offset,
+        piece: Vec<u8>,
+    },
+    Name {
+        shard: ShardId,
+        position: Position,
+        replay_from: Offset,
+    },
+    /// Remove what a venue has handed out, and each shard's checkpoints above a position.
+    Distrust(VenueId, Vec<(ShardId, Position)>),
+}
+
+/// What the writer has done.
+enum Done {
+    Whole(ShardId, Position, Offset),
+    Kept(ShardId, Position),
+    Failed,
+    Removed(VenueId),
+    NotRemoved,
+}
+
+/// What became of a checkpoint, or of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    /// It is written and verified, and has its name.
+    Kept(ShardId, Position),
+    /// It could not be written, or not as fast as it came. The venues take another in a while; until one is kept, joining takes
+    /// longer.
+    Failed,
+    /// No checkpoint is left that this venue may have spoilt.
+    Removed(VenueId),
+    /// Some could not be removed.
+    NotRemoved,
+}
+
+impl CheckpointIntake {
+    /// Starts the task that writes checkpoints into `dir`, syncing them if `sync`.
+    pub(super) fn start<W: World>(world: &W, dir: PathBuf, sync: bool) -> Result<Self, NodeError> {
+        remove_unfinished(world, &dir);
+        let (orders, to_do) = sync_channel(PIECES_MAX);
+        let (done, from_writer) = channel();
+        let asleep = Arc::new(AtomicBool::new(false));
+        let (unfinished, whole, named) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let world_of_writer = world.clone();
+        let mut writer = FileWriter {
+            world: world_of_writer,
+            dir,
+            sync,
+            to_do,
+            asleep: Arc::clone(&asleep),
+            unfinished,
+            whole,
+            named,
+            done,
+        };
+        let waker = world.spawn("checkpoints", Box::new(move || writer.turn()));
+        let waker = waker.map_err(NodeError::io("starting a thread"))?;
+        let to_writer = ToWriter { orders, asleep, waker };
+        let (assemblies, whole, distrusted) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        Ok(Self { assemblies, whole, to_writer, from_writer, failed: 0, distrusted })
+    }
+
+    /// A piece has come from a venue. `replay_from` says before which place of the log no record of a position or later lies; it
+    /// is asked when a checkpoint begins, while that is still known.
+    pub(super) fn on_chunk(
+        &mut self,
+        venue: VenueId,
+        chunk: &CheckpointChunk,
+        piece: &[u8],
+        replay_from: impl FnOnce(ShardId, Position) -> Offset,
+    ) {
+        let (shard, position) = (ShardId(chunk.shard.get()), Position(chunk.position.get()));
+        let source = (venue, shard);
+        let (assembly, from) =
+            self.assemblies.entry(source).or_insert_with(|| (Assembly::new(), Offset::START));
+        let start = u64::from(chunk.start.get());
+        let fit = assembly.on_piece(position, start, piece.len() as u64, chunk.total());
+        let piece = || piece.to_vec();
+        let order = match fit {
+            Fit::First => {
+                *from = replay_from(shard, position);
+                Order::Begin { source, position, piece: piece() }
+            }
+            Fit::Next => Order::Write { source, piece: piece() },
+            Fit::Last => Order::Finish { source, replay_from: *from, piece: piece() },
+            Fit::Nowhere => return,
+        };
+        if !self.to_writer.send(order) {
+            assembly.give_up();
+            self.failed += 1;
+        }
+    }
+
+    /// Has those named for which `is_recorded`: every position below them is recorded durably, and none
+    /// newer is there. The others go on waiting.
+    pub(super) fn store_recorded(&mut self, is_recorded: impl Fn(ShardId, Position) -> bool) {
+        self.whole.retain(|&shard, &mut (position, replay_from)| {
+            let name = Order::Name { shard, position, replay_from };
+            !is_recorded(shard, position) || !self.to_writer.send(name)
+        });
+    }
+
+    /// Forgets what the venue has handed out, and has every checkpoint removed that is above its shard's position: the venue may
+    /// have made it, or another one that started from one of its.
+    pub(super) fn distrust(&mut self, venue: VenueId, above: Vec<(ShardId, Position)>) {
+        self.assemblies.retain(|(of, _), _| *of != venue);
+        for (shard, position) in &above {
+            if self.whole.get(shard).is_some_and(|(at, _)| at > position) {
+                self.whole.remove(shard);
+            }
+        }
+        self.distrusted.push((venue, above));
+    }
+
+    /// The way to the writer is short: what does not fit goes with the next cycle, for it must not be lost.
+    fn tell_distrusted(&mut self) {
+        while let Some((venue, above)) = self.distrusted.pop() {
+            if !self.to_writer.send(Order::Distrust(venue, above.clone())) {
+                self.distrusted.push((venue, above));
+                return;
+            }
+        }
+    }
+
+    /// What became of the next checkpoint.
+    pub(super) fn stored(&mut self) -> Option<Stored> {
+        self.tell_distrusted();
+        while let Ok(done) = self.from_writer.try_recv() {
+            match done {
+                Done::Whole(shard, position, replay_from) => {
+                    self.whole.insert(shard, (position, replay_from));
+                }
+                Done::Kept(shard, position) => return Some(Stored::Kept(shard, position)),
+                Done::Failed => return Some(Stored::Failed),
+                Done::Removed(venue) => return Some(Stored::Removed(venue)),
+                Done::NotRemoved => return Some(Stored::NotRemoved),
+            }
+        }
+        self.failed = self.failed.checked_sub(1)?;
+        Some(Stored::Failed)
+    }
+}
+
+/// What writes, beside the duty cycle.
+struct FileWriter<W: World> {
+    world: W,
+    dir: PathBuf,
+    sync: bool,
+    to_do: Receiver<Order>,
+    asleep: Arc<AtomicBool>,
+    unfinished: BTreeMap<Source, UnfinishedCheckpoint<W>>,
+    /// Whole and verified, without a name: the newest of each shard.
+    whole: BTreeMap<ShardId, UnfinishedCheckpoint<W>>,
+    /// The newest with a name.
+    named: BTreeMap<ShardId, Position>,
+    done: Sender<Done>,
+}
+
+impl<W: World> FileWriter<W> {
+    /// Does what there is to do.
+    fn turn(&mut self) -> Next {
+        self.asleep.store(false, Ordering::Relaxed);
+        let mut idle = true;
+        loop {
+            match self.to_do.try_recv() {
+                Ok(order) => match self.obey(order) {
+                    true => idle = false,
+                    false => return Next::Done,
+                },
+                Err(TryRecvError::Disconnected) => return Next::Done,
+                Err(TryRecvError::Empty) if !idle => return Next::After(BREATH),
+                // Whoever sends after this wakes it, and what was sent before is found by one more look.
+                Err(TryRecvError::Empty) if self.asleep.swap(true, Ordering::AcqRel) => return Next::Sleep,
+                Err(TryRecvError::Empty) => {}
+            }
+        }
+    }
+
+    /// Says whether anybody listens still.
+    fn obey(&mut self, order: Order) -> bool {
+        let done = match order {
+            Order::Begin { source, position, piece } => self.begin(source, position, &piece).map(|()| None),
+            Order::Write { source, piece } => self.write(source, &piece).map(|()| None),
+            Order::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
+            Order::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
+            Order::Distrust(venue, above) => Ok(Some(self.distrust(venue, &above))),
+        };
+        done.unwrap_or(Some(Done::Failed)).is_none_or(|done| self.done.send(done).is_ok())
+    }
+
+    /// A piece whose checkpoint is not there belongs to one that failed, which was told when it did.
+    fn write(&mut self, source: Source, piece: &[u8]) -> Result<(), NodeError> {
+        let Some(unfinished) = self.unfinished.get_mut(&source) else { return Ok(()) };
+        let written = unfinished.write(piece);
+        if written.is_err() {
+            self.unfinished.remove(&source);
+        }
+        written
+    }
+
+    fn begin(&mut self, source: Source, position: Position, piece: &[u8]) -> Result<(), NodeError> {
+        let (venue, shard) = source;
+        self.unfinished.remove(&source);
+        let new = UnfinishedCheckpoint::create(&self.world, &self.dir, (shard, position), venue, self.sync)?;
+        self.unfinished.insert(source, new);
+        self.write(source, piece)
+    }
+
+    fn finish(
+        &mut self,
+        source: Source,
+        replay_from: Offset,
+        piece: &[u8],
+    ) -> Result<Option<Done>, NodeError> {
+        let Some(mut unfinished) = self.unfinished.remove(&source) else { return Ok(None) };
+        unfinished.finish(piece)?;
+        let (shard, position) = unfinished.place();
+        let whole = self.whole.get(&shard).map(|whole| whole.place().1);
+        if whole.max(self.named.get(&shard).copied()) >= Some(position) {
+            return Ok(None);
+        }
+        self.whole.insert(shard, unfinished);
+        Ok(Some(Done::Whole(shard, position, replay_from)))
+    }
+
+    fn name(
+        &mut self,
+        shard: ShardId,
+        position: Position,
+        replay_from: Offset,
+    ) -> Result<Option<Done>, NodeError> {
+        // A newer one may have come in its place, of which the duty cycle is told.
+        if self.whole.get(&shard).is_none_or(|whole| whole.place().1 != position) {
+            return Ok(None);
+        }
+        self.whole.remove(&shard).expect("just looked at").name(replay_from)?;
+        self.named.insert(shard, position);
+        Ok(Some(Done::Kept(shard, position)))
+    }
+
+    /// Those that cannot be removed are told of as failures; without word that they are gone the venue is noted nowhere, and
+    /// the recorder's next life does this again.
+    fn distrust(&mut self, venue: VenueId, above: &[(ShardId, Position)]) -> Done {
+        self.unfinished.retain(|(of, _), _| *of != venue);
+        for &(shard, position) in above {
+            if self.whole.get(&shard).is_some_and(|whole| whole.place().1 > position) {
+                self.whole.remove(&shard);
+            }
+            self.named.remove(&shard);
+        }
+        let remove = |&(shard, to)| checkpoints::remove_above(&self.world, &self.dir, shard, to);
+        let removed = above.iter().try_for_each(remove);
+        match removed {
+            Ok(()) => Done::Removed(venue),
+            Err(_) => Done::NotRemoved,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestWorld;
+    use pares_wire::record;
+    use std::path::Path;
+
+    const DIR: &str = "recorder-0/checkpoints";
+
+    const SHARD: ShardId = ShardId(3);
+    const VENUE: VenueId = VenueId(1);
+
+    /// An intake and its world.
+    struct Rig {
+        world: TestWorld,
+        intake: CheckpointIntake,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let world = TestWorld::new();
+            let intake = CheckpointIntake::start(&world, DIR.into(), false).unwrap();
+            Self { world, intake }
+        }
+
+        /// Pieces of one checkpoint of a venue, the last of them with the total if `whole`.
+        fn send(&mut self, venue: VenueId, position: u64, pieces: &[&[u8]], whole: bool) {
+            let mut start = 0;
+            for (at, piece) in pieces.iter().enumerate() {
+                let end = start + piece.len() as u32;
+                let chunk = CheckpointChunk {
+                    schema: record::CHECKPOINT_CHUNK,
+                    version: record::VERSION,
+                    shard: SHARD.0.into(),
+                    epoch: 1.into(),
+                    position: position.into(),
+                    total_bytes: if whole && at + 1 == pieces.len() { end } else { 0 }.into(),
+                    start: start.into(),
+                };
+                let replay_from = |_, position: Position| Offset(8 * position.0);
+                self.intake.on_chunk(venue, &chunk, piece, replay_from);
+                start = end;
+            }
+        }
+
+        /// Goes on, with everything below `recorded` recorded, until something became of a checkpoint.
+        fn outcome(&mut self, recorded: u64) -> Stored {
+            loop {
+                self.intake.store_recorded(|_, position| position.0 <= recorded);
+                self.world.run_tasks();
+                if let Some(stored) = self.intake.stored() {
+                    return stored;
+                }
+            }
+        }
+
+        /// Goes on until a whole checkpoint of that position waits for its records.
+        fn await_whole(&mut self, position: u64) {
+            while self.intake.whole.get(&SHARD).is_none_or(|(at, _)| at.0 != position) {
+                self.world.run_tasks();
+                assert_eq!(self.intake.stored(), None);
+            }
+        }
+
+        fn kept(&self) -> Vec<(u64, Offset, Vec<u8>)> {
+            let found = checkpoints::checkpoints(&self.world, Path::new(DIR), SHARD).into_iter();
+            let read = |one: &checkpoints::StoredCheckpoint| one.read(&self.world, || {}).unwrap();
+            found.map(|one| (one.position().0, one.replay_from(), read(&one))).collect()
+        }
+    }
+
+    #[test]
+    fn a_whole_checkpoint_waits_for_its_records() {
+        let mut rig = Rig::new();
+        rig.send(VENUE, 9, &[b"abc", b"defg", b"h"], true);
+        rig.await_whole(9);
+        rig.intake.store_recorded(|_, position| position.0 <= 8);
+        assert_eq!(rig.kept(), []);
+        assert_eq!(rig.outcome(9), Stored::Kept(SHARD, Position(9)));
+        assert_eq!(rig.kept(), [(9, Offset(72), b"abcdefgh".to_vec())]);
+    }
+
+    #[test]
+    fn checkpoints_of_two_venues_do_not_mix() {
+        let mut rig = Rig::new();
+        rig.send(VENUE, 9, &[b"abc"], false);
+        rig.send(VenueId(0), 8, &[b"xy", b"z"], true);
+        assert_eq!(rig.outcome(8), Stored::Kept(SHARD, Position(8)));
+        assert_eq!(rig.kept(), [(8, Offset(64), b"xyz".to_vec())]);
+    }
+
+    #[test]
+    fn a_newer_one_takes_the_place_of_one_that_waits() {
+        let mut rig = Rig::new();
+        rig.send(VENUE, 9, &[b"old", b"er"], true);
+        rig.await_whole(9);
+        rig.send(VENUE, 12, &[b"new", b"er"], true);
+        rig.await_whole(12);
+        assert_eq!(rig.outcome(12), Stored::Kept(SHARD, Position(12)));
+        assert_eq!(rig.kept(), [(12, Offset(96), b"newer".to_vec())]);
+    }
+
+    #[test]
+    fn one_that_cannot_be_written_is_told_once_and_the_next_one_is_kept() {
+        let mut rig = Rig::new();
+        let in_the_way = rig.world.real(&Path::new(DIR).join(format!("{SHARD}-9-{VENUE}.new")));
+        std::fs::create_dir_all(&in_the_way).unwrap();
+        rig.send(VENUE, 9, &[b"abc", b"def", b"g"], true);
+        assert_eq!(rig.outcome(9), Stored::Failed);
+        rig.send(VENUE, 10, &[b"abc", b"def"], true);
+        assert_eq!(rig.outcome(10), Stored::Kept(SHARD, Position(10)));
+    }
+
+    #[test]
+    fn more_than_the_way_to_the_writer_holds_costs_the_checkpoint_and_no_time() {
+        let mut rig = Rig::new();
+        let pieces = vec![b"x".as_slice(); PIECES_MAX + 1];
+        rig.send(VENUE, 9, &pieces, true);
+        assert_eq!(rig.intake.stored(), Some(Stored::Failed));
+        rig.world.run_tasks();
+        assert!(rig.intake.stored().is_none() && rig.intake.whole.is_empty());
+    }
+
+    #[test]
+    fn the_writer_is_woken_only_when_it_sleeps() {
+        let mut rig = Rig::new();
+        let woken = Arc::new(std::sync::atomic::AtomicU32::new(0));
+        let count = Arc::clone(&woken);
+        rig.intake.to_writer.waker = Box::new(move || _ = count.fetch_add(1, Ordering::Relaxed));
+        rig.send(VENUE, 9, &[b"abc", b"def"], false);
+        rig.world.run_tasks();
+        rig.send(VENUE, 9, &[b"abc"], false);
+        assert_eq!(woken.load(Ordering::Relaxed), 0, "it comes back by itself");
+        rig.world.run_tasks();
+        rig.world.run_tasks();
+        rig.send(VENUE, 9, &[b"abc", b"def"], false);
+        assert_eq!(woken.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,353 @@
+//! A history recorder: takes each result once, in order, and its log is the committed stream.
+//!
+//! ```text
+//!  venue logs ----> Acceptance (per shard) --Take--> own log --publish/sync--> ring gateways, venues
+//!  peers' logs --^  (read while a venue's record waits for an earlier one, and when idle)
+//! ```
+//! The batch is whatever came in while the last write was in flight. A result passes through untouched: the
+//! bytes a venue wrote are the bytes recorded. Checkpoints are written by a thread of their own, so that
+//! storing one never delays a record.
+
+mod gate;
+mod inlet;
+mod intake;
+mod outvoted;
+pub(crate) mod repair;
+mod shard;
+
+use std::collections::BTreeMap;
+
+use pares_log::{AppendError, Config, LogWriter};
+use pares_recorder::{Source, Verdict};
+use pares_types::{Epoch, RecorderId, ShardId, VenueId};
+use pares_wire::WireError;
+use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultRecord};
+use zerocopy::IntoBytes;
+
+use crate::config::{DurabilitySetting, Layout, SystemConfig};
+use crate::duty::Duty;
+use crate::shut_out::Lookout;
+use crate::world::{Counters, Ring, World};
+use crate::{NodeError, NodeId, repair_asked};
+use gate::Gate;
+use inlet::Inlet;
+use intake::{CheckpointIntake, Stored};
+use shard::{ShardRecord, offer, recover};
+
+pub(crate) use shard::recorded;
+
+/// Records taken from one source before the next is looked at.
+const BATCH_MAX: usize = 512;
+/// Duty cycles a recorder that is asked to stop still spends on what lies ready: enough for millions of records, and
+/// an end even if the venues go on.
+const STOP_CYCLES: usize = 10_000;
+
+/// Counters of a recorder, in file order.
+pub const COUNTERS: [&str; 10] = [
+    "records",
+    "known",
+    "waits",
+    "checkpoints",
+    "batches",
+    "halted_shards",
+    "checkpoint_failures",
+    "shut_out_venues",
+    "disputed",
+    "damaged",
+];
+const RECORDS: usize = 0;
+const KNOWN: usize = 1;
+const WAITS: usize = 2;
+const CHECKPOINTS: usize = 3;
+const BATCHES: usize = 4;
+const HALTED: usize = 5;
+const CHECKPOINT_FAILURES: usize = 6;
+const SHUT_OUT_VENUES: usize = 7;
+const DISPUTED: usize = 8;
+const DAMAGED: usize = 9;
+
+/// A recorder's state.
+pub struct RecorderNode<W: World> {
+    world: W,
+    id: RecorderId,
+    writer: W::Writer,
+    shards: BTreeMap<ShardId, ShardRecord>,
+    venues: Vec<Inlet<W>>,
+    peers: Vec<Inlet<W>>,
+    intake: CheckpointIntake,
+    gate: Gate<W>,
+    lookout: Lookout,
+    counters: W::Counters,
+    ringer: W::Ringer,
+    readers: Vec<NodeId>,
+    durability: DurabilitySetting,
+    epoch: Epoch,
+    appended: u64,
+}
+
+/// What came of looking for the next record of a log.
+enum Step {
+    /// It is dealt with.
+    Gone,
+    /// It is, and shows that a venue is wrong.
+    Found,
+    /// There is none.
+    Nothing,
+    /// An earlier position must come first.
+    Waits,
+}
+
+impl<W: World> RecorderNode<W> {
+    /// Opens the recorder's log, repairs it if need be, and reads it through, to know what is recorded.
+    ///
+    /// # Errors
+    /// If the log is beyond repair or shared memory is missing.
+    pub fn open(id: RecorderId, config: &SystemConfig, world: W, epoch: Epoch) -> Result<Self, NodeError> {
+        let log = NodeId::Recorder(id);
+        let gate = Gate::new(id, config, &world);
+        let (writer, shards) = repair::whole(&world, id, config, || {
+            let writer = world.write_log(log, log_config(config))?;
+            let new = |shard| (shard, ShardRecord::new(epoch, config.venues));
+            let mut shards: BTreeMap<_, _> = config.shards()?.into_keys().map(new).collect();
+            recover::<W>(&mut world.read_log_from_start(log)?, &mut shards, &gate)?;
+            Ok((writer, shards))
+        })?;
+        repair_asked::done(&world, log);
+        let peers = config.recorder_ids().filter(|&peer| peer != id).map(NodeId::Recorder);
+        let sync = config.durability == DurabilitySetting::Disk;
+        let counters = world.create_counters(&log.to_string(), &COUNTERS);
+        let mut recorder = Self {
+            id,
+            writer,
+            shards,
+            venues: config.venue_ids().map(|venue| Inlet::new(&world, NodeId::Venue(venue))).collect(),
+            peers: peers.map(|peer| Inlet::new(&world, peer)).collect(),
+            intake: CheckpointIntake::start(&world, Layout::new("").checkpoints(id), sync)?,
+            gate,
+            lookout: Lookout::default(),
+            counters: counters.map_err(NodeError::io("making the recorder's counters"))?,
+            ringer: world.ringer(),
+            readers: config.gateway_ids().map(NodeId::Gateway).collect(),
+            durability: config.durability,
+            epoch,
+            appended: 0,
+            world,
+        };
+        recorder.look_for_notes();
+        Ok(recorder)
+    }
+
+    /// Reads what has come in a log. Says how many records that were, and whether one waits for an earlier one.
+    fn poll(&mut self, source: Source, index: usize) -> Result<(usize, bool), NodeError> {
+        for read in 0..BATCH_MAX {
+            match self.step(source, index) {
+                Ok(Step::Gone) => {}
+                Ok(Step::Nothing) => return Ok((read, false)),
+                Ok(Step::Waits) => return Ok((read, true)),
+                Ok(Step::Found) => {
+                    self.act_on_findings();
+                    return Ok((read + 1, false));
+                }
+                // One node's log is not the only one that has it: whatever is wrong there, the recorder goes on.
+                Err(NodeError::Wire(error)) => self.inlet(source, index).on_strange(&error),
+                Err(NodeError::Log(error)) => {
+                    let passed_over = self.inlet(source, index).on_unreadable(error);
+                    return Ok((read + usize::from(passed_over), false));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((BATCH_MAX, false))
+    }
+
+    fn inlet(&mut self, source: Source, index: usize) -> &mut Inlet<W> {
+        match source {
+            Source::Venue => &mut self.venues[index],
+            Source::Peer => &mut self.peers[index],
+        }
+    }
+
+    fn step(&mut self, source: Source, index: usize) -> Result<Step, NodeError> {
+        let inlet = match source {
+            Source::Venue => &mut self.venues[index],
+            Source::Peer => &mut self.peers[index],
+        };
+        let Some(record) = inlet.next()? else { return Ok(Step::Nothing) };
+        match (record::schema(record.payload), source) {
+            (Some(record::RESULT), _) => {
+                let sinks = (&mut self.writer, &self.counters, &mut self.appended);
+                match accept::<W>((&mut self.shards, &self.gate), sinks, source, record.payload)? {
+                    Verdict::Wait => {
+                        let offset = record.offset;
+                        inlet.step_back(offset)?;
+                        self.counters.add(WAITS, u64::from(source == Source::Venue));
+                        Ok(Step::Waits)
+                    }
+                    Verdict::Found => Ok(Step::Found),
+                    _ => Ok(Step::Gone),
+                }
+            }
+            (Some(record::CHECKPOINT_CHUNK), Source::Venue) => {
+                let (chunk, piece) = CheckpointChunk::read(record.payload)?;
+                let shard = self.shards.get(&ShardId(chunk.shard.get())).ok_or(NO_SHARD)?;
+                let venue = VenueId(u16::try_from(index).expect("at most 16 venues"));
+                if chunk.epoch.get() == self.epoch.0 && self.gate.is_in(venue) {
+                    self.intake.on_chunk(venue, chunk, piece, |_, position| shard.replay_from(position));
+                }
+                Ok(Step::Gone)
+            }
+            (Some(record::CHECKPOINT_STORED), Source::Peer) => Ok(Step::Gone),
+            (schema, _) => {
+                Err(WireError::UnknownSchema { schema: schema.unwrap_or_default(), version: 0 }.into())
+            }
+        }
+    }
+
+    fn note_stored_checkpoints(&mut self) -> Result<(), NodeError> {
+        while let Some(stored) = self.intake.stored() {
+            let (shard, position) = match stored {
+                Stored::Kept(shard, position) => (shard, position),
+                Stored::Failed | Stored::NotRemoved => {
+                    self.counters.add(CHECKPOINT_FAILURES, 1);
+                    continue;
+                }
+                Stored::Removed(venue) => {
+                    self.gate.on_checkpoints_gone(venue);
+                    continue;
+                }
+            };
+            let notice = CheckpointStored {
+                schema: record::CHECKPOINT_STORED,
+                version: record::VERSION,
+                shard: shard.0.into(),
+                epoch: self.epoch.0.into(),
+                position: position.0.into(),
+            };
+            match self.writer.append(notice.as_bytes()) {
+                // Without room it stays unannounced; the next one will do.
+                Err(AppendError::Full) => {
+                    self.counters.add(CHECKPOINT_FAILURES, 1);
+                    continue;
+                }
+                other => other?,
+            };
+            self.shards.get_mut(&shard).expect("only configured shards are stored").checkpoint = position;
+            self.counters.add(CHECKPOINTS, 1);
+            self.appended += 1;
+        }
+        Ok(())
+    }
+
+    /// Makes what was appended durable and readable, and wakes who waits for it.
+    fn flush(&mut self) -> Result<(), NodeError> {
+        if self.appended == 0 {
+            return Ok(());
+        }
+        self.writer.publish();
+        if self.durability == DurabilitySetting::Disk {
+            self.writer.sync()?;
+        }
+        self.appended = 0;
+        self.counters.add(BATCHES, 1);
+        for &reader in &self.readers {
+            self.ringer.ring(reader);
+        }
+        Ok(())
+    }
+}
+
+impl<W: World> Duty for RecorderNode<W> {
+    fn work(&mut self) -> Result<usize, NodeError> {
+        let mut work = 0;
+        let mut waiting = false;
+        if self.lookout.is_due() {
+            self.look_for_notes();
+            if repair_asked::is_asked(&self.world, NodeId::Recorder(self.id)) {
+                return Err(NodeError::RepairAsked);
+            }
+        }
+        for index in 0..self.venues.len() {
+            let (read, waits) = self.poll(Source::Venue, index)?;
+            work += read;
+            waiting |= waits;
+        }
+        // Peers are asked when a venue's record waits for an earlier one, and whenever there is nothing else to do:
+        // after a full restart a record may lie in one recorder's log alone, and no venue will send it again.
+        if waiting || work == 0 {
+            for index in 0..self.peers.len() {
+                work += self.poll(Source::Peer, index)?.0;
+            }
+        }
+        self.note_stored_checkpoints()?;
+        self.flush()?;
+        // Everything appended is durable now, so a state may be kept once its last position is recorded.
+        self.intake.store_recorded(|shard, position| {
+            let Some(record) = self.shards.get(&shard) else { return false };
+            let trusted = !record.acceptance.is_in_dispute();
+            trusted && record.acceptance.next() >= position && position > record.checkpoint
+        });
+        let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
+        self.counters.set(HALTED, halted as u64);
+        self.counters.set(DAMAGED, self.venues.iter().chain(&self.peers).map(Inlet::damaged).sum());
+        Ok(work)
+    }
+
+    /// Takes what the venues handed out before they were stopped, so that recorders stopped in order end alike.
+    fn stop(&mut self) -> Result<(), NodeError> {
+        for _ in 0..STOP_CYCLES {
+            if self.work()? == 0 {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a recorder's log is kept.
+#[must_use]
+pub fn log_config(config: &SystemConfig) -> Config {
+    Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into())
+}
+
+/// A record is of a shard that this system does not have.
+const NO_SHARD: WireError = WireError::InvalidField("shard");
+
+/// Judges a result and appends it if it is the next of its shard.
+///
+/// # Errors
+/// [`NodeError::Wire`] if it is none that this build understands: then nothing is changed.
+fn accept<W: World>(
+    (shards, gate): (&mut BTreeMap<ShardId, ShardRecord>, &Gate<W>),
+    (writer, counters, appended): (&mut W::Writer, &W::Counters, &mut u64),
+    source: Source,
+    payload: &[u8],
+) -> Result<Verdict, NodeError> {
+    let record = ResultRecord::read(payload)?;
+    let shard = shards.get_mut(&record.shard()).ok_or(NO_SHARD)?;
+    let offer = offer(source, &record, payload, gate)?;
+    let was_halted = shard.acceptance.divergence().is_some();
+    let verdict = shard.acceptance.offer(&offer);
+    if let Some(divergence) = shard.acceptance.divergence().filter(|_| !was_halted) {
+        gate.complain(&format_args!("shard {} is halted: {divergence:?}", record.shard()));
+    }
+    match verdict {
+        Verdict::Take => {
+            let offset = match writer.append(payload) {
+                Ok(offset) => offset,
+                // Nothing is lost: the record stays in its venue's log until there is room.
+                Err(AppendError::Full) => return Ok(Verdict::Wait),
+                Err(error) => return Err(error.into()),
+            };
+            shard.acceptance.take(&offer);
+            shard.remember(offer.position, offset);
+            counters.add(RECORDS, 1);
+            *appended += 1;
+        }
+        Verdict::Known | Verdict::Found => counters.add(KNOWN, 1),
+        Verdict::Void | Verdict::Wait | Verdict::Halted => {}
+    }
+    Ok(if shard.acceptance.has_finding() { Verdict::Found } else { verdict })
+}
+
+#[cfg(test)]
+mod tests;

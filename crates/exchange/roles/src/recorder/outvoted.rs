@@ -1,0 +1,67 @@
+//! What a recorder does about a venue that is found wrong: shut it out, here and for every shard.
+
+use pares_recorder::{Disputed, Finding};
+use pares_types::{Position, ShardId, VenueId};
+
+use super::gate::Seen;
+use super::inlet::Inlet;
+use super::{DISPUTED, RecorderNode, SHUT_OUT_VENUES};
+use crate::NodeId;
+use crate::world::{Counters, World};
+
+impl<W: World> RecorderNode<W> {
+    /// Shuts out whom the last record has shown to be wrong.
+    pub(super) fn act_on_findings(&mut self) {
+        let findings = self
+            .shards
+            .iter_mut()
+            .filter_map(|(&shard, record)| record.acceptance.take_finding().map(|finding| (shard, finding)));
+        for (shard, finding) in findings.collect::<Vec<_>>() {
+            for venue in finding.outvoted.iter() {
+                self.shut_out(venue, Some((shard, &finding)));
+            }
+        }
+    }
+
+    /// What other recorders have found, and whom the operator has readmitted.
+    pub(super) fn look_for_notes(&mut self) {
+        let seen = self.gate.look();
+        seen.into_iter().for_each(|seen| self.on_seen(seen));
+    }
+
+    fn on_seen(&mut self, seen: Seen) {
+        match seen {
+            Seen::ShutOut(venue) => self.shut_out(venue, None),
+            Seen::Readmitted(venue) => self.readmit(venue),
+        }
+    }
+
+    /// Takes nothing more of a venue. Whatever it may have spoilt goes: checkpoints of every shard that are newer than
+    /// the last position at which it was right there. It need not have made them itself, a venue that started from one of its
+    /// is as wrong; and a wrong venue is found in one shard and may be wrong in all.
+    fn shut_out(&mut self, venue: VenueId, finding: Option<(ShardId, &Finding)>) {
+        if !self.gate.is_in(venue) {
+            return;
+        }
+        let shards = self.shards.iter_mut();
+        let disputed: Vec<(ShardId, Disputed)> =
+            shards.map(|(&shard, record)| (shard, record.acceptance.shut_out(venue))).collect();
+        if self.gate.is_noted(venue) {
+            self.gate.shut_out(venue, None);
+        } else {
+            self.gate.shut_out(venue, Some(self.gate.note(venue, finding, &disputed)));
+            let trusted = |disputed: &Disputed| disputed.agreed.map_or(Position(0), Position::next);
+            let above = disputed.iter().map(|(shard, disputed)| (*shard, trusted(disputed)));
+            self.intake.distrust(venue, above.collect());
+            self.counters.add(DISPUTED, disputed.iter().map(|(_, disputed)| disputed.count).sum());
+        }
+        self.counters.set(SHUT_OUT_VENUES, self.gate.shut_out_len());
+    }
+
+    /// Takes from a venue again, from the beginning of the log it has now.
+    fn readmit(&mut self, venue: VenueId) {
+        self.shards.values_mut().for_each(|record| record.acceptance.readmit(venue));
+        self.venues[usize::from(venue.0)] = Inlet::new(&self.world, NodeId::Venue(venue));
+        self.counters.set(SHUT_OUT_VENUES, self.gate.shut_out_len());
+    }
+}

@@ -1,0 +1,113 @@
+//! What a recorder knows of one shard, and how it learns it from a log.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pares_log::{LogReader, Offset, ReadError};
+use pares_recorder::{Acceptance, Offer, Source, Statement};
+use pares_types::{Epoch, Position, RecorderId, ShardId};
+use pares_wire::record::{self, CheckpointStored, ResultRecord};
+
+use super::gate::{Gate, content};
+use crate::config::SystemConfig;
+use crate::world::World;
+use crate::{NodeError, NodeId};
+
+/// Positions between two remembered offsets of a shard, and how many are remembered.
+const INDEX_EVERY: u64 = 64;
+const INDEX_MAX: usize = 4_096;
+
+/// A shard's record.
+pub(super) struct ShardRecord {
+    pub(super) acceptance: Acceptance,
+    /// Some recent positions and where their records lie, oldest first.
+    index: VecDeque<(Position, Offset)>,
+    /// Where the newest checkpoint was taken.
+    pub(super) checkpoint: Position,
+}
+
+impl ShardRecord {
+    pub(super) fn new(epoch: Epoch, venues: u16) -> Self {
+        let acceptance = Acceptance::new(epoch, venues);
+        Self { acceptance, index: VecDeque::with_capacity(INDEX_MAX), checkpoint: Position(0) }
+    }
+
+    pub(super) fn remember(&mut self, position: Position, offset: Offset) {
+        if position.0.is_multiple_of(INDEX_EVERY) {
+            if self.index.len() == INDEX_MAX {
+                self.index.pop_front();
+            }
+            self.index.push_back((position, offset));
+        }
+    }
+
+    /// An offset before which no record at `position` or later lies.
+    pub(super) fn replay_from(&self, position: Position) -> Offset {
+        let after = self.index.partition_point(|(at, _)| *at <= position);
+        after.checked_sub(1).map_or(Offset::START, |before| self.index[before].1)
+    }
+}
+
+/// A result as the rules see it.
+pub(super) fn offer<W: World>(
+    source: Source,
+    record: &ResultRecord<'_>,
+    payload: &[u8],
+    gate: &Gate<W>,
+) -> Result<Offer, NodeError> {
+    let (position, request, state_hash) = (record.position(), record.request_id()?, record.state_hash());
+    let venue = gate.voice(record.venue(), record.shard(), position);
+    let said = Statement { request, content: content(payload), state_hash };
+    Ok(Offer { source, venue, epoch: record.epoch(), position, said })
+}
+
+/// Reads a recorder's log through and learns what it holds. A kind of record that this build does not know is passed over.
+pub(super) fn recover<W: World>(
+    log: &mut W::Reader,
+    shards: &mut BTreeMap<ShardId, ShardRecord>,
+    gate: &Gate<W>,
+) -> Result<(), NodeError> {
+    while let Some(entry) = log.next()? {
+        match record::schema(entry.payload) {
+            Some(record::RESULT) => {
+                let record = ResultRecord::read(entry.payload)?;
+                let Some(shard) = shards.get_mut(&record.shard()) else { continue };
+                shard.acceptance.recover(&offer(Source::Peer, &record, entry.payload, gate)?);
+                shard.remember(record.position(), entry.offset);
+            }
+            Some(record::CHECKPOINT_STORED) => {
+                let stored = CheckpointStored::read(entry.payload)?;
+                if let Some(shard) = shards.get_mut(&ShardId(stored.shard.get())) {
+                    shard.checkpoint = Position(stored.position.get());
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a recorder's log holds: the next position of each shard, and the latest epoch met.
+///
+/// # Errors
+/// If the log is damaged. A log that does not exist holds nothing.
+pub(crate) fn recorded(
+    world: &impl World,
+    id: RecorderId,
+    config: &SystemConfig,
+) -> Result<(BTreeMap<ShardId, Position>, Epoch), NodeError> {
+    let mut next: BTreeMap<_, _> = config.shards()?.into_keys().map(|shard| (shard, Position(0))).collect();
+    let mut epoch = Epoch(0);
+    let mut log = match world.read_log_from_start(NodeId::Recorder(id)) {
+        Ok(log) => log,
+        Err(ReadError::NotYet { .. }) => return Ok((next, epoch)),
+        Err(error) => return Err(error.into()),
+    };
+    while let Some(entry) = log.next()? {
+        if record::schema(entry.payload) == Some(record::RESULT) {
+            let record = ResultRecord::read(entry.payload)?;
+            next.insert(record.shard(), record.position().next());
+            epoch = epoch.max(record.epoch());
+        }
+    }
+    Ok((next, epoch))
+}

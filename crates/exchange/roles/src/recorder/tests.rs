@@ -1,0 +1,148 @@
+//! A recorder's duty cycle in a world where the test takes every turn.
+
+use pares_log::Offset;
+use pares_types::{Epoch, RecorderId, VenueId};
+
+use super::*;
+use crate::testing::TestWorld;
+use crate::testing::records::{config, result};
+
+const OWN: NodeId = NodeId::Recorder(RecorderId(0));
+const PEER: NodeId = NodeId::Recorder(RecorderId(1));
+const VENUE: NodeId = NodeId::Venue(VenueId(0));
+const OTHER: NodeId = NodeId::Venue(VenueId(1));
+
+fn open(world: &TestWorld) -> RecorderNode<TestWorld> {
+    RecorderNode::open(RecorderId(0), &config(), world.clone(), Epoch(1)).unwrap()
+}
+
+/// Works until there is nothing to do for a while.
+fn settle(node: &mut RecorderNode<TestWorld>) {
+    let mut idle = 0;
+    while idle < 200 {
+        idle = if node.work().unwrap() == 0 { idle + 1 } else { 0 };
+    }
+}
+
+/// What recorder 0 records of what lies in the logs now, and what it counts as damaged.
+fn record(world: &TestWorld) -> (Vec<(u32, u64)>, u64) {
+    settle(&mut open(world));
+    (world.results(OWN), world.counter("recorder-0", "damaged").unwrap())
+}
+
+fn results(positions: impl IntoIterator<Item = u64>) -> Vec<Vec<u8>> {
+    positions.into_iter().map(|position| result(1, position)).collect()
+}
+
+fn recorded(to: u64) -> Vec<(u32, u64)> {
+    (0..to).map(|position| (1, position)).collect()
+}
+
+#[test]
+fn a_result_is_recorded_once_however_many_venues_hand_it_out() {
+    let world = TestWorld::new();
+    world.publish(VENUE, &results(0..5));
+    world.publish(OTHER, &results(0..8));
+    assert_eq!(record(&world), (recorded(8), 0));
+}
+
+#[test]
+fn a_flipped_bit_in_a_venues_log_is_passed_over_and_the_other_venue_has_what_is_missing() {
+    let world = TestWorld::new();
+    let offsets = world.publish(VENUE, &results(0..8));
+    world.flip(VENUE, offsets[3]);
+    world.publish(OTHER, &results(0..6));
+    assert_eq!(record(&world), (recorded(8), 1));
+    assert!(repair_asked::is_asked(&world, VENUE) && world.complaints().contains("venue-0 is damaged"));
+}
+
+#[test]
+fn a_recorder_that_waits_behind_damage_reads_the_log_that_takes_its_place() {
+    let world = TestWorld::new();
+    let offsets = world.publish(VENUE, &results(0..8));
+    world.flip(VENUE, offsets[3]);
+    let mut node = open(&world);
+    settle(&mut node);
+    assert_eq!(world.results(OWN), recorded(3), "nobody has the fourth");
+    world.rename(VENUE.to_string().as_ref(), "aside".as_ref()).unwrap();
+    world.publish(VENUE, &results(0..8));
+    settle(&mut node);
+    assert_eq!(world.results(OWN), recorded(8));
+}
+
+#[test]
+fn what_this_build_does_not_understand_in_another_log_is_passed_over() {
+    let (kind, version) =
+        (vec![99, 1, 0, 0], [vec![result(1, 1)[0], 250], result(1, 1)[2..].to_vec()].concat());
+    let mut shard = result(1, 1);
+    shard[2..4].copy_from_slice(&[200, 0]);
+    for log in [VENUE, PEER] {
+        let world = TestWorld::new();
+        let strange = [result(1, 0), kind.clone(), version.clone(), shard.clone(), Vec::new()];
+        world.publish(log, &[strange.to_vec(), results(1..4)].concat());
+        assert_eq!(record(&world), (recorded(4), 4), "{log}");
+    }
+}
+
+#[test]
+fn a_kind_of_record_that_is_not_known_in_the_own_log_is_passed_over() {
+    let world = TestWorld::new();
+    world.publish(OWN, &[result(1, 0), vec![99, 1, 0, 0], result(1, 1)]);
+    world.publish(VENUE, &results(0..3));
+    assert_eq!(record(&world).0, recorded(3));
+}
+
+#[test]
+fn damage_in_a_peers_log_is_passed_over_and_its_recorder_asked_to_repair_it() {
+    let world = TestWorld::new();
+    let offsets = world.publish(PEER, &results(0..4));
+    world.flip(PEER, offsets[1]);
+    world.publish(VENUE, &results([0, 1]));
+    assert_eq!(record(&world), (recorded(4), 1));
+    assert!(repair_asked::is_asked(&world, PEER));
+}
+
+#[test]
+fn a_recorder_that_is_asked_to_repair_its_log_ends_and_has_done_so_when_it_is_open_again() {
+    let world = TestWorld::new();
+    let offsets = world.publish(OWN, &results(0..4));
+    let mut node = open(&world);
+    world.flip(OWN, offsets[1]);
+    world.publish(PEER, &results(0..3));
+    repair_asked::ask(&world, OWN);
+    let ended = (0..1_000).find_map(|_| node.work().err());
+    assert!(matches!(ended, Some(NodeError::RepairAsked)));
+    drop(node);
+    open(&world);
+    assert_eq!((world.results(OWN), repair_asked::is_asked(&world, OWN)), (recorded(4), false));
+}
+
+#[test]
+fn a_result_of_a_venue_that_the_system_has_no_more_counts_for_nobody() {
+    let world = TestWorld::new();
+    let mut result = result(1, 0);
+    let venue = std::mem::offset_of!(record::ResultHead, venue);
+    result[venue..venue + 2].copy_from_slice(&[77, 0]);
+    world.publish(PEER, &[result]);
+    assert_eq!(record(&world), (recorded(1), 0));
+}
+
+#[test]
+fn a_repaired_log_keeps_its_checkpoints_with_their_new_places() {
+    let world = TestWorld::new();
+    let offsets = world.publish(OWN, &results(0..4));
+    let dir = Layout::new("").checkpoints(RecorderId(0));
+    let place = (ShardId(0), pares_types::Position(2));
+    let mut checkpoint =
+        crate::checkpoints::UnfinishedCheckpoint::create(&world, &dir, place, VenueId(0), false).unwrap();
+    checkpoint.finish(b"state").unwrap();
+    checkpoint.name(Offset::START).unwrap();
+    world.publish(PEER, &results(0..4));
+    world.flip(OWN, offsets[1]);
+    open(&world);
+    let kept = crate::checkpoints::checkpoints(&world, &dir, ShardId(0));
+    assert_eq!(
+        kept.iter().map(|one| (one.position(), one.replay_from())).collect::<Vec<_>>(),
+        [(place.1, offsets[2])]
+    );
+}

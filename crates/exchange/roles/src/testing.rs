@@ -1,0 +1,363 @@
+//! A world for the unit tests of roles: a directory, mapped logs in it, and the rest in memory. Time passes and a task goes on
+//! when the test says so, and nobody dies.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
+use pares_sequencer::{LocalWindow, Sequencer};
+use pares_types::{Epoch, Position, Request, RequestId, ShardId};
+
+use crate::NodeId;
+use crate::world::{Counters, File, Next, Ring, Task, Waker, World};
+
+/// What all handles share.
+struct Shared {
+    dir: tempfile::TempDir,
+    counters: Mutex<BTreeMap<String, Arc<Numbers>>>,
+    windows: Mutex<BTreeMap<ShardId, LocalWindow>>,
+    tasks: Mutex<Vec<Task>>,
+    complaints: Mutex<Vec<String>>,
+    /// The request at which the matching engine panics.
+    poison: Mutex<Option<RequestId>>,
+    /// Whether there is no room for another task.
+    crowded: AtomicBool,
+    /// Both clocks.
+    now_ns: AtomicU64,
+}
+
+/// The world of a test.
+#[derive(Clone)]
+pub(crate) struct TestWorld(Arc<Shared>);
+
+impl TestWorld {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Shared {
+            dir: tempfile::tempdir().unwrap(),
+            counters: Mutex::default(),
+            windows: Mutex::default(),
+            tasks: Mutex::default(),
+            complaints: Mutex::default(),
+            poison: Mutex::default(),
+            crowded: AtomicBool::default(),
+            now_ns: AtomicU64::default(),
+        }))
+    }
+
+    /// Where a file of the world really lies.
+    pub(crate) fn real(&self, path: &Path) -> PathBuf {
+        self.0.dir.path().join(path)
+    }
+
+    /// All that the operator was told.
+    pub(crate) fn complaints(&self) -> String {
+        self.0.complaints.lock().unwrap().join("\n")
+    }
+
+    /// The matching engine panics at that request from now on; or at none any more.
+    pub(crate) fn poison(&self, request: Option<RequestId>) {
+        *self.0.poison.lock().unwrap() = request;
+    }
+
+    /// Time passes.
+    pub(crate) fn pass(&self, ns: u64) {
+        self.0.now_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    /// Whether there is room for another task.
+    pub(crate) fn crowd(&self, crowded: bool) {
+        self.0.crowded.store(crowded, Ordering::Relaxed);
+    }
+
+    /// The system is started anew by somebody who removed what only lives while it does.
+    pub(crate) fn lose_run(&self) {
+        self.0.windows.lock().unwrap().clear();
+        self.0.counters.lock().unwrap().clear();
+    }
+
+    /// Has every task do what there is to do.
+    pub(crate) fn run_tasks(&self) {
+        let mut tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap());
+        tasks.retain_mut(|task| {
+            loop {
+                match task() {
+                    Next::Again => {}
+                    Next::Done => return false,
+                    Next::After(_) | Next::Sleep => return true,
+                }
+            }
+        });
+        self.0.tasks.lock().unwrap().extend(tasks);
+    }
+
+    fn log(&self, log: NodeId) -> PathBuf {
+        self.real(Path::new(&log.to_string()))
+    }
+}
+
+impl World for TestWorld {
+    type Writer = Writer;
+    type Reader = Reader;
+    type Salvage = Salvage;
+    type Replacement = Replacement;
+    type Window = LocalWindow;
+    type Counters = Arc<Numbers>;
+    type Ringer = Deaf;
+    type File = fs::File;
+
+    fn write_log(&self, log: NodeId, config: Config) -> Result<Writer, OpenError> {
+        Writer::open(&self.log(log), config).map(|(writer, _)| writer)
+    }
+
+    fn read_log(&self, log: NodeId, from: Offset) -> Result<Reader, ReadError> {
+        Reader::open(&self.log(log), from)
+    }
+
+    fn read_log_from_start(&self, log: NodeId) -> Result<Reader, ReadError> {
+        Reader::at_start(&self.log(log))
+    }
+
+    fn salvage_log(&self, log: NodeId) -> Result<Salvage, ReadError> {
+        Salvage::published(&self.log(log))
+    }
+
+    fn replace_log(&self, log: NodeId, config: Config) -> Result<Replacement, OpenError> {
+        Replacement::begin(&self.log(log), config)
+    }
+
+    fn open_window(&self, shard: ShardId) -> io::Result<Option<LocalWindow>> {
+        Ok(self.0.windows.lock().unwrap().get(&shard).cloned())
+    }
+
+    fn create_window(
+        &self,
+        shard: ShardId,
+        capacity: usize,
+        epoch: Epoch,
+        first: Position,
+    ) -> io::Result<()> {
+        let mut windows = self.0.windows.lock().unwrap();
+        let new = match windows.get(&shard) {
+            Some(old) if old.epoch() >= epoch => return Err(io::ErrorKind::AlreadyExists.into()),
+            Some(old) => old.begin_epoch(epoch, first),
+            None => LocalWindow::new(capacity, epoch, first),
+        };
+        windows.insert(shard, new);
+        Ok(())
+    }
+
+    fn create_counters(&self, name: &str, counters: &[&str]) -> io::Result<Arc<Numbers>> {
+        let counter = |name: &&str| ((*name).to_owned(), AtomicU64::new(0));
+        let numbers = Arc::new(Numbers(counters.iter().map(counter).collect()));
+        self.0.counters.lock().unwrap().insert(name.into(), Arc::clone(&numbers));
+        Ok(numbers)
+    }
+
+    fn counter(&self, name: &str, counter: &str) -> Option<u64> {
+        let counters = self.0.counters.lock().unwrap();
+        let (_, value) = counters.get(name)?.0.iter().find(|(name, _)| name == counter)?;
+        Some(value.load(Ordering::Relaxed))
+    }
+
+    fn ringer(&self) -> Deaf {
+        Deaf
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.0.now_ns.load(Ordering::Relaxed)
+    }
+
+    fn mono_ns(&self) -> u64 {
+        self.0.now_ns.load(Ordering::Relaxed)
+    }
+
+    fn create_file(&self, path: &Path) -> io::Result<fs::File> {
+        let path = self.real(path);
+        fs::create_dir_all(path.parent().expect("below the directory"))?;
+        fs::File::options().read(true).write(true).create(true).truncate(true).open(path)
+    }
+
+    fn open_file(&self, path: &Path) -> io::Result<fs::File> {
+        fs::File::open(self.real(path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(self.real(from), self.real(to))
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(self.real(path))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(self.real(dir)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut names: Vec<_> = entries
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect::<io::Result<_>>()?;
+        names.sort();
+        Ok(names)
+    }
+
+    fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn spawn(&self, _name: &'static str, task: Task) -> io::Result<Waker> {
+        if self.0.crowded.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.0.tasks.lock().unwrap().push(task);
+        Ok(Box::new(|| {}))
+    }
+
+    fn attempt<T>(&self, step: impl FnOnce() -> T) -> Option<T> {
+        catch_unwind(AssertUnwindSafe(step)).ok()
+    }
+
+    fn executing(&self, _shard: ShardId, _position: Position, request: &Request) {
+        let poison = *self.0.poison.lock().unwrap();
+        assert!(poison != Some(request.id), "the matching engine met a poisonous request");
+    }
+
+    fn give_way(&self) {}
+
+    fn leave_background(&self) {}
+
+    fn complain(&self, what: &dyn Display) {
+        self.0.complaints.lock().unwrap().push(what.to_string());
+    }
+}
+
+/// Numbers with their names.
+pub(crate) struct Numbers(Vec<(String, AtomicU64)>);
+
+impl Counters for Arc<Numbers> {
+    fn set(&self, index: usize, value: u64) {
+        self.0[index].1.store(value, Ordering::Relaxed);
+    }
+
+    fn add(&self, index: usize, increment: u64) {
+        self.0[index].1.fetch_add(increment, Ordering::Relaxed);
+    }
+
+    fn get(&self, index: usize) -> u64 {
+        self.0[index].1.load(Ordering::Relaxed)
+    }
+}
+
+/// Wakes nobody: the test takes every turn itself.
+pub(crate) struct Deaf;
+
+impl Ring for Deaf {
+    fn ring(&mut self, _node: NodeId) {}
+}
+
+impl File for fs::File {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.write_all_at(bytes, at)
+    }
+
+    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize> {
+        FileExt::read_at(self, bytes, at)
+    }
+
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
+
+/// Records as nodes of a test write them, all of the first shard.
+pub(crate) mod records {
+    use super::*;
+    use pares_types::{
+        ClientOrderId, Command, GatewayId, InstrumentId, MemberId, OrderId, Outcome, Quantity, Reason,
+        Request, RequestId, Status, Timestamp, VenueId,
+    };
+    use pares_wire::record::{self, ResultPlace};
+
+    use crate::SystemConfig;
+
+    /// A small system.
+    pub(crate) fn config() -> SystemConfig {
+        SystemConfig { segment_mib: 2, window: 1_024, ..SystemConfig::default() }
+    }
+
+    /// What venue 0 says about a position in an epoch.
+    pub(crate) fn result(epoch: u32, position: u64) -> Vec<u8> {
+        let request = Request {
+            id: RequestId::new(GatewayId(0), position + 1),
+            stamp: Timestamp(1),
+            member: MemberId(1),
+            client_order_id: ClientOrderId(1),
+            instrument: InstrumentId(1),
+            shard: ShardId(0),
+            command: Command::Time,
+        };
+        let place = ResultPlace {
+            shard: ShardId(0),
+            epoch: Epoch(epoch),
+            position: Position(position),
+            venue: VenueId(0),
+            state_hash: 0,
+        };
+        let outcome = Outcome {
+            status: Status::Accepted,
+            reason: Reason::None,
+            order: OrderId(request.id),
+            executed: Quantity(0),
+            remaining: Quantity(0),
+        };
+        let mut bytes = vec![0; record::result_bytes(&request, 0)];
+        record::write_result(&mut bytes, &place, &request, &outcome, &[]);
+        bytes
+    }
+
+    impl TestWorld {
+        /// A node publishes that in its log. Says where each of it lies.
+        pub(crate) fn publish(&self, log: NodeId, payloads: &[Vec<u8>]) -> Vec<Offset> {
+            let mut writer = self.write_log(log, crate::recorder::log_config(&config())).unwrap();
+            let offsets = payloads.iter().map(|payload| writer.append(payload).unwrap()).collect();
+            writer.publish();
+            offsets
+        }
+
+        /// A bit of the record at `offset` flips.
+        pub(crate) fn flip(&self, log: NodeId, offset: Offset) {
+            let segment = self.log(log).join(format!("{:020}.seg", 0));
+            let file = fs::File::options().read(true).write(true).open(segment).unwrap();
+            let (mut byte, at) = ([0], offset.0 + 40);
+            file.read_exact_at(&mut byte, at).unwrap();
+            file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+        }
+
+        /// The results in a log: epoch and position.
+        pub(crate) fn results(&self, log: NodeId) -> Vec<(u32, u64)> {
+            let mut reader = self.read_log_from_start(log).unwrap();
+            let mut found = Vec::new();
+            while let Some(entry) = reader.next().unwrap() {
+                if let Ok(result) = record::ResultRecord::read(entry.payload) {
+                    found.push((result.epoch().0, result.position().0));
+                }
+            }
+            found
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! A venue takes checkpoints while it works, and hands them out in pieces.
+//!
+//! ```text
+//!            due, no peer is at it        paced pieces: a tenth of the time, 16 MiB/s at most
+//!  resting ------------------------> taking ----------------------------------------> resting
+//!            head and hash are fixed    | books, in order of id; changed ones first kept
+//!                                       +--> own log --> recorders --> files
+//! ```
+//! | it fails where | then |
+//! |---|---|
+//! | this venue dies | recorders have a part, which the venue's next checkpoint replaces |
+//! | the shard is lost and restored, or a request has too many books kept at once | nothing more is sent; as above |
+//! | the log is full | the piece waits; books go on being kept |
+//! | the state is 4 GiB or more | the checkpoint is given up; joining means a longer replay |
+//!
+//! Two checkpoints at one time would disturb twice as much, so a venue looks at what its peers' counters say. That is a hint: a peer
+//! that died in the middle says the same for ever, so one whose bytes stand still does not count.
+
+use std::time::Duration;
+
+use pares_log::{AppendError, LogWriter, Offset};
+use pares_types::{Epoch, Position, ShardId, VenueId};
+use pares_venue::{Pacing, Piece, PiecePacing};
+use pares_wire::record::{self, CheckpointChunk};
+use zerocopy::IntoBytes;
+
+use super::out::Out;
+use super::seat::{ShardSeat, executed};
+use super::{CHECKPOINT_BYTES, CHECKPOINTING, CHECKPOINTS, COUNTERS};
+use crate::config::SystemConfig;
+use crate::world::{Counters, World};
+use crate::{NodeError, NodeId};
+
+/// Bytes of a checkpoint handed out at once.
+const PIECE_BYTES: usize = 16 << 10;
+/// Bytes of a buffer that is kept between checkpoints; a large book needs more for a while.
+const SPARE_BYTES: usize = 1 << 20;
+
+/// The checkpoints of one venue.
+pub(super) struct Checkpointing<W> {
+    world: W,
+    pacing: Pacing,
+    pieces: PiecePacing,
+    outgoing: Option<Outgoing>,
+    /// A buffer for the next one.
+    spare: Vec<u8>,
+    peers: Vec<Peer>,
+}
+
+/// A checkpoint being taken and handed out.
+struct Outgoing {
+    seat: usize,
+    shard: ShardId,
+    epoch: Epoch,
+    position: Position,
+    began_ns: u64,
+    /// Written and not handed out, from `ready_from` on.
+    ready: Vec<u8>,
+    ready_from: usize,
+    /// Bytes handed out.
+    sent: u64,
+    /// Whether `ready` ends with the checkpoint's last byte.
+    is_whole: bool,
+}
+
+/// Another venue's counters, and how many bytes it had handed out when last looked at.
+struct Peer {
+    name: String,
+    bytes: u64,
+}
+
+impl Peer {
+    /// Whether it is taking a checkpoint, as far as can be seen.
+    fn is_busy<W: World>(&mut self, world: &W) -> bool {
+        let of = |index: usize| world.counter(&self.name, COUNTERS[index]).unwrap_or_default();
+        let (bytes, taking) = (of(CHECKPOINT_BYTES), of(CHECKPOINTING) > 0);
+        let moved = std::mem::replace(&mut self.bytes, bytes) != bytes;
+        taking && moved
+    }
+}
+
+impl<W: World> Checkpointing<W> {
+    /// Nothing under way; `seats` are as restored.
+    pub(super) fn new(world: &W, id: VenueId, config: &SystemConfig, seats: &[ShardSeat<W>]) -> Self {
+        let mut pacing = Pacing::new(config.checkpoint_every, id, config.venues, seats.len());
+        let count = executed(seats);
+        for (shard, seat) in seats.iter().enumerate() {
+            pacing.on_checkpoint(shard, seat.restored_reach.0, count);
+        }
+        let peers = config.venue_ids().filter(|&peer| peer != id);
+        let peers = peers.map(|peer| Peer { name: NodeId::Venue(peer).to_string(), bytes: 0 });
+        Self {
+            world: world.clone(),
+            pacing,
+            pieces: PiecePacing::default(),
+            outgoing: None,
+            spare: Vec::new(),
+            peers: peers.collect(),
+        }
+    }
+
+    /// A recorder has stored a checkpoint of the shard at that seat, of a position executed here; `reach` is how far
+    /// into the committed stream that was told.
+    pub(super) fn on_stored(&mut self, seat: usize, reach: Offset, count: u64) {
+        self.pacing.on_checkpoint(seat, reach.0, count);
+    }
+
+    /// Begins a checkpoint if one is due; `reach` is how far the committed stream is read.
+    pub(super) fn consider(&mut self, seats: &mut [ShardSeat<W>], reach: Offset, out: &Out<W>) {
+        if self.outgoing.is_some() {
+            return;
+        }
+        let (now, count) = (self.world.mono_ns(), executed(seats));
+        let behind = || seats.iter().any(ShardSeat::is_behind);
+        let Some(index) = self.pacing.due(now, count, behind) else { return };
+        if self.peers.iter_mut().any(|peer| peer.is_busy(&self.world)) {
+            return;
+        }
+        let seat = &mut seats[index];
+        let Some(bench) = &mut seat.bench else { return };
+        let mut ready = std::mem::take(&mut self.spare);
+        let position = bench.shard.begin_checkpoint(&mut ready);
+        self.pacing.on_checkpoint(index, reach.0, count);
+        self.outgoing = Some(Outgoing {
+            seat: index,
+            shard: seat.id,
+            epoch: bench.order.epoch(),
+            position,
+            began_ns: now,
+            ready,
+            ready_from: 0,
+            sent: 0,
+            is_whole: false,
+        });
+        out.counters.set(CHECKPOINTING, 1);
+        let ended = self.world.mono_ns();
+        self.pieces.on_piece(now, ended, 0);
+    }
+
+    /// Hands out the next piece of the checkpoint under way, if it is time for it.
+    ///
+    /// # Errors
+    /// If the log is poisoned.
+    pub(super) fn send_piece(
+        &mut self,
+        seats: &mut [ShardSeat<W>],
+        out: &mut Out<W>,
+    ) -> Result<usize, NodeError> {
+        let Some(outgoing) = &mut self.outgoing else { return Ok(0) };
+        let began = self.world.mono_ns();
+        if self.pieces.pause_ns(began) > 0 {
+            return Ok(0);
+        }
+        if !outgoing.write_more(seats) {
+            if let Some(bench) = &mut seats[outgoing.seat].bench {
+                bench.shard.abandon_checkpoint();
+            }
+            self.end(out);
+            return Ok(0);
+        }
+        let sent = out.piece(outgoing)?;
+        let is_over = sent > 0 && outgoing.is_over();
+        self.pieces.on_piece(began, self.world.mono_ns(), sent);
+        out.counters.add(CHECKPOINT_BYTES, sent);
+        if is_over {
+            out.counters.add(CHECKPOINTS, 1);
+            self.end(out);
+        }
+        Ok(usize::from(sent > 0))
+    }
+
+    fn end(&mut self, out: &Out<W>) {
+        let Some(outgoing) = self.outgoing.take() else { return };
+        self.pacing.on_handed_out(outgoing.began_ns, self.world.mono_ns());
+        self.spare = outgoing.ready;
+        self.spare.clear();
+        self.spare.shrink_to(SPARE_BYTES);
+        out.counters.set(CHECKPOINTING, 0);
+    }
+
+    /// How long the venue may sleep at most, so that the next piece is in time.
+    pub(super) fn sleep_max(&self, most: Duration) -> Duration {
+        match self.outgoing {
+            Some(_) => most.min(Duration::from_nanos(self.pieces.pause_ns(self.world.mono_ns()))),
+            None => most,
+        }
+    }
+}
+
+impl Outgoing {
+    /// Sees to it that something is ready to be handed out; `false` if the checkpoint cannot go on.
+    fn write_more<W: World>(&mut self, seats: &mut [ShardSeat<W>]) -> bool {
+        if self.ready_from < self.ready.len() {
+            return true;
+        }
+        self.ready.clear();
+        self.ready_from = 0;
+        let Some(bench) = &mut seats[self.seat].bench else { return false };
+        self.is_whole = match bench.shard.checkpoint_piece(&mut self.ready, PIECE_BYTES) {
+            Piece::Part => false,
+            Piece::Last => true,
+            Piece::NoCheckpoint => return false,
+        };
+        u32::try_from(self.sent + self.ready.len() as u64).is_ok()
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_whole && self.ready_from == self.ready.len()
+    }
+}
+
+impl<W: World> Out<W> {
+    /// Appends the next piece; says how many bytes of the checkpoint that were, 0 if there is no room for them.
+    fn piece(&mut self, outgoing: &mut Outgoing) -> Result<u64, NodeError> {
+        let end = outgoing.ready.len().min(outgoing.ready_from + PIECE_BYTES);
+        let piece = &outgoing.ready[outgoing.ready_from..end];
+        let bytes = piece.len() as u64;
+        let field = |value: u64| u32::try_from(value).expect("checked when it was written").into();
+        let is_last = outgoing.is_whole && end == outgoing.ready.len();
+        let head = CheckpointChunk {
+            schema: record::CHECKPOINT_CHUNK,
+            version: record::VERSION,
+            shard: outgoing.shard.0.into(),
+            epoch: outgoing.epoch.0.into(),
+            position: outgoing.position.0.into(),
+            total_bytes: field(if is_last { outgoing.sent + bytes } else { 0 }),
+            start: field(outgoing.sent),
+        };
+        let appended = self.writer.append_with(size_of::<CheckpointChunk>() + piece.len(), |out| {
+            let (head_bytes, rest) = out.split_at_mut(size_of::<CheckpointChunk>());
+            head_bytes.copy_from_slice(head.as_bytes());
+            rest.copy_from_slice(piece);
+        });
+        match appended {
+            Ok(_) => {}
+            Err(AppendError::Full) => return Ok(0),
+            Err(error) => return Err(error.into()),
+        }
+        self.appended = true;
+        outgoing.sent += bytes;
+        outgoing.ready_from = end;
+        Ok(bytes)
+    }
+}

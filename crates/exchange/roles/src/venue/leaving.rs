@@ -1,0 +1,105 @@
+//! When a venue ends, to be rid of a thread that does not come back from the matching engine.
+//!
+//! Such a thread costs a processor, even if only what is left of it, and perhaps memory without end: it goes only with its
+//! process. The same request reached every venue, so all of them have such a thread, and they must not all leave at once: somebody
+//! has to stay and trade. There is no vote about it; each looks at what the others' counters say, which is a hint and enough,
+//! for if two should leave together all that is lost is the time of a restart.
+//!
+//! | a peer | then |
+//! |---|---|
+//! | has no such thread, has caught up and all its shards | leave: it stays |
+//! | all have one and are whole | the lowest id leaves |
+//! | otherwise | wait, but not for ever |
+
+use pares_types::VenueId;
+
+use super::{AWAY, COUNTERS, ENCUMBERED, RESYNCED};
+use crate::NodeId;
+use crate::config::SystemConfig;
+use crate::world::World;
+
+/// What is under way first comes to its end.
+const LEAST_NS: u64 = 50_000_000;
+/// Longer a venue does not wait for others, whatever they say.
+const MOST_NS: u64 = 5_000_000_000;
+/// Between two looks.
+const LOOK_NS: u64 = 5_000_000;
+
+/// What a venue says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Peer {
+    /// It can be relied on.
+    Stays,
+    /// It has all its shards, and a thread to be rid of.
+    WantsToLeave(VenueId),
+    /// It is not there, or not whole.
+    Missing,
+}
+
+/// A venue that wants to leave.
+pub(super) struct Leaving {
+    id: VenueId,
+    since_ns: u64,
+    look_ns: u64,
+    peers: Vec<VenueId>,
+}
+
+impl Leaving {
+    pub(super) fn new(id: VenueId, config: &SystemConfig, now_ns: u64) -> Self {
+        let peers = config.venue_ids().filter(|&peer| peer != id).collect();
+        Self { id, since_ns: now_ns, look_ns: now_ns, peers }
+    }
+
+    /// Whether to end now. `is_whole`: the venue has all its shards.
+    pub(super) fn is_time<W: World>(&mut self, world: &W, is_whole: bool) -> bool {
+        let now_ns = world.mono_ns();
+        let waited_ns = now_ns - self.since_ns;
+        if waited_ns >= MOST_NS {
+            return true;
+        }
+        if !is_whole || waited_ns < LEAST_NS || now_ns < self.look_ns {
+            return false;
+        }
+        self.look_ns = now_ns + LOOK_NS;
+        let peers: Vec<Peer> = self.peers.iter().map(|&peer| look(world, peer)).collect();
+        may_leave(self.id, &peers)
+    }
+}
+
+fn look<W: World>(world: &W, id: VenueId) -> Peer {
+    let name = NodeId::Venue(id).to_string();
+    let of = |index: usize| world.counter(&name, COUNTERS[index]).unwrap_or_default();
+    match (of(RESYNCED), of(AWAY), of(ENCUMBERED)) {
+        (1, 0, 0) => Peer::Stays,
+        (1, 0, _) => Peer::WantsToLeave(id),
+        _ => Peer::Missing,
+    }
+}
+
+fn may_leave(own: VenueId, peers: &[Peer]) -> bool {
+    let waits_for_me = |peer: &Peer| matches!(peer, Peer::WantsToLeave(id) if *id > own);
+    peers.contains(&Peer::Stays) || peers.iter().all(waits_for_me)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: VenueId = VenueId(1);
+    const BEFORE: Peer = Peer::WantsToLeave(VenueId(0));
+    const AFTER: Peer = Peer::WantsToLeave(VenueId(2));
+
+    #[test]
+    fn one_leaves_while_another_stays_or_waits_for_it() {
+        for (peers, leaves) in [
+            (vec![], true),
+            (vec![Peer::Stays, Peer::Missing], true),
+            (vec![AFTER], true),
+            (vec![BEFORE, AFTER], false),
+            (vec![Peer::Missing], false),
+            (vec![AFTER, Peer::Missing], false),
+        ] {
+            assert_eq!(may_leave(OWN, &peers), leaves, "{peers:?}");
+        }
+    }
+}

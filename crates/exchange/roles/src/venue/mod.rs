@@ -1,0 +1,284 @@
+//! An execution venue: reads every gateway's log and the committed stream, agrees, executes, hands out results.
+//!
+//! ```text
+//!  gateway logs ---> Shard --propose/decided--> window
+//!  committed -----^    |
+//!                      +--results, checkpoint pieces--> own log --publish--> ring recorders
+//! ```
+//! A start is the paper's join (section 4), every time: listen, load the newest checkpoint of each shard,
+//! read the records after it, overlap with live traffic. The live venues notice nothing.
+//!
+//! A turn is `begin`, a step of each shard, `end`. During a step nothing but the shard is in the hands of the thread that takes
+//! it ([`Bench`]), so that another thread can go on with the rest when the matching engine does not come back
+//! ([`VenueNode::take_over`]). One thread is enough where engines always come back, as in the simulator: [`Duty::work`] is a turn.
+//!
+//! | module | what |
+//! |---|---|
+//! | `requests` | the gateways' logs |
+//! | `seat` | a shard's place at the venue |
+//! | `restore` | how a shard begins: checkpoint and committed stream |
+//! | `rebuild` | restoring one shard while the others trade |
+//! | `watch` | what is being executed, for whoever looks on and for the next process |
+//! | `leaving` | when a venue ends that has a thread which does not come back |
+//! | `own_log`, `out` | what is handed out, and into which log |
+//! | `checkpointing` | checkpoints, taken while it works |
+
+mod checkpointing;
+mod leaving;
+mod out;
+mod own_log;
+mod rebuild;
+mod requests;
+mod restore;
+mod seat;
+#[cfg(test)]
+mod tests;
+mod turn;
+mod watch;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pares_book::FastBook;
+use pares_log::{Config, Offset};
+use pares_sequencer::Sequencer;
+use pares_types::{Epoch, Position, ShardId, VenueId};
+use pares_venue::Shard;
+
+use crate::committed::CommittedStream;
+use crate::config::SystemConfig;
+use crate::duty::SLEEP_MAX;
+use crate::shut_out::{self, Lookout};
+use crate::world::{Counters, World};
+use crate::{NodeError, NodeId};
+use checkpointing::Checkpointing;
+use leaving::Leaving;
+use out::{Draft, Out};
+use rebuild::{Plan, Rebuild};
+use requests::Requests;
+pub use restore::time_to_load;
+pub use seat::Bench;
+use seat::ShardSeat;
+pub use watch::{Place, Watch};
+
+/// Requests read from one gateway's log, or records from one recorder's, before the rest is looked at.
+const BATCH_MAX: usize = 512;
+/// Bytes of own log between two marks of what could be released.
+const RELEASE_EVERY: u64 = 1 << 20;
+/// How long a venue sleeps at most while something is decided or pending that it cannot go on with.
+const STALLED: Duration = Duration::from_millis(1);
+/// Marks kept for a recorder that is behind: 256 MiB of results.
+const KEPT_MAX: usize = 256;
+
+/// Counters of a venue, in file order; one `position-S` per shard follows.
+pub const COUNTERS: [&str; 17] = [
+    "executed",
+    "won",
+    "observed",
+    "awaits_body",
+    "window_full",
+    "too_far_behind",
+    "checkpoints",
+    "resync_us",
+    "resynced",
+    "open_us",
+    "engine_failures",
+    "shards_restored",
+    "shards_away",
+    "checkpointing",
+    "checkpoint_bytes",
+    "encumbered",
+    "damaged",
+];
+const EXECUTED: usize = 0;
+const WON: usize = 1;
+const OBSERVED: usize = 2;
+const AWAITS_BODY: usize = 3;
+const WINDOW_FULL: usize = 4;
+const TOO_FAR_BEHIND: usize = 5;
+const CHECKPOINTS: usize = 6;
+const RESYNC_US: usize = 7;
+const RESYNCED: usize = 8;
+const OPEN_US: usize = 9;
+const FAILURES: usize = 10;
+const RESTORED: usize = 11;
+const AWAY: usize = 12;
+const CHECKPOINTING: usize = 13;
+const CHECKPOINT_BYTES: usize = 14;
+const ENCUMBERED: usize = 15;
+const DAMAGED: usize = 16;
+
+/// A venue's state.
+pub struct VenueNode<W: World> {
+    world: W,
+    id: VenueId,
+    config: SystemConfig,
+    /// The number of the thread that takes the turns.
+    turns: u64,
+    watch: Arc<Watch<W>>,
+    out: Out<W>,
+    seats: Vec<ShardSeat<W>>,
+    requests: Requests<W>,
+    pending_max: usize,
+    committed: CommittedStream<W>,
+    checkpointing: Checkpointing<W>,
+    release: VecDeque<(Offset, Vec<Position>)>,
+    started_ns: u64,
+    resynced: bool,
+    /// Whether the committed stream was read to its end after the gateways' logs were last joined midway: every
+    /// request before the place of joining is executed then.
+    caught_up: bool,
+    /// Once there is a thread that does not come back.
+    leaving: Option<Leaving>,
+    lookout: Lookout,
+}
+
+impl<W: World> VenueNode<W> {
+    /// Opens the venue's log, restores each shard from the newest checkpoint and finds its place in
+    /// every stream. What this venue's processes died of (`suspect`) is not executed again, but asked to be void.
+    ///
+    /// # Errors
+    /// If the venue is shut out, its log cannot be made, or there are no windows.
+    pub fn open(
+        id: VenueId,
+        config: &SystemConfig,
+        world: W,
+        watch: &Arc<Watch<W>>,
+        suspect: Option<Place>,
+    ) -> Result<Self, NodeError> {
+        shut_out::check(&world, id)?;
+        let started_ns = world.mono_ns();
+        // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
+        let requests = Requests::new(&world, config, epoch(&world, config)?);
+        let log_config = Config::default().segment_bytes(config.segment_mib << 20);
+        let writer = own_log::open(&world, id, &log_config)?;
+        let (mut seats, committed) = restore::restore(&world, config, || Draft::new(&world, id, watch))?;
+        if let Some((shard, position)) = suspect {
+            let bench = seat_of(&seats, shard).and_then(|index| seats[index].bench.as_mut());
+            bench.into_iter().for_each(|bench| bench.shard.suspect(position));
+        }
+        let checkpointing = Checkpointing::new(&world, id, config, &seats);
+        let out: Out<W> = Out::new(&world, config, writer, counters(&world, id, &seats)?);
+        out.counters.set(OPEN_US, (world.mono_ns() - started_ns) / 1_000);
+        Ok(Self {
+            world,
+            id,
+            config: config.clone(),
+            turns: 0,
+            watch: Arc::clone(watch),
+            out,
+            seats,
+            requests,
+            pending_max: config.gateways.len() * config.in_flight_max + BATCH_MAX,
+            committed,
+            checkpointing,
+            release: VecDeque::new(),
+            started_ns,
+            resynced: false,
+            caught_up: false,
+            leaving: None,
+            lookout: Lookout::default(),
+        })
+    }
+
+    /// The number of the thread that takes the turns; 0 until they are [taken over](Self::take_over).
+    #[must_use]
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// How many shards take a step in each turn.
+    #[must_use]
+    pub fn shards(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// The shards that are not being restored, for whoever looks on.
+    pub fn seated(&self) -> impl Iterator<Item = &Shard<FastBook>> {
+        self.seats.iter().filter_map(|seat| seat.bench.as_ref()).map(|bench| &bench.shard)
+    }
+
+    /// Requests received and not ordered, of all shards.
+    #[must_use]
+    pub fn pending_len(&self) -> usize {
+        self.seats.iter().map(ShardSeat::pending_len).sum()
+    }
+
+    /// How long the venue may sleep.
+    #[must_use]
+    pub fn sleep_max(&self) -> Duration {
+        // Nobody rings when a record makes room in the window, or brings what is awaited.
+        let is_stalled = self.seats.iter().any(|seat| seat.active && seat.bench.is_some());
+        let most = if is_stalled { STALLED } else { SLEEP_MAX };
+        self.checkpointing.sleep_max(most)
+    }
+
+    /// The matching engine failed at a position of that shard, or what it did is not what was agreed: the shard is restored.
+    /// `beyond`: that position has been executed by another venue, so only a state beyond it leads on.
+    fn fail(&mut self, index: usize, at: Option<Position>, beyond: bool) -> Result<(), NodeError> {
+        let seat = &mut self.seats[index];
+        assert!(
+            seat.rebuild.is_none(),
+            "shard {} is being restored: it takes no step that could fail",
+            seat.id
+        );
+        seat.bench = None;
+        let failed_at = at.unwrap_or(seat.reached);
+        let instruments = self.config.shards()?.remove(&seat.id).unwrap_or_default();
+        let (world, config, shard) = (self.world.clone(), self.config.clone(), seat.id);
+        self.world.complain(&format_args!(
+            "shard {shard}: the matching engine failed at position {failed_at}; the shard is restored"
+        ));
+        seat.rebuild = Some(Rebuild::new(Plan { world, config, shard, instruments, failed_at, beyond }));
+        self.out.counters.add(FAILURES, 1);
+        self.show_away();
+        Ok(())
+    }
+
+    /// Another thread takes the turns from now on: the one before does not come back from `place`.
+    ///
+    /// # Errors
+    /// If that is no place of this venue.
+    pub fn take_over(&mut self, (shard, position): Place, number: u64) -> Result<(), NodeError> {
+        assert!(number > self.turns, "turns are taken over by a later thread");
+        let unknown = || NodeError::Config(format!("shard {shard} is no shard of this system"));
+        let index = seat_of(&self.seats, shard).ok_or_else(unknown)?;
+        self.turns = number;
+        self.watch.accuse((shard, position));
+        self.out.counters.set(ENCUMBERED, 1);
+        if self.leaving.is_none() {
+            self.leaving = Some(Leaving::new(self.id, &self.config, self.world.mono_ns()));
+        }
+        self.fail(index, Some(position), false)
+    }
+
+    fn show_away(&self) {
+        let away = self.seats.iter().filter(|seat| seat.rebuild.is_some()).count();
+        self.out.counters.set(AWAY, away as u64);
+    }
+}
+
+/// The life of the windows.
+fn epoch<W: World>(world: &W, config: &SystemConfig) -> Result<Epoch, NodeError> {
+    let shards = config.shards()?;
+    let (&first, _) = shards.first_key_value().expect("a system has a shard");
+    Ok(seat::window(world, first)?.epoch())
+}
+
+/// The seat of a shard: seats are in order of shard ids, and most often a shard's id is its place among them.
+#[inline]
+fn seat_of<W: World>(seats: &[ShardSeat<W>], shard: ShardId) -> Option<usize> {
+    let likely = usize::from(shard.0);
+    match seats.get(likely) {
+        Some(seat) if seat.id == shard => Some(likely),
+        _ => seats.binary_search_by_key(&shard, |seat| seat.id).ok(),
+    }
+}
+
+fn counters<W: World>(world: &W, id: VenueId, seats: &[ShardSeat<W>]) -> Result<W::Counters, NodeError> {
+    let positions: Vec<String> = seats.iter().map(|seat| format!("position-{}", seat.id)).collect();
+    let names: Vec<&str> = COUNTERS.into_iter().chain(positions.iter().map(String::as_str)).collect();
+    let made = world.create_counters(&NodeId::Venue(id).to_string(), &names);
+    made.map_err(NodeError::io("making a venue's counters"))
+}

@@ -1,0 +1,128 @@
+//! What a venue hands out: results into its own log. (Pieces of checkpoints go the same way; see `checkpointing`.)
+//!
+//! Results of a step are a [`Draft`] first. They may be handed out only once the venue has vouched for them, at the end of the step,
+//! and a step may never end ([`super::watch`]): then nothing of it was ever in the log.
+
+use std::sync::Arc;
+
+use pares_log::{AppendError, LogWriter};
+use pares_types::{Event, Outcome, Position, Request, ShardId, VenueId};
+use pares_venue::{ResultAt, VenueSink};
+use pares_wire::record::{self, ResultPlace};
+
+use super::watch::Watch;
+use crate::NodeId;
+use crate::config::SystemConfig;
+use crate::world::{Ring, World};
+
+/// Room wanted in the log before a shard takes a step.
+const STEP_BYTES: usize = 128 << 10;
+
+/// The results of one step, not yet handed out.
+pub(super) struct Draft<W: World> {
+    world: W,
+    venue: VenueId,
+    /// Whether the log has room for a step.
+    pub(super) has_room: bool,
+    bytes: Vec<u8>,
+    /// Where each result ends in `bytes`.
+    ends: Vec<usize>,
+    watch: Arc<Watch<W>>,
+}
+
+impl<W: World> Draft<W> {
+    pub(super) fn new(world: &W, venue: VenueId, watch: &Arc<Watch<W>>) -> Self {
+        let (bytes, ends) = (Vec::with_capacity(STEP_BYTES), Vec::with_capacity(512));
+        Self { world: world.clone(), venue, has_room: false, bytes, ends, watch: Arc::clone(watch) }
+    }
+
+    /// Forgets what it holds.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// The results, as they go into the log.
+    fn results(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+    }
+}
+
+impl<W: World> VenueSink for Draft<W> {
+    fn has_room(&mut self) -> bool {
+        self.has_room
+    }
+
+    #[inline]
+    fn executing(&mut self, shard: ShardId, position: Position, request: &Request) {
+        self.watch.begin(shard, position);
+        self.world.executing(shard, position, request);
+    }
+
+    fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
+        let place = ResultPlace {
+            shard: at.shard,
+            epoch: at.epoch,
+            position: at.position,
+            venue: self.venue,
+            state_hash: at.state_hash.unwrap_or_default(),
+        };
+        let start = self.bytes.len();
+        self.bytes.resize(start + record::result_bytes(request, events.len()), 0);
+        record::write_result(&mut self.bytes[start..], &place, request, outcome, events);
+        self.ends.push(self.bytes.len());
+    }
+}
+
+/// Where results go: the venue's own log.
+pub(super) struct Out<W: World> {
+    pub(super) writer: W::Writer,
+    pub(super) counters: W::Counters,
+    ringer: W::Ringer,
+    recorders: Vec<NodeId>,
+    pub(super) appended: bool,
+    pub(super) failed: Option<AppendError>,
+}
+
+impl<W: World> Out<W> {
+    pub(super) fn new(world: &W, config: &SystemConfig, writer: W::Writer, counters: W::Counters) -> Self {
+        let recorders = config.recorder_ids().map(NodeId::Recorder).collect();
+        Self { writer, counters, ringer: world.ringer(), recorders, appended: false, failed: None }
+    }
+
+    pub(super) fn has_room(&mut self) -> bool {
+        // Deciding is for good, so there must be room for the results before anything is proposed. A step
+        // that needs more (thousands of fills) and meets a full disk ends the node; it then starts over.
+        match self.writer.reserve(STEP_BYTES) {
+            Ok(()) => true,
+            Err(AppendError::Full) => false,
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                false
+            }
+        }
+    }
+
+    /// Takes results that the venue has vouched for into the log, to be published with the next [`Out::flush`].
+    pub(super) fn take(&mut self, draft: &mut Draft<W>) {
+        for result in draft.results() {
+            self.appended = true;
+            if let Err(error) = self.writer.append(result) {
+                // The position is decided and its request is kept; a restart executes it again.
+                self.failed.get_or_insert(error);
+            }
+        }
+        draft.clear();
+    }
+
+    /// Publishes what was appended and wakes the recorders.
+    pub(super) fn flush(&mut self) {
+        if std::mem::take(&mut self.appended) {
+            self.writer.publish();
+            for &recorder in &self.recorders {
+                self.ringer.ring(recorder);
+            }
+        }
+    }
+}

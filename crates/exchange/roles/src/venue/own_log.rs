@@ -1,0 +1,55 @@
+//! Opening a venue's own log.
+//!
+//! A venue keeps nothing in it that cannot be made again: what is recorded is in the recorders' logs, and the rest is executed once
+//! more. So a log that is damaged must not keep a venue from starting. It goes aside, for the operator to look at, and the venue
+//! begins another.
+
+use std::fmt::Display;
+
+use pares_log::{Config, LogReader, LogReplacement, OpenError, ReadError};
+use pares_types::VenueId;
+
+use crate::world::World;
+use crate::{NodeError, NodeId, repair_asked};
+
+/// Opens the log of a venue for writing, or a new one in its place if it is damaged. It is read through first if somebody met
+/// damage in it.
+pub(super) fn open<W: World>(world: &W, id: VenueId, config: &Config) -> Result<W::Writer, NodeError> {
+    let log = NodeId::Venue(id);
+    if repair_asked::is_asked(world, log) {
+        if let Some(why) = damage(world, log)? {
+            set_aside(world, log, config, &why)?;
+        }
+        repair_asked::done(world, log);
+    }
+    match world.write_log(log, config.clone()) {
+        Err(why @ (OpenError::Damaged { .. } | OpenError::Poisoned { .. } | OpenError::Foreign { .. })) => {
+            set_aside(world, log, config, &why)?;
+            Ok(world.write_log(log, config.clone())?)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// The first place of the log that cannot be read.
+fn damage<W: World>(world: &W, log: NodeId) -> Result<Option<ReadError>, NodeError> {
+    let read_through = || {
+        let mut reader = world.read_log_from_start(log)?;
+        while reader.next()?.is_some() {}
+        Ok(())
+    };
+    match read_through() {
+        Ok(()) | Err(ReadError::NotYet { .. }) => Ok(None),
+        Err(why @ (ReadError::Damaged { .. } | ReadError::Foreign { .. })) => Ok(Some(why)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn set_aside<W: World>(world: &W, log: NodeId, config: &Config, why: &dyn Display) -> Result<(), NodeError> {
+    let aside = world.replace_log(log, config.clone())?.complete()?;
+    world.complain(&format_args!(
+        "{why}. The log of {log} lies in {} now, and another is begun: the recorders have what was in it, or it is executed again",
+        aside.display()
+    ));
+    Ok(())
+}

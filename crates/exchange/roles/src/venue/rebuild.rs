@@ -1,0 +1,223 @@
+//! Restoring one shard while the others trade.
+//!
+//! When the matching engine failed, the shard it was at is worth nothing: half a request may be in its books. Ending the
+//! process would restore it, and stop the venue's other shards for that long; and since the same request reaches every venue at
+//! about the same time, they would all be away at once. So only the shard is restored, as at a start of the venue, by a
+//! task of its own: newest checkpoint, then the committed stream, until it is where the venue's own reading of that stream is.
+//! Then the venue takes it back.
+//!
+//! A record that the engine fails at, though another venue executed it, cannot be replayed here: then the task waits for a
+//! checkpoint beyond it. But not for ever: were all venues to wait for each other's, nobody would take one; so now and then it
+//! tries again, for what failed by chance may succeed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pares_book::{FastBook, Instrument};
+use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId};
+use pares_venue::{Gap, Recorded, ResultAt, Shard, VenueSink};
+
+use super::restore::restore_shard;
+use super::seat::Order;
+use crate::NodeError;
+use crate::committed::{Committed, CommittedStream};
+use crate::config::SystemConfig;
+use crate::world::{Next, World};
+
+/// Records replayed before the venue is given a chance to take the shard.
+const BATCH: usize = 256;
+/// Between two looks for more records, and for a newer checkpoint.
+const PAUSE: Duration = Duration::from_micros(100);
+const PAUSE_LONG: Duration = Duration::from_millis(50);
+/// Long pauses in which there was no such checkpoint, before the record is tried again.
+const TRIES: u32 = 40;
+
+/// What is restored, and how.
+#[derive(Clone)]
+pub(super) struct Plan<W> {
+    pub(super) world: W,
+    pub(super) config: SystemConfig,
+    pub(super) shard: ShardId,
+    pub(super) instruments: Vec<Instrument>,
+    /// Where the engine failed: not to be executed again, but asked to be void.
+    pub(super) failed_at: Position,
+    /// Whether only a checkpoint beyond that position will do.
+    pub(super) beyond: bool,
+}
+
+enum Site {
+    /// Nothing restored yet.
+    Empty,
+    /// As far as it has come.
+    Built(Box<Shard<FastBook>>),
+    /// The venue has it, or has no use for it any more.
+    Taken,
+}
+
+impl Site {
+    fn has_come_to(&self, position: Position) -> bool {
+        matches!(self, Self::Built(shard) if shard.position() >= position)
+    }
+}
+
+fn lock(site: &Mutex<Site>) -> MutexGuard<'_, Site> {
+    site.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A shard being restored.
+pub(super) struct Rebuild<W> {
+    plan: Plan<W>,
+    site: Arc<Mutex<Site>>,
+    begun: bool,
+}
+
+impl<W: World> Rebuild<W> {
+    pub(super) fn new(plan: Plan<W>) -> Self {
+        Self { plan, site: Arc::new(Mutex::new(Site::Empty)), begun: false }
+    }
+
+    /// Has the restoring begin, unless it has. Where there is no room for another task now there may be later: the other shards
+    /// must not suffer from it.
+    pub(super) fn begin(&mut self) {
+        if self.begun {
+            return;
+        }
+        let mut building = Building::new(self.plan.clone(), Arc::clone(&self.site));
+        self.begun = self.plan.world.spawn("rebuild", Box::new(move || building.go_on())).is_ok();
+    }
+
+    /// Whether the shard has come to `position`. Never waits: while it is being worked on, it has not.
+    pub(super) fn has_come_to(&self, position: Position) -> bool {
+        self.site.try_lock().is_ok_and(|site| site.has_come_to(position))
+    }
+
+    /// The shard, if it has come to `position`. Never waits.
+    pub(super) fn take(&self, position: Position) -> Option<Shard<FastBook>> {
+        let mut site = self.site.try_lock().ok()?;
+        if !site.has_come_to(position) {
+            return None;
+        }
+        match std::mem::replace(&mut *site, Site::Taken) {
+            Site::Built(shard) => Some(*shard),
+            Site::Empty | Site::Taken => None,
+        }
+    }
+}
+
+impl<W> Drop for Rebuild<W> {
+    fn drop(&mut self) {
+        *lock(&self.site) = Site::Taken;
+    }
+}
+
+/// The task.
+struct Building<W: World> {
+    plan: Plan<W>,
+    site: Arc<Mutex<Site>>,
+    /// Only a checkpoint beyond this position will do.
+    beyond: Option<Position>,
+    waited: u32,
+    /// Brings what stands on the site up to date.
+    committed: Option<CommittedStream<W>>,
+}
+
+impl<W: World> Building<W> {
+    fn new(plan: Plan<W>, site: Arc<Mutex<Site>>) -> Self {
+        let beyond = plan.beyond.then_some(plan.failed_at);
+        Self { plan, site, beyond, waited: 0, committed: None }
+    }
+
+    /// Loads the checkpoint, or replays some records onto it.
+    fn go_on(&mut self) -> Next {
+        if matches!(*lock(&self.site), Site::Taken) {
+            return Next::Done;
+        }
+        if self.committed.is_some() {
+            return self.replay();
+        }
+        match self.lay_out() {
+            Ok(true) => Next::Again,
+            Ok(false) | Err(_) => self.wait(),
+        }
+    }
+
+    /// There is no checkpoint that leads on, or a log cannot be read.
+    fn wait(&mut self) -> Next {
+        self.waited += 1;
+        if self.waited == TRIES {
+            (self.beyond, self.waited) = (None, 0);
+        }
+        Next::After(PAUSE_LONG)
+    }
+
+    /// Puts the newest checkpoint on the site; says whether it leads on.
+    fn lay_out(&mut self) -> Result<bool, NodeError> {
+        let Plan { world, config, shard, instruments, failed_at, .. } = &self.plan;
+        let past = Order::open(world, config, *shard)?.past();
+        let mut restored = restore_shard(world, config, (*shard, instruments), past);
+        if self.beyond.is_some_and(|beyond| restored.shard.position() <= beyond) {
+            return Ok(false);
+        }
+        restored.shard.suspect(*failed_at);
+        let mut committed = CommittedStream::new(world, config, |recorder| restored.replay_from[&recorder])?;
+        committed.start_at(*shard, restored.shard.position());
+        let mut site = lock(&self.site);
+        if !matches!(*site, Site::Taken) {
+            *site = Site::Built(Box::new(restored.shard));
+            self.committed = Some(committed);
+        }
+        Ok(true)
+    }
+
+    fn replay(&mut self) -> Next {
+        let Self { plan, site, committed, .. } = self;
+        let mut site = lock(site);
+        let (Site::Built(shard), Some(stream)) = (&mut *site, &mut *committed) else { return Next::Done };
+        match plan.world.attempt(|| replay(plan.shard, shard, stream)) {
+            Some(Ok(0)) => Next::After(PAUSE),
+            Some(Ok(_)) => Next::Again,
+            Some(Err(_)) => {
+                drop(site);
+                self.committed = None;
+                self.wait()
+            }
+            None => {
+                // The request was counted before the engine failed at it.
+                let failed_at = Position(shard.position().0.saturating_sub(1));
+                *site = Site::Empty;
+                drop(site);
+                (self.beyond, self.committed) = (self.beyond.max(Some(failed_at)), None);
+                Next::After(PAUSE_LONG)
+            }
+        }
+    }
+}
+
+/// Executes what the committed stream has next of the shard. Says how many records were read.
+fn replay<W: World>(
+    id: ShardId,
+    shard: &mut Shard<FastBook>,
+    committed: &mut CommittedStream<W>,
+) -> Result<usize, NodeError> {
+    committed.poll(BATCH, |item| {
+        let Committed::Result { record, .. } = item else { return Ok(()) };
+        if record.shard() != id {
+            return Ok(());
+        }
+        let (position, request, reason) = (record.position(), record.request()?, record.outcome()?.reason);
+        let recorded = Recorded { position, request: &request, reason };
+        let gap = |Gap { next, met }| NodeError::Gap { shard: id, next, met };
+        shard.on_committed(recorded, Epoch(0), &mut Silence).map(|_| ()).map_err(gap)
+    })
+}
+
+/// What a shard that is being restored has to say nobody needs.
+pub(super) struct Silence;
+
+impl VenueSink for Silence {
+    fn has_room(&mut self) -> bool {
+        false
+    }
+
+    fn result(&mut self, _: ResultAt, _: &Request, _: &Outcome, _: &[Event]) {}
+}

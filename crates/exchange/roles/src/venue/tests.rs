@@ -1,0 +1,317 @@
+//! A venue's turns, taken one by one.
+
+use super::*;
+use crate::checkpoints::UnfinishedCheckpoint;
+use crate::config::Layout;
+use crate::duty::Duty;
+use crate::repair_asked;
+use crate::testing::TestWorld;
+use pares_book::FastBook;
+use pares_log::Writer;
+use pares_types::{
+    ClientOrderId, Command, GatewayId, InstrumentId, MemberId, Phase, Position, RecorderId, Request,
+    RequestId, Timestamp,
+};
+use pares_venue::Shard;
+use pares_wire::record::{self, ResultRecord};
+
+const GATEWAY: GatewayId = GatewayId(0);
+const VENUE: VenueId = VenueId(0);
+const SHARD: ShardId = ShardId(0);
+const EPOCH: Epoch = Epoch(2);
+
+/// A system of one venue, with the logs that others would write.
+struct Rig {
+    world: TestWorld,
+    config: SystemConfig,
+    gateway: Writer,
+    recorder: Writer,
+}
+
+fn id(sequence: u64) -> RequestId {
+    RequestId::new(GATEWAY, sequence)
+}
+
+fn request(sequence: u64, shard: ShardId) -> Request {
+    Request {
+        id: id(sequence),
+        stamp: Timestamp(sequence),
+        member: MemberId(0),
+        client_order_id: ClientOrderId(sequence),
+        instrument: InstrumentId(1),
+        shard,
+        command: Command::SetPhase(Phase::Continuous),
+    }
+}
+
+impl Rig {
+    /// With the windows of [`EPOCH`], in which the next position is `first`.
+    fn new(first: u64) -> Self {
+        let (world, config) = (TestWorld::new(), SystemConfig { venues: 1, ..SystemConfig::default() });
+        for &shard in config.shards().unwrap().keys() {
+            world.create_window(shard, 64, EPOCH, Position(if shard == SHARD { first } else { 0 })).unwrap();
+        }
+        let log = |node| world.write_log(node, Config::default().segment_bytes(1 << 20)).unwrap();
+        let (gateway, recorder) = (log(NodeId::Gateway(GATEWAY)), log(NodeId::Recorder(RecorderId(0))));
+        Self { world, config, gateway, recorder }
+    }
+
+    /// The gateway takes these requests.
+    fn ask(&mut self, sequences: impl IntoIterator<Item = u64>) {
+        sequences.into_iter().for_each(|sequence| self.write(&request(sequence, SHARD)));
+    }
+
+    fn write(&mut self, request: &Request) {
+        let bytes = record::request_bytes(request);
+        self.gateway.append_with(bytes, |out| record::write_request(out, request)).unwrap();
+        self.gateway.publish();
+    }
+
+    fn open(&self) -> Result<VenueNode<TestWorld>, NodeError> {
+        let (watch, suspect) = Watch::open(&self.world, VENUE, EPOCH)?;
+        VenueNode::open(VENUE, &self.config, self.world.clone(), &Arc::new(watch), suspect)
+    }
+
+    /// Starts the venue and lets it do what there is to do.
+    fn run(&self) -> VenueNode<TestWorld> {
+        let mut venue = self.open().unwrap();
+        settle(&mut venue);
+        venue
+    }
+
+    /// The requests whose results the venue has handed out, in order.
+    fn handed_out(&self) -> Vec<u64> {
+        let mut reader = self.world.read_log_from_start(NodeId::Venue(VENUE)).unwrap();
+        let mut found = Vec::new();
+        while let Some(entry) = reader.next().unwrap() {
+            let result = ResultRecord::read(entry.payload).unwrap();
+            found.push(result.request_id().unwrap().sequence());
+        }
+        found
+    }
+
+    /// A recorder takes all that the venue has handed out.
+    fn record(&mut self) {
+        let mut reader = self.world.read_log_from_start(NodeId::Venue(VENUE)).unwrap();
+        while let Some(entry) = reader.next().unwrap() {
+            self.recorder.append(entry.payload).unwrap();
+        }
+        self.recorder.publish();
+    }
+
+    /// A recorder stores a checkpoint at a position, of a shard in which nothing but requests of the gateway happened.
+    fn store_checkpoint(&self, position: u64) {
+        let instruments = &self.config.shards().unwrap()[&SHARD];
+        let mut shard: Shard<FastBook> = Shard::new(SHARD, instruments);
+        for at in 0..position {
+            let request = request(at + 1, SHARD);
+            let recorded = pares_venue::Recorded {
+                position: Position(at),
+                request: &request,
+                reason: pares_types::Reason::None,
+            };
+            shard.on_committed(recorded, EPOCH, &mut rebuild::Silence).unwrap();
+        }
+        let mut state = Vec::new();
+        let dir = Layout::new("").checkpoints(RecorderId(0));
+        let place = (SHARD, shard.checkpoint(&mut state));
+        let mut file = UnfinishedCheckpoint::create(&self.world, &dir, place, VENUE, false).unwrap();
+        file.finish(&state).unwrap();
+        file.name(Offset::START).unwrap();
+    }
+
+    fn counter(&self, counter: &str) -> u64 {
+        self.world.counter("venue-0", counter).unwrap()
+    }
+
+    /// Flips a bit of the last record in a node's log.
+    fn damage(&self, node: NodeId) {
+        let reader = self.world.read_log_from_start(node).unwrap();
+        let last = reader.written().0 as usize - 12;
+        let path = self.world.real(std::path::Path::new(&format!("{node}/{:020}.seg", 0)));
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[last] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+    }
+}
+
+/// Lets the venue do what there is to do. Logs are looked for now and then only.
+fn settle(venue: &mut VenueNode<TestWorld>) {
+    for _ in 0..200 {
+        venue.work().unwrap();
+    }
+}
+
+#[test]
+fn what_gateways_ask_is_executed_and_handed_out() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..4);
+    rig.run();
+    assert_eq!((rig.handed_out(), rig.counter("position-0")), (vec![1, 2, 3], 3));
+}
+
+#[test]
+fn what_is_recorded_is_followed_and_handed_out_again_only_where_hashes_are_compared() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..4);
+    let mut before = rig.run();
+    rig.record();
+    settle(&mut before);
+    drop(before);
+    rig.ask(4..5);
+    let venue = rig.run();
+    assert_eq!((venue.seats[0].reached, rig.handed_out()), (Position(4), vec![1, 2, 3, 1, 4]));
+}
+
+#[test]
+fn a_mark_of_this_epoch_says_where_to_join() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..3);
+    let gateway = rig.world.create_counters("gateway-0", &["epoch", "answered_offset"]).unwrap();
+    gateway.set(0, EPOCH.0.into());
+    gateway.set(1, rig.gateway.tail().0);
+    rig.ask(3..4);
+    rig.run();
+    assert_eq!(rig.handed_out(), [3]);
+}
+
+#[test]
+fn a_mark_of_an_earlier_epoch_is_not_believed() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..3);
+    let gateway = rig.world.create_counters("gateway-0", &["epoch", "answered_offset"]).unwrap();
+    gateway.set(0, u64::from(EPOCH.0) - 1);
+    gateway.set(1, rig.gateway.tail().0);
+    rig.ask(3..4);
+    rig.run();
+    assert_eq!(rig.handed_out(), [1, 2, 3]);
+}
+
+#[test]
+fn a_flipped_bit_in_a_gateways_log_is_passed_over_and_its_repair_asked_for() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..3);
+    rig.damage(NodeId::Gateway(GATEWAY));
+    rig.ask(3..4);
+    rig.run();
+    assert_eq!((rig.handed_out(), rig.counter("damaged")), (vec![1, 3], 1));
+    assert!(repair_asked::is_asked(&rig.world, NodeId::Gateway(GATEWAY)));
+}
+
+#[test]
+fn what_is_no_request_of_this_system_is_passed_over() {
+    let mut rig = Rig::new(0);
+    rig.gateway.append(b"of a later version").unwrap();
+    rig.write(&request(1, ShardId(999)));
+    rig.ask(2..3);
+    rig.run();
+    assert_eq!((rig.handed_out(), rig.counter("damaged")), (vec![2], 2));
+}
+
+#[test]
+fn a_venue_whose_own_log_is_damaged_begins_another() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..4);
+    drop(rig.run());
+    rig.damage(NodeId::Venue(VENUE));
+    rig.run();
+    assert_eq!(rig.handed_out(), [1, 2, 3]);
+    assert!(rig.world.complaints().contains("damaged-1"), "{}", rig.world.complaints());
+}
+
+#[test]
+fn a_venue_whose_log_is_none_begins_another() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..4);
+    drop(rig.run());
+    std::fs::write(rig.world.real("venue-0/marks".as_ref()), [7; 8192]).unwrap();
+    rig.run();
+    assert_eq!(rig.handed_out(), [1, 2, 3]);
+    assert!(rig.world.real("venue-0/damaged-1/marks".as_ref()).exists());
+}
+
+#[test]
+fn a_venue_asked_to_repair_its_log_ends_and_makes_it_anew_as_it_starts() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..4);
+    let mut venue = rig.run();
+    rig.damage(NodeId::Venue(VENUE));
+    repair_asked::ask(&rig.world, NodeId::Venue(VENUE));
+    let ended = (0..1_000).find_map(|_| venue.work().err());
+    assert!(matches!(ended, Some(NodeError::RepairAsked)));
+    drop(venue);
+    settle(&mut rig.run());
+    assert_eq!(rig.handed_out(), [1, 2, 3]);
+}
+
+#[test]
+fn a_venue_asked_to_repair_a_log_that_is_whole_keeps_it() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..4);
+    drop(rig.run());
+    repair_asked::ask(&rig.world, NodeId::Venue(VENUE));
+    settle(&mut rig.run());
+    assert_eq!((rig.handed_out(), rig.world.complaints().as_str()), (vec![1, 2, 3, 1, 2, 3], ""));
+}
+
+#[test]
+fn the_newest_checkpoint_of_what_is_recorded_is_the_beginning() {
+    let rig = Rig::new(5);
+    rig.store_checkpoint(4);
+    rig.store_checkpoint(5);
+    assert_eq!(rig.open().unwrap().seats[0].reached, Position(5));
+}
+
+#[test]
+fn a_checkpoint_of_a_future_that_did_not_happen_is_passed_over() {
+    let rig = Rig::new(5);
+    rig.store_checkpoint(4);
+    rig.store_checkpoint(6);
+    assert_eq!(rig.open().unwrap().seats[0].reached, Position(4));
+    assert!(rig.world.complaints().contains("a future that did not happen"));
+}
+
+#[test]
+fn a_shard_whose_engine_panics_is_restored_and_the_request_void() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..4);
+    rig.world.poison(Some(id(2)));
+    let mut venue = rig.run();
+    assert_eq!((rig.counter("engine_failures"), rig.counter("shards_away")), (1, 1));
+    rig.world.run_tasks();
+    settle(&mut venue);
+    assert_eq!((rig.counter("shards_restored"), rig.counter("shards_away")), (1, 0));
+    assert_eq!((rig.handed_out(), venue.seats[0].reached), (vec![1, 2, 3], Position(3)));
+}
+
+#[test]
+fn a_shard_that_cannot_be_restored_for_want_of_a_thread_is_restored_later() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..4);
+    rig.world.poison(Some(id(2)));
+    rig.world.crowd(true);
+    let mut venue = rig.run();
+    rig.world.crowd(false);
+    settle(&mut venue);
+    rig.world.run_tasks();
+    settle(&mut venue);
+    assert_eq!((rig.counter("shards_away"), venue.seats[0].reached), (0, Position(3)));
+}
+
+#[test]
+fn a_venue_of_an_earlier_epoch_ends() {
+    let mut rig = Rig::new(0);
+    let mut venue = rig.run();
+    rig.world.create_window(SHARD, 64, Epoch(3), Position(0)).unwrap();
+    rig.ask(1..2);
+    let ended = (0..200).find_map(|_| venue.work().err());
+    assert!(matches!(ended, Some(NodeError::EpochOver)));
+}
+
+#[test]
+fn a_venue_that_is_shut_out_does_not_start() {
+    let rig = Rig::new(0);
+    let note = shut_out::Note { venue: 0, recorder: 0, found: None, disputed: Vec::new() };
+    note.write(&rig.world).unwrap();
+    assert!(matches!(rig.open(), Err(NodeError::ShutOut { .. })));
+}

@@ -1,0 +1,264 @@
+//! A venue's turn: what is read before the shards' steps, what comes of them, and what is done after.
+
+use pares_log::LogWriter;
+use pares_types::Position;
+use pares_venue::{Progress, Stall};
+
+use super::out::Draft;
+use super::seat::{Bench, Order, ShardSeat, executed};
+use super::{
+    AWAITS_BODY, BATCH_MAX, COUNTERS, DAMAGED, EXECUTED, KEPT_MAX, OBSERVED, Place, RELEASE_EVERY, RESTORED,
+    RESYNC_US, RESYNCED, TOO_FAR_BEHIND, VenueNode, WINDOW_FULL, WON, seat_of,
+};
+use crate::committed::Committed;
+use crate::duty::Duty;
+use crate::world::{Counters, World};
+use crate::{NodeError, NodeId, repair_asked, shut_out};
+
+impl<W: World> VenueNode<W> {
+    /// The part of a turn before the shards' steps. Says how much there was to do.
+    ///
+    /// # Errors
+    /// If the venue was shut out, or its log is damaged.
+    pub fn begin(&mut self) -> Result<usize, NodeError> {
+        if self.lookout.is_due() {
+            shut_out::check(&self.world, self.id)?;
+            if repair_asked::is_asked(&self.world, NodeId::Venue(self.id)) {
+                return Err(NodeError::RepairAsked);
+            }
+        }
+        self.take_restored()?;
+        Ok(self.poll_gateways())
+    }
+
+    /// Hands over what a step of that shard needs, if it is to take one: everything else can be taken over meanwhile.
+    pub fn begin_step(&mut self, index: usize) -> Option<Box<Bench<W>>> {
+        let seat = &mut self.seats[index];
+        let bench = seat.bench.as_mut().filter(|_| seat.active)?;
+        if !self.caught_up && !bench.order.knows_the_past() {
+            return None;
+        }
+        bench.draft.has_room = self.out.has_room();
+        seat.bench.take()
+    }
+
+    /// Takes back what a step needed, and what came of it: nothing, if the matching engine panicked at a place.
+    ///
+    /// # Errors
+    /// If a new life of the windows has begun.
+    pub fn end_step(
+        &mut self,
+        index: usize,
+        mut bench: Box<Bench<W>>,
+        stepped: Option<Progress>,
+        at: Option<Place>,
+    ) -> Result<usize, NodeError> {
+        let seat = &mut self.seats[index];
+        assert!(seat.bench.is_none(), "shard {} took one step at a time", seat.id);
+        let Some(progress) = stepped else {
+            self.fail(index, at.map(|(_, position)| position), false)?;
+            return Ok(1);
+        };
+        match progress.stall {
+            Some(Stall::AwaitsBody(_)) => self.out.counters.add(AWAITS_BODY, 1),
+            Some(Stall::WindowFull) => self.out.counters.add(WINDOW_FULL, 1),
+            Some(Stall::TooFarBehind) => self.out.counters.add(TOO_FAR_BEHIND, 1),
+            Some(Stall::EpochOver) => return Err(NodeError::EpochOver),
+            // Nothing of the step counts: it is not what was agreed.
+            Some(Stall::Overruled(position)) => {
+                self.fail(index, Some(position), false)?;
+                return Ok(1);
+            }
+            Some(Stall::Stuck(_) | Stall::NoRoom) | None => {}
+        }
+        assert!(bench.shard.position() >= seat.reached, "a step never goes back");
+        self.out.take(&mut bench.draft);
+        seat.reached = bench.shard.position();
+        seat.active = progress.stall.is_some() || bench.shard.pending_len() > 0;
+        seat.bench = Some(bench);
+        self.out.counters.add(EXECUTED, progress.executed);
+        self.out.counters.add(WON, progress.won);
+        if let Some(Stall::Stuck(position)) = progress.stall {
+            self.fail(index, Some(position), true)?;
+        }
+        Ok(progress.executed as usize)
+    }
+
+    /// The part of a turn after the shards' steps.
+    ///
+    /// # Errors
+    /// If a log cannot be read or written, or it is time to end.
+    pub fn end(&mut self) -> Result<usize, NodeError> {
+        if let Some(error) = self.out.failed {
+            return Err(error.into());
+        }
+        self.checkpointing.consider(&mut self.seats, self.committed.reach(), &self.out);
+        self.out.flush();
+        let followed = self.poll_committed()?;
+        // Fewer than one batch in all: no recorder had more.
+        self.caught_up |= followed < BATCH_MAX;
+        // Writing a book of a checkpoint takes longer than a request may.
+        self.watch.end();
+        let work = followed + self.checkpointing.send_piece(&mut self.seats, &mut self.out)?;
+        self.out.flush();
+        self.release();
+        // A step that executed something has left its mark in the positions.
+        self.show_positions();
+        if !self.resynced {
+            // Long stretches without a system call are not interrupted before the next tick of the scheduler,
+            // milliseconds later, whatever the priorities.
+            self.world.give_way();
+        }
+        self.note_resync();
+        let is_whole = self.seats.iter().all(|seat| seat.rebuild.is_none());
+        match self.leaving.as_mut().is_some_and(|leaving| leaving.is_time(&self.world, is_whole)) {
+            true => Err(NodeError::Encumbered),
+            false => Ok(work),
+        }
+    }
+
+    fn poll_gateways(&mut self) -> usize {
+        // A venue that slept must not take everything into memory at once. What is in flight bounds what can
+        // be pending; with less than that, the request that is decided next might never be read.
+        let pending: usize = self.seats.iter().map(ShardSeat::pending_len).sum();
+        let batch = BATCH_MAX.min(self.pending_max.saturating_sub(pending));
+        let Self { seats, requests, out, .. } = self;
+        let read = requests.poll(batch, |request| {
+            let seat = seat_of(seats, request.shard);
+            seat.map(|index| seats[index].on_request(request)).is_some()
+        });
+        if read > 0 {
+            out.counters.set(DAMAGED, requests.damaged());
+        }
+        self.caught_up &= !requests.take_skipped();
+        read
+    }
+
+    fn poll_committed(&mut self) -> Result<usize, NodeError> {
+        let room = self.out.has_room();
+        self.seats.iter_mut().filter_map(|seat| seat.bench.as_mut()).for_each(|b| b.draft.has_room = room);
+        let Self { seats, out, checkpointing, committed, watch, .. } = self;
+        let mut failed = Vec::new();
+        let read = committed.poll(BATCH_MAX, |item| {
+            match item {
+                Committed::Result { record, .. } => {
+                    let Some(index) = seat_of(seats, record.shard()) else { return Ok(()) };
+                    match seats[index].on_committed(&record)? {
+                        Some(executed) => out.counters.add(OBSERVED, executed.into()),
+                        None => failed.push((index, watch.place())),
+                    }
+                    // What follows is no request: mapping the next segment may take longer than one may.
+                    watch.end();
+                }
+                Committed::CheckpointStored { shard, position, offset } => {
+                    let index = seat_of(seats, shard).filter(|&index| position <= seats[index].reached);
+                    index.into_iter().for_each(|i| checkpointing.on_stored(i, offset, executed(seats)));
+                }
+                Committed::Shown { .. } | Committed::Moved { .. } => {}
+            }
+            Ok(())
+        })?;
+        for (index, place) in failed {
+            self.fail(index, place.map(|(_, position)| position), true)?;
+        }
+        for seat in &mut self.seats {
+            seat.bench.iter_mut().for_each(|bench| self.out.take(&mut bench.draft));
+        }
+        Ok(read)
+    }
+
+    /// Takes back the shards that are restored.
+    fn take_restored(&mut self) -> Result<(), NodeError> {
+        for index in 0..self.seats.len() {
+            let seat = &mut self.seats[index];
+            assert!(
+                seat.bench.is_some() != seat.rebuild.is_some(),
+                "a shard is here, or it is being restored"
+            );
+            let Some(rebuild) = &mut seat.rebuild else { continue };
+            rebuild.begin();
+            let committed = self.committed.committed(seat.id);
+            if !rebuild.has_come_to(committed) {
+                continue;
+            }
+            // First the gateways' marks: what they say is answered is recorded, and comes with the committed stream.
+            let answered = self.requests.answered();
+            let Some(shard) = rebuild.take(committed) else { continue };
+            let order = Order::open(&self.world, &self.config, seat.id)?;
+            let draft = Draft::new(&self.world, self.id, &self.watch);
+            seat.reached = shard.position();
+            let bench = Bench { world: self.world.clone(), shard, order, draft };
+            (seat.bench, seat.rebuild, seat.active) = (Some(Box::new(bench)), None, true);
+            // What was pending is lost with the shard; the others have it already and take nothing twice.
+            self.requests.read_again(&answered);
+            self.out.counters.add(RESTORED, 1);
+            self.show_away();
+        }
+        Ok(())
+    }
+
+    /// Gives up the part of the log that every recorder has; or, once much is kept for one that is dead or far
+    /// behind, what a quorum has: that recorder can fetch it from its peers.
+    fn release(&mut self) {
+        let tail = self.out.writer.tail();
+        if self.release.back().is_none_or(|(last, _)| tail.since(*last) >= RELEASE_EVERY) {
+            self.release.push_back((tail, self.seats.iter().map(|seat| seat.reached).collect()));
+        }
+        while let Some((offset, positions)) = self.release.front() {
+            if !self.is_kept(positions) {
+                return;
+            }
+            self.out.writer.release_before(*offset);
+            self.release.pop_front();
+        }
+    }
+
+    /// Whether the recorders have every shard up to its position.
+    fn is_kept(&self, positions: &[Position]) -> bool {
+        let patient = self.release.len() <= KEPT_MAX;
+        let kept_by = |shard| match patient {
+            true => self.committed.everywhere(shard),
+            false => self.committed.committed(shard),
+        };
+        self.seats.iter().zip(positions).all(|(seat, &position)| kept_by(seat.id) >= position)
+    }
+
+    /// Shows where every shard stands, whether its results were handed out or only followed.
+    fn show_positions(&self) {
+        for (index, seat) in self.seats.iter().enumerate() {
+            self.out.counters.set(COUNTERS.len() + index, seat.reached.0);
+        }
+    }
+
+    /// Notes the moment every shard has caught up with all that was recorded when this venue started.
+    fn note_resync(&mut self) {
+        if !self.resynced && self.seats.iter().all(|seat| seat.reached >= seat.resynced_at) {
+            self.resynced = true;
+            let took_ns = self.world.mono_ns() - self.started_ns;
+            self.out.counters.set(RESYNC_US, (took_ns / 1_000).max(1));
+            self.out.counters.set(RESYNCED, 1);
+            self.world.leave_background();
+        }
+    }
+}
+
+/// A turn in one thread, for engines that come back from every request.
+impl<W: World> Duty for VenueNode<W> {
+    fn work(&mut self) -> Result<usize, NodeError> {
+        let mut work = self.begin()?;
+        for index in 0..self.seats.len() {
+            let Some(mut bench) = self.begin_step(index) else { continue };
+            let stepped = bench.step();
+            let at = self.watch.place();
+            self.watch.end();
+            work += self.end_step(index, bench, stepped, at)?;
+        }
+        work += self.end()?;
+        self.watch.end();
+        Ok(work)
+    }
+
+    fn sleep_max(&self) -> std::time::Duration {
+        VenueNode::sleep_max(self)
+    }
+}

@@ -1,0 +1,36 @@
+//! Small files that are there whole or not at all: written under another name, synced, renamed.
+
+use std::io;
+use std::path::Path;
+
+use crate::world::{File, World};
+
+/// Puts a file there, durably, in the place of one that may be there. Two who write the same path at once need a lock.
+///
+/// # Errors
+/// As the system says; the old file is untouched then, unless only its name may not be durable.
+pub(crate) fn write(world: &impl World, path: &Path, text: &str) -> io::Result<()> {
+    let unfinished = path.with_added_extension("new");
+    let mut file = world.create_file(&unfinished)?;
+    file.append(text.as_bytes())?;
+    file.sync()?;
+    world.rename(&unfinished, path)?;
+    world.sync_dir(path.parent().unwrap_or(Path::new("")))
+}
+
+/// All that a file says.
+///
+/// # Errors
+/// As the system says; `NotFound` if there is none.
+pub(crate) fn read(world: &impl World, path: &Path) -> io::Result<String> {
+    let file = world.open_file(path)?;
+    let mut bytes = vec![0; usize::try_from(file.bytes()?).map_err(io::Error::other)?];
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read_at(&mut bytes[read..], read as u64)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            more => read += more,
+        }
+    }
+    String::from_utf8(bytes).map_err(io::Error::other)
+}

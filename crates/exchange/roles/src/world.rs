@@ -1,0 +1,272 @@
+//! The world of a process: all that a role touches.
+//!
+//! A role that opens files, reads clocks and starts threads by itself can be run only where those are, and the simulator
+//! would have to write it a second time; the copy then drifts, and what is proved is not what ships. So roles are generic over
+//! the world. `pares-node` has the real one: mapped files, sockets, threads, clocks. `pares-sim` has one in memory, with the same bytes
+//! and checksums, virtual time and faults by seed. Drills wrap the real one to fail on purpose. (TigerBeetle's replica is
+//! generic over its storage and message bus for the same reason.)
+//!
+//! ```text
+//!            +------------------------------------------------------------+
+//!   role --> | logs | windows | counters | bells | clocks | files | tasks | sockets |
+//!            +------------------------------------------------------------+
+//!              per record: static calls        per batch or turn: may be dynamic
+//! ```
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use pares_log::{Config, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError};
+use pares_sequencer::Sequencer;
+use pares_types::{Epoch, Position, Request, ShardId};
+
+use crate::NodeId;
+
+/// All that a role touches. Clones are further handles on the same world, for the tasks of a process.
+pub trait World: Clone + Send + Sync + 'static {
+    /// The one writer of a log.
+    type Writer: LogWriter;
+    /// A reader of a log.
+    type Reader: LogReader;
+    /// Reads what is whole of a log.
+    type Salvage: LogSalvage;
+    /// A log that is to take the place of a damaged one.
+    type Replacement: LogReplacement<Salvage = Self::Salvage>;
+    /// A shard's window.
+    type Window: Sequencer + Send + 'static;
+    /// Numbers of this process that others may read.
+    type Counters: Counters;
+    /// What wakes other nodes.
+    type Ringer: Ring;
+    /// A file.
+    type File: File;
+
+    /// Opens a node's log for writing; makes it if there is none.
+    ///
+    /// # Errors
+    /// As [`pares_log::Writer::open`].
+    fn write_log(&self, log: NodeId, config: Config) -> Result<Self::Writer, OpenError>;
+
+    /// Opens a node's log to read from `from`.
+    ///
+    /// # Errors
+    /// As [`pares_log::Reader::open`].
+    fn read_log(&self, log: NodeId, from: Offset) -> Result<Self::Reader, ReadError>;
+
+    /// Opens a node's log at the first record that is not released.
+    ///
+    /// # Errors
+    /// As [`pares_log::Reader::at_start`].
+    fn read_log_from_start(&self, log: NodeId) -> Result<Self::Reader, ReadError>;
+
+    /// Reads what is whole of the published part of a node's log.
+    ///
+    /// # Errors
+    /// As [`pares_log::Salvage::published`].
+    fn salvage_log(&self, log: NodeId) -> Result<Self::Salvage, ReadError>;
+
+    /// Begins a log that is to take the place of a node's damaged one.
+    ///
+    /// # Errors
+    /// As [`pares_log::Replacement::begin`].
+    fn replace_log(&self, log: NodeId, config: Config) -> Result<Self::Replacement, OpenError>;
+
+    /// Opens a shard's window. `None` while there is none.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    fn open_window(&self, shard: ShardId) -> io::Result<Option<Self::Window>>;
+
+    /// Makes the window of a new epoch in the place of the one that is there, whose venues are told that it is over.
+    ///
+    /// # Errors
+    /// If it cannot be made, or the one there is of that epoch or a later one.
+    fn create_window(&self, shard: ShardId, capacity: usize, epoch: Epoch, first: Position)
+    -> io::Result<()>;
+
+    /// Makes the counters called `name`, all zero, in the place of those of an earlier process.
+    ///
+    /// # Errors
+    /// If they cannot be made.
+    fn create_counters(&self, name: &str, counters: &[&str]) -> io::Result<Self::Counters>;
+
+    /// One of the counters called `name`, of any process, dead or alive. They outlive their process, and even the epoch.
+    fn counter(&self, name: &str, counter: &str) -> Option<u64>;
+
+    /// What wakes the other nodes.
+    fn ringer(&self) -> Self::Ringer;
+
+    /// Nanoseconds since 1970. May jump.
+    fn now_ns(&self) -> u64;
+
+    /// Nanoseconds since some moment. Never goes back.
+    fn mono_ns(&self) -> u64;
+
+    /// Creates a file to write and read, or empties the one that is there. Makes its directory if need be.
+    /// All paths are relative to the system's directory.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn create_file(&self, path: &Path) -> io::Result<Self::File>;
+
+    /// Opens a file to read.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn open_file(&self, path: &Path) -> io::Result<Self::File>;
+
+    /// Renames a file or directory. What has the new name is replaced, if it is a file.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+
+    /// The names in a directory, in order; none if there is no such directory.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+
+    /// Makes the names in a directory survive the loss of power.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// Has `task` done beside the duty cycle, again and again as it says, until it is over. It ends with the process at the latest.
+    ///
+    /// # Errors
+    /// If there is no room for another thread.
+    fn spawn(&self, name: &'static str, task: Task) -> io::Result<Waker>;
+
+    /// Takes a step that may bring the matching engine down. `None` if it panicked.
+    fn attempt<T>(&self, step: impl FnOnce() -> T) -> Option<T>;
+
+    /// A request is about to be executed.
+    #[inline]
+    fn executing(&self, _shard: ShardId, _position: Position, _request: &Request) {}
+
+    /// Lets others have the processor for a moment.
+    fn give_way(&self);
+
+    /// The process has caught up: it takes its full share of the processor from now on.
+    fn leave_background(&self);
+
+    /// Says something to the operator.
+    fn complain(&self, what: &dyn Display);
+}
+
+/// Something done beside the duty cycle, a piece at a time.
+pub type Task = Box<dyn FnMut() -> Next + Send>;
+
+/// Has a [`Task`] that sleeps go on.
+pub type Waker = Box<dyn Fn() + Send + Sync>;
+
+/// When a task goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// At once; others may have the processor first.
+    Again,
+    /// After that time, or when it is woken.
+    After(Duration),
+    /// When it is woken.
+    Sleep,
+    /// It is over.
+    Done,
+}
+
+/// Numbers of one process that all others may read. One thread writes a counter.
+pub trait Counters: Send + Sync + 'static {
+    /// Sets one.
+    fn set(&self, index: usize, value: u64);
+    /// Adds to one.
+    fn add(&self, index: usize, increment: u64);
+    /// Reads one back.
+    fn get(&self, index: usize) -> u64;
+}
+
+/// Wakes other nodes.
+pub trait Ring: Send + 'static {
+    /// Wakes a node if it sleeps; call after publishing. Never waits.
+    fn ring(&mut self, node: NodeId);
+}
+
+/// A file, open.
+pub trait File: Send + 'static {
+    /// Writes behind what is there.
+    ///
+    /// # Errors
+    /// As the system says; some of it may be written.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Writes over what is there.
+    ///
+    /// # Errors
+    /// As the system says; some of it may be written.
+    fn write_at(&mut self, bytes: &[u8], at: u64) -> io::Result<()>;
+    /// Reads at most `bytes.len()` bytes; 0 at the end.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize>;
+    /// Bytes in it.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn bytes(&self) -> io::Result<u64>;
+    /// Makes what was written survive the loss of power.
+    ///
+    /// # Errors
+    /// As the system says; then nothing is known of what was written.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// The sockets of a gateway. Nothing here waits, but for [`Sockets::poll`].
+pub trait Sockets: Send + 'static {
+    /// A connection: reading and writing return `WouldBlock` where they would have to wait.
+    type Stream: io::Read + io::Write + Send;
+
+    /// Takes the next connection that waits; `WouldBlock` if none does.
+    ///
+    /// # Errors
+    /// As the system says; most often that there are no descriptors left.
+    fn accept(&mut self) -> io::Result<Self::Stream>;
+
+    /// Tells of the stream's readiness from now on, once each time it becomes ready, under the name `slot`.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn register(&mut self, stream: &mut Self::Stream, slot: usize) -> io::Result<()>;
+
+    /// Tells of it no more.
+    fn deregister(&mut self, stream: &mut Self::Stream);
+
+    /// Waits at most `timeout` for anything to become ready, the node's bell included, and appends what did.
+    ///
+    /// # Errors
+    /// As the system says.
+    fn poll(&mut self, timeout: Duration, ready: &mut Vec<Ready>) -> io::Result<()>;
+}
+
+/// What became ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// Somebody wants to connect.
+    Listener,
+    /// A connection can be read or written.
+    Stream {
+        /// Under which name it was registered.
+        slot: usize,
+        /// It can be read.
+        readable: bool,
+        /// It can be written.
+        writable: bool,
+    },
+}

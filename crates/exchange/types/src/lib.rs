@@ -1,0 +1,33 @@
+//! The domain's vocabulary: who, what, where in the order, and with what result.
+//!
+//! Everything above this crate speaks these types; bytes are turned into them at the edges
+//! (`pares-wire`). Two integers that could be swapped are two types. Nothing here reads a clock,
+//! does I/O or uses floating point: time, prices and quantities are integers.
+//!
+//! ```text
+//!  member --EnterOrder--> gateway --Request--> venue --(Position, Request, Outcome, Events)--> recorder
+//! ```
+
+mod coded;
+mod ids;
+mod outcome;
+mod phase;
+mod request;
+mod session;
+mod symbol;
+mod units;
+
+pub use ids::{
+    ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
+    ShardId, VenueId,
+};
+pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, Reason, RestCause, Status};
+pub use phase::{DAY_NS, Phase, Rule};
+pub use request::{
+    Amendment, BustedTrade, Command, NewOrder, OrderKind, Peg, Request, SelfTrade, Side, TimeInForce,
+};
+pub use session::{
+    Answer, Cancelled, ClientRequest, NewTerms, OrderChange, OrderNews, Reply, Role, Trade, TradeBusted,
+};
+pub use symbol::{Symbol, SymbolError};
+pub use units::{Price, Quantity, Timestamp};

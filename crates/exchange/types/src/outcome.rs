@@ -1,0 +1,372 @@
+//! What became of a request: one [`Outcome`], and the [`Event`]s it caused on the book.
+
+use crate::coded::coded;
+use crate::{
+    ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, Side, Timestamp,
+};
+
+/// The one result of one request, recorded at its position (invariant I3). For an order, `executed` and
+/// `remaining` are totals of the order itself when its own matching is over: an [`Event::Incoming`] of
+/// the same position, and what follows it, happens after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Outcome {
+    /// What became of the request.
+    pub status: Status,
+    /// Why it was refused or cancelled; [`Reason::None`] otherwise.
+    pub reason: Reason,
+    /// The order concerned: the one entered, amended or cancelled; otherwise the request's own id.
+    pub order: OrderId,
+    /// Shares of that order executed so far, this request included; for [`Status::MassCancelled`] the
+    /// number of orders cancelled.
+    pub executed: Quantity,
+    /// Shares of that order still there after this request; for [`Status::MassCancelled`] the number
+    /// of orders left to cancel.
+    pub remaining: Quantity,
+}
+
+coded! {
+    /// What became of a request.
+    pub enum Status {
+        /// The order rests on the book (perhaps after partial fills).
+        Resting = 1 "resting",
+        /// The order was filled completely.
+        Filled = 2 "filled",
+        /// What was left of the order was cancelled: by request, or as IOC / market remainder, or an
+        /// FOK that could not fill (see the reason).
+        Cancelled = 3 "cancelled",
+        /// Nothing happened; the reason says why.
+        Refused = 4 "refused",
+        /// A mass cancel was carried out; one [`Event::Cancelled`] per order.
+        MassCancelled = 5 "mass_cancelled",
+        /// A request of the exchange was carried out.
+        Accepted = 6 "accepted",
+        /// The order is accepted but not on the book: it waits for its trigger, for the closing call, or for
+        /// a price to be pegged to.
+        Held = 7 "held",
+    }
+}
+
+coded! {
+    /// Why a request was refused or an order cancelled. Codes are part of the protocol: never reuse one.
+    pub enum Reason {
+        /// No reason: it was carried out in full.
+        None = 0 "none",
+        /// No instrument has that id.
+        UnknownInstrument = 1 "unknown_instrument",
+        /// Quantity is zero.
+        ZeroQuantity = 2 "zero_quantity",
+        /// Quantity is not a multiple of the lot.
+        OffLot = 3 "off_lot",
+        /// Quantity is above the instrument's maximum.
+        QuantityTooLarge = 4 "quantity_too_large",
+        /// Price is not a multiple of the tick.
+        OffTick = 5 "off_tick",
+        /// Price is outside the instrument's range.
+        PriceOutOfRange = 6 "price_out_of_range",
+        /// Post-only, and it would have traded at once.
+        WouldTrade = 7 "would_trade",
+        /// That combination of kind, time in force and flags means nothing.
+        InvalidCombination = 8 "invalid_combination",
+        /// No resting order of that id for this member and instrument (it may have just traded).
+        UnknownOrder = 9 "unknown_order",
+        /// Amend to a total not above what is already executed.
+        QuantityBelowExecuted = 10 "quantity_below_executed",
+        /// The part of an IOC or market order that found nothing to trade with.
+        NothingToTrade = 11 "nothing_to_trade",
+        /// A fill-or-kill order that could not be filled whole.
+        CannotFillWhole = 12 "cannot_fill_whole",
+        /// The member asked for it.
+        Requested = 13 "requested",
+        /// This member used that client order id before; the first answer stands.
+        DuplicateRequest = 14 "duplicate_request",
+        /// The book holds as many orders as it may.
+        BookFull = 15 "book_full",
+        /// The shard is halted.
+        Halted = 16 "halted",
+        /// Gateway: too many requests in flight; try again shortly.
+        Overloaded = 17 "overloaded",
+        /// Gateway: its journal cannot take the request (disk full or failed).
+        StorageUnavailable = 18 "storage_unavailable",
+        /// Gateway: the frame does not follow the protocol.
+        MalformedRequest = 19 "malformed_request",
+        /// Gateway: no sign-on on this connection yet.
+        NotSignedOn = 20 "not_signed_on",
+        /// Gateway: the order named by client order id is not known here.
+        UnknownClientOrderId = 21 "unknown_client_order_id",
+        /// A request that changes nothing.
+        NothingChanged = 22 "nothing_changed",
+        /// The member is blocked by the kill switch.
+        Blocked = 23 "blocked",
+        /// The instrument's phase does not allow it.
+        NotInThisPhase = 24 "not_in_this_phase",
+        /// The instrument is changing its phase; try again shortly.
+        InTransition = 25 "in_transition",
+        /// Price times quantity is above the instrument's maximum.
+        ValueTooLarge = 26 "value_too_large",
+        /// An iceberg must show less than all of it, at least a hundredth, on the lot.
+        InvalidDisplay = 27 "invalid_display",
+        /// The minimum is off the lot or above the quantity.
+        InvalidMinimum = 28 "invalid_minimum",
+        /// Less than the minimum could trade at once.
+        MinimumNotMet = 29 "minimum_not_met",
+        /// It met an order of the same member.
+        SelfTrade = 30 "self_trade",
+        /// The next trade would have been outside a price band.
+        PriceBand = 31 "price_band",
+        /// It traded as often as one step allows.
+        StepLimit = 32 "step_limit",
+        /// Its date has passed.
+        Expired = 33 "expired",
+        /// Only the exchange may ask for that.
+        NotPermitted = 34 "not_permitted",
+        /// An instrument of that id is there already.
+        InstrumentExists = 35 "instrument_exists",
+        /// That can only be changed while no order is there.
+        BookNotEmpty = 36 "book_not_empty",
+        /// No instrument can have such a rule.
+        InvalidRule = 37 "invalid_rule",
+        /// That trade has been busted before.
+        AlreadyBusted = 38 "already_busted",
+        /// The instrument remembers no more busted trades today.
+        TooManyBusts = 39 "too_many_busts",
+        /// The instrument takes no more pegged orders.
+        TooManyPegs = 40 "too_many_pegs",
+        /// After the close orders are at the closing price only.
+        NotClosingPrice = 41 "not_closing_price",
+        /// Carried out in part, as much as one step allows: send it again for the rest.
+        Unfinished = 42 "unfinished",
+        /// The shard takes no more instruments.
+        TooManyInstruments = 43 "too_many_instruments",
+        /// The member is not blocked.
+        NotBlocked = 44 "not_blocked",
+        /// The instrument must be closed or halted for that.
+        NotCloseable = 45 "not_closeable",
+        /// Gateway: more orders than this session may send in a second; cancels pass.
+        Throttled = 46 "throttled",
+        /// The matching engine failed at it: it was declared void, by agreement, and never executed.
+        Void = 47 "void",
+        /// The matching engine failed at a request for this instrument; it takes none until the exchange releases it.
+        Quarantined = 48 "quarantined",
+        /// Gateway: requests wait and nothing is being recorded; nothing new is taken in until it is again.
+        NotRecorded = 49 "not_recorded",
+        /// Another instrument of the shard has that symbol, in whatever case.
+        SymbolInUse = 50 "symbol_in_use",
+    }
+}
+
+/// Something that happened on the book because of a request, in the order it happened. Together with the
+/// requests and outcomes they are enough to rebuild the whole order-by-order book (docs/rules.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// The incoming order traded with a resting one.
+    Fill {
+        /// The resting order.
+        resting: OrderId,
+        /// Its owner.
+        resting_member: MemberId,
+        /// The owner's name for it.
+        resting_client_order_id: ClientOrderId,
+        /// The resting order's side; the incoming order was on the other.
+        resting_side: Side,
+        /// The price of the trade: the resting order's, in an auction the auction's.
+        price: Price,
+        /// Shares traded.
+        quantity: Quantity,
+        /// Shares of the resting order left after it, hidden ones included.
+        resting_remaining: Quantity,
+    },
+    /// Shares left the book (or never reached it) without trading.
+    Cancelled {
+        /// The order.
+        order: OrderId,
+        /// Its owner.
+        member: MemberId,
+        /// The owner's name for it.
+        client_order_id: ClientOrderId,
+        /// Shares cancelled.
+        quantity: Quantity,
+        /// Why.
+        cause: CancelCause,
+    },
+    /// From here on this order is the incoming one of all that follows, in place of the request's own.
+    Incoming {
+        /// The order.
+        order: OrderId,
+        /// Its owner.
+        member: MemberId,
+        /// The owner's name for it.
+        client_order_id: ClientOrderId,
+        /// Its side.
+        side: Side,
+        /// The price it is limited to; 0 for a market order.
+        price: Price,
+        /// Shares it has left.
+        quantity: Quantity,
+        /// Why it is.
+        cause: IncomingCause,
+    },
+    /// An order went to the end of the queue at a price, or left the book to be held.
+    Rested {
+        /// The order.
+        order: OrderId,
+        /// Its owner.
+        member: MemberId,
+        /// The owner's name for it.
+        client_order_id: ClientOrderId,
+        /// Its side.
+        side: Side,
+        /// The price; for [`RestCause::Withdrawn`] where it was.
+        price: Price,
+        /// Shares it has left, hidden ones included.
+        quantity: Quantity,
+        /// Shares it shows; zero for [`RestCause::Withdrawn`].
+        shown: Quantity,
+        /// Why.
+        cause: RestCause,
+    },
+    /// The instrument entered a phase.
+    PhaseEntered {
+        /// The phase.
+        phase: Phase,
+        /// When a volatility call ends; [`Timestamp::NEVER`] otherwise.
+        until: Timestamp,
+        /// The reference price, if there is one.
+        reference: Option<Price>,
+    },
+    /// The price at which an auction would trade, or trades now.
+    Auction {
+        /// The price.
+        price: Price,
+        /// Shares that would trade, or will.
+        quantity: Quantity,
+        /// Shares that would be left at that price.
+        surplus: Quantity,
+        /// The side of the surplus; meaningless without one.
+        surplus_side: Side,
+        /// Whether the auction trades now; otherwise the figures are indicative. An indicative quantity of
+        /// zero says that nothing would trade any more.
+        firm: bool,
+    },
+    /// A trade was declared void.
+    Busted {
+        /// The resting order.
+        resting: OrderId,
+        /// The incoming order.
+        incoming: OrderId,
+        /// Where in the shard's total order it happened.
+        position: Position,
+        /// Which event of that position it was, from 0.
+        index: u16,
+        /// Its price.
+        price: Price,
+        /// Shares traded.
+        quantity: Quantity,
+    },
+    /// What follows happened in this instrument. Only in requests for all instruments (instrument 0).
+    Instrument(InstrumentId),
+}
+
+/// Why an order became the incoming one. Codes are part of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum IncomingCause {
+    /// A stop order that was held is triggered.
+    Triggered = 1,
+    /// A pegged order leaves its place on the book, if it had one, for a new price.
+    Repriced = 2,
+    /// It is the buy order of the auction's next trades; it keeps its place on the book.
+    Auction = 3,
+}
+
+/// Why an order joined the end of a queue, or left the book to be held. Codes are part of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum RestCause {
+    /// A triggered stop order comes to rest with what is left of it.
+    Triggered = 1,
+    /// A pegged order comes to rest at its new price.
+    Repriced = 2,
+    /// What an iceberg showed has traded; it shows more.
+    Refilled = 3,
+    /// An order held for the closing call joins it.
+    Released = 4,
+    /// A pegged order leaves the book until there is a price to follow.
+    Withdrawn = 5,
+}
+
+coded! {
+    /// Why shares were cancelled. Codes are part of the protocol.
+    pub enum CancelCause {
+        /// The member cancelled the order.
+        Requested = 1 "requested",
+        /// A mass cancel of the member.
+        MassCancel = 2 "mass_cancel",
+        /// What an IOC or market order could not trade.
+        Remainder = 3 "remainder",
+        /// A fill-or-kill order that could not be filled whole.
+        FillOrKill = 4 "fill_or_kill",
+        /// An amend made the order smaller.
+        Reduced = 5 "reduced",
+        /// It met an order of the same member.
+        SelfTrade = 6 "self_trade",
+        /// Less than its minimum could trade at once.
+        Minimum = 7 "minimum",
+        /// Its next trade would have been outside a price band.
+        PriceBand = 8 "price_band",
+        /// It traded as often as one step allows.
+        StepLimit = 9 "step_limit",
+        /// Its date has passed.
+        Expired = 10 "expired",
+        /// The trading day is over.
+        DayEnd = 11 "day_end",
+        /// The call it was for is over.
+        CallOver = 12 "call_over",
+        /// The kill switch.
+        Blocked = 13 "blocked",
+        /// The instrument is removed.
+        Removed = 14 "removed",
+    }
+}
+
+/// Where events go. The caller owns it, so nobody can forget to drain one.
+pub trait EventSink {
+    /// Takes one event, in the order they happen.
+    fn event(&mut self, event: Event);
+}
+
+impl EventSink for Vec<Event> {
+    fn event(&mut self, event: Event) {
+        self.push(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `UnknownOrder` is `unknown_order`.
+    fn snake(variant: &str) -> String {
+        let word = variant.chars().flat_map(|letter| [letter.is_uppercase().then_some('_'), Some(letter)]);
+        word.flatten().collect::<String>().trim_start_matches('_').to_lowercase()
+    }
+
+    #[test]
+    fn every_reason_stands_at_its_code() {
+        for (code, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, code);
+            assert_eq!(reason.word(), snake(&format!("{reason:?}")));
+        }
+    }
+
+    #[test]
+    fn every_status_and_cause_stands_at_its_code() {
+        for (index, status) in Status::ALL.into_iter().enumerate() {
+            assert_eq!(status as usize, index + 1);
+            assert_eq!(status.word(), snake(&format!("{status:?}")));
+        }
+        for (index, cause) in CancelCause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, index + 1);
+            assert_eq!(cause.word(), snake(&format!("{cause:?}")));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Checkpoints: the state comes back whole, on either book, or not at all.
+
+use pares_book::{Book, FastBook, NaiveBook};
+use pares_sequencer::Sequencer;
+use pares_types::{
+    BustedTrade, Command, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Peg, Phase,
+    Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol,
+    TimeInForce, Timestamp,
+};
+use pares_venue::{CheckpointError, Shard, names};
+
+use crate::rig::{SHARD, Venue, cancel, enter, named, request, window};
+
+/// Orders of every kind, both books in phases of their own, an instrument that came and one that went, a changed
+/// rule, somebody blocked, a trade busted, gateways with a history, and names.
+fn lived() -> Venue<FastBook> {
+    let mut venue = plain();
+    let plain = |side, price| NewOrder::limit(side, Price(price), Quantity(20));
+    let until = TimeInForce::Gtd { until: Timestamp(1 << 40) };
+    let peg = |to| OrderKind::Pegged { to, limit: Price(100) };
+    let orders = [
+        NewOrder { display: Quantity(5), ..plain(Side::Sell, 120) },
+        NewOrder { trigger: Some(Price(200)), time_in_force: until, ..plain(Side::Buy, 210) },
+        NewOrder { kind: peg(Peg::Best), self_trade: SelfTrade::Decrement, ..plain(Side::Buy, 0) },
+        NewOrder { kind: peg(Peg::Mid), time_in_force: TimeInForce::Gtc, ..plain(Side::Buy, 0) },
+        NewOrder { time_in_force: TimeInForce::AtClose, ..NewOrder::market(Side::Sell, Quantity(3)) },
+    ];
+    let enter = orders.map(|order| (2, 1, Command::Enter(order)));
+    let add = |symbol| Command::AddInstrument(Symbol::new(symbol).unwrap());
+    let bust = BustedTrade {
+        position: Position(1),
+        index: 0,
+        resting: OrderId(RequestId::new(GatewayId(1), 1)),
+        incoming: OrderId(RequestId::new(GatewayId(2), 5)),
+        price: Price(100),
+        quantity: Quantity(4),
+    };
+    let opening = NewOrder { time_in_force: TimeInForce::AtOpen, ..plain(Side::Sell, 40) };
+    let rules = [
+        (0, 7, add("NEW")),
+        (0, 8, add("NEWER")),
+        (0, 8, Command::RemoveInstrument),
+        (0, 7, Command::SetRule(Rule::Schedule { at_ns: 9, phase: Some(Phase::OpeningCall) })),
+        (0, 7, Command::SetRule(Rule::Tick { from: Price(1_000), tick: Price(500) })),
+        (0, 1, Command::SetRule(Rule::DynamicBand(900))),
+        (0, 1, Command::Bust(bust)),
+        (0, 2, Command::SetPhase(Phase::OpeningCall)),
+        (5, 2, Command::Enter(opening)),
+        (0, 0, Command::Time),
+        (0, 0, Command::Block { member: MemberId(77) }),
+    ];
+    for (sequence, (member, instrument, command)) in (1..).zip(enter.into_iter().chain(rules)) {
+        let asked = Request { instrument: InstrumentId(instrument), ..request(3, sequence, command) };
+        venue.receive(&[named(member, 1_000 + sequence, asked)]);
+    }
+    venue.step();
+    let fine = |result: &crate::rig::Result| result.outcome.status != Status::Refused;
+    assert!(venue.out.all.iter().all(fine), "{:?}", venue.out.all.iter().find(|one| !fine(one)));
+    venue
+}
+
+/// A shard with orders on both books, gateways with a history, and names.
+fn plain() -> Venue<FastBook> {
+    let mut venue = Venue::new(&window(64));
+    let on_two = |request| Request { instrument: pares_types::InstrumentId(2), ..request };
+    venue.receive(&[
+        enter(1, 1, Side::Buy, 100, 10),
+        enter(2, 5, Side::Sell, 100, 4),
+        enter(2, 6, Side::Sell, 105, 9),
+        on_two(enter(1, 2, Side::Buy, 50, 1)),
+        enter(1, 9, Side::Buy, 99, 3),
+        cancel(1, 10, enter(1, 9, Side::Buy, 99, 3).id),
+    ]);
+    venue.step();
+    venue
+}
+
+fn restore<B: Book>(bytes: &[u8]) -> Result<Shard<B>, CheckpointError> {
+    Shard::restore(SHARD, bytes)
+}
+
+#[test]
+fn a_checkpoint_of_one_book_restores_on_the_other() {
+    let mut venue = lived();
+    let bytes = venue.checkpoint();
+    let restored = restore::<NaiveBook>(&bytes).unwrap();
+    assert_eq!(restored.position(), venue.shard.position());
+    assert_eq!(restored.state_hash(), venue.shard.state_hash());
+    let books = restored.books().iter().map(Book::snapshot);
+    assert!(books.eq(venue.shard.books().iter().map(Book::snapshot)));
+}
+
+#[test]
+fn a_restored_shard_writes_the_same_checkpoint() {
+    let bytes = lived().checkpoint();
+    let mut again = Vec::new();
+    restore::<NaiveBook>(&bytes).unwrap().checkpoint(&mut again);
+    assert_eq!(again, bytes);
+}
+
+#[test]
+fn damage_to_any_byte_is_refused() {
+    let mut bytes = lived().checkpoint();
+    for at in 0..bytes.len() {
+        for flip in [0x01, 0x80] {
+            bytes[at] ^= flip;
+            assert!(restore::<FastBook>(&bytes).is_err(), "bit {flip:02x} of byte {at}");
+            bytes[at] ^= flip;
+        }
+    }
+    assert!(restore::<FastBook>(&bytes).is_ok());
+}
+
+#[test]
+fn a_checkpoint_cut_short_anywhere_or_with_something_behind_it_is_refused() {
+    let mut bytes = lived().checkpoint();
+    for length in 0..bytes.len() {
+        assert!(restore::<FastBook>(&bytes[..length]).is_err(), "the first {length} bytes");
+    }
+    bytes.push(0);
+    assert!(restore::<FastBook>(&bytes).is_err());
+}
+
+#[test]
+fn a_checkpoint_of_another_shard_is_refused() {
+    let bytes = lived().checkpoint();
+    let other = Shard::<FastBook>::restore(ShardId(SHARD.0 + 1), &bytes);
+    assert_eq!(other.err(), Some(CheckpointError::OtherShard(SHARD)));
+}
+
+#[test]
+fn a_restored_shard_has_the_instruments_it_had_then() {
+    let venue = lived();
+    let restored = restore::<NaiveBook>(&lived().checkpoint()).unwrap();
+    assert_eq!(restored.market().blocked(), [MemberId(77)]);
+    assert_eq!(restored.market().deadlines(), venue.shard.market().deadlines());
+    let of = |market: &[NaiveBook]| market.iter().map(|book| *book.instrument()).collect::<Vec<_>>();
+    let expected: Vec<_> = venue.shard.books().iter().map(|book| *book.instrument()).collect();
+    assert_eq!(of(restored.books()), expected);
+    assert_eq!(expected.iter().map(|one| one.id.0).collect::<Vec<_>>(), [1, 2, 7]);
+}
+
+#[test]
+fn an_older_version_is_no_checkpoint() {
+    let mut bytes = lived().checkpoint();
+    bytes[..8].copy_from_slice(b"PARESCK1");
+    assert_eq!(restore::<FastBook>(&bytes).err(), Some(CheckpointError::Magic));
+}
+
+#[test]
+fn something_else_is_no_checkpoint() {
+    assert_eq!(restore::<FastBook>(b"PARESCK0 and so on").err(), Some(CheckpointError::Magic));
+}
+
+/// The oldest name is forgotten next, on a restored venue as on the one that took the checkpoint: else one
+/// would refuse what the other executes.
+#[test]
+fn names_are_forgotten_in_the_same_order_after_a_restore() {
+    let count = names::NAMES_MAX as u64 + 10;
+    let mut venue = Venue::<FastBook>::new(&window(1_024));
+    for first in (1..=count).step_by(200) {
+        let batch: Vec<_> = (first..(first + 200).min(count + 1))
+            .map(|n| cancel(1, n, enter(1, 1, Side::Buy, 1, 1).id))
+            .collect();
+        venue.receive(&batch);
+        venue.step();
+        venue.window.raise_recorded(venue.shard.position());
+    }
+    let checkpoint = venue.checkpoint();
+    let mut joined = Venue::<FastBook>::restore(&venue.window, &checkpoint);
+    for (sequence, name) in [(1, 1), (2, 11), (3, 12), (4, 14), (5, count)] {
+        let again = named(1, name, enter(2, sequence, Side::Buy, 100, 1));
+        venue.receive([&again]);
+        joined.receive([&again]);
+        venue.step();
+        joined.step();
+        assert_eq!(venue.out.all.last(), joined.out.all.last(), "name {name}");
+    }
+    assert_eq!(venue.checkpoint(), joined.checkpoint());
+}

@@ -1,0 +1,111 @@
+//! The bytes of every record and frame, frozen. A change here is a change of the protocol: it needs a new
+//! version, not a new expectation.
+
+mod frames;
+mod records;
+
+use expect_test::Expect;
+use pares_types::{
+    Amendment, Answer, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Epoch,
+    Event, GatewayId, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId,
+    OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request, RequestId,
+    RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade,
+    TradeBusted, VenueId,
+};
+use pares_wire::frame::{self, Message, Ping, Pong, SignOn, SignedOn};
+use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultPlace};
+use zerocopy::IntoBytes;
+
+/// Sixteen bytes a line, as the protocol pages show them.
+fn check(bytes: &[u8], expected: Expect) {
+    let line = |(at, bytes): (usize, &[u8])| {
+        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{:04x}  {}\n", at * 16, hex.join(" "))
+    };
+    expected.assert_eq(&bytes.chunks(16).enumerate().map(line).collect::<String>());
+}
+
+fn framed<M: Message>(message: &M) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    frame::write(&mut bytes, message);
+    bytes
+}
+
+fn asked(request: &ClientRequest) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    frame::write_request(&mut bytes, request);
+    bytes
+}
+
+fn told(reply: &Reply) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    frame::write_reply(&mut bytes, reply);
+    bytes
+}
+
+const NAME: ClientOrderId = ClientOrderId(0x1112_1314_1516_1718);
+const INSTRUMENT: InstrumentId = InstrumentId(0x2122_2324);
+const SHARD: ShardId = ShardId(0x3132);
+const POSITION: Position = Position(0x4142_4344_4546_4748);
+const PRICE: Price = Price(2_238_200);
+const QUANTITY: Quantity = Quantity(100);
+
+fn id() -> RequestId {
+    RequestId::new(GatewayId(0x5152), 0x5354_5556_5758)
+}
+
+fn sell() -> NewOrder {
+    NewOrder { post_only: true, ..NewOrder::limit(Side::Sell, PRICE, QUANTITY) }
+}
+
+/// An order with everything, though no venue would take it.
+fn elaborate() -> NewOrder {
+    NewOrder {
+        kind: OrderKind::Pegged { to: Peg::Mid, limit: PRICE },
+        time_in_force: TimeInForce::Gtd { until: Timestamp(0xb1b2_b3b4_b5b6_b7b8) },
+        self_trade: SelfTrade::Decrement,
+        display: Quantity(10),
+        minimum: Quantity(20),
+        trigger: Some(Price(-2)),
+        ..NewOrder::limit(Side::Sell, PRICE, QUANTITY)
+    }
+}
+
+fn terms() -> NewTerms {
+    NewTerms {
+        display: Some(Quantity(0)),
+        trigger: Some(Price(-2)),
+        time_in_force: Some(TimeInForce::Gtc),
+        ..NewTerms::new(Price(-1), QUANTITY)
+    }
+}
+
+fn trade_to_bust() -> BustedTrade {
+    BustedTrade {
+        position: POSITION,
+        index: 0xd1d2,
+        resting: OrderId(id()),
+        incoming: OrderId(RequestId::new(GatewayId(1), 2)),
+        price: PRICE,
+        quantity: QUANTITY,
+    }
+}
+
+fn recorded(command: Command) -> Vec<u8> {
+    let request = request(command);
+    let mut bytes = vec![0; record::request_bytes(&request)];
+    record::write_request(&mut bytes, &request);
+    bytes
+}
+
+fn request(command: Command) -> Request {
+    Request {
+        id: id(),
+        stamp: Timestamp(0x6162_6364_6566_6768),
+        member: MemberId(0x7172_7374),
+        client_order_id: NAME,
+        instrument: INSTRUMENT,
+        shard: SHARD,
+        command,
+    }
+}

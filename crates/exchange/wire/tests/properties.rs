@@ -1,0 +1,519 @@
+//! Whatever is written reads back the same; whatever is not a message is refused without a panic.
+
+use pares_types::{
+    Answer, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Epoch, Event,
+    GatewayId, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind,
+    OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request, RequestId, RestCause,
+    Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted,
+    VenueId,
+};
+use pares_wire::WireError;
+use pares_wire::frame::{self, ClientFrame, GatewayFrame};
+use pares_wire::record::{self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn id() -> impl Strategy<Value = RequestId> {
+    (any::<u16>(), 1..=RequestId::SEQUENCE_MAX)
+        .prop_map(|(gateway, number)| RequestId::new(GatewayId(gateway), number))
+}
+
+fn order_id() -> impl Strategy<Value = OrderId> {
+    id().prop_map(OrderId)
+}
+
+fn name() -> impl Strategy<Value = ClientOrderId> {
+    any::<u64>().prop_map(ClientOrderId)
+}
+
+fn instrument() -> impl Strategy<Value = InstrumentId> {
+    any::<u32>().prop_map(InstrumentId)
+}
+
+fn quantity() -> impl Strategy<Value = Quantity> {
+    any::<u64>().prop_map(Quantity)
+}
+
+fn price() -> impl Strategy<Value = Price> {
+    any::<i64>().prop_map(Price)
+}
+
+fn side() -> impl Strategy<Value = Side> {
+    select(vec![Side::Buy, Side::Sell])
+}
+
+fn reason() -> impl Strategy<Value = Reason> {
+    select(Reason::ALL.to_vec())
+}
+
+fn status() -> impl Strategy<Value = Status> {
+    select(Status::ALL.to_vec())
+}
+
+fn cause() -> impl Strategy<Value = CancelCause> {
+    select(CancelCause::ALL.to_vec())
+}
+
+fn phase() -> impl Strategy<Value = Phase> {
+    select(Phase::ALL.to_vec())
+}
+
+fn time() -> impl Strategy<Value = Timestamp> {
+    any::<u64>().prop_map(Timestamp)
+}
+
+fn member() -> impl Strategy<Value = MemberId> {
+    any::<u32>().prop_map(MemberId)
+}
+
+/// Often zero, which says that there is none.
+fn wish() -> impl Strategy<Value = Quantity> {
+    prop_oneof![Just(Quantity::ZERO), quantity()]
+}
+
+fn trigger() -> impl Strategy<Value = Option<Price>> {
+    proptest::option::of(price())
+}
+
+fn time_in_force() -> impl Strategy<Value = TimeInForce> {
+    use TimeInForce::*;
+    prop_oneof![
+        4 => select(vec![Day, Ioc, Fok, Gtc, AtOpen, AtClose]),
+        1 => time().prop_map(|until| Gtd { until }),
+    ]
+}
+
+fn self_trade() -> impl Strategy<Value = SelfTrade> {
+    use SelfTrade::*;
+    select(vec![Allow, CancelResting, CancelIncoming, CancelBoth, Decrement])
+}
+
+fn new_order() -> impl Strategy<Value = NewOrder> {
+    let kind = prop_oneof![
+        price().prop_map(|price| OrderKind::Limit { price }),
+        Just(OrderKind::Market),
+        (select(vec![Peg::Best, Peg::Mid]), price()).prop_map(|(to, limit)| OrderKind::Pegged { to, limit }),
+    ];
+    let terms = (side(), kind, time_in_force(), any::<bool>(), self_trade(), quantity());
+    (terms, wish(), wish(), trigger()).prop_map(|(terms, display, minimum, trigger)| {
+        let (side, kind, time_in_force, post_only, self_trade, quantity) = terms;
+        NewOrder { side, kind, time_in_force, post_only, self_trade, quantity, display, minimum, trigger }
+    })
+}
+
+fn new_terms() -> impl Strategy<Value = NewTerms> {
+    let options = (proptest::option::of(quantity()), trigger(), proptest::option::of(time_in_force()));
+    (price(), quantity(), options).prop_map(|(price, quantity, (display, trigger, time_in_force))| NewTerms {
+        price,
+        quantity,
+        display,
+        trigger,
+        time_in_force,
+    })
+}
+
+fn rule() -> impl Strategy<Value = Rule> {
+    let schedule = (any::<u64>(), proptest::option::of(phase()));
+    prop_oneof![
+        (price(), price()).prop_map(|(min, max)| Rule::PriceRange { min, max }),
+        (price(), price()).prop_map(|(from, tick)| Rule::Tick { from, tick }),
+        quantity().prop_map(Rule::Lot),
+        quantity().prop_map(Rule::QuantityMax),
+        any::<u64>().prop_map(Rule::ValueMax),
+        any::<u32>().prop_map(Rule::OrdersMax),
+        any::<u32>().prop_map(Rule::StepMax),
+        any::<u32>().prop_map(Rule::StaticBand),
+        any::<u32>().prop_map(Rule::DynamicBand),
+        any::<u64>().prop_map(|ns| Rule::CallTime { ns }),
+        schedule.prop_map(|(at_ns, phase)| Rule::Schedule { at_ns, phase }),
+        price().prop_map(Rule::Reference),
+    ]
+}
+
+fn busted_trade() -> impl Strategy<Value = BustedTrade> {
+    (any::<u64>(), any::<u16>(), order_id(), order_id(), price(), quantity()).prop_map(
+        |(position, index, resting, incoming, price, quantity)| BustedTrade {
+            position: Position(position),
+            index,
+            resting,
+            incoming,
+            price,
+            quantity,
+        },
+    )
+}
+
+/// What has no message of its own.
+fn exchange_command() -> impl Strategy<Value = Command> {
+    let symbol = "[!-~]{1,16}".prop_map(|name| Symbol::new(&name).expect("printable"));
+    prop_oneof![
+        Just(Command::Time),
+        phase().prop_map(Command::SetPhase),
+        rule().prop_map(Command::SetRule),
+        symbol.prop_map(Command::AddInstrument),
+        Just(Command::RemoveInstrument),
+        member().prop_map(|member| Command::Block { member }),
+        member().prop_map(|member| Command::Unblock { member }),
+        busted_trade().prop_map(Command::Bust),
+    ]
+}
+
+fn command() -> impl Strategy<Value = Command> {
+    prop_oneof![
+        new_order().prop_map(Command::Enter),
+        (order_id(), new_terms()).prop_map(|(target, terms)| Command::Amend(terms.of(target))),
+        order_id().prop_map(|target| Command::Cancel { target }),
+        proptest::option::of(side()).prop_map(|side| Command::MassCancel { side }),
+        exchange_command(),
+    ]
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    (id(), any::<u64>(), any::<u32>(), name(), instrument(), any::<u16>(), command()).prop_map(
+        |(id, stamp, member, client_order_id, instrument, shard, command)| Request {
+            id,
+            stamp: Timestamp(stamp),
+            member: MemberId(member),
+            client_order_id,
+            instrument,
+            shard: ShardId(shard),
+            command,
+        },
+    )
+}
+
+type Parties = (OrderId, MemberId, ClientOrderId);
+
+fn parties() -> impl Strategy<Value = Parties> {
+    (order_id(), member(), name())
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![order_event(), book_event()]
+}
+
+fn order_event() -> impl Strategy<Value = Event> {
+    let fill = |((resting, resting_member, resting_client_order_id), resting_side, price, quantity, left)| {
+        let resting_remaining = left;
+        Event::Fill {
+            resting,
+            resting_member,
+            resting_client_order_id,
+            resting_side,
+            price,
+            quantity,
+            resting_remaining,
+        }
+    };
+    let cancelled = |((order, member, client_order_id), quantity, cause): (Parties, _, _)| Event::Cancelled {
+        order,
+        member,
+        client_order_id,
+        quantity,
+        cause,
+    };
+    let incoming =
+        |((order, member, client_order_id), side, price, quantity, cause): (Parties, _, _, _, _)| {
+            Event::Incoming { order, member, client_order_id, side, price, quantity, cause }
+        };
+    let rested = |(parties, side, price, quantity, shown, cause)| {
+        let (order, member, client_order_id): Parties = parties;
+        Event::Rested { order, member, client_order_id, side, price, quantity, shown, cause }
+    };
+    let incoming_cause = {
+        use IncomingCause::*;
+        select(vec![Triggered, Repriced, Auction])
+    };
+    let rest_cause = {
+        use RestCause::*;
+        select(vec![Triggered, Repriced, Refilled, Released, Withdrawn])
+    };
+    prop_oneof![
+        (parties(), side(), price(), quantity(), quantity()).prop_map(fill),
+        (parties(), quantity(), cause()).prop_map(cancelled),
+        (parties(), side(), price(), quantity(), incoming_cause).prop_map(incoming),
+        (parties(), side(), price(), quantity(), quantity(), rest_cause).prop_map(rested),
+    ]
+}
+
+fn book_event() -> impl Strategy<Value = Event> {
+    let busted = |trade: BustedTrade| {
+        let BustedTrade { position, index, resting, incoming, price, quantity } = trade;
+        Event::Busted { resting, incoming, position, index, price, quantity }
+    };
+    let auction = (price(), quantity(), quantity(), side(), any::<bool>());
+    prop_oneof![
+        (phase(), time(), trigger()).prop_map(|(phase, until, reference)| Event::PhaseEntered {
+            phase,
+            until,
+            reference
+        }),
+        auction.prop_map(|(price, quantity, surplus, surplus_side, firm)| Event::Auction {
+            price,
+            quantity,
+            surplus,
+            surplus_side,
+            firm
+        }),
+        busted_trade().prop_map(busted),
+        instrument().prop_map(Event::Instrument),
+    ]
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    (status(), reason(), order_id(), quantity(), quantity()).prop_map(
+        |(status, reason, order, executed, remaining)| Outcome { status, reason, order, executed, remaining },
+    )
+}
+
+fn result_place() -> impl Strategy<Value = ResultPlace> {
+    (any::<u16>(), any::<u32>(), any::<u64>(), any::<u16>(), any::<u64>()).prop_map(
+        |(shard, epoch, position, venue, state_hash)| ResultPlace {
+            shard: ShardId(shard),
+            epoch: Epoch(epoch),
+            position: Position(position),
+            venue: VenueId(venue),
+            state_hash,
+        },
+    )
+}
+
+fn client_request() -> impl Strategy<Value = ClientRequest> {
+    let exchange = (name(), instrument(), exchange_command()).prop_map(|(name, instrument, command)| {
+        // These two are for all instruments, and their frames do not say so.
+        let all = matches!(command, Command::Block { .. } | Command::Unblock { .. });
+        let instrument = if all { InstrumentId(0) } else { instrument };
+        ClientRequest::Exchange { client_order_id: name, instrument, command }
+    });
+    prop_oneof![
+        (name(), instrument(), new_order()).prop_map(|(client_order_id, instrument, order)| {
+            ClientRequest::Enter { client_order_id, instrument, order }
+        }),
+        (name(), name(), new_terms()).prop_map(|(client_order_id, target, terms)| {
+            ClientRequest::Amend { client_order_id, target, terms }
+        }),
+        (name(), name())
+            .prop_map(|(client_order_id, target)| ClientRequest::Cancel { client_order_id, target }),
+        (name(), instrument(), proptest::option::of(side())).prop_map(
+            |(client_order_id, instrument, side)| {
+                ClientRequest::MassCancel { client_order_id, instrument, side }
+            }
+        ),
+        exchange,
+    ]
+}
+
+/// What every report on an order begins with: name, order, shard, position, instrument.
+fn about() -> impl Strategy<Value = (ClientOrderId, OrderId, ShardId, Position, InstrumentId)> {
+    (name(), order_id(), any::<u16>().prop_map(ShardId), any::<u64>().prop_map(Position), instrument())
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    (about(), id(), outcome(), any::<u32>(), any::<bool>()).prop_map(
+        |(about, request, outcome, events, repeat)| {
+            let (client_order_id, order, shard, position, instrument) = about;
+            let Outcome { status, reason, executed, remaining, .. } = outcome;
+            Answer {
+                client_order_id,
+                request,
+                order,
+                shard,
+                position,
+                instrument,
+                status,
+                reason,
+                executed,
+                remaining,
+                events,
+                repeat,
+            }
+        },
+    )
+}
+
+fn trade() -> impl Strategy<Value = Trade> {
+    let role = select(vec![Role::Resting, Role::Incoming]);
+    (about(), side(), role, price(), quantity(), quantity(), any::<u16>()).prop_map(
+        |(about, side, role, price, quantity, remaining, index)| {
+            let (client_order_id, order, shard, position, instrument) = about;
+            Trade {
+                client_order_id,
+                order,
+                shard,
+                position,
+                index,
+                instrument,
+                side,
+                role,
+                price,
+                quantity,
+                remaining,
+            }
+        },
+    )
+}
+
+fn cancellation() -> impl Strategy<Value = Cancelled> {
+    (about(), quantity(), cause()).prop_map(|(about, quantity, cause)| {
+        let (client_order_id, order, shard, position, instrument) = about;
+        Cancelled { client_order_id, order, shard, position, instrument, quantity, cause }
+    })
+}
+
+fn order_news() -> impl Strategy<Value = OrderNews> {
+    let change = select(OrderChange::ALL.to_vec());
+    (about(), side(), change, price(), quantity(), quantity()).prop_map(
+        |(about, side, change, price, remaining, shown)| {
+            let (client_order_id, order, shard, position, instrument) = about;
+            OrderNews {
+                client_order_id,
+                order,
+                shard,
+                position,
+                instrument,
+                side,
+                change,
+                price,
+                remaining,
+                shown,
+            }
+        },
+    )
+}
+
+fn bust() -> impl Strategy<Value = TradeBusted> {
+    (about(), busted_trade()).prop_map(|(about, trade)| {
+        let (client_order_id, order, shard, position, instrument) = about;
+        let BustedTrade { position: traded_at, index, price, quantity, .. } = trade;
+        TradeBusted { client_order_id, order, shard, position, traded_at, index, instrument, price, quantity }
+    })
+}
+
+fn reply() -> impl Strategy<Value = Reply> {
+    prop_oneof![
+        order_news().prop_map(Reply::News),
+        bust().prop_map(Reply::Busted),
+        (name(), id()).prop_map(|(client_order_id, request)| Reply::Journalled { client_order_id, request }),
+        answer().prop_map(Reply::Answer),
+        trade().prop_map(Reply::Trade),
+        cancellation().prop_map(Reply::Cancelled),
+        (name(), reason()).prop_map(|(client_order_id, reason)| Reply::Rejected { client_order_id, reason }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_request_reads_back_as_written(request in request()) {
+        let bytes = request_record(&request);
+        prop_assert_eq!(RequestRecord::read(&bytes), Ok(request));
+        prop_assert!(bytes.len() == 64 || bytes.len() == record::REQUEST_BYTES_MAX);
+        prop_assert!(RequestRecord::read(&bytes[..bytes.len() - 1]).is_err(), "cut short");
+        prop_assert!(RequestRecord::read(&[&bytes[..], &[0]].concat()).is_err(), "too long");
+    }
+
+    #[test]
+    fn a_result_reads_back_as_written(
+        place in result_place(), request in request(), outcome in outcome(),
+        events in prop::collection::vec(event(), 0..5),
+    ) {
+        let mut bytes = vec![0; record::result_bytes(&request, events.len())];
+        record::write_result(&mut bytes, &place, &request, &outcome, &events);
+        let read = ResultRecord::read(&bytes).unwrap();
+        prop_assert_eq!((read.shard(), read.epoch(), read.position()), (place.shard, place.epoch, place.position));
+        prop_assert_eq!(read.venue(), place.venue);
+        prop_assert_eq!(read.request_id(), Ok(request.id));
+        prop_assert_eq!(read.request(), Ok(request));
+        prop_assert_eq!(read.outcome(), Ok(outcome));
+        prop_assert_eq!(read.events().collect::<Result<Vec<_>, _>>(), Ok(events));
+    }
+
+    #[test]
+    fn a_client_s_frame_reads_back_as_written(request in client_request()) {
+        let mut bytes = Vec::new();
+        frame::write_request(&mut bytes, &request);
+        let (kind, body, rest) = frame::split(&bytes).unwrap().unwrap();
+        prop_assert!(rest.is_empty());
+        prop_assert_eq!(frame::decode_client(kind, body), Ok(ClientFrame::Request(request)));
+        prop_assert_eq!(frame::request_name(kind, body), request.client_order_id());
+    }
+
+    #[test]
+    fn a_gateway_s_frame_reads_back_as_written(reply in reply()) {
+        let mut bytes = Vec::new();
+        frame::write_reply(&mut bytes, &reply);
+        let (kind, body, _) = frame::split(&bytes).unwrap().unwrap();
+        prop_assert_eq!(frame::decode_gateway(kind, body), Ok(GatewayFrame::Reply(reply)));
+    }
+
+    #[test]
+    fn a_frame_cut_short_is_not_there_yet(request in client_request(), cut in 0..40usize) {
+        let mut bytes = Vec::new();
+        frame::write_request(&mut bytes, &request);
+        bytes.truncate(cut.min(bytes.len() - 1));
+        prop_assert_eq!(frame::split(&bytes), Ok(None));
+    }
+
+    #[test]
+    fn a_body_cut_short_is_refused(reply in reply(), cut in 0..64usize) {
+        let mut bytes = Vec::new();
+        frame::write_reply(&mut bytes, &reply);
+        let (kind, body, _) = frame::split(&bytes).unwrap().unwrap();
+        let cut = &body[..cut.min(body.len() - 1)];
+        prop_assert_eq!(frame::decode_gateway(kind, cut), Err(WireError::Truncated));
+    }
+
+    #[test]
+    fn a_result_cut_short_is_refused(
+        place in result_place(), request in request(), outcome in outcome(), event in event(), cut in 0..208usize,
+    ) {
+        let mut bytes = vec![0; record::result_bytes(&request, 1)];
+        record::write_result(&mut bytes, &place, &request, &outcome, &[event]);
+        prop_assert!(ResultRecord::read(&bytes[..cut.min(bytes.len() - 1)]).is_err());
+    }
+
+    #[test]
+    fn random_bytes_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..300), schema in 0..6u8) {
+        read_everything(&bytes);
+        // Almost a record, so that the checks behind the first are reached.
+        for (byte, value) in bytes.iter_mut().zip([schema, record::VERSION]) {
+            *byte = value;
+        }
+        read_everything(&bytes);
+    }
+
+    #[test]
+    fn random_damage_to_a_result_never_panics(
+        place in result_place(), request in request(), outcome in outcome(), event in event(),
+        at in 0..208usize, value in any::<u8>(),
+    ) {
+        let mut bytes = vec![0; record::result_bytes(&request, 1)];
+        record::write_result(&mut bytes, &place, &request, &outcome, &[event]);
+        let at = at % bytes.len();
+        bytes[at] = value;
+        read_everything(&bytes);
+    }
+}
+
+fn request_record(request: &Request) -> Vec<u8> {
+    let mut bytes = vec![0; record::request_bytes(request)];
+    record::write_request(&mut bytes, request);
+    bytes
+}
+
+fn read_everything(bytes: &[u8]) {
+    let _ = RequestRecord::read(bytes);
+    let _ = CheckpointChunk::read(bytes);
+    let _ = CheckpointStored::read(bytes);
+    let _ = record::schema(bytes);
+    if let Ok(result) = ResultRecord::read(bytes) {
+        let _ = (result.request(), result.outcome(), result.state_hash(), result.request_id());
+        let _ = result.events().filter(Result::is_ok).count();
+    }
+    if let Ok(Some((kind, body, _))) = frame::split(bytes) {
+        let _ = frame::decode_client(kind, body);
+    }
+    for kind in 0..=u8::MAX {
+        let _ = (frame::decode_client(kind, bytes), frame::decode_gateway(kind, bytes));
+        let _ = frame::request_name(kind, bytes);
+    }
+}

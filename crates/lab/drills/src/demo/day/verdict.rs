@@ -1,0 +1,251 @@
+//! What the day came to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use pares_load::{LabError, LabResult};
+use pares_text::{self as text, Table, cents, count, grouped};
+use pares_types::{Phase, Price, Timestamp};
+use serde::Serialize;
+
+use super::log::{Course, DayLog};
+use super::plan::{COURSE, Plan};
+use super::{LEAD, words};
+use crate::demo::lines::clock;
+
+/// Where what a line of the verdict says begins.
+const INDENT: &str = "            ";
+/// Columns of the narrowest terminal that everything is to fit.
+const NARROW: usize = 80;
+
+/// What the day came to. Times are seconds since the demonstration began.
+#[derive(Clone, Debug, Serialize)]
+pub struct DayVerdict {
+    /// Whether the leading instrument went through all phases in order, and every other through those of the timetable.
+    pub in_order: bool,
+    /// Whether the phases came by timetable and the gateways' clocks; otherwise by requests of the exchange.
+    pub by_timetable: bool,
+    /// The leading instrument.
+    pub instrument: String,
+    /// The phases it entered, in order.
+    pub phases: Vec<PhaseVerdict>,
+    /// The auctions held in it, in order.
+    pub auctions: Vec<AuctionVerdict>,
+    /// Trades by phase, of all instruments; a call's are those of its auction.
+    pub trades_per_phase: BTreeMap<String, u64>,
+    /// Auctions, in all instruments.
+    pub auctions_everywhere: u64,
+    /// Volatility calls, in all instruments.
+    pub volatility_calls: u64,
+    /// Halts, in all instruments.
+    pub halts: u64,
+    /// Orders that expired with the trading day, in all instruments.
+    pub orders_expired: u64,
+    /// Orders that stayed for the next day, in all instruments.
+    pub orders_carried_over: u64,
+    /// Trades of the next day's opening auctions in which such an order took part.
+    pub carried_over_trades: u64,
+    /// Requests refused because the phase did not take them.
+    pub refused_by_phase: u64,
+}
+
+/// A phase entered.
+#[derive(Clone, Debug, Serialize)]
+pub struct PhaseVerdict {
+    /// Its name.
+    pub phase: String,
+    /// When.
+    pub at_s: f64,
+    /// Trades in it.
+    pub trades: u64,
+}
+
+/// An auction held.
+#[derive(Clone, Debug, Serialize)]
+pub struct AuctionVerdict {
+    /// The call that it ended.
+    pub of: String,
+    /// When.
+    pub at_s: f64,
+    /// Its price, in currency.
+    pub price: String,
+    /// Shares traded.
+    pub shares: u64,
+    /// Trades.
+    pub trades: u64,
+}
+
+impl DayVerdict {
+    /// Sums up a day of a demonstration that began at `begun_ns`, nanoseconds since 1970.
+    pub fn new(log: &DayLog, plan: &Plan, begun_ns: u64) -> Self {
+        let since = |at: Timestamp| at.0.saturating_sub(begun_ns) as f64 / 1e9;
+        let lead = log.course(LEAD);
+        let phases = lead.iter().flat_map(|course| &course.phases).map(|entered| PhaseVerdict {
+            phase: text::name(&entered.phase),
+            at_s: since(entered.at),
+            trades: entered.trades,
+        });
+        let auctions = lead.iter().flat_map(|course| &course.auctions).map(|auction| AuctionVerdict {
+            of: text::name(&auction.of),
+            at_s: since(auction.at),
+            price: cents(auction.price),
+            shares: auction.quantity.0,
+            trades: auction.trades,
+        });
+        let mut trades_per_phase = BTreeMap::new();
+        for entered in log.courses().flat_map(|course| &course.phases) {
+            *trades_per_phase.entry(text::name(&entered.phase)).or_default() += entered.trades;
+        }
+        let sum = |count: &dyn Fn(&Course) -> u64| log.courses().map(count).sum();
+        Self {
+            in_order: log.is_in_order(),
+            by_timetable: plan.by_timetable,
+            instrument: lead.map(|course| course.symbol.clone()).unwrap_or_default(),
+            phases: phases.collect(),
+            auctions: auctions.collect(),
+            trades_per_phase,
+            auctions_everywhere: sum(&|course| course.auctions.len() as u64),
+            volatility_calls: sum(&|course| course.times(Phase::VolatilityCall)),
+            halts: sum(&|course| course.times(Phase::Halted)),
+            orders_expired: sum(&|course| course.expired),
+            orders_carried_over: sum(&|course| course.carried.len() as u64),
+            carried_over_trades: sum(&|course| course.auctions.iter().map(|auction| auction.carried).sum()),
+            refused_by_phase: log.refused,
+        }
+    }
+
+    /// # Errors
+    /// If the day did not go through all phases in order.
+    pub fn check(&self) -> LabResult {
+        if self.in_order {
+            return Ok(());
+        }
+        let entered: Vec<&str> = self.phases.iter().map(|phase| phase.phase.as_str()).collect();
+        let wanted: Vec<String> = COURSE.iter().map(text::name).collect();
+        Err(LabError::Failed(format!(
+            "the day did not go through all phases in order: {} entered {}; wanted were {}, and in every \
+             instrument the timetable's",
+            self.instrument,
+            entered.join(", "),
+            wanted.join(", ")
+        )))
+    }
+}
+
+impl fmt::Display for DayVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let driver = if self.by_timetable { "by its timetable" } else { "by requests of the exchange" };
+        writeln!(f, "day         {}, {driver}", self.instrument)?;
+        let mut phases = Table::new(["", "", ">", ""]);
+        for entered in &self.phases {
+            let trades = count(entered.trades, "trade");
+            let phase = entered.phase.replace('_', " ");
+            phases.row(vec![at(entered.at_s), phase, trades, self.auction_ended(entered)]);
+        }
+        phases.render().lines().skip(1).try_for_each(|line| writeln!(f, "    {line}"))?;
+        let trades = Phase::ALL.map(|phase| {
+            let trades = self.trades_per_phase.get(&text::name(&phase)).copied().unwrap_or_default();
+            (trades > 0).then(|| format!("{} in {}", grouped(trades), words(phase)))
+        });
+        let counts = [
+            count(self.auctions_everywhere, "auction"),
+            count(self.volatility_calls, "volatility call"),
+            count(self.halts, "halt"),
+        ];
+        writeln!(f, "everywhere  {}", listed(counts.into_iter()))?;
+        writeln!(f, "trades      {}", listed(trades.into_iter().flatten()))?;
+        let carried = count(self.carried_over_trades, "trade");
+        let ended = [
+            format!("{} expired", count(self.orders_expired, "order")),
+            format!("{} carried over", grouped(self.orders_carried_over)),
+            format!("in {carried} of the next opening auctions"),
+            format!("{} refused by the phase", count(self.refused_by_phase, "request")),
+        ];
+        write!(f, "day end     {}", listed(ended.into_iter()))
+    }
+}
+
+/// Items behind a word of the verdict, on as many lines as they need on a narrow terminal.
+fn listed(items: impl Iterator<Item = String>) -> String {
+    let mut lines = vec![String::new()];
+    for item in items {
+        let line = lines.last_mut().expect("there is always a line");
+        if line.is_empty() {
+            *line = item;
+        } else if INDENT.len() + line.chars().count() + 2 + item.chars().count() < NARROW {
+            *line = format!("{line}, {item}");
+        } else {
+            line.push(',');
+            lines.push(item);
+        }
+    }
+    lines.join(&format!("\n{INDENT}"))
+}
+
+impl DayVerdict {
+    /// The auction held when the phase entered next began.
+    fn auction_ended(&self, call: &PhaseVerdict) -> String {
+        let later = self.auctions.iter().find(|auction| auction.at_s > call.at_s);
+        match later.filter(|auction| auction.of == call.phase) {
+            Some(auction) => format!("auction of {} at {}", grouped(auction.shares), auction.price),
+            None => String::new(),
+        }
+    }
+}
+
+/// Seconds as the demonstration's clock shows them.
+fn at(seconds: f64) -> String {
+    clock(Duration::from_secs_f64(seconds))
+}
+
+/// The state of the leading instrument in a few words: `opening call, 12,300 at 182.50 indicative`.
+pub fn state(course: &Course, last: Option<Price>) -> String {
+    let phase = words(course.phase());
+    match (course.indicative, last) {
+        (Some((price, quantity)), _) => {
+            format!("{phase}, {} at {} indicative", grouped(quantity.0), cents(price))
+        }
+        (None, Some(last)) => format!("{phase}, last {}", cents(last)),
+        (None, None) => phase,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phases_line_up_and_no_line_is_wider_than_a_narrow_terminal() {
+        let phase = |phase: &str, at_s, trades| PhaseVerdict { phase: phase.into(), at_s, trades };
+        let auction = AuctionVerdict {
+            of: "volatility_call".into(),
+            at_s: 9.0,
+            price: "1825.5050".into(),
+            shares: 1_234_567,
+            trades: 12,
+        };
+        let verdict = DayVerdict {
+            in_order: true,
+            by_timetable: true,
+            instrument: "ALFA".into(),
+            phases: vec![phase("volatility_call", 8.1, 123_456), phase("closed", 71.0, 1)],
+            auctions: vec![auction],
+            trades_per_phase: Phase::ALL.iter().map(|phase| (text::name(phase), 123_456)).collect(),
+            auctions_everywhere: 1_000,
+            volatility_calls: 100,
+            halts: 10,
+            orders_expired: 123_456,
+            orders_carried_over: 123_456,
+            carried_over_trades: 12_345,
+            refused_by_phase: 1_234,
+        };
+        let told = verdict.to_string();
+        let ends = ["123,456 trades", "1 trade"].map(|cell| {
+            let line = told.lines().find(|line| line.contains(&format!(" {cell}"))).unwrap();
+            line.find(cell).unwrap() + cell.len()
+        });
+        assert_eq!(ends[0], ends[1], "{told}");
+        assert!(told.lines().all(|line| line.chars().count() <= NARROW), "{told}");
+    }
+}

@@ -1,0 +1,122 @@
+//! `pares demo`: a whole exchange on this machine, traded on, with its leading venue killed every few seconds.
+//!
+//! The point to see is that there is nothing to see: no failover, no pause, no answer lost or given twice. What
+//! would show one is on the screen: the longest gap between two completions of each second, with the kills
+//! marked, and the order books, rebuilt here from the recorders' logs alone.
+//!
+//! ```text
+//!   Load --requests--> gateway, venues, recorders --answers--> Observed --+
+//!                        ^ kill -9      | logs                            v
+//!                     Director          +------------> Market -------> Picture --> Screen | Lines | nothing
+//! ```
+//! One thread does all of it but the load: looks after the processes every few milliseconds, reads the logs and
+//! draws a few times a second, so that the exchange keeps the processors.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`scene`] | the system and the load |
+//! | [`day`] | a whole trading day (`--day`) |
+//! | [`director`] | who is killed when, and when it is back |
+//! | [`race`] | who leads |
+//! | [`market`] | the books, from the record |
+//! | [`minute`] | figures second by second |
+//! | [`picture`] | all that is shown |
+//! | [`face`] | how: [`screen`] (drawn by [`view`]), [`lines`], or nothing |
+//! | [`verdict`] | what it came to |
+
+mod day;
+mod director;
+mod face;
+mod lines;
+mod market;
+mod minute;
+mod picture;
+mod race;
+mod scene;
+mod screen;
+mod stage;
+mod verdict;
+mod view;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pares_load::{LabError, LabResult};
+use pares_node::duty;
+
+use day::plan::{SECONDS_MAX, SECONDS_MIN};
+use face::Face;
+use stage::Stage;
+
+/// Arguments of `pares demo`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// End after so many seconds; without it the demo runs until q or Ctrl-C
+    #[arg(long, conflicts_with = "day")]
+    seconds: Option<u64>,
+    /// Go through a whole trading day: calls, auctions, a volatility call, a halt, the close and the next morning
+    #[arg(long)]
+    day: bool,
+    /// How long the day takes
+    #[arg(long, default_value_t = 40, requires = "day", value_name = "SECONDS",
+          value_parser = clap::value_parser!(u64).range(SECONDS_MIN..=SECONDS_MAX))]
+    day_seconds: u64,
+    /// Drive the day by requests of the exchange instead of a timetable (as is done close to midnight UTC)
+    #[arg(long, requires = "day")]
+    no_timetable: bool,
+    /// Requests offered per second; 2000 if not given, 500 with --day
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    rate: Option<u64>,
+    /// Kill the leading venue about every so many seconds; 0: never
+    #[arg(long, default_value = "3", value_parser = parse_seconds)]
+    kill_every: Duration,
+    /// The same seed gives the same orders
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where the system lies; by default a scratch directory that is removed at the end
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Lines instead of a dashboard (what you get anyway when the output is not a terminal)
+    #[arg(long)]
+    plain: bool,
+    /// Print nothing but the verdict, as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    fn rate(&self) -> u64 {
+        self.rate.unwrap_or(if self.day { 500 } else { 2_000 })
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    text.parse()
+        .ok()
+        .filter(|seconds| (0.0..=86_400.0).contains(seconds))
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "a number of seconds up to a day, such as 3 or 0.5".into())
+}
+
+/// Runs the demonstration and says what it came to.
+///
+/// # Errors
+/// If the system fails, or a request was lost, answered twice, or not reproduced by the record.
+pub fn run(args: &Args) -> LabResult {
+    let stop = duty::stop_on_signals()?;
+    // Closing the terminal ends a demonstration like Ctrl-C: no scratch directory stays behind.
+    signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&stop))
+        .map_err(LabError::io("installing a signal handler"))?;
+    let mut stage = Stage::set(args)?;
+    let mut face = Face::open(args)?;
+    // First the system ends: giving back a terminal that was closed may end this process.
+    let verdict = stage.play(&mut face, &stop).and_then(move |()| stage.finish());
+    drop(face);
+    let verdict = verdict?;
+    face::say(&match args.json {
+        true => serde_json::to_string(&verdict).expect("a verdict is plain numbers"),
+        false => verdict.to_string(),
+    })?;
+    verdict.check()
+}

@@ -1,0 +1,89 @@
+//! The terminal: taken over for the dashboard, and given back however this ends.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use pares_load::LabError;
+use ratatui::DefaultTerminal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::face::Wish;
+use super::picture::Picture;
+use super::view;
+
+/// Between two drawings.
+const DRAW_EVERY: Duration = Duration::from_millis(200);
+
+/// The terminal while the dashboard has it. A panic gives it back too.
+pub struct Screen {
+    terminal: DefaultTerminal,
+    drawn: Option<Instant>,
+}
+
+impl Screen {
+    /// Takes the terminal over.
+    ///
+    /// # Errors
+    /// If it cannot be set up.
+    pub fn open() -> Result<Self, LabError> {
+        let terminal = ratatui::try_init()
+            .map_err(LabError::io("setting up the terminal (--plain does without a dashboard)"))?;
+        Ok(Self { terminal, drawn: None })
+    }
+
+    /// Draws if it is time, and waits at most `wait`, less than a second, for a key.
+    ///
+    /// # Errors
+    /// If the terminal is gone.
+    pub fn turn(&mut self, picture: &Picture, wait: Duration) -> Result<Option<Wish>, LabError> {
+        if self.drawn.is_none_or(|drawn| drawn.elapsed() >= DRAW_EVERY) {
+            self.drawn = Some(Instant::now());
+            self.terminal
+                .draw(|frame| view::draw(frame, picture))
+                .map_err(LabError::io("drawing on the terminal"))?;
+        }
+        let reading = LabError::io("reading the keyboard");
+        if is_gone_after(wait).map_err(LabError::io("waiting for the keyboard"))? {
+            return Ok(Some(Wish::Quit));
+        }
+        let next = || event::poll(Duration::ZERO)?.then(event::read).transpose();
+        Ok(match next().map_err(reading)? {
+            Some(Event::Key(key)) if key.kind == KeyEventKind::Press => wish(key),
+            Some(Event::Resize(..)) => {
+                self.drawn = None;
+                None
+            }
+            _ => None,
+        })
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // A terminal that was closed cannot be given back, and nobody is left to be told.
+        let _ = ratatui::try_restore();
+    }
+}
+
+/// Waits for a key, at most `wait`, and says whether the terminal was closed meanwhile: crossterm 0.29 reads
+/// the end of a closed terminal again and again and never returns.
+fn is_gone_after(wait: Duration) -> std::io::Result<bool> {
+    let stdin = std::io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    let timeout = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(_) => Ok(fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn wish(key: KeyEvent) -> Option<Wish> {
+    match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => Some(Wish::Quit),
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Wish::Quit),
+        KeyCode::Char('k') => Some(Wish::Kill),
+        KeyCode::Char('p') => Some(Wish::Pause),
+        _ => None,
+    }
+}

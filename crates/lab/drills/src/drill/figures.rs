@@ -1,0 +1,265 @@
+//! What a drill gave: the same fields for every blow, those that mean nothing for it null.
+
+use std::sync::atomic::Ordering;
+
+use pares_load::{LabError, LabResult, Observed, Stretch};
+use pares_wire::record::HASH_EVERY;
+use serde::Serialize;
+
+use super::Blow;
+use super::diverge::Trace;
+use super::flood::Tally;
+use super::record::Agreement;
+use super::restart::Start;
+
+/// What the rounds of a drill gave, in nanoseconds unless named otherwise.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Samples {
+    /// Longest gap around each blow.
+    pub(super) gaps: Vec<u64>,
+    /// Longest gap in the quiet stretch before it.
+    pub(super) baseline: Vec<u64>,
+    /// How long what was hit took to be in step again, microseconds.
+    pub(super) resyncs: Vec<u64>,
+    /// Longest gap of those whose gateway was killed.
+    pub(super) moved: Vec<u64>,
+    /// What wrong venues left behind.
+    pub(super) trace: Trace,
+    /// What became of the floods' requests.
+    pub(super) flood: Tally,
+    /// From the blow to the first answer on a new connection.
+    pub(super) restarts: Vec<u64>,
+    /// From sending a poisonous request to the answer that it is void.
+    pub(super) voids: Vec<u64>,
+}
+
+/// What a drill gave.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Figures {
+    /// What was done.
+    pub drill: String,
+    /// Blows dealt.
+    pub count: usize,
+    /// Longest time between two answers around a blow, over all blows; with `kill-gateway` of the other gateways' members.
+    pub max_gap_ms: f64,
+    /// The median of the blows' longest gaps.
+    pub median_gap_ms: f64,
+    /// Longest gap in the quiet stretches.
+    pub baseline_max_gap_ms: f64,
+    /// The median of the quiet stretches' longest gaps.
+    pub baseline_median_gap_ms: f64,
+    /// Longest time between two answers to members of a gateway that was killed; null for other blows.
+    pub moved_max_gap_ms: Option<f64>,
+    /// The median of these.
+    pub moved_median_gap_ms: Option<f64>,
+    /// Requests sent and never answered.
+    pub lost: u64,
+    /// Answers beyond the first.
+    pub duplicated: u64,
+    /// Requests the client had to send again.
+    pub client_retries: u64,
+    /// Requests a gateway did not take in.
+    pub rejected: u64,
+    /// Requests answered that are missing in a recorder's log at the end.
+    pub acknowledged_lost: u64,
+    /// Requests that stand in the record at two positions, both of them executed.
+    pub executed_twice: u64,
+    /// Positions recorded.
+    pub records: u64,
+    /// Positions that are not the same in every recorder's log at the end.
+    pub records_differing: u64,
+    /// Median time until what was hit is in step again, milliseconds: a killed venue from the start of its process, one
+    /// that was stopped or slow from waking for good, a recorder from being started again until it has what its peers had then,
+    /// a gateway until it is up, everything from the kill until all nodes are in step.
+    pub resync_ms: Option<f64>,
+    /// The longest.
+    pub resync_max_ms: Option<f64>,
+    /// Median time from killing everything to the first answer after it, milliseconds; null for other blows.
+    pub restart_ms: Option<f64>,
+    /// The longest.
+    pub restart_max_ms: Option<f64>,
+    /// Median time from sending a poisonous request to being told that it is void, milliseconds: so long its shard stands
+    /// still; null for other blows.
+    pub void_ms: Option<f64>,
+    /// The longest.
+    pub void_max_ms: Option<f64>,
+    /// Median latency in the quiet stretches, microseconds.
+    pub quiet_p50_us: f64,
+    /// 99th percentile in the quiet stretches.
+    pub quiet_p99_us: f64,
+    /// Median latency from the blow on.
+    pub disturbed_p50_us: f64,
+    /// 99th percentile then.
+    pub disturbed_p99_us: f64,
+    /// Median latency while what was hit comes back; null if it never went.
+    pub resync_p50_us: Option<f64>,
+    /// 99th percentile then.
+    pub resync_p99_us: Option<f64>,
+    /// Requests answered in all.
+    pub completed: u64,
+    /// Requests that the flooding session sent; null for other blows, as are the next three. The other counts are without them.
+    pub flood_sent: Option<u64>,
+    /// Of these, answered.
+    pub flood_answered: Option<u64>,
+    /// Of these, not taken in by the gateway.
+    pub flood_rejected: Option<u64>,
+    /// Times that the gateway closed the flooding connection.
+    pub flood_closed: Option<u64>,
+    /// Positions from a wrong venue's first wrong result to the one by which it was found, at most; null for other blows.
+    pub found_after_positions: Option<u64>,
+    /// Positions answered as a wrong venue alone said since its state was last known to be right; `records_differing` is
+    /// without them.
+    pub disputed: Option<u64>,
+    /// What a start of everything after a long record gave, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Start>,
+}
+
+impl Figures {
+    /// The figures of a finished drill.
+    pub(super) fn new(blow: Blow, samples: Samples, observed: &Observed, agreed: Agreement) -> Self {
+        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let (completed, rejected) = (load(&observed.completed), load(&observed.rejected));
+        let us = |phase, quantile| observed.latencies(phase).value_at_quantile(quantile) as f64 / 1e3;
+        let resync = |quantile| {
+            (!observed.latencies(Stretch::Resync).is_empty()).then(|| us(Stretch::Resync, quantile))
+        };
+        let gaps = Spread::of(samples.gaps, 1e6);
+        let baseline = Spread::of(samples.baseline, 1e6);
+        let restarts = Spread::of(samples.restarts, 1e6);
+        let voids = Spread::of(samples.voids, 1e6);
+        let flood = (blow == Blow::Flood).then_some(samples.flood);
+        let moved = Spread::of(samples.moved, 1e6);
+        let resyncs = Spread::of(samples.resyncs, 1e3);
+        Self {
+            drill: blow.name(),
+            count: gaps.count,
+            max_gap_ms: gaps.max.unwrap_or(0.0),
+            median_gap_ms: gaps.median.unwrap_or(0.0),
+            baseline_max_gap_ms: baseline.max.unwrap_or(0.0),
+            baseline_median_gap_ms: baseline.median.unwrap_or(0.0),
+            moved_max_gap_ms: moved.max,
+            moved_median_gap_ms: moved.median,
+            lost: observed.in_flight(),
+            duplicated: load(&observed.duplicated),
+            client_retries: load(&observed.retried),
+            rejected,
+            acknowledged_lost: agreed.acknowledged_lost,
+            executed_twice: agreed.executed_twice,
+            records: agreed.records,
+            records_differing: agreed.differing,
+            resync_ms: resyncs.median,
+            resync_max_ms: resyncs.max,
+            restart_ms: restarts.median,
+            restart_max_ms: restarts.max,
+            void_ms: voids.median,
+            void_max_ms: voids.max,
+            quiet_p50_us: us(Stretch::Quiet, 0.5),
+            quiet_p99_us: us(Stretch::Quiet, 0.99),
+            disturbed_p50_us: us(Stretch::Disturbed, 0.5),
+            disturbed_p99_us: us(Stretch::Disturbed, 0.99),
+            resync_p50_us: resync(0.5),
+            resync_p99_us: resync(0.99),
+            completed,
+            flood_sent: flood.map(|tally| tally.sent),
+            flood_answered: flood.map(|tally| tally.answered),
+            flood_rejected: flood.map(|tally| tally.rejected),
+            flood_closed: flood.map(|tally| tally.closed),
+            found_after_positions: samples.trace.found_after,
+            disputed: (blow == Blow::Diverge).then_some(samples.trace.disputed),
+            start: None,
+        }
+    }
+
+    /// Whether the promise was kept, by what can be counted. How long anything took is for the reader to judge.
+    ///
+    /// # Errors
+    /// What was broken.
+    pub fn verdict(&self) -> LabResult {
+        let counts = [
+            (self.lost, "lost"),
+            (self.duplicated, "answered twice"),
+            (self.acknowledged_lost, "answered and not recorded"),
+            (self.executed_twice, "executed twice"),
+            (self.records_differing, "positions recorded differently"),
+            (
+                self.found_after_positions.unwrap_or(0) / HASH_EVERY,
+                "times 1,024 positions until a wrong venue was found",
+            ),
+        ];
+        let start = self.start.iter().flat_map(Start::broken);
+        let broken = counts.into_iter().chain(start).filter(|(count, _)| *count > 0);
+        match broken.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>() {
+            none if none.is_empty() => Ok(()),
+            broken => Err(LabError::Failed(broken.join(", "))),
+        }
+    }
+
+    /// Prints it for people.
+    pub fn print(&self) {
+        println!("{}: {} times under load", self.drill, self.count);
+        println!(
+            "longest completion gap  {:.2} ms (median {:.2}); without a blow {:.2} ms (median {:.2})",
+            self.max_gap_ms, self.median_gap_ms, self.baseline_max_gap_ms, self.baseline_median_gap_ms
+        );
+        if let (Some(median), Some(max)) = (self.moved_median_gap_ms, self.moved_max_gap_ms) {
+            println!("of those whose gateway was killed  {max:.2} ms (median {median:.2})");
+        }
+        println!(
+            "completed {}, lost {}, duplicated {}, retried by the client {}, rejected {}",
+            self.completed, self.lost, self.duplicated, self.client_retries, self.rejected
+        );
+        println!(
+            "recorded {}, answered and not recorded {}, executed twice {}, recorders differ in {}",
+            self.records, self.acknowledged_lost, self.executed_twice, self.records_differing
+        );
+        self.print_times();
+        self.start.iter().for_each(Start::print);
+    }
+
+    fn print_times(&self) {
+        if let (Some(sent), Some(answered), Some(rejected)) =
+            (self.flood_sent, self.flood_answered, self.flood_rejected)
+        {
+            println!("the flooding session sent {sent}, answered {answered}, rejected {rejected}");
+        }
+        if let (Some(found), Some(disputed)) = (self.found_after_positions, self.disputed) {
+            println!("found at most {found} positions after its first wrong result");
+            println!(
+                "{disputed} positions answered as it alone said since its state was last known to be right"
+            );
+        }
+        if let (Some(median), Some(max)) = (self.restart_ms, self.restart_max_ms) {
+            println!("answering again after {median:.1} ms (median), {max:.1} ms (longest)");
+        }
+        if let (Some(median), Some(max)) = (self.void_ms, self.void_max_ms) {
+            println!("void, and its shard back, after {median:.1} ms (median), {max:.1} ms (longest)");
+        }
+        if let (Some(median), Some(max)) = (self.resync_ms, self.resync_max_ms) {
+            println!("back in step after {median:.1} ms (median), {max:.1} ms (longest)");
+        }
+        print!(
+            "latency us  quiet p50 {:.1} p99 {:.1}   disturbed p50 {:.1} p99 {:.1}",
+            self.quiet_p50_us, self.quiet_p99_us, self.disturbed_p50_us, self.disturbed_p99_us
+        );
+        if let (Some(p50), Some(p99)) = (self.resync_p50_us, self.resync_p99_us) {
+            print!("   coming back p50 {p50:.1} p99 {p99:.1}");
+        }
+        println!();
+    }
+}
+
+/// The middle and the largest of some values; none of none.
+struct Spread {
+    count: usize,
+    median: Option<f64>,
+    max: Option<f64>,
+}
+
+impl Spread {
+    fn of(mut values: Vec<u64>, unit: f64) -> Self {
+        values.sort_unstable();
+        let at = |index: usize| values.get(index).map(|&value| value as f64 / unit);
+        Self { count: values.len(), median: at(values.len() / 2), max: at(values.len().wrapping_sub(1)) }
+    }
+}

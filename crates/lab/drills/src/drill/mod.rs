@@ -1,0 +1,273 @@
+//! `pares drill`: does anybody notice when a part of the exchange dies, sleeps, loses its disk, is flooded or is wrong?
+//!
+//! ```text
+//!  | quiet: 40 ms | the blow, at a random instant | what was hit comes back ... is in step | quiet | blow ...
+//!    longest gap    longest gap                     latencies "resync"
+//!    = baseline     = the figure                    and longest gap, into the figure too
+//! ```
+//! Quiet stretches of the same length lie between the blows of the same run, so the baseline has seen the same
+//! machine in the same minutes. When all is over the recorders' logs are read and held against each other and
+//! against what the clients were told.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`round`] | the system, the load and one round of any drill |
+//! | [`figures`] | what a drill gave, the same for all |
+//! | [`record`] | what the recorders have, and whether they agree |
+//! | [`venue`] | kill, stop or slow down the leading venue |
+//! | [`recorder`] | kill a recorder, or take its disk |
+//! | [`gateway`] | kill a gateway |
+//! | [`disk`] | fill or slow down a recorder's disk |
+//! | [`everything`], [`restart`] | kill all nodes at once; start them all after a long record |
+//! | [`flood`], [`overload`] | one session sends as fast as it can; all sessions send too much |
+//! | [`diverge`] | a venue that computes something else |
+//! | [`wice`] | replication between clusters: what it costs, and everything that can die there |
+//! | [`poison`] | a request that brings the matching engine down at every venue |
+
+mod disk;
+mod diverge;
+mod everything;
+mod figures;
+mod flood;
+mod gateway;
+mod overload;
+mod poison;
+mod record;
+mod recorder;
+mod restart;
+mod round;
+mod venue;
+mod wice;
+
+use clap::ValueEnum;
+use pares_load::{LabError, LabResult, Rate, setup};
+use pares_node::SystemConfig;
+use pares_node::config::DurabilitySetting;
+use pares_text::progress;
+
+use figures::Figures;
+use round::Drill;
+
+/// Orders a second that a session may send while it uses up the room on a disk.
+const FILL_RATE: u32 = 20_000;
+
+/// What is done to the exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Blow {
+    /// Kill the leading venue with SIGKILL
+    KillVenue,
+    /// Stop the leading venue with SIGSTOP, let it sleep, and wake it
+    StopVenue,
+    /// Stop the leading venue for 5 of every 10 milliseconds for a while
+    SlowVenue,
+    /// Kill a recorder with SIGKILL, one after the other
+    KillRecorder,
+    /// Kill the last recorder and remove its log, so that it starts with an empty disk
+    WipeRecorder,
+    /// Fill the disk under the last recorder's log until it refuses records, and make room later (needs the right to mount)
+    FillDisk,
+    /// Make every sync of a recorder slow, one after the other; durability is `disk`
+    SlowDisk,
+    /// Kill a gateway with SIGKILL, one after the other
+    KillGateway,
+    /// Kill all nodes at once with SIGKILL
+    KillEverything,
+    /// Let one more session send as fast as it can for a while
+    Flood,
+    /// Send a request that makes every venue's matching engine panic, loop or take memory for ever, by turns
+    Poison,
+    /// Replace the leading venue by one that computes something else, and readmit it when it is shut out
+    Diverge,
+}
+
+impl Blow {
+    /// Its name on the command line.
+    fn name(self) -> String {
+        self.to_possible_value().expect("no blow is hidden").get_name().to_owned()
+    }
+
+    /// Whether it takes connections away, so that members have to find others and repeat what is open.
+    fn cuts_connections(self) -> bool {
+        matches!(self, Self::KillGateway | Self::KillEverything)
+    }
+
+    /// Rounds unless told otherwise: what takes long is done less often.
+    fn rounds(self) -> u64 {
+        match self {
+            Self::KillVenue | Self::StopVenue | Self::SlowVenue | Self::KillRecorder => 100,
+            Self::WipeRecorder | Self::KillGateway | Self::KillEverything | Self::SlowDisk => 20,
+            Self::Flood | Self::FillDisk => 5,
+            Self::Diverge => 10,
+            Self::Poison => 30,
+        }
+    }
+}
+
+/// What `pares drill` drills.
+#[derive(clap::Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Choice {
+    #[command(subcommand)]
+    sites: Option<Sites>,
+    #[command(flatten)]
+    exchange: Args,
+}
+
+#[derive(clap::Subcommand, Clone, Debug)]
+enum Sites {
+    /// Two clusters of sites, far apart: measure what a commit costs, then kill sites, delegates, clusters and the link
+    Wice(wice::Args),
+}
+
+/// Arguments of `pares drill` for an exchange.
+#[derive(clap::Args, Clone, Debug)]
+#[group(skip)] // its name would be that of the flattened one
+pub struct Args {
+    /// What to do to the exchange
+    #[arg(required = true)]
+    blow: Option<Blow>,
+    /// How often (unless told, 100 times what takes a moment and less often what takes longer)
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// How long a stopped venue sleeps, a slow venue or disk is slow, or a disk is full, milliseconds
+    #[arg(long, default_value_t = 200)]
+    stop_ms: u64,
+    /// How long a flood lasts, and the quiet before it, milliseconds
+    #[arg(long, default_value_t = 2_000)]
+    flood_ms: u64,
+    /// Flood: let all sessions together offer twice the highest rate for so many minutes, instead of one that floods
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// Kill-everything: in the end have so many answers recorded, kill everything, and start it from its files alone
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1_000..=10_000_000))]
+    records: Option<u64>,
+    /// Of the names of these answers, how many to ask again: the last ones, and others evenly spread
+    #[arg(long, default_value_t = 100_000)]
+    check: u64,
+    /// How much longer each sync of a slow disk takes, milliseconds
+    #[arg(long, default_value_t = 50)]
+    slow_ms: u64,
+    /// How many recorders must have a record before anybody is told
+    #[arg(long, default_value_t = 1)]
+    quorum: u16,
+    /// The load and the system; see `pares bench end-to-end --help`
+    #[command(flatten)]
+    load: setup::Args,
+}
+
+impl Args {
+    fn blow(&self) -> Blow {
+        self.blow.expect("required")
+    }
+
+    fn count(&self) -> u64 {
+        self.count.unwrap_or_else(|| self.blow().rounds())
+    }
+
+    /// Requests a second; 0 without a schedule, which no drill allows.
+    fn rate(&self) -> u64 {
+        match self.load.rate {
+            Rate::PerSecond(rate) => rate,
+            Rate::Max => 0,
+        }
+    }
+
+    /// The system; where a gateway is killed there are at least two, and where a venue is wrong enough to outvote it.
+    fn config(&self) -> SystemConfig {
+        let least = if self.blow() == Blow::KillGateway { 2 } else { 1 };
+        let venues = if self.blow() == Blow::Diverge { diverge::VENUES_MIN } else { 1 };
+        let (gateways, venues) = (self.load.gateways.max(least), self.load.venues.max(venues));
+        let load = setup::Args { gateways, venues, ..self.load.clone() };
+        let config = SystemConfig { quorum: self.quorum, ..load.config() };
+        match (self.blow(), self.load.rate) {
+            // The pace an exchange would set: beyond what any of its sessions needs.
+            (Blow::Flood, Rate::PerSecond(rate)) => SystemConfig {
+                session_rate_max: u32::try_from(2 * rate / u64::from(flood::MEMBERS))
+                    .unwrap_or(u32::MAX)
+                    .max(1),
+                session_burst_max: u32::try_from(rate / 10).unwrap_or(u32::MAX),
+                ..config
+            },
+            // What room is left in segments made ahead is used up sooner when they are short, and by a session that does not take
+            // the gateway's whole time.
+            (Blow::FillDisk, Rate::PerSecond(rate)) => SystemConfig {
+                segment_mib: 2,
+                session_rate_max: u32::try_from(2 * rate).unwrap_or(u32::MAX).max(FILL_RATE),
+                session_burst_max: FILL_RATE / 10,
+                ..config
+            },
+            (Blow::SlowDisk, _) => SystemConfig { durability: DurabilitySetting::Disk, ..config },
+            _ => config,
+        }
+    }
+
+    /// Refuses what could prove nothing.
+    fn check(&self) -> LabResult {
+        let wrong = |what: &str| Err(LabError::Usage(what.into()));
+        if !matches!(self.load.rate, Rate::PerSecond(_)) {
+            return wrong("a drill needs a fixed --rate, so that a gap means something");
+        }
+        if self.minutes.is_some() && self.blow() != Blow::Flood {
+            return wrong("--minutes is for the drill `flood`");
+        }
+        if self.records.is_some() && self.blow() != Blow::KillEverything {
+            return wrong("--records is for the drill `kill-everything`");
+        }
+        match self.blow() {
+            Blow::KillVenue | Blow::StopVenue | Blow::SlowVenue if self.load.venues < 2 => {
+                wrong("this drill needs at least two venues: one must be left")
+            }
+            Blow::KillRecorder | Blow::WipeRecorder | Blow::FillDisk | Blow::SlowDisk
+                if self.load.recorders <= self.quorum =>
+            {
+                wrong("this drill needs more --recorders than its --quorum: a quorum must be left")
+            }
+            Blow::Poison if self.load.config().shards().map_or(0, |shards| shards.len()) < 2 => {
+                wrong("this drill needs at least two --shards: one is hit, the others must not notice")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Runs the drill and prints what it gave.
+///
+/// # Errors
+/// If the system fails, or the promise was broken: something was lost, answered or executed twice, or
+/// recorders disagree. How long anything took decides nothing here.
+pub fn run(choice: &Choice) -> LabResult {
+    if let Some(Sites::Wice(args)) = &choice.sites {
+        return wice::run(args);
+    }
+    let args = &choice.exchange;
+    args.check()?;
+    if let Some(minutes) = args.minutes {
+        return overload::run(args, minutes);
+    }
+    let mut figures = measure(args)?;
+    if let Some(records) = args.records {
+        let dir = args.load.dir.as_deref();
+        figures.start = Some(restart::measure(&args.config(), dir, records, args.check)?);
+    }
+    if args.load.json {
+        println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
+    } else {
+        figures.print();
+    }
+    figures.verdict()
+}
+
+/// Runs the drill.
+///
+/// # Errors
+/// If the system does not come up, or what was hit does not come back.
+fn measure(args: &Args) -> Result<Figures, LabError> {
+    let mut drill = Drill::start(args)?;
+    let bar = progress::steps("drilling", args.count());
+    for round in 0..args.count() {
+        drill.round(args, round)?;
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    drill.finish()
+}

@@ -1,0 +1,270 @@
+//! What a transaction costs at a site, of one cluster alone.
+//!
+//! A broker's transaction (reads three items, changes two, writes two new ones, and its reply) is executed by an application that runs in the
+//! site's own process, as a broker's would: from the request to the answer there is the certification, the cluster's log on
+//! disk, and with three sites a majority of them. Conflicts are rare: each client trades on its own account.
+//!
+//! ```text
+//!   at full speed:  N open requests, one answered, one begun   --> transactions per second
+//!   at a rate:      begun on schedule, late or not             --> latency from the scheduled time to the answer
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use pares_load::{LabError, LabResult, ScratchDirectory};
+use pares_site::config::{Level, Place, Promise, SitesConfig};
+use pares_site::items::Items;
+use pares_site::protocol::{Code, OPEN_MAX};
+use pares_site::{Process, ProcessError};
+use pares_text::grouped;
+use pares_wice::{SiteId, TransactionId};
+use serde::Serialize;
+
+use super::Args;
+
+/// Until the sites are up and certifying.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+/// Not counted at the beginning.
+const WARM_UP: Duration = Duration::from_secs(1);
+
+/// Open requests at full speed; 64 of them are one client's.
+const IN_FLIGHT: u64 = 4_096;
+/// Transactions per second of the part at a rate.
+const RATE: u64 = 5_000;
+
+/// Latencies of a part, microseconds, and how many transactions it had.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Pass {
+    /// Per second.
+    pub transactions_per_s: f64,
+    /// From the request, or when it was due, to the answer.
+    pub p50_us: f64,
+    /// The same.
+    pub p99_us: f64,
+    /// The same.
+    pub max_us: f64,
+}
+
+/// What it costs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cost {
+    /// Sites.
+    pub sites: u8,
+    /// `os` or `disk`.
+    pub durability: Promise,
+    /// With so many open requests.
+    pub in_flight: u64,
+    /// As many as possible.
+    pub full_speed: Pass,
+    /// At the given rate.
+    pub at_rate: Pass,
+    /// Answers that were not *done*.
+    pub not_done: u64,
+}
+
+/// Measures what a transaction costs at the first of so many sites, and prints it.
+///
+/// # Errors
+/// If a site ends.
+pub(super) fn run(args: &Args, sites: u8) -> LabResult {
+    let scratch = ScratchDirectory::create(args.dir.as_deref())?;
+    let figures =
+        measure(args, sites, scratch.path()).map_err(|error| LabError::Failed(error.to_string()))?;
+    if args.json {
+        println!("{}", serde_json::to_string(&figures).expect("figures are JSON"));
+        return Ok(());
+    }
+    let Cost { full_speed, at_rate, .. } = &figures;
+    println!("{} site(s), durability {:?}", figures.sites, figures.durability);
+    for (what, part) in [("at full speed", full_speed), ("at a rate", at_rate)] {
+        println!(
+            "{what:>14}  {:>9}/s   p50 {:>8.0} us   p99 {:>8.0} us   max {:>8.0} us",
+            grouped(part.transactions_per_s as u64),
+            part.p50_us,
+            part.p99_us,
+            part.max_us
+        );
+    }
+    println!("{:>14}  {}", "not done", figures.not_done);
+    Ok(())
+}
+
+fn measure(args: &Args, sites: u8, dir: &Path) -> Result<Cost, ProcessError> {
+    let config = configuration(args.durability, sites)?;
+    std::fs::write(dir.join("sites.toml"), config.to_text())?;
+    let (first, part) = (SiteId::new(0, 0), Duration::from_secs_f64(args.seconds_per_part));
+    let mut site = Process::open(&config, first, dir, Items)?;
+    let others = Others::start(&config, dir);
+    wait_until_certifying(&mut site)?;
+    let mut load = Load::new(IN_FLIGHT);
+    let full_speed = load.run(&mut site, None, part)?;
+    let at_rate = load.run(&mut site, Some(RATE), part)?;
+    drop(others);
+    Ok(Cost {
+        sites,
+        durability: args.durability,
+        in_flight: IN_FLIGHT,
+        full_speed,
+        at_rate,
+        not_done: load.not_done,
+    })
+}
+
+fn configuration(durability: Promise, sites: u8) -> std::io::Result<SitesConfig> {
+    let free = || std::net::TcpListener::bind("127.0.0.1:0")?.local_addr();
+    let place = |number| Ok(Place { cluster: 0, number, peers: free()?, clients: free()?, far: None });
+    let places: std::io::Result<Vec<Place>> = (0..sites).map(place).collect();
+    Ok(SitesConfig {
+        system: "bench".into(),
+        durability,
+        isolation: Level::Snapshot,
+        certifier: 0,
+        tls: None,
+        sites: places?,
+    })
+}
+
+/// The cluster's other sites, a thread each.
+struct Others {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Others {
+    fn start(config: &SitesConfig, dir: &Path) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let run = |place: &Place| {
+            let (config, dir, site, stop) = (config.clone(), dir.to_owned(), place.id(), Arc::clone(&stop));
+            std::thread::spawn(move || {
+                let mut site =
+                    Process::open(&config, site, &dir, Items).expect("a site of a fresh directory");
+                while !stop.load(Ordering::Relaxed) {
+                    site.turn(Duration::from_millis(50)).expect("a site that goes on");
+                }
+            })
+        };
+        let threads = config.sites.iter().skip(1).map(run).collect();
+        Self { stop, threads }
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn wait_until_certifying(site: &mut Process<Items>) -> Result<(), ProcessError> {
+    let began = Instant::now();
+    while site.report().heard.is_empty() && began.elapsed() < START_PATIENCE {
+        site.turn(Duration::from_millis(10))?;
+    }
+    Ok(())
+}
+
+/// Transactions, by clients with 64 open ones each.
+struct Load {
+    in_flight: u64,
+    /// Next sequence of each client.
+    sequences: Vec<u64>,
+    /// When each open request was begun, or due: by client and slot.
+    begun: Vec<[Option<Instant>; OPEN_MAX as usize]>,
+    /// Clients that may begin a request, as often as they may.
+    free: Vec<usize>,
+    not_done: u64,
+}
+
+impl Load {
+    fn new(in_flight: u64) -> Self {
+        let clients = usize::try_from(in_flight.div_ceil(OPEN_MAX)).expect("few");
+        let free = (0..usize::try_from(in_flight).expect("few")).map(|slot| slot % clients).collect();
+        let begun = vec![[None; OPEN_MAX as usize]; clients];
+        Self { in_flight, sequences: vec![0; clients], begun, free, not_done: 0 }
+    }
+
+    fn begin(&mut self, site: &mut Process<Items>, due: Instant) -> bool {
+        let Some(at) = self.free.iter().rposition(|&client| self.next_slot_is_free(client)) else {
+            return false;
+        };
+        let client = self.free.swap_remove(at);
+        let sequence = self.sequences[client];
+        self.sequences[client] += 1;
+        self.begun[client][(sequence % OPEN_MAX) as usize] = Some(due);
+        // A client has 64 accounts, so that its open requests do not meet.
+        let account = format!("{client}-{}", sequence % OPEN_MAX);
+        let request =
+            format!("trade cash/{account} holding/{account} rate/{} 100 {client}-{sequence}", sequence % 7);
+        site.submit(TransactionId { client: client as u64 + 1, sequence }, request.into_bytes());
+        true
+    }
+
+    fn next_slot_is_free(&self, client: usize) -> bool {
+        self.begun[client][(self.sequences[client] % OPEN_MAX) as usize].is_none()
+    }
+
+    /// Takes answers; how long each took.
+    fn take(&mut self, site: &mut Process<Items>, mut took: impl FnMut(Duration)) {
+        for answered in site.answered().collect::<Vec<_>>() {
+            let client = usize::try_from(answered.id.client - 1).expect("few");
+            let begun = self.begun[client][(answered.id.sequence % OPEN_MAX) as usize].take();
+            self.free.push(client);
+            self.not_done += u64::from(answered.answer.code != Code::Done);
+            took(begun.expect("it was open").elapsed());
+        }
+    }
+
+    fn run(
+        &mut self,
+        site: &mut Process<Items>,
+        rate: Option<u64>,
+        part: Duration,
+    ) -> Result<Pass, ProcessError> {
+        let mut histogram = Histogram::<u64>::new(3).expect("three digits");
+        let began = Instant::now();
+        let end = WARM_UP + part;
+        let mut sent = 0u64;
+        while began.elapsed() < end {
+            let elapsed = began.elapsed();
+            match rate {
+                None => while self.begin(site, Instant::now()) {},
+                Some(rate) => {
+                    let due = |count: u64| Duration::from_nanos(count * 1_000_000_000 / rate);
+                    while due(sent) <= elapsed && self.begin(site, began + due(sent)) {
+                        sent += 1;
+                    }
+                }
+            }
+            site.turn(Duration::from_micros(100))?;
+            let counts = began.elapsed() > WARM_UP;
+            self.take(site, |took| {
+                if counts {
+                    histogram.record(took.as_nanos() as u64).expect("a histogram that grows");
+                }
+            });
+        }
+        self.drain(site)?;
+        let us = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
+        let transactions_per_s = histogram.len() as f64 / (end - WARM_UP).as_secs_f64();
+        Ok(Pass { transactions_per_s, p50_us: us(0.5), p99_us: us(0.99), max_us: us(1.0) })
+    }
+
+    /// Until nothing is open.
+    fn drain(&mut self, site: &mut Process<Items>) -> Result<(), ProcessError> {
+        let began = Instant::now();
+        while self.free.len() < usize::try_from(self.in_flight).expect("few")
+            && began.elapsed() < START_PATIENCE
+        {
+            site.turn(Duration::from_millis(1))?;
+            self.take(site, |_| {});
+        }
+        Ok(())
+    }
+}

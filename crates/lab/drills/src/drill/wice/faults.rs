@@ -1,0 +1,149 @@
+//! The blows.
+
+use std::time::Duration;
+
+use pares_load::{LabError, LabResult};
+use pares_operator::decide;
+use pares_operator::sites;
+use pares_wice::SiteId;
+
+use super::Drill;
+use super::figures::{Fault, gap, millis};
+use super::load::{Load, Mix, Pace, Told};
+use super::{ACCOUNTS, stage::PATIENCE};
+
+/// Clients of each site.
+const CLIENTS: u64 = 4;
+/// From the death of a cluster to the operator's decision: so long that what was under way has arrived.
+const INDECISION: Duration = Duration::from_secs(1);
+
+/// When things happened.
+struct Times {
+    quiet: Duration,
+    blow: Duration,
+    end: Duration,
+    /// The operator's decision, or the healing of a cut.
+    resumed: Option<Duration>,
+    back: Option<Duration>,
+}
+
+impl Drill {
+    pub(super) fn faults(&mut self) -> LabResult {
+        let delegate = self.stage.delegate(1)?;
+        let ordinary = self.stage.of(1).into_iter().find(|site| *site != delegate).expect("three sites");
+        self.fault("kill-remote-site", &[ordinary], Self::kill)?;
+        let delegate = self.stage.delegate(1)?;
+        self.fault("kill-remote-delegate", &[delegate], Self::kill)?;
+        let certifier = self.stage.certifier()?;
+        self.fault("kill-certifier", &[certifier], Self::kill)?;
+        self.fault("cut", &[], Self::cut)?;
+        let (here, there) = (self.stage.of(0), self.stage.of(1));
+        self.fault("kill-remote-cluster", &there, |drill, victims| drill.lose(victims, false))?;
+        self.fault("wipe-remote-cluster", &there, |drill, victims| drill.lose(victims, true))?;
+        self.fault("kill-certifiers-cluster", &here, |drill, victims| drill.lose(victims, false))
+    }
+
+    /// Deals a blow under load. The clients whose sites are `victims` turn to others; the gaps are those of the rest.
+    fn fault(
+        &mut self,
+        name: &str,
+        victims: &[SiteId],
+        blow: impl FnOnce(&mut Self, &[SiteId]) -> Result<Times, LabError>,
+    ) -> LabResult {
+        let all = self.stage.all();
+        let loads: Vec<Load> = all
+            .iter()
+            .map(|site| self.load(*site, CLIENTS, Mix::Among(ACCOUNTS), Pace::PerSecond(self.rate)))
+            .collect::<Result<_, _>>()?;
+        self.stage.until("commits from all sites", |_| loads.iter().all(|load| load.done() > 0))?;
+        let times = blow(self, victims)?;
+        loads.iter().for_each(Load::end);
+        let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
+        let others: Vec<&Told> =
+            all.iter().zip(&told).filter(|(site, _)| !victims.contains(site)).map(|(_, told)| told).collect();
+        let longest = |from, to| others.iter().map(|told| gap(told, from, to)).max().map_or(0.0, millis);
+        let first_after = |moment: Duration| {
+            let after =
+                others.iter().flat_map(|told| &told.done).map(|done| done.0).filter(|at| *at > moment);
+            after.min().map_or(f64::INFINITY, |at| millis(at - moment))
+        };
+        self.figures.faults.push(Fault {
+            fault: name.to_owned(),
+            max_gap_ms: longest(times.blow, times.end),
+            quiet_max_gap_ms: longest(times.quiet, times.blow),
+            resumed_ms: times.resumed.map(first_after),
+            back_ms: times.back.map(millis),
+        });
+        self.told.extend(told);
+        Ok(())
+    }
+
+    fn quiet(&self) -> Duration {
+        let quiet = self.now();
+        std::thread::sleep(self.part);
+        quiet
+    }
+
+    /// One site dies and is started again.
+    fn kill(&mut self, victims: &[SiteId]) -> Result<Times, LabError> {
+        let (quiet, blow) = (self.quiet(), self.now());
+        self.stage.processes.kill_all(victims);
+        std::thread::sleep(self.part);
+        let end = self.now();
+        let back = self.bring_back(victims, false)?;
+        Ok(Times { quiet, blow, end, resumed: None, back: Some(back) })
+    }
+
+    /// Nothing passes between the clusters for a while.
+    fn cut(&mut self, _: &[SiteId]) -> Result<Times, LabError> {
+        let (quiet, blow) = (self.quiet(), self.now());
+        self.stage.link.black_hole();
+        std::thread::sleep(self.part);
+        self.stage.link.heal();
+        let healed = self.now();
+        std::thread::sleep(self.part);
+        Ok(Times { quiet, blow, end: self.now(), resumed: Some(healed), back: None })
+    }
+
+    /// A whole cluster dies, is declared lost, returns, is admitted, and certifies again if it did.
+    fn lose(&mut self, victims: &[SiteId], wipe: bool) -> Result<Times, LabError> {
+        let cluster = victims[0].cluster.0;
+        let certified = self.stage.certifier()?.cluster.0 == cluster;
+        let (quiet, blow) = (self.quiet(), self.now());
+        self.stage.processes.kill_all(victims);
+        std::thread::sleep(INDECISION);
+        let decided = self.now();
+        decide::lost(&self.stage.config, cluster, None, PATIENCE)?;
+        std::thread::sleep(self.part);
+        let end = self.now();
+        if wipe {
+            self.wipe(victims)?;
+        }
+        let began = self.now();
+        self.bring_back(victims, wipe)?;
+        decide::admit(&self.stage.config, cluster, PATIENCE)?;
+        let back = self.now() - began;
+        if certified {
+            decide::migrate(&self.stage.config, cluster, PATIENCE)?;
+        }
+        std::thread::sleep(self.part);
+        Ok(Times { quiet, blow, end, resumed: Some(decided), back: Some(back) })
+    }
+
+    fn wipe(&self, victims: &[SiteId]) -> LabResult {
+        victims.iter().try_for_each(|site| {
+            let own = self.stage.dir().join(format!("site-{}-{}", site.cluster.0, site.number));
+            std::fs::remove_dir_all(&own).map_err(LabError::io(format!("removing {}", own.display())))
+        })
+    }
+
+    /// Starts sites again, and waits until they show what the others show by then. How long that took.
+    fn bring_back(&mut self, victims: &[SiteId], rejoin: bool) -> Result<Duration, LabError> {
+        let began = self.now();
+        let reports = sites::reports(&self.stage.config);
+        let shown = reports.iter().map(|(_, report)| report.stable).max().unwrap_or(0);
+        self.stage.start_sites(victims, rejoin)?;
+        self.stage.until("sites that come back", |stage| Self::shows(stage, victims, shown))?;
+        Ok(self.now() - began)
+    }
+}

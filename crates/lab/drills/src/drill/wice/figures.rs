@@ -1,0 +1,289 @@
+//! What the drill gives: as JSON, and as a table with what others gave beside it.
+
+use std::time::Duration;
+
+use pares_load::{LabError, LabResult};
+use pares_text::Table;
+use serde::Serialize;
+
+use super::load::Told;
+
+/// What clients of one cluster saw, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Latency {
+    pub(super) p50_ms: f64,
+    pub(super) p95_ms: f64,
+    pub(super) p99_ms: f64,
+}
+
+/// A part of the drill in which clients work undisturbed.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Throughput {
+    /// Commits a second, all clients together.
+    pub(super) commits_per_s: f64,
+    /// Of each site's clients, in the order of the part.
+    pub(super) shares_per_s: Vec<f64>,
+    #[serde(flatten)]
+    pub(super) aborts: Aborts,
+}
+
+/// What was for nothing, by cluster.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Aborts {
+    /// Answers that it was not done, percent of the answers to that cluster's clients.
+    pub(super) aborted_percent: [f64; 2],
+    /// Executions that lost against others, percent of those at that cluster's sites.
+    pub(super) wasted_percent: [f64; 2],
+    /// Executions for each commit, all sites.
+    pub(super) executions_per_commit: f64,
+}
+
+/// One fault.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Fault {
+    pub(super) fault: String,
+    /// Longest time between two commits, milliseconds, of the clients whose own site was left alone, in the worst of their sites.
+    pub(super) max_gap_ms: f64,
+    /// The same in the quiet stretch before it.
+    pub(super) quiet_max_gap_ms: f64,
+    /// From the operator's decision, or the healing of a cut, to the first commit after it, milliseconds.
+    pub(super) resumed_ms: Option<f64>,
+    /// Until what was hit is in step again, milliseconds.
+    pub(super) back_ms: Option<f64>,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Figures {
+    pub(super) drill: &'static str,
+    pub(super) rtt_ms: u64,
+    pub(super) durability: &'static str,
+    pub(super) seconds_per_part: f64,
+    /// The longest gap at the death of one site, and of the quiet stretches before.
+    pub(super) max_gap_ms: f64,
+    pub(super) baseline_max_gap_ms: f64,
+    /// Unconflicted transfers, by cluster.
+    pub(super) commit: [Latency; 2],
+    /// The same clients' aborts.
+    pub(super) unconflicted: Aborts,
+    /// Reads of the stable version, by cluster.
+    pub(super) read: [Latency; 2],
+    /// One hot row: 8 clients of the certifier's cluster on one site, one request open each, as measured of others.
+    pub(super) hot_row_one_open: Throughput,
+    /// The same with 64 requests open at each.
+    pub(super) hot_row: Throughput,
+    pub(super) hot_row_commits_per_s: f64,
+    /// 4 and 4 on two sites of that cluster.
+    pub(super) hot_row_two_sites: Throughput,
+    /// 4 and 4 across clusters.
+    pub(super) hot_row_two_clusters: Throughput,
+    /// Twenty hot rows, 8 clients at every site, one open each.
+    pub(super) twenty_rows: Throughput,
+    pub(super) faults: Vec<Fault>,
+    /// Requests answered as done.
+    pub(super) completed: u64,
+    /// Requests sent again for want of an answer.
+    pub(super) client_retries: u64,
+    /// Answers that it was not done: aborted, behind.
+    pub(super) rejected: u64,
+    /// Requests that nobody ever answered.
+    pub(super) lost: u64,
+    /// Requests answered as done, and not found at the end.
+    pub(super) acknowledged_lost: u64,
+    /// Requests found more than once.
+    pub(super) executed_twice: u64,
+    /// Requests answered as not done, and found.
+    pub(super) denied_and_done: u64,
+    /// What the transfers made or destroyed.
+    pub(super) money_off: i128,
+    /// Sites whose content, or version, is not that of the first.
+    pub(super) sites_differing: u64,
+}
+
+impl std::fmt::Display for Aborts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { aborted_percent: [a, b], wasted_percent: [c, d], executions_per_commit: each } = self;
+        write!(f, "aborts {a} %, {b} %; executed in vain {c} %, {d} %; {each} executions a commit")
+    }
+}
+
+/// A share of a sorted list, milliseconds.
+pub(super) fn latency(mut all: Vec<Duration>) -> Latency {
+    all.sort_unstable();
+    let at = |percent: usize| {
+        let place = (all.len() * percent / 100).min(all.len().saturating_sub(1));
+        all.get(place).map_or(0.0, |duration| millis(*duration))
+    };
+    Latency { p50_ms: at(50), p95_ms: at(95), p99_ms: at(99) }
+}
+
+/// Milliseconds, to the hundredth.
+pub(super) fn millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 100_000.0).round() / 100.0
+}
+
+/// A number, to the tenth.
+pub(super) fn tenth(number: f64) -> f64 {
+    if number.is_finite() { (number * 10.0).round() / 10.0 } else { 0.0 }
+}
+
+/// How many of it a second between two moments.
+pub(super) fn rate(told: &Told, from: Duration, to: Duration) -> f64 {
+    let count = told.done.iter().filter(|(at, _)| (from..to).contains(at)).count();
+    tenth(count as f64 / (to - from).as_secs_f64())
+}
+
+/// The longest time without a commit between two moments.
+pub(super) fn gap(told: &Told, from: Duration, to: Duration) -> Duration {
+    let mut last = from;
+    let mut longest = Duration::ZERO;
+    for &(at, _) in told.done.iter().filter(|(at, _)| (from..to).contains(at)) {
+        longest = longest.max(at - last);
+        last = at;
+    }
+    longest.max(to - last)
+}
+
+impl Figures {
+    /// What follows from the rest.
+    pub(super) fn settle(&mut self) {
+        let alone = self.faults.iter().filter(|fault| fault.resumed_ms.is_none());
+        let longest = |of: fn(&Fault) -> f64| alone.clone().map(of).fold(0.0, f64::max);
+        self.max_gap_ms = longest(|fault| fault.max_gap_ms);
+        self.baseline_max_gap_ms = longest(|fault| fault.quiet_max_gap_ms);
+    }
+
+    /// Whether what is promised was kept. `noticed` is how much longer than before nobody may commit when a site of the other cluster dies.
+    ///
+    /// # Errors
+    /// What was not.
+    pub(super) fn verdict(&self, noticed: Duration) -> LabResult {
+        let counts = [
+            ("never answered", self.lost),
+            ("acknowledged and lost", self.acknowledged_lost),
+            ("executed twice", self.executed_twice),
+            ("denied and done", self.denied_and_done),
+            ("sites differing", self.sites_differing),
+            ("money made or destroyed", u64::try_from(self.money_off.unsigned_abs()).unwrap_or(u64::MAX)),
+        ];
+        let mut broken: Vec<String> = counts
+            .iter()
+            .filter(|(_, count)| *count != 0)
+            .map(|(what, count)| format!("{count} {what}"))
+            .collect();
+        let noticeable = |fault: &&Fault| {
+            fault.fault == "kill-remote-site" && fault.max_gap_ms > fault.quiet_max_gap_ms + millis(noticed)
+        };
+        broken.extend(self.faults.iter().find(noticeable).map(|fault| {
+            format!(
+                "a remote site's death was noticed: {} ms, quiet {}",
+                fault.max_gap_ms, fault.quiet_max_gap_ms
+            )
+        }));
+        broken.extend(
+            self.faults
+                .iter()
+                .filter(|fault| fault.resumed_ms == Some(f64::INFINITY))
+                .map(|fault| format!("{}: no commit after the decision, or the healing", fault.fault)),
+        );
+        if broken.is_empty() {
+            Ok(())
+        } else {
+            Err(LabError::Failed(format!("broken: {}", broken.join(", "))))
+        }
+    }
+
+    /// Two tables: what it costs, and what happens when something dies.
+    pub(super) fn print(&self) {
+        println!("round trip {} ms, {}, {} s a part\n", self.rtt_ms, self.durability, self.seconds_per_part);
+        println!("{}", self.costs().render());
+        println!("{}", self.blows().render());
+        println!(
+            "{} done, {} sent again, {} answered as not done, {} never answered; lost {}, twice {}, denied and done {}, money off {}, sites differing {}",
+            self.completed,
+            self.client_retries,
+            self.rejected,
+            self.lost,
+            self.acknowledged_lost,
+            self.executed_twice,
+            self.denied_and_done,
+            self.money_off,
+            self.sites_differing
+        );
+    }
+
+    fn costs(&self) -> Table {
+        let mut table = Table::new(["", "here", "MariaDB Galera at 100 ms"]);
+        let mut row =
+            |what: &str, here: String, there: &str| table.row(vec![what.into(), here, there.into()]);
+        for (cluster, what) in [(0, "cluster 0, certifies"), (1, "cluster 1")] {
+            let Latency { p50_ms, p95_ms, p99_ms } = self.commit[cluster];
+            row(
+                &format!("commit, {what}"),
+                format!("p50 {p50_ms}, p95 {p95_ms}, p99 {p99_ms} ms"),
+                "p50 101.5, p95 103 ms",
+            );
+            let Latency { p50_ms, p99_ms, .. } = self.read[cluster];
+            row(&format!("stable read, {what}"), format!("p50 {p50_ms}, p99 {p99_ms} ms"), "");
+        }
+        row("aborts without conflicts", self.unconflicted.to_string(), "0 %");
+        let parts = [
+            ("hot row, 8 clients, 1 open each", &self.hot_row_one_open, "9.8/s"),
+            ("hot row, 8 clients, 64 open each", &self.hot_row, ""),
+            ("hot row, 4 + 4 on two sites", &self.hot_row_two_sites, "9.8/s + 0/s"),
+            ("hot row, 4 + 4 across clusters", &self.hot_row_two_clusters, "9.3/s + 0.3/s, 99.2 % aborts"),
+            ("20 hot rows, 8 clients a site", &self.twenty_rows, "58/s, 67 to 82 % aborts (4 nodes)"),
+        ];
+        for (what, part, there) in parts {
+            let shares: Vec<String> = part.shares_per_s.iter().map(ToString::to_string).collect();
+            let Throughput { commits_per_s, aborts, .. } = part;
+            let here = format!("{commits_per_s}/s ({}); {aborts}", shares.join(" + "));
+            row(what, here, there);
+        }
+        table
+    }
+
+    fn blows(&self) -> Table {
+        let mut table = Table::new(["fault", ">longest gap ms", ">quiet", ">resumed", ">back", "Galera"]);
+        for fault in &self.faults {
+            let there = match fault.fault.as_str() {
+                "kill-remote-site" => "6.2 s, everybody",
+                "cut" => "both halves refuse after 6.3 s",
+                "kill-remote-cluster" => "refuses until an operator decides",
+                _ => "",
+            };
+            let shown = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string());
+            table.row(vec![
+                fault.fault.clone(),
+                fault.max_gap_ms.to_string(),
+                fault.quiet_max_gap_ms.to_string(),
+                shown(fault.resumed_ms),
+                shown(fault.back_ms),
+                there.into(),
+            ]);
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_reaches_to_both_ends() {
+        let ms = Duration::from_millis;
+        let told = Told { done: [5, 20, 21, 90].map(|at| (ms(at), ms(1))).to_vec(), ..Told::default() };
+        assert_eq!(gap(&told, ms(0), ms(30)), ms(15));
+        assert_eq!(gap(&told, ms(20), ms(89)), ms(68));
+        assert_eq!(gap(&told, ms(30), ms(60)), ms(30));
+        assert!((rate(&told, ms(0), ms(100)) - 40.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn shares_of_latencies_are_those_of_the_sorted() {
+        let Latency { p50_ms, p99_ms, .. } = latency((1..=100).rev().map(Duration::from_millis).collect());
+        assert_eq!((p50_ms, p99_ms), (51.0, 100.0));
+        assert_eq!(latency(Vec::new()).p50_ms.to_bits(), 0);
+    }
+}

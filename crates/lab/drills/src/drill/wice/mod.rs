@@ -1,0 +1,187 @@
+//! `pares drill wice`: two clusters of three sites, far apart: what a commit costs there, and what happens when parts die.
+//!
+//! ```text
+//!  parts without faults: latency | reads | one hot row, four ways | twenty hot rows
+//!  faults, under a steady load from all sites:   | quiet | the blow | ... | back, in step |  next ...
+//!  at the end: every site has the same; all that was answered is there, once; no money was made
+//! ```
+//! What decides is what can be counted. Of the times one does: that a site dies in one cluster must not be noticed in the other.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`stage`] | the processes, and the network between them |
+//! | [`wire`], [`load`] | clients with many requests open |
+//! | [`parts`] | what is measured without faults |
+//! | [`faults`] | the blows |
+//! | [`cost`] | what a transaction costs in one cluster alone |
+//! | [`audit`] | what the sites have at the end |
+//! | [`figures`] | what it gave |
+
+mod audit;
+mod cost;
+mod faults;
+mod figures;
+mod load;
+mod parts;
+mod stage;
+mod wire;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pares_load::{LabError, LabResult};
+use pares_operator::init::promise;
+use pares_operator::sites;
+use pares_site::config::Promise;
+use pares_wice::SiteId;
+
+use figures::Figures;
+use load::{Load, Mix, Pace, Plan, Told};
+use stage::Stage;
+
+/// Accounts of the steady load.
+const ACCOUNTS: u64 = 400;
+/// What each account that needs it begins with.
+const FUNDS: u64 = 1_000_000_000;
+/// Accounts that begin with it: those, and the hot rows.
+const FUNDED: u64 = ACCOUNTS + 1 + parts::ROWS;
+/// All of it, for ever.
+const MONEY: i128 = (FUNDS * FUNDED) as i128;
+/// How much longer than in the quiet stretch nobody may commit in the other cluster when a site dies, beyond a round trip.
+const NOTICED: Duration = Duration::from_millis(500);
+
+/// Arguments of `pares drill wice`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// Round trip between the clusters, milliseconds
+    #[arg(long, default_value_t = 100)]
+    rtt_ms: u64,
+    /// What an answer promises: `os` survives the death of processes, `disk` the loss of power
+    #[arg(long, default_value = "os", value_parser = promise)]
+    durability: Promise,
+    /// How long each part is measured, and each fault watched, seconds
+    #[arg(long, default_value_t = 10.0)]
+    seconds_per_part: f64,
+    /// Requests a second that the clients of each site send while parts die
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    rate: u64,
+    /// Measure only what a transaction costs in one cluster of so many sites, as fast as it goes and at 5,000 a second
+    #[arg(long, value_name = "SITES", value_parser = clap::value_parser!(u8).range(1..=5))]
+    cost: Option<u8>,
+    /// Keep the sites' directories and what they said here, which must not exist
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// One JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the drill and prints what it gave.
+///
+/// # Errors
+/// If something was lost, done twice, or denied and done; if sites differ at the end; if the death of a site was noticed in the other cluster; if what was hit does
+/// not come back.
+pub fn run(args: &Args) -> LabResult {
+    if !(0.2..=3_600.0).contains(&args.seconds_per_part) {
+        return Err(LabError::Usage("--seconds-per-part is between 0.2 and 3600".into()));
+    }
+    if let Some(sites) = args.cost {
+        return cost::run(args, sites);
+    }
+    let mut drill = Drill::start(args)?;
+    drill.parts()?;
+    drill.faults()?;
+    let Drill { stage, told, mut figures, .. } = drill;
+    audit::audit(&stage, &told, &mut figures)?;
+    figures.settle();
+    match args.json {
+        true => println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers")),
+        false => figures.print(),
+    }
+    figures.verdict(Duration::from_millis(args.rtt_ms) + NOTICED)
+}
+
+/// A drill under way.
+struct Drill {
+    stage: Stage,
+    /// From which all times count.
+    epoch: Instant,
+    /// How long a part is.
+    part: Duration,
+    /// What the steady load sends a second at each site.
+    rate: u64,
+    /// Numbers below it belong to clients.
+    clients: u64,
+    /// What all clients of parts that are over were told.
+    told: Vec<Told>,
+    figures: Figures,
+}
+
+impl Drill {
+    fn start(args: &Args) -> Result<Self, LabError> {
+        let rtt = Duration::from_millis(args.rtt_ms);
+        let stage = Stage::start(args.durability, rtt, args.dir.as_deref())?;
+        let figures = Figures {
+            drill: "wice",
+            rtt_ms: args.rtt_ms,
+            durability: if args.durability == Promise::Os { "os" } else { "disk" },
+            seconds_per_part: args.seconds_per_part,
+            ..Figures::default()
+        };
+        let part = Duration::from_secs_f64(args.seconds_per_part);
+        let mut drill = Self {
+            stage,
+            epoch: Instant::now(),
+            part,
+            rate: args.rate,
+            clients: 1,
+            told: Vec::new(),
+            figures,
+        };
+        drill.fund()?;
+        Ok(drill)
+    }
+
+    /// The time now, since the drill began.
+    fn now(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    /// Clients of a site that turn to the others of its cluster, then to those of the other, when it does not answer.
+    fn load(&mut self, site: SiteId, clients: u64, mix: Mix, pace: Pace) -> Result<Load, LabError> {
+        let mut order = self.stage.all();
+        order.sort_by_key(|other| (*other != site, other.cluster != site.cluster));
+        let places: Result<Vec<_>, _> = order.iter().map(|site| self.stage.config.place(*site)).collect();
+        let sites = places?.iter().map(|place| place.clients).collect();
+        let plan = Plan { sites, clients, first: self.clients, mix, pace };
+        self.clients += clients;
+        Load::start(plan, self.epoch)
+    }
+
+    /// Puts money into the accounts that give some away.
+    fn fund(&mut self) -> LabResult {
+        let load =
+            self.load(SiteId::new(0, 0), 1, Mix::Fund { funds: FUNDS, accounts: FUNDED }, Pace::Open(64))?;
+        let count = usize::try_from(FUNDED).expect("a few");
+        self.stage.until("the accounts' money", |_| load.done() >= count)?;
+        self.told.push(load.finish());
+        Ok(())
+    }
+
+    /// Whether these sites have read their logs, and show at least that version.
+    fn shows(stage: &Stage, sites: &[SiteId], version: u64) -> bool {
+        sites.iter().all(|site| {
+            sites::report(&stage.config, *site)
+                .is_some_and(|report| !report.recalling && report.stable >= version)
+        })
+    }
+}
+
+/// The account at that place among all that begin with money.
+fn funded(place: u64) -> String {
+    match place {
+        0..ACCOUNTS => format!("among/{place}"),
+        ACCOUNTS => "hot/1/0".into(),
+        _ => format!("hot/{}/{}", parts::ROWS, place - ACCOUNTS - 1),
+    }
+}

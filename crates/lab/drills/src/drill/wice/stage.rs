@@ -1,0 +1,155 @@
+//! Two clusters of three sites, as processes of this machine, with a wide area network between them.
+//!
+//! ```text
+//!   0.0  0.1  0.2  --dial-->  proxy: half the round trip each way, cut on demand  -->  1.0  1.1  1.2
+//! ```
+//! The site with the lower number dials, so one proxy in front of the second cluster's sites carries all that passes between the clusters.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pares_load::{LabError, LabResult};
+use pares_operator::init;
+use pares_operator::sites::{self, Processes, Speech};
+use pares_site::config::Promise;
+use pares_site::{Client, SitesConfig, Worked};
+use pares_wan::{Forward, Handle, Proxy, ProxySettings};
+use pares_wice::SiteId;
+
+/// Sites in each cluster.
+pub(super) const SITES: u8 = 3;
+/// Everything here takes moments; on a machine that does other things too, longer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A running system. Its directory goes with it.
+pub(super) struct Stage {
+    pub(super) config: SitesConfig,
+    pub(super) processes: Processes,
+    pub(super) link: Handle,
+    dir: PathBuf,
+    keep: bool,
+    _proxy: Proxy,
+}
+
+impl Stage {
+    /// Starts both clusters, and waits until they answer.
+    pub(super) fn start(durability: Promise, rtt: Duration, dir: Option<&Path>) -> Result<Self, LabError> {
+        let keep = dir.is_some();
+        let dir = dir.map_or_else(
+            || std::env::temp_dir().join(format!("pares-drill-wice-{}", std::process::id())),
+            Path::to_path_buf,
+        );
+        let init =
+            init::Args { clusters: 2, sites: SITES, system: "drill".into(), durability, no_tls: false };
+        let mut config = init::configuration(&init)?;
+        let proxy = put_apart(&mut config, rtt / 2)?;
+        init::write(&config, &dir)?;
+        let processes = Processes::new(&dir, Speech::File)?;
+        let mut stage = Self { config, processes, link: proxy.handle(), dir, keep, _proxy: proxy };
+        stage.start_sites(&stage.all(), false)?;
+        stage.until("the first answers", |stage| stage.answers(0) && stage.answers(1))?;
+        Ok(stage)
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(super) fn all(&self) -> Vec<SiteId> {
+        sites::all(&self.config)
+    }
+
+    pub(super) fn of(&self, cluster: u8) -> Vec<SiteId> {
+        self.all().into_iter().filter(|site| site.cluster.0 == cluster).collect()
+    }
+
+    pub(super) fn start_sites(&mut self, sites: &[SiteId], rejoin: bool) -> LabResult {
+        sites.iter().try_for_each(|site| self.processes.start(*site, rejoin))?;
+        Ok(())
+    }
+
+    /// A client of one site, which executes nothing.
+    pub(super) fn reader(&self, site: SiteId) -> Result<Client, LabError> {
+        Ok(sites::operator(&self.config, site)?)
+    }
+
+    /// What a site reads at its stable version.
+    pub(super) fn read(&self, site: SiteId, request: &str) -> Result<String, LabError> {
+        let reply = self.reader(site)?.read(request.as_bytes(), PATIENCE);
+        let reply = reply.map_err(|error| LabError::Failed(format!("{site}: {error}")))?;
+        Ok(String::from_utf8_lossy(&reply).into_owned())
+    }
+
+    /// Whether a cluster executes, which it only does when it has found its delegate and the certifier.
+    fn answers(&self, cluster: u8) -> bool {
+        let number = u64::MAX - 1 - u64::from(cluster);
+        let here = self.config.sites.iter().filter(|place| place.cluster == cluster);
+        let addresses = here.map(|place| place.clients);
+        let mut client = Client::new(number, 0, addresses.collect());
+        client.execute(b"put started yes", PATIENCE).is_ok()
+    }
+
+    /// The site that certifies.
+    pub(super) fn certifier(&self) -> Result<SiteId, LabError> {
+        self.wait("a certifier", |stage| sites::certifier(&stage.config))
+    }
+
+    /// A cluster's delegate.
+    pub(super) fn delegate(&self, cluster: u8) -> Result<SiteId, LabError> {
+        self.wait("a delegate", |stage| sites::delegate(&stage.config, cluster))
+    }
+
+    /// What the sites of a cluster did since they started, together.
+    pub(super) fn worked(&self, cluster: u8) -> Worked {
+        let reports = self.of(cluster).into_iter().filter_map(|site| sites::report(&self.config, site));
+        reports.fold(Worked::default(), |sum, pares_site::SiteReport { work, .. }| Worked {
+            executed: sum.executed + work.executed,
+            lost: sum.lost + work.lost,
+            forwarded: sum.forwarded + work.forwarded,
+            done: sum.done + work.done,
+        })
+    }
+
+    /// Waits until something is so.
+    pub(super) fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) -> LabResult {
+        self.wait(what, |stage| is_so(stage).then_some(()))
+    }
+
+    fn wait<T>(&self, what: &str, look: impl Fn(&Self) -> Option<T>) -> Result<T, LabError> {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if let Some(seen) = look(self) {
+                return Ok(seen);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Err(LabError::Failed(format!(
+            "{what}: not within {PATIENCE:?}; {} has what the sites said",
+            self.dir.display()
+        )))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.processes.stop();
+        if !self.keep {
+            // A directory that stays behind is found by its name.
+            let _ = std::fs::remove_dir_all(&self.dir);
+        }
+    }
+}
+
+/// Puts a proxy in front of the second cluster.
+fn put_apart(config: &mut SitesConfig, delay: Duration) -> Result<Proxy, LabError> {
+    let far: Vec<usize> = (0..config.sites.len()).filter(|&at| config.sites[at].cluster == 1).collect();
+    let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    let forwards = far.iter().map(|&at| Forward { listen: any, target: config.sites[at].peers }).collect();
+    let settings = ProxySettings { forwards, ..ProxySettings::to(any, delay) };
+    let proxy = Proxy::start(settings).map_err(LabError::io("starting the proxy between the clusters"))?;
+    for (&at, &address) in far.iter().zip(proxy.addresses()) {
+        config.sites[at].far = Some(address);
+    }
+    Ok(proxy)
+}

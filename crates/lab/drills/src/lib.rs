@@ -1,0 +1,14 @@
+//! The exchange while parts of it die.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`drill`] | does anybody notice when a part dies, sleeps, loses its disk, is flooded or is wrong? |
+//! | [`demo`] | the same to look at |
+//! | [`replay`] | a recorded trading day, every published state of the book compared |
+
+#![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command does
+#![allow(unreachable_pub)] // `pub` here also means "for the other modules"
+
+pub mod demo;
+pub mod drill;
+pub mod replay;

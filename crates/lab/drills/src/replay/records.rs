@@ -1,0 +1,198 @@
+//! What the recorders hold, against what the client was told.
+//!
+//! The client's answers alone prove little: they may come from one recorder while the other has
+//! something else, or from a venue's memory. So both recorders' logs are read from their beginning, and every
+//! record is held against the others at its position, and against the answer given for it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use pares_load::{LabError, LogNotes, Records};
+use pares_node::Supervisor;
+use pares_types::{ClientOrderId, MemberId, Outcome, Request, RequestId};
+
+use super::driver::MEMBER;
+use super::ledger::{Fate, Ledger, Place};
+
+/// What the comparison found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Positions recorded.
+    pub recorded: u64,
+    /// Commands sent that were not answered, or whose answer is not what is recorded at its place.
+    pub lost: u64,
+    /// Requests or names recorded at two places.
+    pub duplicated: u64,
+    /// Places at which the recorders' logs differ, or that one of them lacks.
+    pub disagreements: u64,
+    /// Records of commands that nobody sent.
+    pub unasked: u64,
+}
+
+/// What one log says of the replay's commands.
+#[derive(Clone, Debug, Default)]
+struct NameNotes {
+    requests: HashMap<RequestId, (ClientOrderId, MemberId, Place)>,
+    names: HashMap<ClientOrderId, Place>,
+    duplicated: BTreeSet<RequestId>,
+}
+
+impl LogNotes for NameNotes {
+    fn note(&mut self, place: Place, request: &Request, _: &Outcome) {
+        let (id, name) = (request.id, request.client_order_id);
+        let known = self.requests.insert(id, (name, request.member, place)).is_some();
+        if self.names.insert(name, place).is_some() || known {
+            self.duplicated.insert(id);
+        }
+    }
+}
+
+/// Waits until the recorders are level, and compares their logs with each other and with the ledger.
+///
+/// # Errors
+/// If a log cannot be read through.
+pub fn compare(supervisor: &mut Supervisor, ledger: &Ledger) -> Result<Findings, LabError> {
+    let mut records = Records::new(supervisor.layout(), supervisor.config(), NameNotes::default());
+    records.await_level(supervisor)?;
+    Ok(findings(&records, ledger))
+}
+
+fn findings(records: &Records<NameNotes>, ledger: &Ledger) -> Findings {
+    let mut all = NameNotes::default();
+    for notes in records.notes() {
+        all.duplicated.extend(&notes.duplicated);
+        for (&id, &(name, member, place)) in &notes.requests {
+            let request = all.requests.entry(id).or_insert((name, member, place)).2;
+            if request != place || *all.names.entry(name).or_insert(place) != place {
+                all.duplicated.insert(id);
+            }
+        }
+    }
+    let is_lost = |(name, fate): &(ClientOrderId, Fate)| match *fate {
+        Fate::Unanswered => true,
+        Fate::Rejected => false,
+        Fate::Answered(place) => all.names.get(name) != Some(&place),
+    };
+    let is_unasked =
+        |(name, member, _): &&(ClientOrderId, MemberId, Place)| *member != MEMBER || !ledger.has(*name);
+    let (recorded, disagreements) = records.differing(|_, _| false);
+    Findings {
+        recorded,
+        lost: ledger.iter().filter(is_lost).count() as u64,
+        duplicated: all.duplicated.len() as u64,
+        disagreements,
+        unasked: all.requests.values().filter(is_unasked).count() as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pares_log::{Config, Writer};
+    use pares_node::{Layout, SystemConfig};
+    use pares_types::{
+        Command, Epoch, GatewayId, InstrumentId, OrderId, Position, Quantity, Reason, RecorderId, ShardId,
+        Status, Timestamp, VenueId,
+    };
+    use pares_wire::record::{ResultPlace, result_bytes, write_result};
+
+    /// Name (and request number), position, shares executed: enough to tell records apart.
+    type Entry = (u64, u64, u64);
+
+    const PLACE: Place = (ShardId(0), Position(0));
+
+    fn append(writer: &mut Writer, venue: u16, (name, position, executed): Entry) {
+        let id = RequestId::new(GatewayId(0), name);
+        let request = Request {
+            id,
+            stamp: Timestamp(0),
+            member: MEMBER,
+            client_order_id: ClientOrderId(name),
+            instrument: InstrumentId(1),
+            shard: ShardId(0),
+            command: Command::Cancel { target: OrderId(id) },
+        };
+        let outcome = Outcome {
+            status: Status::Cancelled,
+            reason: Reason::Requested,
+            order: OrderId(id),
+            executed: Quantity(executed),
+            remaining: Quantity::ZERO,
+        };
+        let place = ResultPlace {
+            shard: ShardId(0),
+            epoch: Epoch(1),
+            position: Position(position),
+            venue: VenueId(venue),
+            state_hash: 0,
+        };
+        writer
+            .append_with(result_bytes(&request, 0), |out| write_result(out, &place, &request, &outcome, &[]))
+            .unwrap();
+    }
+
+    /// What two recorders have, read through.
+    fn read(logs: [&[Entry]; 2]) -> Result<Records<NameNotes>, LabError> {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        for (recorder, entries) in (0..).zip(logs) {
+            let config = Config::default().segment_bytes(1 << 20);
+            let (mut writer, _) = Writer::open(&layout.recorder_log(RecorderId(recorder)), config).unwrap();
+            entries.iter().for_each(|&entry| append(&mut writer, recorder, entry));
+            writer.publish();
+        }
+        let mut records = Records::new(&layout, &SystemConfig::default(), NameNotes::default());
+        records.furthest().map(|_| records)
+    }
+
+    /// What is found in these two logs after one command was sent and met that fate.
+    fn findings(fate: Fate, logs: [&[Entry]; 2]) -> Findings {
+        let mut ledger = Ledger::default();
+        ledger.on_sent(Ledger::FIRST);
+        ledger.on_fate(Ledger::FIRST, fate);
+        super::findings(&read(logs).unwrap(), &ledger)
+    }
+
+    #[test]
+    fn logs_that_agree_but_for_the_venue_are_clean() {
+        let found = findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[(1, 0, 0)]]);
+        assert_eq!(found, Findings { recorded: 1, ..Findings::default() });
+    }
+
+    #[test]
+    fn an_answer_that_nobody_recorded_is_a_loss() {
+        assert_eq!(findings(Fate::Answered(PLACE), [&[], &[]]).lost, 1);
+        assert_eq!(findings(Fate::Unanswered, [&[(1, 0, 0)], &[(1, 0, 0)]]).lost, 1);
+        assert_eq!(findings(Fate::Rejected, [&[], &[]]).lost, 0);
+    }
+
+    #[test]
+    fn an_answer_recorded_elsewhere_is_a_loss() {
+        let elsewhere = Fate::Answered((ShardId(0), Position(5)));
+        assert_eq!(findings(elsewhere, [&[(1, 0, 0)], &[(1, 0, 0)]]).lost, 1);
+    }
+
+    #[test]
+    fn a_request_at_two_places_is_a_duplicate_whichever_logs_they_are_in() {
+        let one_log = findings(Fate::Answered(PLACE), [&[(1, 0, 0), (1, 1, 0)], &[(1, 0, 0), (1, 1, 0)]]);
+        assert_eq!((one_log.duplicated, one_log.disagreements), (1, 0));
+        let two_logs = findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[(2, 0, 0), (1, 1, 0)]]);
+        assert_eq!((two_logs.duplicated, two_logs.disagreements), (1, 2));
+    }
+
+    #[test]
+    fn a_log_that_has_a_place_twice_or_not_at_all_is_damaged() {
+        assert!(read([&[(1, 0, 0), (1, 0, 0)], &[]]).is_err());
+        assert!(read([&[(1, 1, 0)], &[]]).is_err());
+    }
+
+    #[test]
+    fn recorders_that_differ_or_lack_a_place_disagree() {
+        assert_eq!(findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[(1, 0, 7)]]).disagreements, 1);
+        assert_eq!(findings(Fate::Answered(PLACE), [&[(1, 0, 0)], &[]]).disagreements, 1);
+    }
+
+    #[test]
+    fn a_command_nobody_sent_is_found() {
+        assert_eq!(findings(Fate::Answered(PLACE), [&[(1, 0, 0), (2, 1, 0)], &[]]).unasked, 1);
+    }
+}

@@ -1,0 +1,121 @@
+//! `pares bench end-to-end`: client to client through a gateway, racing venues and recorders.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use pares_load::{LabError, LabResult, Load, LoadPlan, Observed, Rate, ScratchSystem, setup::Args};
+use serde::Serialize;
+
+/// What a run gave.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Figures {
+    /// Requests due in the time.
+    pub offered: u64,
+    /// Requests answered.
+    pub completed: u64,
+    /// Requests sent and never answered.
+    pub lost: u64,
+    /// Answers beyond the first to a request.
+    pub duplicated: u64,
+    /// Requests a gateway did not take in (too many in flight).
+    pub rejected: u64,
+    /// Answers per second over the run.
+    pub throughput: u64,
+    /// Latency from the scheduled send time to the answer, microseconds.
+    pub p50_us: f64,
+    /// 90th percentile.
+    pub p90_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+    /// The worst.
+    pub max_us: f64,
+}
+
+impl Figures {
+    /// The figures of a finished run.
+    #[must_use]
+    pub fn of(observed: &Observed, seconds: f64) -> Self {
+        let latencies = observed.all_latencies();
+        let us = |quantile| latencies.value_at_quantile(quantile) as f64 / 1_000.0;
+        let completed = observed.completed.load(Ordering::Relaxed);
+        let rejected = observed.rejected.load(Ordering::Relaxed);
+        Self {
+            offered: observed.offered.load(Ordering::Relaxed),
+            completed,
+            lost: observed.sent.load(Ordering::Relaxed) - completed - rejected,
+            duplicated: observed.duplicated.load(Ordering::Relaxed),
+            rejected,
+            throughput: (completed as f64 / seconds) as u64,
+            p50_us: us(0.5),
+            p90_us: us(0.9),
+            p99_us: us(0.99),
+            p999_us: us(0.999),
+            max_us: latencies.max() as f64 / 1_000.0,
+        }
+    }
+}
+
+/// Runs the benchmark and prints what it gave.
+///
+/// # Errors
+/// If the system does not come up, or something was lost or answered twice.
+pub fn run(args: &Args) -> LabResult {
+    let figures = measure(args)?;
+    if args.json {
+        println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
+    } else {
+        print(args, &figures);
+    }
+    match (figures.lost, figures.duplicated) {
+        (0, 0) => Ok(()),
+        (lost, duplicated) => Err(LabError::Failed(format!("{lost} lost, {duplicated} duplicated"))),
+    }
+}
+
+/// Runs the benchmark.
+///
+/// # Errors
+/// If the system does not come up or a connection is lost.
+pub(crate) fn measure(args: &Args) -> Result<Figures, LabError> {
+    let mut system = ScratchSystem::start(&args.config(), args.dir.clone())?;
+    let mut plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.rate);
+    plan.duration = Some(Duration::from_secs(args.seconds));
+    plan.seed = args.seed;
+    if args.rate == Rate::Max {
+        plan.in_flight_max = args.in_flight;
+    }
+    let progress = pares_text::progress::seconds("measuring", args.seconds);
+    let begun = Instant::now();
+    let load = Load::start(plan)?;
+    while !load.is_finished() {
+        std::thread::sleep(Duration::from_millis(100));
+        system.supervisor.tick();
+        progress.set_position((begun.elapsed().as_millis() as u64).min(args.seconds * 1_000));
+    }
+    let observed = load.finish()?;
+    progress.finish_and_clear();
+    Ok(Figures::of(&observed, args.seconds as f64))
+}
+
+fn print(args: &Args, figures: &Figures) {
+    println!(
+        "{} gateways, {} venues, {} recorders, {} symbols, sequencer {}, durability {:?}",
+        args.gateways,
+        args.venues,
+        args.recorders,
+        args.symbols,
+        if args.sequencer { "on" } else { "off" },
+        args.durability,
+    );
+    println!("offered     {:>12}", figures.offered);
+    println!("completed   {:>12}   {} per second", figures.completed, figures.throughput);
+    println!("lost        {:>12}", figures.lost);
+    println!("duplicated  {:>12}", figures.duplicated);
+    println!("rejected    {:>12}", figures.rejected);
+    println!(
+        "latency us  p50 {:.1}   p90 {:.1}   p99 {:.1}   p99.9 {:.1}   max {:.1}",
+        figures.p50_us, figures.p90_us, figures.p99_us, figures.p999_us, figures.max_us
+    );
+}

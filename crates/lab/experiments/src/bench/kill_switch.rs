@@ -1,0 +1,253 @@
+//! `pares bench kill-switch`: how long it takes to cancel all orders of a member, everywhere at once.
+//!
+//! Whoever pulls the switch does so because a program has run away, so it is measured in that state: the member has used up
+//! what its session may send, and its orders are refused as Throttled. Half of the rounds are the member's own mass cancel through that
+//! very session, half the exchange's `Block`. A round ends when the answer says that nothing is left and the member
+//! has been told of every order.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use pares_client::{Client, Update};
+use pares_load::{LabError, LabResult, ScratchSystem};
+use pares_node::SystemConfig;
+use pares_text::grouped;
+use pares_text::progress;
+use pares_types::{
+    ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, Price, Quantity, Reason, Side,
+};
+use serde::Serialize;
+
+/// The member whose orders are cancelled.
+const MEMBER: MemberId = MemberId(1);
+const EXCHANGE: MemberId = MemberId(0);
+/// Orders beyond the session's share, to see it refused.
+const BEYOND: u64 = 100;
+/// Unanswered at one time.
+const IN_FLIGHT: u64 = 1_000;
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Arguments of `pares bench kill-switch`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// Orders to cancel in each round, spread over ten instruments
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(10..=100_000))]
+    orders: u64,
+    /// Rounds of each kind
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the benchmark gave.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Figures {
+    /// Orders cancelled in each round.
+    pub orders: u64,
+    /// The member's own mass cancel: median and longest, milliseconds.
+    pub mass_cancel_ms: [f64; 2],
+    /// The exchange's block: median and longest, milliseconds.
+    pub block_ms: [f64; 2],
+    /// Orders refused as Throttled meanwhile, over all rounds.
+    pub throttled: u64,
+    /// Orders nobody was told the end of, over all rounds.
+    pub untold: u64,
+}
+
+/// Runs the benchmark and prints what it gave.
+///
+/// # Errors
+/// If the system does not come up, or an order was left.
+pub fn run(args: &Args) -> LabResult {
+    let figures = measure(args)?;
+    if args.json {
+        println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
+    } else {
+        print(&figures);
+    }
+    match figures.untold {
+        0 => Ok(()),
+        untold => Err(LabError::Failed(format!("{untold} orders without an end"))),
+    }
+}
+
+fn measure(args: &Args) -> Result<Figures, LabError> {
+    let config = SystemConfig {
+        // What a member may enter is just what it will have to cancel.
+        session_rate_max: 1,
+        session_burst_max: u32::try_from(args.orders).expect("at most 100,000"),
+        gateways: vec![([127, 0, 0, 1], 0).into()],
+        ..SystemConfig::default()
+    };
+    let system = ScratchSystem::start(&config, None)?;
+    let address = system.addresses()?[0];
+    let instruments: Vec<u32> = system.supervisor.config().instruments.iter().map(|one| one.id).collect();
+    let mut round = Round { address, instruments, next_name: 1, throttled: 0, untold: 0 };
+    let bar = progress::steps("cancelling", 2 * args.rounds);
+    let (mut by_member, mut by_exchange) = (Vec::new(), Vec::new());
+    for _ in 0..args.rounds {
+        by_member.push(round.mass_cancel(args.orders)?);
+        by_exchange.push(round.block(args.orders)?);
+        bar.inc(2);
+    }
+    bar.finish_and_clear();
+    Ok(Figures {
+        orders: args.orders,
+        mass_cancel_ms: median_and_longest(&mut by_member),
+        block_ms: median_and_longest(&mut by_exchange),
+        throttled: round.throttled,
+        untold: round.untold,
+    })
+}
+
+fn median_and_longest(times: &mut [Duration]) -> [f64; 2] {
+    times.sort_unstable();
+    [times[times.len() / 2], times[times.len() - 1]].map(|time| time.as_secs_f64() * 1e3)
+}
+
+/// What rounds share.
+struct Round {
+    address: std::net::SocketAddr,
+    instruments: Vec<u32>,
+    next_name: u64,
+    throttled: u64,
+    untold: u64,
+}
+
+impl Round {
+    fn name(&mut self) -> ClientOrderId {
+        self.next_name += 1;
+        ClientOrderId(self.next_name)
+    }
+
+    /// The member cancels its orders itself.
+    fn mass_cancel(&mut self, orders: u64) -> Result<Duration, LabError> {
+        let mut member = self.enter(orders)?;
+        let begun = Instant::now();
+        let mut told = 0;
+        loop {
+            let client_order_id = self.name();
+            let request =
+                ClientRequest::MassCancel { client_order_id, instrument: InstrumentId(0), side: None };
+            member.send(&request)?;
+            if self.await_answer(&mut member, client_order_id, &mut told)? != Reason::Unfinished {
+                break;
+            }
+        }
+        self.await_told(&mut member, orders, &mut told)?;
+        Ok(begun.elapsed())
+    }
+
+    /// The exchange blocks the member, and lets it in again.
+    fn block(&mut self, orders: u64) -> Result<Duration, LabError> {
+        let mut member = self.enter(orders)?;
+        let mut exchange = Client::connect(self.address, EXCHANGE)?;
+        let begun = Instant::now();
+        let mut told = 0;
+        loop {
+            let client_order_id = self.name();
+            exchange.exchange(client_order_id, InstrumentId(0), Command::Block { member: MEMBER })?;
+            if self.await_answer(&mut exchange, client_order_id, &mut 0)? != Reason::Unfinished {
+                break;
+            }
+        }
+        self.await_told(&mut member, orders, &mut told)?;
+        let took = begun.elapsed();
+        let client_order_id = self.name();
+        exchange.exchange(client_order_id, InstrumentId(0), Command::Unblock { member: MEMBER })?;
+        self.await_answer(&mut exchange, client_order_id, &mut 0)?;
+        Ok(took)
+    }
+
+    /// A new session of the member with so many orders, and no right to another one.
+    fn enter(&mut self, orders: u64) -> Result<Client, LabError> {
+        let mut member = Client::connect(self.address, MEMBER)?;
+        let (mut sent, mut settled) = (0, 0);
+        let mut reasons: BTreeMap<u8, u64> = BTreeMap::new();
+        let begun = Instant::now();
+        while settled < orders + BEYOND {
+            while sent < orders + BEYOND && sent - settled < IN_FLIGHT {
+                member.send(&self.order(sent))?;
+                sent += 1;
+            }
+            member.flush()?;
+            member.poll(|update| match update {
+                Update::Answer(_) => settled += 1,
+                Update::Rejected { reason, .. } => {
+                    settled += 1;
+                    *reasons.entry(reason as u8).or_default() += 1;
+                }
+                _ => {}
+            })?;
+            wait(&member, begun)?;
+        }
+        self.throttled += reasons.remove(&(Reason::Throttled as u8)).unwrap_or_default();
+        if reasons.is_empty() { Ok(member) } else { Err(LabError::Failed("an order was rejected".into())) }
+    }
+
+    fn order(&mut self, number: u64) -> ClientRequest {
+        let instrument = self.instruments[number as usize % self.instruments.len()];
+        // A hundred prices, none of which meets anything.
+        let price = Price(1_000_000 - (number % 100) as i64 * 100);
+        let order = NewOrder::limit(Side::Buy, price, Quantity(100));
+        ClientRequest::Enter { client_order_id: self.name(), instrument: InstrumentId(instrument), order }
+    }
+
+    fn await_answer(
+        &self,
+        client: &mut Client,
+        name: ClientOrderId,
+        told: &mut u64,
+    ) -> Result<Reason, LabError> {
+        let begun = Instant::now();
+        let mut found = None;
+        while found.is_none() {
+            client.flush()?;
+            client.poll(|update| match update {
+                Update::Answer(answer) if answer.client_order_id == name => found = Some(answer.reason),
+                Update::Rejected { client_order_id, reason } if client_order_id == name => {
+                    found = Some(reason)
+                }
+                Update::Cancelled(_) => *told += 1,
+                _ => {}
+            })?;
+            wait(client, begun)?;
+        }
+        found.ok_or_else(|| LabError::Failed("no answer".into()))
+    }
+
+    /// Until the member has been told of all its orders' ends.
+    fn await_told(&mut self, member: &mut Client, orders: u64, told: &mut u64) -> LabResult {
+        let begun = Instant::now();
+        while *told < orders && begun.elapsed() < PATIENCE {
+            member.poll(|update| *told += u64::from(matches!(update, Update::Cancelled(_))))?;
+            member.wait(Duration::from_millis(1))?;
+        }
+        self.untold += orders.saturating_sub(*told);
+        Ok(())
+    }
+}
+
+fn wait(client: &Client, begun: Instant) -> LabResult {
+    client.wait(Duration::from_millis(1))?;
+    match begun.elapsed() < PATIENCE {
+        true => Ok(()),
+        false => Err(LabError::Failed("nothing was answered for 10 seconds".into())),
+    }
+}
+
+fn print(figures: &Figures) {
+    let [median, longest] = figures.mass_cancel_ms;
+    println!(
+        "{} orders in ten instruments, the member's session throttled ({} orders refused)",
+        grouped(figures.orders),
+        grouped(figures.throttled)
+    );
+    println!("mass cancel by the member  {median:.1} ms (median), {longest:.1} ms (longest)");
+    let [median, longest] = figures.block_ms;
+    println!("block by the exchange      {median:.1} ms (median), {longest:.1} ms (longest)");
+    println!("orders without an end      {}", figures.untold);
+}

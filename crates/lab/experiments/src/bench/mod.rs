@@ -1,0 +1,50 @@
+//! `pares bench`: what this machine does.
+
+pub mod book;
+pub mod checkpoint;
+pub mod end_to_end;
+pub mod kill_switch;
+pub mod peer;
+pub mod sequencer;
+
+use clap::Subcommand;
+use pares_load::{LabResult, setup};
+
+/// Arguments of `pares bench`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(Subcommand)]
+enum Bench {
+    /// One order book beside those of others: five streams of orders, million messages per second, latency
+    Book(book::Args),
+    /// Agreeing on an order: time per position, alone and against another process, beside a bare compare-and-swap
+    Sequencer(sequencer::Args),
+    /// A whole exchange under load: throughput, and latency from the scheduled send time to the answer
+    EndToEnd(setup::Args),
+    /// How long it takes to cancel ten thousand orders of a member that has run away
+    KillSwitch(kill_switch::Args),
+    /// Members' latency while a venue takes a checkpoint of a large state, and while one joins with it
+    Checkpoint(checkpoint::Args),
+    /// The other process of a benchmark
+    #[command(subcommand, hide = true)]
+    Peer(peer::Peer),
+}
+
+/// Runs one benchmark.
+///
+/// # Errors
+/// If it cannot run.
+pub fn run(args: &Args) -> LabResult {
+    match &args.bench {
+        Bench::Book(args) => book::run(args),
+        Bench::Sequencer(args) => sequencer::run(args),
+        Bench::EndToEnd(args) => end_to_end::run(args),
+        Bench::KillSwitch(args) => kill_switch::run(args),
+        Bench::Checkpoint(args) => checkpoint::run(args),
+        Bench::Peer(peer) => peer::run(peer),
+    }
+}

@@ -1,0 +1,129 @@
+//! The other process of a benchmark: this program again, as a contending venue, a log's reader or an echo.
+//!
+//! What is claimed of processes must be measured with processes: threads share page tables, caches of the kernel and a fate.
+//! A peer says on standard output that it is ready, and is killed when its part is over, as is anybody here.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+use clap::Subcommand;
+use pares_load::{LabError, LabResult, own_program};
+use pares_log::Reader;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What the other process does.
+#[derive(Subcommand)]
+pub(crate) enum Peer {
+    /// Proposes on the window in DIR, BATCH requests at a time; without BATCH swaps words
+    Contend {
+        /// Where the window lies.
+        dir: PathBuf,
+        /// Requests at a time.
+        batch: Option<usize>,
+    },
+    /// Reads a log from its end, yielding
+    Read {
+        /// The log.
+        log: PathBuf,
+    },
+    /// Answers each record of DIR/ping with one in DIR/pong, spinning
+    Echo {
+        /// Where both logs lie.
+        dir: PathBuf,
+    },
+}
+
+/// Plays a peer until killed.
+///
+/// # Errors
+/// If what it works on cannot be opened.
+pub(crate) fn run(peer: &Peer) -> LabResult {
+    pares_node::supervisor::end_with_parent()?;
+    match peer {
+        Peer::Contend { dir, batch } => super::sequencer::contend(dir, *batch),
+        Peer::Read { log } => read(log),
+        Peer::Echo { dir } => {
+            ready()?;
+            crate::experiment::echo(dir, &AtomicBool::new(false)).map_err(pares_load::failed("the echo"))
+        }
+    }
+}
+
+fn read(log: &Path) -> LabResult {
+    let mut reader = Reader::at_end(log).map_err(pares_load::failed("the reader"))?;
+    ready()?;
+    loop {
+        match reader.next().map_err(pares_load::failed("the reader"))? {
+            Some(record) => _ = std::hint::black_box(record.payload.len()),
+            // As nodes do: one that spins takes the processor from the sync it waits for.
+            None => std::thread::yield_now(),
+        }
+    }
+}
+
+/// Tells the process that started this one that it may go on.
+///
+/// # Errors
+/// If nobody listens.
+pub fn ready() -> LabResult {
+    let mut out = std::io::stdout();
+    writeln!(out, "ready").and_then(|()| out.flush()).map_err(LabError::io("saying ready"))
+}
+
+/// A peer started by this process; it is killed when this is dropped.
+pub struct PeerProcess {
+    child: Child,
+}
+
+impl PeerProcess {
+    /// Starts `pares bench peer ARGUMENTS` and waits until it is ready.
+    ///
+    /// # Errors
+    /// If it ends before that.
+    pub fn start(arguments: &[&str]) -> Result<Self, LabError> {
+        let child = Command::new(own_program()?)
+            .args(["bench", "peer"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(LabError::io("starting the other process"))?;
+        let mut peer = Self { child };
+        let mut line = String::new();
+        let out = peer.child.stdout.take().expect("its output was asked for");
+        BufReader::new(out).read_line(&mut line).map_err(LabError::io("waiting for the other process"))?;
+        match line.trim() {
+            "ready" => Ok(peer),
+            _ => Err(LabError::Failed("the other process of the benchmark did not start".into())),
+        }
+    }
+
+    /// Sends it a signal; one that is gone already is no matter.
+    pub fn signal(&self, signal: Signal) {
+        let _ = kill_process(Pid::from_child(&self.child), signal);
+    }
+
+    /// Whether it has ended.
+    pub fn is_gone(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Kills it and waits until it is gone.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        // Both fail only for a process that is gone, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for PeerProcess {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

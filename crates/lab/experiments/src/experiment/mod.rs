@@ -1,0 +1,173 @@
+//! `pares experiment`: each figure and table of paper 1, section 6, paper 5's plots and paper 3's figure 5, measured here.
+//!
+//! A claim to be better than a paper is worth what its figures are worth: taken on a named machine, at a named commit, by a
+//! command that anybody can give again. So each experiment writes its data as CSV, its chart as SVG, and a section of
+//! `results.md` with the paper's figures beside ours; a section stands between marks of its own and is replaced alone.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`stage`] | a system under load, with its two venues in view |
+//! | [`availability`] | figure 3 |
+//! | [`joining`] | figures 4 and 5 |
+//! | [`distance`] | figure 6 and table 1 |
+//! | [`latency`] | figures 7, 8 and 10 |
+//! | [`spread`] | figure 9 |
+//! | [`journalling`] | paper 5 |
+//! | [`wice`] | paper 3, section 4 |
+//! | [`chart`], [`report`] | SVG; CSV and `results.md` |
+
+mod availability;
+mod chart;
+mod distance;
+mod joining;
+mod journalling;
+mod latency;
+mod report;
+mod spread;
+mod stage;
+mod wice;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use pares_load::{LabError, LabResult};
+
+pub(crate) use journalling::echo;
+use report::Report;
+
+/// Arguments of `pares experiment`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// Which to run
+    #[arg(required = true, value_enum)]
+    experiments: Vec<Experiment>,
+    /// Where CSV and SVG files go; `results.md` is kept beside this directory
+    #[arg(long, default_value = "docs/results")]
+    out: PathBuf,
+    /// Run each for a moment only, to see that it works: the figures mean little
+    #[arg(long)]
+    quick: bool,
+    /// Where journal writes: the disk to measure (default: where temporary files go)
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// How long table1 looks at each rate (the paper: 30)
+    #[arg(long, default_value_t = 0.4)]
+    minutes: f64,
+    /// Virtual seconds that wice measures at each number of clients
+    #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(5..))]
+    seconds: u64,
+    /// Where wice takes all chance from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// A figure or table of a paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Experiment {
+    /// Throughput of both venues while one is killed and comes back
+    Fig3,
+    /// Time for a venue to join, one symbol, by throughput
+    Fig4,
+    /// Time for a venue to join, each of ten symbols
+    Fig5,
+    /// Distance between the venues over time
+    Fig6,
+    /// Largest and mean distance between the venues
+    Table1,
+    /// Latency by throughput, sequencer on and off, one symbol
+    Fig7,
+    /// The same with ten symbols
+    Fig8,
+    /// Distribution of latencies at 1,000 requests per second
+    Fig9,
+    /// Latency by throughput with two gateways
+    Fig10,
+    /// Paper 5: the worst write of each second, rolls, and the log beside raw writes of the same bytes
+    Journal,
+    /// Paper 3: DBSM and WICE over two clusters, in virtual time
+    Wice,
+    /// All of these
+    All,
+}
+
+impl Experiment {
+    fn run(self, context: &Context) -> Result<Report, LabError> {
+        match self {
+            Self::Fig3 => availability::run(context),
+            Self::Fig4 => joining::one_symbol(context),
+            Self::Fig5 => joining::ten_symbols(context),
+            Self::Fig6 => distance::over_time(context),
+            Self::Table1 => distance::extremes(context),
+            Self::Fig7 => latency::sequencer(context, "fig7", 1),
+            Self::Fig8 => latency::sequencer(context, "fig8", 10),
+            Self::Fig9 => spread::run(context),
+            Self::Fig10 => latency::two_gateways(context),
+            Self::Journal => journalling::run(context),
+            Self::Wice => wice::run(context),
+            Self::All => unreachable!("replaced by all the others"),
+        }
+    }
+}
+
+/// How and where to run.
+struct Context {
+    out: PathBuf,
+    quick: bool,
+    dir: Option<PathBuf>,
+    minutes: f64,
+    seconds: u64,
+    seed: u64,
+}
+
+impl Context {
+    /// The time to spend: `full`, or a moment with `--quick`.
+    fn time(&self, full: Duration) -> Duration {
+        if self.quick { full.min(Duration::from_secs(1)) } else { full }
+    }
+
+    /// All of `full`, or its first two with `--quick`.
+    fn some<'a, T>(&self, full: &'a [T]) -> &'a [T] {
+        if self.quick { &full[..full.len().min(2)] } else { full }
+    }
+
+    /// How often to repeat.
+    fn rounds(&self, full: usize) -> usize {
+        if self.quick { 1 } else { full }
+    }
+}
+
+/// Runs experiments, writes their files, and prints what they gave.
+///
+/// # Errors
+/// If a system does not come up or a file cannot be written; what was finished before is kept.
+pub fn run(args: &Args) -> LabResult {
+    let Args { quick, minutes, seconds, seed, .. } = *args;
+    let context = Context { out: args.out.clone(), dir: args.dir.clone(), quick, minutes, seconds, seed };
+    std::fs::create_dir_all(&context.out)
+        .map_err(LabError::io(format!("making the directory {}", context.out.display())))?;
+    let mut all = serde_json::Map::new();
+    for experiment in chosen(&args.experiments) {
+        let report = experiment.run(&context)?;
+        report.save(&context)?;
+        if !args.json {
+            println!("{}", report.text());
+        }
+        all.insert(report.name.to_owned(), report.figures);
+    }
+    if args.json {
+        println!("{}", serde_json::Value::Object(all));
+    }
+    Ok(())
+}
+
+fn chosen(asked: &[Experiment]) -> Vec<Experiment> {
+    let everything = || Experiment::value_variants().iter().copied().filter(|&e| e != Experiment::All);
+    match asked.contains(&Experiment::All) {
+        true => everything().collect(),
+        false => asked.to_vec(),
+    }
+}

@@ -1,0 +1,199 @@
+//! Figure 5: throughput, latency and abort rate of each cluster, by number of clients.
+
+use pares_load::LabError;
+use pares_text::grouped;
+use pares_tpcc::{Ordering, Protocol, RunResult, Setting, SideResult};
+use serde::Serialize;
+
+use super::{Scope, both};
+use crate::experiment::Context;
+use crate::experiment::chart::{Axis, Chart, Look, Scale, Series};
+use crate::experiment::report::{Grid, csv};
+
+/// The paper's range.
+pub(super) const CLIENTS: [u32; 6] = [60, 500, 1_000, 2_000, 4_000, 6_000];
+pub(super) const RUNS: usize = CLIENTS.len() * LINES.len();
+
+/// A line of the figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    Cluster,
+    Dbsm,
+    Sequencer,
+    Wice,
+}
+
+pub(super) const LINES: [Line; 4] = [Line::Cluster, Line::Dbsm, Line::Sequencer, Line::Wice];
+
+impl Line {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Cluster => "DBSM CLUSTER",
+            Self::Dbsm => "DBSM",
+            Self::Sequencer => "DBSM (sequencer)",
+            Self::Wice => "WICE",
+        }
+    }
+
+    pub(super) fn setting(self, clients: u32) -> Setting {
+        match self {
+            Self::Cluster => Setting::new(Protocol::DbsmCluster, clients, 0),
+            Self::Dbsm => Setting::new(Protocol::Dbsm, clients, 0),
+            Self::Sequencer => {
+                Setting { ordering: Ordering::Sequencer, ..Setting::new(Protocol::Dbsm, clients, 0) }
+            }
+            Self::Wice => Setting::new(Protocol::Wice, clients, 0),
+        }
+    }
+}
+
+/// All lines at one number of clients.
+#[derive(Clone, Debug)]
+pub(super) struct Point {
+    pub(super) clients: u32,
+    outcomes: Vec<RunResult>,
+}
+
+impl Point {
+    pub(super) fn of(&self, line: Line) -> &RunResult {
+        &self.outcomes[line as usize]
+    }
+}
+
+impl Serialize for Point {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serde_json::Map::new();
+        fields.insert("clients".into(), self.clients.into());
+        for line in LINES {
+            fields.insert(line.name().into(), figures(self.of(line)));
+        }
+        fields.serialize(serializer)
+    }
+}
+
+/// An outcome for programs.
+pub(super) fn figures(outcome: &RunResult) -> serde_json::Value {
+    let side = |side: &SideResult| {
+        serde_json::json!({
+            "per_minute": side.per_minute,
+            "latency_mean_ms": side.update.mean_ms,
+            "latency_p50_ms": side.update.p50_ms,
+            "latency_p99_ms": side.update.p99_ms,
+            "latency_with_resubmissions_mean_ms": side.whole.mean_ms,
+            "reading_mean_ms": side.reading.mean_ms,
+            "abort_percent": side.abort_percent,
+            "aborts_waited_overrun_refused_percent": side.abort_percent_by_cause,
+            "processor_percent": side.processor_percent,
+            "link_percent": side.link_percent,
+            "link_messages_per_commit": side.link_messages_per_commit,
+        })
+    };
+    serde_json::json!({
+        "C_A": side(&outcome.sides[0]),
+        "C_B": side(&outcome.sides[1]),
+        "versions": outcome.versions,
+        "digest": format!("{:016x}", outcome.digest),
+    })
+}
+
+pub(super) fn run(scope: &Scope) -> Result<Vec<Point>, LabError> {
+    let point = |clients: u32| {
+        let outcome = |line: Line| scope.run(&scope.setting(line.setting(clients), false));
+        let outcomes = LINES.into_iter().map(outcome).collect::<Result<_, _>>()?;
+        Ok(Point { clients, outcomes })
+    };
+    CLIENTS.into_iter().map(point).collect()
+}
+
+/// What one of the six charts shows.
+struct Plot {
+    letter: char,
+    side: usize,
+    what: &'static str,
+    label: &'static str,
+    scale: Scale,
+    value: fn(&SideResult) -> f64,
+}
+
+const THROUGHPUT: (&str, &str, Scale, fn(&SideResult) -> f64) =
+    ("throughput", "transactions per minute", Scale::Linear, |side| side.per_minute);
+const LATENCY: (&str, &str, Scale, fn(&SideResult) -> f64) =
+    ("latency", "mean latency, ms", Scale::Log, |side| side.update.mean_ms);
+const ABORTS: (&str, &str, Scale, fn(&SideResult) -> f64) =
+    ("abort rate", "aborted, percent", Scale::Linear, |side| side.abort_percent);
+
+fn plots() -> impl Iterator<Item = Plot> {
+    let of_both = [THROUGHPUT, LATENCY, ABORTS].into_iter().flat_map(|kind| [(kind, 0), (kind, 1)]);
+    of_both.zip('a'..).map(|(((what, label, scale, value), side), letter)| Plot {
+        letter,
+        side,
+        what,
+        label,
+        scale,
+        value,
+    })
+}
+
+/// Writes charts and data; gives their files and what they show.
+pub(super) fn write(context: &Context, points: &[Point]) -> Result<Vec<(String, String)>, LabError> {
+    let mut charts = Vec::new();
+    for Plot { letter, side, what, label, scale, value } in plots() {
+        let cluster = ["C_A", "C_B"][side];
+        let value = |point: &Point, line: Line| value(&point.of(line).sides[side]);
+        let series = LINES.into_iter().map(|line| Series {
+            name: line.name().into(),
+            points: points.iter().map(|point| (f64::from(point.clients), value(point, line))).collect(),
+            look: Look::Line,
+        });
+        let title = format!("{letter}) {what}, clients of {cluster}");
+        let chart = Chart {
+            title: title.clone(),
+            x: Axis { label: "clients of both clusters", scale: Scale::Linear },
+            y: Axis { label, scale },
+            series: series.collect(),
+            marks: vec![],
+        };
+        let row = |point: &Point| {
+            let values = LINES.into_iter().map(|line| value(point, line));
+            std::iter::once(f64::from(point.clients)).chain(values).collect()
+        };
+        let file = format!("wice5{letter}");
+        let titles = "clients,dbsm_cluster,dbsm,dbsm_sequencer,wice";
+        context.write(&file, &chart, &csv(titles, points.iter().map(row)))?;
+        charts.push((file, title));
+    }
+    Ok(charts)
+}
+
+/// The figure as a table: C_A / C_B.
+pub(super) fn grid(points: &[Point]) -> Grid {
+    let head = vec![
+        ">clients",
+        "",
+        ">transactions per minute, C_A / C_B",
+        ">latency, ms",
+        ">p99",
+        ">with resubmissions",
+        ">read-only",
+        ">aborted, %",
+        ">processors, %",
+        ">link, %",
+    ];
+    let row = |point: &Point, line: Line| {
+        let outcome = point.of(line);
+        vec![
+            grouped(point.clients.into()),
+            line.name().to_owned(),
+            both(outcome, |side| side.per_minute, 0),
+            both(outcome, |side| side.update.mean_ms, 0),
+            both(outcome, |side| side.update.p99_ms, 0),
+            both(outcome, |side| side.whole.mean_ms, 0),
+            both(outcome, |side| side.reading.mean_ms, 0),
+            both(outcome, |side| side.abort_percent, 2),
+            both(outcome, |side| side.processor_percent, 0),
+            both(outcome, |side| side.link_percent, 0),
+        ]
+    };
+    let rows = points.iter().flat_map(|point| LINES.into_iter().map(move |line| row(point, line)));
+    Grid { head, rows: rows.collect() }
+}

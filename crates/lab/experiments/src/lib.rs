@@ -1,0 +1,12 @@
+//! What this machine does, and the papers' figures measured again on it.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`bench`] | one figure of one part |
+//! | [`experiment`] | a paper's figure or table beside ours, as a section of `docs/results.md` |
+
+#![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command does
+#![allow(unreachable_pub)] // `pub` here also means "for the other modules"
+
+pub mod bench;
+pub mod experiment;

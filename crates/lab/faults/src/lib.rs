@@ -1,0 +1,119 @@
+//! A world in which nodes fail on purpose: for tests and drills only.
+//!
+//! Equipment that lets a node die, lie or fall sick could be built into the node. Then it would ship, and what is tested would
+//! still not be what ships: the calls would be in the way. But a role touches everything through its [`World`], so faults can be
+//! put there: [`Faulty`] wraps any world, passes every call on, and fails where the environment says.
+//!
+//! ```text
+//!   role --> Faulty --> HostWorld          pares-lab node     armed from its environment
+//!   role -------------> HostWorld          pares node         knows nothing of this crate
+//! ```
+//! | module | what | armed by |
+//! |---|---|---|
+//! | [`crash`] | the process dies at a named point | `PARES_CRASH_AT` |
+//! | [`wrong`] | a venue executes other orders than were entered | `PARES_WRONG` |
+//! | [`device`] | a recorder's device is slow, or fails | `PARES_SLOW_SYNC_MS`, `PARES_FAIL_SYNC_AT` |
+//! | [`poison`] | a request brings the matching engine down | `PARES_POISON` |
+//!
+//! The variables are read once, when the node starts. What is armed is said on standard error. What is not armed costs a
+//! branch.
+
+pub mod crash;
+pub mod device;
+mod file;
+mod log;
+pub mod poison;
+mod sockets;
+mod window;
+mod world;
+pub mod wrong;
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use pares_roles::{NodeError, NodeId, World};
+
+use crash::Crash;
+use device::Sick;
+use poison::Poison;
+use wrong::Wrong;
+
+pub use file::FaultyFile;
+pub use log::{FaultyReader, FaultyWriter};
+pub use sockets::{FaultySockets, FaultyStream};
+pub use window::FaultyWindow;
+
+/// A world that fails where it is told to.
+#[derive(Clone, Debug)]
+pub struct Faulty<W> {
+    inner: W,
+    faults: Arc<Faults>,
+}
+
+/// What is wrong with one node.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    node: NodeId,
+    crash: Crash,
+    wrong: Option<Wrong>,
+    sick: Option<Arc<Sick>>,
+    poison: Poison,
+}
+
+impl<W: World> Faulty<W> {
+    /// Wraps the world of `node`, which fails as the environment says.
+    ///
+    /// # Errors
+    /// If the environment says what makes no sense, or is not for this node: a test that means another node would wait for ever.
+    pub fn from_environment(node: NodeId, inner: W) -> Result<Self, NodeError> {
+        let faults = Faults::read(node, |name| std::env::var(name).ok()).map_err(NodeError::Config)?;
+        faults.warn();
+        Ok(Self { inner, faults: Arc::new(faults) })
+    }
+
+    /// Wraps the sockets of a gateway, which fail with it.
+    pub fn sockets<S>(&self, inner: S) -> FaultySockets<S> {
+        FaultySockets { inner, faults: Arc::clone(&self.faults) }
+    }
+}
+
+impl Faults {
+    /// What the variables say.
+    fn read(node: NodeId, variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        Ok(Self {
+            node,
+            crash: Crash::read(node, &variable)?,
+            wrong: wrong::read(node, &variable)?,
+            sick: device::read(node, &variable)?.map(Arc::new),
+            poison: Poison::read(&variable)?,
+        })
+    }
+
+    fn warn(&self) {
+        let node = self.node;
+        if let Some(doom) = self.crash.doom() {
+            say(&format_args!("warning: {}={doom} is set: {node} will kill itself there", crash::VARIABLE));
+        }
+        if let Some(wrong) = self.wrong {
+            let variable = wrong::VARIABLE;
+            say(&format_args!(
+                "warning: {variable}={wrong} is set: {node} will execute other orders than were entered"
+            ));
+        }
+        if let Some(sick) = &self.sick {
+            say(&format_args!("warning: {node} has a sick device: {sick}"));
+        }
+        if let Some(member) = self.poison.member() {
+            say(&format_args!(
+                "warning: {}: the orders of member {member} bring the matching engine down",
+                poison::VARIABLE
+            ));
+        }
+    }
+}
+
+/// Says something to the operator: a node's standard error is its log.
+#[allow(clippy::print_stderr)]
+pub(crate) fn say(what: &dyn Display) {
+    eprintln!("{what}");
+}

@@ -1,0 +1,230 @@
+//! Logs whose writer may die between any two steps, and that a wrong venue reads and writes wrongly.
+
+use std::sync::Arc;
+
+use pares_log::{AppendError, LogReader, LogWriter, Offset, ReadError, Record};
+use pares_roles::NodeId;
+use pares_wire::record::{self, CheckpointChunk};
+
+use crate::Faults;
+use crate::crash::Point;
+
+/// The points that a role passes as it writes its log.
+struct Points {
+    writing: Point,
+    appended: Point,
+    published: Point,
+}
+
+fn points(node: NodeId) -> Points {
+    let (writing, appended, published) = match node {
+        NodeId::Venue(_) => (Point::VenueWriting, Point::VenueAppended, Point::VenuePublished),
+        NodeId::Recorder(_) => (Point::RecorderWriting, Point::RecorderAppended, Point::RecorderPublished),
+        NodeId::Gateway(_) => (Point::GatewayWriting, Point::GatewayJournalled, Point::GatewayPublished),
+    };
+    Points { writing, appended, published }
+}
+
+/// The writer of a node's log.
+#[derive(Debug)]
+pub struct FaultyWriter<L> {
+    inner: L,
+    faults: Arc<Faults>,
+    /// Whether anything is appended and not published.
+    appended: bool,
+    /// Whether a piece of a checkpoint is, and not its last.
+    chunk: bool,
+}
+
+/// What was appended, as far as it matters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// What the node is there for: a request, a result.
+    Main,
+    /// A piece of a checkpoint, not its last.
+    Chunk,
+    Other,
+}
+
+fn kind(payload: &[u8]) -> Kind {
+    match record::schema(payload) {
+        Some(record::REQUEST | record::RESULT) => Kind::Main,
+        Some(record::CHECKPOINT_CHUNK) => match CheckpointChunk::read(payload) {
+            Ok((chunk, _)) if chunk.total().is_none() => Kind::Chunk,
+            _ => Kind::Other,
+        },
+        _ => Kind::Other,
+    }
+}
+
+impl<L> FaultyWriter<L> {
+    pub(crate) fn new(inner: L, faults: Arc<Faults>) -> Self {
+        Self { inner, faults, appended: false, chunk: false }
+    }
+}
+
+impl<L: LogWriter> LogWriter for FaultyWriter<L> {
+    type Syncer = L::Syncer;
+
+    #[inline]
+    fn append_with(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<Offset, AppendError> {
+        let faults = &*self.faults;
+        let mut appended = Kind::Other;
+        let offset = self.inner.append_with(len, |out| {
+            fill(out);
+            if let Some(wrong) = faults.wrong {
+                wrong.restore(out);
+            }
+            if faults.crash.is_armed() {
+                appended = kind(out);
+                if appended == Kind::Main {
+                    faults.crash.torn(points(faults.node).writing, out);
+                }
+            }
+        })?;
+        self.appended = true;
+        self.chunk |= appended == Kind::Chunk;
+        if appended == Kind::Main {
+            faults.crash.at(match faults.crash.is_from_peer() {
+                true => Point::RecorderTookFromPeer,
+                false => Point::RecorderTook,
+            });
+        }
+        Ok(offset)
+    }
+
+    fn reserve(&mut self, bytes: usize) -> Result<(), AppendError> {
+        self.inner.reserve(bytes)
+    }
+
+    #[inline]
+    fn publish(&mut self) -> Offset {
+        let appended = std::mem::take(&mut self.appended);
+        let crash = &self.faults.crash;
+        if !(appended && crash.is_armed()) {
+            return self.inner.publish();
+        }
+        let points = points(self.faults.node);
+        crash.at(points.appended);
+        let offset = self.inner.publish();
+        crash.at(points.published);
+        if std::mem::take(&mut self.chunk) {
+            crash.at(Point::VenueCheckpoint);
+        }
+        offset
+    }
+
+    fn sync(&mut self) -> Result<Offset, AppendError> {
+        self.faults.crash.at(Point::RecorderUnsynced);
+        let synced = self.inner.sync()?;
+        self.faults.crash.at(Point::RecorderSynced);
+        Ok(synced)
+    }
+
+    fn syncer(&self) -> L::Syncer {
+        self.inner.syncer()
+    }
+
+    fn release_before(&mut self, offset: Offset) -> Offset {
+        self.inner.release_before(offset)
+    }
+
+    #[inline]
+    fn tail(&self) -> Offset {
+        self.inner.tail()
+    }
+
+    #[inline]
+    fn durable(&self) -> Offset {
+        self.inner.durable()
+    }
+}
+
+/// A reader of any node's log.
+#[derive(Debug)]
+pub struct FaultyReader<L> {
+    inner: L,
+    /// Whose log it is.
+    log: NodeId,
+    faults: Arc<Faults>,
+    /// The last record, if it is read wrongly.
+    changed: Vec<u8>,
+}
+
+impl<L> FaultyReader<L> {
+    pub(crate) fn new(inner: L, log: NodeId, faults: Arc<Faults>) -> Self {
+        Self { inner, log, faults, changed: Vec::new() }
+    }
+}
+
+/// The node has read a record of a log and done nothing with it yet.
+fn on_read(faults: &Faults, log: NodeId, payload: &[u8]) {
+    let crash = &faults.crash;
+    let is_result = record::schema(payload) == Some(record::RESULT);
+    match (faults.node, log) {
+        (node @ NodeId::Gateway(_), _) if node == log => crash.at(Point::GatewayRecovering),
+        (NodeId::Gateway(_), NodeId::Recorder(_)) if is_result && crash.is_open() => {
+            crash.at(Point::GatewayCommitted);
+        }
+        (NodeId::Recorder(_), NodeId::Venue(_)) if is_result => {
+            crash.on_result(false);
+            crash.at(Point::RecorderReceived);
+        }
+        (NodeId::Recorder(_), NodeId::Recorder(_)) if is_result => crash.on_result(true),
+        _ => {}
+    }
+}
+
+impl<L: LogReader> LogReader for FaultyReader<L> {
+    #[inline]
+    fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        let Some(record) = self.inner.next()? else { return Ok(None) };
+        if self.faults.crash.is_armed() {
+            on_read(&self.faults, self.log, record.payload);
+        }
+        let Some(wrong) = self.faults.wrong else { return Ok(Some(record)) };
+        self.changed.clear();
+        self.changed.extend_from_slice(record.payload);
+        wrong.change(&mut self.changed);
+        Ok(Some(Record { offset: record.offset, payload: &self.changed }))
+    }
+
+    fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError> {
+        let record = self.inner.read_at(offset)?;
+        // Only a gateway looks records up, to repeat an answer.
+        self.faults.crash.at(Point::GatewayRepeating);
+        Ok(record)
+    }
+
+    fn seek(&mut self, from: Offset) -> Result<(), ReadError> {
+        self.inner.seek(from)
+    }
+
+    fn skip_damage(&mut self) -> Offset {
+        self.inner.skip_damage()
+    }
+
+    fn is_replaced(&self) -> bool {
+        self.inner.is_replaced()
+    }
+
+    #[inline]
+    fn offset(&self) -> Offset {
+        self.inner.offset()
+    }
+
+    #[inline]
+    fn written(&self) -> Offset {
+        self.inner.written()
+    }
+
+    #[inline]
+    fn durable(&self) -> Offset {
+        self.inner.durable()
+    }
+
+    #[inline]
+    fn released(&self) -> Offset {
+        self.inner.released()
+    }
+}

@@ -1,0 +1,77 @@
+//! A gateway's sockets, at which it may die between being asked and having answered.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pares_roles::world::{Ready, Sockets};
+use pares_wire::frame::{self, Message, SignedOn};
+
+use crate::Faults;
+use crate::crash::Point;
+
+/// Sockets of a gateway that fails where it is told to.
+#[derive(Debug)]
+pub struct FaultySockets<S> {
+    pub(crate) inner: S,
+    pub(crate) faults: Arc<Faults>,
+}
+
+impl<S: Sockets> Sockets for FaultySockets<S> {
+    type Stream = FaultyStream<S::Stream>;
+
+    fn accept(&mut self) -> io::Result<Self::Stream> {
+        let inner = self.inner.accept()?;
+        Ok(FaultyStream { inner, faults: Arc::clone(&self.faults), signed_on: false })
+    }
+
+    fn register(&mut self, stream: &mut Self::Stream, slot: usize) -> io::Result<()> {
+        self.inner.register(&mut stream.inner, slot)
+    }
+
+    fn deregister(&mut self, stream: &mut Self::Stream) {
+        self.inner.deregister(&mut stream.inner);
+    }
+
+    fn poll(&mut self, timeout: Duration, ready: &mut Vec<Ready>) -> io::Result<()> {
+        self.inner.poll(timeout, ready)
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct FaultyStream<S> {
+    inner: S,
+    faults: Arc<Faults>,
+    /// Whether the client was told that it is signed on.
+    signed_on: bool,
+}
+
+impl<S: Read> Read for FaultyStream<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        if read > 0 {
+            self.faults.crash.at(Point::GatewayReceived);
+        }
+        Ok(read)
+    }
+}
+
+impl<S: Write> Write for FaultyStream<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let crash = &self.faults.crash;
+        if self.signed_on {
+            crash.at(Point::GatewayAnswered);
+        } else if matches!(frame::split(bytes), Ok(Some((SignedOn::KIND, ..)))) {
+            self.signed_on = true;
+            crash.at(Point::GatewaySigningOn);
+        }
+        let written = self.inner.write(bytes)?;
+        crash.at(Point::GatewaySent);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}

@@ -1,0 +1,96 @@
+//! The laboratory's command line: everything that proves and measures. `pares drill` and its like run this program.
+//!
+//! Systems that it starts are made of this program too: each node is `pares-lab node`, each site `pares-lab site run`. What ships
+//! knows nothing of it.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
+#![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
+
+#[cfg(test)]
+#[path = "../../../app/pares/src/help_texts.rs"]
+mod help_texts;
+mod node;
+mod sim;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use pares_drills::{demo, drill, replay};
+use pares_experiments::{bench, experiment};
+use pares_load::{LabError, LabResult};
+
+/// The laboratory of Pares: what proves and measures a stock exchange in which every server is a primary.
+///
+/// Start with `demo`: it runs a whole exchange on this machine, trades on it and kills
+/// one of its matching engines every few seconds, while you watch nothing happen.
+#[derive(Parser)]
+#[command(name = "pares-lab", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Watch a whole exchange trade while its leading venue is killed every few seconds
+    Demo(demo::Args),
+    /// Measure what this machine does
+    Bench(bench::Args),
+    /// Kill, stop, wipe, flood or poison parts of a system under load, and see whether anybody notices
+    Drill(drill::Choice),
+    /// Run the whole exchange in virtual time, with faults by seed, and check that nothing breaks
+    Sim(sim::Args),
+    /// Put a recorded trading day through a whole exchange and compare every published state of the book
+    Replay(replay::Args),
+    /// Measure the papers' figures and tables again on this machine
+    Experiment(experiment::Args),
+    /// One node of a system started here
+    #[command(hide = true)]
+    Node(node::Args),
+    /// One site of a replicated database started here
+    #[command(hide = true)]
+    Site(pares_operator::Args),
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("pares-lab: {error}");
+            match error {
+                LabError::Skipped(_) => ExitCode::from(LabError::SKIPPED),
+                _ => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+fn run(command: Command) -> LabResult {
+    match command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Drill(choice) => drill::run(&choice),
+        Command::Sim(args) => sim::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Experiment(args) => experiment::run(&args),
+        Command::Node(args) => node::run(&args),
+        Command::Site(args) => Ok(pares_operator::run(&args)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_value_that_a_help_text_names_is_accepted() {
+        let tried = help_texts::try_every_value(&Cli::command());
+        assert!(tried > 10, "{tried}");
+    }
+}

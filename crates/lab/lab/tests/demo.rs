@@ -1,0 +1,102 @@
+//! The demonstration as a user runs it: the built program, real processes, real kills.
+
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+
+use std::path::Path;
+use std::process::Command;
+
+/// The phases of the day, in order.
+const COURSE: [&str; 11] = [
+    "opening_call",
+    "continuous",
+    "volatility_call",
+    "continuous",
+    "halted",
+    "continuous",
+    "closing_call",
+    "post_close",
+    "closed",
+    "opening_call",
+    "continuous",
+];
+
+/// Runs a demonstration with these arguments and gives its verdict.
+fn run(args: &[&str]) -> serde_json::Value {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_pares-lab")).args(["demo", "--json"]).args(args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("one JSON object and nothing else")
+}
+
+/// Runs a short demonstration in `dir` and gives its verdict.
+fn demo(dir: &Path) -> serde_json::Value {
+    let dir = dir.to_str().unwrap();
+    run(&["--seconds", "4", "--rate", "500", "--kill-every", "1", "--dir", dir])
+}
+
+/// Command lines of processes that were started with `dir` as an argument.
+fn processes_of(dir: &Path) -> Vec<String> {
+    let dir = dir.to_str().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(dir))
+        .collect()
+}
+
+#[test]
+fn venues_are_killed_and_nothing_is_lost_or_answered_twice() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("system");
+    let verdict = demo(&dir);
+    let count = |name: &str| verdict[name].as_u64().unwrap_or_else(|| panic!("no {name} in {verdict}"));
+    assert!(count("kills") >= 1, "{verdict}");
+    assert_eq!((count("lost"), count("duplicated"), count("differing")), (0, 0, 0), "{verdict}");
+    assert_eq!(count("recorded"), count("completed"), "{verdict}");
+    assert_eq!(processes_of(&dir), Vec::<String>::new());
+}
+
+#[test]
+fn a_system_that_lasts_is_demonstrated_again() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("system");
+    let (first, second) = (demo(&dir), demo(&dir));
+    let count = |verdict: &serde_json::Value, name: &str| verdict[name].as_u64().unwrap();
+    assert_eq!(count(&second, "recorded"), count(&first, "recorded") + count(&second, "completed"));
+    assert_eq!((count(&second, "lost"), count(&second, "differing")), (0, 0), "{second}");
+}
+
+#[test]
+fn a_whole_day_is_gone_through_while_venues_are_killed() {
+    let verdict = run(&["--day", "--day-seconds", "14"]);
+    let day = &verdict["day"];
+    let names = |list: &str, field: &str| -> Vec<String> {
+        let list = day[list].as_array().unwrap_or_else(|| panic!("no {list} in {verdict}"));
+        list.iter().map(|one| one[field].as_str().unwrap().to_owned()).collect()
+    };
+    let count = |name: &str| day[name].as_u64().unwrap_or_else(|| panic!("no {name} in {verdict}"));
+    let phases = names("phases", "phase");
+    let mut entered = phases.iter();
+    for wanted in COURSE {
+        assert!(entered.any(|phase| phase == wanted), "{wanted} is missing, or out of order, in {phases:?}");
+    }
+    let auctions = names("auctions", "of");
+    for call in ["opening_call", "closing_call"] {
+        assert!(auctions.iter().any(|of| of == call), "no auction after {call}: {auctions:?}");
+    }
+    assert_eq!(day["in_order"], true, "{verdict}");
+    assert!(count("volatility_calls") >= 1 && count("halts") == 1, "{verdict}");
+    assert!(count("orders_expired") > 0 && count("orders_carried_over") > 0, "{verdict}");
+    assert!(verdict["kills"].as_u64().unwrap() >= 1, "{verdict}");
+    for promise in ["lost", "duplicated", "differing"] {
+        assert_eq!(verdict[promise], 0, "{promise}: {verdict}");
+    }
+}
+
+#[test]
+fn without_a_timetable_the_exchange_leads_through_the_day() {
+    let verdict = run(&["--day", "--day-seconds", "14", "--no-timetable"]);
+    assert_eq!(verdict["day"]["by_timetable"], false, "{verdict}");
+    assert_eq!(verdict["day"]["in_order"], true, "{verdict}");
+}

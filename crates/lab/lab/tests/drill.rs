@@ -1,0 +1,136 @@
+//! Every drill, briefly: nothing is lost, answered or executed twice, and the recorders agree. How long
+//! anything took is what drills are for, and is not judged here.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+#![allow(clippy::print_stderr)] // a test that skips says why
+
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Runs a drill.
+fn pares(arguments: &str) -> std::process::Output {
+    Command::new(env!("CARGO_BIN_EXE_pares-lab"))
+        .arg("drill")
+        .args(arguments.split_whitespace())
+        .args(["--rate", "1000", "--symbols", "3", "--json"])
+        .output()
+        .unwrap()
+}
+
+/// Runs a drill and checks what every drill promises.
+fn drill(arguments: &str) -> Value {
+    let output = pares(arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {said}");
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for count in ["lost", "duplicated", "acknowledged_lost", "executed_twice", "records_differing"] {
+        assert_eq!(figures[count], 0, "{arguments}: {figures}");
+    }
+    let number = |name: &str| figures[name].as_u64().unwrap();
+    assert!(number("completed") > 0 && number("records") >= number("completed"), "{arguments}: {figures}");
+    figures
+}
+
+/// A drill of which the clients notice nothing: they keep their connections and repeat nothing.
+fn unnoticed(arguments: &str) -> Value {
+    let figures = drill(arguments);
+    assert_eq!(figures["client_retries"], 0, "{arguments}: {figures}");
+    assert_eq!(figures["rejected"], 0, "{arguments}: {figures}");
+    figures
+}
+
+#[test]
+fn a_killed_stopped_or_slow_venue_costs_nobody_anything() {
+    for blow in ["kill-venue", "stop-venue", "slow-venue"] {
+        let figures = unnoticed(&format!("{blow} --count 2"));
+        assert_eq!((&figures["drill"], &figures["count"]), (&blow.into(), &2.into()));
+        assert!(figures["resync_ms"].as_f64() > Some(0.0));
+    }
+}
+
+#[test]
+fn a_killed_recorder_costs_nobody_anything() {
+    let figures = unnoticed("kill-recorder --count 3");
+    assert!(figures["resync_ms"].as_f64() > Some(0.0));
+    unnoticed("kill-recorder --count 3 --recorders 3 --quorum 2");
+}
+
+#[test]
+fn a_recorder_whose_disk_is_wiped_is_filled_by_its_peers() {
+    unnoticed("wipe-recorder --count 2");
+    unnoticed("wipe-recorder --count 2 --recorders 3 --quorum 2");
+}
+
+#[test]
+fn a_slow_disk_under_one_recorder_costs_nobody_anything() {
+    let figures = unnoticed("slow-disk --count 2 --stop-ms 100");
+    assert!(figures["disturbed_p99_us"].as_f64() > Some(0.0), "{figures}");
+}
+
+#[test]
+fn a_full_disk_under_one_recorder_costs_nobody_anything() {
+    let arguments = "fill-disk --count 2 --stop-ms 100";
+    let tried = pares(arguments);
+    if tried.status.code() == Some(77) {
+        eprintln!("{}", String::from_utf8_lossy(&tried.stderr));
+        return;
+    }
+    let figures = unnoticed(arguments);
+    assert!(figures["resync_ms"].as_f64() > Some(0.0), "{figures}");
+}
+
+#[test]
+fn members_of_a_killed_gateway_learn_elsewhere_what_became_of_their_requests() {
+    let figures = drill("kill-gateway --count 3");
+    assert_eq!(figures["rejected"], 0, "{figures}");
+    assert!(figures["moved_max_gap_ms"].as_f64() > Some(0.0), "{figures}");
+}
+
+#[test]
+fn everything_killed_at_once_comes_back_with_all_that_was_acknowledged() {
+    let figures = drill("kill-everything --count 2 --gateways 2");
+    assert!(figures["restart_ms"].as_f64() > Some(0.0), "{figures}");
+}
+
+#[test]
+fn a_flooding_session_takes_nothing_from_the_others() {
+    let figures = drill("flood --count 1 --flood-ms 300");
+    assert!(figures["flood_sent"].as_u64() > Some(0), "{figures}");
+    assert_eq!((&figures["rejected"], &figures["client_retries"]), (&0.into(), &0.into()), "{figures}");
+}
+
+#[test]
+fn a_wrong_venue_is_found_shut_out_and_readmitted() {
+    let figures = unnoticed("diverge --count 2");
+    assert!(figures["found_after_positions"].as_u64() < Some(1_024), "{figures}");
+    assert!(figures["found_after_positions"].is_u64() && figures["disputed"].is_u64(), "{figures}");
+    assert!(figures["resync_ms"].as_f64() > Some(0.0), "{figures}");
+}
+
+#[test]
+fn a_drill_that_could_prove_nothing_is_refused() {
+    for arguments in ["kill-venue --venues 1", "kill-recorder --quorum 2", "kill-venue --rate max"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
+            .arg("drill")
+            .args(arguments.split_whitespace())
+            .output()
+            .unwrap();
+        assert!(!output.status.success(), "{arguments}");
+    }
+}
+
+#[test]
+fn clusters_sites_and_the_link_die_under_load_and_nothing_answered_is_lost() {
+    let arguments = "drill wice --rtt-ms 20 --seconds-per-part 0.3 --rate 20 --json";
+    let output = Command::new(env!("CARGO_BIN_EXE_pares-lab")).args(arguments.split(' ')).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
+    for count in
+        ["lost", "acknowledged_lost", "executed_twice", "denied_and_done", "money_off", "sites_differing"]
+    {
+        assert_eq!(figures[count], 0, "{count}: {figures}");
+    }
+    assert!(figures["completed"].as_u64() > Some(100), "{figures}");
+    assert!(figures["hot_row_commits_per_s"].as_f64() > Some(0.0), "{figures}");
+    assert_eq!(figures["faults"].as_array().unwrap().len(), 7, "{figures}");
+}

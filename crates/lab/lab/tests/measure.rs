@@ -1,0 +1,93 @@
+//! What measures runs, prints one JSON object and leaves its files; what it measures is not judged here.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::process::Command;
+
+use serde_json::Value;
+
+fn pares(arguments: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_pares-lab")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_sequencer_is_measured_alone_and_against_another_process() {
+    let found = pares(&["bench", "sequencer", "--seconds", "1", "--json"]);
+    let figures = found["figures"].as_array().unwrap();
+    assert_eq!(figures.len(), 8);
+    assert!(figures.iter().all(|line| line["positions"].as_u64() > Some(0)));
+    let alone = figures.iter().filter(|line| line["processes"] == 1);
+    assert!(alone.map(|line| &line["won_share"]).all(|share| *share == 1.0));
+}
+
+#[test]
+fn the_journal_is_measured_beside_raw_writes() {
+    let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let [within, out] =
+        [dir.path(), &out.path().join("results")].map(|path| path.to_str().unwrap().to_owned());
+    let arguments = ["experiment", "journal", "--quick", "--dir", &within, "--out", &out, "--json"];
+    let found = &pares(&arguments)["journal"]["beside_raw"];
+    assert_eq!(found["append"]["log"]["count"], 10_000);
+    assert_eq!(found["append"]["raw"]["count"], 10_000);
+    assert_eq!(found["round_trip"]["count"], 10_000);
+    assert!(found["rolls"]["rolls"]["count"].as_u64() > Some(0));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_experiment_leaves_its_chart_its_data_and_its_section() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    std::fs::write(dir.path().join("results.md"), "# Results\n\nkept\n").unwrap();
+    let found = pares(&["experiment", "fig3", "--quick", "--json", "--out", out.to_str().unwrap()]);
+    assert!(found["fig3"]["resync_ms"].as_f64() > Some(0.0));
+    let text = std::fs::read_to_string(dir.path().join("results.md")).unwrap();
+    assert!(text.starts_with("# Results\n\nkept\n\n<!-- fig3 -->"));
+    assert!(std::fs::read_to_string(out.join("fig3.svg")).unwrap().contains("<text"));
+    assert!(std::fs::read_to_string(out.join("fig3.csv")).unwrap().lines().count() > 10);
+}
+
+#[test]
+fn everything_is_killed_and_every_old_name_has_its_old_answer() {
+    let arguments =
+        "drill kill-everything --count 1 --rate 1000 --symbols 3 --records 5000 --check 5000 --json";
+    let found = &pares(&arguments.split(' ').collect::<Vec<_>>())["start"];
+    assert_eq!((&found["lost"], &found["halted_shards"]), (&0.into(), &0.into()));
+    assert!(found["checked"].as_u64() >= Some(4_000), "{found}");
+}
+
+#[test]
+fn the_kill_switch_cancels_everything_of_a_throttled_member() {
+    let found = pares(&["bench", "kill-switch", "--orders", "500", "--rounds", "2", "--json"]);
+    assert_eq!(found["untold"], 0);
+    assert!(found["throttled"].as_u64() >= Some(300), "{found}");
+}
+
+#[test]
+fn checkpoints_are_seen_under_way_and_a_killed_venue_joins() {
+    let small = "--state-mib 2 --symbols 20 --shards 2 --rate 5000 --rounds 1 --quiet-seconds 1";
+    let arguments: Vec<&str> = "bench checkpoint --json".split(' ').chain(small.split(' ')).collect();
+    let found = pares(&arguments);
+    assert!(found["state_mib"].as_f64().unwrap() >= 2.0, "{found}");
+    assert!(
+        found["checkpoints"].as_u64().unwrap() >= 1 && found["checkpoint_mib"].as_f64().unwrap() > 0.0,
+        "{found}"
+    );
+    assert!(found["join_ms"].as_f64().unwrap() > 0.0, "{found}");
+    assert_eq!(
+        (found["lost"].as_u64(), found["checkpoint_failures"].as_u64()),
+        (Some(0), Some(0)),
+        "{found}"
+    );
+}
+
+#[test]
+fn twice_the_highest_rate_loses_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let within = dir.path().to_str().unwrap();
+    let found = pares(&["drill", "flood", "--minutes", "0.2", "--dir", within, "--json"]);
+    assert_eq!((&found["lost"], &found["duplicated"]), (&0.into(), &0.into()), "{found}");
+    assert!(found["answered_rate"].as_u64() > Some(0), "{found}");
+    assert_eq!(found["anon_kib_end"].as_object().unwrap().len(), 5, "every node is looked at: {found}");
+}

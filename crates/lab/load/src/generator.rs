@@ -1,0 +1,311 @@
+//! The sending thread.
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use pares_client::{ClientError, Update};
+use pares_node::config::ROLE_MAX;
+use pares_os::clock::mono_ns;
+use pares_types::Role;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::RequestSource;
+use crate::error::LabError;
+use crate::numbers::Numbers;
+use crate::observed::{Observed, histogram};
+use crate::plan::{LoadPlan, Rate};
+use crate::session::Session;
+
+/// Requests sent before answers are looked at again.
+const BATCH_MAX: usize = 256;
+/// Nearer deadlines are waited for by yielding: a timer would be late by about as much.
+const YIELD_NS: u64 = 60_000;
+/// How long the last answers may take after the last request.
+const DRAIN_NS: u64 = 10_000_000_000;
+/// Between two hand-overs of latencies to [`Observed`].
+const PUBLISH_NS: u64 = 50_000_000;
+
+/// A load generator at work.
+pub struct Load {
+    observed: Arc<Observed>,
+    thread: JoinHandle<Result<(), LabError>>,
+}
+
+impl Load {
+    /// Connects the members and starts sending.
+    ///
+    /// # Errors
+    /// If a gateway cannot be reached.
+    pub fn start(plan: LoadPlan) -> Result<Self, LabError> {
+        let flow = plan.flow();
+        Self::start_with(plan, Box::new(flow))
+    }
+
+    /// The same with requests from another source, in place of the plan's own flow.
+    ///
+    /// # Errors
+    /// If a gateway cannot be reached.
+    pub fn start_with(plan: LoadPlan, flow: Box<dyn RequestSource>) -> Result<Self, LabError> {
+        let observed = Arc::new(Observed::new());
+        let mut generator = Generator::new(plan, flow, Arc::clone(&observed))?;
+        let thread = std::thread::Builder::new()
+            .name("load".into())
+            .spawn(move || generator.run())
+            .map_err(LabError::io("starting the load generator"))?;
+        Ok(Self { observed, thread })
+    }
+
+    /// What it has seen so far.
+    #[must_use]
+    pub fn observed(&self) -> &Observed {
+        &self.observed
+    }
+
+    /// Whether it has ended: its time is over, or it failed.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits until all that was sent is answered (or has had ten seconds), and gives the figures.
+    ///
+    /// # Errors
+    /// If a connection was lost.
+    pub fn finish(self) -> Result<Arc<Observed>, LabError> {
+        self.observed.stop();
+        match self.thread.join() {
+            Ok(result) => result.map(|()| self.observed),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+struct Generator {
+    plan: LoadPlan,
+    observed: Arc<Observed>,
+    sessions: Vec<Session>,
+    flow: Box<dyn RequestSource>,
+    start_ns: u64,
+    sent: u64,
+    /// With [`Rate::Max`]: when each request in flight was sent, by its number modulo the ring.
+    sent_at: Vec<u64>,
+    answers: Answers,
+}
+
+/// The receiving half: which requests are answered, and how late.
+struct Answers {
+    observed: Arc<Observed>,
+    first: u64,
+    answered: Numbers,
+    completed: u64,
+    latencies: [Histogram<u64>; 3],
+    last_ns: u64,
+    /// The same for the members of each gateway.
+    last_ns_of: [u64; ROLE_MAX],
+}
+
+impl Generator {
+    fn new(plan: LoadPlan, flow: Box<dyn RequestSource>, observed: Arc<Observed>) -> Result<Self, LabError> {
+        let sessions = (1..=plan.members).map(|member| Session::connect(&plan, member));
+        let sessions = sessions.collect::<Result<Vec<_>, ClientError>>()?;
+        let answers = Answers {
+            observed: Arc::clone(&observed),
+            first: plan.first_client_order_id,
+            answered: Numbers::default(),
+            completed: 0,
+            latencies: [histogram(), histogram(), histogram()],
+            last_ns: mono_ns(),
+            last_ns_of: [mono_ns(); ROLE_MAX],
+        };
+        let sent_at = vec![0; plan.in_flight_max.next_power_of_two() * 2];
+        Ok(Self { flow, plan, observed, sessions, start_ns: 0, sent: 0, sent_at, answers })
+    }
+
+    fn run(&mut self) -> Result<(), LabError> {
+        // A timer may fire 50 us late by default. Where that cannot be changed, latencies show it.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        pares_os::scheduling::short_slices();
+        self.start_ns = mono_ns();
+        (self.answers.last_ns, self.answers.last_ns_of) = (self.start_ns, [self.start_ns; ROLE_MAX]);
+        let mut published_ns = self.start_ns;
+        let mut drain_until = None;
+        loop {
+            let now_ns = mono_ns();
+            if self.plan.resume {
+                self.bring_back(now_ns);
+            }
+            let sending = drain_until.is_none() && !self.is_over(now_ns);
+            if !sending && drain_until.is_none() {
+                drain_until = Some(now_ns + DRAIN_NS);
+            }
+            let sent = if sending { self.send_due(now_ns)? } else { 0 };
+            // Also after the last request: a connection may have taken a part of what it was given.
+            for session in &mut self.sessions {
+                session.flush()?;
+            }
+            let received = self.receive()?;
+            if now_ns - published_ns > PUBLISH_NS {
+                published_ns = now_ns;
+                self.answers.publish();
+            }
+            let in_flight =
+                self.sent - self.answers.completed - self.observed.rejected.load(Ordering::Relaxed);
+            if drain_until.is_some_and(|until| in_flight == 0 || now_ns > until) {
+                self.answers.publish();
+                self.observed.keep_answered(std::mem::take(&mut self.answers.answered));
+                return Ok(());
+            }
+            if sent == 0 && received == 0 {
+                self.idle(sending)?;
+            }
+        }
+    }
+
+    fn is_over(&self, now_ns: u64) -> bool {
+        let over = |duration: Duration| now_ns - self.start_ns >= duration.as_nanos() as u64;
+        self.observed.stopped() || self.plan.duration.is_some_and(over)
+    }
+
+    /// When request `n` is due.
+    fn due_ns(&self, n: u64) -> u64 {
+        match self.plan.rate {
+            Rate::PerSecond(rate) => {
+                self.start_ns + (u128::from(n) * 1_000_000_000 / u128::from(rate)) as u64
+            }
+            Rate::Max => 0,
+        }
+    }
+
+    fn send_due(&mut self, now_ns: u64) -> Result<usize, LabError> {
+        let offered = match self.plan.rate {
+            Rate::PerSecond(rate) => {
+                (u128::from(now_ns - self.start_ns) * u128::from(rate) / 1_000_000_000) as u64 + 1
+            }
+            Rate::Max => u64::MAX,
+        };
+        let answered = self.answers.completed + self.observed.rejected.load(Ordering::Relaxed);
+        let room = (self.plan.in_flight_max as u64).saturating_sub(self.sent - answered);
+        let count = (offered - self.sent).min(room).min(BATCH_MAX as u64);
+        for _ in 0..count {
+            let command = self.flow.next_command();
+            let ring = self.sent as usize % self.sent_at.len();
+            self.sent_at[ring] = now_ns;
+            self.sessions[(command.member.0 - 1) as usize].send(&command.to_request())?;
+            self.sent += 1;
+        }
+        let offered = if self.plan.rate == Rate::Max { self.sent } else { offered };
+        self.observed.offered.store(offered, Ordering::Relaxed);
+        self.observed.sent.store(self.sent, Ordering::Relaxed);
+        Ok(count as usize)
+    }
+
+    fn receive(&mut self) -> Result<usize, LabError> {
+        let (start_ns, rate, sent_at) = (self.start_ns, self.plan.rate, &self.sent_at);
+        let due_ns = |n: u64| match rate {
+            Rate::PerSecond(rate) => start_ns + (u128::from(n) * 1_000_000_000 / u128::from(rate)) as u64,
+            Rate::Max => sent_at[n as usize % sent_at.len()],
+        };
+        let mut received = 0;
+        for session in &mut self.sessions {
+            let (answers, home) = (&mut self.answers, session.home);
+            let (mut now_ns, before) = (0, answers.completed);
+            received += session.poll(|update| {
+                if now_ns == 0 {
+                    now_ns = mono_ns();
+                }
+                answers.on_update(now_ns, home, &update, due_ns);
+            })?;
+            if answers.completed > before && session.take_fresh() {
+                self.observed.note_resumed(now_ns);
+            }
+        }
+        self.observed.completed.store(self.answers.completed, Ordering::Relaxed);
+        Ok(received)
+    }
+
+    /// Lets members connect again that have lost their gateway, and return to it when they are recalled.
+    fn bring_back(&mut self, now_ns: u64) {
+        let recalled = self.observed.recalled();
+        for session in &mut self.sessions {
+            let repeated = session.come_back(now_ns);
+            if recalled {
+                session.go_home();
+            }
+            self.observed.retried.fetch_add(repeated, Ordering::Relaxed);
+        }
+        let away = self.sessions.iter().filter(|session| session.is_away()).count();
+        self.observed.away.store(away as u64, Ordering::Relaxed);
+    }
+
+    /// Waits for an answer or for the next request to be due, whichever comes first.
+    fn idle(&self, sending: bool) -> Result<(), LabError> {
+        let now_ns = mono_ns();
+        // Whoever is disconnected wants to try again soon.
+        let soon_ns = now_ns + 1_000_000;
+        let patient = sending && self.sessions.iter().all(|session| session.client().is_some());
+        let next_ns = if sending { self.due_ns(self.sent).max(now_ns) } else { soon_ns };
+        let next_ns = if patient { next_ns } else { next_ns.min(soon_ns) };
+        let left_ns = match self.plan.rate {
+            Rate::Max => 1_000_000,
+            Rate::PerSecond(_) => next_ns - now_ns,
+        };
+        if left_ns <= YIELD_NS {
+            std::thread::yield_now();
+            return Ok(());
+        }
+        let wait_ns = left_ns - YIELD_NS / 2;
+        let timeout =
+            Timespec { tv_sec: (wait_ns / 1_000_000_000) as i64, tv_nsec: (wait_ns % 1_000_000_000) as _ };
+        let mut fds: Vec<PollFd<'_>> = self
+            .sessions
+            .iter()
+            .filter_map(Session::client)
+            .map(|client| PollFd::new(client, PollFlags::IN))
+            .collect();
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(LabError::io("waiting for answers")(error.into())),
+        }
+    }
+}
+
+impl Answers {
+    fn on_update(&mut self, now_ns: u64, home: usize, update: &Update, due_ns: impl Fn(u64) -> u64) {
+        match update {
+            Update::Answer(answer) => {
+                self.on_answer(now_ns, home, answer.client_order_id.0 - self.first, due_ns);
+            }
+            Update::Rejected { .. } => bump(&self.observed.rejected),
+            Update::Trade(trade) if trade.role == Role::Incoming => bump(&self.observed.trades),
+            _ => {}
+        }
+    }
+
+    fn on_answer(&mut self, now_ns: u64, home: usize, n: u64, due_ns: impl Fn(u64) -> u64) {
+        if !self.answered.insert(n) {
+            bump(&self.observed.duplicated);
+            return;
+        }
+        self.completed += 1;
+        // Members' times of reading are not in order of the members.
+        let since = |last_ns: u64| now_ns.saturating_sub(last_ns);
+        self.observed.note_gaps(since(self.last_ns), home, since(self.last_ns_of[home]));
+        (self.last_ns, self.last_ns_of[home]) = (now_ns, now_ns);
+        let latency_ns = now_ns.saturating_sub(due_ns(n));
+        self.latencies[self.observed.phase()].saturating_record(latency_ns.max(1));
+    }
+
+    fn publish(&mut self) {
+        self.observed.last_ns.store(self.last_ns, Ordering::Relaxed);
+        self.observed.add_latencies(&mut self.latencies);
+    }
+}
+
+/// Only the generator's thread writes these.
+fn bump(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}

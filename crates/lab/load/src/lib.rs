@@ -1,0 +1,63 @@
+//! A system under load: what drills, demonstrations, benchmarks and experiments have in common.
+//!
+//! The load is open: a closed loop, which sends the next request when the last is answered, slows down with the system it measures
+//! and hides every pause (coordinated omission). Here requests have a schedule that nothing changes: request
+//! `n` is due at `start + n / rate`, latency counts from that instant, and a pause is seen by every
+//! request that was due in it.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`setup`] | a system and its load, as told on the command line |
+//! | `plan` | what to offer |
+//! | `generator` | the sending thread |
+//! | `session` | one member's connection, and how it comes back |
+//! | `numbers` | sets of requests |
+//! | `observed` | what the load has seen, readable while it runs |
+//! | `system` | systems started for the length of one command |
+//! | `scratch`, `small_disk` | where their files lie |
+//! | `venues` | which venue leads, which is back |
+//! | `records` | what the recorders have, and whether they agree |
+//! | `killer` | kills venues, and sees when each is back |
+//! | `error` | why a command failed, and what to do |
+
+#![allow(unreachable_pub)] // `pub` here also means "for the other modules"
+
+mod error;
+mod generator;
+mod killer;
+mod numbers;
+mod observed;
+mod plan;
+mod records;
+mod scratch;
+mod session;
+pub mod setup;
+mod small_disk;
+mod system;
+mod venues;
+
+pub use error::{LabError, LabResult, failed};
+pub use generator::Load;
+pub use killer::{Killer, Return};
+pub use numbers::Numbers;
+pub use observed::{Observed, Stretch};
+pub use plan::{LoadPlan, Rate};
+pub use records::{LogNotes, Reach, Records};
+pub use scratch::ScratchDirectory;
+pub use small_disk::SmallDisk;
+pub use system::{ScratchSystem, addresses, own_program};
+pub use venues::{VenueState, Venues};
+
+use pares_flow::{FlowCommand, SyntheticFlow};
+
+/// Where requests come from, one after the other, without end. Their names count up from the plan's first.
+pub trait RequestSource: Send {
+    /// The next one.
+    fn next_command(&mut self) -> FlowCommand;
+}
+
+impl RequestSource for SyntheticFlow {
+    fn next_command(&mut self) -> FlowCommand {
+        SyntheticFlow::next_command(self)
+    }
+}

@@ -1,0 +1,41 @@
+//! Defects on purpose: each breaks one thing that the roles stand on, to see that the checkers see it.
+
+/// A defect of the world under the roles that the checkers must catch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// A recorder's log calls durable what is published, and syncs nothing.
+    PromiseBeforeSync,
+    /// Gateways are told a quorum of one, whatever it is.
+    AnswerBeforeQuorum,
+    /// A venue's handle on the window swallows one decision.
+    SwallowDecision,
+    /// Recorders do not find each other's logs.
+    HidePeers,
+    /// Slots say neither position nor epoch: a venue that slept believes what lies where its position once was.
+    BareSlots,
+    /// The window takes for recorded what is decided: slots are used again while their decisions exist nowhere else.
+    SlotsBeforeRecorded,
+    /// A gateway's log calls durable what is only appended.
+    AcceptBeforeWrite,
+    /// Checkpoints lack an order.
+    CheckpointWithoutAnOrder,
+    /// All venues report trades a tick away from where they were made.
+    WrongPrices,
+    /// A recorder's full disk calls appended what it refused.
+    TakeWithoutRoom,
+    /// A recorder's device calls done a sync that failed.
+    BelieveFailedSync,
+    /// One venue reads one order for a share too many. The simulator's own comparison of venues looks away: the
+    /// recorders must find it.
+    ExecuteWrongly,
+    /// The window vouches for whatever a venue has executed.
+    HandOutUnvouched,
+    /// The window tells nobody that a position is void.
+    ExecuteVoid,
+    /// A venue whose engine failed at a position is told that it is void, and the others are not.
+    VoidAlone,
+    /// Readers never notice that another log lies in a venue's place.
+    ReadOnInNewLog,
+    /// Readers believe what lies in a log, whatever its checksum.
+    BelieveDamaged,
+}

@@ -1,0 +1,228 @@
+//! A member's client: asks, repeats what is not answered, and remembers what it was told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pares_gateway::{Answer, ClientRequest};
+use pares_types::{
+    BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms, OrderId,
+    OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, Rule, SelfTrade, Side, Symbol, TimeInForce,
+    Timestamp,
+};
+
+use crate::random::Random;
+
+/// The exchange itself: a client like the others, but for what it asks.
+pub(crate) const EXCHANGE: MemberId = MemberId(0);
+/// All instruments of all shards.
+pub(crate) const EVERYWHERE: InstrumentId = InstrumentId(0);
+/// The price around which orders come in.
+const MIDDLE: u64 = 500_000;
+
+/// A request that is not answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Open {
+    pub(crate) request: ClientRequest,
+    pub(crate) first_sent_ns: u64,
+    pub(crate) retry_at_ns: u64,
+    /// Something happened to it for which no time is promised: rejected, or its connection broke.
+    pub(crate) spoilt: bool,
+}
+
+/// A client and all it knows.
+pub(crate) struct Client {
+    pub(crate) member: MemberId,
+    random: Random,
+    pub(crate) left: u64,
+    names: u64,
+    pub(crate) open: BTreeMap<u64, Open>,
+    /// Names under which orders were entered.
+    entered: Vec<u64>,
+    pub(crate) answers: BTreeMap<u64, Answer>,
+    /// Names whose request no gateway takes.
+    pub(crate) abandoned: BTreeSet<u64>,
+    /// Names answered for the first time, by session.
+    pub(crate) first_answers: BTreeSet<(usize, u64)>,
+    /// By gateway.
+    pub(crate) connections: Vec<Option<usize>>,
+    pub(crate) home: usize,
+}
+
+impl Client {
+    pub(crate) fn new(member: MemberId, requests: u64, gateways: usize, mut random: Random) -> Self {
+        Self {
+            member,
+            home: random.index(gateways),
+            random,
+            left: requests,
+            names: 0,
+            open: BTreeMap::new(),
+            entered: Vec::new(),
+            answers: BTreeMap::new(),
+            abandoned: BTreeSet::new(),
+            first_answers: BTreeSet::new(),
+            connections: vec![None; gateways],
+        }
+    }
+
+    /// Thinks of something new to ask; returns its name.
+    pub(crate) fn invent(&mut self, instruments: u32, now_ns: u64) -> u64 {
+        self.names += 1;
+        self.left -= 1;
+        let client_order_id = ClientOrderId(self.names);
+        // Those behind the configured ones come and go.
+        let behind = if self.random.chance(100) || self.member == EXCHANGE { 2 } else { 0 };
+        let instrument = InstrumentId(1 + self.random.below(u64::from(instruments) + behind) as u32);
+        let request = match self.member {
+            EXCHANGE => self.rule(client_order_id, instrument),
+            _ => self.trade(client_order_id, instrument, now_ns),
+        };
+        if matches!(request, ClientRequest::Enter { instrument, .. } if instrument.0 <= instruments + 2) {
+            self.entered.push(self.names);
+        }
+        let open = Open { request, first_sent_ns: now_ns, retry_at_ns: now_ns, spoilt: false };
+        self.open.insert(self.names, open);
+        self.names
+    }
+
+    /// What a member asks.
+    fn trade(&mut self, name: ClientOrderId, instrument: InstrumentId, now_ns: u64) -> ClientRequest {
+        let client_order_id = name;
+        let target = match self.entered.len() {
+            0 => None,
+            known => Some(ClientOrderId(self.entered[known - 1 - self.random.index(known.min(12))])),
+        };
+        let side = [None, Some(Side::Buy), Some(Side::Sell)][self.random.index(3)];
+        match (self.random.below(200), target) {
+            (0..=27, Some(target)) => {
+                ClientRequest::Amend { client_order_id, target, terms: self.terms(now_ns) }
+            }
+            (28..=67, Some(target)) => ClientRequest::Cancel { client_order_id, target },
+            (68..=71, _) => ClientRequest::MassCancel { client_order_id, instrument, side },
+            (72..=75, _) => ClientRequest::MassCancel { client_order_id, instrument: EVERYWHERE, side },
+            (76, _) if self.random.chance(300) => ClientRequest::Exchange {
+                client_order_id,
+                instrument: EVERYWHERE,
+                command: Command::Block { member: self.member },
+            },
+            (77, _) => {
+                let order = self.order(now_ns);
+                ClientRequest::Enter { client_order_id, instrument: InstrumentId(9_999), order }
+            }
+            _ => ClientRequest::Enter { client_order_id, instrument, order: self.order(now_ns) },
+        }
+    }
+
+    /// What the exchange asks: phases, rules, the kill switch; now and then what cannot be.
+    fn rule(&mut self, client_order_id: ClientOrderId, instrument: InstrumentId) -> ClientRequest {
+        let member = MemberId(1 + self.random.below(4) as u32);
+        let command = match self.random.below(100) {
+            0..=34 => Command::SetPhase(Phase::Continuous),
+            35..=49 => Command::SetPhase(Phase::ALL[self.random.index(Phase::ALL.len())]),
+            50..=54 => Command::SetRule(Rule::StepMax(self.random.between(1, 6) as u32)),
+            55..=59 => Command::SetRule(Rule::DynamicBand(self.random.below(20) as u32)),
+            60..=64 => Command::SetRule(Rule::StaticBand(self.random.below(20) as u32)),
+            65..=69 => Command::SetRule(Rule::CallTime { ns: self.random.below(4) * 1_000_000 }),
+            70..=74 => Command::SetRule(Rule::Reference(self.price())),
+            75..=77 => Command::SetRule(Rule::Lot(Quantity(self.random.between(1, 2)))),
+            78 => Command::RemoveInstrument,
+            79..=81 => Command::AddInstrument(Symbol::new("NEW").expect("a legal symbol")),
+            82..=83 => Command::Bust(self.bust()),
+            84..=86 => Command::Block { member },
+            _ => Command::Unblock { member },
+        };
+        let everywhere = matches!(command, Command::Block { .. } | Command::Unblock { .. });
+        let instrument = if everywhere { EVERYWHERE } else { instrument };
+        ClientRequest::Exchange { client_order_id, instrument, command }
+    }
+
+    /// A trade nobody made, as far as this client knows: venues do not look it up.
+    fn bust(&mut self) -> BustedTrade {
+        let order = OrderId(RequestId::new(GatewayId(0), 1));
+        BustedTrade {
+            position: Position(self.random.below(4)),
+            index: 0,
+            resting: order,
+            incoming: order,
+            price: self.price(),
+            quantity: Quantity(1),
+        }
+    }
+
+    fn terms(&mut self, now_ns: u64) -> NewTerms {
+        let plain = NewTerms::new(self.price(), Quantity(self.random.between(1, 30)));
+        match self.random.below(10) {
+            0 => NewTerms { display: Some(Quantity(self.random.below(6))), ..plain },
+            1 => NewTerms { trigger: Some(self.price()), ..plain },
+            2 => NewTerms { time_in_force: Some(self.stay(now_ns)), ..plain },
+            _ => plain,
+        }
+    }
+
+    fn order(&mut self, now_ns: u64) -> NewOrder {
+        let side = if self.random.chance(500) { Side::Buy } else { Side::Sell };
+        // Now and then nothing at all, or more than is allowed.
+        let quantity = Quantity(if self.random.chance(20) {
+            1_000 * self.random.below(3)
+        } else {
+            self.random.between(1, 20)
+        });
+        let limit = NewOrder::limit(side, self.price(), quantity);
+        let market = NewOrder::market(side, quantity);
+        let few = Quantity(self.random.between(1, 6));
+        let order = match self.random.below(100) {
+            0..=6 => NewOrder { time_in_force: TimeInForce::Ioc, ..limit },
+            7..=9 => NewOrder { time_in_force: TimeInForce::Ioc, minimum: few, ..limit },
+            10..=13 => NewOrder { time_in_force: TimeInForce::Fok, ..limit },
+            14..=17 => market,
+            18..=22 => NewOrder { post_only: true, ..limit },
+            23 => NewOrder { post_only: true, ..market },
+            24..=31 => NewOrder { display: few, ..limit },
+            32..=36 => NewOrder { trigger: Some(self.price()), ..limit },
+            37..=39 => NewOrder { trigger: Some(self.price()), time_in_force: TimeInForce::Day, ..market },
+            40..=44 => NewOrder { kind: OrderKind::Pegged { to: Peg::Best, limit: self.price() }, ..limit },
+            45..=49 => NewOrder { kind: OrderKind::Pegged { to: Peg::Mid, limit: self.price() }, ..limit },
+            50..=51 => NewOrder { time_in_force: TimeInForce::AtOpen, ..limit },
+            52..=53 => NewOrder { time_in_force: TimeInForce::AtClose, ..market },
+            54..=59 => NewOrder { time_in_force: self.stay(now_ns), ..limit },
+            _ => limit,
+        };
+        let wishes = [
+            SelfTrade::CancelResting,
+            SelfTrade::CancelIncoming,
+            SelfTrade::CancelBoth,
+            SelfTrade::Decrement,
+        ];
+        let self_trade =
+            if self.random.chance(300) { wishes[self.random.index(4)] } else { SelfTrade::Allow };
+        NewOrder { self_trade, ..order }
+    }
+
+    /// Till cancelled, or till a moment of the next few milliseconds.
+    fn stay(&mut self, now_ns: u64) -> TimeInForce {
+        match self.random.below(3) {
+            0 => TimeInForce::Gtc,
+            _ => TimeInForce::Gtd { until: Timestamp(now_ns + self.random.below(8_000_000)) },
+        }
+    }
+
+    /// Around the middle, so that about every second order trades; now and then off the tick.
+    fn price(&mut self) -> Price {
+        let steps = self.random.below(12) as i64 - 6;
+        let off = i64::from(self.random.chance(10));
+        Price(MIDDLE as i64 + steps * 100 + off)
+    }
+
+    /// Whether the order that a request names will never exist.
+    pub(crate) fn target_abandoned(&self, request: &ClientRequest) -> bool {
+        match request {
+            ClientRequest::Amend { target, .. } | ClientRequest::Cancel { target, .. } => {
+                self.abandoned.contains(&target.0)
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.left == 0 && self.open.is_empty()
+    }
+}

@@ -1,0 +1,66 @@
+//! Defects for the wiring ([`Bug`](crate::Bug)), kept apart from what works.
+
+use pares_types::{Command, Event, Price, Quantity, Request};
+
+/// A checkpoint as a list of words; see `pares_venue::checkpoint` for which is which.
+struct Words(Vec<u64>);
+
+impl Words {
+    fn of(state: &[u8]) -> Self {
+        let words =
+            state.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
+        Self(words.collect())
+    }
+
+    /// The bytes, with a checksum as good as a careful writer's.
+    fn sealed(mut self) -> Vec<u8> {
+        self.0.pop();
+        let bytes: Vec<u8> = self.0.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let step = |sum: u64, word: &u64| (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        let sum = step(self.0.iter().fold(0, step), &(bytes.len() as u64));
+        [bytes, sum.to_le_bytes().to_vec()].concat()
+    }
+}
+
+/// The checkpoint of a shard whose last book lost the last of its orders that can be told from what precedes it.
+pub(crate) fn without_an_order(state: &[u8]) -> Vec<u8> {
+    let mut words = Words::of(state);
+    // A plain order is eight words, the last of a book ends where the state hash begins; its book's count is found by
+    // going back over plain orders.
+    let end = words.0.len() - 2;
+    for orders in 1..64 {
+        let Some(count) = end.checked_sub(8 * orders + 1).filter(|count| *count > 0) else { break };
+        let mut list = words.0[count + 1..end].chunks_exact(8);
+        let plain = list.all(|order| is_plain(order, words.0[count - 1]));
+        if words.0[count] == orders as u64 && plain {
+            words.0[count] -= 1;
+            words.0.drain(end - 8..end);
+            break;
+        }
+    }
+    words.sealed()
+}
+
+/// Whether eight words are an order of a simulated client in the short form. Nothing else there has a price of this range in
+/// this place; its priority is below the book's next one, which stands before the number of orders.
+fn is_plain(order: &[u64], priority_next: u64) -> bool {
+    order[3] >> 32 == 0 && (490_000..510_000).contains(&order[4]) && order[7] < priority_next
+}
+
+/// A fill a tick away.
+pub(crate) fn misprice(event: &mut Event) {
+    if let Event::Fill { price, .. } = event {
+        *price = Price(price.0 + 100);
+    }
+}
+
+/// One request of a gateway, read wrongly.
+pub(crate) fn misread(request: &Request) -> Request {
+    let mut read = *request;
+    if let Command::Enter(order) = &mut read.command
+        && (200..232).contains(&read.id.sequence())
+    {
+        order.quantity = Quantity(order.quantity.0 + 1);
+    }
+    read
+}

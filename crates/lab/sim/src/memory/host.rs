@@ -1,0 +1,441 @@
+//! One process's handle on the machine.
+//!
+//! Every call is a place at which the process may be killed: the call unwinds with [`Killed`] and does nothing. What is left of the
+//! process then only drops what it holds; handles of a life that is over do nothing any more.
+
+use std::fmt::Display;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pares_log::{AppendError, Config, LogSyncer, LogWriter, Offset, OpenError, ReadError};
+use pares_roles::NodeId;
+use pares_roles::world::{Counters, Ring, Task, Waker, World};
+use pares_sequencer::Sequencer;
+use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
+
+use super::files::File;
+use super::log::Log;
+use super::machine::{Block, Effect, Machine};
+use super::reader::{Reader, Salvage};
+use super::replace::Replacement;
+use super::seam::{Failed, Fails, Lens, Seam, Window};
+use super::sockets::Net;
+
+/// The process was killed in the middle of a call.
+#[derive(Debug)]
+pub(crate) struct Killed;
+
+/// A process: a node in one of its lives.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    machine: Machine,
+    node: NodeId,
+    life: u32,
+}
+
+impl Host {
+    /// A handle for the node's present life.
+    pub(crate) fn new(machine: &Machine, node: NodeId) -> Self {
+        let life = machine.lock().fate(node).life;
+        Self { machine: machine.clone(), node, life }
+    }
+
+    /// A handle for the supervisor, which nobody kills: it speaks in the name of no node.
+    pub(crate) fn supervisor(machine: &Machine) -> Self {
+        Self::new(machine, NodeId::Gateway(GatewayId(u16::MAX)))
+    }
+
+    pub(super) fn life(&self) -> u32 {
+        self.life
+    }
+
+    /// A call into the world: the process may be killed here. Says whether it lives.
+    pub(super) fn passes(&self) -> bool {
+        let mut state = self.machine.lock();
+        let fate = state.fate(self.node);
+        if fate.life != self.life {
+            return false;
+        }
+        let Some(left) = fate.killed_in else { return true };
+        fate.killed_in = left.checked_sub(1);
+        if left > 0 || std::thread::panicking() {
+            return true;
+        }
+        fate.life += 1;
+        drop(state);
+        resume_unwind(Box::new(Killed))
+    }
+
+    fn must_live(&self) -> io::Result<()> {
+        if self.passes() { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+    }
+
+    /// A write to the disk.
+    pub(super) fn writes(&self) -> io::Result<()> {
+        self.must_live()?;
+        match self.machine.lock().fate(self.node).is_full {
+            true => Err(io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn tell(&self, effect: Effect) {
+        self.machine.lock().effects.push(effect);
+    }
+
+    pub(super) fn with_net<T>(&self, act: impl FnOnce(&mut Net) -> T) -> T {
+        act(&mut self.machine.lock().net)
+    }
+
+    pub(super) fn with_seam<T>(&self, act: impl FnOnce(&mut Seam, NodeId) -> T) -> T {
+        act(&mut self.machine.lock().seam, self.node)
+    }
+
+    /// How far this process sees of a node's log that is written up to there.
+    pub(super) fn seen(&self, of: NodeId, written: u64) -> u64 {
+        let state = self.machine.lock();
+        state.cut.get(&(self.node, of)).map_or(written, |&cut| cut.min(written))
+    }
+
+    pub(super) fn identity_of(&self, of: NodeId) -> Option<u64> {
+        self.machine.log(of).map(|log| log.lock().identity)
+    }
+
+    /// What is wrong with how this process reads that node's log.
+    pub(super) fn lens(&self, of: NodeId) -> Lens {
+        self.machine.lock().seam.lens(self.node, of)
+    }
+
+    fn find(&self, log: NodeId) -> Result<Log, ReadError> {
+        let hidden = self.machine.lock().seam.hides(self.node, log);
+        let found = self.machine.log(log).filter(|_| !hidden);
+        found.ok_or_else(|| ReadError::NotYet { dir: log.to_string().into() })
+    }
+}
+
+/// The one writer of a log in memory.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    host: Host,
+    log: Log,
+    lens: Lens,
+}
+
+impl Writer {
+    /// Whether the process lives; a dead one changes nothing.
+    fn must_live(&self) -> Result<(), AppendError> {
+        if self.host.passes() { Ok(()) } else { Err(AppendError::Full) }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // The simulator takes the log from a process that it killed.
+        if self.host.machine.lock().fate(self.host.node).life == self.host.life {
+            self.log.lock().is_held = false;
+        }
+    }
+}
+
+impl LogWriter for Writer {
+    type Syncer = Syncer;
+
+    fn append_with(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<Offset, AppendError> {
+        self.must_live()?;
+        let mut payload = vec![0; len];
+        fill(&mut payload);
+        self.lens.hand_out(&mut payload);
+        let full = self.host.machine.lock().fate(self.host.node).is_full;
+        let mut log = self.log.lock();
+        log.is_full = full;
+        let offset = log.append_with(payload.len(), |bytes| bytes.copy_from_slice(&payload))?;
+        drop(log);
+        self.host.tell(Effect::Appended(self.host.node, offset, payload));
+        Ok(offset)
+    }
+
+    fn reserve(&mut self, bytes: usize) -> Result<(), AppendError> {
+        self.must_live()?;
+        let full = self.host.machine.lock().fate(self.host.node).is_full;
+        let mut log = self.log.lock();
+        log.is_full = full;
+        log.reserve(bytes)
+    }
+
+    fn publish(&mut self) -> Offset {
+        if !self.host.passes() {
+            return self.tail();
+        }
+        self.log.lock().publish()
+    }
+
+    fn sync(&mut self) -> Result<Offset, AppendError> {
+        self.publish();
+        Syncer { host: self.host.clone(), log: self.log.clone() }.sync_to_written()
+    }
+
+    fn syncer(&self) -> Syncer {
+        Syncer { host: self.host.clone(), log: self.log.clone() }
+    }
+
+    fn release_before(&mut self, offset: Offset) -> Offset {
+        self.log.lock().release_before(offset.0)
+    }
+
+    fn tail(&self) -> Offset {
+        Offset(self.log.lock().tail)
+    }
+
+    fn durable(&self) -> Offset {
+        let log = self.log.lock();
+        Offset(if log.lies.durable_when_appended { log.tail } else { log.durable })
+    }
+}
+
+/// Syncs a log in memory. The simulator's clock says when it is done.
+#[derive(Debug)]
+pub(crate) struct Syncer {
+    host: Host,
+    log: Log,
+}
+
+impl LogSyncer for Syncer {
+    fn sync_to_written(&self) -> Result<Offset, AppendError> {
+        if !self.host.passes() {
+            return Err(AppendError::Poisoned { errno: 5 });
+        }
+        let takes_time = self.host.machine.lock().syncs_take_time;
+        let mut log = self.log.lock();
+        let written = log.written;
+        if let Some(to) = log.begin_sync()? {
+            if takes_time {
+                drop(log);
+                self.host.tell(Effect::Sync(self.host.node, to));
+            } else {
+                log.end_sync(to);
+            }
+        }
+        Ok(Offset(written))
+    }
+}
+
+/// Counters in memory.
+#[derive(Debug)]
+pub(crate) struct MemoryCounters(Arc<Block>);
+
+impl Counters for MemoryCounters {
+    fn set(&self, index: usize, value: u64) {
+        self.0.values[index].store(value, Ordering::Relaxed);
+    }
+
+    fn add(&self, index: usize, increment: u64) {
+        self.0.values[index].fetch_add(increment, Ordering::Relaxed);
+    }
+
+    fn get(&self, index: usize) -> u64 {
+        self.0.values[index].load(Ordering::Relaxed)
+    }
+}
+
+/// Rings bells in memory.
+#[derive(Debug)]
+pub(crate) struct Ringer(Host);
+
+impl Ring for Ringer {
+    fn ring(&mut self, node: NodeId) {
+        if self.0.passes() {
+            self.0.tell(Effect::Ring(node));
+        }
+    }
+}
+
+impl World for Host {
+    type Writer = Writer;
+    type Reader = Reader;
+    type Salvage = Salvage;
+    type Replacement = Replacement;
+    type Window = Window;
+    type Counters = MemoryCounters;
+    type Ringer = Ringer;
+    type File = File;
+
+    fn write_log(&self, node: NodeId, config: Config) -> Result<Writer, OpenError> {
+        self.passes();
+        let durability = config.promises();
+        let log = {
+            let mut state = self.machine.lock();
+            match state.logs.get(&node) {
+                Some(log) => log.clone(),
+                None => {
+                    let log = state.new_log(node, durability);
+                    state.logs.insert(node, log.clone());
+                    log
+                }
+            }
+        };
+        log.lock().open(durability)?;
+        let lens = self.lens(node);
+        Ok(Writer { host: self.clone(), log, lens })
+    }
+
+    fn read_log(&self, log: NodeId, from: Offset) -> Result<Reader, ReadError> {
+        self.passes();
+        Reader::open(self, log, self.find(log)?, Some(from))
+    }
+
+    fn read_log_from_start(&self, log: NodeId) -> Result<Reader, ReadError> {
+        self.passes();
+        Reader::open(self, log, self.find(log)?, None)
+    }
+
+    fn salvage_log(&self, log: NodeId) -> Result<Salvage, ReadError> {
+        self.passes();
+        let found = self.find(log)?;
+        let limit = found.lock().written;
+        Ok(Salvage::below(found, limit))
+    }
+
+    fn replace_log(&self, log: NodeId, config: Config) -> Result<Replacement, OpenError> {
+        self.passes();
+        Replacement::begin(self, &self.machine, log, config.promises())
+    }
+
+    fn open_window(&self, shard: ShardId) -> io::Result<Option<Window>> {
+        self.must_live()?;
+        let found = self.machine.window(shard);
+        let defect = self.machine.lock().seam.window(self.node);
+        Ok(found.map(|window| Window::new(self, shard, window, defect)))
+    }
+
+    fn create_window(
+        &self,
+        shard: ShardId,
+        capacity: usize,
+        epoch: Epoch,
+        first: Position,
+    ) -> io::Result<()> {
+        self.must_live()?;
+        let mut state = self.machine.lock();
+        let current = state.windows.get(&shard).map(Sequencer::epoch);
+        if current.is_some_and(|current| current >= epoch) {
+            return Err(io::Error::other(format!("the window is of epoch {current:?} already")));
+        }
+        state.begin_window(shard, capacity, epoch, first);
+        Ok(())
+    }
+
+    fn create_counters(&self, name: &str, counters: &[&str]) -> io::Result<MemoryCounters> {
+        self.writes()?;
+        let names = counters.iter().map(|&name| name.to_owned()).collect();
+        let values = counters.iter().map(|_| AtomicU64::new(0)).collect();
+        let block = Arc::new(Block { names, values });
+        self.machine.lock().counters.insert(name.to_owned(), Arc::clone(&block));
+        Ok(MemoryCounters(block))
+    }
+
+    fn counter(&self, name: &str, counter: &str) -> Option<u64> {
+        self.passes();
+        self.machine.counter(name, counter)
+    }
+
+    fn ringer(&self) -> Ringer {
+        Ringer(self.clone())
+    }
+
+    fn now_ns(&self) -> u64 {
+        let mut state = self.machine.lock();
+        let now_ns = state.now_ns;
+        now_ns.saturating_add_signed(state.fate(self.node).clock_off_ns)
+    }
+
+    fn mono_ns(&self) -> u64 {
+        self.machine.lock().now_ns
+    }
+
+    fn create_file(&self, path: &Path) -> io::Result<File> {
+        self.writes()?;
+        let content = self.machine.lock().files.create(path);
+        Ok(File::new(self, content))
+    }
+
+    fn open_file(&self, path: &Path) -> io::Result<File> {
+        self.must_live()?;
+        let content = self.machine.lock().files.open(path)?;
+        Ok(File::new(self, content))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.must_live()?;
+        let mut state = self.machine.lock();
+        if to.extension().is_some_and(|extension| extension == "ckpt")
+            && let Some(spoilt) = state.files.bytes(from).and_then(|bytes| state.seam.name_checkpoint(&bytes))
+        {
+            state.files.overwrite(from, spoilt);
+        }
+        state.files.rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.must_live()?;
+        self.machine.lock().files.remove(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.must_live()?;
+        Ok(self.machine.lock().files.list(dir))
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.must_live()?;
+        self.machine.lock().files.sync_dir(dir);
+        Ok(())
+    }
+
+    fn spawn(&self, name: &'static str, task: Task) -> io::Result<Waker> {
+        self.must_live()?;
+        let mut state = self.machine.lock();
+        if state.fate(self.node).cannot_spawn {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        state.tasks_made += 1;
+        let number = state.tasks_made;
+        state.effects.push(Effect::Spawn(self.node, number, name, task));
+        drop(state);
+        let machine = self.machine.clone();
+        Ok(Box::new(move || machine.lock().effects.push(Effect::Wake(number))))
+    }
+
+    fn attempt<T>(&self, step: impl FnOnce() -> T) -> Option<T> {
+        match catch_unwind(AssertUnwindSafe(step)) {
+            Ok(done) => Some(done),
+            Err(payload) if payload.is::<Failed>() => None,
+            // Killed, or an assertion of the rules.
+            Err(payload) => resume_unwind(payload),
+        }
+    }
+
+    fn executing(&self, shard: ShardId, position: Position, request: &Request) {
+        let mut state = self.machine.lock();
+        let fails = state.seam.executing(self.node, shard, position, request);
+        if fails == Some(Fails::Ends) {
+            state.fate(self.node).life += 1;
+        }
+        drop(state);
+        match fails {
+            Some(Fails::Panics) => resume_unwind(Box::new(Failed)),
+            Some(Fails::Ends) => resume_unwind(Box::new(Killed)),
+            None => {}
+        }
+    }
+
+    fn give_way(&self) {}
+
+    fn leave_background(&self) {}
+
+    fn complain(&self, what: &dyn Display) {
+        self.tell(Effect::Told(self.node, what.to_string()));
+    }
+}

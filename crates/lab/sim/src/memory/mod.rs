@@ -1,0 +1,24 @@
+//! The world of the simulator: logs, files, windows, counters, sockets and tasks in memory, with the real bytes.
+//!
+//! ```text
+//!   role --World--> Host (one process, one life) ---> Machine: everything there is, under one lock
+//!                     |                                  |
+//!                     +-- killed at any call             +-- effects, taken by the simulator's clock: rings, syncs, tasks
+//! ```
+//! | module | what |
+//! |---|---|
+//! | `log`, `reader`, `replace` | logs, with what a crash and a loss of power leave of them |
+//! | `files` | files, with the same |
+//! | `sockets` | connections |
+//! | `host` | one process's handle on all of it |
+//! | `machine` | all of it |
+//! | `seam` | defects put in on purpose |
+
+pub(crate) mod files;
+pub(crate) mod host;
+pub(crate) mod log;
+pub(crate) mod machine;
+pub(crate) mod reader;
+pub(crate) mod replace;
+pub(crate) mod seam;
+pub(crate) mod sockets;

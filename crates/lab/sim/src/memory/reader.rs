@@ -1,0 +1,235 @@
+//! Reading a log in memory.
+
+use pares_log::record::{self, Decoded, Invalid};
+use pares_log::{LogReader, LogSalvage, Offset, ReadError, Record};
+
+use super::host::Host;
+use super::log::{HEADER, Log, LogState};
+use super::seam::Lens;
+
+/// A reader of a log in memory. A record is copied out, so that nobody holds the log.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    host: Host,
+    /// The node whose log it is.
+    of: pares_roles::NodeId,
+    log: Log,
+    identity: u64,
+    at: u64,
+    payload: Vec<u8>,
+    lens: Lens,
+}
+
+impl Reader {
+    pub(super) fn open(
+        host: &Host,
+        of: pares_roles::NodeId,
+        log: Log,
+        from: Option<Offset>,
+    ) -> Result<Self, ReadError> {
+        let (identity, start) = {
+            let state = log.lock();
+            (state.identity, state.released)
+        };
+        let lens = host.lens(of);
+        let mut reader = Self { host: host.clone(), of, log, identity, at: 0, payload: Vec::new(), lens };
+        reader.seek(from.unwrap_or(Offset(start)))?;
+        Ok(reader)
+    }
+
+    /// How far this process sees the log.
+    fn limit(&self, state: &LogState) -> u64 {
+        self.host.seen(self.of, state.written)
+    }
+}
+
+/// Whether the record could not be read, and why.
+fn damaged(at: u64, what: Invalid) -> ReadError {
+    ReadError::Damaged { offset: Offset(at), what }
+}
+
+/// The record at `at`, copied into `payload`, and where the next one is. `None` at a pad: the next is in the next segment.
+fn record_at(
+    state: &LogState,
+    at: u64,
+    verify: bool,
+    payload: &mut Vec<u8>,
+) -> Result<Option<u64>, ReadError> {
+    match record::decode(state.rest(at), at, verify) {
+        Ok(Decoded::Data(found)) => {
+            payload.clear();
+            payload.extend_from_slice(found);
+            Ok(Some(at + record::size(found.len()) as u64))
+        }
+        Ok(Decoded::Pad) => Ok(None),
+        Ok(Decoded::Nothing) => Err(damaged(at, Invalid::Kind)),
+        Err(what) => Err(damaged(at, what)),
+    }
+}
+
+impl LogReader for Reader {
+    fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        self.host.passes();
+        loop {
+            let state = self.log.lock();
+            if self.at >= self.limit(&state) {
+                return Ok(None);
+            }
+            if self.at < state.released {
+                let first = Offset(state.released);
+                return Err(ReadError::Released { offset: Offset(self.at), first });
+            }
+            if self.at.is_multiple_of(state.segment_bytes) {
+                self.at += HEADER;
+                continue;
+            }
+            let at = self.at;
+            match record_at(&state, at, !self.lens.believes_damage, &mut self.payload)? {
+                Some(next) => self.at = next,
+                None => {
+                    self.at = state.base(at) + state.segment_bytes;
+                    continue;
+                }
+            }
+            drop(state);
+            self.lens.look(&mut self.payload);
+            return Ok(Some(Record { offset: Offset(at), payload: &self.payload }));
+        }
+    }
+
+    fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError> {
+        let state = self.log.lock();
+        if offset.0 < state.released {
+            return Err(ReadError::Released { offset, first: Offset(state.released) });
+        }
+        if offset.0 >= state.written {
+            return Err(ReadError::BeyondEnd { offset, written: Offset(state.written) });
+        }
+        match record_at(&state, offset.0, true, &mut self.payload)? {
+            Some(_) => Ok(Record { offset, payload: &self.payload }),
+            None => Err(damaged(offset.0, Invalid::Kind)),
+        }
+    }
+
+    fn seek(&mut self, from: Offset) -> Result<(), ReadError> {
+        let state = self.log.lock();
+        let header = from.0 % state.segment_bytes < HEADER && from.0 < state.written;
+        let at = if header { state.base(from.0) + HEADER } else { from.0 };
+        if at < state.released {
+            return Err(ReadError::Released { offset: from, first: Offset(state.released) });
+        }
+        if from.0 != 0 && at > state.written {
+            return Err(ReadError::BeyondEnd { offset: from, written: Offset(state.written) });
+        }
+        drop(state);
+        self.at = at;
+        Ok(())
+    }
+
+    fn skip_damage(&mut self) -> Offset {
+        let state = self.log.lock();
+        let limit = self.limit(&state);
+        let mut at = self.at + 8;
+        while at < limit {
+            if at % state.segment_bytes < HEADER {
+                at = state.base(at) + HEADER;
+                continue;
+            }
+            if matches!(record::decode(state.rest(at), at, true), Ok(Decoded::Data(_) | Decoded::Pad)) {
+                break;
+            }
+            at += 8;
+        }
+        self.at = at.min(limit);
+        Offset(self.at)
+    }
+
+    fn is_replaced(&self) -> bool {
+        !self.lens.never_looks_again
+            && self.host.identity_of(self.of).is_some_and(|found| found != self.identity)
+    }
+
+    fn offset(&self) -> Offset {
+        Offset(self.at)
+    }
+
+    fn written(&self) -> Offset {
+        let state = self.log.lock();
+        Offset(self.limit(&state))
+    }
+
+    fn durable(&self) -> Offset {
+        let state = self.log.lock();
+        Offset(state.durable.min(self.limit(&state)))
+    }
+
+    fn released(&self) -> Offset {
+        Offset(self.log.lock().released)
+    }
+}
+
+/// Reads what is whole of a log, wherever it lies.
+#[derive(Debug)]
+pub(crate) struct Salvage {
+    log: Log,
+    limit: u64,
+    at: u64,
+    payload: Vec<u8>,
+}
+
+impl Salvage {
+    pub(super) fn below(log: Log, limit: u64) -> Self {
+        let at = log.lock().released + HEADER;
+        Self { log, limit, at, payload: Vec::new() }
+    }
+}
+
+impl LogSalvage for Salvage {
+    fn next(&mut self) -> Option<Record<'_>> {
+        let state = self.log.lock();
+        let limit = self.limit.min(state.bytes.len() as u64);
+        while self.at < limit {
+            if self.at % state.segment_bytes < HEADER {
+                self.at = state.base(self.at) + HEADER;
+                continue;
+            }
+            let at = self.at;
+            match record_at(&state, at, true, &mut self.payload) {
+                Ok(Some(next)) => {
+                    self.at = next;
+                    return Some(Record { offset: Offset(at), payload: &self.payload });
+                }
+                Ok(None) => self.at = state.base(at) + state.segment_bytes,
+                Err(_) => self.at += 8,
+            }
+        }
+        None
+    }
+
+    fn read_at(&mut self, offset: Offset) -> Option<Record<'_>> {
+        let state = self.log.lock();
+        record_at(&state, offset.0, true, &mut self.payload).ok()??;
+        Some(Record { offset, payload: &self.payload })
+    }
+}
+
+/// Gives every whole record of a log from `from` up to `to` to `on`, past any damage; says where to go on.
+pub(crate) fn scan(log: &Log, from: u64, to: u64, mut on: impl FnMut(u64, &[u8])) -> u64 {
+    let state = log.lock();
+    let (mut at, to) = (from, to.min(state.bytes.len() as u64));
+    while at < to {
+        if at % state.segment_bytes < HEADER {
+            at = state.base(at) + HEADER;
+            continue;
+        }
+        match record::decode(state.rest(at), at, true) {
+            Ok(Decoded::Data(payload)) => {
+                on(at, payload);
+                at += record::size(payload.len()) as u64;
+            }
+            Ok(Decoded::Pad) => at = state.base(at) + state.segment_bytes,
+            _ => at += 8,
+        }
+    }
+    at
+}

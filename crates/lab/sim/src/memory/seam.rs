@@ -1,0 +1,384 @@
+//! Defects put into the world on purpose, and engines that fail.
+//!
+//! The roles under test are those that ship, so nothing in them can be switched off. What can be broken is what they stand on: a
+//! log that calls durable what is not, a window that forgets a decision, a library that reads wrongly. Each [`Bug`] is one such
+//! breach, and the checkers must name the one failure that it causes (`tests/mutations.rs`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pares_roles::NodeId;
+use pares_sequencer::{LocalWindow, Overruled, ProposeError, Sequencer, Voiding};
+use pares_types::{Epoch, Event, Position, Request, RequestId, ShardId, VenueId};
+use pares_wire::record::{
+    self, RequestRecord, ResultPlace, ResultRecord, request_bytes, result_bytes, write_request, write_result,
+};
+
+use super::host::Host;
+use super::log::Lies;
+use crate::bug::Bug;
+use crate::build;
+use crate::defects;
+use crate::engine::{Harm, Poison};
+use crate::random::mix;
+
+/// The matching engine failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failed;
+
+/// What a venue's engine is at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Engine {
+    /// Executions until it fails by itself.
+    fails_in: Option<u32>,
+}
+
+/// Everything that is wrong on purpose.
+#[derive(Debug)]
+pub(crate) struct Seam {
+    bug: Option<Bug>,
+    poison: Poison,
+    engines: BTreeMap<NodeId, Engine>,
+    /// By shard: which venue's engine failed by itself, and where, until it is beyond that.
+    failed: BTreeMap<ShardId, (NodeId, Position)>,
+    /// Venues of a build with other rules.
+    other_builds: BTreeSet<NodeId>,
+    pub(crate) counts: EngineCounts,
+    /// Drawn from where a choice is to be made that the seed decides.
+    dice: u64,
+}
+
+/// How often engines failed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EngineCounts {
+    pub(crate) failed: u64,
+    pub(crate) by_themselves: u64,
+    pub(crate) deaths: u64,
+}
+
+/// What an engine does at a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fails {
+    Panics,
+    Ends,
+}
+
+impl Seam {
+    pub(crate) fn new(bug: Option<Bug>, poison: Poison, seed: u64) -> Self {
+        Self {
+            bug,
+            poison,
+            engines: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            other_builds: BTreeSet::new(),
+            counts: EngineCounts::default(),
+            dice: mix(seed),
+        }
+    }
+
+    fn has(&self, bug: Bug) -> bool {
+        self.bug == Some(bug)
+    }
+
+    /// The venue fails by itself at one of the next requests it executes.
+    pub(crate) fn fail_soon(&mut self, venue: NodeId, after: u32) {
+        self.engines.entry(venue).or_default().fails_in = Some(after);
+    }
+
+    /// From its next start on the venue has other rules.
+    pub(crate) fn rebuild(&mut self, venue: NodeId) {
+        self.other_builds.insert(venue);
+    }
+
+    pub(crate) fn has_other_builds(&self) -> bool {
+        !self.other_builds.is_empty()
+    }
+
+    pub(super) fn lies(&self, node: NodeId) -> Lies {
+        let (recorder, gateway) = (matches!(node, NodeId::Recorder(_)), matches!(node, NodeId::Gateway(_)));
+        Lies {
+            durable_when_published: recorder && self.has(Bug::PromiseBeforeSync),
+            failed_sync_is_done: recorder && self.has(Bug::BelieveFailedSync),
+            full_is_appended: recorder && self.has(Bug::TakeWithoutRoom),
+            durable_when_appended: gateway && self.has(Bug::AcceptBeforeWrite),
+        }
+    }
+
+    /// Whether a log cannot be found by that process.
+    pub(super) fn hides(&self, reader: NodeId, of: NodeId) -> bool {
+        let peers = matches!((reader, of), (NodeId::Recorder(a), NodeId::Recorder(b)) if a != b);
+        peers && self.has(Bug::HidePeers)
+    }
+
+    pub(super) fn lens(&self, reader: NodeId, of: NodeId) -> Lens {
+        let venue = matches!(reader, NodeId::Venue(_));
+        let first = reader == NodeId::Venue(VenueId(0));
+        Lens {
+            believes_damage: self.has(Bug::BelieveDamaged) && reader != of,
+            never_looks_again: self.has(Bug::ReadOnInNewLog) && matches!(of, NodeId::Venue(_)),
+            other_rules: self.other_builds.contains(&reader),
+            misreads: first && self.has(Bug::ExecuteWrongly) && matches!(of, NodeId::Gateway(_)),
+            misprices: venue && self.has(Bug::WrongPrices),
+        }
+    }
+
+    pub(super) fn window(&self, node: NodeId) -> Option<Bug> {
+        let only_first = self.has(Bug::SwallowDecision);
+        self.bug.filter(|_| !only_first || node == NodeId::Venue(VenueId(0)))
+    }
+
+    /// What the engine does at a request that it is about to execute.
+    pub(super) fn executing(
+        &mut self,
+        node: NodeId,
+        shard: ShardId,
+        position: Position,
+        request: &Request,
+    ) -> Option<Fails> {
+        if self.failed.get(&shard).is_some_and(|&(venue, at)| venue == node && position > at) {
+            self.failed.remove(&shard);
+        }
+        if let Some(harm) = self.poison.harm(request) {
+            self.counts.failed += 1;
+            self.counts.deaths += u64::from(harm == Harm::Ends);
+            return Some(if harm == Harm::Ends { Fails::Ends } else { Fails::Panics });
+        }
+        let spared = self.failed.get(&shard).is_some_and(|&(venue, _)| venue != node);
+        let engine = self.engines.entry(node).or_default();
+        match &mut engine.fails_in {
+            Some(0) if !spared => {
+                engine.fails_in = None;
+                self.failed.insert(shard, (node, position));
+                self.counts.failed += 1;
+                self.counts.by_themselves += 1;
+                Some(Fails::Panics)
+            }
+            Some(left) => {
+                *left = left.saturating_sub(1);
+                None
+            }
+            None => None,
+        }
+    }
+
+    /// Where another venue's engine has failed in that shard, if that venue is to be faster now.
+    fn rival(&mut self, node: NodeId, shard: ShardId) -> Option<Position> {
+        let &(venue, at) = self.failed.get(&shard)?;
+        self.dice = mix(self.dice);
+        (venue != node && self.dice & 1 == 0).then_some(at)
+    }
+}
+
+/// What is wrong with how a process reads a log, or writes its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lens {
+    /// A record is believed whatever its checksum.
+    pub(super) believes_damage: bool,
+    /// Another log in the place of the one read is never noticed.
+    pub(super) never_looks_again: bool,
+    /// A venue whose build has other rules.
+    other_rules: bool,
+    /// Some orders are read for a share too many.
+    misreads: bool,
+    /// Trades are told a tick away.
+    misprices: bool,
+}
+
+impl Lens {
+    /// What is read, as this process takes it.
+    pub(super) fn look(&self, payload: &mut Vec<u8>) {
+        if self.other_rules || self.misreads {
+            self.change_request(payload);
+        }
+    }
+
+    /// What is handed out, as it is written.
+    pub(super) fn hand_out(&self, payload: &mut Vec<u8>) {
+        if self.other_rules {
+            self.change_request(payload);
+        }
+        if self.misprices {
+            misprice(payload);
+        }
+    }
+
+    fn understands(&self, request: &Request) -> Request {
+        let read = if self.misreads { defects::misread(request) } else { *request };
+        if self.other_rules { build::understands(&read) } else { read }
+    }
+
+    fn change_request(&self, payload: &mut Vec<u8>) {
+        match record::schema(payload) {
+            Some(record::REQUEST) => {
+                let Ok(request) = RequestRecord::read(payload) else { return };
+                let changed = self.understands(&request);
+                *payload = vec![0; request_bytes(&changed)];
+                write_request(payload, &changed);
+            }
+            Some(record::RESULT) => rewrite(payload, |request, _| *request = self.understands(request)),
+            _ => {}
+        }
+    }
+}
+
+/// Writes a result again, changed.
+fn rewrite(payload: &mut Vec<u8>, change: impl FnOnce(&mut Request, &mut Vec<Event>)) {
+    let Ok(result) = ResultRecord::read(payload) else { return };
+    let (Ok(mut request), Ok(outcome)) = (result.request(), result.outcome()) else { return };
+    let Ok(mut events) = result.events().collect::<Result<Vec<_>, _>>() else { return };
+    let place = ResultPlace {
+        shard: result.shard(),
+        epoch: result.epoch(),
+        position: result.position(),
+        venue: result.venue(),
+        state_hash: result.state_hash().unwrap_or_default(),
+    };
+    change(&mut request, &mut events);
+    let mut changed = vec![0; result_bytes(&request, events.len())];
+    write_result(&mut changed, &place, &request, &outcome, &events);
+    *payload = changed;
+}
+
+fn misprice(payload: &mut Vec<u8>) {
+    if record::schema(payload) == Some(record::RESULT) {
+        rewrite(payload, |_, events| {
+            events.iter_mut().for_each(defects::misprice);
+        });
+    }
+}
+
+/// Bytes before the state in a checkpoint's file, and where in them length, checksum of the state and of all before it lie.
+const HEAD_BYTES: usize = 56;
+const AT_LENGTH: usize = 32;
+const AT_STATE_CRC: usize = 40;
+const AT_HEAD_CRC: usize = 48;
+
+impl Seam {
+    /// A checkpoint's file gets its name: what it holds from now on.
+    pub(super) fn name_checkpoint(&self, file: &[u8]) -> Option<Vec<u8>> {
+        let spoil = match self.bug? {
+            Bug::CheckpointWithoutAnOrder => defects::without_an_order,
+            _ => return None,
+        };
+        let (head, state) = file.split_at_checked(HEAD_BYTES)?;
+        let (mut head, state) = (head.to_vec(), spoil(state));
+        let mut put = |at: usize, value: u64| head[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        put(AT_LENGTH, state.len() as u64);
+        put(AT_STATE_CRC, crc32c::crc32c(&state).into());
+        let crc = crc32c::crc32c(&head[..AT_HEAD_CRC]);
+        head[AT_HEAD_CRC..].copy_from_slice(&u64::from(crc).to_le_bytes());
+        Some([head, state].concat())
+    }
+}
+
+/// A venue's window, perhaps a defective one; the process may be killed before and after each call.
+#[derive(Debug)]
+pub(crate) struct Window {
+    inner: LocalWindow,
+    host: Host,
+    shard: ShardId,
+    bug: Option<Bug>,
+    capacity: u64,
+    /// What this process itself has seen recorded.
+    seen: Position,
+    /// Positions this process declared void by itself.
+    alone: Vec<Position>,
+}
+
+impl Window {
+    pub(super) fn new(host: &Host, shard: ShardId, inner: LocalWindow, bug: Option<Bug>) -> Self {
+        let (seen, capacity) = (inner.recorded(), inner.capacity() as u64);
+        Self { inner, host: host.clone(), shard, bug, capacity, seen, alone: Vec::new() }
+    }
+
+    /// Without a position in it, a slot is found by the rest of the position alone, whichever lap it was filled in.
+    fn believe_bare_slots(
+        &mut self,
+        first: Position,
+        oldest: Position,
+        decided_max: usize,
+        decided: &mut Vec<RequestId>,
+    ) -> Result<(), ProposeError> {
+        let laps = (oldest.0 - first.0).div_ceil(self.capacity);
+        let there = Position(first.0 + laps * self.capacity);
+        self.inner.propose(there, &[], decided_max, decided)
+    }
+}
+
+impl Sequencer for Window {
+    fn propose(
+        &mut self,
+        first: Position,
+        requests: &[RequestId],
+        decided_max: usize,
+        decided: &mut Vec<RequestId>,
+    ) -> Result<(), ProposeError> {
+        self.host.passes();
+        let result = self.inner.propose(first, requests, decided_max, decided);
+        self.host.passes();
+        if self.bug == Some(Bug::SlotsBeforeRecorded) {
+            self.inner.raise_recorded(self.inner.undecided());
+        }
+        match (self.bug, result) {
+            (Some(Bug::SwallowDecision), _) if decided.len() > 2 => {
+                decided.remove(0);
+            }
+            (Some(Bug::BareSlots), Err(ProposeError::TooFarBehind { oldest })) => {
+                return self.believe_bare_slots(first, oldest, decided_max, decided);
+            }
+            _ => {}
+        }
+        result
+    }
+
+    fn recorded(&self) -> Position {
+        // The mark in the window is then no more than what is decided.
+        if self.bug == Some(Bug::SlotsBeforeRecorded) { self.seen } else { self.inner.recorded() }
+    }
+
+    fn raise_recorded(&mut self, to: Position) {
+        self.host.passes();
+        self.seen = self.seen.max(to);
+        self.inner.raise_recorded(to);
+    }
+
+    fn is_void(&mut self, position: Position) -> bool {
+        let is_void = self.inner.is_void(position) || self.alone.contains(&position);
+        is_void && self.bug != Some(Bug::ExecuteVoid)
+    }
+
+    fn vouch(&mut self, from: Position, to: Position) -> Result<(), Overruled> {
+        self.host.passes();
+        if let Some(at) = self.host.rival(self.shard).filter(|at| from <= *at && *at < to) {
+            let mut other = self.inner.clone();
+            if other.vouch(from, at).is_ok() {
+                other.void(at);
+            }
+        }
+        let vouched = self.inner.vouch(from, to);
+        self.host.passes();
+        if self.bug == Some(Bug::HandOutUnvouched) { Ok(()) } else { vouched }
+    }
+
+    fn void(&mut self, position: Position) -> Voiding {
+        self.host.passes();
+        if self.bug == Some(Bug::VoidAlone) {
+            self.alone.push(position);
+            return Voiding::Void;
+        }
+        self.inner.void(position)
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.inner.epoch()
+    }
+
+    fn won(&self) -> u64 {
+        self.inner.won()
+    }
+}
+
+impl Host {
+    fn rival(&self, shard: ShardId) -> Option<Position> {
+        self.with_seam(|seam, node| seam.rival(node, shard))
+    }
+}

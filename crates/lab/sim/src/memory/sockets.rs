@@ -1,0 +1,212 @@
+//! Sockets in memory: connections that deliver bytes late, in pieces, and break.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use pares_roles::world::{Ready, Sockets};
+
+use super::host::Host;
+
+/// Bytes that the kernel takes of what its peer has not read.
+const SEND_BYTES: usize = 64 << 10;
+/// The kernel's number of *too many open files*.
+const EMFILE: i32 = 24;
+
+/// A connection between a client and a gateway.
+#[derive(Debug, Default)]
+pub(crate) struct Connection {
+    /// Which gateway, in which of its lives.
+    pub(crate) gateway: usize,
+    pub(crate) life: u32,
+    /// Arrived at the gateway and not read.
+    to_gateway: VecDeque<u8>,
+    /// Sent by the gateway; the network takes it.
+    to_client: VecDeque<u8>,
+    /// The client has closed it, or it broke.
+    pub(crate) is_gone: bool,
+    /// The gateway has closed it.
+    pub(crate) is_closed: bool,
+    slot: Option<usize>,
+    became_readable: bool,
+    became_writable: bool,
+}
+
+/// All connections there ever were, and those that wait for each gateway.
+#[derive(Debug, Default)]
+pub(crate) struct Net {
+    pub(super) connections: Vec<Connection>,
+    pub(super) waiting: BTreeMap<usize, VecDeque<usize>>,
+    pub(super) became_waiting: BTreeMap<usize, bool>,
+    /// Connections that a gateway may have open.
+    pub(crate) descriptors_max: usize,
+}
+
+impl Net {
+    /// A client connects to a gateway.
+    pub(crate) fn connect(&mut self, gateway: usize, life: u32) -> usize {
+        self.connections.push(Connection { gateway, life, ..Connection::default() });
+        let number = self.connections.len() - 1;
+        self.waiting.entry(gateway).or_default().push_back(number);
+        self.became_waiting.insert(gateway, true);
+        number
+    }
+
+    pub(crate) fn connection(&self, number: usize) -> &Connection {
+        &self.connections[number]
+    }
+
+    /// Bytes arrive at the gateway.
+    pub(crate) fn deliver(&mut self, number: usize, bytes: &[u8]) {
+        let connection = &mut self.connections[number];
+        connection.to_gateway.extend(bytes);
+        connection.became_readable = true;
+    }
+
+    /// The gateway learns that the client is gone.
+    pub(crate) fn hang_up(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        (connection.is_gone, connection.became_readable) = (true, true);
+    }
+
+    /// The gateway's process is dead: so are its connections.
+    pub(crate) fn drop_all_of(&mut self, gateway: usize) -> Vec<usize> {
+        self.waiting.remove(&gateway);
+        let open = self.connections.iter_mut().enumerate();
+        let open = open.filter(|(_, connection)| connection.gateway == gateway && !connection.is_closed);
+        open.map(|(number, connection)| {
+            connection.is_closed = true;
+            number
+        })
+        .collect()
+    }
+
+    /// What gateways have sent and closed since this was last asked: bytes by connection.
+    pub(crate) fn take_sent(&mut self) -> Vec<(usize, Vec<u8>)> {
+        let sent = self.connections.iter_mut().enumerate().filter(|(_, one)| !one.to_client.is_empty());
+        sent.map(|(number, one)| {
+            one.became_writable = true;
+            (number, one.to_client.drain(..).collect())
+        })
+        .collect()
+    }
+
+    fn open_of(&self, gateway: usize) -> usize {
+        let open = |one: &&Connection| one.gateway == gateway && one.slot.is_some() && !one.is_closed;
+        self.connections.iter().filter(open).count()
+    }
+}
+
+/// A gateway's listener and poll.
+#[derive(Debug)]
+pub(crate) struct MemorySockets {
+    host: Host,
+    gateway: usize,
+}
+
+impl MemorySockets {
+    pub(crate) fn new(host: &Host, gateway: usize) -> Self {
+        Self { host: host.clone(), gateway }
+    }
+}
+
+/// A gateway's end of a connection.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    host: Host,
+    number: usize,
+}
+
+impl Read for Stream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.host.passes();
+        self.host.with_net(|net| {
+            let one = &mut net.connections[self.number];
+            let read = one.to_gateway.len().min(bytes.len());
+            if read == 0 {
+                return if one.is_gone { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };
+            }
+            bytes.iter_mut().zip(one.to_gateway.drain(..read)).for_each(|(to, from)| *to = from);
+            Ok(read)
+        })
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.host.passes();
+        self.host.with_net(|net| {
+            let one = &mut net.connections[self.number];
+            if one.is_gone {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            let taken = bytes.len().min(SEND_BYTES - one.to_client.len().min(SEND_BYTES));
+            if taken == 0 {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            one.to_client.extend(&bytes[..taken]);
+            Ok(taken)
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.host.with_net(|net| net.connections[self.number].is_closed = true);
+    }
+}
+
+impl Sockets for MemorySockets {
+    type Stream = Stream;
+
+    fn accept(&mut self) -> io::Result<Stream> {
+        self.host.passes();
+        let (host, gateway) = (self.host.clone(), self.gateway);
+        self.host.with_net(|net| {
+            if net.waiting.get(&gateway).is_none_or(VecDeque::is_empty) {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            if net.open_of(gateway) >= net.descriptors_max {
+                return Err(io::Error::from_raw_os_error(EMFILE));
+            }
+            let number =
+                net.waiting.get_mut(&gateway).and_then(VecDeque::pop_front).expect("looked at above");
+            Ok(Stream { host, number })
+        })
+    }
+
+    fn register(&mut self, stream: &mut Stream, slot: usize) -> io::Result<()> {
+        self.host.with_net(|net| {
+            let one = &mut net.connections[stream.number];
+            (one.slot, one.became_writable) = (Some(slot), true);
+        });
+        Ok(())
+    }
+
+    fn deregister(&mut self, stream: &mut Stream) {
+        self.host.with_net(|net| net.connections[stream.number].slot = None);
+    }
+
+    fn poll(&mut self, _: Duration, ready: &mut Vec<Ready>) -> io::Result<()> {
+        self.host.passes();
+        let (gateway, life) = (self.gateway, self.host.life());
+        self.host.with_net(|net| {
+            if net.became_waiting.insert(gateway, false) == Some(true) {
+                ready.push(Ready::Listener);
+            }
+            for one in net.connections.iter_mut().filter(|one| one.gateway == gateway && one.life == life) {
+                let Some(slot) = one.slot.filter(|_| !one.is_closed) else { continue };
+                let readable = std::mem::take(&mut one.became_readable);
+                let writable = std::mem::take(&mut one.became_writable);
+                if readable || writable {
+                    ready.push(Ready::Stream { slot, readable, writable });
+                }
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! The checker: owns the history, and trusts no site's word for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use pares_store::Applied;
+use pares_wice::codec::Coded;
+use pares_wice::{Body, Change, Era, Key, LogEntry, SiteId, TransactionId, Value, Version, Write};
+
+use super::bank::{self, Execution, Ledger};
+use super::shelf::Written;
+use super::{Broken, Verdict};
+
+/// What a version changed: the items and their values since.
+type Changed = Vec<(Key, Option<Value>)>;
+
+/// What a cluster's log has committed.
+#[derive(Debug, Default)]
+pub(super) struct Committed {
+    payloads: BTreeMap<u64, Vec<u8>>,
+    pub(super) executions: BTreeSet<usize>,
+    pub(super) eras: BTreeSet<Era>,
+}
+
+impl Committed {
+    /// A member has been handed out a payload: the same as every other.
+    pub(super) fn on_handed_out(&mut self, index: u64, payload: Vec<u8>) -> Verdict {
+        if let Some(known) = self.payloads.get(&index) {
+            return match *known == payload {
+                true => Ok(()),
+                false => Err((Broken::Forked, format!("place {index} of a cluster's log has two payloads"))),
+            };
+        }
+        for entry in Vec::<LogEntry>::from_bytes(&payload).expect("a site proposes entries") {
+            let LogEntry::Stream { entry, .. } = entry else { continue };
+            match &entry.body {
+                Body::Configure(configuration) => drop(self.eras.insert(configuration.era)),
+                Body::Update { writes, .. } => {
+                    let put = writes.iter().filter_map(|write| match &write.change {
+                        Change::Put(value) => bank::answered(&write.key, value),
+                        _ => None,
+                    });
+                    self.executions.extend(put.map(|(_, number)| number));
+                }
+            }
+        }
+        self.payloads.insert(index, payload);
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Checker {
+    /// Version 1 at index 0: what some store has, which is for ever.
+    stable: Vec<Changed>,
+    items: BTreeMap<Key, Value>,
+    /// The items of each version, as one number.
+    digests: Vec<u64>,
+    answered: BTreeSet<usize>,
+}
+
+fn digest(items: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    items.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn place(version: Version) -> usize {
+    usize::try_from(version.0).expect("few").checked_sub(1).expect("version 0 has no place")
+}
+
+impl Checker {
+    pub(super) fn versions(&self) -> u64 {
+        self.stable.len() as u64
+    }
+
+    pub(super) fn digest(&self) -> u64 {
+        digest(&self.stable)
+    }
+
+    /// A site's store has been written.
+    pub(super) fn on_written(&mut self, site: SiteId, written: Written) -> Verdict {
+        match written {
+            Written::Versions(versions) => {
+                versions.into_iter().try_for_each(|applied| self.on_version(site, applied))
+            }
+            Written::State(version, items) => {
+                let items: BTreeMap<Key, Value> = items.into_iter().collect();
+                match version.0 == 0 || self.digests.get(place(version)) == Some(&digest(&items)) {
+                    true => Ok(()),
+                    false => {
+                        Err((Broken::Forked, format!("{site} was sent another state of version {version}")))
+                    }
+                }
+            }
+        }
+    }
+
+    fn on_version(&mut self, site: SiteId, Applied { version, writes }: Applied) -> Verdict {
+        match self.stable.get(place(version)) {
+            Some(known) if *known == writes => return Ok(()),
+            Some(known) => {
+                let what = format!("version {version} is {known:?} and, at {site}, {writes:?}");
+                return Err((Broken::Forked, what));
+            }
+            None => assert_eq!(place(version), self.stable.len(), "a store has no gap"),
+        }
+        for (key, value) in &writes {
+            match value {
+                Some(value) => self.items.insert(key.clone(), value.clone()),
+                None => self.items.remove(key),
+            };
+        }
+        self.stable.push(writes);
+        self.digests.push(digest(&self.items));
+        self.on_total(site, bank::total(self.items.iter()))
+    }
+
+    /// All money that somebody sees at once.
+    pub(super) fn on_total(&self, site: SiteId, total: i128) -> Verdict {
+        match total {
+            0 => Ok(()),
+            _ => Err((Broken::Money, format!("{site}: all money together is {total}"))),
+        }
+    }
+
+    /// A client is told of an execution that it was committed.
+    pub(super) fn on_answer(&mut self, number: usize) {
+        self.answered.insert(number);
+    }
+
+    /// Replays the whole history: every execution read what its snapshot holds, and missed nothing it must not miss.
+    pub(super) fn finish(&self, ledger: &Ledger) -> Verdict {
+        let (mut replay, mut committed) = (Replay::default(), BTreeSet::new());
+        for (version, changed) in (1..).map(Version).zip(&self.stable) {
+            let reply = changed.iter().find_map(|(key, value)| bank::answered(key, value.as_ref()?));
+            let Some((id, number)) = reply else { continue }; // an era
+            let execution = &ledger.executions[number];
+            assert_eq!(execution.id, id, "an execution answers its own request");
+            committed.insert(number);
+            if execution.aborted {
+                let what = format!("{id}: execution {number} was aborted, and is version {version}");
+                return Err((Broken::Undead, what));
+            }
+            replay.next(version, changed, execution)?;
+        }
+        match self.answered.difference(&committed).next() {
+            None => Ok(()),
+            Some(lost) => Err((Broken::Lost, format!("execution {lost} was answered and is lost"))),
+        }
+    }
+}
+
+/// The history carried out again, each item with all its past.
+#[derive(Default)]
+struct Replay {
+    items: BTreeMap<Key, Value>,
+    past: BTreeMap<Key, Vec<(Version, bool, Option<Value>)>>,
+    seen: BTreeMap<TransactionId, Version>,
+}
+
+impl Replay {
+    fn next(&mut self, version: Version, changed: &Changed, execution: &Execution) -> Verdict {
+        let id = execution.id;
+        if let Some(earlier) = self.seen.insert(id, version) {
+            return Err((Broken::Twice, format!("{id} is version {earlier} and version {version}")));
+        }
+        for (key, seen) in &execution.reads {
+            let held = self.at(key, execution.snapshot);
+            // A refusal certifies nothing of what it read.
+            if held != *seen && !execution.writes.is_empty() {
+                let what =
+                    format!("{id} read {seen:?} of {key:?} at {}, which was {held:?}", execution.snapshot);
+                return Err((Broken::Misread, what));
+            }
+        }
+        for (key, value) in changed {
+            let write = execution.writes.iter().find(|write| write.key == *key);
+            self.missed(version, key, write, execution)?;
+            if write.is_some_and(|write| self.after(write) != *value) {
+                return Err((Broken::Misread, format!("{id}: version {version} is not what was executed")));
+            }
+        }
+        if changed.len() != execution.writes.len() + 1 {
+            return Err((Broken::Misread, format!("{id}: version {version} changes {changed:?}")));
+        }
+        for (key, value) in changed {
+            let adds = execution.writes.iter().any(|write| write.key == *key && is_addition(write));
+            self.past.entry(key.clone()).or_default().push((version, adds, value.clone()));
+            self.items.insert(key.clone(), value.clone().expect("nothing is deleted"));
+        }
+        Ok(())
+    }
+
+    fn missed(&self, version: Version, key: &Key, write: Option<&Write>, execution: &Execution) -> Verdict {
+        let adds = write.is_some_and(is_addition);
+        let past = self.past.get(key).into_iter().flatten();
+        let mut missed = past.filter(|(writer, added, _)| *writer > execution.snapshot && !(adds && *added));
+        match missed.next_back() {
+            None => Ok(()),
+            Some((writer, ..)) => {
+                let (id, snapshot) = (execution.id, execution.snapshot);
+                Err((
+                    Broken::Missed,
+                    format!("{id}, version {version} on {snapshot}, missed {writer} of {key:?}"),
+                ))
+            }
+        }
+    }
+
+    /// The value that a write leaves behind.
+    fn after(&self, write: &Write) -> Option<Value> {
+        match &write.change {
+            Change::Put(value) => Some(value.clone()),
+            Change::Delete => None,
+            Change::Add(delta) => {
+                let total = self.items.get(&write.key).and_then(Value::as_counter).unwrap_or(0);
+                Some(Value::counter(total + i128::from(*delta)))
+            }
+        }
+    }
+
+    fn at(&self, key: &Key, snapshot: Version) -> Option<Value> {
+        let past = self.past.get(key)?;
+        past.iter().rev().find(|(version, ..)| *version <= snapshot).and_then(|(.., value)| value.clone())
+    }
+}
+
+fn is_addition(write: &Write) -> bool {
+    matches!(write.change, Change::Add(_))
+}

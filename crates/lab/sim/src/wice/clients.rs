@@ -1,0 +1,139 @@
+//! Clients: one request at a time, repeated until it is known to be done, at one site or another.
+
+use pares_link::ClientId;
+use pares_site::protocol::{Ask, Code, Reply};
+use pares_wice::{Era, SiteId, TransactionId};
+
+use super::bank::{self, Request};
+use super::sites::{Event, NEAR_US, Sites};
+use super::{Broken, Verdict};
+
+/// A client that has heard nothing for so long tries another site.
+const PATIENCE_US: u64 = 700_000;
+/// What is asked for all money.
+const READ: u64 = u64::MAX;
+/// The operator's connection.
+pub(super) const OPERATOR: ClientId = ClientId(u64::MAX);
+
+/// A client, and its one request at a time.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) site: SiteId,
+    pub(super) sequence: u64,
+    pub(super) request: Option<Request>,
+    /// Counts what it does, so that what was meant for an earlier state is known.
+    pub(super) turn: u64,
+}
+
+impl Sites {
+    fn turn_of(&mut self, client: usize, after_us: u64) {
+        self.clients[client].turn += 1;
+        let turn = self.clients[client].turn;
+        self.schedule(after_us, Event::Act { client, turn });
+    }
+
+    /// A client asks for its request, the next one or the same again.
+    pub(super) fn act(&mut self, client: usize, turn: u64) {
+        if self.clients[client].turn != turn {
+            return;
+        }
+        let again = self.clients[client].request.is_some();
+        if !again && self.faults.over {
+            return;
+        }
+        if !again {
+            let state = &mut self.clients[client];
+            state.sequence += 1;
+            let id = TransactionId { client: client as u64, sequence: state.sequence };
+            state.request = Some(Request::draw(id, &mut self.random));
+        }
+        if !again || self.random.chance(700) {
+            let sites: Vec<SiteId> = self.nodes.keys().copied().collect();
+            self.clients[client].site = sites[self.random.index(sites.len())];
+        }
+        let state = &self.clients[client];
+        let (site, request) = (state.site, state.request.expect("it has one"));
+        let accepts = self.nodes[&site].accepts();
+        let patience = if accepts { PATIENCE_US } else { self.random.between(5_000, 50_000) };
+        self.turn_of(client, patience);
+        if accepts {
+            self.ask(client, site, request);
+        }
+    }
+
+    fn ask(&mut self, client: usize, site: SiteId, request: Request) {
+        let ask = Ask::Execute(request.id, request.to_bytes()).to_bytes();
+        if self.random.chance(50) {
+            // Nonsense first; or a read; or the same twice, on two connections.
+            let nonsense = vec![self.random.index(256) as u8 & 0xf0, 1, 2];
+            self.ask_site(client, site, nonsense);
+            self.ask_site(client, site, Ask::Read(READ, Vec::new()).to_bytes());
+            self.ask_site(client, site, ask.clone());
+        }
+        self.ask_site(client, site, ask);
+    }
+
+    fn ask_site(&mut self, client: usize, site: SiteId, bytes: Vec<u8>) {
+        self.connections += 1;
+        let connection = ClientId(self.connections << 16 | client as u64);
+        let after = self.random.between(NEAR_US.0, NEAR_US.1);
+        let life = self.nodes[&site].life;
+        self.schedule(after, Event::Ask { site, life, connection, bytes });
+    }
+
+    /// A site answers.
+    pub(super) fn replied(&mut self, site: SiteId, connection: ClientId, bytes: &[u8]) -> Verdict {
+        let Reply { to, code, body } = Reply::from_bytes(bytes).expect("a site sends replies");
+        if connection == OPERATOR {
+            self.operator_told = Some(code);
+            return Ok(());
+        }
+        let client = (connection.0 & 0xffff) as usize;
+        if to == READ {
+            let total = core::str::from_utf8(&body).ok().and_then(|total| total.parse().ok());
+            return total.map_or(Ok(()), |total| self.checker.on_total(site, total));
+        }
+        let waits = self.clients[client].request.is_some() && self.clients[client].sequence == to;
+        match code {
+            Code::Done | Code::Refused => {
+                let Some(number) = bank::number(&body) else {
+                    let body = String::from_utf8_lossy(&body).into_owned();
+                    return Err((Broken::Lost, format!("{site} answers {client}/{to} {body:?}")));
+                };
+                self.note(|| format!("{site} tells {client}/{to}: {code:?}, execution {number}"));
+                self.answer(site, number)?;
+                if waits {
+                    self.clients[client].request = None;
+                    self.summary.committed += 1;
+                    let after = self.random.between(1_000, 60_000);
+                    self.turn_of(client, after);
+                }
+            }
+            Code::Aborted | Code::Behind | Code::Impossible if waits => {
+                let after = self.random.between(1_000, 30_000);
+                self.turn_of(client, after);
+            }
+            Code::Aborted | Code::Behind | Code::Impossible => {}
+        }
+        Ok(())
+    }
+
+    /// Somebody is told: then all living clusters have it. A cluster that was admitted and has not heard so is not among those that could
+    /// go on without the others, and may still lack what was answered before.
+    fn answer(&mut self, site: SiteId, number: usize) -> Verdict {
+        let rules = self.nodes[&site].cycle.as_ref().expect("it has just answered").rules();
+        let told = rules.configuration();
+        // A site that has not heard yet that a cluster was declared lost had counted on it, and rightly so at that time.
+        let newest = self.configurations().max_by_key(|configuration| configuration.era).unwrap_or(told);
+        for cluster in told.live.iter().filter(|&cluster| newest.live.contains(cluster)) {
+            let committed = &self.committed[usize::from(cluster.0)];
+            let knows = told.era == Era::default() || committed.eras.contains(&told.era);
+            if knows && !committed.executions.contains(&number) {
+                let what = format!("{site} answered execution {number}, which {cluster} does not have");
+                return Err((Broken::Lost, what));
+            }
+        }
+        self.checker.on_answer(number);
+        Ok(())
+    }
+}

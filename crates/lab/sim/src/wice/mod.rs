@@ -1,0 +1,156 @@
+//! Replication between clusters in one thread: the shipped sites (`pares-site`), virtual time, one seed, every fault at will.
+//!
+//! ```text
+//!  clients ==frames== sites --frames of Raft and of the rules--> other sites: late, lost, repeated, overtaken; clusters cut off
+//!                       |
+//!                     machines: a journal and a store that forget as disks do, notes, wires
+//!  operator --> declares clusters lost (also such as live), admits them, moves the certifier
+//! ```
+//! **Simulated**: the shipped duty cycle, cluster log, codecs and checkpoints, on machines in memory ([`pares_site::world`]). Processes and
+//! power fail, of sites, delegates and whole clusters, with and without their disks; logs whose writes and syncs fail; machines without descriptors;
+//! delegates cut off on connections that seem to live; cut and lossy links; peers that sign on again and again; frames that mean nothing;
+//! false suspicion; certifiers moved; clusters that return with versions nobody else has; members that get a state because
+//! the log was shortened; clients that repeat a request at another site, or twice at one, while the first attempt is under way.
+//!
+//! **Not simulated**: files and sockets themselves (`pares-log`, `pares-link`, redb), and damage to what is stored.
+//!
+//! **Checked**: each place of a cluster's log is the same for all members; each stable version is the same at every site for ever; every committed execution
+//! saw the last writers of what it wrote, and read exactly what its snapshot holds; nothing commits twice; what was aborted never commits; what
+//! was answered is in the logs of all clusters that live, at that moment and in the end; stores and states are prefixes; money is conserved at
+//! every version and for every reader; sites end only for a fault of their machine; and when faults have stopped, everything has an outcome and
+//! all sites are equal. The checkers are checked by defects put at the seam between site and machine ([`Defect`]).
+
+mod bank;
+mod check;
+mod clients;
+mod faults;
+mod machine;
+mod shelf;
+mod sites;
+
+pub use sites::{run, run_traced};
+
+/// What is found, if anything.
+type Verdict = Result<(), (Broken, String)>;
+
+/// A run's size and faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Names it.
+    pub name: &'static str,
+    /// Clusters, 2 or 3.
+    pub clusters: u8,
+    /// Sites of each cluster.
+    pub sites: u8,
+    /// Clients, spread over all sites.
+    pub clients: usize,
+    /// Virtual time with faults, microseconds.
+    pub faulty_us: u64,
+    /// Mean time between faults, microseconds; 0 for none.
+    pub fault_every_us: u64,
+    /// Of 1,000 messages between sites, how many are lost, and how many come twice.
+    pub loss_permille: u64,
+    /// What is broken at the seam between sites and machines.
+    pub defect: Option<Defect>,
+}
+
+impl Plan {
+    /// Two clusters of three sites, no faults.
+    pub const CALM: Self = Self {
+        name: "sites-calm",
+        clusters: 2,
+        sites: 3,
+        clients: 12,
+        faulty_us: 3_000_000,
+        fault_every_us: 0,
+        loss_permille: 0,
+        defect: None,
+    };
+    /// Two clusters of three sites, everything fails.
+    pub const TWO: Self =
+        Self { name: "sites-two", fault_every_us: 150_000, loss_permille: 10, ..Self::CALM };
+    /// Three clusters of two and more.
+    pub const THREE: Self = Self { name: "sites-three", clusters: 3, ..Self::TWO };
+    /// Two clusters of one site.
+    pub const LONE: Self = Self { name: "sites-lone", sites: 1, clients: 6, ..Self::TWO };
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::CALM, Self::TWO, Self::THREE, Self::LONE];
+}
+
+/// A defect put at the seam between a site and its machine, to see that it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defect {
+    /// Delegates vouch for the stream in an era that no promise forbids, and that never was.
+    VouchesForLaterEra,
+    /// A delegate says it has delivered what it has only received.
+    AcknowledgesTooEarly,
+    /// The stream leaves a cluster before its log has committed it.
+    StreamsTooEarly,
+    /// A cluster that returns keeps what it alone has.
+    KeepsItsOwn,
+    /// Other clusters are taken to have delivered everything, so stores get versions that are not stable.
+    StoresTooEarly,
+    /// Transactions claim to have read a later version than they did.
+    ClaimsLaterSnapshot,
+    /// Logs say that they have synced, and have not.
+    SyncsNothing,
+}
+
+/// Which promise was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// A place of a log or a version is two things.
+    Forked,
+    /// An answer is not where it must be.
+    Lost,
+    /// A request was carried out twice.
+    Twice,
+    /// An execution was aborted and committed.
+    Undead,
+    /// A transaction has overwritten what it had not seen.
+    Missed,
+    /// A transaction is not what was executed, or did not read what was there.
+    Misread,
+    /// Money was made or destroyed.
+    Money,
+    /// A site sees two histories that nothing can merge.
+    Split,
+    /// A site ended though its machine was well.
+    Ended,
+    /// An assertion of the rules does not hold.
+    Panicked,
+    /// Faults are over, and something has no outcome.
+    Unsettled,
+}
+
+/// What a run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Stable versions.
+    pub versions: u64,
+    /// Transactions answered as committed.
+    pub committed: u64,
+    /// Attempts aborted.
+    pub aborted: u64,
+    /// Faults that happened, operator's decisions among them.
+    pub faults: u64,
+    /// Eras begun.
+    pub eras: u64,
+    /// Virtual time, microseconds.
+    pub took_us: u64,
+    /// A digest of all that was stable: equal runs have equal ones.
+    pub digest: u64,
+}
+
+/// A seed that broke a promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The seed.
+    pub seed: u64,
+    /// When, microseconds of virtual time.
+    pub at_us: u64,
+    /// Which promise.
+    pub broken: Broken,
+    /// What was found.
+    pub what: String,
+}

@@ -1,0 +1,80 @@
+//! A site's store in memory: what is not flushed is lost with the power, and the checker sees what is written.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pares_store::{Applied, Mark, Memory, Store, StoreError, StoreSnapshot};
+use pares_wice::{Key, KeyRange, Value, Version};
+
+/// What was written and nobody has looked at.
+#[derive(Debug)]
+pub(super) enum Written {
+    Versions(Vec<Applied>),
+    /// A whole state, at once.
+    State(Version, Vec<(Key, Value)>),
+}
+
+#[derive(Default)]
+pub(super) struct Shelf {
+    memory: Memory,
+    /// The last flush.
+    flushed: Mutex<(Vec<(Key, Value)>, Mark)>,
+    written: Mutex<Vec<Written>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn all(snapshot: &dyn StoreSnapshot) -> Result<Vec<(Key, Value)>, StoreError> {
+    snapshot.first(&KeyRange::prefix(b""), usize::MAX)
+}
+
+impl Shelf {
+    pub(super) fn take_written(&self) -> Vec<Written> {
+        std::mem::take(&mut *lock(&self.written))
+    }
+
+    /// The store as it was flushed last.
+    pub(super) fn flushed(&self) -> Arc<Self> {
+        let (items, mark) = lock(&self.flushed).clone();
+        let memory = Memory::default();
+        memory.load(&items, Some(&mark)).expect("an empty store takes a state");
+        Arc::new(Self { memory, flushed: Mutex::new((items, mark)), written: Mutex::default() })
+    }
+}
+
+impl Store for Shelf {
+    fn applied(&self) -> Version {
+        self.memory.applied()
+    }
+
+    fn meta(&self) -> Arc<[u8]> {
+        self.memory.meta()
+    }
+
+    fn apply(&self, batch: &[Applied], meta: Option<&[u8]>) -> Result<(), StoreError> {
+        self.memory.apply(batch, meta)?;
+        lock(&self.written).push(Written::Versions(batch.to_vec()));
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn StoreSnapshot>, StoreError> {
+        self.memory.snapshot()
+    }
+
+    fn flush(&self) -> Result<Version, StoreError> {
+        let snapshot = self.memory.snapshot()?;
+        let mark = Mark { whole: true, version: snapshot.version(), meta: snapshot.meta().to_vec() };
+        *lock(&self.flushed) = (all(&*snapshot)?, mark);
+        Ok(snapshot.version())
+    }
+
+    fn load(&self, items: &[(Key, Value)], seal: Option<&Mark>) -> Result<(), StoreError> {
+        self.memory.load(items, seal)?;
+        if let Some(mark) = seal {
+            let state = Written::State(mark.version, all(&*self.memory.snapshot()?)?);
+            lock(&self.written).push(state);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,421 @@
+//! The event loop: sites on their machines, messages between them, clients.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::time::Duration;
+
+use pares_cluster::ReplicaConfig;
+use pares_link::ClientId;
+use pares_site::protocol::{Ask, Code};
+use pares_site::setup::{Bounds, Setup};
+use pares_site::{Cycle, ProcessError};
+use pares_wice::{ClusterId, Command, Configuration, Notice, Settings, SiteId};
+
+use super::bank::{Bank, Ledger};
+use super::check::{Checker, Committed};
+use super::clients::{Client, OPERATOR};
+use super::faults::Faults;
+use super::machine::{Arrived, Machine, Sent, number_of};
+use super::{Broken, Failure, Plan, Summary, Verdict};
+use crate::random::Random;
+
+/// Between sites of one cluster, and of two, one way, microseconds.
+pub(super) const NEAR_US: (u64, u64) = (50, 400);
+const FAR_US: (u64, u64) = (20_000, 30_000);
+/// A site has a turn so often though nothing comes.
+const TICK_US: u64 = 10_000;
+/// After the last fault, everything must have an outcome within this.
+const CALM_US: u64 = 20_000_000;
+
+#[derive(Debug)]
+pub(super) enum Event {
+    Message { to: SiteId, from: SiteId, wipes: u64, bytes: Vec<u8> },
+    Ask { site: SiteId, life: u64, connection: ClientId, bytes: Vec<u8> },
+    Turn { site: SiteId, life: u64 },
+    Tick { site: SiteId, life: u64 },
+    Write { site: SiteId, life: u64 },
+    Act { client: usize, turn: u64 },
+    Restart { site: SiteId },
+    Relieve { site: SiteId },
+    Fault,
+    Operator,
+}
+
+/// A site, up or down.
+pub(super) struct Node {
+    pub(super) machine: Machine,
+    /// None while it is down.
+    pub(super) cycle: Option<Cycle<Machine, Bank>>,
+    /// Counts its starts and ends: what was meant for an earlier life does not reach a later one.
+    pub(super) life: u64,
+    /// How often it has lost its disk, with its cluster.
+    pub(super) wipes: u64,
+    pub(super) isolated_until_us: u64,
+    /// A turn is scheduled.
+    due: bool,
+}
+
+impl Node {
+    /// Whether a client can connect.
+    pub(super) fn accepts(&self) -> bool {
+        self.cycle.is_some() && !self.machine.exhausted.get()
+    }
+}
+
+pub(super) struct Sites {
+    pub(super) plan: Plan,
+    pub(super) random: Random,
+    now_us: Rc<Cell<u64>>,
+    queue: BTreeMap<(u64, u64), Event>,
+    count: u64,
+    pub(super) connections: u64,
+    pub(super) nodes: BTreeMap<SiteId, Node>,
+    /// What each cluster's log has committed.
+    pub(super) committed: Vec<Committed>,
+    pub(super) faults: Faults,
+    pub(super) clients: Vec<Client>,
+    ledger: Rc<RefCell<Ledger>>,
+    pub(super) checker: Checker,
+    pub(super) summary: Summary,
+    pub(super) operator_told: Option<Code>,
+    trace: Option<Vec<String>>,
+}
+
+/// Runs one seed.
+///
+/// # Errors
+/// What promise was broken, and when.
+pub fn run(plan: Plan, seed: u64) -> Result<Summary, Failure> {
+    Sites::new(plan, seed).run_to_end(seed)
+}
+
+/// Runs one seed, and tells what happened, a line for each thing: the time in microseconds first.
+pub fn run_traced(plan: Plan, seed: u64) -> (Vec<String>, Result<Summary, Failure>) {
+    let mut sites = Sites::new(plan, seed);
+    sites.trace = Some(Vec::new());
+    let result = sites.run_to_end(seed);
+    (sites.trace.take().unwrap_or_default(), result)
+}
+
+impl Sites {
+    fn new(plan: Plan, seed: u64) -> Self {
+        let ids: Vec<SiteId> = (0..plan.clusters)
+            .flat_map(|cluster| (0..plan.sites).map(move |site| SiteId::new(cluster, site)))
+            .collect();
+        let now_us = Rc::new(Cell::new(1_000_000));
+        let node = |&id: &SiteId| {
+            let others = ids.iter().copied().filter(|other| other.cluster != id.cluster).collect();
+            let machine = Machine::new(others, Rc::clone(&now_us), plan.defect);
+            (id, Node { machine, cycle: None, life: 0, wipes: 0, isolated_until_us: 0, due: false })
+        };
+        let client =
+            |client: usize| Client { site: ids[client % ids.len()], sequence: 0, request: None, turn: 0 };
+        Self {
+            plan,
+            random: Random::new(seed),
+            nodes: ids.iter().map(node).collect(),
+            now_us,
+            queue: BTreeMap::new(),
+            count: 0,
+            connections: 0,
+            clients: (0..plan.clients).map(client).collect(),
+            committed: (0..plan.clusters).map(|_| Committed::default()).collect(),
+            faults: Faults::default(),
+            ledger: Rc::default(),
+            checker: Checker::default(),
+            summary: Summary::default(),
+            operator_told: None,
+            trace: None,
+        }
+    }
+
+    pub(super) fn now_us(&self) -> u64 {
+        self.now_us.get()
+    }
+
+    pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
+        let now_us = self.now_us();
+        if let Some(trace) = &mut self.trace {
+            trace.push(format!("{now_us:>9} {}", what()));
+        }
+    }
+
+    pub(super) fn schedule(&mut self, after_us: u64, event: Event) {
+        self.count += 1;
+        self.queue.insert((self.now_us() + after_us, self.count), event);
+    }
+
+    fn run_to_end(&mut self, seed: u64) -> Result<Summary, Failure> {
+        let ran = catch_unwind(AssertUnwindSafe(|| self.run()));
+        let (broken, what) = match ran {
+            Ok(Ok(())) => return Ok(self.summary()),
+            Ok(Err(broken)) => broken,
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned();
+                let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                (Broken::Panicked, text.unwrap_or_else(|| "a panic".into()))
+            }
+        };
+        Err(Failure { seed, at_us: self.now_us(), broken, what })
+    }
+
+    fn summary(&self) -> Summary {
+        let (versions, digest) = (self.checker.versions(), self.checker.digest());
+        let aborted = self.ledger.borrow().aborted();
+        Summary { versions, digest, aborted, took_us: self.now_us(), ..self.summary }
+    }
+
+    fn run(&mut self) -> Verdict {
+        for site in self.nodes.keys().copied().collect::<Vec<_>>() {
+            self.begin(site)?;
+        }
+        for client in 0..self.clients.len() {
+            let after = self.random.between(10_000, 200_000);
+            self.schedule(after, Event::Act { client, turn: 0 });
+        }
+        if self.plan.fault_every_us > 0 {
+            self.schedule(300_000, Event::Fault);
+        }
+        self.schedule(100_000, Event::Operator);
+        let end = self.now_us() + self.plan.faulty_us;
+        while self.now_us() < end {
+            self.step()?;
+        }
+        self.end_faults()?;
+        let deadline = self.now_us() + CALM_US;
+        while !self.is_settled() {
+            if self.now_us() > deadline {
+                return Err((Broken::Unsettled, self.unsettled()));
+            }
+            self.step()?;
+        }
+        let ledger = Rc::clone(&self.ledger);
+        self.checker.finish(&ledger.borrow())
+    }
+
+    fn is_settled(&self) -> bool {
+        let rules = || self.nodes.values().map(|node| node.cycle.as_ref().map(Cycle::rules));
+        let newest = rules().flatten().map(pares_wice::Site::delivered).max().unwrap_or_default();
+        self.clients.iter().all(|client| client.request.is_none())
+            && rules()
+                .all(|rules| rules.is_some_and(|rules| !rules.is_recalling() && rules.stable() == newest))
+            && self.nodes.values().all(|node| pares_store::Store::applied(&*node.machine.store()) == newest)
+    }
+
+    fn unsettled(&self) -> String {
+        let mut text = String::from("not everything came to an end:");
+        for client in self.clients.iter().filter(|client| client.request.is_some()) {
+            text += &format!("\n  {client:?}");
+        }
+        for cycle in self.nodes.values().filter_map(|node| node.cycle.as_ref()) {
+            text += &format!("\n  {:?}", cycle.report());
+        }
+        text
+    }
+
+    fn step(&mut self) -> Verdict {
+        let ((at, _), event) = self.queue.pop_first().expect("a tick is always to come");
+        self.now_us.set(at);
+        match event {
+            // What a site sent before it lost its disk does not come after it has connected again.
+            Event::Message { from, wipes, .. } if self.nodes[&from].wipes != wipes => {}
+            Event::Message { to, from, bytes, .. } => self.arrives(to, Arrived::Frame(from, bytes)),
+            Event::Ask { site, life, .. }
+            | Event::Turn { site, life }
+            | Event::Tick { site, life }
+            | Event::Write { site, life }
+                if self.nodes[&site].life != life => {}
+            Event::Ask { site, connection, bytes, .. } => {
+                self.arrives(site, Arrived::Asked(connection, bytes))
+            }
+            Event::Turn { site, .. } => return self.turn(site),
+            Event::Tick { site, life } => {
+                self.schedule(TICK_US, Event::Tick { site, life });
+                return self.turn(site);
+            }
+            Event::Write { site, life } => return self.write(site, life),
+            Event::Act { client, turn } => self.act(client, turn),
+            Event::Restart { site } => return self.start(site),
+            Event::Relieve { site } => self.nodes[&site].machine.exhausted.set(false),
+            Event::Fault => self.fault(),
+            Event::Operator => return self.operate(),
+        }
+        Ok(())
+    }
+
+    fn setup(&mut self, site: SiteId) -> Setup {
+        let mut settings = Settings::new(site, self.nodes.keys().copied().collect());
+        (settings.patience_ticks, settings.stream_entries_max, settings.stream_window) = (4, 5, 40);
+        settings.unstable_versions_max = 400;
+        let log = ReplicaConfig {
+            seed: self.random.next(),
+            state_ticks: 50,
+            ..ReplicaConfig::new(site.number, self.plan.sites)
+        };
+        let bounds = Bounds {
+            open_requests_max: 8,
+            executed_max: 3,
+            unstored_max: 100,
+            applied_max: 7,
+            base_every_bytes: 48 << 10,
+            flush_every: Duration::from_millis(100),
+        };
+        Setup { settings, log, certifier: ClusterId(0), bounds }
+    }
+
+    /// A site begins with what its machine has.
+    pub(super) fn begin(&mut self, site: SiteId) -> Verdict {
+        self.note(|| format!("{site} starts"));
+        let setup = self.setup(site);
+        let node = self.nodes.get_mut(&site).expect("all sites exist");
+        node.life += 1;
+        node.due = false;
+        let (life, ledger) = (node.life, Rc::clone(&self.ledger));
+        match Cycle::begin(node.machine.clone(), setup, Bank { site, life, ledger }) {
+            Ok(cycle) => node.cycle = Some(cycle),
+            Err(error) => return self.ended(site, error),
+        }
+        self.look(site)?;
+        self.schedule(TICK_US, Event::Tick { site, life });
+        self.schedule(5_000, Event::Write { site, life });
+        for other in self.nodes.keys().copied().filter(|other| *other != site).collect::<Vec<_>>() {
+            self.connect(site, other);
+        }
+        Ok(())
+    }
+
+    /// Two sites have a new connection.
+    pub(super) fn connect(&mut self, one: SiteId, other: SiteId) {
+        if self.nodes[&one].cycle.is_some() && self.nodes[&other].cycle.is_some() {
+            self.arrives(one, Arrived::Connected(other));
+            self.arrives(other, Arrived::Connected(one));
+        }
+    }
+
+    /// Something comes to a site, which has a turn soon.
+    pub(super) fn arrives(&mut self, site: SiteId, arrived: Arrived) {
+        let node = self.nodes.get_mut(&site).expect("all sites exist");
+        if node.cycle.is_none() {
+            return;
+        }
+        node.machine.inbox.borrow_mut().push(arrived);
+        self.soon(site);
+    }
+
+    fn soon(&mut self, site: SiteId) {
+        let after = self.random.below(100);
+        let node = self.nodes.get_mut(&site).expect("all sites exist");
+        if !std::mem::replace(&mut node.due, true) {
+            let life = node.life;
+            self.schedule(after, Event::Turn { site, life });
+        }
+    }
+
+    /// A site has a turn.
+    fn turn(&mut self, site: SiteId) -> Verdict {
+        let node = self.nodes.get_mut(&site).expect("all sites exist");
+        node.due = false;
+        let Some(cycle) = &mut node.cycle else { return Ok(()) };
+        let ended = cycle.turn(Duration::ZERO);
+        let notices: Vec<Notice> = cycle.notices().collect();
+        self.look(site)?;
+        for notice in notices {
+            self.noticed(site, &notice)?;
+        }
+        for sent in self.nodes[&site].machine.sent.take() {
+            match sent {
+                Sent::Site(to, bytes) => self.send(site, to, &bytes),
+                Sent::Client(client, bytes) => self.replied(site, client, &bytes)?,
+            }
+        }
+        ended.or_else(|error| self.ended(site, error))
+    }
+
+    fn noticed(&mut self, site: SiteId, notice: &Notice) -> Verdict {
+        self.note(|| format!("{site}: {notice:?}"));
+        match notice {
+            Notice::Era(configuration) => {
+                self.summary.eras = self.summary.eras.max(u64::from(configuration.era.number));
+            }
+            Notice::Split(cluster) => {
+                return Err((Broken::Split, format!("{site} sees a split from {cluster}")));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What its log has handed out and its store has taken.
+    fn look(&mut self, site: SiteId) -> Verdict {
+        let machine = &self.nodes[&site].machine;
+        for (index, payload) in machine.committed.take() {
+            self.committed[usize::from(site.cluster.0)].on_handed_out(index, payload)?;
+        }
+        let written = machine.store().take_written();
+        written.into_iter().try_for_each(|written| self.checker.on_written(site, written))
+    }
+
+    /// A site that ends is started again, as its operator would. It may end only for what has happened to it.
+    fn ended(&mut self, site: SiteId, error: ProcessError) -> Verdict {
+        self.note(|| format!("{site} ends: {error}"));
+        let expected = match &error {
+            ProcessError::Replaced | ProcessError::Spent | ProcessError::Refused(_) => true,
+            ProcessError::Log(log) => matches!(log, pares_cluster::LogError::Journal(_)),
+            ProcessError::Io(_) => self.nodes[&site].machine.exhausted.get(),
+            _ => false,
+        };
+        if !expected {
+            return Err((Broken::Ended, format!("{site}: {error}")));
+        }
+        self.end(site);
+        let after = self.random.between(1_000, 50_000);
+        self.schedule(after, Event::Restart { site });
+        Ok(())
+    }
+
+    fn write(&mut self, site: SiteId, life: u64) -> Verdict {
+        let after = self.random.between(1_000, 30_000);
+        self.schedule(after, Event::Write { site, life });
+        if self.nodes[&site].machine.write_store() {
+            self.soon(site);
+        }
+        self.look(site)
+    }
+
+    pub(super) fn is_isolated(&self, site: SiteId) -> bool {
+        self.nodes[&site].isolated_until_us > self.now_us()
+    }
+
+    fn send(&mut self, from: SiteId, to: u16, bytes: &[u8]) {
+        let to = *self.nodes.keys().find(|site| number_of(**site) == to).expect("sites send to sites");
+        let cut = self.is_isolated(from) || self.is_isolated(to);
+        if cut || self.faults.cuts(from.cluster, to.cluster) || self.random.chance(self.plan.loss_permille) {
+            return;
+        }
+        let wipes = self.nodes[&from].wipes;
+        let (least, most) = if from.cluster == to.cluster { NEAR_US } else { FAR_US };
+        if self.random.chance(self.plan.loss_permille) {
+            let after = self.random.between(least, most * 4);
+            self.schedule(after, Event::Message { to, from, wipes, bytes: bytes.to_vec() });
+        }
+        let after = self.random.between(least, most);
+        self.schedule(after, Event::Message { to, from, wipes, bytes: bytes.to_vec() });
+    }
+
+    /// The configurations that the sites know.
+    pub(super) fn configurations(&self) -> impl Iterator<Item = Configuration> {
+        self.nodes.values().filter_map(|node| node.cycle.as_ref()).map(|cycle| cycle.rules().configuration())
+    }
+
+    /// Lets an operator's command reach a site; whether it is carried out.
+    pub(super) fn command(&mut self, site: SiteId, command: Command) -> Result<bool, (Broken, String)> {
+        self.operator_told = None;
+        self.arrives(site, Arrived::Asked(OPERATOR, Ask::Operate(1, command).to_bytes()));
+        self.turn(site)?;
+        let told = self.operator_told;
+        self.note(|| format!("{site} is told {command:?}: {told:?}"));
+        Ok(told == Some(Code::Done))
+    }
+}

@@ -1,0 +1,285 @@
+//! The invariants (design section 6), checked as things happen and once more in the end.
+
+use pares_gateway::Answer;
+use pares_roles::NodeId;
+use pares_sequencer::Sequencer;
+use pares_types::{Position, Reason, RequestId};
+use pares_wire::record::{self, ResultRecord};
+
+use crate::Broken;
+use crate::memory::log::Log;
+use crate::memory::reader::scan;
+use crate::random::mix;
+use crate::record::Record;
+use crate::scenario::Durability;
+
+use super::{World, index, recorder_id, shard_id};
+
+/// What of a recorder's log nothing can take back, by shard; kept up to date as the log grows.
+pub(super) struct Safe {
+    /// Which log it was read from.
+    identity: u64,
+    cursor: u64,
+    pub(super) next: Vec<Position>,
+}
+
+impl Safe {
+    pub(super) fn new(shards: usize) -> Self {
+        Self { identity: 0, cursor: 0, next: vec![Position(0); shards] }
+    }
+
+    /// Reads on up to `to`; another log is read from its beginning.
+    fn catch_up(&mut self, log: &Log, to: u64) {
+        let identity = log.lock().identity;
+        if identity != self.identity {
+            *self = Self { identity, ..Self::new(self.next.len()) };
+        }
+        let next = &mut self.next;
+        self.cursor = scan(log, self.cursor, to.max(self.cursor), |_, payload| {
+            if let (Some(record::RESULT), Ok(result)) = (record::schema(payload), ResultRecord::read(payload))
+            {
+                next[usize::from(result.shard().0)] = result.position().next();
+            }
+        });
+    }
+}
+
+impl World<'_> {
+    pub(super) fn is_disk(&self) -> bool {
+        self.scenario.durability == Durability::Disk
+    }
+
+    /// What nothing can take back of a recorder's log.
+    pub(super) fn safe_of(&mut self, recorder: usize) -> &Safe {
+        let disk = self.is_disk();
+        if let Some(log) = self.machine.log(recorder_id(recorder)) {
+            let to = {
+                let state = log.lock();
+                if disk { state.synced } else { state.written }
+            };
+            self.safe[recorder].catch_up(&log, to);
+        }
+        &self.safe[recorder]
+    }
+
+    /// I2: `position` of the shard is where it must be for an answer.
+    fn check_durable(&mut self, shard: usize, position: Position) -> Result<(), Broken> {
+        let recorders = 0..self.scenario.recorders;
+        let have = recorders.filter(|&n| self.safe_of(n).next[shard] > position).count();
+        if have >= self.scenario.quorum {
+            return Ok(());
+        }
+        let what = format!("shard {shard} position {position} is answered and safe at {have} recorders");
+        Err(Broken { invariant: "I2 durability", what })
+    }
+
+    /// I2, after everything went down.
+    pub(super) fn check_answered_is_kept(&mut self) -> Result<(), Broken> {
+        for recorder in 0..self.scenario.recorders {
+            self.safe[recorder] = Safe::new(self.scenario.shards);
+            self.safe_of(recorder);
+        }
+        for shard in 0..self.scenario.shards {
+            if let Some(last) = self.answered[shard].0.checked_sub(1) {
+                let have = self.safe.iter().filter(|safe| safe.next[shard].0 > last).count();
+                if have < self.scenario.quorum {
+                    let what =
+                        format!("answered position {last} of shard {shard} is left at {have} recorders");
+                    return Err(Broken { invariant: "I2 durability", what });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// I2, I3, I4: an answer reached a client.
+    pub(super) fn check_answer(
+        &mut self,
+        client: usize,
+        connection: usize,
+        answer: &Answer,
+    ) -> Result<(), Broken> {
+        self.ledger.check_answer(self.clients[client].member, answer)?;
+        let shard = usize::from(answer.shard.0);
+        self.check_durable(shard, answer.position)?;
+        self.answered[shard] = self.answered[shard].max(answer.position.next());
+        self.ledger.witness.on_answered(shard, answer.position, self.now_ns);
+        let name = answer.client_order_id.0;
+        let once = Answer { repeat: false, ..*answer };
+        let first = *self.clients[client].answers.entry(name).or_insert(once);
+        if first != once && !self.ledger.looks_away {
+            let what = format!("client {client} was told {first:?}, then {answer:?}");
+            return Err(Broken { invariant: "I3 exactly once", what });
+        }
+        if !answer.repeat && !self.clients[client].first_answers.insert((connection, name)) {
+            let what = format!("client {client} has two first answers on one connection: {answer:?}");
+            return Err(Broken { invariant: "I3 exactly once", what });
+        }
+        self.check_completion(client, name, shard)
+    }
+
+    /// I2: *accepted* means journalled.
+    pub(super) fn check_journalled(&mut self, gateway: usize, request: RequestId) -> Result<(), Broken> {
+        if self.is_journalled(gateway, request) {
+            return Ok(());
+        }
+        let what = format!("{request} is accepted, not journalled");
+        Err(Broken { invariant: "I2 durability", what })
+    }
+
+    /// W6: what is void is executed by nobody, and nothing else is refused as void.
+    pub(super) fn check_void(&self, record: &Record) -> Result<(), Broken> {
+        let shard = usize::from(record.shard().0);
+        if record.epoch != self.epoch || record.position < self.epoch_first[shard] {
+            return Ok(());
+        }
+        let Some(mut window) = self.machine.window(record.shard()) else { return Ok(()) };
+        let is_void = window.is_void(record.position);
+        if is_void == (record.outcome.reason == Reason::Void) {
+            return Ok(());
+        }
+        let what = format!("shard {shard} position {} is void: {is_void}, and {record:?}", record.position);
+        Err(Broken { invariant: "W6 executed or void", what })
+    }
+
+    /// I1 and I6, after a duty cycle.
+    pub(super) fn check_process(&mut self, node: NodeId) -> Result<(), Broken> {
+        match node {
+            NodeId::Gateway(_) => {
+                let in_flight = self.machine.counter(&node.to_string(), "in_flight").unwrap_or_default();
+                // A repeated mass cancel of everything has its missing parts taken in on top.
+                let most = self.scenario.in_flight_max + self.scenario.shards * self.clients.len();
+                if in_flight as usize <= most {
+                    return Ok(());
+                }
+                Err(Broken { invariant: "I6 bounded", what: format!("{node} has {in_flight} in flight") })
+            }
+            NodeId::Venue(_) => self.check_venue(index(node)),
+            NodeId::Recorder(_) => self.check_halted(index(node)),
+        }
+    }
+
+    fn check_venue(&mut self, venue: usize) -> Result<(), Broken> {
+        let Some(node) = self.venue(venue) else { return Ok(()) };
+        let pending = node.pending_len();
+        let states: Vec<_> = node
+            .seated()
+            .map(|shard| (usize::from(shard.id().0), shard.position(), shard.state_hash()))
+            .collect();
+        let in_flight = self.scenario.in_flight_max + self.scenario.shards * self.clients.len();
+        let most = self.scenario.gateways * in_flight + 512;
+        if pending > most {
+            let what = format!("venue {venue} has {pending} pending");
+            return Err(Broken { invariant: "I6 bounded", what });
+        }
+        states.into_iter().try_for_each(|(shard, next, hash)| self.ledger.on_state(shard, next, hash))
+    }
+
+    /// Whether nothing more is to come: everything answered, recorded by all and executed by all.
+    pub(super) fn is_at_rest(&mut self) -> Result<bool, Broken> {
+        if self.restarting || !self.clients.iter().all(crate::client::Client::is_done) {
+            return Ok(false);
+        }
+        for shard in 0..self.scenario.shards {
+            let len = self.ledger.len(shard)?;
+            let recorders = 0..self.scenario.recorders;
+            let recorded = recorders.into_iter().all(|n| self.safe_of(n).next[shard] == len);
+            let at_len = |venue: usize| {
+                let node = self.venue(venue)?;
+                node.seated().find(|one| one.id() == shard_id(shard)).map(|one| one.position() == len)
+            };
+            let executed =
+                (0..self.scenario.venues).all(|venue| at_len(venue) == Some(true) || self.is_shut_out(venue));
+            if !recorded || !executed {
+                return Ok(false);
+            }
+        }
+        Ok(self.nodes().into_iter().all(|node| self.is_up(node) || self.is_shut_out_node(node)))
+    }
+
+    /// Faults stopped long ago and somebody still waits.
+    pub(super) fn unanswered(&mut self) -> Broken {
+        let mut what = String::from("not at rest long after faults stopped:");
+        for (index, client) in self.clients.iter().enumerate() {
+            for (name, open) in client.open.iter().take(3) {
+                what += &format!("\n  client {index} waits for {name}: {:?}", open.request);
+            }
+        }
+        for node in self.nodes().into_iter().filter(|&node| !self.is_up(node)) {
+            what += &format!("\n  {node} is down");
+        }
+        for venue in 0..self.scenario.venues {
+            let Some(node) = self.venue(venue) else { continue };
+            let seats: Vec<_> =
+                node.seated().map(|shard| (shard.id().0, shard.position().0, shard.pending_len())).collect();
+            what += &format!("\n  venue {venue} (shard, position, pending): {seats:?}");
+        }
+        for recorder in 0..self.scenario.recorders {
+            let next = self.safe_of(recorder).next.clone();
+            what += &format!("\n  recorder {recorder}: {next:?}");
+        }
+        Broken { invariant: "everything is answered", what }
+    }
+
+    /// All is at rest: everything answered, every replica the same, every share accounted for.
+    pub(super) fn check_end(&mut self) -> Result<(), Broken> {
+        let poison = self.poison();
+        for shard in 0..self.scenario.shards {
+            self.ledger.check_poison(shard, poison)?;
+            let resting = self.ledger.accounts(shard)?;
+            let replayed = self.ledger.replay(shard, &self.instruments[shard])?;
+            self.ledger.tally(shard, &mut self.summary);
+            for venue in 0..self.scenario.venues {
+                let Some(node) = self.venue(venue) else { continue };
+                let Some(seated) = node.seated().find(|one| one.id() == shard_id(shard)) else { continue };
+                seated.market().audit();
+                let books = seated.market().state_hash();
+                if books != replayed {
+                    let what =
+                        format!("venue {venue} shard {shard}: books {books:016x}, replayed {replayed:016x}");
+                    return Err(Broken { invariant: "sequential replay", what });
+                }
+                let orders = seated.books().iter().flat_map(|book| pares_book::Book::snapshot(book).orders);
+                let on_book: std::collections::BTreeMap<_, _> =
+                    orders.map(|order| (order.order, order.remaining.0)).collect();
+                if on_book != resting {
+                    let what = format!("venue {venue} shard {shard}: {on_book:?} rest, {resting:?} should");
+                    return Err(Broken { invariant: "I5 conservation", what });
+                }
+            }
+        }
+        self.collect_counts();
+        Ok(())
+    }
+
+    /// What all replicas hold.
+    pub(super) fn state_hash(&self) -> u64 {
+        let venues = (0..self.scenario.venues).filter_map(|venue| self.venue(venue));
+        let states =
+            venues.flat_map(|node| node.seated().map(|shard| shard.state_hash()).collect::<Vec<_>>());
+        let mut records = Vec::new();
+        for recorder in 0..self.scenario.recorders {
+            if let Some(log) = self.machine.log(recorder_id(recorder)) {
+                scan(&log, 0, u64::MAX, |offset, payload| {
+                    let first = payload.iter().fold(offset, |hash, &byte| mix(hash ^ u64::from(byte)));
+                    records.push(first);
+                });
+            }
+        }
+        states.chain(records).fold(0, |hash, word| mix(hash ^ mix(word)))
+    }
+
+    fn collect_counts(&mut self) {
+        for venue in 0..self.scenario.venues {
+            let name = super::venue_id(venue).to_string();
+            let of = |counter: &str| self.machine.counter(&name, counter).unwrap_or_default();
+            self.summary.window_full += of("window_full");
+            self.summary.too_far_behind += of("too_far_behind");
+            self.summary.engines.restored += of("shards_restored");
+        }
+        for recorder in 0..self.scenario.recorders {
+            self.summary.checkpoints +=
+                self.machine.counter(&recorder_id(recorder).to_string(), "checkpoints").unwrap_or_default();
+        }
+    }
+}

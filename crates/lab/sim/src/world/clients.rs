@@ -1,0 +1,348 @@
+//! Clients and their connections: real frames, cut anywhere, late, and on connections that break.
+
+use pares_types::{Reason, Reply};
+use pares_wire::frame::{self, GatewayFrame, SIGN_ON_JOURNALLED, SignOn};
+
+use crate::Broken;
+use crate::queue::Action;
+use crate::scenario::{MS, US};
+
+use super::{World, gateway_id};
+
+/// A client asks again after this.
+const TIMEOUT_NS: u64 = 8 * MS;
+/// Requests a client leaves unanswered before it asks more.
+const OPEN_MAX: usize = 24;
+/// With one venue at work, on time means within this: loss, resends and group commit included.
+const COMPLETION_BOUND_NS: u64 = 10 * MS;
+/// Where disks are slow now and then, on top: a full window waits for one slow sync, what it then lets in for the next.
+const SLOW_SYNCS_NS: u64 = 2 * super::effects::SLOW_SYNC_NS;
+
+/// A client's connection to a gateway, by the connection's number.
+pub(super) struct Session {
+    client: usize,
+    gateway: usize,
+    is_alive: bool,
+    /// When the last byte under way arrives, each way: a connection is in order.
+    to_gateway_ns: u64,
+    to_client_ns: u64,
+    /// What came of a frame that is not whole yet.
+    input: Vec<u8>,
+}
+
+impl World<'_> {
+    /// A client does what is due: asks again, asks something new.
+    pub(super) fn wake(&mut self, client: usize) {
+        let due: Vec<u64> = self.clients[client]
+            .open
+            .iter()
+            .filter(|(_, open)| open.retry_at_ns <= self.now_ns)
+            .map(|(&name, _)| name)
+            .collect();
+        for name in due {
+            self.summary.repeats += 1;
+            if self.random.chance(300) {
+                self.clients[client].home = self.random.index(self.scenario.gateways);
+            }
+            self.ask_gateway(client, name);
+        }
+        let burst = if self.random.chance(150) { self.random.between(2, 8) } else { 1 };
+        for _ in 0..burst {
+            self.ask_something_new(client);
+        }
+        let think_ns = match self.clients[client].left {
+            0 => 2 * MS,
+            _ => self.random.between(1, 2 * self.scenario.think_ns),
+        };
+        if !self.clients[client].is_done() {
+            self.queue.push(self.now_ns + think_ns, Action::Wake { client });
+        }
+    }
+
+    fn ask_something_new(&mut self, client: usize) {
+        if self.clients[client].left > 0 && self.clients[client].open.len() < OPEN_MAX {
+            let instruments = self.instruments.iter().map(Vec::len).sum::<usize>();
+            let instruments = u32::try_from(instruments).expect("few instruments");
+            let name = self.clients[client].invent(instruments, self.now_ns);
+            self.ask_gateway(client, name);
+        }
+    }
+
+    /// Through the client's home, now and then through another gateway at the same instant.
+    fn ask_gateway(&mut self, client: usize, name: u64) {
+        let home = self.clients[client].home;
+        self.ask_through(client, home, name);
+        if self.random.chance(self.scenario.faults.twin_permille) {
+            let other = (home + 1) % self.scenario.gateways;
+            self.ask_through(client, other, name);
+        }
+        if let Some(open) = self.clients[client].open.get_mut(&name) {
+            open.retry_at_ns = self.now_ns + TIMEOUT_NS;
+        }
+    }
+
+    fn ask_through(&mut self, client: usize, gateway: usize, name: u64) {
+        let Some(connection) = self.connection(client, gateway) else { return };
+        let request = self.clients[client].open[&name].request;
+        self.note("client {} sends {} to gateway {}", &[client as u64, name, gateway as u64]);
+        let member = self.clients[client].member;
+        self.ledger.witness.on_sent(member, request.client_order_id(), self.now_ns);
+        let mut bytes = Vec::new();
+        frame::write_request(&mut bytes, &request);
+        self.send_to_gateway(connection, &bytes);
+        if self.random.chance(self.scenario.faults.hostile_permille) {
+            self.send_something_hostile(connection, client);
+        }
+    }
+
+    /// The client's connection to a gateway; a new one if there is none and the gateway lives.
+    fn connection(&mut self, client: usize, gateway: usize) -> Option<usize> {
+        if let Some(connection) = self.clients[client].connections[gateway] {
+            return Some(connection);
+        }
+        if !self.is_up(gateway_id(gateway)) {
+            return None;
+        }
+        let connection = self.open_connection(client, gateway);
+        self.clients[client].connections[gateway] = Some(connection);
+        let sign_on = self.sign_on(client);
+        self.send_to_gateway(connection, &sign_on);
+        Some(connection)
+    }
+
+    fn sign_on(&self, client: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let member = self.clients[client].member.0.into();
+        frame::write(
+            &mut bytes,
+            &SignOn { token: 0.into(), member, credential: [0; 32], flags: SIGN_ON_JOURNALLED.into() },
+        );
+        bytes
+    }
+
+    fn open_connection(&mut self, client: usize, gateway: usize) -> usize {
+        let life = self.life(gateway_id(gateway));
+        let connection = self.machine.lock().net.connect(gateway, life);
+        let now_ns = self.now_ns;
+        self.sessions.push(Session {
+            client,
+            gateway,
+            is_alive: true,
+            to_gateway_ns: now_ns,
+            to_client_ns: now_ns,
+            input: Vec::new(),
+        });
+        self.schedule(gateway_id(gateway));
+        connection
+    }
+
+    /// Bytes reach the gateway in their order, sometimes in two pieces.
+    fn send_to_gateway(&mut self, connection: usize, bytes: &[u8]) {
+        let cut = if self.random.chance(100) { self.random.index(bytes.len()) } else { 0 };
+        for piece in [&bytes[..cut], &bytes[cut..]] {
+            if piece.is_empty() {
+                continue;
+            }
+            let delay_ns = self.random.between(10 * US, 80 * US);
+            let session = &mut self.sessions[connection];
+            session.to_gateway_ns = (self.now_ns + delay_ns).max(session.to_gateway_ns + 1);
+            let at_ns = session.to_gateway_ns;
+            self.queue.push(at_ns, Action::ToGateway { connection, bytes: piece.to_vec() });
+        }
+    }
+
+    pub(super) fn on_bytes(&mut self, connection: usize, bytes: &[u8]) {
+        let gateway = self.sessions[connection].gateway;
+        // A stopped gateway's kernel still takes bytes in.
+        self.machine.lock().net.deliver(connection, bytes);
+        self.schedule(gateway_id(gateway));
+    }
+
+    pub(super) fn on_hang_up(&mut self, connection: usize) {
+        self.machine.lock().net.hang_up(connection);
+        let gateway = self.sessions[connection].gateway;
+        self.schedule(gateway_id(gateway));
+    }
+
+    /// What gateways have written is on its way.
+    pub(super) fn send_frames(&mut self) {
+        let sent = self.machine.lock().net.take_sent();
+        for (connection, bytes) in sent {
+            let delay_ns = self.random.between(10 * US, 80 * US);
+            let session = &mut self.sessions[connection];
+            session.to_client_ns = (self.now_ns + delay_ns).max(session.to_client_ns + 1);
+            let at_ns = session.to_client_ns;
+            self.queue.push(at_ns, Action::ToClient { connection, bytes });
+        }
+        self.notice_closed();
+    }
+
+    /// Connections that a gateway has closed.
+    fn notice_closed(&mut self) {
+        let closed: Vec<usize> = {
+            let state = self.machine.lock();
+            let alive = self.sessions.iter().enumerate().filter(|(_, session)| session.is_alive);
+            alive.map(|(number, _)| number).filter(|&n| state.net.connection(n).is_closed).collect()
+        };
+        closed.into_iter().for_each(|connection| self.break_connection(connection));
+    }
+
+    pub(super) fn break_one(&mut self) {
+        let client = self.random.index(self.clients.len());
+        let home = self.clients[client].home;
+        if let Some(connection) = self.clients[client].connections[home] {
+            self.break_connection(connection);
+        }
+    }
+
+    /// A connection ends; what was under way is lost. Both ends learn of it in their time.
+    fn break_connection(&mut self, connection: usize) {
+        let session = &mut self.sessions[connection];
+        if !std::mem::take(&mut session.is_alive) {
+            return;
+        }
+        let client = session.client as u64;
+        self.note("a connection of client {} breaks", &[client]);
+        let delays = [self.random.between(10 * US, 80 * US), self.random.between(10 * US, 500 * US)];
+        self.queue.push(self.now_ns + delays[0], Action::HangUp { connection });
+        self.queue.push(self.now_ns + delays[1], Action::Broken { connection });
+    }
+
+    pub(super) fn break_connections_of(&mut self, gateway: usize) {
+        let open = self.machine.lock().net.drop_all_of(gateway);
+        open.into_iter().for_each(|connection| self.break_connection(connection));
+    }
+
+    pub(super) fn on_broken(&mut self, connection: usize) {
+        let Session { client, gateway, .. } = self.sessions[connection];
+        let now_ns = self.now_ns;
+        let client = &mut self.clients[client];
+        if client.connections[gateway] == Some(connection) {
+            client.connections[gateway] = None;
+        }
+        client.home = (gateway + 1) % client.connections.len();
+        for open in client.open.values_mut() {
+            open.spoilt = true;
+            open.retry_at_ns = open.retry_at_ns.min(now_ns + 200 * US);
+        }
+    }
+
+    /// Bytes from a gateway: whole frames are read, the rest waits.
+    pub(super) fn on_frames(&mut self, connection: usize, bytes: &[u8]) -> Result<(), Broken> {
+        let session = &mut self.sessions[connection];
+        if !session.is_alive {
+            return Ok(());
+        }
+        let mut input = std::mem::take(&mut session.input);
+        input.extend_from_slice(bytes);
+        let mut rest = &input[..];
+        loop {
+            let split = frame::split(rest);
+            let Ok(split) = split else {
+                let what = format!("gateway sent what is no frame: {split:?}");
+                return Err(Broken { invariant: "the protocol", what });
+            };
+            let Some((kind, body, after)) = split else { break };
+            rest = after;
+            match frame::decode_gateway(kind, body) {
+                Ok(GatewayFrame::Reply(reply)) => self.on_reply(connection, reply)?,
+                Ok(GatewayFrame::SignedOn(_) | GatewayFrame::Pong(_)) => {}
+                Err(error) => {
+                    let what = format!("gateway sent a frame that cannot be read: {error}");
+                    return Err(Broken { invariant: "the protocol", what });
+                }
+            }
+        }
+        self.sessions[connection].input = rest.to_vec();
+        Ok(())
+    }
+
+    fn on_reply(&mut self, connection: usize, reply: Reply) -> Result<(), Broken> {
+        let Session { client, gateway, .. } = self.sessions[connection];
+        match reply {
+            Reply::Journalled { request, .. } => self.check_journalled(gateway, request),
+            Reply::Answer(answer) => {
+                let words =
+                    [client as u64, answer.client_order_id.0, answer.status as u64, answer.position.0];
+                self.note("client {} has the answer to {}: status {} at {}", &words);
+                self.check_answer(client, connection, &answer)
+            }
+            Reply::Trade(trade) => self.ledger.check_trade(&trade),
+            Reply::Cancelled(_) | Reply::News(_) | Reply::Busted(_) => Ok(()),
+            Reply::Rejected { client_order_id, reason } => {
+                self.on_rejected(client, client_order_id.0, reason);
+                Ok(())
+            }
+        }
+    }
+
+    fn on_rejected(&mut self, client: usize, name: u64, reason: Reason) {
+        self.note("client {} is rejected: request {}, reason {}", &[client as u64, name, reason as u64]);
+        let wait_ns = self.random.between(500 * US, 3 * MS);
+        let now_ns = self.now_ns;
+        self.summary.rejected += 1;
+        self.summary.ills.refused_for_room += u64::from(reason == Reason::StorageUnavailable);
+        self.summary.ills.refused_unrecorded += u64::from(reason == Reason::NotRecorded);
+        let client = &mut self.clients[client];
+        let Some(open) = client.open.get_mut(&name) else { return };
+        (open.spoilt, open.retry_at_ns) = (true, now_ns + wait_ns);
+        let request = open.request;
+        // Either no gateway takes it, ever, or its order will never exist.
+        if reason == Reason::UnknownInstrument || client.target_abandoned(&request) {
+            client.open.remove(&name);
+            client.abandoned.insert(name);
+        }
+    }
+
+    /// How long a request took, and whether it may have.
+    pub(super) fn check_completion(&mut self, client: usize, name: u64, shard: usize) -> Result<(), Broken> {
+        let Some(open) = self.clients[client].open.remove(&name) else { return Ok(()) };
+        let took_ns = self.now_ns - open.first_sent_ns;
+        let disturbed_until_ns =
+            self.disturbed_until_ns.max(self.shard_disturbed_until_ns(&open.request, shard));
+        if open.spoilt || disturbed_until_ns >= open.first_sent_ns {
+            return Ok(());
+        }
+        self.summary.completion_max_ns = self.summary.completion_max_ns.max(took_ns);
+        let slow_ns = if self.scenario.faults.slow_sync_permille > 0 { SLOW_SYNCS_NS } else { 0 };
+        if took_ns <= COMPLETION_BOUND_NS + slow_ns {
+            return Ok(());
+        }
+        let what = format!("client {client} request {name} took {} us with a venue at work", took_ns / US);
+        Err(Broken { invariant: "I4 non-disruption", what })
+    }
+
+    /// What no client should send: a second sign-on, somebody else's name, a kind that does not exist, half a frame; or connections
+    /// that never say anything.
+    fn send_something_hostile(&mut self, connection: usize, client: usize) {
+        self.summary.hostile += 1;
+        let gateway = self.sessions[connection].gateway;
+        match self.random.below(5) {
+            0 => {
+                let sign_on = self.sign_on(client);
+                self.send_to_gateway(connection, &sign_on);
+            }
+            1 => {
+                let other = (client + 1) % self.clients.len();
+                let sign_on = self.sign_on(other);
+                self.send_to_gateway(connection, &sign_on);
+            }
+            2 => {
+                let rubbish: Vec<u8> =
+                    (0..self.random.between(1, 40)).map(|_| self.random.next() as u8).collect();
+                let stranger = self.open_connection(client, gateway);
+                self.send_to_gateway(stranger, &rubbish);
+            }
+            3 => {
+                let half = self.sign_on(client);
+                let stranger = self.open_connection(client, gateway);
+                self.send_to_gateway(stranger, &half[..half.len() / 2]);
+            }
+            _ => {
+                for _ in 0..self.random.between(1, 6) {
+                    self.open_connection(client, gateway);
+                }
+            }
+        }
+    }
+}

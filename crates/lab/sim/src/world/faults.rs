@@ -1,0 +1,285 @@
+//! What goes wrong: planned from the seed, carried out when its time comes.
+
+use pares_roles::NodeId;
+
+use crate::Broken;
+use crate::queue::Action;
+use crate::scenario::{MS, US};
+
+use super::{World, gateway_id, index, recorder_id, venue_id};
+
+/// After a fault is over, completion times are excused for this long: clients reconnect, queues drain.
+pub(super) const GRACE_NS: u64 = 15 * MS;
+/// Calls into the world before a process is killed in the middle.
+const CALLS: u64 = 400;
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    CrashVenue,
+    PauseVenue,
+    CrashVenues,
+    CrashGateway,
+    PauseGateway,
+    CrashRecorder,
+    PauseRecorder,
+    Break,
+    Cut,
+    Restart,
+    Power,
+    FillGateway,
+    FillVenue,
+    FillRecorder,
+    FailSync,
+    SlowDisk,
+    Wipe,
+    JumpClock,
+    FailEngine,
+    WipeVenue,
+    WipeGateway,
+    Rot,
+    RotVenue,
+    RotGateway,
+    Exhaust,
+    Upgrade,
+}
+
+impl Fault {
+    const ALL: [Self; 26] = [
+        Self::CrashVenue,
+        Self::PauseVenue,
+        Self::CrashVenues,
+        Self::CrashGateway,
+        Self::PauseGateway,
+        Self::CrashRecorder,
+        Self::PauseRecorder,
+        Self::Break,
+        Self::Cut,
+        Self::Restart,
+        Self::Power,
+        Self::FillGateway,
+        Self::FillVenue,
+        Self::FillRecorder,
+        Self::FailSync,
+        Self::SlowDisk,
+        Self::Wipe,
+        Self::JumpClock,
+        Self::FailEngine,
+        Self::WipeVenue,
+        Self::WipeGateway,
+        Self::Rot,
+        Self::RotVenue,
+        Self::RotGateway,
+        Self::Exhaust,
+        Self::Upgrade,
+    ];
+}
+
+impl World<'_> {
+    pub(super) fn plan_faults(&mut self) {
+        Fault::ALL.into_iter().for_each(|fault| self.plan(fault));
+    }
+
+    fn mean_ns(&self, fault: Fault) -> u64 {
+        let faults = &self.scenario.faults;
+        match fault {
+            Fault::CrashVenue => faults.venue_crash_ns,
+            Fault::PauseVenue => faults.venue_pause_ns,
+            Fault::CrashVenues => faults.venues_crash_ns,
+            Fault::CrashGateway => faults.gateway_crash_ns,
+            Fault::PauseGateway => faults.gateway_pause_ns,
+            Fault::CrashRecorder => faults.recorder_crash_ns,
+            Fault::PauseRecorder => faults.recorder_pause_ns,
+            Fault::Break => faults.break_ns,
+            Fault::Cut => faults.cut_ns,
+            Fault::Restart => faults.restart_ns,
+            Fault::Power => faults.power_ns,
+            Fault::FillGateway => faults.gateway_full_ns,
+            Fault::FillVenue => faults.venue_full_ns,
+            Fault::FillRecorder => faults.recorder_full_ns,
+            Fault::FailSync => faults.sync_failure_ns,
+            Fault::SlowDisk => faults.slow_disk_ns,
+            Fault::Wipe => faults.wipe_ns,
+            Fault::JumpClock => faults.clock_jump_ns,
+            Fault::FailEngine => faults.engine_failure_ns,
+            Fault::WipeVenue => faults.venue_wipe_ns,
+            Fault::WipeGateway => faults.gateway_wipe_ns,
+            Fault::Rot => faults.rot_ns,
+            Fault::RotVenue => faults.venue_rot_ns,
+            Fault::RotGateway => faults.gateway_rot_ns,
+            Fault::Exhaust => faults.exhaust_ns,
+            Fault::Upgrade => faults.other_build_ns,
+        }
+    }
+
+    /// The next fault of a kind.
+    fn plan(&mut self, fault: Fault) {
+        let mean_ns = self.mean_ns(fault);
+        if mean_ns == 0 {
+            return;
+        }
+        let at_ns = self.now_ns + self.random.between(1, 2 * mean_ns);
+        if at_ns < self.scenario.duration_ns {
+            self.queue.push(at_ns, Action::Fault(fault));
+        }
+    }
+
+    pub(super) fn on_fault(&mut self, fault: Fault) -> Result<(), Broken> {
+        self.plan(fault);
+        self.summary.faults += 1;
+        let venue = venue_id(self.random.index(self.scenario.venues));
+        let gateway = gateway_id(self.random.index(self.scenario.gateways));
+        let recorder = recorder_id(self.random.index(self.scenario.recorders));
+        match fault {
+            Fault::CrashVenue => self.crash_now_or_midway(venue),
+            Fault::PauseVenue => self.pause(venue),
+            Fault::CrashVenues => (0..self.scenario.venues).for_each(|n| self.crash(venue_id(n))),
+            Fault::CrashGateway => self.crash_now_or_midway(gateway),
+            Fault::PauseGateway => self.pause(gateway),
+            Fault::CrashRecorder => self.crash_now_or_midway(recorder),
+            Fault::PauseRecorder => self.pause(recorder),
+            Fault::Break => self.break_one(),
+            Fault::Cut => self.cut(),
+            Fault::Restart => return self.restart(false),
+            Fault::Power => return self.restart(true),
+            Fault::FillGateway => self.fill(gateway),
+            Fault::FillVenue => self.fill(venue),
+            Fault::FillRecorder => self.fill(recorder),
+            Fault::FailSync => self.fail_sync(gateway, recorder),
+            Fault::SlowDisk => self.slow_down(gateway, recorder),
+            Fault::Wipe => self.wipe(recorder),
+            Fault::JumpClock => self.jump_clock(gateway),
+            Fault::FailEngine => self.plan_engine_failure(venue),
+            Fault::WipeVenue => self.wipe(venue),
+            Fault::WipeGateway => self.wipe(gateway),
+            Fault::Rot => self.rot(recorder),
+            Fault::RotVenue => self.rot(venue),
+            Fault::RotGateway => self.rot(gateway),
+            Fault::Exhaust => {
+                let node = [venue, gateway, recorder][self.random.index(3)];
+                self.exhaust(node);
+            }
+            Fault::Upgrade => self.upgrade(venue),
+        }
+        Ok(())
+    }
+
+    pub(super) fn restart(&mut self, power: bool) -> Result<(), Broken> {
+        if self.restarting {
+            return Ok(());
+        }
+        self.disturb(5 * MS);
+        self.take_down(power)
+    }
+
+    fn crash_now_or_midway(&mut self, node: NodeId) {
+        if self.random.chance(500) {
+            return self.crash(node);
+        }
+        let calls = self.random.below(CALLS) as u32;
+        self.machine.lock().fate(node).killed_in = Some(calls);
+        // When that will be is open; what comes of it is a death like any other.
+        self.out_of_action(node, 6 * MS);
+    }
+
+    /// Kills a process, to be started again.
+    pub(super) fn crash(&mut self, node: NodeId) {
+        if !self.is_up(node) {
+            return;
+        }
+        let down_ns = self.random.between(200 * US, 4 * MS);
+        self.kill(node);
+        self.out_of_action(node, down_ns);
+        self.start_later(node, down_ns);
+    }
+
+    /// Briefly, or so long that a window passes by.
+    fn pause(&mut self, node: NodeId) {
+        let long = self.random.chance(400);
+        let for_ns =
+            if long { self.random.between(2 * MS, 20 * MS) } else { self.random.between(50 * US, MS) };
+        if !self.is_up(node) || self.process(node).is_stopped {
+            return;
+        }
+        match self.random.chance(500) {
+            true => self.stop(node, for_ns),
+            false => self.process(node).stops_for_ns = Some(for_ns),
+        }
+        self.out_of_action(node, for_ns);
+    }
+
+    /// A process does nothing for a while, or its disk does not. As long as a venue is left, and a quorum of recorders, that
+    /// excuses nothing (invariants I4 and I8).
+    pub(super) fn out_of_action(&mut self, node: NodeId, for_ns: u64) {
+        let back_ns = self.now_ns + for_ns + 5 * MS;
+        let process = self.process(node);
+        process.healthy_at_ns = process.healthy_at_ns.max(back_ns);
+        let back_of = |world: &Self, node: NodeId| world.processes[&node].healthy_at_ns;
+        let enough_back_ns = match node {
+            NodeId::Gateway(_) => return self.disturb(for_ns),
+            NodeId::Venue(_) => {
+                self.disturb_shards();
+                let back = (0..self.scenario.venues).map(|n| back_of(self, venue_id(n)));
+                back.min().expect("there is a venue")
+            }
+            NodeId::Recorder(_) => {
+                let back = (0..self.scenario.recorders).map(|n| back_of(self, recorder_id(n)));
+                let mut back: Vec<u64> = back.collect();
+                back.sort_unstable();
+                back[self.scenario.quorum - 1]
+            }
+        };
+        if enough_back_ns > self.now_ns {
+            self.disturb(enough_back_ns - self.now_ns);
+        }
+    }
+
+    /// Completion times are excused while a fault lasts and a little longer.
+    pub(super) fn disturb(&mut self, for_ns: u64) {
+        self.disturbed_until_ns = self.disturbed_until_ns.max(self.now_ns + for_ns + GRACE_NS);
+    }
+
+    /// One process sees nothing new of another's log for a while.
+    fn cut(&mut self) {
+        let nodes = self.nodes();
+        let (reader, source) = (nodes[self.random.index(nodes.len())], nodes[self.random.index(nodes.len())]);
+        let for_ns = self.random.between(200 * US, 10 * MS);
+        let Some(log) = self.machine.log(source).filter(|_| reader != source) else { return };
+        let written = log.lock().written;
+        self.machine.lock().cut.insert((reader, source), written);
+        self.note(
+            "process {} is cut off from {} for {} us",
+            &[super::number(reader), super::number(source), for_ns / US],
+        );
+        self.queue.push(self.now_ns + for_ns, Action::Heal { reader, source });
+        self.disturb(for_ns);
+    }
+
+    pub(super) fn heal_cut(&mut self, reader: NodeId, source: NodeId) {
+        self.machine.lock().cut.remove(&(reader, source));
+        self.schedule(reader);
+    }
+
+    /// Faults stop: everything runs, clients ask nothing new.
+    pub(super) fn on_calm(&mut self) -> Result<(), Broken> {
+        self.note("faults stop", &[]);
+        self.calm = true;
+        self.clients.iter_mut().for_each(|client| client.left = 0);
+        self.heal();
+        for node in self.nodes() {
+            self.process(node).stops_for_ns = None;
+            let life = self.life(node);
+            self.resume(node, life);
+            self.start(node)?;
+        }
+        // Whoever is asked to mend its log does so when it is started again, which the operator sees to.
+        for node in self.rotten.clone() {
+            let spare = matches!(node, NodeId::Recorder(_));
+            if spare || index(node) > 0 || self.rotten.len() == 1 {
+                self.crash(node);
+            }
+        }
+        self.queue.push(self.now_ns + super::LOOK_NS, Action::Look);
+        Ok(())
+    }
+}

@@ -1,0 +1,385 @@
+//! The world: the processes that ship, what connects them, and the clock.
+
+mod checks;
+mod clients;
+mod disks;
+mod effects;
+pub(crate) mod faults;
+mod life;
+mod steps;
+mod versions;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use pares_book::Instrument;
+use pares_roles::NodeId;
+use pares_roles::config::{
+    DurabilitySetting, InstrumentConfig, PhaseSetting, SystemConfig, TimetableSetting,
+};
+use pares_roles::gateway::GatewayNode;
+use pares_roles::recorder::RecorderNode;
+use pares_roles::venue::VenueNode;
+use pares_roles::world::Task;
+use pares_types::{Epoch, GatewayId, MemberId, Position, RecorderId, RequestId, ShardId, VenueId};
+
+use crate::client::{Client, EXCHANGE};
+use crate::engine::Poison;
+use crate::ledger::Ledger;
+use crate::memory::host::Host;
+use crate::memory::machine::Machine;
+use crate::memory::seam::Seam;
+use crate::memory::sockets::MemorySockets;
+use crate::queue::{Action, Queue};
+use crate::random::Random;
+use crate::scenario::{MS, Scenario};
+use crate::trace::{Trace, Watcher};
+use crate::{Broken, Engines, Summary};
+
+use checks::Safe;
+
+/// Once faults have stopped, everything must be answered within this.
+const DRAIN_NS: u64 = 3_000 * MS;
+/// Between two looks at whether all is at rest: out of step with the clocks.
+const LOOK_NS: u64 = 1_370_000;
+
+/// What a process has in memory.
+enum Memory {
+    Gateway(Box<GatewayNode<Host, MemorySockets>>),
+    Venue(Box<VenueNode<Host>>),
+    Recorder(Box<RecorderNode<Host>>),
+}
+
+/// A process, or the place where one should be.
+#[derive(Default)]
+struct Process {
+    memory: Option<Memory>,
+    is_stopped: bool,
+    /// The step that counts, of those planned.
+    plan: u64,
+    /// When that step is due.
+    planned_ns: u64,
+    /// Duty cycles without anything to do since there last was something.
+    idle: u32,
+    /// A sync of its own log is under way: it waits for the device.
+    is_syncing: bool,
+    /// Stopped in the middle of a cycle: what it published since is not seen yet.
+    is_hidden: bool,
+    /// It is stopped in the middle of its next cycle, for so long.
+    stops_for_ns: Option<u64>,
+    /// Starts that failed in a row.
+    failures: u32,
+    /// It ended for good, or until the operator has stopped everything.
+    is_out: bool,
+    /// From when on it can be relied on, if nothing befalls it.
+    healthy_at_ns: u64,
+}
+
+/// Something done beside a duty cycle.
+struct Job {
+    node: NodeId,
+    life: u32,
+    name: &'static str,
+    task: Option<Task>,
+    plan: u64,
+}
+
+pub(crate) struct World<'a> {
+    scenario: Scenario,
+    now_ns: u64,
+    queue: Queue,
+    random: Random,
+    pub(crate) trace: Trace<'a>,
+    config: SystemConfig,
+    instruments: Vec<Vec<Instrument>>,
+    machine: Machine,
+    epoch: Epoch,
+    /// By shard: where the epoch began.
+    epoch_first: Vec<Position>,
+    processes: BTreeMap<NodeId, Process>,
+    jobs: BTreeMap<u64, Job>,
+    /// By recorder.
+    safe: Vec<Safe>,
+    /// Logs in which a bit has flipped since they were opened.
+    rotten: std::collections::BTreeSet<NodeId>,
+    slow_until_ns: BTreeMap<NodeId, u64>,
+    /// By gateway: where its requests lie in its log.
+    journalled: Vec<BTreeMap<RequestId, u64>>,
+    /// By venue and shard: from when on it has had the shard long enough.
+    shards_back_ns: Vec<Vec<u64>>,
+    /// By connection: the client, and when the last byte under way arrives, each way.
+    sessions: Vec<clients::Session>,
+    clients: Vec<Client>,
+    ledger: Ledger,
+    /// Past every answered position, by shard.
+    answered: Vec<Position>,
+    /// Until when completion times are excused.
+    disturbed_until_ns: u64,
+    /// The same of a shard's answers.
+    shards_disturbed_until_ns: Vec<u64>,
+    /// By recorder: whether it has found venues to differ.
+    found: Vec<bool>,
+    calm: bool,
+    /// Everything is down and about to start again.
+    restarting: bool,
+    summary: Summary,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(scenario: &Scenario, watcher: Watcher<'a>) -> Self {
+        let mut random = Random::new(scenario.seed);
+        let config = config(scenario);
+        let shards = config.shards().expect("the simulator's instruments are legal");
+        let instruments: Vec<_> = shards.into_values().collect();
+        // The exchange asks little, and last of all.
+        let members = (1..=scenario.clients).map(|n| MemberId(u32::try_from(n).expect("few clients")));
+        let requests = scenario.requests_per_client;
+        let clients = members.map(|member| (member, requests)).chain([(EXCHANGE, requests / 4)]);
+        let clients =
+            clients.map(|(member, requests)| Client::new(member, requests, scenario.gateways, random.fork()));
+        let clients = clients.collect();
+        let poison =
+            Poison { permille: scenario.faults.poison_permille, shards: scenario.faults.poison_shards };
+        let looks_away =
+            scenario.bug == Some(crate::Bug::ExecuteWrongly) || scenario.faults.other_build_ns > 0;
+        let processes = NodeId::all(&config).into_iter().map(|node| (node, Process::default()));
+        Self {
+            now_ns: 0,
+            queue: Queue::default(),
+            clients,
+            trace: Trace::new(watcher),
+            machine: Machine::new(Seam::new(scenario.bug, poison, scenario.seed), true),
+            epoch: Epoch(0),
+            epoch_first: vec![Position(0); scenario.shards],
+            processes: processes.collect(),
+            jobs: BTreeMap::new(),
+            safe: (0..scenario.recorders).map(|_| Safe::new(scenario.shards)).collect(),
+            rotten: std::collections::BTreeSet::new(),
+            slow_until_ns: BTreeMap::new(),
+            journalled: vec![BTreeMap::new(); scenario.gateways],
+            shards_back_ns: vec![vec![0; scenario.shards]; scenario.venues],
+            sessions: Vec::new(),
+            ledger: Ledger::new(scenario.shards, looks_away),
+            answered: vec![Position(0); scenario.shards],
+            // Everything is about to start.
+            disturbed_until_ns: 2 * MS,
+            shards_disturbed_until_ns: vec![0; scenario.shards],
+            found: vec![false; scenario.recorders],
+            calm: false,
+            restarting: true,
+            summary: Summary::default(),
+            random,
+            config,
+            instruments,
+            scenario: scenario.clone(),
+        }
+    }
+
+    pub(crate) fn run(&mut self) -> Result<(), Broken> {
+        self.queue.push(0, Action::BeginEpoch);
+        self.plan_faults();
+        for client in 0..self.clients.len() {
+            let at_ns = self.random.below(self.scenario.think_ns);
+            self.queue.push(at_ns, Action::Wake { client });
+        }
+        self.queue.push(self.scenario.duration_ns, Action::Calm);
+        let ended = self.come_to_rest();
+        self.judge_versions(ended)
+    }
+
+    fn come_to_rest(&mut self) -> Result<(), Broken> {
+        while let Some((at_ns, action)) = self.queue.pop() {
+            self.now_ns = at_ns;
+            self.machine.lock().now_ns = at_ns;
+            if at_ns > self.scenario.duration_ns + DRAIN_NS {
+                return Err(self.unanswered());
+            }
+            self.summary.events += 1;
+            if matches!(action, Action::Look) {
+                if self.is_at_rest()? {
+                    return self.check_end();
+                }
+                self.queue.push(at_ns + LOOK_NS, Action::Look);
+                continue;
+            }
+            self.act(action)?;
+            if self.is_halted() {
+                return Ok(());
+            }
+        }
+        Err(self.unanswered())
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), Broken> {
+        match action {
+            Action::Step { node, life, plan } => return self.on_step(node, life, plan),
+            Action::Synced { node, life, to } => self.on_synced(node, life, to),
+            Action::Task { number, plan } => return self.on_task(number, plan),
+            Action::Start { node, life } if self.life(node) == life => return self.start(node),
+            Action::Start { .. } | Action::Look => {}
+            Action::Resume { node, life } => self.resume(node, life),
+            Action::BeginEpoch => return self.begin_epoch(),
+            Action::Wake { client } => self.wake(client),
+            Action::ToGateway { connection, bytes } => self.on_bytes(connection, &bytes),
+            Action::HangUp { connection } => self.on_hang_up(connection),
+            Action::ToClient { connection, bytes } => return self.on_frames(connection, &bytes),
+            Action::Broken { connection } => self.on_broken(connection),
+            Action::Relief { node } => self.relieve(node),
+            Action::Repair => return self.repair(),
+            Action::Heal { reader, source } => self.heal_cut(reader, source),
+            Action::Fault(fault) => return self.on_fault(fault),
+            Action::Calm => return self.on_calm(),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn summary(&self) -> Summary {
+        let requests: usize =
+            self.clients.iter().map(|client| client.answers.len() + client.abandoned.len()).sum();
+        let abandoned: usize = self.clients.iter().map(|client| client.abandoned.len()).sum();
+        let counts = self.machine.lock().seam.counts;
+        Summary {
+            requests: requests as u64,
+            abandoned: abandoned as u64,
+            positions: self.ledger.positions(),
+            duplicates_refused: self.ledger.duplicates_refused,
+            engines: Engines {
+                failed: counts.failed,
+                by_themselves: counts.by_themselves,
+                deaths: counts.deaths,
+                ..self.summary.engines
+            },
+            took_ns: self.now_ns,
+            trace_hash: self.trace.hash(),
+            state_hash: self.state_hash(),
+            ..self.summary
+        }
+    }
+
+    fn note(&mut self, template: &'static str, words: &[u64]) {
+        self.trace.note(self.now_ns, template, words);
+    }
+
+    /// All nodes, in the order of the tiers.
+    fn nodes(&self) -> Vec<NodeId> {
+        self.processes.keys().copied().collect()
+    }
+
+    fn process(&mut self, node: NodeId) -> &mut Process {
+        self.processes.get_mut(&node).expect("a node of the system")
+    }
+
+    fn is_up(&self, node: NodeId) -> bool {
+        self.processes[&node].memory.is_some()
+    }
+
+    fn life(&self, node: NodeId) -> u32 {
+        self.machine.lock().fate(node).life
+    }
+
+    fn venue(&self, venue: usize) -> Option<&VenueNode<Host>> {
+        match &self.processes[&venue_id(venue)].memory {
+            Some(Memory::Venue(node)) => Some(node),
+            _ => None,
+        }
+    }
+}
+
+fn gateway_id(gateway: usize) -> NodeId {
+    NodeId::Gateway(GatewayId(u16::try_from(gateway).expect("few gateways")))
+}
+
+fn venue_id(venue: usize) -> NodeId {
+    NodeId::Venue(VenueId(u16::try_from(venue).expect("few venues")))
+}
+
+fn recorder_id(recorder: usize) -> NodeId {
+    NodeId::Recorder(RecorderId(u16::try_from(recorder).expect("few recorders")))
+}
+
+/// Its number among those of its role.
+fn index(node: NodeId) -> usize {
+    match node {
+        NodeId::Gateway(id) => usize::from(id.0),
+        NodeId::Venue(id) => usize::from(id.0),
+        NodeId::Recorder(id) => usize::from(id.0),
+    }
+}
+
+/// A name for a node in traces and dice.
+fn number(node: NodeId) -> u64 {
+    let role = match node {
+        NodeId::Gateway(_) => 0,
+        NodeId::Venue(_) => 100,
+        NodeId::Recorder(_) => 200,
+    };
+    role + index(node) as u64
+}
+
+fn shard_id(shard: usize) -> ShardId {
+    ShardId(u16::try_from(shard).expect("few shards"))
+}
+
+/// The settings of the system that a scenario describes.
+fn config(scenario: &Scenario) -> SystemConfig {
+    let few = |count: usize| u16::try_from(count).expect("few nodes");
+    SystemConfig {
+        durability: match scenario.durability {
+            crate::Durability::Os => DurabilitySetting::Os,
+            crate::Durability::Disk => DurabilitySetting::Disk,
+        },
+        venues: few(scenario.venues),
+        recorders: few(scenario.recorders),
+        quorum: few(scenario.quorum),
+        window: u32::try_from(scenario.window).expect("a small window"),
+        checkpoint_every: scenario.checkpoint_every,
+        in_flight_max: scenario.in_flight_max,
+        session_in_flight_max: 32,
+        quorum_patience_ms: scenario.patience_ns / MS,
+        sessions_max: 64,
+        names_max: 8_192,
+        clock_ms: 1,
+        gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); scenario.gateways],
+        instruments: instruments(scenario),
+        ..SystemConfig::default()
+    }
+}
+
+/// A whole trading day in the first half of a run.
+fn timetable() -> Vec<TimetableSetting> {
+    let rows = [
+        (1, PhaseSetting::OpeningCall),
+        (4, PhaseSetting::Continuous),
+        (18, PhaseSetting::ClosingCall),
+        (20, PhaseSetting::PostClose),
+        (22, PhaseSetting::Closed),
+        (24, PhaseSetting::Continuous),
+    ];
+    rows.map(|(ms, phase)| TimetableSetting { at: format!("00:00:00.{ms:03}"), phase }).into()
+}
+
+/// Each shard's instruments; ids count from 1 over all shards. Of two, one trades all the time without bands; the other
+/// has a day, bands, and steps so short that work is left over.
+fn instruments(scenario: &Scenario) -> Vec<InstrumentConfig> {
+    let instrument = |id: usize| {
+        let shard = (id - 1) / scenario.instruments_per_shard;
+        let plain = InstrumentConfig {
+            shard: Some(shard_id(shard).0),
+            quantity_max: 1_000,
+            price_min: 100_000,
+            price_max: 1_000_000,
+            orders_max: 32,
+            ..InstrumentConfig::new(u32::try_from(id).expect("few instruments"), &format!("SIM{id}"))
+        };
+        let eventful = InstrumentConfig {
+            step_max: 2,
+            static_band: 10,
+            dynamic_band: 8,
+            call_ms: 2,
+            timetable: timetable(),
+            ..plain.clone()
+        };
+        if id.is_multiple_of(2) { eventful } else { plain }
+    };
+    (1..=scenario.shards * scenario.instruments_per_shard).map(instrument).collect()
+}

@@ -1,0 +1,141 @@
+//! The checkers checked: a defect put under the roles must be found within some seeds, as the one failure that it causes.
+
+use pares_sim::{Bug, Failure, FaultMix, Scenario, run};
+
+const DURABILITY: &str = "I2 durability";
+const AGREEMENT: &str = "I1 agreement";
+const VOID: &str = "W6 executed or void";
+const ANSWERED: &str = "everything is answered";
+const ASSERTION: &str = "an assertion of the rules";
+
+/// The first failure among some seeds of a scenario with that defect.
+fn first_failure(name: &str, bug: Bug, seeds: u64) -> Box<Failure> {
+    let with_bug = |seed| Scenario { bug: Some(bug), ..Scenario::named(name, seed).expect("a known name") };
+    let failure = (0..seeds).find_map(|seed| run(&with_bug(seed)).err());
+    failure.unwrap_or_else(|| panic!("{bug:?} went unnoticed in {seeds} seeds of {name}"))
+}
+
+/// The defect is found, as that and nothing else.
+fn found_as(invariant: &str, name: &str, bug: Bug, seeds: u64) {
+    let failure = first_failure(name, bug, seeds);
+    assert_eq!(failure.invariant, invariant, "{failure}");
+}
+
+/// Two venues part ways: the checkers see it, or a venue does, whose own assertion is about just that.
+fn found_as_disagreement(name: &str, bug: Bug, seeds: u64) {
+    let failure = first_failure(name, bug, seeds);
+    let disagrees = ["disagree about position", "at two positions", "was ordered twice", "undecided"];
+    let asserted = failure.invariant == ASSERTION && disagrees.iter().any(|text| failure.what.contains(text));
+    assert!(failure.invariant == AGREEMENT || asserted, "{failure}");
+}
+
+#[test]
+fn a_log_that_promises_before_it_has_synced_is_found() {
+    found_as(DURABILITY, "power", Bug::PromiseBeforeSync, 50);
+}
+
+#[test]
+fn a_gateway_that_answers_before_the_quorum_is_found() {
+    found_as(DURABILITY, "crashes", Bug::AnswerBeforeQuorum, 50);
+}
+
+/// The venue executes the next decision at the position of the one that was lost.
+#[test]
+fn a_window_that_forgets_a_decision_is_found() {
+    found_as_disagreement("quick", Bug::SwallowDecision, 50);
+}
+
+/// After a restart a record may lie with one recorder alone, and no venue sends it again.
+#[test]
+fn recorders_that_do_not_find_each_other_are_found() {
+    found_as(ANSWERED, "power", Bug::HidePeers, 300);
+}
+
+#[test]
+fn a_slot_without_its_position_is_found() {
+    found_as_disagreement("quick", Bug::BareSlots, 50);
+}
+
+/// The venue that lags cannot learn any more what was decided, and what the others hand out begins behind what it lacks.
+#[test]
+fn a_slot_used_again_before_its_decision_is_recorded_is_found() {
+    found_as(ANSWERED, "overload", Bug::SlotsBeforeRecorded, 300);
+}
+
+#[test]
+fn a_gateway_that_accepts_before_it_has_written_is_found() {
+    found_as(DURABILITY, "power", Bug::AcceptBeforeWrite, 50);
+}
+
+#[test]
+fn a_checkpoint_that_lacks_an_order_is_restored_by_nobody() {
+    // The state hash in it does not match: nobody restores it, so nothing breaks but the promise that venues join from it.
+    let scenario = |seed| Scenario { bug: Some(Bug::CheckpointWithoutAnOrder), ..Scenario::quick(seed) };
+    for seed in 0..20 {
+        run(&scenario(seed)).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
+#[test]
+fn a_disk_that_counts_what_it_refused_is_found() {
+    // The recorder finds at its next start that its own log lacks what it took.
+    let failure = first_failure("disks", Bug::TakeWithoutRoom, 50);
+    assert!(failure.what.contains("gap in the recorder's own log"), "{failure}");
+}
+
+#[test]
+fn a_failed_sync_that_is_believed_is_found() {
+    found_as(DURABILITY, "disks", Bug::BelieveFailedSync, 200);
+}
+
+#[test]
+fn results_handed_out_without_being_vouched_for_are_found() {
+    found_as(VOID, "poison", Bug::HandOutUnvouched, 100);
+}
+
+#[test]
+fn a_void_that_nobody_is_told_of_is_found() {
+    found_as(VOID, "poison", Bug::ExecuteVoid, 50);
+}
+
+#[test]
+fn a_void_that_only_one_venue_knows_of_is_found() {
+    found_as(VOID, "poison", Bug::VoidAlone, 50);
+}
+
+#[test]
+fn a_log_in_the_place_of_another_that_nobody_notices_is_found() {
+    found_as(ANSWERED, "wipes", Bug::ReadOnInNewLog, 200);
+}
+
+#[test]
+fn recorders_that_take_a_wrong_quantity_are_found() {
+    // Nobody compares the venues here but the recorders, by results and by the hash that is due every 1,024 positions.
+    let long = |seed| Scenario {
+        bug: Some(Bug::ExecuteWrongly),
+        shards: 1,
+        requests_per_client: 1_000,
+        think_ns: 60_000,
+        duration_ns: 150_000_000,
+        faults: FaultMix::default(),
+        ..Scenario::quick(seed)
+    };
+    let divergences: u64 =
+        (0..10).map(|seed| run(&long(seed)).map_or(0, |summary| summary.ills.divergences)).sum();
+    assert!(divergences > 0, "a wrong venue goes unnoticed");
+}
+
+/// All venues agree and every share is accounted for: only the replay knows better.
+#[test]
+fn prices_that_all_venues_report_wrongly_are_found() {
+    found_as("sequential replay", "quick", Bug::WrongPrices, 10);
+}
+
+#[test]
+fn a_failure_names_the_command_that_replays_it() {
+    let failure = first_failure("power", Bug::PromiseBeforeSync, 50);
+    let text = failure.to_string();
+    let command = format!("pares sim --seed {} --scenario power --trace", failure.seed);
+    assert!(text.ends_with(&command), "{text}");
+    assert!(!failure.trace.is_empty());
+}

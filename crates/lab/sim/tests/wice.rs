@@ -1,0 +1,64 @@
+//! Replication between clusters under seeded faults: the promises hold, and the checkers see when they do not.
+
+use pares_sim::wice::{Broken, Defect, Plan, Summary, run};
+
+/// Seeds of each plan in every run of the tests; `PARES_SIM_SEEDS` asks for more.
+fn seeds() -> u64 {
+    std::env::var("PARES_SIM_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(25)
+}
+
+fn all_hold(plan: Plan) {
+    let mut sum = Summary::default();
+    for seed in 0..seeds() {
+        let summary = run(plan, seed).unwrap_or_else(|failure| panic!("{}: {failure:#?}", plan.name));
+        sum.committed += summary.committed;
+        sum.aborted += summary.aborted;
+        sum.faults += summary.faults;
+        sum.eras += summary.eras;
+    }
+    assert!(sum.committed > 20 * seeds(), "{sum:?}");
+}
+
+#[test]
+fn nothing_fails_and_everything_commits() {
+    all_hold(Plan::CALM);
+}
+
+#[test]
+fn two_clusters_survive_whatever_fails() {
+    all_hold(Plan::TWO);
+}
+
+#[test]
+fn three_clusters_survive_whatever_fails() {
+    all_hold(Plan::THREE);
+}
+
+#[test]
+fn clusters_of_one_site_survive_whatever_fails() {
+    all_hold(Plan::LONE);
+}
+
+#[test]
+fn a_seed_does_the_same_again() {
+    let twice = [run(Plan::TWO, 7), run(Plan::TWO, 7)];
+    assert_eq!(twice[0], twice[1]);
+}
+
+/// Each defect breaks one promise, and that is found.
+#[test]
+fn every_defect_is_found_by_the_promise_that_it_breaks() {
+    let defects = [
+        (Defect::VouchesForLaterEra, Broken::Unsettled),
+        (Defect::AcknowledgesTooEarly, Broken::Lost),
+        (Defect::StreamsTooEarly, Broken::Lost),
+        (Defect::KeepsItsOwn, Broken::Unsettled),
+        (Defect::StoresTooEarly, Broken::Lost),
+        (Defect::ClaimsLaterSnapshot, Broken::Money),
+        (Defect::SyncsNothing, Broken::Ended),
+    ];
+    for (defect, broken) in defects {
+        let found = (0..150).find_map(|seed| run(Plan { defect: Some(defect), ..Plan::THREE }, seed).err());
+        assert_eq!(found.as_ref().map(|failure| failure.broken), Some(broken), "{defect:?}: {found:#?}");
+    }
+}

@@ -1,0 +1,46 @@
+//! Paper 3, section 4, in virtual time: TPC-C clients at six servers in two clusters, under DBSM and under WICE.
+//!
+//! The paper ran real protocols inside simulated servers and networks. So does this: the rules of `pares-wice` are the shipped ones; clients,
+//! processors, disks, links, row locks and the baseline protocol are models, all moved by one queue of
+//! events in virtual time and one seeded source of chance, so that a seed is a whole history.
+//! Each run is checked for one-copy snapshot isolation as it goes.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`setting`] | what is simulated; unknowns of the paper as parameters |
+//! | `workload`, `item` | TPC-C's transactions as the rows they write |
+//! | `server`, `processor`, `pipe`, `locks`, `network` | the machines |
+//! | `world` | everything together; the protocols |
+//! | `check` | one-copy snapshot isolation |
+//! | [`tally`] | what is measured |
+
+mod check;
+mod item;
+mod locks;
+mod network;
+mod pipe;
+mod processor;
+mod queue;
+mod random;
+mod server;
+pub mod setting;
+pub mod tally;
+mod workload;
+mod world;
+
+pub use setting::{Day, Ordering, Protocol, ReadsOf, Release, Resubmit, Setting, Waiters};
+pub use tally::{ResponseTime, SideResult};
+pub use workload::Kind;
+pub use world::RunResult;
+
+/// Runs one setting from beginning to end.
+///
+/// # Errors
+/// What was found wrong, if the history is not one-copy snapshot isolation; the setting, with its seed, replays it.
+///
+/// # Panics
+/// If there are no clients, or the day turns after the end.
+pub fn run(setting: &Setting) -> Result<RunResult, String> {
+    assert!(setting.clients > 0, "somebody must ask");
+    world::World::new(setting).run().map_err(|violation| format!("{violation} ({setting:?})"))
+}

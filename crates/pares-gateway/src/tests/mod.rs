@@ -1,9 +1,0 @@
-//! The gateway's rules, put to the test from outside: whole gateways before a small exchange.
-
-mod clock;
-mod exchange;
-mod news;
-mod property;
-mod rules;
-mod scenarios;
-mod world;

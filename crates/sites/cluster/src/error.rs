@@ -1,0 +1,163 @@
+//! What can go wrong, one enum per kind of operation.
+
+/// Why a journal did not take or give a record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// Not written, or not made durable.
+    #[error("cannot write the cluster's log: {0}")]
+    Write(#[from] pares_log::AppendError),
+    /// Not opened or not read.
+    #[error("cannot read the cluster's log: {what}")]
+    Read {
+        /// What the log said.
+        what: String,
+    },
+    /// The memory that stands for a disk was told to fail.
+    #[error("the simulated disk failed")]
+    Simulated,
+}
+
+/// Why a replica cannot be opened. Nothing was changed, but a torn tail may have been cut.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplicaError {
+    /// A setting is not legal.
+    #[error("cluster configuration: {what}")]
+    Config {
+        /// What has to hold.
+        what: &'static str,
+    },
+    /// The journal failed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The log is another member's, or of a cluster of another size. Using it, a member could vote twice.
+    #[error(
+        "this is the log of member {member} of {members}; give this member its own directory, or correct its number"
+    )]
+    Foreign {
+        /// Whose it is.
+        member: u8,
+        /// In a cluster of how many.
+        members: u8,
+    },
+    /// A record is intact and means nothing, or does not follow those before it.
+    #[error("the cluster's log holds a record that this version cannot have written: {what}")]
+    Record {
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The caller's state ends before the log begins.
+    #[error(
+        "the site's state ends at place {applied}, but the cluster's log begins after {base}: restore the state from a \
+         copy that reaches that place"
+    )]
+    Behind {
+        /// Where the state ends.
+        applied: u64,
+        /// Where the log begins.
+        base: u64,
+    },
+    /// The caller's state goes on beyond the log's end: this is not the log it was made from, or it has lost its end.
+    #[error(
+        "the site's state ends at place {applied}, but the cluster's log already at {last}: it is not the log that the state \
+         was made from, or its disk lost what it had promised; put the right log back"
+    )]
+    Short {
+        /// Where the state ends.
+        applied: u64,
+        /// Where the log ends.
+        last: u64,
+    },
+}
+
+/// Why a payload will not be committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// This member does not lead (yet, or any more).
+    #[error("this member does not lead its cluster; ask the delegate")]
+    NotDelegate {
+        /// Who does, as far as known. This member itself while it catches up with what it inherited.
+        delegate: Option<u8>,
+    },
+    /// This member is handing over its office.
+    #[error("the delegate is handing over its office; ask again shortly")]
+    Resigning,
+    /// Empty payloads are the log's own.
+    #[error("an entry needs at least one byte")]
+    Empty,
+    /// Longer than a record of the log may be.
+    #[error("an entry of {len} bytes exceeds this log's {max}")]
+    TooLarge {
+        /// Bytes asked for.
+        len: usize,
+        /// Bytes allowed.
+        max: usize,
+    },
+    /// Too much is proposed and not committed: a majority is slow or away.
+    #[error("{bytes} bytes wait to be committed already; ask again when some are")]
+    Backlog {
+        /// How much waits.
+        bytes: usize,
+    },
+}
+
+/// Why a message was ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MessageError {
+    /// It is cut short, of another version, or not one that members send.
+    #[error("not a message of this version: {what}")]
+    Malformed {
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// It says it is from, or for, somebody else.
+    #[error("a message of member {from} for member {to} came to the wrong place")]
+    Misdirected {
+        /// From whom it says it is.
+        from: u8,
+        /// For whom.
+        to: u8,
+    },
+}
+
+/// Why a state was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotError {
+    /// Beyond [`SNAPSHOT_BYTES_MAX`](crate::SNAPSHOT_BYTES_MAX).
+    #[error(
+        "a state of {len} bytes is too large to send in one piece; send a description of where to fetch it"
+    )]
+    TooLarge {
+        /// Bytes offered.
+        len: usize,
+    },
+    /// The state is older than the log's beginning, so it cannot be continued, or newer than what was handed out.
+    #[error("the state is of place {index}; it has to be of {first} to {last}")]
+    OutOfRange {
+        /// Of what place it is.
+        index: u64,
+        /// The earliest that can be continued.
+        first: u64,
+        /// The last handed out.
+        last: u64,
+    },
+}
+
+/// Why a replica has stopped for good.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// The journal failed: what it holds is not known.
+    #[error("{0}; this member stops: what its log holds is known again after it was opened anew")]
+    Journal(#[from] JournalError),
+    /// The delegate counts on entries that this member once acknowledged and does not have: its disk has lost them, or was replaced by
+    /// an empty one. Going on could undo what is committed.
+    #[error(
+        "the delegate knows that this member had place {commit}, but its log ends at {last}: it has lost what it promised. \
+         Put the log back, or restore both log and state from a copy"
+    )]
+    Forgotten {
+        /// What it must have had.
+        commit: u64,
+        /// What it has.
+        last: u64,
+    },
+}

@@ -1,0 +1,254 @@
+//! What only the real log has: syncs, messages, elections, and the loss of what was promised.
+#![allow(clippy::unwrap_used)] // helpers are test code, too
+
+mod common;
+
+use common::site::Site;
+use common::world::{Weather, World};
+use pares_cluster::memory::Disk;
+use pares_cluster::{
+    ClusterLog, JournalError, LogError, MessageError, ProposeError, Replica, ReplicaConfig, ReplicaError,
+    Role,
+};
+
+/// A world of three in which somebody leads and nothing is under way.
+fn calm(seed: u64) -> (World, u8) {
+    let mut world = World::new(3, seed);
+    let leader = world.elect();
+    world.settle();
+    (world, leader)
+}
+
+#[test]
+fn a_cluster_of_one_commits_in_the_cycle_that_proposes() {
+    let mut world = World::new(1, 4);
+    world.cycle(0);
+    assert!(world.site(0).role.leads, "no time passed and nobody was asked");
+    let syncs = world.members[0].disk.syncs();
+    world.log(0).propose(b"alone").unwrap();
+    world.log(0).propose(b"together").unwrap();
+    world.cycle(0);
+    assert_eq!(world.site(0).payloads(), [&b"alone"[..], b"together"]);
+    assert_eq!(world.members[0].disk.syncs() - syncs, 1);
+    assert_eq!(world.members[0].disk.unsynced(), 0);
+    assert!(!world.log(0).pending());
+}
+
+#[test]
+fn many_proposals_cost_one_sync_and_one_message_per_member() {
+    let (mut world, leader) = calm(5);
+    let syncs: Vec<u64> = world.members.iter().map(|member| member.disk.syncs()).collect();
+    for number in 0..256u64 {
+        world.log(leader).propose(&number.to_le_bytes()).unwrap();
+    }
+    let state = &mut world.members[usize::from(leader)];
+    state.log.as_mut().unwrap().cycle(&mut state.site).unwrap();
+    assert_eq!(state.site.outbox.len(), 2);
+    let outbox = std::mem::take(&mut state.site.outbox);
+    for (to, message) in outbox {
+        world.log(to).receive(leader, &message).unwrap();
+        world.cycle(to);
+    }
+    world.settle();
+    for (member, before) in world.members.iter().zip(syncs) {
+        assert_eq!(member.site.entries.len(), 256);
+        assert_eq!(member.disk.syncs() - before, 1);
+    }
+}
+
+#[test]
+fn a_batch_larger_than_a_message_goes_in_several_without_waiting_for_answers() {
+    let (mut world, leader) = calm(6);
+    let long = vec![1; 700_000];
+    (0..4).for_each(|_| world.log(leader).propose(&long).unwrap());
+    let state = &mut world.members[usize::from(leader)];
+    state.log.as_mut().unwrap().cycle(&mut state.site).unwrap();
+    assert_eq!(state.site.outbox.len(), 8);
+}
+
+#[test]
+fn an_acknowledgement_waits_for_the_sync() {
+    let (mut world, leader) = calm(7);
+    let other = (leader + 1) % 3;
+    world.log(leader).propose(b"x").unwrap();
+    let state = &mut world.members[usize::from(leader)];
+    state.log.as_mut().unwrap().cycle(&mut state.site).unwrap();
+    let outbox = std::mem::take(&mut state.site.outbox);
+    let message = outbox.into_iter().find(|(to, _)| *to == other).unwrap().1;
+    world.log(other).receive(leader, &message).unwrap();
+    let state = &mut world.members[usize::from(other)];
+    state.disk.fail_in(1);
+    let failed = Err(LogError::Journal(JournalError::Simulated));
+    assert_eq!(state.log.as_mut().unwrap().cycle(&mut state.site), failed);
+    assert_eq!(state.site.outbox, []);
+    state.disk.repair();
+    assert_eq!(state.log.as_mut().unwrap().cycle(&mut state.site), failed, "it has stopped for good");
+    assert!(matches!(state.log.as_mut().unwrap().propose(b"x"), Err(ProposeError::NotDelegate { .. })));
+}
+
+#[test]
+fn a_delegate_alone_steps_down() {
+    let (mut world, leader) = calm(8);
+    world.cut_off(leader);
+    let gone = |world: &World| world.site(leader).role == Role { delegate: None, ..world.site(leader).role };
+    assert!(world.run_until(25, gone), "two beginnings of election_ticks and an answer under way");
+    assert!(!world.site(leader).role.leads);
+}
+
+#[test]
+fn who_was_away_does_not_disturb_the_delegate() {
+    let (mut world, leader) = calm(9);
+    let role = world.site(leader).role;
+    world.cut_off((leader + 1) % 3);
+    (0..500).for_each(|_| world.step());
+    world.heal();
+    (0..100).for_each(|_| world.step());
+    assert_eq!(world.site(leader).role, role, "it asks before it begins a term");
+    assert_eq!(world.site((leader + 1) % 3).role, Role { leads: false, ..role });
+}
+
+#[test]
+fn a_resigning_delegate_that_nobody_hears_goes_on() {
+    let (mut world, leader) = calm(10);
+    world.weather = Weather { loss_percent: 100, ..Weather::default() };
+    assert!(world.log(leader).resign().is_some());
+    assert_eq!(world.log(leader).propose(b"x"), Err(ProposeError::Resigning));
+    world.step();
+    world.weather = Weather::default();
+    // For as long as an election may take it waits for the other.
+    (0..10).for_each(|_| world.step());
+    world.log(leader).propose(b"y").unwrap();
+    world.settle();
+    assert_eq!(world.site(leader).payloads(), [b"y"]);
+}
+
+#[test]
+fn a_state_lost_on_the_way_is_sent_again() {
+    let (mut world, leader) = calm(11);
+    let behind = (leader + 1) % 3;
+    world.cut_off(behind);
+    for number in 0..10u8 {
+        world.log(leader).propose(&[number]).unwrap();
+    }
+    world.settle();
+    let applied = world.site(leader).applied;
+    world.log(leader).compact(applied);
+    world.settle();
+    world.heal();
+    // What the delegate sends in the moment it has the state is lost.
+    assert!(world.run_until(50, World::snapshot_is_under_way));
+    world.lose_all();
+    assert!(world.run_until(100, |world| world.site(behind).entries.len() == 10));
+    assert_eq!(world.site(behind).restores, 1);
+}
+
+#[test]
+fn a_state_is_given_again_after_a_restart_that_had_not_saved_it() {
+    let (mut world, leader) = calm(12);
+    let behind = (leader + 1) % 3;
+    world.cut_off(behind);
+    let long = vec![7; 900_000];
+    (0..3).for_each(|_| world.log(leader).propose(&long).unwrap());
+    world.settle();
+    let applied = world.site(leader).applied;
+    world.log(leader).compact(applied);
+    world.settle();
+    world.heal();
+    assert!(world.run_until(100, |world| world.site(behind).restores == 1));
+    world.settle();
+    world.crash(behind, 0);
+    world.start(behind);
+    world.cycle(behind);
+    assert_eq!(world.site(behind).restores, 1, "in the first cycle, from its own log, in several records");
+    assert_eq!(world.site(behind).entries, world.site(leader).entries);
+}
+
+#[test]
+fn a_member_that_lost_what_it_promised_stops() {
+    let (mut world, leader) = calm(13);
+    world.log(leader).propose(b"x").unwrap();
+    world.settle();
+    let other = (leader + 1) % 3;
+    world.crash(other, 0);
+    world.members[usize::from(other)].disk = Disk::new();
+    world.start(other);
+    let state = &mut world.members[usize::from(leader)];
+    let heartbeat = loop {
+        let log = state.log.as_mut().unwrap();
+        log.tick();
+        log.cycle(&mut state.site).unwrap();
+        if let Some((_, message)) = state.site.outbox.drain(..).find(|(to, _)| *to == other) {
+            break message;
+        }
+    };
+    world.log(other).receive(leader, &heartbeat).unwrap();
+    let forgotten = LogError::Forgotten { commit: world.site(leader).applied, last: 0 };
+    assert_eq!(world.log(other).cycle(&mut Site::default()), Err(forgotten));
+}
+
+#[test]
+fn a_log_belongs_to_one_member_of_one_cluster() {
+    let (world, _) = calm(14);
+    let disk = world.members[1].disk.clone();
+    drop(world);
+    let open = |config: &ReplicaConfig| Replica::open(disk.clone(), config).map(|_| ());
+    let foreign = Err(ReplicaError::Foreign { member: 1, members: 3 });
+    assert_eq!(open(&ReplicaConfig::new(2, 3)), foreign);
+    assert_eq!(open(&ReplicaConfig::new(1, 5)), foreign);
+    assert_eq!(open(&ReplicaConfig::new(1, 3)), Ok(()));
+    let applied = ReplicaConfig { applied: 100, ..ReplicaConfig::new(1, 3) };
+    assert_eq!(open(&applied), Err(ReplicaError::Short { applied: 100, last: 1 }));
+}
+
+#[test]
+fn a_state_older_than_the_log_is_refused() {
+    let mut world = World::new(1, 15);
+    world.cycle(0);
+    (0..5u8).for_each(|number| world.log(0).propose(&[number]).unwrap());
+    world.cycle(0);
+    world.log(0).compact(4);
+    world.cycle(0);
+    assert_eq!(world.log(0).held(), (4, 6));
+    assert_eq!(world.members[0].disk.records(), 4, "two entries, the base, the hard state");
+    let disk = world.members[0].disk.clone();
+    let behind = ReplicaConfig { applied: 3, ..ReplicaConfig::new(0, 1) };
+    assert_eq!(Replica::open(disk, &behind).map(|_| ()), Err(ReplicaError::Behind { applied: 3, base: 4 }));
+}
+
+#[test]
+fn an_impossible_configuration_is_refused() {
+    let good = || ReplicaConfig::new(0, 3);
+    for bad in [
+        ReplicaConfig::new(3, 3),
+        ReplicaConfig::new(0, 10),
+        ReplicaConfig { heartbeat_ticks: 10, ..good() },
+        ReplicaConfig { election_ticks: 10..10, ..good() },
+        ReplicaConfig { inflight_max: 0, ..good() },
+    ] {
+        assert!(matches!(Replica::open(Disk::new(), &bad), Err(ReplicaError::Config { .. })), "{bad:?}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_message_are_refused_and_change_nothing() {
+    let (mut world, leader) = calm(16);
+    let other = (leader + 1) % 3;
+    world.log(leader).propose(b"payload").unwrap();
+    let state = &mut world.members[usize::from(leader)];
+    state.log.as_mut().unwrap().cycle(&mut state.site).unwrap();
+    let outbox = std::mem::take(&mut state.site.outbox);
+    let message = outbox.into_iter().find(|(to, _)| *to == other).unwrap().1;
+    for len in 0..message.len() {
+        let refused = world.log(other).receive(leader, &message[..len]);
+        assert!(matches!(refused, Err(MessageError::Malformed { .. })), "{len} bytes");
+    }
+    let misdirected = Err(MessageError::Misdirected { from: leader, to: other });
+    assert_eq!(world.log(other).receive((leader + 2) % 3, &message), misdirected);
+    assert_eq!(world.log((leader + 2) % 3).receive(leader, &message), misdirected);
+    assert_eq!(world.log(other).receive(9, &message), misdirected);
+    let longer = [&message[..], b"x"].concat();
+    assert!(world.log(other).receive(leader, &longer).is_err());
+    assert!(!world.log(other).pending());
+    assert_eq!(world.log(other).receive(leader, &message), Ok(()));
+    assert!(world.log(other).pending());
+}

@@ -1,0 +1,189 @@
+//! What an operator decides: `pares site lost`, `admit`, `migrate`.
+//!
+//! Who has to be told follows from what the sites say of themselves. That may change while they are asked (a delegate dies, a log is still being read), so it is tried for a
+//! while; and it is done when the era that was decided has begun, which is looked for too.
+
+use std::time::{Duration, Instant};
+
+use pares_site::{SiteReport, SitesConfig};
+use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
+
+use crate::error::usage;
+use crate::error::{OperatorError, OperatorResult};
+use crate::sites;
+
+/// Pause between two tries.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Longest wait for one answer.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Arguments of `pares site lost`.
+#[derive(clap::Args)]
+pub struct Lost {
+    /// The cluster that is gone
+    cluster: u8,
+    /// Yes, it is gone, and nobody declares the others lost there
+    #[arg(long)]
+    yes: bool,
+    /// The cluster that is to certify, if the one that is gone did; otherwise the first that lives
+    #[arg(long)]
+    at: Option<u8>,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+/// Arguments of `pares site admit`.
+#[derive(clap::Args)]
+pub struct Admit {
+    /// The cluster that is back
+    cluster: u8,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+/// Arguments of `pares site migrate`.
+#[derive(clap::Args)]
+pub struct Migrate {
+    /// The cluster that is to certify
+    cluster: u8,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+#[derive(clap::Args)]
+struct Patience {
+    /// How long to try, seconds
+    #[arg(long, default_value_t = 60)]
+    patience: u64,
+}
+
+impl Patience {
+    fn duration(&self) -> Duration {
+        Duration::from_secs(self.patience)
+    }
+}
+
+impl Lost {
+    /// Declares it lost, if `--yes` is said.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn run(&self, config: &SitesConfig) -> OperatorResult {
+        if !self.yes {
+            return Err(usage(format!(
+                "the other clusters would go on without cluster {0}, at once. What cluster {0} alone has is discarded when it returns; none of it \
+                 was answered. If it is not gone but cut off, and somebody there declares the others lost, there will be two histories that \
+                 nothing can merge: ask there first. If you are sure, say --yes",
+                self.cluster
+            )));
+        }
+        lost(config, self.cluster, self.at, self.patience.duration())?;
+        println!("cluster {} is declared lost; the others go on without it", self.cluster);
+        Ok(())
+    }
+}
+
+impl Admit {
+    /// Admits it, once it has caught up.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn run(&self, config: &SitesConfig) -> OperatorResult {
+        admit(config, self.cluster, self.patience.duration())?;
+        println!("cluster {} is among the living: every answer waits for it again", self.cluster);
+        Ok(())
+    }
+}
+
+impl Migrate {
+    /// Moves the certifier.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn run(&self, config: &SitesConfig) -> OperatorResult {
+        migrate(config, self.cluster, self.patience.duration())?;
+        println!("cluster {} certifies", self.cluster);
+        Ok(())
+    }
+}
+
+/// Has a cluster declared lost, and waits until the era without it has begun.
+///
+/// # Errors
+/// If nobody does it in time.
+pub fn lost(config: &SitesConfig, cluster: u8, at: Option<u8>, patience: Duration) -> OperatorResult {
+    let command = Command::DeclareLost(ClusterSet::default().with(known(config, cluster)?));
+    let whom = |reports: &[(SiteId, SiteReport)]| {
+        let lives = |site: &SiteId| site.cluster.0 != cluster && at.is_none_or(|at| site.cluster.0 == at);
+        let certifies = find(reports, |site, report| lives(site) && report.certifies);
+        certifies.or_else(|| find(reports, |site, report| lives(site) && report.delegate))
+    };
+    until(config, command, patience, whom, |report| !report.live.contains(&cluster))
+}
+
+/// Has a cluster admitted, and waits until the era with it has begun.
+///
+/// # Errors
+/// If it has not caught up in time, or nobody does it.
+pub fn admit(config: &SitesConfig, cluster: u8, patience: Duration) -> OperatorResult {
+    let command = Command::Admit(known(config, cluster)?);
+    until(config, command, patience, certifying, |report| report.live.contains(&cluster))
+}
+
+/// Has a cluster certify, and waits until it does.
+///
+/// # Errors
+/// If nobody does it in time.
+pub fn migrate(config: &SitesConfig, cluster: u8, patience: Duration) -> OperatorResult {
+    let command = Command::Migrate(known(config, cluster)?);
+    until(config, command, patience, certifying, |report| report.certifier == cluster && report.certifies)
+}
+
+fn known(config: &SitesConfig, cluster: u8) -> Result<ClusterId, OperatorError> {
+    match config.sites.iter().any(|place| place.cluster == cluster) {
+        true => Ok(ClusterId(cluster)),
+        false => Err(usage(format!("there is no cluster {cluster} in sites.toml"))),
+    }
+}
+
+fn certifying(reports: &[(SiteId, SiteReport)]) -> Option<SiteId> {
+    find(reports, |_, report| report.certifies)
+}
+
+/// Of those, who knows the latest era: one that was cut off may not know yet that it is not any more what it says.
+fn find(reports: &[(SiteId, SiteReport)], is: impl Fn(&SiteId, &SiteReport) -> bool) -> Option<SiteId> {
+    let found = reports.iter().filter(|(site, report)| is(site, report));
+    found.max_by_key(|(_, report)| report.era).map(|(site, _)| *site)
+}
+
+/// Tells whoever has to be told, until the latest era is as wanted.
+fn until(
+    config: &SitesConfig,
+    command: Command,
+    patience: Duration,
+    whom: impl Fn(&[(SiteId, SiteReport)]) -> Option<SiteId>,
+    is_so: impl Fn(&SiteReport) -> bool,
+) -> OperatorResult {
+    let began = Instant::now();
+    let mut why = "no site says that it certifies, or is a delegate: is one of them running?".to_owned();
+    let mut told: Option<Instant> = None;
+    while began.elapsed() < patience {
+        let reports = sites::reports(config);
+        let latest =
+            reports.iter().map(|(_, report)| report).max_by_key(|report| (report.era, report.certifies));
+        if latest.is_some_and(&is_so) {
+            return Ok(());
+        }
+        // Once agreed to, it is under way, unless whoever agreed has died.
+        if told.is_none_or(|told| told.elapsed() > ANSWER_PATIENCE)
+            && let Some(site) = whom(&reports)
+        {
+            match sites::operator(config, site)?.operate(command, ANSWER_PATIENCE) {
+                Ok(_) => told = Some(Instant::now()),
+                Err(error) => why = format!("{site}: {error}"),
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(OperatorError::Failed(format!("not within {patience:?}: {why}")))
+}

@@ -1,0 +1,47 @@
+//! Why an operator's wish was not done. Every message says what to do, or what was wrong with what was asked.
+
+/// Why an operator's wish was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorError {
+    /// `sites.toml`.
+    #[error(transparent)]
+    Config(#[from] pares_site::ConfigError),
+    /// Standard output.
+    #[error(transparent)]
+    Print(#[from] pares_text::PrintError),
+    /// What was asked cannot be done.
+    #[error("{0}")]
+    Usage(String),
+    /// It was tried and failed.
+    #[error("{0}")]
+    Failed(String),
+    /// No site runs.
+    #[error("{0}")]
+    NotRunning(String),
+    /// Sites run, and something is wrong.
+    #[error("{0}")]
+    Unhealthy(String),
+    /// The operating system refused something.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+impl OperatorError {
+    /// Wraps an I/O error with what was being done.
+    pub fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io { doing: doing.into(), source }
+    }
+}
+
+/// What an operator's commands return.
+pub type OperatorResult = Result<(), OperatorError>;
+
+/// What was asked cannot be done.
+pub fn usage(why: impl ToString) -> OperatorError {
+    OperatorError::Usage(why.to_string())
+}

@@ -1,0 +1,131 @@
+//! `pares site init`: a system of sites on this machine.
+//!
+//! For sites on several machines: make it here, put the addresses into `sites.toml`, and give each machine that file, `ca.pem` and its own site's two files.
+
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use pares_site::SitesConfig;
+use pares_site::config::{Level, Place, Promise};
+
+use crate::error::usage;
+use crate::error::{OperatorError, OperatorResult};
+
+/// Ports from here on are tried. They lie below those that the kernel gives to whoever connects, and so do not get lost while a site is down.
+const PORTS: std::ops::Range<u16> = 11_000..32_000;
+
+/// Arguments of `pares site init`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// How many clusters
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub clusters: u8,
+    /// How many sites in each; three survive the loss of one
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub sites: u8,
+    /// The system's name: letters, digits, dots and dashes
+    #[arg(long, default_value = "pares")]
+    pub system: String,
+    /// What an answer promises: `os` survives the death of processes, `disk` the loss of power
+    #[arg(long, default_value = "disk", value_parser = promise)]
+    pub durability: Promise,
+    /// Let clusters talk in the clear
+    #[arg(long)]
+    pub no_tls: bool,
+}
+
+/// Reads what an answer promises.
+///
+/// # Errors
+/// If it is neither.
+pub fn promise(text: &str) -> Result<Promise, String> {
+    match text {
+        "os" => Ok(Promise::Os),
+        "disk" => Ok(Promise::Disk),
+        _ => Err("os or disk".into()),
+    }
+}
+
+/// Makes it.
+///
+/// # Errors
+/// If there is one already, or it cannot be written.
+pub fn run(args: &Args, dir: &Path) -> OperatorResult {
+    let config = configuration(args)?;
+    write(&config, dir)?;
+    println!(
+        "{}: {} clusters of {} sites. `pares site up --dir {}` starts them all",
+        dir.join("sites.toml").display(),
+        args.clusters,
+        args.sites,
+        dir.display()
+    );
+    Ok(())
+}
+
+/// A system on free ports of this machine.
+///
+/// # Errors
+/// If there are not enough.
+pub fn configuration(args: &Args) -> Result<SitesConfig, OperatorError> {
+    let mut free = FreePorts::default();
+    let mut places = Vec::new();
+    for cluster in 0..args.clusters {
+        for number in 0..args.sites {
+            places.push(Place { cluster, number, peers: free.next()?, clients: free.next()?, far: None });
+        }
+    }
+    Ok(SitesConfig {
+        system: args.system.clone(),
+        durability: args.durability,
+        isolation: Level::Snapshot,
+        certifier: 0,
+        tls: (!args.no_tls).then(|| PathBuf::from("tls")),
+        sites: places,
+    })
+}
+
+/// Writes the configuration and the certificates it needs.
+///
+/// # Errors
+/// If there is one already, or it cannot be written.
+pub fn write(config: &SitesConfig, dir: &Path) -> OperatorResult {
+    let file = dir.join("sites.toml");
+    if file.exists() {
+        return Err(usage(format!("{} is there already: choose another --dir, or edit it", file.display())));
+    }
+    std::fs::create_dir_all(dir).map_err(OperatorError::io(format!("making {}", dir.display())))?;
+    if let Some(tls) = &config.tls {
+        let numbers: Vec<u16> =
+            config.sites.iter().map(|place| u16::from_be_bytes([place.cluster, place.number])).collect();
+        pares_link::issue(&dir.join(tls), &config.system, &numbers).map_err(usage)?;
+    }
+    std::fs::write(&file, config.to_text())
+        .map_err(OperatorError::io(format!("writing {}", file.display())))?;
+    // Read again, so that what is wrong is said now and not by each site.
+    SitesConfig::load(dir).map(|_| ()).map_err(usage)
+}
+
+/// Ports nobody listens on, each told once.
+#[derive(Default)]
+struct FreePorts {
+    told: BTreeSet<u16>,
+}
+
+impl FreePorts {
+    fn next(&mut self) -> Result<SocketAddr, OperatorError> {
+        // Not all systems of a machine begin to look at the same port.
+        let span = u32::from(PORTS.end - PORTS.start);
+        let first = std::process::id().wrapping_mul(97) % span;
+        for step in 0..span {
+            let port = PORTS.start + u16::try_from((first + step) % span).expect("a port");
+            let address = SocketAddr::from(([127, 0, 0, 1], port));
+            if !self.told.contains(&port) && TcpListener::bind(address).is_ok() {
+                self.told.insert(port);
+                return Ok(address);
+            }
+        }
+        Err(usage("no port of this machine is free"))
+    }
+}

@@ -1,0 +1,127 @@
+//! `pares site`: sites of a replicated database: made, run, looked at, asked, and told what an operator decides.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`init`] | `sites.toml` and certificates, for sites on this machine |
+//! | [`mod@run`] | one site in this process, or all as children |
+//! | [`status`] | how they are |
+//! | [`decide`] | a cluster is lost, admitted, or certifies from now on |
+//! | [`sites`] | sites as processes of this machine, and what they say of themselves |
+//!
+//! A library, so that the laboratory runs sites by the same commands as an operator.
+
+#![allow(clippy::print_stdout)] // printing is what its commands do
+#![allow(unreachable_pub)] // `pub` here also means "for the other modules"
+
+pub mod decide;
+mod error;
+pub mod init;
+mod run;
+pub mod sites;
+mod status;
+
+pub use error::{OperatorError, OperatorResult};
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pares_site::{CallError, Client, SitesConfig};
+use pares_wice::SiteId;
+
+use error::usage;
+
+/// A call that has no answer for so long is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Arguments of `pares site`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// The system's directory: `sites.toml`, certificates, and a directory for each site
+    #[arg(long, global = true, default_value = "pares-sites")]
+    dir: PathBuf,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Make a system: `sites.toml` with free ports of this machine, and certificates
+    Init(init::Args),
+    /// Run one site in this process until Ctrl-C
+    Run(run::Args),
+    /// Run all sites as child processes, and start again what dies, until Ctrl-C
+    Up,
+    /// Show how each site is
+    #[command(
+        after_help = "Exit status: 0 every site answers and takes part, and one certifies; 3 no site answers; 4 some are missing \
+                            or not among the living, which is said on standard error; 1 there is no such system."
+    )]
+    Status {
+        /// One JSON object for each site that says so, in a list
+        #[arg(long)]
+        json: bool,
+    },
+    /// Have a request executed: get NAME, put NAME VALUE, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT,
+    /// trade CASH HOLDING RATE AMOUNT ID, or noted COUNTER and one of these, which also counts
+    Execute(Asking),
+    /// Read from the stable version: get NAME, sum, sum PREFIX, list PREFIX AFTER COUNT, digest
+    Read(Asking),
+    /// Declare a cluster lost: the others go on without it. Nothing checks that it is lost
+    Lost(decide::Lost),
+    /// Take a cluster that has returned and caught up among the living again
+    Admit(decide::Admit),
+    /// Let another cluster certify
+    Migrate(decide::Migrate),
+}
+
+#[derive(clap::Args)]
+struct Asking {
+    /// The site to ask; others are asked if it does not answer
+    #[arg(long, value_parser = sites::parse)]
+    site: Option<SiteId>,
+    /// The request, in words
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    request: Vec<String>,
+}
+
+/// Does what was asked for.
+///
+/// # Errors
+/// Why not, and what to do.
+pub fn run(args: &Args) -> OperatorResult {
+    let config = || SitesConfig::load(&args.dir);
+    match &args.what {
+        What::Init(init) => init::run(init, &args.dir),
+        What::Run(run) => run::one(run, &args.dir),
+        What::Up => run::up(&config()?, &args.dir),
+        What::Status { json } => status::run(&config()?, *json),
+        What::Execute(asking) => asking.call(&config()?, Client::execute),
+        What::Read(asking) => asking.call(&config()?, Client::read),
+        What::Lost(lost) => lost.run(&config()?),
+        What::Admit(admit) => admit.run(&config()?),
+        What::Migrate(migrate) => migrate.run(&config()?),
+    }
+}
+
+impl Asking {
+    fn call(
+        &self,
+        config: &SitesConfig,
+        call: impl FnOnce(&mut Client, &[u8], Duration) -> Result<Vec<u8>, CallError>,
+    ) -> OperatorResult {
+        let mut order = sites::all(config);
+        if let Some(first) = self.site {
+            config.place(first)?;
+            order.sort_by_key(|site| *site != first);
+        }
+        let places: Result<Vec<_>, _> = order.iter().map(|site| config.place(*site)).collect();
+        let addresses = places?.iter().map(|place| place.clients).collect();
+        // A number that no other client has used: the clock has not stood there before, or not in this process.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let number = (now.as_nanos() as u64) ^ u64::from(std::process::id()).rotate_left(48);
+        let mut client = Client::new(number, 0, addresses);
+        let reply = call(&mut client, self.request.join(" ").as_bytes(), PATIENCE);
+        pares_text::print(&String::from_utf8_lossy(&reply.map_err(usage)?))?;
+        Ok(())
+    }
+}

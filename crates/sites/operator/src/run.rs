@@ -1,0 +1,168 @@
+//! `pares site run` and `pares site up`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pares_site::items::Items;
+use pares_site::{Process, RETURNING, SitesConfig};
+use pares_wice::{Notice, SiteId};
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use crate::error::usage;
+use crate::error::{OperatorError, OperatorResult};
+use crate::sites::{self, Processes, Speech};
+
+/// Longest wait for something to do, so that a signal is noticed.
+const WAIT_MAX: Duration = Duration::from_millis(20);
+/// A site that has lived for less than this is not started again at once.
+const LIFE_MIN: Duration = Duration::from_secs(1);
+
+/// Arguments of `pares site run`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Which site: cluster and number there, as in 0.1
+    #[arg(long, value_parser = sites::parse)]
+    site: SiteId,
+    /// The first start after all sites of its cluster lost their disks: it takes part only when it is admitted
+    #[arg(long)]
+    rejoin: bool,
+    /// End when the process of this number, which started this one, ends
+    #[arg(long, hide = true)]
+    with_parent: Option<u32>,
+}
+
+/// Runs a site until it is told to stop.
+///
+/// # Errors
+/// Whatever ends it otherwise.
+pub fn one(args: &Args, dir: &Path) -> OperatorResult {
+    if let Some(parent) = args.with_parent {
+        end_with(parent)?;
+    }
+    let stop = stop_on_signals()?;
+    let config = SitesConfig::load(dir)?;
+    if args.rejoin {
+        mark_returning(&config, args.site, dir)?;
+    }
+    let place = config.place(args.site)?.clone();
+    let ended = |error: pares_site::ProcessError| OperatorError::Failed(format!("{}: {error}", args.site));
+    let mut process = Process::open(&config, args.site, dir, Items).map_err(ended)?;
+    println!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
+    while !stop.load(Ordering::Relaxed) {
+        process.turn(WAIT_MAX).map_err(ended)?;
+        for notice in process.notices() {
+            println!("{}: {}", args.site, told(&notice));
+        }
+    }
+    println!("{}: stopped", args.site);
+    Ok(())
+}
+
+/// Makes the kernel kill this process when its parent ends; a polite signal would not reach one that is stopped.
+fn end_with(parent: u32) -> OperatorResult {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| OperatorError::io("binding the site to its parent")(error.into()))?;
+    let is_there = rustix::process::getppid().is_some_and(|id| id.as_raw_nonzero().get() as u32 == parent);
+    if is_there { Ok(()) } else { Err(usage("the process that started this one is gone")) }
+}
+
+/// A mark that is set by SIGTERM and SIGINT.
+fn stop_on_signals() -> Result<Arc<AtomicBool>, OperatorError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(OperatorError::io("installing a signal handler"))?;
+    }
+    Ok(stop)
+}
+
+/// The mark by which a site knows that its log does not begin where the system did: the era of those who went on, as they report it.
+fn mark_returning(config: &SitesConfig, site: SiteId, dir: &Path) -> OperatorResult {
+    let own = dir.join(format!("site-{}-{}", site.cluster.0, site.number));
+    let mark = own.join(RETURNING);
+    if mark.exists() {
+        return Ok(());
+    }
+    let has_log = std::fs::read_dir(own.join("log")).is_ok_and(|mut files| files.next().is_some());
+    if has_log {
+        return Err(usage(format!(
+            "{site} has a log in {}: it needs no --rejoin. If the whole cluster is to begin from nothing, move the directories of all its sites away first",
+            own.display()
+        )));
+    }
+    let went_on = sites::reports(config).into_iter().filter(|(other, _)| other.cluster != site.cluster);
+    let Some((_, newest)) = went_on.max_by_key(|(_, report)| report.era) else {
+        return Err(usage(format!(
+            "no site of another cluster answers: {} can return only to others",
+            site.cluster
+        )));
+    };
+    if newest.live.contains(&site.cluster.0) {
+        return Err(usage(format!(
+            "{cluster} counts among the living: declare it lost first (`pares site lost {}`), or its disks must hold what it answered",
+            site.cluster.0,
+            cluster = site.cluster
+        )));
+    }
+    let (takeovers, number, by) = newest.era;
+    let text = format!("{takeovers} {number} {by}\n");
+    let marked = std::fs::create_dir_all(&own).and_then(|()| std::fs::write(&mark, text));
+    marked.map_err(OperatorError::io(format!("writing {}", mark.display())))
+}
+
+fn told(notice: &Notice) -> String {
+    match notice {
+        Notice::Era(configuration) => {
+            let live: Vec<String> = configuration.live.iter().map(|cluster| cluster.0.to_string()).collect();
+            format!(
+                "era {} has begun: clusters {} live, {} certifies",
+                configuration.era,
+                live.join(" and "),
+                configuration.certifier
+            )
+        }
+        Notice::Discarded(version) => {
+            format!(
+                "versions above {version} are discarded: the other clusters went on without them; none was answered"
+            )
+        }
+        Notice::Split(cluster) => format!(
+            "{cluster} has answered clients for versions that the others do not have: two histories. Stop one side, and compare"
+        ),
+        Notice::NeedsCopy(cluster) => format!(
+            "{cluster} lacks versions that are not kept any more: it must begin from a copy of a store"
+        ),
+    }
+}
+
+/// Runs all sites until Ctrl-C, and starts again what dies.
+///
+/// # Errors
+/// If a process cannot be started.
+pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
+    let stop = stop_on_signals()?;
+    let mut processes = Processes::new(dir, Speech::Here)?;
+    let mut due: Vec<(SiteId, Instant)> = Vec::new();
+    let mut started = Instant::now();
+    for site in sites::all(config) {
+        processes.start(site, false)?;
+    }
+    println!("Ctrl-C stops everything. `pares site status --dir {}` shows how they are.", dir.display());
+    while !stop.load(Ordering::Relaxed) {
+        for (site, how) in processes.ended()? {
+            println!("{site} ended ({how}); starting it again");
+            // Whoever cannot live is not tried more often than once a second.
+            due.push((site, Instant::now() + LIFE_MIN.saturating_sub(started.elapsed())));
+        }
+        for (site, _) in due.extract_if(.., |(_, at)| *at <= Instant::now()) {
+            started = Instant::now();
+            processes.start(site, false)?;
+        }
+        std::thread::sleep(WAIT_MAX);
+    }
+    processes.stop();
+    println!("stopped");
+    Ok(())
+}

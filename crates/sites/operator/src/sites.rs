@@ -1,0 +1,213 @@
+//! Sites of a replicated database as processes of this machine, and what they say of themselves.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use pares_site::config::Place;
+use pares_site::{Client, SiteReport, SitesConfig};
+use pares_wice::SiteId;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::error::OperatorError;
+
+/// A site that does not say how it is within this time counts as down.
+const REPORT_PATIENCE: Duration = Duration::from_millis(500);
+/// A site that was told to end and has not is killed.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// Clients that only ask how sites are, or tell them what was decided, execute nothing; so all can have this number.
+const OPERATOR: u64 = u64::MAX;
+
+/// Where processes write what they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speech {
+    /// Where this process does.
+    Here,
+    /// Into `site-C-N.log` beside `sites.toml`.
+    File,
+}
+
+/// Processes of a system's sites. Dropping them kills them.
+pub struct Processes {
+    program: PathBuf,
+    dir: PathBuf,
+    speech: Speech,
+    running: BTreeMap<SiteId, Child>,
+}
+
+impl Processes {
+    /// None yet.
+    ///
+    /// # Errors
+    /// If this program does not know where it is.
+    pub fn new(dir: &Path, speech: Speech) -> Result<Self, OperatorError> {
+        Ok(Self {
+            program: std::env::current_exe()
+                .map_err(OperatorError::io("finding the path of this program"))?,
+            dir: dir.to_owned(),
+            speech,
+            running: BTreeMap::new(),
+        })
+    }
+
+    /// Starts a site. It ends with the thread that calls this.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn start(&mut self, site: SiteId, rejoin: bool) -> Result<(), OperatorError> {
+        let mut command = Command::new(&self.program);
+        let own = std::process::id().to_string();
+        command.args(["site", "run", "--with-parent", &own, "--site", &name(site), "--dir"]).arg(&self.dir);
+        if rejoin {
+            command.arg("--rejoin");
+        }
+        if self.speech == Speech::File {
+            command.stdout(self.log(site)?).stderr(self.log(site)?);
+        }
+        let child = command.stdin(Stdio::null()).spawn();
+        self.running.insert(site, child.map_err(OperatorError::io(format!("starting {site}")))?);
+        Ok(())
+    }
+
+    fn log(&self, site: SiteId) -> Result<File, OperatorError> {
+        let path = self.dir.join(format!("site-{}-{}.log", site.cluster.0, site.number));
+        let opened = OpenOptions::new().create(true).append(true).open(&path);
+        opened.map_err(OperatorError::io(format!("opening {}", path.display())))
+    }
+
+    /// Ends a site with SIGKILL, and waits until it is gone.
+    pub fn kill(&mut self, site: SiteId) {
+        if let Some(mut child) = self.running.remove(&site) {
+            // It may have ended by itself; then there is nothing to kill.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Ends several at once: none lives on while another is waited for.
+    pub fn kill_all(&mut self, sites: &[SiteId]) {
+        for site in sites {
+            // One that has ended by itself is not killed.
+            let _ = self.running.get_mut(site).map(Child::kill);
+        }
+        sites.iter().for_each(|site| self.kill(*site));
+    }
+
+    /// Those that have ended by themselves since it was asked last.
+    ///
+    /// # Errors
+    /// If the operating system does not say.
+    pub fn ended(&mut self) -> Result<Vec<(SiteId, ExitStatus)>, OperatorError> {
+        let mut ended = Vec::new();
+        for (site, child) in &mut self.running {
+            if let Some(how) = child.try_wait().map_err(OperatorError::io(format!("looking after {site}")))? {
+                ended.push((*site, how));
+            }
+        }
+        ended.iter().for_each(|(site, _)| drop(self.running.remove(site)));
+        Ok(ended)
+    }
+
+    /// Ends all politely, and those that do not listen otherwise.
+    pub fn stop(&mut self) {
+        for child in self.running.values() {
+            if let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                // It may have ended by itself.
+                let _ = kill_process(id, Signal::TERM);
+            }
+        }
+        let told = Instant::now();
+        while !self.running.is_empty() && told.elapsed() < STOP_PATIENCE {
+            self.running.retain(|_, child| matches!(child.try_wait(), Ok(None)));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let left: Vec<SiteId> = self.running.keys().copied().collect();
+        self.kill_all(&left);
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        let left: Vec<SiteId> = self.running.keys().copied().collect();
+        self.kill_all(&left);
+    }
+}
+
+/// How people and arguments name a site: `0.1`.
+pub fn name(site: SiteId) -> String {
+    format!("{}.{}", site.cluster.0, site.number)
+}
+
+/// The other way round, for arguments.
+///
+/// # Errors
+/// If it is none.
+pub fn parse(text: &str) -> Result<SiteId, String> {
+    let parts = text
+        .split_once('.')
+        .and_then(|(cluster, number)| Some((cluster.parse().ok()?, number.parse().ok()?)));
+    let (cluster, number) = parts.ok_or("a site is a cluster and a number there, as in 0.1")?;
+    Ok(SiteId::new(cluster, number))
+}
+
+/// All sites, in order.
+pub fn all(config: &SitesConfig) -> Vec<SiteId> {
+    let mut sites: Vec<SiteId> = config.sites.iter().map(Place::id).collect();
+    sites.sort_unstable();
+    sites
+}
+
+/// A client that tells a site what was decided, or asks how it is.
+///
+/// # Errors
+/// If there is no such site.
+pub fn operator(config: &SitesConfig, site: SiteId) -> Result<Client, OperatorError> {
+    Ok(Client::new(OPERATOR, 0, vec![config.place(site)?.clients]))
+}
+
+/// How a site is; nothing if it does not say.
+pub fn report(config: &SitesConfig, site: SiteId) -> Option<SiteReport> {
+    // A client would try again until its patience ends; who does not even listen is down.
+    TcpStream::connect_timeout(&config.place(site).ok()?.clients, REPORT_PATIENCE).ok()?;
+    let said = operator(config, site).ok()?.report(REPORT_PATIENCE).ok()?;
+    serde_json::from_slice(&said).ok()
+}
+
+/// How those sites are that say so; asked all at once, since one that hangs takes its time.
+pub fn reports(config: &SitesConfig) -> Vec<(SiteId, SiteReport)> {
+    std::thread::scope(|scope| {
+        let asked: Vec<_> =
+            all(config).into_iter().map(|site| (site, scope.spawn(move || report(config, site)))).collect();
+        // A thread that panics has printed why; its site says nothing.
+        asked.into_iter().filter_map(|(site, thread)| Some((site, thread.join().ok()??))).collect()
+    })
+}
+
+/// The site that certifies, if one says so.
+pub fn certifier(config: &SitesConfig) -> Option<SiteId> {
+    let certifying = reports(config).into_iter().filter(|(_, report)| report.certifies);
+    // One that was cut off may not know yet that it does not any more.
+    certifying.max_by_key(|(_, report)| report.era).map(|(site, _)| site)
+}
+
+/// A cluster's delegate, if one says so.
+pub fn delegate(config: &SitesConfig, cluster: u8) -> Option<SiteId> {
+    let here = reports(config).into_iter().filter(|(site, _)| site.cluster.0 == cluster);
+    here.into_iter().find(|(_, report)| report.delegate).map(|(site, _)| site)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_is_named_as_it_is_read() {
+        assert_eq!(parse(&name(SiteId::new(1, 2))), Ok(SiteId::new(1, 2)));
+        for wrong in ["", "1", "1.", ".2", "1.2.3", "256.0", "a.b"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The task that writes the store: stable versions, in order, as many at once as have come.
+//!
+//! Writing costs the store more than executing and certifying cost the site. Nobody waits for it: until it is done, the versions are read from
+//! memory. Nor is it synced for every batch: what a crash undoes of it, the cluster's log brings back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::time::Duration;
+
+use pares_store::{Applied, Reads, Store, StoreError, StoreSnapshot};
+use pares_wice::codec::Coded;
+use pares_wice::{Change, Key, Stored, Value, Version, Write};
+
+/// Versions to be written.
+struct Batch {
+    versions: Vec<(Version, Vec<Write>)>,
+    stored: Stored,
+    /// Whether to bring all that was written to the disk then.
+    flush: bool,
+}
+
+/// What the store holds now.
+pub(crate) struct Done {
+    pub(crate) snapshot: Box<dyn StoreSnapshot>,
+    /// The version that is on the disk, if that is new.
+    pub(crate) flushed: Option<Version>,
+}
+
+/// The duty cycle's end of the writing task.
+pub(crate) struct Applier<T> {
+    // In this order: the task ends when there is nothing more to come, and its last word can still be said.
+    batches: Sender<Batch>,
+    _task: T,
+    done: Receiver<Result<Done, StoreError>>,
+    /// The last version it was given.
+    given: Version,
+    busy: bool,
+    flush_every: Duration,
+    flushed: Duration,
+}
+
+impl Applier<()> {
+    /// Both ends of the task that writes to `store`, to which nobody else may write.
+    pub(crate) fn new(store: Arc<dyn Store>, flush_every: Duration) -> (Self, StoreWriter) {
+        let given = store.applied();
+        let (batches, work) = channel();
+        let (results, done) = channel();
+        let flushed = Duration::ZERO;
+        let own = Self { batches, _task: (), done, given, busy: false, flush_every, flushed };
+        (own, StoreWriter { store, batches: work, done: results })
+    }
+
+    /// With what runs the other end.
+    pub(crate) fn run_by<T>(self, task: T) -> Applier<T> {
+        let Self { batches, _task, done, given, busy, flush_every, flushed } = self;
+        Applier { batches, _task: task, done, given, busy, flush_every, flushed }
+    }
+}
+
+impl<T> Applier<T> {
+    /// The last version it was given; the next batch begins after it.
+    pub(crate) fn given(&self) -> Version {
+        self.given
+    }
+
+    /// Whether it can take a batch now.
+    pub(crate) fn is_idle(&self) -> bool {
+        !self.busy
+    }
+
+    /// Writes these versions, which follow the last ones.
+    pub(crate) fn give(&mut self, versions: Vec<(Version, Vec<Write>)>, stored: Stored, now: Duration) {
+        let Some((last, _)) = versions.last() else { return };
+        assert!(!self.busy, "one batch at a time");
+        assert_eq!(versions[0].0, self.given.next(), "versions are written without a gap");
+        (self.given, self.busy) = (*last, true);
+        let flush = now.saturating_sub(self.flushed) > self.flush_every;
+        if flush {
+            self.flushed = now;
+        }
+        // If the task is gone, its last word says why.
+        let _ = self.batches.send(Batch { versions, stored, flush });
+    }
+
+    /// What has been written since it was asked last.
+    pub(crate) fn done(&mut self) -> Option<Result<Done, StoreError>> {
+        let done = match self.done.try_recv() {
+            Ok(done) => done,
+            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Disconnected) => {
+                Err(StoreError::Io("the task that writes the store has ended".into()))
+            }
+        };
+        self.busy = false;
+        Some(done)
+    }
+}
+
+/// Writes the store, beside the duty cycle.
+pub struct StoreWriter {
+    store: Arc<dyn Store>,
+    batches: Receiver<Batch>,
+    done: Sender<Result<Done, StoreError>>,
+}
+
+impl StoreWriter {
+    /// Writes all that comes, until no more can or the store fails; calls `wake` after each batch. For a thread of its own.
+    pub fn run(self, wake: impl Fn()) {
+        while let Ok(batch) = self.batches.recv() {
+            let goes_on = self.write(&batch);
+            wake();
+            if !goes_on {
+                return;
+            }
+        }
+        let _ = self.store.flush();
+    }
+
+    /// Writes the next batch, if one has come; whether one had. For a world without threads.
+    pub fn step(&self) -> bool {
+        let batch = self.batches.try_recv();
+        batch.is_ok_and(|batch| {
+            self.write(&batch);
+            true
+        })
+    }
+
+    /// Whether more can be written.
+    fn write(&self, batch: &Batch) -> bool {
+        let done = write_batch(&*self.store, batch);
+        let failed = done.is_err();
+        self.done.send(done).is_ok() && !failed
+    }
+}
+
+fn write_batch(store: &dyn Store, batch: &Batch) -> Result<Done, StoreError> {
+    let before = store.snapshot()?;
+    let mut values: HashMap<&Key, Option<Value>> = HashMap::new();
+    let mut applied = Vec::with_capacity(batch.versions.len());
+    for (version, changes) in &batch.versions {
+        let mut writes = Vec::with_capacity(changes.len());
+        for Write { key, change } in changes {
+            let value = match change {
+                Change::Put(value) => Some(value.clone()),
+                Change::Delete => None,
+                Change::Add(delta) => {
+                    let known = values.get(key).cloned();
+                    let value = if let Some(known) = known { known } else { before.get(key)? };
+                    Some(Value::counter(sum(key, value.as_ref(), *delta)?))
+                }
+            };
+            values.insert(key, value.clone());
+            writes.push((key.clone(), value));
+        }
+        applied.push(Applied { version: *version, writes });
+    }
+    store.apply(&applied, Some(&batch.stored.to_bytes()))?;
+    let flushed = if batch.flush { Some(store.flush()?) } else { None };
+    Ok(Done { snapshot: store.snapshot()?, flushed })
+}
+
+/// A peer may add to what is no counter, or beyond all numbers: then the store is as damaged as the peer.
+fn sum(key: &Key, value: Option<&Value>, delta: i64) -> Result<i128, StoreError> {
+    let total = value.map_or(Some(0), Value::as_counter);
+    let sum = total.and_then(|total| total.checked_add(i128::from(delta)));
+    sum.ok_or_else(|| StoreError::Damaged(format!("{key:?} is no counter that {delta} can be added to")))
+}

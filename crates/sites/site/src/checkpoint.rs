@@ -1,0 +1,162 @@
+//! Where a site's log begins, and what a site gets that lacks what lies before.
+//!
+//! A log that is kept whole grows for ever, in memory too. But all that its beginning says of items is in the store, once that is on the disk; what
+//! is left of it is small: the version, the promise and the eras it came to, a [`Base`]. So now and then a site notes the base at some entry, waits until the
+//! store durably holds that version, writes the base to a file, and lets the entries before go, those since the last base but one excepted: for
+//! members that are a little behind. Who is further behind gets a state:
+//!
+//! ```text
+//!   base      | index u64 | base |                         the file `base`, replaced whole
+//!   state     | base | stored | chunks of the store |      the store may be ahead of the base: the log is recalled up to there
+//! ```
+
+use std::io;
+
+use pares_store::{Chunk, Export, Import, StoreError, StoreSnapshot};
+use pares_wice::codec::{Coded, DecodeError};
+use pares_wice::{Base, Key, Stored, Value, Version};
+
+use crate::error::ProcessError;
+use crate::world::{Notes, World};
+
+/// The note that holds the last base.
+const BASE: &str = "base";
+/// Bytes of one piece of a state.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// A base, and the place in the log behind which it stands.
+pub(crate) type Placed = (u64, Base);
+
+/// The bases of a site: one is being waited for, one is on the disk.
+pub(crate) struct Bases {
+    /// Bytes handed out by the log between two bases.
+    every_bytes: u64,
+    /// Bytes since the last one was noted.
+    bytes: u64,
+    noted: Option<Placed>,
+    /// The last one on the disk.
+    written: Option<Placed>,
+}
+
+impl Bases {
+    /// Those of the site whose notes these are.
+    pub(crate) fn open(notes: &impl Notes, every_bytes: u64) -> Result<Self, ProcessError> {
+        let written = notes.read_note(BASE)?.map(|bytes| <(u64, Base)>::from_bytes(&bytes)).transpose()?;
+        Ok(Self { every_bytes, bytes: 0, noted: None, written })
+    }
+
+    /// The last one on the disk.
+    pub(crate) fn written(&self) -> Option<&Placed> {
+        self.written.as_ref()
+    }
+
+    /// The log has handed out an entry of so many bytes at `index`, and `base` is what it has come to.
+    pub(crate) fn handed_out(&mut self, index: u64, bytes: usize, base: impl FnOnce() -> Base) {
+        self.bytes += bytes as u64;
+        if self.bytes >= self.every_bytes && self.noted.is_none() {
+            self.bytes = 0;
+            self.noted = Some((index, base()));
+        }
+    }
+
+    /// The store durably holds everything up to `flushed`. Up to which place the log may be let go of, if that is new.
+    pub(crate) fn flushed(&mut self, flushed: Version, notes: &impl Notes) -> io::Result<Option<u64>> {
+        let Some(noted) = self.noted.take_if(|(_, base)| base.delivered <= flushed) else { return Ok(None) };
+        self.write(noted, notes)
+    }
+
+    fn write(&mut self, placed: Placed, notes: &impl Notes) -> io::Result<Option<u64>> {
+        notes.write_note(BASE, &placed.to_bytes())?;
+        let before = self.written.replace(placed);
+        Ok(before.map(|(index, _)| index))
+    }
+
+    /// A state was taken whose base this is.
+    pub(crate) fn taken(&mut self, placed: Placed, notes: &impl Notes) -> io::Result<()> {
+        self.noted = None;
+        self.write(placed, notes).map(|_| ())
+    }
+}
+
+/// A store's content, and the base its log is to be read from.
+pub(crate) fn state_of(
+    base: &Base,
+    stored: Stored,
+    snapshot: Box<dyn StoreSnapshot>,
+) -> Result<Vec<u8>, StoreError> {
+    let mut state = Vec::new();
+    base.encode(&mut state);
+    stored.encode(&mut state);
+    for chunk in Export::new(snapshot, PIECE_BYTES) {
+        chunk?.items.encode(&mut state);
+    }
+    Ok(state)
+}
+
+/// Makes the store anew from a state; the base its log is to be read from, and what the store holds.
+pub(crate) fn take_state(mut state: &[u8], world: &mut impl World) -> Result<(Base, Stored), ProcessError> {
+    let (base, stored) = <(Base, Stored)>::decode(&mut state)?;
+    world.clear_store()?;
+    let store = world.open_store()?;
+    let mut import = Import::new(&*store)?;
+    let mut number = 0;
+    loop {
+        let items = if state.is_empty() { Vec::new() } else { Vec::<(Key, Value)>::decode(&mut state)? };
+        let meta = state.is_empty().then(|| stored.to_bytes());
+        let chunk = Chunk { number, version: stored.version, items, meta };
+        if import.take(&chunk)? {
+            return Ok((base, stored));
+        }
+        number += 1;
+    }
+}
+
+/// What a snapshot says of itself.
+pub(crate) fn stored_of(meta: &[u8]) -> Result<Stored, DecodeError> {
+    if meta.is_empty() { Ok(Stored::default()) } else { Stored::from_bytes(meta) }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_store::{Applied, Memory, Reads, Store};
+    use pares_wice::{ClusterId, ClusterSet, Configuration};
+
+    use super::*;
+    use crate::testing::Machine;
+
+    fn base(delivered: u64) -> Base {
+        let first = Configuration::first(ClusterSet::default().with(ClusterId(0)), ClusterId(0));
+        Base { delivered: Version(delivered), ..Base::first(first) }
+    }
+
+    #[test]
+    fn a_base_counts_once_the_store_has_its_version_and_lets_go_of_what_lies_before_the_last() {
+        let notes = Machine::default();
+        let mut bases = Bases::open(&notes, 100).unwrap();
+        bases.handed_out(7, 100, || base(10));
+        assert_eq!(bases.flushed(Version(9), &notes).unwrap(), None);
+        assert_eq!(bases.flushed(Version(10), &notes).unwrap(), None, "the first one lets nothing go");
+        bases.handed_out(20, 100, || base(30));
+        assert_eq!(bases.flushed(Version(31), &notes).unwrap(), Some(7));
+        assert_eq!(Bases::open(&notes, 100).unwrap().written(), Some(&(20, base(30))));
+    }
+
+    #[test]
+    fn a_state_makes_the_same_store() {
+        let (there, mut here) = (Memory::default(), Machine::default());
+        let big = Value::new(vec![7; PIECE_BYTES]);
+        let writes = vec![
+            (Key::from("a"), Some(Value::from("1"))),
+            (Key::from("b"), Some(big.clone())),
+            (Key::from("c"), Some(big.clone())),
+        ];
+        let stored = Stored { version: Version(1), position: 5 };
+        there.apply(&[Applied { version: Version(1), writes }], Some(&stored.to_bytes())).unwrap();
+        let state = state_of(&base(1), stored, there.snapshot().unwrap()).unwrap();
+        assert_eq!(take_state(&state, &mut here).unwrap(), (base(1), stored));
+        let snapshot = here.open_store().unwrap().snapshot().unwrap();
+        assert_eq!(stored_of(snapshot.meta()).unwrap(), stored);
+        assert_eq!(snapshot.get(&Key::from("a")).unwrap(), Some(Value::from("1")));
+        assert_eq!(snapshot.get(&Key::from("c")).unwrap(), Some(big));
+    }
+}

@@ -1,0 +1,182 @@
+//! A client: executes a request once, at whichever site answers.
+//!
+//! It has one number for each request, for ever, and repeats a request under its number until it has an answer: at the same site, or, if that
+//! does not answer, at the next. Sites see to it that it happens once.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use pares_link::ClientStream as Connection;
+use pares_wice::{Command, TransactionId};
+use thiserror::Error;
+
+use crate::protocol::{Ask, Code, Reply};
+
+/// Longest frame between client and site, bytes.
+pub(crate) const FRAME_MAX: usize = 1 << 20;
+/// A site that has not answered for so long is asked again, or another is.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why a call has no reply.
+#[derive(Debug, Error)]
+pub enum CallError {
+    /// The answer is no; nothing has changed.
+    #[error("{}", said(*code, why))]
+    No {
+        /// In which way.
+        code: Code,
+        /// Why.
+        why: String,
+    },
+    /// No site has answered in time. Whether it was done is not known: call again with the same number to find out.
+    #[error("no site has answered for {0:?}: is one of them running?")]
+    Silence(Duration),
+}
+
+fn said(code: Code, why: &str) -> String {
+    let (what, then) = match code {
+        Code::Done => ("done", ""),
+        Code::Refused => ("refused", ""),
+        Code::Aborted => ("lost against concurrent transactions", ": try again"),
+        Code::Behind => ("another cluster is behind", ": try again, or declare it lost if it is"),
+        Code::Impossible => ("not possible here", ""),
+    };
+    if why.is_empty() { format!("{what}{then}") } else { format!("{what}: {why}") }
+}
+
+/// A client of a system of sites.
+pub struct Client {
+    /// Its number, unique among all clients.
+    number: u64,
+    sequence: u64,
+    sites: Vec<SocketAddr>,
+    /// Which of them it uses.
+    at: usize,
+    connection: Option<Connection>,
+    /// How often it had to turn to another site, or to the same again.
+    repeats: u64,
+}
+
+impl Client {
+    /// A client that begins with the first of `sites`. `number` must be one that no other client of the system has used, or the same client's, with
+    /// `sequence` beyond all it has used.
+    ///
+    /// # Panics
+    /// If there are no sites.
+    #[must_use]
+    pub fn new(number: u64, sequence: u64, sites: Vec<SocketAddr>) -> Self {
+        assert!(!sites.is_empty(), "a client needs a site");
+        Self { number, sequence, sites, at: 0, connection: None, repeats: 0 }
+    }
+
+    /// How often it asked again, for want of an answer.
+    #[must_use]
+    pub fn repeats(&self) -> u64 {
+        self.repeats
+    }
+
+    /// Which site it uses now.
+    #[must_use]
+    pub fn site(&self) -> SocketAddr {
+        self.sites[self.at]
+    }
+
+    /// Executes a request, once, and waits for its reply at most for `patience`.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn execute(&mut self, request: &[u8], patience: Duration) -> Result<Vec<u8>, CallError> {
+        self.sequence += 1;
+        let id = TransactionId { client: self.number, sequence: self.sequence };
+        self.ask(&Ask::Execute(id, request.to_vec()), self.sequence, patience, false)
+    }
+
+    /// The last request again, after [`CallError::Silence`].
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn execute_again(&mut self, request: &[u8], patience: Duration) -> Result<Vec<u8>, CallError> {
+        let id = TransactionId { client: self.number, sequence: self.sequence };
+        self.ask(&Ask::Execute(id, request.to_vec()), self.sequence, patience, true)
+    }
+
+    /// Reads from the stable version.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn read(&mut self, request: &[u8], patience: Duration) -> Result<Vec<u8>, CallError> {
+        self.sequence += 1;
+        self.ask(&Ask::Read(self.sequence, request.to_vec()), self.sequence, patience, false)
+    }
+
+    /// Has a decision carried out.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn operate(&mut self, command: Command, patience: Duration) -> Result<Vec<u8>, CallError> {
+        self.sequence += 1;
+        self.ask(&Ask::Operate(self.sequence, command), self.sequence, patience, false)
+    }
+
+    /// The site's report, JSON.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub fn report(&mut self, patience: Duration) -> Result<Vec<u8>, CallError> {
+        self.sequence += 1;
+        self.ask(&Ask::Report(self.sequence), self.sequence, patience, false)
+    }
+
+    fn ask(&mut self, ask: &Ask, to: u64, patience: Duration, again: bool) -> Result<Vec<u8>, CallError> {
+        let bytes = ask.to_bytes();
+        let began = Instant::now();
+        let mut was_asked = again;
+        loop {
+            let left = patience.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Err(CallError::Silence(patience));
+            }
+            match self.ask_once(&bytes, to, left.min(PATIENCE)) {
+                Ok(Reply { code: Code::Done, body, .. }) => return Ok(body),
+                // This site has not done it; whether one that was asked before has, it cannot know.
+                Ok(Reply { code, .. }) if was_asked && is_local(ask, code) => {}
+                Ok(Reply { code, body, .. }) => {
+                    return Err(CallError::No { code, why: String::from_utf8_lossy(&body).into_owned() });
+                }
+                Err(_) => {
+                    self.connection = None;
+                    self.at = (self.at + 1) % self.sites.len();
+                }
+            }
+            was_asked = true;
+            self.repeats += 1;
+            std::thread::sleep(Duration::from_millis(10).min(left));
+        }
+    }
+
+    fn ask_once(&mut self, bytes: &[u8], to: u64, patience: Duration) -> io::Result<Reply> {
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            none => none.insert(Connection::connect(self.sites[self.at], FRAME_MAX)?),
+        };
+        connection.send(bytes)?;
+        let began = Instant::now();
+        loop {
+            let left = patience.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            connection.set_timeout(Some(left))?;
+            let reply = Reply::from_bytes(&connection.receive()?).map_err(io::Error::other)?;
+            if reply.to == to {
+                return Ok(reply);
+            }
+        }
+    }
+}
+
+/// Whether an answer speaks of the asked site alone. Refusals do not: they are certified.
+fn is_local(ask: &Ask, code: Code) -> bool {
+    matches!(ask, Ask::Execute(..)) && matches!(code, Code::Aborted | Code::Behind | Code::Impossible)
+}

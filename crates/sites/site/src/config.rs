@@ -1,0 +1,237 @@
+//! `sites.toml`: who there is, and where.
+//!
+//! ```toml
+//! system = "bank"            # names the system in certificates and hellos
+//! durability = "disk"        # or "os": survives the process, not the power
+//! isolation = "snapshot"     # or "serialisable"; the same for ever
+//! certifier = 0              # the cluster that certifies at first
+//! tls = "tls"                # certificates, beside this file; without it clusters talk in the clear
+//!
+//! [[site]]
+//! cluster = 0
+//! number = 0
+//! peers = "10.0.0.1:7000"    # where other sites reach it
+//! clients = "10.0.0.1:7100"  # where clients do
+//! far = "198.51.100.1:7000"  # where sites of other clusters reach it, if that is elsewhere
+//! ```
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use pares_cluster::Durability;
+use pares_link::{ClientsConfig, Identity, LinksConfig, Peer, TlsFiles};
+use pares_wice::{ClusterId, ClusterSet, Isolation, Settings, SiteId};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::setup::{Bounds, Setup};
+
+/// All sites of a system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SitesConfig {
+    /// Its name: 1 to 63 letters, digits, dots and dashes.
+    pub system: String,
+    /// What an answer promises.
+    #[serde(default)]
+    pub durability: Promise,
+    /// What counts as a conflict.
+    #[serde(default)]
+    pub isolation: Level,
+    /// The cluster that certifies at first.
+    #[serde(default)]
+    pub certifier: u8,
+    /// Where the certificates are, beside this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<PathBuf>,
+    /// All sites.
+    #[serde(rename = "site")]
+    pub sites: Vec<Place>,
+}
+
+/// What survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Promise {
+    /// The death of processes.
+    Os,
+    /// The loss of power.
+    #[default]
+    Disk,
+}
+
+/// What counts as a conflict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Writing what a concurrent transaction wrote.
+    #[default]
+    Snapshot,
+    /// Also reading it.
+    Serialisable,
+}
+
+/// One site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// Its cluster, 0 to 63.
+    pub cluster: u8,
+    /// Its number there, from 0.
+    pub number: u8,
+    /// Where other sites reach it.
+    pub peers: SocketAddr,
+    /// Where clients reach it.
+    pub clients: SocketAddr,
+    /// Where sites of other clusters reach it, if that is elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far: Option<SocketAddr>,
+}
+
+impl Place {
+    /// Which site it is.
+    #[must_use]
+    pub fn id(&self) -> SiteId {
+        SiteId::new(self.cluster, self.number)
+    }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{path}: {source}: name the directory that has a sites.toml, or make one with `pares site init`")]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// It is not what it should be.
+    #[error("{path}: {what}")]
+    Content {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// There is no such site.
+    #[error("there is no {0} in sites.toml")]
+    NoSite(SiteId),
+    /// Its certificate cannot be used.
+    #[error("certificate: {0}")]
+    Tls(#[from] pares_link::TlsError),
+}
+
+/// A site's number between sites: the cluster in the upper byte.
+#[must_use]
+pub(crate) fn number_of(site: SiteId) -> u16 {
+    u16::from(site.cluster.0) << 8 | u16::from(site.number)
+}
+
+pub(crate) fn site_of(number: u16) -> SiteId {
+    let [cluster, number] = number.to_be_bytes();
+    SiteId::new(cluster, number)
+}
+
+impl SitesConfig {
+    /// Reads `sites.toml` in `dir`.
+    ///
+    /// # Errors
+    /// What is wrong, and with what.
+    pub fn load(dir: &Path) -> Result<Self, ConfigError> {
+        let path = dir.join("sites.toml");
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| ConfigError::Read { path: path.clone(), source })?;
+        let content = |what| ConfigError::Content { path: path.clone(), what };
+        let config: Self = toml::from_str(&text).map_err(|error| content(error.to_string()))?;
+        config.check().map_err(content)?;
+        Ok(config)
+    }
+
+    /// As the text of `sites.toml`.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        toml::to_string(self).expect("a configuration is a table")
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let clusters: ClusterSet = self.sites.iter().map(|site| ClusterId(site.cluster.min(63))).collect();
+        if self.sites.iter().any(|site| site.cluster > 63) {
+            return Err("clusters are numbered from 0 to 63".into());
+        }
+        if !clusters.contains(ClusterId(self.certifier.min(63))) {
+            return Err(format!("certifier = {}: no site is in that cluster", self.certifier));
+        }
+        for cluster in clusters.iter() {
+            let mut numbers: Vec<u8> = self.members(cluster).map(|site| site.number).collect();
+            numbers.sort_unstable();
+            if numbers.len() > 9 || !numbers.iter().enumerate().all(|(at, &number)| at == usize::from(number))
+            {
+                return Err(format!(
+                    "the sites of {cluster} must be numbered 0, 1, 2, ..., 8 at most, each once"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn members(&self, cluster: ClusterId) -> impl Iterator<Item = &Place> {
+        self.sites.iter().filter(move |site| site.cluster == cluster.0)
+    }
+
+    /// The place of a site.
+    ///
+    /// # Errors
+    /// If there is no such site.
+    pub fn place(&self, site: SiteId) -> Result<&Place, ConfigError> {
+        self.sites.iter().find(|place| place.id() == site).ok_or(ConfigError::NoSite(site))
+    }
+
+    /// The settings of a site's rules.
+    #[must_use]
+    fn settings(&self, site: SiteId) -> Settings {
+        let isolation = match self.isolation {
+            Level::Snapshot => Isolation::Snapshot,
+            Level::Serialisable => Isolation::Serialisable,
+        };
+        Settings { isolation, ..Settings::new(site, self.sites.iter().map(Place::id).collect()) }
+    }
+
+    /// What a site's duty cycle is told.
+    #[must_use]
+    pub fn setup(&self, site: SiteId) -> Setup {
+        let (settings, log) = (self.settings(site), self.log(site));
+        Setup { settings, log, certifier: ClusterId(self.certifier), bounds: Bounds::default() }
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        match self.durability {
+            Promise::Os => Durability::Os,
+            Promise::Disk => Durability::Disk,
+        }
+    }
+
+    /// A site's place in its cluster's log.
+    fn log(&self, site: SiteId) -> pares_cluster::ReplicaConfig {
+        let members = self.members(site.cluster).count();
+        pares_cluster::ReplicaConfig::new(site.number, u8::try_from(members).expect("at most 9"))
+    }
+
+    /// A site's connections. Certificates are looked for beside `dir`'s `sites.toml`.
+    pub(crate) fn links(&self, site: SiteId, dir: &Path) -> Result<LinksConfig, ConfigError> {
+        let here = self.place(site)?;
+        let tls = self.tls.as_ref();
+        let peers = self.sites.iter().filter(|place| place.id() != site).map(|place| {
+            let far = place.cluster != site.cluster.0;
+            let address = place.far.filter(|_| far).unwrap_or(place.peers);
+            Peer { number: number_of(place.id()), address, tls: far && tls.is_some() }
+        });
+        let mut links = LinksConfig::new(number_of(site), &self.system, here.peers, peers.collect());
+        if let Some(tls) = tls {
+            links.identity = Some(Identity::load(&TlsFiles::in_dir(&dir.join(tls), number_of(site)))?);
+        }
+        links.clients = Some(ClientsConfig::listening(here.clients));
+        Ok(links)
+    }
+}

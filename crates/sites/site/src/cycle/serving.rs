@@ -1,0 +1,202 @@
+//! Requests of clients, of other sites and of whoever drives the process: executing, answering.
+
+use pares_store::Work;
+use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId};
+
+use super::Cycle;
+use crate::application::{Application, ApplicationError};
+use crate::config::number_of;
+use crate::error::ProcessError;
+use crate::protocol::{Ask, Between, Code, Reply};
+use crate::requests::{
+    Answer, Answered, Asker, EXECUTIONS_MAX, Remembered, State, remembered, reply_key, reply_value,
+};
+use crate::view::View;
+use crate::world::{Connections, World};
+
+impl<W: World, A: Application> Cycle<W, A> {
+    /// Whether requests can be executed: the log has been read, and the store is not too far behind.
+    pub(super) fn may_execute(&self) -> bool {
+        let unstored = self.site.delivered().0.saturating_sub(self.base.version().0);
+        !self.site.is_recalling() && unstored <= self.bounds.unstored_max
+    }
+
+    pub(super) fn asked(&mut self, client: pares_link::ClientId, ask: Ask) -> Result<(), ProcessError> {
+        let (to, answer) = match ask {
+            Ask::Execute(id, _) if self.requests.open.len() >= self.bounds.open_requests_max => {
+                let body = b"too many requests are open at this site: wait, or ask another".to_vec();
+                (id.sequence, Answer { code: Code::Impossible, body })
+            }
+            Ask::Execute(id, request) => {
+                self.requests.arrived(id, Asker::Client(client), request);
+                return Ok(());
+            }
+            Ask::Read(tag, request) => (tag, self.read(&request)?),
+            Ask::Operate(tag, command) => (tag, self.operate(command)),
+            Ask::Report(tag) => {
+                let body = serde_json::to_vec(&self.report()).expect("a report is JSON");
+                (tag, Answer { code: Code::Done, body })
+            }
+        };
+        self.reply(client, to, &answer);
+        Ok(())
+    }
+
+    fn reply(&mut self, client: pares_link::ClientId, to: u64, answer: &Answer) {
+        let reply = Reply { to, code: answer.code, body: answer.body.clone() };
+        // A client that is gone asks again elsewhere.
+        let _ = self.links.send_client(client, &reply.to_bytes());
+    }
+
+    /// Read-only: the stable version, without asking or waiting for anybody.
+    fn read(&self, request: &[u8]) -> Result<Answer, ProcessError> {
+        if self.site.is_recalling() {
+            return Ok(Answer {
+                code: Code::Impossible,
+                body: b"this site is starting: ask another".to_vec(),
+            });
+        }
+        let view = View::new(self.site.overlay(), &*self.base, self.site.stable());
+        answer_of(self.application.read(request, &view))
+    }
+
+    fn operate(&mut self, command: Command) -> Answer {
+        match self.site.command(command, &mut self.wanted) {
+            Ok(()) => Answer { code: Code::Done, body: Vec::new() },
+            Err(refused) => Answer { code: Code::Impossible, body: refused.to_string().into_bytes() },
+        }
+    }
+
+    pub(super) fn execute(&mut self) -> Result<(), ProcessError> {
+        if !self.may_execute() {
+            return Ok(());
+        }
+        for _ in 0..self.bounds.executed_max {
+            let Some(id) = self.requests.queue.pop_front() else { break };
+            self.execute_one(id)?;
+        }
+        Ok(())
+    }
+
+    fn execute_one(&mut self, id: TransactionId) -> Result<(), ProcessError> {
+        let Some(request) = self.requests.open.get_mut(&id) else { return Ok(()) };
+        let snapshot = self.site.snapshot();
+        let view = View::new(self.site.overlay(), &*self.base, snapshot.version);
+        let key = reply_key(id);
+        match remembered(id, pares_store::Reads::get(&view, &key)?.as_ref()) {
+            Remembered::Nothing => {}
+            Remembered::Answered(answer) => {
+                request.state = State::Waiting;
+                self.waiting.insert((snapshot.version, id), (snapshot.branch, answer));
+                return Ok(());
+            }
+            Remembered::TooOld => {
+                let body = b"more than 64 later requests of this client were done".to_vec();
+                self.answer(id, Answer { code: Code::Impossible, body });
+                return Ok(());
+            }
+        }
+        request.executions += 1;
+        self.work.executed += 1;
+        let mut work = Work::new(view);
+        let answer = answer_of(self.application.execute(&request.body, &mut work))?;
+        if answer.code != Code::Done {
+            // Nothing of it is done. That it was refused is certified all the same: an attempt of this request at another site may be under way.
+            work = Work::new(view);
+        }
+        work.put(&key, reply_value(id, &answer));
+        let attempt = attempt_of(self.site.id(), self.life, request.executions);
+        let transaction = work.finish(id, attempt, snapshot.version);
+        request.answer = answer;
+        request.state = State::Submitted;
+        if let Err(error) = self.site.submit(transaction, snapshot, &mut self.wanted) {
+            self.answer(id, Answer { code: Code::Impossible, body: error.to_string().into_bytes() });
+        }
+        Ok(())
+    }
+
+    pub(super) fn outcome(&mut self, id: TransactionId, outcome: Outcome) {
+        let Some(request) = self.requests.open.get_mut(&id) else { return };
+        self.work.lost += u64::from(matches!(outcome, Outcome::Aborted(_)));
+        match outcome {
+            Outcome::Committed { attempt, .. } => {
+                let own = attempt_of(self.site.id(), self.life, request.executions);
+                if attempt == Some(own) {
+                    let answer = request.answer.clone();
+                    self.answer(id, answer);
+                } else {
+                    self.requests.again(id); // finds the reply of the attempt that was committed
+                }
+            }
+            Outcome::Aborted(AbortReason::Behind) => {
+                self.answer(id, Answer { code: Code::Behind, body: Vec::new() })
+            }
+            Outcome::Aborted(_) if request.executions >= EXECUTIONS_MAX => {
+                self.answer(id, Answer { code: Code::Aborted, body: Vec::new() });
+            }
+            Outcome::Aborted(_) if self.site.certifies() => self.requests.again(id),
+            // Also what was forwarded to this site when it certified: here it would lose on and on.
+            Outcome::Aborted(_) => self.forward(id),
+        }
+    }
+
+    /// Lets the certifier's site execute it, on what it has just certified; here, if there is none, or if it was that site that asked.
+    pub(super) fn forward(&mut self, id: TransactionId) {
+        let Some(request) = self.requests.open.get_mut(&id) else { return };
+        match self.site.certifier() {
+            Some(certifier) if certifier != self.site.id() && request.asker != Asker::Site(certifier) => {
+                self.work.forwarded += u64::from(!matches!(request.state, State::Forwarded { .. }));
+                request.state = State::Forwarded { ticks: 0 };
+                let frame = Between::Forward(id, &request.body).to_bytes();
+                let _ = self.links.send(number_of(certifier), &frame);
+            }
+            _ => self.requests.again(id),
+        }
+    }
+
+    /// Answers found, on versions that are stable now; on versions that never were, executes again.
+    pub(super) fn tell_waiting(&mut self) {
+        let stable = self.site.stable();
+        while let Some(entry) = self.waiting.first_entry() {
+            let (version, id) = *entry.key();
+            if version > stable {
+                break;
+            }
+            let (branch, answer) = entry.remove();
+            if self.site.holds(Snapshot { version, branch }) {
+                self.answer(id, answer);
+            } else {
+                self.requests.again(id);
+            }
+        }
+    }
+
+    pub(super) fn answer(&mut self, id: TransactionId, answer: Answer) {
+        let Some(request) = self.requests.open.remove(&id) else { return };
+        self.work.done += u64::from(answer.code == Code::Done);
+        match request.asker {
+            Asker::Client(client) => self.reply(client, id.sequence, &answer),
+            Asker::Site(site) => {
+                let frame = Between::Forwarded(id, answer.code, &answer.body).to_bytes();
+                let _ = self.links.send(number_of(site), &frame);
+            }
+            Asker::Here => self.answered.push(Answered { id, answer }),
+        }
+    }
+}
+
+fn answer_of(result: Result<Vec<u8>, ApplicationError>) -> Result<Answer, ProcessError> {
+    match result {
+        Ok(body) => Ok(Answer { code: Code::Done, body }),
+        Err(
+            ApplicationError::Store(error) | ApplicationError::Work(pares_store::WorkError::Store(error)),
+        ) => Err(error.into()),
+        Err(failure) => Ok(Answer { code: Code::Refused, body: failure.to_string().into_bytes() }),
+    }
+}
+
+/// Numbers an execution: two of one request, at two sites or in two lives of one, have two numbers.
+fn attempt_of(site: SiteId, life: u16, executions: u16) -> u32 {
+    let place = u32::from(site.cluster.0 & 0x3f) << 4 | u32::from(site.number & 0xf);
+    u32::from(life & 0x3fff) << 18 | place << 8 | u32::from(executions & 0xff)
+}

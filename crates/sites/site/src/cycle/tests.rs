@@ -1,0 +1,166 @@
+//! The duty cycle of one site, in memory.
+
+use std::sync::Arc as Shared;
+
+use pares_wice::{Body, ClusterId, Command, Entry, Era, LogEntry, Message, Status, Write};
+
+use super::*;
+use crate::protocol::{Code, Reply};
+use crate::testing::Machine;
+
+const ID: TransactionId = TransactionId { client: 1, sequence: 1 };
+
+fn execute(sequence: u64, request: &str) -> Ask {
+    Ask::Execute(TransactionId { sequence, ..ID }, request.into())
+}
+
+fn done(body: &str) -> Option<Reply> {
+    Some(Reply { to: 1, code: Code::Done, body: body.into() })
+}
+
+#[test]
+fn a_request_is_executed_and_a_repeat_is_told_the_same() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    let add = execute(1, "noted n add a 5");
+    assert_eq!(machine.ask(&mut site, &add), done(""));
+    assert_eq!(machine.ask(&mut site, &add), done(""));
+    assert_eq!(machine.ask(&mut site, &Ask::Read(1, b"get n".to_vec())), done("1"));
+}
+
+#[test]
+fn what_was_answered_is_there_after_a_crash() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    machine.ask(&mut site, &execute(1, "add a 5"));
+    drop(site);
+    machine.disk.crash(0);
+    let mut site = machine.begin(&[1]).unwrap();
+    machine.pass(&mut site, 3);
+    assert_eq!(machine.ask(&mut site, &Ask::Read(1, b"get a".to_vec())), done("5"));
+}
+
+#[test]
+fn a_log_that_cannot_be_synced_ends_the_site() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    machine.pass(&mut site, 3);
+    machine.disk.fail_in(0);
+    machine.client_sent(&execute(1, "add a 5").to_bytes());
+    assert!(matches!(site.turn(Duration::ZERO), Err(ProcessError::Log(_))));
+}
+
+#[test]
+fn each_start_counts_and_a_torn_count_begins_again() {
+    let machine = Machine::default();
+    for _ in 0..3 {
+        machine.begin(&[1]).unwrap();
+    }
+    assert_eq!(machine.notes.borrow()["life"], b"3\n");
+    machine.notes.borrow_mut().insert("life".into(), Vec::new());
+    assert_eq!(machine.begin(&[1]).unwrap().life, 1);
+}
+
+#[test]
+fn a_note_that_names_no_era_is_refused() {
+    let machine = Machine::default();
+    machine.notes.borrow_mut().insert(RETURNING.into(), b"1 2".to_vec());
+    assert!(matches!(machine.begin(&[1, 1]), Err(ProcessError::Returning(_))));
+}
+
+#[test]
+fn an_application_that_sends_no_question_is_closed() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    machine.client_sent(&[9, 9]);
+    machine.pass(&mut site, 1);
+    assert!(machine.wire.closed.get());
+}
+
+#[test]
+fn more_requests_than_a_site_holds_are_turned_away() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1, 1]).unwrap();
+    machine.ask(&mut site, &execute(1, "add a 1"));
+    machine.ask(&mut site, &execute(2, "add b 1"));
+    let third = machine.ask(&mut site, &execute(3, "add c 1"));
+    assert_eq!(
+        third.map(|reply| reply.code),
+        Some(Code::Impossible),
+        "nothing is stable without the other cluster"
+    );
+}
+
+#[test]
+fn a_process_that_was_stopped_makes_up_for_two_ticks_only() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    machine.now.set(Duration::from_secs(60));
+    site.turn(Duration::ZERO).unwrap();
+    assert_eq!(site.ticks, 3);
+}
+
+#[test]
+fn frames_that_mean_nothing_here_change_nothing() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1, 1]).unwrap();
+    machine.pass(&mut site, 5);
+    let before = site.report();
+    let last = Entry {
+        version: Version(u64::MAX),
+        era: Era::default(),
+        body: Body::Configure(site.site.configuration()),
+    };
+    let messages = [
+        Message::Stream { era: Era::default(), entries: vec![Shared::new(last)] },
+        Message::Rewind { era: Era::default(), keep: Version(u64::MAX) },
+    ];
+    let last = Era { takeovers: u32::MAX, number: u32::MAX, by: ClusterId(1) };
+    let status = Status {
+        site: SiteId::new(1, 0),
+        term: Term(u64::MAX),
+        serial: u64::MAX,
+        eras: vec![(Era::default(), Version(0))],
+        promised: last,
+        delivered: Version(u64::MAX),
+        received: Version(u64::MAX),
+        certifying: false,
+    };
+    let messages = messages.into_iter().chain([Message::Status(status)]);
+    for message in messages.chain([Message::Rewind { era: last, keep: Version(0) }]) {
+        machine.site_sent(&Between::Rules(&message.to_bytes()));
+    }
+    machine.site_sent(&Between::Rules(b"nothing"));
+    machine.site_sent(&Between::Log(b"nothing"));
+    machine.site_sent(&Between::Forwarded(ID, Code::Done, b"nobody asked"));
+    machine.pass(&mut site, 5);
+    assert_eq!(site.report(), before);
+}
+
+#[test]
+fn a_decision_that_cannot_be_is_refused_with_its_reason() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1, 1]).unwrap();
+    machine.pass(&mut site, 3);
+    let refused = machine.ask(&mut site, &Ask::Operate(1, Command::Migrate(ClusterId(0)))).unwrap();
+    assert_eq!((refused.code, &refused.body[..]), (Code::Impossible, &b"that is so already"[..]));
+}
+
+#[test]
+fn payloads_hold_all_entries_in_order_and_fit_a_record() {
+    let entry = |version: u64| {
+        let writes = vec![Write::put(pares_wice::Key::from("k"), pares_wice::Value::new(vec![0; 100_000]))];
+        let id = TransactionId { client: 1, sequence: version };
+        let body = Body::Update { id, attempt: 1, writes };
+        let entry = Entry { version: Version(version), era: Era::default(), body };
+        LogEntry::Stream { era: Era::default(), entry: Shared::new(entry) }
+    };
+    let entries: Vec<LogEntry> = (1..6).map(entry).collect();
+    let payloads = payloads(entries.clone());
+    assert_eq!(payloads.len(), 3);
+    assert!(payloads.iter().flat_map(|(_, entries)| entries).eq(&entries));
+    let read: Vec<LogEntry> =
+        payloads.iter().flat_map(|(payload, _)| Vec::<LogEntry>::from_bytes(payload).unwrap()).collect();
+    assert_eq!(read, entries);
+    assert!(super::payloads(Vec::new()).is_empty());
+}

@@ -1,0 +1,63 @@
+//! Why a site ends.
+
+use pares_cluster::{LogError, ProposeError};
+use pares_store::StoreError;
+use pares_wice::Version;
+use pares_wice::codec::DecodeError;
+use thiserror::Error;
+
+use crate::config::ConfigError;
+
+/// Why a site has ended.
+#[derive(Debug, Error)]
+pub enum ProcessError {
+    /// Its configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Its store fails.
+    #[error("store: {0}")]
+    Store(#[from] StoreError),
+    /// Its log cannot be opened.
+    #[error("log: {0}")]
+    Open(#[from] pares_cluster::ReplicaError),
+    /// Its log's files cannot be opened.
+    #[error("log: {0}")]
+    Journal(#[from] pares_cluster::JournalError),
+    /// Its log fails.
+    #[error("log: {0}")]
+    Log(#[from] LogError),
+    /// Its connections fail.
+    #[error("connections: {0}")]
+    Links(#[from] pares_link::LinksError),
+    /// What its log or store holds cannot be read.
+    #[error("{0}: was it written by another build?")]
+    Content(#[from] DecodeError),
+    /// The mark of a cluster that has lost its disks says nothing.
+    #[error(
+        "the file `returning` says {0:?}: it needs the era of those who went on, three numbers (`pares site status` shows them)"
+    )]
+    Returning(String),
+    /// The log begins behind what the store holds.
+    #[error(
+        "the store holds version {stored}, and the log begins at {base}: the store was lost; remove this site's directory only if the \
+             rest of its cluster lives, and let its log's owner restore both from a copy"
+    )]
+    Gap {
+        /// The store's version.
+        stored: Version,
+        /// The log's beginning.
+        base: Version,
+    },
+    /// Its log takes no more.
+    #[error("log: {0}; start this site again")]
+    Refused(ProposeError),
+    /// It cannot certify any more in its term, and there is nobody to take its office.
+    #[error("this site has to begin another term: start it again")]
+    Spent,
+    /// This site was so far behind that it got another's state.
+    #[error("this site was far behind and has been sent a state: start it again, and it goes on from there")]
+    Replaced,
+    /// The operating system refuses something.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}

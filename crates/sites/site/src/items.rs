@@ -1,0 +1,195 @@
+//! The application of `pares site`: items by name, transfers between accounts, counters. Requests and replies are text.
+//!
+//! | request | effect | reply |
+//! |---|---|---|
+//! | `get NAME` | none | the value, or nothing |
+//! | `put NAME VALUE` | the item has this value | |
+//! | `delete NAME` | the item is no more | |
+//! | `add NAME AMOUNT` | added to the counter, without reading it | |
+//! | `transfer FROM TO AMOUNT` | between two accounts, none of which may fall below 0 | the balance left |
+//! | `trade A B C AMOUNT ID` | a broker's: reads three items, changes two, writes two new ones | |
+//! | `noted NAME REQUEST` | that of the request, and 1 is added to the counter | the request's |
+//! | `sum PREFIX` | none | how many counters there are, and their sum |
+//! | `list PREFIX AFTER COUNT` | none | so many items from behind `AFTER` on, by name, a line each: name, value |
+//! | `digest` | none | one number for all there is, replies remembered included |
+//!
+//! `get` can be executed as well as read; `sum`, `list` and `digest` can only be read. A note tells afterwards whether a request was executed, and
+//! how often.
+
+use core::ops::ControlFlow;
+
+use pares_store::{Reads, StoreError, Work};
+use pares_wice::{Key, KeyRange, Value};
+
+use crate::application::{Application, ApplicationError};
+use crate::view::View;
+
+/// See the [module](self).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Items;
+
+fn refuse<T>(why: impl Into<String>) -> Result<T, ApplicationError> {
+    Err(ApplicationError::Refused(why.into()))
+}
+
+fn number(text: &str) -> Result<i64, ApplicationError> {
+    text.parse().or_else(|_| refuse(format!("{text} is not a whole number")))
+}
+
+/// What the name of each item begins with in the store.
+const NAMES: &str = "i/";
+
+/// An item's name in the store: none of the site's own begins so.
+fn named(name: &str) -> Key {
+    Key::from(format!("{NAMES}{name}").as_str())
+}
+
+fn text(request: &[u8]) -> Result<Vec<&str>, ApplicationError> {
+    match core::str::from_utf8(request) {
+        Ok(text) => Ok(text.split_ascii_whitespace().collect()),
+        Err(_) => refuse("a request is text"),
+    }
+}
+
+fn shown(value: Option<&Value>) -> Vec<u8> {
+    match value {
+        None => Vec::new(),
+        Some(value) => match value.as_counter() {
+            Some(total) => total.to_string().into_bytes(),
+            None => value.as_bytes().to_vec(),
+        },
+    }
+}
+
+fn sum(
+    prefix: &str,
+    mut walk: impl FnMut(&KeyRange, &mut pares_store::Visit<'_>) -> Result<(), StoreError>,
+) -> Result<Vec<u8>, ApplicationError> {
+    let (mut count, mut total) = (0u64, 0i128);
+    walk(&KeyRange::prefix(named(prefix).as_bytes()), &mut |_, value| {
+        if let Some(amount) = value.as_counter() {
+            (count, total) = (count + 1, total + amount);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(format!("{count} {total}").into_bytes())
+}
+
+/// Items by name, from behind `after` (a name that begins so itself, or `-`) on.
+fn list(items: &dyn Reads, prefix: &str, after: &str, count: i64) -> Result<Vec<u8>, ApplicationError> {
+    if after != "-" && !after.starts_with(prefix) {
+        return refuse("what to begin behind does not begin with the prefix");
+    }
+    let all = KeyRange::prefix(named(prefix).as_bytes());
+    let range = if after == "-" { all } else { KeyRange { from: named(&format!("{after}\0")), ..all } };
+    let (mut lines, mut left) = (Vec::new(), count);
+    items.range(&range, &mut |key, value| {
+        if left <= 0 {
+            return ControlFlow::Break(());
+        }
+        left -= 1;
+        lines.extend_from_slice(&key.as_bytes()[NAMES.len()..]);
+        lines.push(b' ');
+        lines.extend(shown(Some(&value)));
+        lines.push(b'\n');
+        ControlFlow::Continue(())
+    })?;
+    Ok(lines)
+}
+
+/// FNV-1a over all items, their lengths and their order: two databases with the same content have the same.
+fn digest(items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    items.range(&KeyRange::prefix(b""), &mut |key, value| {
+        for bytes in [key.as_bytes(), value.as_bytes()] {
+            let length = (bytes.len() as u64).to_le_bytes();
+            for byte in length.iter().chain(bytes) {
+                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(format!("{hash:016x}").into_bytes())
+}
+
+impl Items {
+    fn change(words: &[&str], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError> {
+        match words {
+            ["get", name] => Ok(shown(work.get(&named(name))?.as_ref())),
+            ["put", name, value] => {
+                work.put(&named(name), Value::from(*value));
+                Ok(Vec::new())
+            }
+            ["delete", name] => {
+                work.delete(&named(name));
+                Ok(Vec::new())
+            }
+            ["add", name, amount] => {
+                work.add(&named(name), number(amount)?)?;
+                Ok(Vec::new())
+            }
+            ["transfer", from, to, amount] => Self::transfer(work, from, to, number(amount)?),
+            ["trade", a, b, c, amount, id] => Self::trade(work, [a, b, c], number(amount)?, id),
+            _ => refuse("get, put, delete, add, transfer, trade or noted"),
+        }
+    }
+
+    fn transfer(
+        work: &mut Work<View<'_>>,
+        from: &str,
+        to: &str,
+        amount: i64,
+    ) -> Result<Vec<u8>, ApplicationError> {
+        let (from, to, amount) = (named(from), named(to), i128::from(amount));
+        if from == to || amount < 0 {
+            return refuse("a transfer goes from one account to another");
+        }
+        let left = work.counter(&from)? - amount;
+        if left < 0 {
+            return refuse("the account has not so much");
+        }
+        let has = work.counter(&to)?;
+        work.put(&from, Value::counter(left));
+        work.put(&to, Value::counter(has + amount));
+        Ok(left.to_string().into_bytes())
+    }
+
+    fn trade(
+        work: &mut Work<View<'_>>,
+        read: [&str; 3],
+        amount: i64,
+        id: &str,
+    ) -> Result<Vec<u8>, ApplicationError> {
+        let [cash, holding, rate] = read.map(named);
+        let (has, holds, rate) = (work.counter(&cash)?, work.counter(&holding)?, work.counter(&rate)?);
+        work.put(&cash, Value::counter(has - i128::from(amount) - rate));
+        work.put(&holding, Value::counter(holds + 1));
+        work.put(&named(&format!("order/{id}")), Value::new(format!("bought 1 for {amount}").into_bytes()));
+        work.put(&named(&format!("audit/{id}")), Value::new(format!("{has} {holds}").into_bytes()));
+        Ok(Vec::new())
+    }
+}
+
+impl Application for Items {
+    fn execute(&self, request: &[u8], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError> {
+        match text(request)?.as_slice() {
+            ["noted", name, words @ ..] => {
+                let reply = Self::change(words, work)?;
+                work.add(&named(name), 1)?;
+                Ok(reply)
+            }
+            words => Self::change(words, work),
+        }
+    }
+
+    fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
+        match text(request)?.as_slice() {
+            ["get", name] => Ok(shown(items.get(&named(name))?.as_ref())),
+            ["sum", prefix] => sum(prefix, |range, visit| items.range(range, visit)),
+            ["sum"] => sum("", |range, visit| items.range(range, visit)),
+            ["list", prefix, after, count] => list(items, prefix, after, number(count)?),
+            ["digest"] => digest(items),
+            _ => refuse("get, sum, list or digest"),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A site of a replicated database, as a process.
+//!
+//! The rules of replication (`pares-wice`) say what to do, and do nothing. Here they are given a cluster log (`pares-cluster`), connections
+//! (`pares-link`), a store (`pares-store`) and an application, in one duty cycle without locks: poll, hand in, execute, hand out.
+//!
+//! ```text
+//!  clients ==frames==> requests --execute on a snapshot--> Site (rules) --propose--> Replica (Raft, on disk)
+//!                         ^  \--read the stable version       |  ^                        |
+//!                         |                                   |  +------ committed -------+
+//!                      replies <-------- outcomes ------------+--> other sites (messages, TLS between clusters)
+//!                                                             \--> applier thread --> store
+//! ```
+//! An [`Application`] is a function: bytes of a request in, reads and writes through [`Work`](pares_store::Work), bytes of a reply out. So it can be
+//! executed again when it lost against a concurrent transaction, and elsewhere: after the first time it is sent to the certifier's
+//! site, which executes it on what it has just certified, and does not lose. Clients see neither.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`config`] | `sites.toml`: who there is, and where |
+//! | [`application`] | what a site executes |
+//! | [`items`] | the application of `pares site`: items by name, transfers, counters |
+//! | [`protocol`] | frames between clients and sites, and between sites |
+//! | [`client`] | a client: any site, exactly once |
+//! | [`world`] | what the duty cycle touches, so that the simulator runs it too |
+//! | [`setup`] | what it is told when it begins |
+//! | `cycle` | the duty cycle |
+//! | `process` | the duty cycle on a directory, sockets and a thread |
+//! | `requests` | requests from arrival to reply |
+//! | `view` | versions in memory over the store |
+//! | `applier` | the task that writes the store |
+//! | `checkpoint` | where the log begins, and what a site gets that lacks what lies before |
+
+pub mod application;
+pub mod client;
+pub mod config;
+pub mod items;
+pub mod protocol;
+pub mod setup;
+pub mod world;
+
+mod applier;
+mod checkpoint;
+mod cycle;
+mod error;
+mod process;
+mod report;
+mod requests;
+#[cfg(test)]
+mod testing;
+mod view;
+
+pub use application::{Application, ApplicationError};
+pub use applier::StoreWriter;
+pub use client::{CallError, Client};
+pub use config::{ConfigError, SitesConfig};
+pub use cycle::{Cycle, RETURNING};
+pub use error::ProcessError;
+pub use process::{Host, Process, Thread};
+pub use report::{SiteReport, Worked};
+pub use requests::{Answer, Answered};
+pub use view::View;

@@ -1,0 +1,144 @@
+//! A site as a process: its duty cycle on a directory, sockets and a thread.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use pares_cluster::{Durability, Files, Replica};
+use pares_link::{Links, LinksConfig};
+use pares_store::{RedbStore, Store};
+use pares_wice::SiteId;
+
+use crate::application::Application;
+use crate::applier::StoreWriter;
+use crate::config::SitesConfig;
+use crate::cycle::Cycle;
+use crate::error::ProcessError;
+use crate::world::{Clock, Notes, World};
+
+/// Bytes of one segment of the cluster's log.
+const SEGMENT_BYTES: u64 = 16 << 20;
+
+/// A site on this machine.
+pub type Process<A> = Cycle<Host, A>;
+
+/// The real world of a site: a directory, sockets, a thread.
+pub struct Host {
+    own: PathBuf,
+    links: LinksConfig,
+    durability: Durability,
+    began: Instant,
+}
+
+impl Host {
+    /// The world of `site`, whose directory lies in `dir`, where `sites.toml` is.
+    ///
+    /// # Errors
+    /// If the site or its certificate is missing, or its directory cannot be made.
+    pub fn new(config: &SitesConfig, site: SiteId, dir: &Path) -> Result<Self, ProcessError> {
+        let own = dir.join(format!("site-{}-{}", site.cluster.0, site.number));
+        let links = config.links(site, dir)?;
+        std::fs::create_dir_all(&own)?;
+        Ok(Self { own, links, durability: config.durability(), began: Instant::now() })
+    }
+}
+
+impl World for Host {
+    type Log = Replica<Files>;
+    type Links = Links;
+    type Task = Thread;
+
+    fn open_links(&mut self) -> Result<Links, ProcessError> {
+        Ok(Links::open(self.links.clone())?)
+    }
+
+    fn open_log(&mut self, config: &pares_cluster::ReplicaConfig) -> Result<Replica<Files>, ProcessError> {
+        let dir = self.own.join("log");
+        std::fs::create_dir_all(&dir)?;
+        let files = Files::open(&dir, self.durability, SEGMENT_BYTES)?;
+        Ok(Replica::open(files, config)?)
+    }
+
+    fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
+        let dir = self.own.join("store");
+        std::fs::create_dir_all(&dir)?;
+        Ok(Arc::new(RedbStore::open(&dir)?))
+    }
+
+    fn clear_store(&mut self) -> Result<(), ProcessError> {
+        match std::fs::remove_dir_all(self.own.join("store")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn start(&mut self, writer: StoreWriter, links: &Links) -> io::Result<Thread> {
+        let waker = links.waker();
+        // A wait that is not ended ends by itself at the next tick.
+        let run = move || writer.run(|| drop(waker.wake()));
+        Ok(Thread(Some(std::thread::Builder::new().name("applier".into()).spawn(run)?)))
+    }
+}
+
+impl Notes for Host {
+    fn read_note(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match std::fs::read(self.own.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.own.join(name);
+        let new = path.with_extension("new");
+        let mut file = File::create(&new)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&new, &path)?;
+        File::open(&self.own)?.sync_all()
+    }
+}
+
+impl Clock for Host {
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
+
+/// A thread that is waited for when this is dropped.
+pub struct Thread(Option<JoinHandle<()>>);
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<A: Application> Process<A> {
+    /// Opens a site's log and store in `dir`, where `sites.toml` is, and listens.
+    ///
+    /// # Errors
+    /// [`ProcessError`].
+    pub fn open(
+        config: &SitesConfig,
+        site: SiteId,
+        dir: &Path,
+        application: A,
+    ) -> Result<Self, ProcessError> {
+        Self::begin(Host::new(config, site, dir)?, config.setup(site), application)
+    }
+
+    /// Where clients reach it.
+    ///
+    /// # Errors
+    /// If the operating system does not say.
+    pub fn clients_address(&self) -> io::Result<Option<SocketAddr>> {
+        self.links.clients_address()
+    }
+}

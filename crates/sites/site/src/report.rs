@@ -1,0 +1,47 @@
+//! How a site is, as operators are told.
+
+use serde::{Deserialize, Serialize};
+
+/// How a site is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteReport {
+    /// Which site.
+    pub site: String,
+    /// Takeovers, changes and the beginner of its era.
+    pub era: (u32, u32, u8),
+    /// The cluster that certifies.
+    pub certifier: u8,
+    /// Clusters that live.
+    pub live: Vec<u8>,
+    /// Whether this site is its cluster's delegate.
+    pub delegate: bool,
+    /// Whether it certifies.
+    pub certifies: bool,
+    /// Whether it is still reading its log.
+    pub recalling: bool,
+    /// The last version of its cluster.
+    pub delivered: u64,
+    /// The last stable version.
+    pub stable: u64,
+    /// The store's version.
+    pub stored: u64,
+    /// Requests without an answer.
+    pub open: usize,
+    /// What other delegates said last: cluster, era's number, delivered.
+    pub heard: Vec<(u8, u32, u64)>,
+    /// What it did since it started.
+    pub work: Worked,
+}
+
+/// What a site did since it started: how much of its work was for nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worked {
+    /// Executions of requests, those of other sites that were forwarded here included.
+    pub executed: u64,
+    /// Of them, those that lost against a concurrent transaction.
+    pub lost: u64,
+    /// Requests sent on to the certifier's site.
+    pub forwarded: u64,
+    /// Requests done, and told to whoever asked.
+    pub done: u64,
+}

@@ -1,0 +1,159 @@
+//! A world in memory for unit tests: one site, whose other ends are the test.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pares_cluster::Replica;
+use pares_cluster::memory::Disk;
+use pares_link::{ClientId, LinkSink, SendError};
+use pares_store::{Memory, Store};
+use pares_wice::{ClusterId, Settings, SiteId};
+
+use crate::applier::StoreWriter;
+use crate::cycle::Cycle;
+use crate::error::ProcessError;
+use crate::items::Items;
+use crate::protocol::{Ask, Between, Reply};
+use crate::setup::{Bounds, Setup};
+use crate::world::{Clock, Connections, Notes, World};
+
+/// Frames with the site that they are from or for.
+type Frames = Vec<(u16, Vec<u8>)>;
+
+/// Clones are the same machine: keep one, and give another to each life of the site.
+#[derive(Clone, Default)]
+pub(crate) struct Machine {
+    pub(crate) disk: Disk,
+    pub(crate) notes: Rc<RefCell<BTreeMap<String, Vec<u8>>>>,
+    pub(crate) now: Rc<Cell<Duration>>,
+    pub(crate) wire: Wire,
+    store: Rc<RefCell<Memory>>,
+    writer: Rc<RefCell<Option<StoreWriter>>>,
+}
+
+/// What came and was not polled, and what was sent.
+#[derive(Clone, Default)]
+pub(crate) struct Wire {
+    from_sites: Rc<RefCell<Frames>>,
+    from_clients: Rc<RefCell<Vec<Vec<u8>>>>,
+    pub(crate) to_sites: Rc<RefCell<Frames>>,
+    to_client: Rc<RefCell<Vec<Vec<u8>>>>,
+    pub(crate) closed: Rc<Cell<bool>>,
+}
+
+pub(crate) type TestSite = Cycle<Machine, Items>;
+
+impl Machine {
+    /// Begins site 0.0 of clusters with so many sites each.
+    pub(crate) fn begin(&self, clusters: &[u8]) -> Result<TestSite, ProcessError> {
+        let sites = (0u8..).zip(clusters);
+        let sites =
+            sites.flat_map(|(cluster, &sites)| (0..sites).map(move |site| SiteId::new(cluster, site)));
+        let setup = Setup {
+            settings: Settings::new(SiteId::new(0, 0), sites.collect()),
+            log: pares_cluster::ReplicaConfig::new(0, clusters[0]),
+            certifier: ClusterId(0),
+            bounds: Bounds { open_requests_max: 2, flush_every: Duration::ZERO, ..Bounds::default() },
+        };
+        Cycle::begin(self.clone(), setup, Items)
+    }
+
+    /// Lets time pass, a turn for each tick.
+    pub(crate) fn pass(&self, site: &mut TestSite, ticks: u32) {
+        for _ in 0..ticks {
+            self.now.set(self.now.get() + Duration::from_millis(10));
+            site.turn(Duration::ZERO).unwrap();
+            self.writer.borrow().as_ref().map(StoreWriter::step);
+        }
+    }
+
+    /// What becomes of an application's question within some ticks.
+    pub(crate) fn ask(&self, site: &mut TestSite, ask: &Ask) -> Option<Reply> {
+        self.wire.from_clients.borrow_mut().push(ask.to_bytes());
+        self.pass(site, 8);
+        self.wire.to_client.borrow_mut().pop().map(|reply| Reply::from_bytes(&reply).unwrap())
+    }
+
+    /// Bytes that an application sent.
+    pub(crate) fn client_sent(&self, bytes: &[u8]) {
+        self.wire.from_clients.borrow_mut().push(bytes.to_vec());
+    }
+
+    /// A frame of site 1.0.
+    pub(crate) fn site_sent(&self, frame: &Between<'_>) {
+        self.wire.from_sites.borrow_mut().push((0x0100, frame.to_bytes()));
+    }
+}
+
+impl World for Machine {
+    type Log = Replica<Disk>;
+    type Links = Wire;
+    type Task = ();
+
+    fn open_links(&mut self) -> Result<Wire, ProcessError> {
+        Ok(self.wire.clone())
+    }
+
+    fn open_log(&mut self, config: &pares_cluster::ReplicaConfig) -> Result<Replica<Disk>, ProcessError> {
+        Ok(Replica::open(self.disk.clone(), config)?)
+    }
+
+    fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
+        Ok(Arc::new(self.store.borrow().clone()))
+    }
+
+    fn clear_store(&mut self) -> Result<(), ProcessError> {
+        self.store.replace(Memory::default());
+        Ok(())
+    }
+
+    fn start(&mut self, writer: StoreWriter, _links: &Wire) -> io::Result<()> {
+        self.writer.replace(Some(writer));
+        Ok(())
+    }
+}
+
+impl Notes for Machine {
+    fn read_note(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        Ok(self.notes.borrow().get(name).cloned())
+    }
+
+    fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.notes.borrow_mut().insert(name.to_owned(), bytes.to_vec());
+        Ok(())
+    }
+}
+
+impl Clock for Machine {
+    fn now(&self) -> Duration {
+        self.now.get()
+    }
+}
+
+impl Connections for Wire {
+    fn poll(&mut self, _patience: Duration, sink: &mut impl LinkSink) -> io::Result<()> {
+        self.from_sites.borrow_mut().drain(..).for_each(|(site, frame)| sink.frame(site, &frame));
+        self.from_clients.borrow_mut().drain(..).for_each(|frame| sink.client_frame(ClientId(1), &frame));
+        Ok(())
+    }
+
+    fn send(&mut self, peer: u16, payload: &[u8]) -> Result<(), SendError> {
+        self.to_sites.borrow_mut().push((peer, payload.to_vec()));
+        Ok(())
+    }
+
+    fn send_client(&mut self, _client: ClientId, payload: &[u8]) -> Result<(), SendError> {
+        self.to_client.borrow_mut().push(payload.to_vec());
+        Ok(())
+    }
+
+    fn close_client(&mut self, _client: ClientId) {
+        self.closed.set(true);
+    }
+
+    fn flush(&mut self) {}
+}

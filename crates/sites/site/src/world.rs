@@ -1,0 +1,132 @@
+//! The world of a site: all that its duty cycle touches.
+//!
+//! A duty cycle that opens files, reads clocks and starts threads by itself runs only where those are. The simulator would have to write
+//! it a second time, and the copy drifts: what is proved is then not what ships. So the cycle is generic over its world.
+//! [`Host`](crate::Host) is the real one: a directory, sockets, a thread. `pares-sim` has one in memory, with the same bytes, virtual time
+//! and faults by seed.
+//!
+//! ```text
+//!   Cycle --> | cluster log | connections | store | notes | clock | the task that writes the store |
+//! ```
+//! Calls for each record and frame are static; the store's, for each item read and each batch written, are dynamic.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pares_cluster::ClusterLog;
+use pares_link::{ClientId, LinkSink, Links, SendError};
+use pares_store::Store;
+
+use crate::applier::StoreWriter;
+use crate::error::ProcessError;
+
+/// All that a site touches.
+pub trait World: Notes + Clock {
+    /// The site's end of its cluster's log.
+    type Log: ClusterLog;
+    /// The site's connections.
+    type Links: Connections;
+    /// What runs the [`StoreWriter`]. Dropping it waits until that has ended.
+    type Task;
+
+    /// Listens, and connects to the other sites.
+    ///
+    /// # Errors
+    /// If the site cannot listen.
+    fn open_links(&mut self) -> Result<Self::Links, ProcessError>;
+
+    /// Opens the log, or begins one.
+    ///
+    /// # Errors
+    /// If the log cannot be read, or is another member's.
+    fn open_log(&mut self, config: &pares_cluster::ReplicaConfig) -> Result<Self::Log, ProcessError>;
+
+    /// Opens the store, or begins one.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError>;
+
+    /// Removes the store, which must not be open. The next one opened is empty.
+    ///
+    /// # Errors
+    /// If the store cannot be removed; some of it may be.
+    fn clear_store(&mut self) -> Result<(), ProcessError>;
+
+    /// Runs `writer` beside the duty cycle. Each batch written ends the present or the next wait of `links`.
+    ///
+    /// # Errors
+    /// If there is no room for another thread.
+    fn start(&mut self, writer: StoreWriter, links: &Self::Links) -> io::Result<Self::Task>;
+}
+
+/// A site's connections to other sites and to applications. What is sent may be lost with its connection.
+pub trait Connections {
+    /// Waits for at most `patience`, and tells `sink` what has come.
+    ///
+    /// # Errors
+    /// If nothing can come any more.
+    fn poll(&mut self, patience: Duration, sink: &mut impl LinkSink) -> io::Result<()>;
+
+    /// Sends a frame to another site.
+    ///
+    /// # Errors
+    /// If it will not arrive.
+    fn send(&mut self, peer: u16, payload: &[u8]) -> Result<(), SendError>;
+
+    /// Sends a frame to an application.
+    ///
+    /// # Errors
+    /// If it will not arrive.
+    fn send_client(&mut self, client: ClientId, payload: &[u8]) -> Result<(), SendError>;
+
+    /// Ends an application's connection.
+    fn close_client(&mut self, client: ClientId);
+
+    /// Lets go of what was sent.
+    fn flush(&mut self);
+}
+
+impl Connections for Links {
+    fn poll(&mut self, patience: Duration, sink: &mut impl LinkSink) -> io::Result<()> {
+        Links::poll(self, Some(patience), sink)
+    }
+
+    fn send(&mut self, peer: u16, payload: &[u8]) -> Result<(), SendError> {
+        Links::send(self, peer, payload)
+    }
+
+    fn send_client(&mut self, client: ClientId, payload: &[u8]) -> Result<(), SendError> {
+        Links::send_client(self, client, payload)
+    }
+
+    fn close_client(&mut self, client: ClientId) {
+        Links::close_client(self, client);
+    }
+
+    fn flush(&mut self) {
+        Links::flush(self);
+    }
+}
+
+/// Small files of a site, by name.
+pub trait Notes {
+    /// Reads a note; none if there is none.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    fn read_note(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
+
+    /// Replaces a note, whole or not at all. It survives the loss of power from then on.
+    ///
+    /// # Errors
+    /// As the operating system says; the old one may still be there.
+    fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+}
+
+/// Time that never goes back.
+pub trait Clock {
+    /// Time since some moment before the site began.
+    fn now(&self) -> Duration;
+}

@@ -1,0 +1,117 @@
+//! Sites in threads of the test, on ports nobody else has.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use pares_site::config::{Level, Place, Promise};
+use pares_site::items::Items;
+use pares_site::{Client, Process, ProcessError, SitesConfig};
+use pares_wice::SiteId;
+
+/// Long enough for anything, on a machine that is busy.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A port nobody has at this moment.
+pub fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// Sites that can be stopped and started.
+pub struct Sites {
+    pub dir: PathBuf,
+    pub config: SitesConfig,
+    running: Vec<(SiteId, Arc<AtomicBool>, JoinHandle<()>)>,
+}
+
+impl Sites {
+    /// `clusters` of `sites` each, all started, in `dir`.
+    pub fn start(dir: &Path, clusters: u8, sites: u8) -> Self {
+        let ids = (0..clusters).flat_map(|cluster| (0..sites).map(move |number| (cluster, number)));
+        let places = ids.map(|(cluster, number)| Place {
+            cluster,
+            number,
+            peers: free_address(),
+            clients: free_address(),
+            far: None,
+        });
+        let config = SitesConfig {
+            system: "test".into(),
+            durability: Promise::Os,
+            isolation: Level::Snapshot,
+            certifier: 0,
+            tls: None,
+            sites: places.collect(),
+        };
+        std::fs::write(dir.join("sites.toml"), config.to_text()).unwrap();
+        let mut all = Self { dir: dir.to_owned(), config, running: Vec::new() };
+        for site in all.config.sites.iter().map(Place::id).collect::<Vec<_>>() {
+            all.run(site);
+        }
+        all
+    }
+
+    pub fn run(&mut self, site: SiteId) {
+        let stop = Arc::new(AtomicBool::new(false));
+        let config = SitesConfig::load(&self.dir).unwrap();
+        let mut process = Process::open(&config, site, &self.dir, Items).unwrap();
+        let (stopped, dir) = (Arc::clone(&stop), self.dir.clone());
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                match process.turn(Duration::from_millis(20)) {
+                    Ok(()) => {}
+                    // As whoever starts sites does.
+                    Err(ProcessError::Replaced) => {
+                        drop(process);
+                        process = Process::open(&config, site, &dir, Items).unwrap();
+                    }
+                    Err(error) => panic!("{site}: {error}"),
+                }
+            }
+        });
+        self.running.push((site, stop, thread));
+    }
+
+    /// Stops a site, as suddenly as a thread can be.
+    pub fn stop(&mut self, site: SiteId) {
+        let at = self.running.iter().position(|(running, ..)| *running == site).unwrap();
+        let (_, stop, thread) = self.running.remove(at);
+        stop.store(true, Ordering::Relaxed);
+        thread.join().unwrap();
+    }
+
+    pub fn address(&self, site: SiteId) -> SocketAddr {
+        self.config.place(site).unwrap().clients
+    }
+
+    /// A client of these sites, the first one first.
+    pub fn client(&self, number: u64, sites: &[SiteId]) -> Client {
+        Client::new(number, 0, sites.iter().map(|site| self.address(*site)).collect())
+    }
+}
+
+impl Drop for Sites {
+    fn drop(&mut self) {
+        for (_, stop, _) in &self.running {
+            stop.store(true, Ordering::Relaxed);
+        }
+        for (.., thread) in self.running.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A call's reply, as text.
+pub fn done(reply: Result<Vec<u8>, pares_site::CallError>) -> String {
+    String::from_utf8(reply.unwrap()).unwrap()
+}
+
+/// The last version of the cluster of the site that the client uses.
+pub fn delivered(client: &mut Client) -> u64 {
+    let report: pares_site::SiteReport = serde_json::from_slice(&client.report(PATIENCE).unwrap()).unwrap();
+    report.delivered
+}

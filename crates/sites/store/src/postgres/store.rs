@@ -1,0 +1,224 @@
+//! Items in a table.
+//!
+//! A batch is one statement, and so one transaction and one round trip: it deletes, inserts or replaces, and sets the
+//! mark. It does not wait for the server's disk (`synchronous_commit = off`); a flush is a commit that does, and
+//! with it the server writes everything committed before.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pares_wice::Version;
+use postgres::error::SqlState;
+use postgres::{Client, GenericClient, Row};
+
+use super::session::APPLICATION;
+use super::snapshot::{self, Pool};
+use super::tables::{Failure, Table, has_rows, write_rows};
+use super::{Options, failed};
+use crate::engine::{Changes, EngineStore, StorageEngine};
+use crate::error::StoreError;
+use crate::mark::{FORM, Mark, check_form};
+use crate::store::StoreSnapshot;
+
+pub(super) const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS pares_items (key bytea PRIMARY KEY, value bytea NOT NULL);
+    CREATE TABLE IF NOT EXISTS pares_applied (
+        one boolean PRIMARY KEY DEFAULT true CHECK (one),
+        form bigint NOT NULL, whole boolean NOT NULL, version bigint NOT NULL, meta bytea NOT NULL);
+    CREATE TABLE IF NOT EXISTS pares_tables (name text PRIMARY KEY);
+    SET synchronous_commit = off";
+
+/// Only one writer for each schema; released when its connection ends, however it ends, which a server notices within
+/// moments: so a site that is restarted waits for that.
+const LOCK: &str = "
+    SET lock_timeout = '1s';
+    SELECT pg_advisory_lock(hashtext('pares_items'), hashtext(current_schema()));
+    RESET lock_timeout";
+
+pub(super) const READ_MARK: &str = "SELECT form, whole, version, meta FROM pares_applied";
+
+const CHANGE: &str = "
+    WITH gone AS (DELETE FROM pares_items WHERE key = ANY($3::bytea[]))
+    INSERT INTO pares_items (key, value) SELECT * FROM unnest($1::bytea[], $2::bytea[])
+    ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+
+/// The same, and the mark.
+const CHANGE_AND_MARK: &str = "
+    WITH gone AS (DELETE FROM pares_items WHERE key = ANY($3::bytea[])),
+    kept AS (
+        INSERT INTO pares_items (key, value) SELECT * FROM unnest($1::bytea[], $2::bytea[])
+        ON CONFLICT (key) DO UPDATE SET value = excluded.value)
+    INSERT INTO pares_applied (form, whole, version, meta) VALUES ($4, $5, $6, $7)
+    ON CONFLICT (one) DO UPDATE
+        SET form = excluded.form, whole = excluded.whole, version = excluded.version, meta = excluded.meta";
+
+const SYNC: &str = "
+    BEGIN; SET LOCAL synchronous_commit = on; UPDATE pares_applied SET version = version; COMMIT";
+
+/// Ends sessions that have written something and not ended within the time that the writer waited. What they hold is what
+/// the commit order needs, and what they could still do is to lose against it.
+const END_SESSIONS: &str = "
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = $1 AND backend_xid IS NOT NULL
+        AND xact_start < clock_timestamp() - interval '20 milliseconds'";
+
+/// How often the writer ends sessions before it concludes that it is somebody else who holds the rows.
+const TRIES: usize = 250;
+
+/// Bytes of keys and values in one statement; the server takes a gigabyte.
+const STATEMENT_BYTES: usize = 64 << 20;
+
+/// A store in a PostgreSQL database.
+pub type PostgresStore = EngineStore<Postgres>;
+
+struct Writer {
+    client: Client,
+    /// What the catalogue says of the tables that rows were written to.
+    tables: BTreeMap<String, Table>,
+}
+
+/// The connections to one database.
+pub struct Postgres {
+    writer: Mutex<Writer>,
+    readers: Arc<Pool>,
+}
+
+impl PostgresStore {
+    /// Opens the store in the database that `options` names, first making its two tables if they are missing.
+    ///
+    /// # Errors
+    /// [`StoreError::InUse`], [`StoreError::Unfinished`], or what the server says.
+    pub fn open(options: Options) -> Result<Self, StoreError> {
+        let mut client = options.connect()?;
+        client.batch_execute(LOCK).map_err(|error| match error.code() {
+            Some(&SqlState::LOCK_NOT_AVAILABLE) => StoreError::InUse("the database".into()),
+            _ => failed(error),
+        })?;
+        client.batch_execute(TABLES).map_err(failed)?;
+        let writer = Mutex::new(Writer { client, tables: BTreeMap::new() });
+        Self::over(Postgres { writer, readers: Arc::new(Pool::new(options)) })
+    }
+}
+
+impl Postgres {
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    fn commit(&mut self, pieces: &[Piece<'_>], changes: &Changes<'_>, mark: &Mark) -> Result<(), StoreError> {
+        for _ in 0..TRIES {
+            match self.try_commit(pieces, changes, mark) {
+                Ok(()) => return Ok(()),
+                Err(Failure::Store(error)) => return Err(error),
+                Err(Failure::Locked) => self.client.execute(END_SESSIONS, &[&APPLICATION]).map_err(failed)?,
+            };
+        }
+        let why = "somebody who is no session holds rows of a replicated table: end that connection";
+        Err(StoreError::Io(why.into()))
+    }
+
+    fn try_commit(
+        &mut self,
+        pieces: &[Piece<'_>],
+        changes: &Changes<'_>,
+        mark: &Mark,
+    ) -> Result<(), Failure> {
+        let mut transaction = self.client.transaction()?;
+        if has_rows(changes) {
+            write_rows(changes, &mut self.tables, &mut transaction)?;
+        }
+        let (last, others) = pieces.split_last().expect("there is always a piece");
+        for piece in others {
+            piece.execute(&mut transaction)?;
+        }
+        last.execute_with(mark, &mut transaction)?;
+        Ok(transaction.commit()?)
+    }
+}
+
+impl StorageEngine for Postgres {
+    fn mark(&self) -> Result<Option<Mark>, StoreError> {
+        let row = self.writer().client.query_opt(READ_MARK, &[]).map_err(failed)?;
+        row.as_ref().map(mark_of).transpose()
+    }
+
+    fn commit(&self, changes: &Changes<'_>, mark: &Mark) -> Result<(), StoreError> {
+        let pieces = pieces(changes);
+        let mut writer = self.writer();
+        match &pieces[..] {
+            [only] if !has_rows(changes) => only.execute_with(mark, &mut writer.client).map_err(failed),
+            pieces => writer.commit(pieces, changes, mark),
+        }
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn StoreSnapshot>, StoreError> {
+        snapshot::open(&self.readers)
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.writer().client.batch_execute(SYNC).map_err(failed)
+    }
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres").finish_non_exhaustive()
+    }
+}
+
+/// Changes that go into one statement.
+#[derive(Default)]
+struct Piece<'a> {
+    keys: Vec<&'a [u8]>,
+    values: Vec<&'a [u8]>,
+    gone: Vec<&'a [u8]>,
+    bytes: usize,
+}
+
+fn pieces<'a>(changes: &Changes<'a>) -> Vec<Piece<'a>> {
+    let mut pieces = vec![Piece::default()];
+    for (key, value) in changes {
+        if pieces.last().is_some_and(|piece| piece.bytes >= STATEMENT_BYTES) {
+            pieces.push(Piece::default());
+        }
+        let piece = pieces.last_mut().expect("never empty");
+        piece.bytes += key.as_bytes().len();
+        match value {
+            Some(value) => {
+                piece.bytes += value.as_bytes().len();
+                piece.keys.push(key.as_bytes());
+                piece.values.push(value.as_bytes());
+            }
+            None => piece.gone.push(key.as_bytes()),
+        }
+    }
+    pieces
+}
+
+impl Piece<'_> {
+    fn execute(&self, client: &mut impl GenericClient) -> Result<(), postgres::Error> {
+        client.execute(CHANGE, &[&self.keys, &self.values, &self.gone]).map(drop)
+    }
+
+    fn execute_with(&self, mark: &Mark, client: &mut impl GenericClient) -> Result<(), postgres::Error> {
+        let version = i64::try_from(mark.version.0).expect("fewer than 2^63 versions");
+        let form = i64::from(FORM);
+        client
+            .execute(
+                CHANGE_AND_MARK,
+                &[&self.keys, &self.values, &self.gone, &form, &mark.whole, &version, &mark.meta],
+            )
+            .map(drop)
+    }
+}
+
+pub(super) fn mark_of(row: &Row) -> Result<Mark, StoreError> {
+    let (form, version): (i64, i64) = (row.get(0), row.get(2));
+    check_form(u32::try_from(form).unwrap_or(u32::MAX))?;
+    let version =
+        u64::try_from(version).map_err(|_| StoreError::Damaged(format!("it is at version {version}")))?;
+    Ok(Mark { whole: row.get(1), version: Version(version), meta: row.get(3) })
+}

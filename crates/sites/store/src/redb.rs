@@ -1,0 +1,195 @@
+//! Items in one file of redb, a copy-on-write B-tree: the embedded default.
+//!
+//! A reader holds the root of the tree as it was and touches nothing that the writer touches; a commit is a new root.
+//! Without sync the new root stays in memory, so a crash of the process goes back to the last [`crate::Store::flush`],
+//! whole.
+
+use std::fmt;
+use std::ops::{Bound, ControlFlow};
+use std::path::Path;
+
+use pares_wice::{Key, KeyRange, Value, Version};
+use redb::{
+    Builder, Database, DatabaseError, Durability, ReadOnlyTable, ReadableDatabase, ReadableTable,
+    TableDefinition, TableError,
+};
+
+use crate::engine::{Changes, EngineStore, StorageEngine};
+use crate::error::StoreError;
+use crate::mark::Mark;
+use crate::store::{Reads, StoreSnapshot, Visit, is_empty};
+
+type Bytes = &'static [u8];
+const ITEMS: TableDefinition<'_, Bytes, Bytes> = TableDefinition::new("items");
+const MARKS: TableDefinition<'_, Bytes, Bytes> = TableDefinition::new("mark");
+const MARK: &[u8] = b"mark";
+const FILE: &str = "items.redb";
+/// Memory for pages of the file.
+const CACHE_BYTES: usize = 256 << 20;
+
+/// A store in a directory, kept by redb.
+pub type RedbStore = EngineStore<Redb>;
+
+/// One open file of redb.
+pub struct Redb {
+    database: Database,
+}
+
+impl RedbStore {
+    /// Opens the store in `directory`, which is made if it is missing.
+    ///
+    /// # Errors
+    /// [`StoreError::InUse`], [`StoreError::Damaged`], [`StoreError::Unfinished`], or what the disk says.
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        Self::open_as(directory, false)
+    }
+
+    /// As [`RedbStore::open`], but first checks every page's checksum, which reads the whole file: after a disk was
+    /// in doubt.
+    ///
+    /// # Errors
+    /// As [`RedbStore::open`].
+    pub fn open_checked(directory: &Path) -> Result<Self, StoreError> {
+        Self::open_as(directory, true)
+    }
+
+    fn open_as(directory: &Path, checked: bool) -> Result<Self, StoreError> {
+        std::fs::create_dir_all(directory).map_err(|error| StoreError::Io(error.to_string()))?;
+        let path = directory.join(FILE);
+        let open = || {
+            let mut builder = Builder::new();
+            builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(checked);
+            builder.create(&path)
+        };
+        // What is not a file of redb at all, redb may meet with a panic.
+        let database = std::panic::catch_unwind(open)
+            .map_err(|_| StoreError::Damaged("redb cannot make sense of it".into()))?
+            .map_err(|error| opening(error, &path))?;
+        Self::over(Redb { database })
+    }
+}
+
+impl Redb {
+    fn write(
+        &self,
+        durability: Durability,
+        changes: &Changes<'_>,
+        mark: Option<&Mark>,
+    ) -> Result<(), redb::Error> {
+        let mut transaction = self.database.begin_write()?;
+        transaction.set_durability(durability)?;
+        // A later start after a crash then finds the free pages listed instead of walking the whole tree.
+        transaction.set_quick_repair(matches!(durability, Durability::Immediate));
+        {
+            let mut items = transaction.open_table(ITEMS)?;
+            for (key, value) in changes {
+                match value {
+                    Some(value) => items.insert(key.as_bytes(), value.as_bytes())?,
+                    None => items.remove(key.as_bytes())?,
+                };
+            }
+        }
+        if let Some(mark) = mark {
+            transaction.open_table(MARKS)?.insert(MARK, mark.encode().as_slice())?;
+        }
+        Ok(transaction.commit()?)
+    }
+}
+
+impl StorageEngine for Redb {
+    fn mark(&self) -> Result<Option<Mark>, StoreError> {
+        let transaction = self.database.begin_read().map_err(failed)?;
+        let table = match transaction.open_table(MARKS) {
+            Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+            table => table.map_err(failed)?,
+        };
+        let bytes = table.get(MARK).map_err(failed)?;
+        let bytes = bytes.ok_or_else(|| StoreError::Damaged("its mark is missing".into()))?;
+        Mark::decode(bytes.value()).map(Some)
+    }
+
+    fn commit(&self, changes: &Changes<'_>, mark: &Mark) -> Result<(), StoreError> {
+        self.write(Durability::None, changes, Some(mark)).map_err(failed)
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn StoreSnapshot>, StoreError> {
+        let transaction = self.database.begin_read().map_err(failed)?;
+        let items = transaction.open_table(ITEMS).map_err(failed)?;
+        let marks = transaction.open_table(MARKS).map_err(failed)?;
+        let mark = marks.get(MARK).map_err(failed)?;
+        let mark = mark.ok_or_else(|| StoreError::Damaged("its mark is missing".into()))?;
+        Ok(Box::new(RedbSnapshot { mark: Mark::decode(mark.value())?.readable()?, items }))
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.write(Durability::Immediate, &[], None).map_err(failed)
+    }
+}
+
+impl fmt::Debug for Redb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redb").finish_non_exhaustive()
+    }
+}
+
+struct RedbSnapshot {
+    mark: Mark,
+    /// Keeps the transaction it was opened in.
+    items: ReadOnlyTable<Bytes, Bytes>,
+}
+
+impl Reads for RedbSnapshot {
+    fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
+        let found = ReadableTable::get(&self.items, key.as_bytes()).map_err(failed)?;
+        Ok(found.map(|value| Value::new(value.value())))
+    }
+
+    fn range(&self, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        if is_empty(range) {
+            return Ok(());
+        }
+        let to = range.to.as_ref().map_or(Bound::Unbounded, |to| Bound::Excluded(to.as_bytes()));
+        let bounds = (Bound::Included(range.from.as_bytes()), to);
+        for item in ReadableTable::range::<&[u8]>(&self.items, bounds).map_err(failed)? {
+            let (key, value) = item.map_err(failed)?;
+            if let ControlFlow::Break(()) = visit(Key::new(key.value()), Value::new(value.value())) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StoreSnapshot for RedbSnapshot {
+    fn version(&self) -> Version {
+        self.mark.version
+    }
+
+    fn meta(&self) -> &[u8] {
+        &self.mark.meta
+    }
+}
+
+fn opening(error: DatabaseError, path: &Path) -> StoreError {
+    match error {
+        DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => {
+            StoreError::InUse(path.display().to_string())
+        }
+        DatabaseError::UpgradeRequired(form) => {
+            StoreError::Damaged(format!("its file has form {form} of redb, which is too old"))
+        }
+        error => failed(error),
+    }
+}
+
+fn failed(error: impl Into<redb::Error>) -> StoreError {
+    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
+    match error.into() {
+        redb::Error::Corrupted(what) => StoreError::Damaged(what),
+        // What redb says of a file that is not its own, and of one that is shorter than it left it.
+        redb::Error::Io(error) if matches!(error.kind(), InvalidData | UnexpectedEof) => {
+            StoreError::Damaged(error.to_string())
+        }
+        error => StoreError::Io(error.to_string()),
+    }
+}

@@ -1,0 +1,20 @@
+//! Replication between clusters by certification (paper 3, *WICE*): rules only.
+
+pub mod codec;
+pub mod entry;
+pub mod ids;
+pub mod index;
+pub mod item;
+pub mod message;
+pub mod overlay;
+pub mod site;
+pub mod transaction;
+
+pub use entry::{Body, Configuration, Entry, LogEntry};
+pub use ids::{ClusterId, ClusterSet, Era, Reign, SiteId, Term, TransactionId, Version};
+pub use item::{Change, Key, KeyRange, Value, Write};
+pub use message::{AbortReason, Message, Status};
+pub use site::{
+    Base, Command, Effects, LogRole, Notice, Outcome, Refused, Settings, Site, Snapshot, Stored, Unsubmitted,
+};
+pub use transaction::{Isolation, Malformed, Transaction};

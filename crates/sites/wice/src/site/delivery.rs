@@ -1,0 +1,262 @@
+//! What the cluster's log commits, at every site of the cluster, in the same order.
+//!
+//! Whether an entry counts is decided by what the log held before it, so all sites of a cluster decide alike: a version is delivered if
+//! it is the next one and nothing later than its era has been promised.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::entry::{Body, Configuration, Entry, LogEntry};
+use crate::ids::{ClusterSet, Era, Version};
+use crate::index::Index;
+use crate::overlay::Overlay;
+use crate::site::eras::Takeover;
+use crate::site::{ERAS_KEPT, Effects, LogRole, Notice, Settings, Site};
+
+/// What a log's entries up to some position came to, apart from the items: where a log begins that is not kept from its first entry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Base {
+    /// Entries of the log before.
+    pub position: u64,
+    /// The last version they delivered.
+    pub delivered: Version,
+    /// The promise they made.
+    pub promised: Era,
+    /// The latest eras they began, and with which versions; at least one.
+    pub eras: Vec<(Version, Configuration)>,
+    /// The era this cluster was about to begin.
+    pub takeover: Option<Configuration>,
+}
+
+impl Base {
+    /// The beginning of everything.
+    #[must_use]
+    pub fn first(first: Configuration) -> Self {
+        let eras = vec![(Version(0), first)];
+        Self { position: 0, delivered: Version(0), promised: first.era, eras, takeover: None }
+    }
+
+    /// The beginning for a cluster that has lost everything: it does not live, somebody else certifies, and nothing is taken from eras before
+    /// `promised`, which must be the era in which it was declared lost, or a later one. (With its log it lost its promises; a cluster that
+    /// has not heard of anything since could otherwise make it the certifier it once was.)
+    ///
+    /// # Panics
+    /// If there is no other cluster.
+    #[must_use]
+    pub fn returning(settings: &Settings, promised: Era) -> Self {
+        let others = settings.clusters().without(settings.site.cluster);
+        let certifier = others.iter().next().expect("a cluster returns to others");
+        Self { promised, ..Self::first(Configuration::first(others, certifier)) }
+    }
+}
+
+/// What a store says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Stored {
+    /// It holds all versions up to this one.
+    pub version: Version,
+    /// Entries of the log the site had been given when it wrote that.
+    pub position: u64,
+}
+
+impl Site {
+    /// A site as its log begins and as its store is. The log must be given to [`Site::committed`], from `base` on; until it has come to where
+    /// the store was written, the site [recalls](Site::is_recalling).
+    ///
+    /// Versions of the log may have been discarded by later entries of it; what of it the store holds is known only behind
+    /// those. That is why nothing is read before.
+    ///
+    /// # Panics
+    /// If no era is given.
+    #[must_use]
+    pub fn restore(settings: Settings, base: Base, stored: Stored) -> Self {
+        let era = base.eras.last().expect("a base has an era").1.era;
+        Self {
+            index: Index::new(base.delivered, settings.index_versions),
+            settings,
+            role: LogRole::default(),
+            position: base.position,
+            recall_until: stored.position,
+            eras: base.eras.into(),
+            promised: base.promised,
+            delivered: base.delivered,
+            overlay: Overlay::new(stored.version),
+            recent: VecDeque::new(),
+            takeover: base.takeover.map(Takeover::new),
+            received: base.delivered,
+            received_era: era,
+            serial: 0,
+            told: None,
+            streams: BTreeMap::new(),
+            certifying: None,
+            spent: None,
+            early: VecDeque::new(),
+            on_probation: ClusterSet::default(),
+            peers: BTreeMap::new(),
+            stable: stored.version,
+            pending: BTreeMap::new(),
+            awaiting_stable: BTreeMap::new(),
+            reconsider: false,
+            branch: 0,
+            cuts: VecDeque::new(),
+        }
+    }
+
+    /// Whether it has not been given its log up to where its store was written: nothing can be read or submitted.
+    #[must_use]
+    pub fn is_recalling(&self) -> bool {
+        self.position < self.recall_until
+    }
+
+    /// Entries of the log it has been given, those before its base counted.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// What the log has come to here: where a log may begin, once the store durably holds the version.
+    #[must_use]
+    pub fn base(&self) -> Base {
+        Base {
+            position: self.position,
+            delivered: self.delivered,
+            promised: self.promised,
+            eras: self.eras.iter().copied().collect(),
+            takeover: self.takeover.as_ref().map(|takeover| takeover.configuration),
+        }
+    }
+
+    /// The log has committed an entry.
+    pub fn committed(&mut self, entry: LogEntry, out: &mut impl Effects) {
+        let recalls = self.is_recalling();
+        self.position += 1;
+        match entry {
+            LogEntry::Stream { era, entry } => {
+                let is_next = entry.version == self.delivered.next() && entry.era == self.era();
+                if era >= self.promised && is_next {
+                    self.promised = era;
+                    self.deliver(entry, recalls, out);
+                } else if entry.version > self.delivered {
+                    // What this site proposed after it, as a delegate, is void too: from here again.
+                    self.stop_certifying();
+                    self.receive_from_delivered();
+                }
+            }
+            LogEntry::Fence(configuration) => self.fenced(configuration),
+            LogEntry::Discard { era, keep } => {
+                if era > self.promised {
+                    self.promised = era;
+                    self.discard(keep, recalls, out);
+                }
+            }
+        }
+        if recalls && !self.is_recalling() {
+            self.install_recalled();
+        }
+    }
+
+    /// The log has come to where the store was written: what it holds above the store's version is as it was then.
+    fn install_recalled(&mut self) {
+        let stored = self.overlay.applied();
+        assert!(
+            self.delivered >= stored,
+            "the store holds version {stored}, and its log only {}",
+            self.delivered
+        );
+        for entry in self.recent.iter().filter(|entry| entry.version > stored) {
+            let writes = if let Body::Update { writes, .. } = &entry.body { writes.as_slice() } else { &[] };
+            self.overlay.install(entry.version, writes);
+        }
+    }
+
+    fn deliver(&mut self, entry: Arc<Entry>, recalls: bool, out: &mut impl Effects) {
+        let version = entry.version;
+        let is_own = self.take_own_proposal(&entry);
+        if !is_own {
+            self.stop_certifying();
+        }
+        if let Body::Update { id, attempt, writes } = &entry.body {
+            if !is_own {
+                self.index.record(version, *id, writes);
+            }
+            self.has_version(*id, *attempt, writes, version);
+        }
+        if !is_own && !recalls {
+            let writes = if let Body::Update { writes, .. } = &entry.body { writes.as_slice() } else { &[] };
+            self.overlay.install(version, writes);
+        }
+        self.delivered = version;
+        if let Body::Configure(configuration) = entry.body {
+            self.begin_era(version, configuration, out);
+        }
+        self.keep_recent(entry);
+        if self.received <= version {
+            self.receive_from_delivered();
+        }
+    }
+
+    fn begin_era(&mut self, version: Version, configuration: Configuration, out: &mut impl Effects) {
+        self.eras.push_back((version, configuration));
+        if self.eras.len() > ERAS_KEPT {
+            self.eras.pop_front();
+        }
+        self.promised = self.promised.max(configuration.era);
+        // Nothing has been certified after a configuration; whether this site certifies in its era, it finds out anew.
+        self.certifying = None;
+        if self.takeover.as_ref().is_some_and(|takeover| takeover.configuration.era <= configuration.era) {
+            self.takeover = None;
+        }
+        self.reconsider = true;
+        self.on_probation = ClusterSet::default();
+        out.notice(Notice::Era(configuration));
+    }
+
+    fn fenced(&mut self, configuration: Configuration) {
+        if configuration.era < self.promised || configuration.era <= self.era() {
+            return;
+        }
+        self.promised = configuration.era;
+        self.stop_certifying();
+        self.receive_from_delivered();
+        if configuration.certifier == self.cluster() {
+            self.takeover = Some(Takeover::new(configuration));
+        }
+    }
+
+    fn discard(&mut self, keep: Version, recalls: bool, out: &mut impl Effects) {
+        if keep >= self.delivered {
+            return;
+        }
+        self.certifying = None;
+        if recalls {
+            self.index.truncate(keep); // the store was written later, and holds what came instead
+        } else {
+            assert!(
+                keep >= self.stable,
+                "version {} was stable and cannot be discarded down to {keep}",
+                self.stable
+            );
+            self.cut(keep);
+        }
+        self.delivered = keep;
+        self.streams.clear();
+        while self.eras.back().is_some_and(|(began, _)| *began > keep) {
+            self.eras.pop_back();
+        }
+        assert!(!self.eras.is_empty(), "version {keep} is older than all eras known");
+        self.receive_from_delivered();
+        while self.recent.pop_back_if(|entry| entry.version > keep).is_some() {}
+        self.lost_versions(keep);
+        self.reconsider = true;
+        out.notice(Notice::Discarded(keep));
+    }
+
+    /// Kept for clusters that lack it, at least until it is stable.
+    fn keep_recent(&mut self, entry: Arc<Entry>) {
+        self.recent.push_back(entry);
+        let (most, stable) = (self.settings.retained_versions, self.stable);
+        while self.recent.len() > most
+            && self.recent.pop_front_if(|oldest| oldest.version <= stable).is_some()
+        {}
+    }
+}
