@@ -56,7 +56,7 @@ impl<W: World> Tail<W> {
     /// The next published record. A log whose beginning is released is read from what is left.
     ///
     /// # Errors
-    /// As [`Reader::next`]; the reader stays where it is.
+    /// As [`LogReader::next`]; the reader stays where it is.
     // Not an Iterator: the record borrows the reader.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
@@ -121,7 +121,7 @@ impl<W: World> Tail<W> {
     /// The next record that is durable as the writer's setting promises.
     ///
     /// # Errors
-    /// As [`Reader::next`].
+    /// As [`Self::next`].
     pub fn next_durable(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let is_ready = self.is_ready()?;
         match &self.reader {

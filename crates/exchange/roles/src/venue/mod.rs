@@ -10,7 +10,7 @@
 //!
 //! A turn is `begin`, a step of each shard, `end`. During a step nothing but the shard is in the hands of the thread that takes
 //! it ([`Bench`]), so that another thread can go on with the rest when the matching engine does not come back
-//! ([`VenueNode::take_over`]). One thread is enough where engines always come back, as in the simulator: [`Duty::work`] is a turn.
+//! ([`VenueNode::take_over`]). One thread is enough where engines always come back, as in the simulator: [`crate::Duty::work`] is a turn.
 //!
 //! | module | what |
 //! |---|---|
