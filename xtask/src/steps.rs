@@ -1,12 +1,14 @@
 //! Running commands one after the other: what each is for, how long it took, how many tests it ran.
 //!
-//! A step that fails does not keep the others from running: whoever reads the end of the output wants to
-//! know everything that is wrong.
+//! A step that fails does not keep the others from running: the end of the output names everything that is wrong.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+/// Programs of tests whose times are shown.
+const SLOWEST: usize = 12;
 
 /// What became of all steps.
 #[derive(Debug, Default)]
@@ -15,6 +17,10 @@ pub(crate) struct Report {
     failed: u64,
     /// What tests said that could not be done here, each reason with how often.
     skipped: BTreeMap<String, u64>,
+    /// Names of tests that failed.
+    failures: Vec<String>,
+    /// Programs of tests, and the seconds each took.
+    programs: Vec<(f64, String)>,
     steps: Vec<Step>,
 }
 
@@ -27,11 +33,13 @@ struct Step {
 }
 
 /// Tests counted in the output of one command.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Tally {
     passed: u64,
     failed: u64,
     skipped: Vec<String>,
+    failures: Vec<String>,
+    programs: Vec<(f64, String)>,
 }
 
 impl Report {
@@ -67,6 +75,8 @@ impl Report {
         self.passed += tally.passed;
         self.failed += failed;
         tally.skipped.into_iter().for_each(|why| *self.skipped.entry(why).or_default() += 1);
+        self.failures.extend(tally.failures);
+        self.programs.extend(tally.programs);
         self.steps.push(Step { name, passed: tally.passed, failed, took: begun.elapsed() });
     }
 
@@ -74,7 +84,15 @@ impl Report {
     ///
     /// # Errors
     /// If anything failed.
-    pub(crate) fn finish(self) -> Result<(), String> {
+    pub(crate) fn finish(mut self) -> Result<(), String> {
+        self.programs.sort_by(|one, other| other.0.total_cmp(&one.0));
+        println!("\n{:<46} {:>9}", "slowest programs of tests", "seconds");
+        for (seconds, program) in self.programs.iter().take(SLOWEST) {
+            println!("{program:<46} {seconds:>9.1}");
+        }
+        for name in &self.failures {
+            println!("failed: {name}");
+        }
         println!("\n{:<28} {:>8} {:>8} {:>9}", "step", "passed", "failed", "seconds");
         for step in &self.steps {
             let seconds = step.took.as_secs_f64();
@@ -100,36 +118,61 @@ impl Report {
 
 /// Runs a command, shows what it prints except for tests that passed, and counts those.
 fn run(command: &mut Command, tally: &mut Tally) -> std::io::Result<bool> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-    let output = child.stdout.take().expect("piped just above");
-    let mut said = false;
+    // One pipe for both: cargo names a program on standard error before the program speaks on standard output.
+    let (output, into) = std::io::pipe()?;
+    let mut child = command.stdin(Stdio::null()).stdout(into.try_clone()?).stderr(into).spawn()?;
+    // The command holds the pipe's other end until it is told to hold another.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let (mut program, mut said) = (String::new(), false);
     for line in BufReader::new(output).split(b'\n') {
         let line = line?;
         let line = String::from_utf8_lossy(&line);
         match result_line(&line) {
-            Some(result) => {
-                tally.passed += result.passed;
-                tally.failed += result.failed;
+            Some((passed, failed, seconds)) => {
+                tally.passed += passed;
+                tally.failed += failed;
+                tally.programs.push((seconds, std::mem::take(&mut program)));
                 said = false;
             }
             None if line == "successes:" => said = true,
             None if line == "failures:" => said = false,
             None if said => tally.skipped.extend(line.strip_prefix("skipped: ").map(str::to_owned)),
-            None if is_noise(&line) => {}
-            None => println!("{line}"),
+            None => heard(&line, &mut program, tally),
         }
     }
     Ok(child.wait()?.success())
 }
 
-/// Reads `test result: ok. 5 passed; 0 failed; 1 ignored; ...`.
-fn result_line(line: &str) -> Option<Tally> {
+/// A line that is neither a result nor what a test said: shown unless it says that nothing is wrong.
+fn heard(line: &str, program: &mut String, tally: &mut Tally) {
+    let started = line.trim_start().strip_prefix("Running ").or(line.trim_start().strip_prefix("Doc-tests "));
+    if let Some(name) = started {
+        *program = readable(name);
+    } else if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+        tally.failures.push(format!("{program}: {name}"));
+    } else if !is_noise(line) {
+        println!("{line}");
+    }
+}
+
+/// `tests/seeds.rs (target/debug/deps/seeds-a3a1f11bef93ebb1)` as `tests/seeds.rs seeds`.
+fn readable(program: &str) -> String {
+    let Some((source, file)) = program.split_once(" (") else { return format!("{program} (documentation)") };
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let name = name.rsplit_once('-').map_or(name, |(name, _hash)| name);
+    format!("{} {name}", source.trim_start_matches("unittests "))
+}
+
+/// Reads `test result: ok. 5 passed; 0 failed; 1 ignored; ...; finished in 0.10s`: passed, failed, seconds.
+fn result_line(line: &str) -> Option<(u64, u64, f64)> {
     let counts = line.strip_prefix("test result: ")?.split_once(". ")?.1;
     let count = |what: &str| {
         let part = counts.split("; ").find_map(|part| part.trim().strip_suffix(what))?;
         part.trim().parse().ok()
     };
-    Some(Tally { passed: count("passed")?, failed: count("failed")?, skipped: Vec::new() })
+    let seconds =
+        counts.rsplit_once("finished in ").and_then(|(_, seconds)| seconds.strip_suffix('s')?.parse().ok());
+    Some((count("passed")?, count("failed")?, seconds.unwrap_or_default()))
 }
 
 /// Lines of the test harness that say that nothing is wrong.
@@ -146,8 +189,8 @@ mod tests {
 
     #[test]
     fn a_result_line_is_counted() {
-        let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s";
-        assert_eq!(result_line(line), Some(Tally { passed: 12, failed: 3, skipped: Vec::new() }));
+        let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.10s";
+        assert_eq!(result_line(line), Some((12, 3, 0.1)));
         assert_eq!(result_line("test a::b ... ok"), None);
     }
 
@@ -156,7 +199,17 @@ mod tests {
         let mut tally = Tally::default();
         let text = "successes:\n---- a stdout ----\nskipped: no data\nmuch else\ntest result: ok. 1 passed; 0 failed; 0 ignored";
         assert!(run(Command::new("printf").arg(text), &mut tally).unwrap());
-        assert_eq!(tally, Tally { passed: 1, failed: 0, skipped: vec!["no data".into()] });
+        assert_eq!((tally.passed, tally.failed, tally.skipped), (1, 0, vec!["no data".into()]));
+    }
+
+    #[test]
+    fn a_test_that_failed_is_named_with_its_program() {
+        let mut tally = Tally::default();
+        let text = "     Running tests/sky.rs (target/debug/deps/sky-a3a1)\ntest rain ... FAILED\n\
+                    test result: FAILED. 0 passed; 1 failed; finished in 2.50s";
+        run(Command::new("printf").arg(text), &mut tally).unwrap();
+        assert_eq!(tally.failures, ["tests/sky.rs sky: rain"]);
+        assert_eq!(tally.programs, [(2.5, "tests/sky.rs sky".into())]);
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! The steps of `cargo xtask test`, cheapest first.
+//!
+//! Building costs more than running. So every step but loom runs what the tests built: the whole workspace, in one profile. A
+//! step of one package would unite features otherwise, and build its libraries once more.
 
 use std::process::Command;
 
 use crate::steps::Report;
 use crate::{cargo, setup, target_dir, tidy};
 
-/// Seeds of every scenario that every run of the tests goes through, twice each.
-const SIMULATOR_SEEDS: &str = "0..100";
 /// Time spent on seeds that nobody has seen before. The log names them.
 const SIMULATOR_MINUTES: &str = "1";
 /// Inputs per fuzz target. The same ones each time: this is a test, not a search.
-const FUZZ_ITERATIONS: &str = "100000";
+const FUZZ_ITERATIONS: &str = "50000";
 
 /// Runs everything that must hold.
 ///
@@ -26,19 +27,14 @@ pub(crate) fn run() -> Result<(), String> {
         "clippy",
         cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     );
-    report.command(
-        "tests",
-        cargo().args(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"]),
-    );
+    report.command("tests", tests().args(["--no-fail-fast", "--", "--show-output"]));
+    report.command("stateright, further", tests().args(["--test", "protocol", "--", "--ignored"]));
+    report.command("simulator, fresh seeds", &mut simulator());
     report.command(
         "documentation",
         documentation().args(["doc", "--workspace", "--no-deps", "--locked", "--keep-going"]),
     );
     report.command("loom: the window", &mut loom());
-    report.command("stateright, further", &mut stateright());
-    report.command("fuzz, short", &mut fuzz());
-    report.command("simulator, the same seeds", &mut simulator(&["--seeds", SIMULATOR_SEEDS]));
-    report.command("simulator, fresh seeds", &mut simulator(&["--minutes", SIMULATOR_MINUTES]));
     licences(&mut report);
     report.finish()
 }
@@ -59,31 +55,17 @@ fn loom() -> Command {
     command
 }
 
-/// The protocol's cases that are too large for every `cargo test`.
-fn stateright() -> Command {
+fn tests() -> Command {
     let mut command = cargo();
-    command.args(["test", "-p", "pares-sequencer", "--test", "protocol", "--release", "--locked"]);
-    command.args(["--", "--ignored"]);
+    command.args(["test", "--workspace", "--locked"]).env("PARES_FUZZ_ITERATIONS", FUZZ_ITERATIONS);
     command
 }
 
-/// The bodies of the fuzz targets over inputs made from a fixed seed, in release: more of them in the same time.
-fn fuzz() -> Command {
+/// Every scenario over seeds of today; the tests hold the same ones each time.
+fn simulator() -> Command {
     let mut command = cargo();
-    command.env("PARES_FUZZ_ITERATIONS", FUZZ_ITERATIONS).args([
-        "test",
-        "-p",
-        "pares-fuzz",
-        "--release",
-        "--locked",
-        "--no-fail-fast",
-    ]);
-    command
-}
-
-fn simulator(which: &[&str]) -> Command {
-    let mut command = cargo();
-    command.args(["run", "--quiet", "--release", "--locked", "-p", "pares-lab", "--", "sim"]).args(which);
+    command.args(["run", "--quiet", "--locked", "--bin", "pares-lab", "--"]);
+    command.args(["sim", "--minutes", SIMULATOR_MINUTES]);
     command
 }
 
