@@ -1,7 +1,7 @@
 //! A log that is tailed from before it exists, and goes on in another one that takes its place.
 //!
 //! Nodes start in any order and any of them may be dead, so a log that is not there yet is no error: it
-//! is an empty one. A node whose disk was replaced begins a new log where the old one lay, and whoever still has the old
+//! is an empty one. A node whose disk was replaced begins a new log where the old one lay, and a reader that still has the old
 //! one mapped would wait there for ever. Looking for either costs system calls, so it is done only now and then, and only by a
 //! reader that has nothing to read.
 
@@ -10,11 +10,13 @@ use std::fmt::Display;
 use pares_log::{LogReader, Offset, ReadError, Record};
 
 use crate::NodeId;
+use crate::duty::IDLE_TURNS_MIN;
 use crate::repair_asked;
 use crate::world::World;
 
-/// Polls with nothing to read between two looks for a log that is not there, or for another in its place.
-const LOOK_EVERY: u32 = 64;
+/// Polls with nothing to read between two looks for a log that is not there, or for another in its place. A log's writer rings
+/// when it has published: a reader that slept must look before it sleeps again.
+const LOOK_EVERY: u32 = IDLE_TURNS_MIN;
 
 /// A reader of a log that may not exist yet.
 pub struct Tail<W: World> {

@@ -129,7 +129,7 @@ fn a_build_with_other_rules_is_found_and_goes_on_nowhere() {
 #[test]
 fn poison_in_one_shard_delays_nobody_in_another() {
     let (mut engines, mut held) = (0, 0);
-    for seed in 0..40 {
+    for seed in 0..60 {
         let faults = FaultMix { poison_permille: 30, poison_shards: 1, ..FaultMix::default() };
         let scenario = Scenario { faults, ..Scenario::quick(seed) };
         let summary = run(&scenario).unwrap_or_else(|failure| panic!("\n{failure}"));
