@@ -89,9 +89,14 @@ fn newest<W: World>(
     newest.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.position()));
     newest.into_iter().find_map(|checkpoint| {
         let state = checkpoint.read(world, || world.give_way())?;
-        let restored = Shard::restore(shard, &state).ok()?;
+        let restored = Shard::restore(shard, &state).inspect_err(|error| {
+            let position = checkpoint.position();
+            world.complain(&format_args!(
+                "shard {shard}: the checkpoint at {position} cannot be restored: {error}; passed over"
+            ));
+        });
         world.give_way();
-        Some((restored, checkpoint.replay_from()))
+        Some((restored.ok()?, checkpoint.replay_from()))
     })
 }
 
