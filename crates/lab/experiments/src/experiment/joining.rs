@@ -74,7 +74,7 @@ fn join(stage: &mut Stage) -> Result<Join, LabError> {
     Ok(join)
 }
 
-fn watch(stage: &Stage, live: &CountersReader, begun: Instant) -> Result<Join, LabError> {
+fn watch(stage: &mut Stage, live: &CountersReader, begun: Instant) -> Result<Join, LabError> {
     let mut ahead = positions(live);
     let mut symbols_ms = vec![None; ahead.len()];
     while begun.elapsed() < PATIENCE {
@@ -91,7 +91,7 @@ fn watch(stage: &Stage, live: &CountersReader, begun: Instant) -> Result<Join, L
             return Ok(Join { symbols_ms, total_ms, own_ms: stage.resync_ms(JOINING)? });
         }
         ahead = now_ahead;
-        std::thread::sleep(Duration::from_micros(50));
+        stage.pause(Duration::from_micros(50))?;
     }
     Err(LabError::Failed(format!("venue-{JOINING} did not join within half a minute")))
 }

@@ -146,12 +146,13 @@ impl Stage {
     ///
     /// # Errors
     /// If it does not.
-    pub fn resync_ms(&self, venue: VenueId) -> Result<f64, LabError> {
+    pub fn resync_ms(&mut self, venue: VenueId) -> Result<f64, LabError> {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
             match self.counters(venue).ok().and_then(|counters| counters.get("resync_us")) {
                 Some(us) if us > 0 => return Ok(us as f64 / 1e3),
-                _ => std::thread::sleep(Duration::from_micros(100)),
+                // A venue that died once more while it joined is started again.
+                _ => self.pause(Duration::from_micros(100))?,
             }
         }
         Err(LabError::Failed(format!("venue-{venue} does not say that it has joined")))
