@@ -26,7 +26,7 @@ pub fn run<D: Duty>(
     duty: &mut D,
     bell: &mut Bell,
     stop: &Arc<AtomicBool>,
-    mut sleep: impl FnMut(&mut D, &Bell, Duration),
+    mut sleep: impl FnMut(&mut D, &Bell, Duration) -> Result<(), NodeError>,
 ) -> Result<(), NodeError> {
     let mut idle = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -41,7 +41,7 @@ pub fn run<D: Duty>(
                 bell.cancel();
             } else {
                 let max = duty.sleep_max();
-                sleep(duty, bell, max);
+                sleep(duty, bell, max)?;
             }
             idle = 0;
         }
@@ -50,8 +50,12 @@ pub fn run<D: Duty>(
 }
 
 /// Sleeps on the bell alone: for roles that wait for nothing else.
-pub fn on_bell<D: Duty>(_duty: &mut D, bell: &Bell, max: Duration) {
+///
+/// # Errors
+/// Never.
+pub fn on_bell<D: Duty>(_duty: &mut D, bell: &Bell, max: Duration) -> Result<(), NodeError> {
     bell.wait(max);
+    Ok(())
 }
 
 /// Sets a flag on SIGTERM and SIGINT, for [`run`], and on SIGHUP: a terminal that closes ends what it shows in good order.

@@ -20,7 +20,7 @@ pub const PARENT: &str = "PARES_PARENT";
 pub(crate) fn take_lock(layout: &Layout) -> Result<File, NodeError> {
     let lock = File::create(layout.lock()).map_err(NodeError::io("creating the system's lock"))?;
     rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-        NodeError::Config(format!(
+        NodeError::Refused(format!(
             "another `pares up` runs the system in {}; stop it, or use another --dir",
             layout.root().display()
         ))
@@ -36,7 +36,7 @@ pub(crate) fn await_leftovers(config: &SystemConfig, layout: &Layout) -> Result<
         // A log whose lock cannot be looked at is met again by whoever opens it.
         while let Ok(Some(process)) = pares_log::writing_process(&layout.log(role)) {
             if begun.elapsed() > LEFTOVERS_MAX {
-                return Err(NodeError::Config(format!(
+                return Err(NodeError::Refused(format!(
                     "{role} of an earlier start still runs as process {process}; end it first"
                 )));
             }
@@ -58,6 +58,6 @@ pub fn end_with_parent() -> Result<(), NodeError> {
         .map_err(|error| NodeError::io("binding the node to its parent")(error.into()))?;
     match rustix::process::getppid() == parent {
         true => Ok(()),
-        false => Err(NodeError::Config("the parent process is gone".into())),
+        false => Err(NodeError::Refused("the parent process is gone".into())),
     }
 }

@@ -34,7 +34,7 @@ pub fn run_in<W: World, S: Sockets>(
 ) -> Result<(), NodeError> {
     let config = config::load(&layout.config())?;
     if !NodeId::all(&config).contains(&node) {
-        return Err(NodeError::Config(format!("{node} is not part of {}", layout.config().display())));
+        return Err(NodeError::Refused(format!("{node} is not part of {}", layout.config().display())));
     }
     let stop = duty::stop_on_signals()?;
     match node {
@@ -55,9 +55,10 @@ pub fn run_in<W: World, S: Sockets>(
             };
             let mut gateway = start(node, layout, &world, open)?;
             duty::run(&mut gateway, &mut bell, &stop, |gateway, bell, max| {
-                gateway.poll_sockets(max);
+                gateway.poll_sockets(max)?;
                 bell.cancel();
                 bell.drain();
+                Ok(())
             })
         }
     }

@@ -209,7 +209,7 @@ impl Supervisor {
     /// # Errors
     /// If it is not running.
     pub fn signal(&mut self, role: NodeId, signal: Signal) -> Result<(), NodeError> {
-        let dead = || NodeError::Config(format!("{role} is not running"));
+        let dead = || NodeError::Refused(format!("{role} is not running"));
         let node = self.nodes.get_mut(&role).ok_or_else(dead)?;
         let child = node.child.as_ref().ok_or_else(dead)?;
         kill_process(Pid::from_child(child), signal)
@@ -235,10 +235,11 @@ impl Supervisor {
         self.nodes.get_mut(&node).expect("a node of the system").environment = environment;
     }
 
-    /// Whether the node is a venue that is shut out: it stays down until it is readmitted.
+    /// Whether the node is a venue that is shut out: it stays down until it is readmitted. Where the notes cannot be listed the
+    /// venue itself says so, and ends.
     #[must_use]
     pub fn is_shut_out(&self, role: NodeId) -> bool {
-        matches!(role, NodeId::Venue(venue) if shut_out::is_shut_out(&self.world, venue))
+        matches!(role, NodeId::Venue(venue) if shut_out::is_shut_out(&self.world, venue).unwrap_or(false))
     }
 
     /// Whether the node's current process has finished starting.
@@ -253,8 +254,9 @@ impl Supervisor {
     /// Stops every node: gateways first, so that nothing new comes in.
     ///
     /// # Errors
-    /// If a node cannot be waited for.
+    /// The first, if nodes cannot be waited for; the others are stopped all the same.
     pub fn stop(&mut self) -> Result<(), NodeError> {
+        let mut stopped = Ok(());
         for role in NodeId::all(&self.config).into_iter().rev() {
             let Some(mut child) = self.nodes.get_mut(&role).and_then(|node| node.child.take()) else {
                 continue;
@@ -262,15 +264,9 @@ impl Supervisor {
             // A stopped (SIGSTOP) node must go on to be able to end; one that is gone needs no signal.
             let _ = kill_process(Pid::from_child(&child), Signal::CONT);
             let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-            let asked = Instant::now();
-            while child.try_wait().map_err(NodeError::io("waiting for a node"))?.is_none() {
-                if asked.elapsed() > Duration::from_secs(5) {
-                    child.kill().map_err(NodeError::io("killing a node"))?;
-                }
-                std::thread::sleep(Duration::from_millis(2));
-            }
+            stopped = stopped.and(await_end(&mut child));
         }
-        Ok(())
+        stopped
     }
 
     fn spawn(&self, role: NodeId) -> Result<Child, NodeError> {
@@ -324,7 +320,7 @@ impl Supervisor {
                 return Ok(());
             }
             if begun.elapsed() > patience {
-                return Err(NodeError::Config(why_not(&missing, &deaths)));
+                return Err(NodeError::Refused(why_not(&missing, &deaths)));
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -344,6 +340,18 @@ impl Drop for Supervisor {
         let _ = self.stop();
         let _ = rustix::fs::flock(&self.lock, rustix::fs::FlockOperation::Unlock);
     }
+}
+
+/// Waits for a node that was asked to end; kills it when that takes too long.
+fn await_end(child: &mut Child) -> Result<(), NodeError> {
+    let asked = Instant::now();
+    while child.try_wait().map_err(NodeError::io("waiting for a node"))?.is_none() {
+        if asked.elapsed() > Duration::from_secs(5) {
+            child.kill().map_err(NodeError::io("killing a node"))?;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
 }
 
 /// Why a system did not come up: for each node that is missing, how it died last.

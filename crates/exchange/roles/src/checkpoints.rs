@@ -142,9 +142,10 @@ impl<W: World> UnfinishedCheckpoint<W> {
         read_state(&self.file, on_piece).map_err(NodeError::io("reading a checkpoint back"))?;
         match (length, crc) == (self.length, self.crc) {
             true => Ok(()),
-            false => {
-                Err(NodeError::Config(format!("{}: does not read back as written", self.path.display())))
-            }
+            false => Err(NodeError::Read {
+                path: self.path.clone(),
+                source: io::Error::other("does not read back as written"),
+            }),
         }
     }
 

@@ -3,6 +3,9 @@
 use std::io;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
+use crate::NodeError;
 use crate::world::{File, World};
 
 /// Puts a file there, durably, in the place of one that may be there. Two who write the same path at once need a lock.
@@ -33,4 +36,19 @@ pub(crate) fn read(world: &impl World, path: &Path) -> io::Result<String> {
         }
     }
     String::from_utf8(bytes).map_err(io::Error::other)
+}
+
+/// What a note says; `None` if there is none.
+///
+/// # Errors
+/// [`NodeError::Read`] if it cannot be read, or says nothing that this build understands.
+pub(crate) fn read_note<T: DeserializeOwned>(
+    world: &impl World,
+    path: &Path,
+) -> Result<Option<T>, NodeError> {
+    let understood = match read(world, path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text.and_then(|text| toml::from_str(&text).map_err(io::Error::other)),
+    };
+    understood.map(Some).map_err(|source| NodeError::Read { path: path.into(), source })
 }

@@ -186,11 +186,11 @@ pub enum Next {
 /// Numbers of one process that all others may read. One thread writes a counter.
 pub trait Counters: Send + Sync + 'static {
     /// Sets one.
-    fn set(&self, index: usize, value: u64);
+    fn set(&self, counter: impl Into<usize>, value: u64);
     /// Adds to one.
-    fn add(&self, index: usize, increment: u64);
+    fn add(&self, counter: impl Into<usize>, increment: u64);
     /// Reads one back.
-    fn get(&self, index: usize) -> u64;
+    fn get(&self, counter: impl Into<usize>) -> u64;
 }
 
 /// Wakes other nodes.

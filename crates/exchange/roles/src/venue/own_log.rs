@@ -20,7 +20,6 @@ pub(super) fn open<W: World>(world: &W, id: VenueId, config: &Config) -> Result<
         if let Some(why) = damage(world, log)? {
             set_aside(world, log, config, &why)?;
         }
-        repair_asked::done(world, log);
     }
     match world.write_log(log, config.clone()) {
         Err(why @ (OpenError::Damaged { .. } | OpenError::Poisoned { .. } | OpenError::Foreign { .. })) => {
