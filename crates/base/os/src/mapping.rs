@@ -240,20 +240,6 @@ impl Mapping {
         }
     }
 
-    /// Asks the kernel to read `range` ahead. Best effort.
-    ///
-    /// # Panics
-    /// If the range is not inside the mapping.
-    pub fn advise_will_need(&self, range: Range<usize>) {
-        self.check(&range);
-        let _best_effort = self.advise_pages(&range, Advice::WillNeed);
-    }
-
-    /// Tells the kernel that the mapping is read from front to back. Best effort.
-    pub fn advise_sequential(&self) {
-        let _best_effort = self.advise_pages(&(0..self.len), Advice::Sequential);
-    }
-
     /// Writes all changed pages to the device and waits for it (fdatasync).
     ///
     /// # Errors

@@ -28,13 +28,7 @@ pub(crate) fn write(world: &impl World, path: &Path, text: &str) -> io::Result<(
 pub(crate) fn read(world: &impl World, path: &Path) -> io::Result<String> {
     let file = world.open_file(path)?;
     let mut bytes = vec![0; usize::try_from(file.bytes()?).map_err(io::Error::other)?];
-    let mut read = 0;
-    while read < bytes.len() {
-        match file.read_at(&mut bytes[read..], read as u64)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            more => read += more,
-        }
-    }
+    file.fill(&mut bytes)?;
     String::from_utf8(bytes).map_err(io::Error::other)
 }
 

@@ -216,6 +216,20 @@ pub trait File: Send + 'static {
     /// # Errors
     /// As the system says.
     fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize>;
+    /// Reads as many bytes as there is room for, from the beginning.
+    ///
+    /// # Errors
+    /// As the system says; `UnexpectedEof` if it has fewer.
+    fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut read = 0;
+        while read < bytes.len() {
+            match self.read_at(&mut bytes[read..], read as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                more => read += more,
+            }
+        }
+        Ok(())
+    }
     /// Bytes in it.
     ///
     /// # Errors

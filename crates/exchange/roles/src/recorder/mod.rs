@@ -8,6 +8,7 @@
 //! bytes a venue wrote are the bytes recorded. Checkpoints are written by a thread of their own, so that
 //! storing one never delays a record.
 
+mod checkpoint_writer;
 mod gate;
 mod inlet;
 mod intake;
@@ -30,9 +31,10 @@ use crate::duty::Duty;
 use crate::repair_asked::Lookout;
 use crate::world::{Counters, Ring, World};
 use crate::{NodeError, NodeId, repair_asked};
+use checkpoint_writer::Stored;
 use gate::Gate;
 use inlet::Inlet;
-use intake::{CheckpointIntake, Stored};
+use intake::CheckpointIntake;
 use shard::{ShardRecord, offer, recover};
 
 pub(crate) use shard::recorded;

@@ -127,12 +127,8 @@ impl Rig {
 
     /// Flips a bit of the last record in a node's log.
     fn damage(&self, node: NodeId) {
-        let reader = self.world.read_log_from_start(node).unwrap();
-        let last = reader.written().0 as usize - 12;
-        let path = self.world.real(std::path::Path::new(&format!("{node}/{:020}.seg", 0)));
-        let mut bytes = std::fs::read(&path).unwrap();
-        bytes[last] ^= 1;
-        std::fs::write(&path, bytes).unwrap();
+        let written = self.world.read_log_from_start(node).unwrap().written();
+        self.world.flip(node, Offset(written.0 - 52));
     }
 }
 
