@@ -9,7 +9,7 @@
 //!   allocates every block before it maps, and a full disk is an error there instead of a signal later.
 //! - *Aliasing.* The compiler must not see a plain reference to memory that another process changes. So words
 //!   that change are reached as atomics only, and [`Mapping::bytes`] hands out ranges under a contract:
-//!   whoever reads a range has first seen, through an acquiring load, that its one writer is done with it.
+//!   a reader of a range has first seen, through an acquiring load, that its one writer is done with it.
 //!
 //! All unsafe code of the crate is here.
 #![allow(unsafe_code)]

@@ -3,7 +3,7 @@
 //! Spinning gives the best latency while every process has a core; with more processes than cores it is a
 //! disaster (18 ms per round trip measured on two cores), sleeping on timers costs 50 us and more, and waking
 //! through the kernel each time costs twice as much as needed. So: work while there is work, then yield a
-//! number of times (whoever has work gets the core, and what it produces is found without a wake-up), then
+//! number of times (another that has work gets the core, and what it produces is found without a wake-up), then
 //! sleep until a bell rings. The bell is armed before the last look at the inputs, so no wake is lost.
 
 use std::sync::Arc;

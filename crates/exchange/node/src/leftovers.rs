@@ -38,7 +38,7 @@ pub(crate) fn take_lock(layout: &Layout) -> Result<File, NodeError> {
 pub(crate) fn await_leftovers(config: &SystemConfig, layout: &Layout) -> Result<(), NodeError> {
     let begun = Instant::now();
     for node in NodeId::all(config) {
-        // A log whose lock cannot be looked at is met again by whoever opens it.
+        // A log whose lock cannot be looked at stops the node that opens it.
         while let Ok(Some(process)) = pares_log::writing_process(&layout.log(node)) {
             if begun.elapsed() > LEFTOVERS_MAX {
                 return Err(NodeError::Refused(format!(

@@ -89,7 +89,7 @@ pub(crate) fn listen(node: NodeId, layout: &Layout, kind: BellKind) -> Result<Be
 /// Says that the node is up: its process id, in `run/NODE.pid`.
 pub(crate) fn announce(node: NodeId, layout: &Layout) -> Result<(), NodeError> {
     let path = layout.pid(node);
-    // Renamed into place: whoever reads it finds the old or the new, never half of one.
+    // Renamed into place: a reader finds the old or the new, never half of one.
     let unfinished = path.with_extension("pid.new");
     std::fs::write(&unfinished, std::process::id().to_string())
         .and_then(|()| std::fs::rename(&unfinished, &path))

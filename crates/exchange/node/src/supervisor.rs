@@ -51,7 +51,7 @@ struct Process {
     child: Option<Child>,
     started: Instant,
     pause: Duration,
-    /// Asked to die by whoever runs the drill: no reason to suspect it and wait.
+    /// A drill killed it: no reason to suspect it and wait.
     killed: bool,
     /// Not to be restarted for now.
     held: bool,

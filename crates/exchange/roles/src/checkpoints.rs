@@ -195,7 +195,7 @@ fn read_state(file: &impl File, mut on: impl FnMut(&[u8]) -> io::Result<()>) -> 
     }
 }
 
-/// Removes what was unfinished when the last process that wrote here died. For whoever alone writes into `dir`.
+/// Removes what was unfinished when the last process that wrote here died. For the only writer of `dir`.
 pub fn remove_unfinished(world: &impl World, dir: &Path) {
     for name in world.list(dir).unwrap_or_default() {
         if name.ends_with(".new") {

@@ -20,7 +20,7 @@ fn note(node: NodeId) -> PathBuf {
     PathBuf::from("run").join(format!("repair-{node}"))
 }
 
-/// Asks a node to repair its log. Best effort: whoever meets the damage next asks again.
+/// Asks a node to repair its log. Best effort: the next to meet the damage asks again.
 pub fn ask<W: World>(world: &W, node: NodeId) {
     let asked = world.create_file(&note(node)).and_then(|mut file| file.append(b"damaged\n"));
     if let Err(error) = asked {

@@ -81,7 +81,7 @@ pub struct DisputedIn {
 }
 
 impl Note {
-    /// The note as a file: what it means for whoever opens it, and then what is known.
+    /// The note as a file: what it means, and then what is known.
     fn text(&self) -> String {
         let (venue, known) = (self.venue, toml::to_string(self).expect("a note is always valid TOML"));
         format!(

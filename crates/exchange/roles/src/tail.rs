@@ -1,7 +1,7 @@
 //! A log that is tailed from before it exists, and goes on in another one that takes its place.
 //!
 //! Nodes start in any order and any of them may be dead, so a log that is not there yet is no error: it
-//! is an empty one. A node whose disk was replaced begins a new log where the old one lay, and whoever still has the old
+//! is an empty one. A node whose disk was replaced begins a new log where the old one lay, and a reader that still has the old
 //! one mapped would wait there for ever. Looking for either costs system calls, so it is done only now and then, and only by a
 //! reader that has nothing to read.
 

@@ -1,6 +1,6 @@
 //! Noticing that the matching engine does not come back from a request.
 //!
-//! A panic can be caught. An endless loop cannot, nor can memory be refused to it: whoever executes the request is gone with
+//! A panic can be caught. An endless loop cannot, nor can memory be refused to it: the thread that executes the request is gone with
 //! everything it held. So a venue has two threads: one takes the turns, the other, here, only looks on. Before each request the
 //! first says which one it begins ([`Watch`]); when the same request is still being executed some milliseconds later, and the
 //! thread has really used the processor meanwhile (one that was stopped, or had to wait for its turn, has not), the other takes

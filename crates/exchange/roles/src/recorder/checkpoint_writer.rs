@@ -107,7 +107,7 @@ impl<W: World> CheckpointWriter<W> {
                 },
                 Err(TryRecvError::Disconnected) => return Next::Done,
                 Err(TryRecvError::Empty) if !idle => return Next::After(BREATH),
-                // Whoever sends after this wakes it, and what was sent before is found by one more look.
+                // An order sent after this wakes it, and what was sent before is found by one more look.
                 Err(TryRecvError::Empty) if self.asleep.swap(true, Ordering::AcqRel) => return Next::Sleep,
                 Err(TryRecvError::Empty) => {}
             }

@@ -18,7 +18,7 @@
 //! | `seat` | a shard's place at the venue |
 //! | `restore` | how a shard begins: checkpoint and committed stream |
 //! | `rebuild` | restoring one shard while the others trade |
-//! | `watch` | what is being executed, for whoever looks on and for the next process |
+//! | `watch` | what is being executed, for the thread that looks on and for the next process |
 //! | `leaving` | when a venue ends that has a thread which does not come back |
 //! | `own_log`, `out` | what is handed out, and into which log |
 //! | `checkpointing` | checkpoints, taken while it works |
@@ -174,7 +174,7 @@ impl<W: World> VenueNode<W> {
         self.turns
     }
 
-    /// The shards that are not being restored, for whoever looks on.
+    /// The shards that are not being restored.
     pub fn seated(&self) -> impl Iterator<Item = &Shard<FastBook>> {
         self.seats.iter().filter_map(|seat| seat.bench.as_ref()).map(|bench| &bench.shard)
     }

@@ -349,3 +349,35 @@ fn a_request_for_repair_that_cannot_be_removed_is_told_and_ends_no_venue_again()
         rig.world.complaints()
     );
 }
+
+#[test]
+fn a_venue_that_lost_a_shard_reads_a_gateways_log_that_was_made_anew_from_its_beginning() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..4);
+    rig.world.poison(Some(id(3)));
+    let mut venue = rig.run();
+    rig.record();
+    let (log, config) = (NodeId::Gateway(GATEWAY), Config::default().segment_bytes(1 << 20));
+    let other = rig.world.write_log(NodeId::Gateway(GatewayId(1)), config.clone()).unwrap();
+    drop(std::mem::replace(&mut rig.gateway, other));
+    let mut anew = rig.world.replace_log(log, config.clone()).unwrap();
+    // Nothing lies where it lay: what the new log says is answered is no place of the old one.
+    anew.append(b"of another length").unwrap();
+    let places = [1, 2, 3].map(|sequence| {
+        let request = request(sequence, SHARD);
+        let mut bytes = vec![0; record::request_bytes(&request)];
+        record::write_request(&mut bytes, &request);
+        anew.append(&bytes).unwrap()
+    });
+    anew.complete().unwrap();
+    rig.gateway = rig.world.write_log(log, config).unwrap();
+    let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();
+    gateway.set(Counter::Epoch, EPOCH.0.into());
+    gateway.set(Counter::AnsweredOffset, places[2].0);
+    rig.ask(4..5);
+    rig.world.run_tasks();
+    settle(&mut venue);
+    rig.world.run_tasks();
+    settle(&mut venue);
+    assert_eq!((rig.handed_out(), venue.seats[0].reached), (vec![1, 2, 3, 4], Position(4)));
+}

@@ -1,7 +1,7 @@
 //! What a venue is executing, where others can see it.
 //!
 //! An engine that loops for ever cannot be asked where it is, and a process that died of a request (no memory, no stack) left no
-//! message. So before each request a venue says which one it begins, in counters that outlive the process. Whoever looks on finds
+//! message. So before each request a venue says which one it begins, in counters that outlive the process. The thread that looks on finds
 //! there the request that does not come to its end; a venue that starts and finds that two of its predecessors ended at the same
 //! request suspects that request.
 
