@@ -158,7 +158,7 @@ impl Reader {
             }
             self.map_here()?;
             let current = self.current.as_ref().expect("mapped above");
-            match record::decode(current.from(position), self.at) {
+            match record::decode(current.from(position), self.at, true) {
                 Ok(Decoded::Data(payload)) => {
                     let from = position + record::HEADER_BYTES;
                     let range = from..from + payload.len();
@@ -202,7 +202,7 @@ impl Reader {
         }
         map_segment(&mut self.lookup, &self.dir, &self.marks, self.geometry.base(offset.0))?;
         let lookup = self.lookup.as_ref().expect("mapped above");
-        match record::decode(lookup.from(position), offset.0) {
+        match record::decode(lookup.from(position), offset.0, true) {
             Ok(Decoded::Data(payload)) => Ok(Record { offset, payload }),
             Ok(_) => Err(damaged(offset.0, Invalid::Kind)),
             Err(what) => Err(damaged(offset.0, what)),
@@ -252,7 +252,7 @@ impl Reader {
             }
         };
         let is_whole = |at: &u64| {
-            let entry = record::decode(mapped.from((*at - base) as usize), *at);
+            let entry = record::decode(mapped.from((*at - base) as usize), *at, true);
             matches!(entry, Ok(Decoded::Data(_) | Decoded::Pad))
         };
         let end = self.limit.min(base + mapped.end as u64);

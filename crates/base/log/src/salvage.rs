@@ -89,7 +89,7 @@ impl Salvage {
                 self.position = HEADER_BYTES;
                 continue;
             }
-            match record::decode(&self.current.bytes[self.position..], offset) {
+            match record::decode(&self.current.bytes[self.position..], offset, true) {
                 Ok(Decoded::Data(payload)) => {
                     let from = self.position + record::HEADER_BYTES;
                     let range = from..from + payload.len();
@@ -112,7 +112,7 @@ impl Salvage {
         };
         let loaded = self.lookup.insert(loaded);
         let bytes = loaded.bytes.get((offset.0 - base) as usize..)?;
-        match record::decode(bytes, offset.0) {
+        match record::decode(bytes, offset.0, true) {
             Ok(Decoded::Data(payload)) => Some(Record { offset, payload }),
             _ => None,
         }

@@ -1,6 +1,8 @@
 //! What a gateway counts.
 
-crate::counters::counters! {
+use crate::counters::counters;
+
+counters! {
     AnsweredOffset "answered_offset" "Where joining venues start to read this gateway's log; of the epoch in `epoch` only."
     Requests "requests" "Requests journalled."
     Answers "answers" "Answers sent."
