@@ -37,7 +37,7 @@ pub enum IssueError {
 /// Makes the certificates of `sites` in `dir`: `ca.pem`, `ca.key.pem`, and for each site `site-C-N.pem` and
 /// `site-C-N.key.pem`. What is there already stays as it is, so that sites can be added later; to replace a
 /// certificate, delete it first. Keys are readable by their owner only. Each site needs `ca.pem` and its own two files;
-/// `ca.key.pem` is needed only here, and whoever has it can be any site. The certificates do not expire.
+/// `ca.key.pem` is needed only here, and anybody who has it can be any site. The certificates do not expire.
 ///
 /// # Errors
 /// If `ca.pem` is there without its key, a file cannot be read or written, or a name cannot stand in a certificate. Files already written stay.

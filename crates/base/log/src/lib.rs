@@ -2,7 +2,7 @@
 //!
 //! A sender that keeps a journal *and* sends messages stores everything twice, and a transport that waits for
 //! its subscribers lets one stopped reader freeze the sender. Here the journal is the transport: one
-//! append-only log in mapped files with a single writer, which whoever wants the messages tails. A reader costs
+//! append-only log in mapped files with a single writer, which those who want the messages tail. A reader costs
 //! the writer nothing, a stopped one resumes where it was, a late one starts anywhere, and what a dead writer
 //! published stays readable.
 //!

@@ -133,7 +133,7 @@ impl Marks {
         self.map.load_u64(mark as usize, Ordering::Acquire)
     }
 
-    /// Stores a mark; what was done before is visible to whoever loads it.
+    /// Stores a mark; what was done before is visible to those who load it.
     #[inline]
     pub(crate) fn set(&self, mark: Mark, value: u64) {
         self.map.atomic_u64(mark as usize).store(value, Ordering::Release);

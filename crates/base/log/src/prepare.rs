@@ -179,7 +179,7 @@ impl State {
     }
 }
 
-/// Leaves the processor to whoever has orders to process. Best effort.
+/// Leaves the processor to threads that have orders to process. Best effort.
 fn lower_priority() {
     let _best_effort = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 10);
 }

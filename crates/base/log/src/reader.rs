@@ -29,7 +29,6 @@ pub struct Reader {
     dir: PathBuf,
     marks: Marks,
     geometry: Geometry,
-    verify: bool,
     /// Which log this is, so that another one in its place is told from it.
     identity: Option<Identity>,
     /// Where the next record is expected.
@@ -112,12 +111,7 @@ impl Reader {
         let (geometry, limit) = (marks.geometry(), marks.get(Mark::Written));
         let dir = dir.to_owned();
         let (current, lookup) = (None, None);
-        Ok(Reader { dir, marks, geometry, verify: true, identity, at: 0, limit, current, lookup })
-    }
-
-    /// Whether checksums are verified (they are, unless told otherwise). Without, damage may be read as data.
-    pub fn verify_checksums(self, verify: bool) -> Reader {
-        Reader { verify, ..self }
+        Ok(Reader { dir, marks, geometry, identity, at: 0, limit, current, lookup })
     }
 
     /// Whether another log lies in the place of this one: its directory was removed and made anew. This one stays readable
@@ -164,7 +158,7 @@ impl Reader {
             }
             self.map_here()?;
             let current = self.current.as_ref().expect("mapped above");
-            match record::decode(current.from(position), self.at, self.verify) {
+            match record::decode(current.from(position), self.at, true) {
                 Ok(Decoded::Data(payload)) => {
                     let from = position + record::HEADER_BYTES;
                     let range = from..from + payload.len();
@@ -208,7 +202,7 @@ impl Reader {
         }
         map_segment(&mut self.lookup, &self.dir, &self.marks, self.geometry.base(offset.0))?;
         let lookup = self.lookup.as_ref().expect("mapped above");
-        match record::decode(lookup.from(position), offset.0, self.verify) {
+        match record::decode(lookup.from(position), offset.0, true) {
             Ok(Decoded::Data(payload)) => Ok(Record { offset, payload }),
             Ok(_) => Err(damaged(offset.0, Invalid::Kind)),
             Err(what) => Err(damaged(offset.0, what)),

@@ -104,7 +104,7 @@ impl Writer {
     }
 
     /// Makes sure that the next `bytes` (records with their headers) can be appended without meeting a full disk,
-    /// by rolling early if the current segment has no room for them. For whoever cannot refuse once it has begun.
+    /// by rolling early if the current segment has no room for them. For a caller that cannot refuse once it has begun.
     ///
     /// # Errors
     /// [`AppendError::Full`] or [`AppendError::Poisoned`]; the log is as before.

@@ -257,7 +257,7 @@ impl Ringer {
     }
 }
 
-/// Clears the word and wakes whoever sleeps on it, in one step of the kernel.
+/// Clears the word and wakes what sleeps on it, in one step of the kernel.
 fn wake_futex(word: &AtomicU32) {
     let plain = futex::Flags::empty();
     // The comparison asks for further sleepers on the same word, of which there are none: one listener per slot.

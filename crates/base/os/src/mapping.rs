@@ -9,7 +9,7 @@
 //!   allocates every block before it maps, and a full disk is an error there instead of a signal later.
 //! - *Aliasing.* The compiler must not see a plain reference to memory that another process changes. So words
 //!   that change are reached as atomics only, and [`Mapping::bytes`] hands out ranges under a contract:
-//!   whoever reads a range has first seen, through an acquiring load, that its one writer is done with it.
+//!   a reader of a range has first seen, through an acquiring load, that its one writer is done with it.
 //!
 //! All unsafe code of the crate is here.
 #![allow(unsafe_code)]
@@ -238,20 +238,6 @@ impl Mapping {
         if self.advise_pages(&range, advice).is_err() {
             self.touch(&range);
         }
-    }
-
-    /// Asks the kernel to read `range` ahead. Best effort.
-    ///
-    /// # Panics
-    /// If the range is not inside the mapping.
-    pub fn advise_will_need(&self, range: Range<usize>) {
-        self.check(&range);
-        let _best_effort = self.advise_pages(&range, Advice::WillNeed);
-    }
-
-    /// Tells the kernel that the mapping is read from front to back. Best effort.
-    pub fn advise_sequential(&self) {
-        let _best_effort = self.advise_pages(&(0..self.len), Advice::Sequential);
     }
 
     /// Writes all changed pages to the device and waits for it (fdatasync).

@@ -80,7 +80,7 @@ impl Background {
     #[must_use]
     pub fn enter(patience: Duration) -> Option<Self> {
         let thread = rustix::thread::gettid().as_raw_pid();
-        // Whoever ends it must not be in the background itself, where a thread begins if the one that starts it is there.
+        // The thread that ends it must not be in the background itself, where a thread begins if the one that starts it is there.
         if !may_leave() || !ordinary() {
             return None;
         }

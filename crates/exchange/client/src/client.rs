@@ -49,7 +49,7 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError::Connect`] if nobody listens there; [`ClientError::TimedOut`], [`ClientError::Closed`]
-    /// or [`ClientError::Protocol`] if whoever does is no gateway.
+    /// or [`ClientError::Protocol`] if what listens there is no gateway.
     pub fn connect(address: impl ToSocketAddrs + ToString, member: MemberId) -> Result<Self, ClientError> {
         Self::connect_with(address, member, Options::default())
     }

@@ -1,4 +1,4 @@
-//! From the committed stream to whoever asked: the one answer to a request.
+//! From the committed stream to the session that asked: the one answer to a request.
 
 use pares_types::{Answer, ClientOrderId, Event, MemberId, Outcome, Position, Quantity, Reply, Request};
 

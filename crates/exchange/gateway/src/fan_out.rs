@@ -5,7 +5,7 @@
 //! all (the first shard that refused, else the first with something left to do, else the first) with the
 //! orders cancelled in total. That choice does not depend on which shard's stream comes first, so every gateway gives the same answer.
 //!
-//! Parts are journalled one by one: a crash or a full disk can come between two. Whoever repeats the
+//! Parts are journalled one by one: a crash or a full disk can come between two. A member who repeats the
 //! request has the missing parts taken in; should two gateways do so at once, the shard refuses the second.
 
 use pares_types::{Answer, Command, Reason, Status};

@@ -148,7 +148,7 @@ impl Gateway {
         self.note_part(name, request);
     }
 
-    /// The gateway's log is durable below `durable_offset`: whoever wants to know is told.
+    /// The gateway's log is durable below `durable_offset`: the sessions that want to know are told.
     pub fn on_journalled(&mut self, durable_offset: u64, sink: &mut impl GatewaySink) {
         while let Some(durable) = self.flights.next_durable(durable_offset) {
             if self.sessions.wants_journalled(durable.session) {

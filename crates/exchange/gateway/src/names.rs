@@ -45,7 +45,7 @@ impl Kind {
 /// What became of a name's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Journalled by some gateway, not committed yet; whoever asked here last waits for it.
+    /// Journalled by some gateway, not committed yet; the session that asked here last waits for it.
     Pending(Option<SessionId>),
     /// Committed: the first answer lies there.
     Answered(Place),

@@ -1,6 +1,6 @@
 //! When a gateway stops taking requests in because nothing is recorded.
 //!
-//! With too few recorders (or no venue) what is journalled waits, and nothing is lost; but whoever sends more would wait along,
+//! With too few recorders (or no venue) what is journalled waits, and nothing is lost; but those who send more would wait along,
 //! without a word, until the window and all queues are full. A member had better know at once that its order is nowhere. No
 //! node asks another whether it lives: a gateway sees all it needs, its own requests in flight and the committed stream
 //! standing still.

@@ -12,7 +12,7 @@
 //! ```
 //! The bound is on refusals only, so a session that stays within its pace is never slowed, and one that does not still
 //! has as many orders taken in as its pace allows. A thousand sessions that flood a little are as bad as one that floods a lot: all
-//! together have [`ALL`], and beyond it whoever has had more than a [`FEW`] refusals just now waits its turn.
+//! together have [`ALL`], and beyond it a session that has had more than a [`FEW`] refusals just now waits its turn.
 
 use pares_types::Timestamp;
 

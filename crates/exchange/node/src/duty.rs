@@ -3,7 +3,7 @@
 //! Spinning gives the best latency while every process has a core; with more processes than cores it is a
 //! disaster (18 ms per round trip measured on two cores), sleeping on timers costs 50 us and more, and waking
 //! through the kernel each time costs twice as much as needed. So: work while there is work, then yield a
-//! number of times (whoever has work gets the core, and what it produces is found without a wake-up), then
+//! number of times (another that has work gets the core, and what it produces is found without a wake-up), then
 //! sleep until a bell rings. The bell is armed before the last look at the inputs, so no wake is lost.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub fn run<D: Duty>(
     duty: &mut D,
     bell: &mut Bell,
     stop: &Arc<AtomicBool>,
-    mut sleep: impl FnMut(&mut D, &Bell, Duration),
+    mut sleep: impl FnMut(&mut D, &Bell, Duration) -> Result<(), NodeError>,
 ) -> Result<(), NodeError> {
     let mut idle = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -42,7 +42,7 @@ pub fn run<D: Duty>(
                 bell.cancel();
             } else {
                 let max = duty.sleep_max();
-                sleep(duty, bell, max);
+                sleep(duty, bell, max)?;
             }
             idle = 0;
         }
@@ -51,8 +51,12 @@ pub fn run<D: Duty>(
 }
 
 /// Sleeps on the bell alone: for roles that wait for nothing else.
-pub fn on_bell<D: Duty>(_duty: &mut D, bell: &Bell, max: Duration) {
+///
+/// # Errors
+/// Never.
+pub fn on_bell<D: Duty>(_duty: &mut D, bell: &Bell, max: Duration) -> Result<(), NodeError> {
     bell.wait(max);
+    Ok(())
 }
 
 /// Sets a flag on SIGTERM and SIGINT, for [`run`], and on SIGHUP: a terminal that closes ends what it shows in good order.

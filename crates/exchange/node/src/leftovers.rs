@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
 use crate::config::{Layout, SystemConfig};
@@ -16,28 +18,31 @@ pub const PARENT: &str = "PARES_PARENT";
 /// The lock of the system in that directory.
 ///
 /// # Errors
-/// If another supervisor has it.
+/// If another supervisor has it, or it cannot be taken.
 pub(crate) fn take_lock(layout: &Layout) -> Result<File, NodeError> {
     let lock = File::create(layout.lock()).map_err(NodeError::io("creating the system's lock"))?;
-    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).map_err(|_| {
-        NodeError::Config(format!(
+    match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(Errno::WOULDBLOCK) => Err(NodeError::Refused(format!(
             "another `pares up` runs the system in {}; stop it, or use another --dir",
             layout.root().display()
-        ))
-    })?;
-    Ok(lock)
+        ))),
+        Err(error) => {
+            Err(NodeError::io("locking the system (does its file system have locks?)")(error.into()))
+        }
+    }
 }
 
 /// Waits until no node of an earlier start is left. Killed with their supervisor they take a moment to be gone, and
 /// until then could add to a log that [`begin`](crate::epoch::begin) has read.
 pub(crate) fn await_leftovers(config: &SystemConfig, layout: &Layout) -> Result<(), NodeError> {
     let begun = Instant::now();
-    for role in NodeId::all(config) {
-        // A log whose lock cannot be looked at is met again by whoever opens it.
-        while let Ok(Some(process)) = pares_log::writing_process(&layout.log(role)) {
+    for node in NodeId::all(config) {
+        // A log whose lock cannot be looked at stops the node that opens it.
+        while let Ok(Some(process)) = pares_log::writing_process(&layout.log(node)) {
             if begun.elapsed() > LEFTOVERS_MAX {
-                return Err(NodeError::Config(format!(
-                    "{role} of an earlier start still runs as process {process}; end it first"
+                return Err(NodeError::Refused(format!(
+                    "{node} of an earlier start still runs as process {process}; end it first"
                 )));
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -58,6 +63,6 @@ pub fn end_with_parent() -> Result<(), NodeError> {
         .map_err(|error| NodeError::io("binding the node to its parent")(error.into()))?;
     match rustix::process::getppid() == parent {
         true => Ok(()),
-        false => Err(NodeError::Config("the parent process is gone".into())),
+        false => Err(NodeError::Refused("the parent process is gone".into())),
     }
 }

@@ -34,7 +34,7 @@ pub fn run_in<W: World, S: Sockets>(
 ) -> Result<(), NodeError> {
     let config = config::load(&layout.config())?;
     if !NodeId::all(&config).contains(&node) {
-        return Err(NodeError::Config(format!("{node} is not part of {}", layout.config().display())));
+        return Err(NodeError::Refused(format!("{node} is not part of {}", layout.config().display())));
     }
     let stop = duty::stop_on_signals()?;
     match node {
@@ -55,9 +55,10 @@ pub fn run_in<W: World, S: Sockets>(
             };
             let mut gateway = start(node, layout, &world, open)?;
             duty::run(&mut gateway, &mut bell, &stop, |gateway, bell, max| {
-                gateway.poll_sockets(max);
+                gateway.poll_sockets(max)?;
                 bell.cancel();
                 bell.drain();
+                Ok(())
             })
         }
     }
@@ -88,7 +89,7 @@ pub(crate) fn listen(node: NodeId, layout: &Layout, kind: BellKind) -> Result<Be
 /// Says that the node is up: its process id, in `run/NODE.pid`.
 pub(crate) fn announce(node: NodeId, layout: &Layout) -> Result<(), NodeError> {
     let path = layout.pid(node);
-    // Renamed into place: whoever reads it finds the old or the new, never half of one.
+    // Renamed into place: a reader finds the old or the new, never half of one.
     let unfinished = path.with_extension("pid.new");
     std::fs::write(&unfinished, std::process::id().to_string())
         .and_then(|()| std::fs::rename(&unfinished, &path))

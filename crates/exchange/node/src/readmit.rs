@@ -12,10 +12,10 @@ use crate::{HostWorld, NodeError, NodeId, shut_out};
 pub fn readmit(venue: VenueId, config: &SystemConfig, layout: &Layout) -> Result<(), NodeError> {
     let world = HostWorld::new(layout)?;
     let node = NodeId::Venue(venue);
-    if shut_out::is_shut_out(&world, venue)
+    if shut_out::is_shut_out(&world, venue)?
         && let Some(process) = pares_log::writing_process(&layout.log(node))?
     {
-        return Err(NodeError::Config(format!(
+        return Err(NodeError::Refused(format!(
             "{node} still runs as process {process}; it ends within moments, and if it hangs: kill -9 {process}"
         )));
     }

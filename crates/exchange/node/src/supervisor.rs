@@ -39,7 +39,7 @@ pub struct Supervisor {
     layout: Layout,
     config: SystemConfig,
     epoch: Epoch,
-    nodes: BTreeMap<NodeId, Node>,
+    nodes: BTreeMap<NodeId, Process>,
     arms: Vec<(&'static str, String)>,
     restarts: u64,
     /// Met while starting, and not handed out yet.
@@ -47,11 +47,11 @@ pub struct Supervisor {
     lock: File,
 }
 
-struct Node {
+struct Process {
     child: Option<Child>,
     started: Instant,
     pause: Duration,
-    /// Asked to die by whoever runs the drill: no reason to suspect it and wait.
+    /// A drill killed it: no reason to suspect it and wait.
     killed: bool,
     /// Not to be restarted for now.
     held: bool,
@@ -59,7 +59,7 @@ struct Node {
     environment: Vec<(&'static str, String)>,
 }
 
-impl Node {
+impl Process {
     fn new() -> Self {
         let (started, pause, killed, held) = (Instant::now(), Duration::ZERO, false, false);
         Self { child: None, started, pause, killed, held, environment: Vec::new() }
@@ -75,7 +75,7 @@ impl Node {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Death {
     /// Which node.
-    pub role: NodeId,
+    pub node: NodeId,
     /// How it ended, or why it did not begin.
     pub how: String,
     /// The last line it wrote to its log, if it was a complaint.
@@ -116,14 +116,14 @@ impl Supervisor {
         let world = HostWorld::new(&layout)?;
         let epoch = epoch::begin(&world, &config)?;
         let (program, arms) = (program.to_owned(), arms.to_vec());
-        let nodes = NodeId::all(&config).into_iter().map(|role| (role, Node::new())).collect();
+        let nodes = NodeId::all(&config).into_iter().map(|node| (node, Process::new())).collect();
         let deaths = Vec::new();
         let mut supervisor =
             Self { program, world, layout, config, epoch, nodes, arms, restarts: 0, deaths, lock };
-        for role in NodeId::all(&supervisor.config) {
+        for node in NodeId::all(&supervisor.config) {
             // A leftover of the last run must not look like a node that is up.
-            let _ = std::fs::remove_file(supervisor.layout.pid(role));
-            supervisor.start_if_due(role);
+            let _ = std::fs::remove_file(supervisor.layout.pid(node));
+            supervisor.start_if_due(node);
         }
         supervisor.restarts = 0;
         supervisor.wait_until_it_trades(PATIENCE)?;
@@ -157,49 +157,49 @@ impl Supervisor {
     /// Looks for dead nodes and starts their replacements. Does not wait. Says who died or could not be started since the
     /// last look.
     pub fn tick(&mut self) -> Vec<Death> {
-        let roles: Vec<NodeId> = self.nodes.keys().copied().collect();
-        for role in roles {
-            self.reap(role);
-            self.start_if_due(role);
+        let nodes: Vec<NodeId> = self.nodes.keys().copied().collect();
+        for node in nodes {
+            self.reap(node);
+            self.start_if_due(node);
         }
         std::mem::take(&mut self.deaths)
     }
 
-    fn reap(&mut self, role: NodeId) {
-        let node = self.nodes.get_mut(&role).expect("asked for a node of the system");
-        let how = match node.child.as_mut().map(Child::try_wait) {
+    fn reap(&mut self, node: NodeId) {
+        let process = self.nodes.get_mut(&node).expect("asked for a node of the system");
+        let how = match process.child.as_mut().map(Child::try_wait) {
             None | Some(Ok(None)) => return,
             Some(Ok(Some(status))) => status.to_string(),
             // Nobody can say how it fares: it is gone, or the next one finds its log locked and ends.
             Some(Err(error)) => error.to_string(),
         };
-        node.child = None;
-        let crashed = !std::mem::take(&mut node.killed);
-        match crashed && node.started.elapsed() < INFANT {
-            true => node.grow_pause(),
-            false => node.pause = Duration::ZERO,
+        process.child = None;
+        let crashed = !std::mem::take(&mut process.killed);
+        match crashed && process.started.elapsed() < INFANT {
+            true => process.grow_pause(),
+            false => process.pause = Duration::ZERO,
         }
-        self.deaths.push(Death { role, how, complaint: self.complaint(role) });
+        self.deaths.push(Death { node, how, complaint: self.complaint(node) });
     }
 
-    fn start_if_due(&mut self, role: NodeId) {
-        let node = &self.nodes[&role];
-        let due = node.child.is_none() && !node.held && node.started.elapsed() >= node.pause;
-        if !due || self.is_shut_out(role) {
+    fn start_if_due(&mut self, node: NodeId) {
+        let process = &self.nodes[&node];
+        let due = process.child.is_none() && !process.held && process.started.elapsed() >= process.pause;
+        if !due || self.is_shut_out(node) {
             return;
         }
-        let spawned = self.spawn(role);
-        let node = self.nodes.get_mut(&role).expect("just found");
-        node.started = Instant::now();
+        let spawned = self.spawn(node);
+        let process = self.nodes.get_mut(&node).expect("just found");
+        process.started = Instant::now();
         match spawned {
             Ok(child) => {
-                node.child = Some(child);
-                node.environment.clear();
+                process.child = Some(child);
+                process.environment.clear();
                 self.restarts += 1;
             }
             Err(error) => {
-                node.grow_pause();
-                self.deaths.push(Death { role, how: error.to_string(), complaint: None });
+                process.grow_pause();
+                self.deaths.push(Death { node, how: error.to_string(), complaint: None });
             }
         }
     }
@@ -208,13 +208,13 @@ impl Supervisor {
     ///
     /// # Errors
     /// If it is not running.
-    pub fn signal(&mut self, role: NodeId, signal: Signal) -> Result<(), NodeError> {
-        let dead = || NodeError::Config(format!("{role} is not running"));
-        let node = self.nodes.get_mut(&role).ok_or_else(dead)?;
-        let child = node.child.as_ref().ok_or_else(dead)?;
+    pub fn signal(&mut self, node: NodeId, signal: Signal) -> Result<(), NodeError> {
+        let dead = || NodeError::Refused(format!("{node} is not running"));
+        let process = self.nodes.get_mut(&node).ok_or_else(dead)?;
+        let child = process.child.as_ref().ok_or_else(dead)?;
         kill_process(Pid::from_child(child), signal)
             .map_err(|error| NodeError::io("signalling a node")(error.into()))?;
-        node.killed |= signal == Signal::KILL;
+        process.killed |= signal == Signal::KILL;
         Ok(())
     }
 
@@ -222,8 +222,8 @@ impl Supervisor {
     ///
     /// # Panics
     /// If the system has no such node.
-    pub fn hold(&mut self, role: NodeId, held: bool) {
-        self.nodes.get_mut(&role).expect("a node of the system").held = held;
+    pub fn hold(&mut self, node: NodeId, held: bool) {
+        self.nodes.get_mut(&node).expect("a node of the system").held = held;
     }
 
     /// Puts variables into the environment of the process that replaces the node's current one, and only of that one: for
@@ -235,55 +235,51 @@ impl Supervisor {
         self.nodes.get_mut(&node).expect("a node of the system").environment = environment;
     }
 
-    /// Whether the node is a venue that is shut out: it stays down until it is readmitted.
+    /// Whether the node is a venue that is shut out: it stays down until it is readmitted. Where the notes cannot be listed the
+    /// venue itself says so, and ends.
     #[must_use]
-    pub fn is_shut_out(&self, role: NodeId) -> bool {
-        matches!(role, NodeId::Venue(venue) if shut_out::is_shut_out(&self.world, venue))
+    pub fn is_shut_out(&self, node: NodeId) -> bool {
+        matches!(node, NodeId::Venue(venue) if shut_out::is_shut_out(&self.world, venue).unwrap_or(false))
     }
 
     /// Whether the node's current process has finished starting.
     #[must_use]
-    pub fn is_up(&self, role: NodeId) -> bool {
-        let pid = self.nodes.get(&role).and_then(|node| node.child.as_ref()).map(Child::id);
+    pub fn is_up(&self, node: NodeId) -> bool {
+        let pid = self.nodes.get(&node).and_then(|process| process.child.as_ref()).map(Child::id);
         let announced =
-            std::fs::read_to_string(self.layout.pid(role)).ok().and_then(|text| text.parse().ok());
+            std::fs::read_to_string(self.layout.pid(node)).ok().and_then(|text| text.parse().ok());
         pid.is_some() && pid == announced
     }
 
     /// Stops every node: gateways first, so that nothing new comes in.
     ///
     /// # Errors
-    /// If a node cannot be waited for.
+    /// The first, if nodes cannot be waited for; the others are stopped all the same.
     pub fn stop(&mut self) -> Result<(), NodeError> {
-        for role in NodeId::all(&self.config).into_iter().rev() {
-            let Some(mut child) = self.nodes.get_mut(&role).and_then(|node| node.child.take()) else {
+        let mut stopped = Ok(());
+        for node in NodeId::all(&self.config).into_iter().rev() {
+            let Some(mut child) = self.nodes.get_mut(&node).and_then(|process| process.child.take()) else {
                 continue;
             };
             // A stopped (SIGSTOP) node must go on to be able to end; one that is gone needs no signal.
             let _ = kill_process(Pid::from_child(&child), Signal::CONT);
             let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-            let asked = Instant::now();
-            while child.try_wait().map_err(NodeError::io("waiting for a node"))?.is_none() {
-                if asked.elapsed() > Duration::from_secs(5) {
-                    child.kill().map_err(NodeError::io("killing a node"))?;
-                }
-                std::thread::sleep(Duration::from_millis(2));
-            }
+            stopped = stopped.and(await_end(&mut child));
         }
-        Ok(())
+        stopped
     }
 
-    fn spawn(&self, role: NodeId) -> Result<Child, NodeError> {
+    fn spawn(&self, node: NodeId) -> Result<Child, NodeError> {
         let log = File::options()
             .create(true)
             .append(true)
-            .open(self.layout.complaints(role))
+            .open(self.layout.complaints(node))
             .map_err(NodeError::io("opening a node's log"))?;
         let child = Command::new(&self.program)
-            .args(["node", &role.to_string(), "--dir"])
+            .args(["node", &node.to_string(), "--dir"])
             .arg(self.layout.root())
             .env(PARENT, std::process::id().to_string())
-            .envs(self.arms.iter().chain(&self.nodes[&role].environment).map(|(name, value)| (name, value)))
+            .envs(self.arms.iter().chain(&self.nodes[&node].environment).map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -299,17 +295,17 @@ impl Supervisor {
     /// The nodes that are not up, but for those that are shut out.
     #[must_use]
     pub fn missing(&self) -> Vec<NodeId> {
-        let missing = |role: &NodeId| !self.is_up(*role) && !self.is_shut_out(*role);
+        let missing = |node: &NodeId| !self.is_up(*node) && !self.is_shut_out(*node);
         NodeId::all(&self.config).into_iter().filter(missing).collect()
     }
 
     /// Whether a quorum of recorders, a venue and a gateway are up.
     fn trades(&self) -> bool {
-        let up: Vec<NodeId> = self.nodes.keys().copied().filter(|&role| self.is_up(role)).collect();
-        let recorders = up.iter().filter(|role| matches!(role, NodeId::Recorder(_))).count();
+        let up: Vec<NodeId> = self.nodes.keys().copied().filter(|&node| self.is_up(node)).collect();
+        let recorders = up.iter().filter(|node| matches!(node, NodeId::Recorder(_))).count();
         recorders >= usize::from(self.config.quorum)
-            && up.iter().any(|role| matches!(role, NodeId::Venue(_)))
-            && up.iter().any(|role| matches!(role, NodeId::Gateway(_)))
+            && up.iter().any(|node| matches!(node, NodeId::Venue(_)))
+            && up.iter().any(|node| matches!(node, NodeId::Gateway(_)))
     }
 
     fn wait_until_it_trades(&mut self, patience: Duration) -> Result<(), NodeError> {
@@ -318,21 +314,21 @@ impl Supervisor {
         loop {
             deaths.extend(self.tick());
             let missing = self.missing();
-            let hopeless = missing.iter().all(|role| deaths.iter().any(|death| death.role == *role));
+            let hopeless = missing.iter().all(|node| deaths.iter().any(|death| death.node == *node));
             if self.trades() && (hopeless || begun.elapsed() > GRACE) {
                 self.deaths = deaths;
                 return Ok(());
             }
             if begun.elapsed() > patience {
-                return Err(NodeError::Config(why_not(&missing, &deaths)));
+                return Err(NodeError::Refused(why_not(&missing, &deaths)));
             }
             std::thread::sleep(Duration::from_millis(2));
         }
     }
 
     /// The last line a node wrote to its log.
-    fn complaint(&self, role: NodeId) -> Option<String> {
-        let text = std::fs::read_to_string(self.layout.complaints(role)).ok()?;
+    fn complaint(&self, node: NodeId) -> Option<String> {
+        let text = std::fs::read_to_string(self.layout.complaints(node)).ok()?;
         text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
     }
 }
@@ -346,12 +342,24 @@ impl Drop for Supervisor {
     }
 }
 
+/// Waits for a node that was asked to end; kills it when that takes too long.
+fn await_end(child: &mut Child) -> Result<(), NodeError> {
+    let asked = Instant::now();
+    while child.try_wait().map_err(NodeError::io("waiting for a node"))?.is_none() {
+        if asked.elapsed() > Duration::from_secs(5) {
+            child.kill().map_err(NodeError::io("killing a node"))?;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
 /// Why a system did not come up: for each node that is missing, how it died last.
 fn why_not(missing: &[NodeId], deaths: &[Death]) -> String {
-    let reason = |role: &NodeId| {
-        let last = deaths.iter().rev().find(|death| death.role == *role);
+    let reason = |node: &NodeId| {
+        let last = deaths.iter().rev().find(|death| death.node == *node);
         let why = last.map_or("is still starting", |death| death.complaint.as_ref().unwrap_or(&death.how));
-        format!("{role}: {why}")
+        format!("{node}: {why}")
     };
     let reasons = missing.iter().map(reason).collect::<Vec<_>>().join("; ");
     format!("the system did not come up. {reasons}")

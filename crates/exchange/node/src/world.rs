@@ -223,18 +223,18 @@ pub struct HostCounters(CountersWriter);
 
 impl Counters for HostCounters {
     #[inline]
-    fn set(&self, index: usize, value: u64) {
-        self.0.set(index, value);
+    fn set(&self, counter: impl Into<usize>, value: u64) {
+        self.0.set(counter.into(), value);
     }
 
     #[inline]
-    fn add(&self, index: usize, increment: u64) {
-        self.0.add(index, increment);
+    fn add(&self, counter: impl Into<usize>, increment: u64) {
+        self.0.add(counter.into(), increment);
     }
 
     #[inline]
-    fn get(&self, index: usize) -> u64 {
-        self.0.get(index)
+    fn get(&self, counter: impl Into<usize>) -> u64 {
+        self.0.get(counter.into())
     }
 }
 

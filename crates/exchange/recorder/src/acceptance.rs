@@ -1,6 +1,6 @@
 //! Which records a recorder takes.
 //!
-//! Each position once, in order, from whoever has it first. What others say about a position that is taken is compared with
+//! Each position once, in order, from the first that has it. What others say about a position that is taken is compared with
 //! what was taken ([`crate::evidence`]): that is how a venue that computes something else is found.
 
 use pares_types::{Epoch, Position, RequestId, VenueId};
@@ -209,7 +209,7 @@ impl Acceptance {
         self.note(offer);
     }
 
-    /// What an earlier life recorded is held against nobody: whoever was wrong then may be right by now, and would look as if
+    /// What an earlier life recorded is held against nobody: a venue that was wrong then may be right by now, and would look as if
     /// it contradicted itself.
     fn note(&mut self, record: &Offer) {
         let by = if record.epoch == self.epoch { record.venue } else { NOBODY };

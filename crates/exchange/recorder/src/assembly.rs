@@ -2,7 +2,7 @@
 //! stream of results between them (paper 2's lesson: chunks with pauses).
 //!
 //! A checkpoint may be as large as memory allows, so the pieces are not gathered here: this says which of them belong together,
-//! and whoever asks puts them where they go. How long it will be, the venue itself does not know before the last piece.
+//! and the caller puts them where they go. How long it will be, the venue itself does not know before the last piece.
 
 use pares_types::Position;
 

@@ -1,6 +1,6 @@
 //! Who said what about which position, and whom that makes wrong.
 //!
-//! Two venues that disagree show that one of them is wrong, and not which: whoever spoke first is as likely to be it as
+//! Two venues that disagree show that one of them is wrong, and not which: the first to speak is as likely to be it as
 //! the other. So the obvious rule, halt the shard at the first difference, lets one wrong venue stop a shard of three. With three or
 //! more venues there is a better one:
 //!
@@ -90,7 +90,7 @@ pub struct Finding {
 pub enum Judgement {
     /// Nothing: it agrees, or nothing is remembered that it could disagree with.
     Quiet,
-    /// There is a dispute, and whoever has not spoken may settle it.
+    /// There is a dispute, and a venue that has not spoken may settle it.
     Open,
     /// There is a dispute, and it is settled.
     Settled(Finding),

@@ -11,7 +11,7 @@
 //! | [`evidence`] | who said what about those that are: which venue is wrong, if that can be known |
 //! | [`statement`] | what a venue says about a position |
 //! | [`assembly`] | checkpoints put together from their pieces |
-//! | [`quorum`] | when a record counts as committed, for whoever reads the recorders' logs |
+//! | [`quorum`] | when a record counts as committed, for readers of the recorders' logs |
 //! | [`repair`] | which record comes from where when a damaged log is made anew |
 
 pub mod acceptance;

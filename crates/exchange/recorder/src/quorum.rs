@@ -1,6 +1,6 @@
 //! When a record counts as committed: once `quorum` recorders have it (design section 4).
 //!
-//! Recorders do not talk to each other about it, and no one of them decides. Whoever reads their logs
+//! Recorders do not talk to each other about it, and no one of them decides. A reader of their logs
 //! counts: a record is committed when the `quorum`-th of them shows it. The reader has the record's bytes
 //! in hand at that very moment, so nothing is ever kept waiting in memory; and since each log is in order,
 //! committed records come out in order too.

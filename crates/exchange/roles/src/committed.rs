@@ -4,7 +4,7 @@
 //! differently, and any of them may be behind or dead. Reading one of them would make it a single point of
 //! failure; so all are read, and a record passes when the `quorum`-th log shows it (`pares_recorder::Quorum`).
 
-use pares_log::{Offset, ReadError};
+use pares_log::{Offset, ReadError, Record};
 use pares_recorder::Quorum;
 use pares_types::{Position, RecorderId, ShardId};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
@@ -137,55 +137,81 @@ impl<W: World> CommittedStream<W> {
         on: &mut impl FnMut(Committed<'_>) -> Result<(), NodeError>,
     ) -> Result<usize, NodeError> {
         let recorder = RecorderId(u16::try_from(index).expect("at most 16 recorders"));
-        let tail = &mut self.tails[index];
+        let Self { world, tails, replaced, quorums, asked } = self;
+        let (tail, replaced, asked) = (&mut tails[index], &mut replaced[index], &mut asked[index]);
         for read in 0..max {
             if tail.take_replaced() {
-                (self.replaced[index], self.asked[index]) = (true, false);
-                self.quorums.iter_mut().for_each(|quorum| quorum.forget(recorder));
+                (*replaced, *asked) = (true, false);
+                quorums.iter_mut().for_each(|quorum| quorum.forget(recorder));
             }
-            let record = match tail.next_durable() {
-                Ok(Some(record)) => record,
-                Ok(None) => return Ok(read),
-                // A log that is damaged, or just being replaced, is its recorder's trouble; the others go on. What
-                // follows the damage is not believed: which positions are missing only its recorder can tell.
-                Err(ReadError::Damaged { offset, what }) => {
-                    if !std::mem::replace(&mut self.asked[index], true) {
-                        let log = NodeId::Recorder(recorder);
-                        self.world.complain(&format_args!(
-                            "the log of {log} is damaged at {offset} ({what}): read no further until it is repaired"
-                        ));
-                        repair_asked::ask(&self.world, log);
+            match tail.next_durable() {
+                Ok(Some(record)) => {
+                    if let Some(committed) = take(quorums, recorder, &record, *replaced)? {
+                        on(committed)?;
                     }
+                }
+                Ok(None) => return Ok(read),
+                Err(error) => {
+                    on_unreadable(world, NodeId::Recorder(recorder), error, asked)?;
                     return Ok(read);
                 }
-                Err(ReadError::Foreign { .. } | ReadError::Map(_)) => return Ok(read),
-                Err(error) => return Err(error.into()),
-            };
-            match record::schema(record.payload) {
-                Some(record::RESULT) => {
-                    let result = ResultRecord::read(record.payload)?;
-                    // A shard of another configuration is nobody's concern here.
-                    let Some(quorum) = self.quorums.get_mut(usize::from(result.shard().0)) else { continue };
-                    if quorum.on_record(recorder, result.position()) {
-                        on(Committed::Result { recorder, offset: record.offset, record: result })?;
-                    } else if result.position() >= quorum.committed() {
-                        on(Committed::Shown { record: result })?;
-                    } else if self.replaced[index] {
-                        on(Committed::Moved { recorder, offset: record.offset, record: result })?;
-                    }
-                }
-                Some(record::CHECKPOINT_STORED) => {
-                    let stored = CheckpointStored::read(record.payload)?;
-                    let offset = record.offset;
-                    let (shard, position) = (ShardId(stored.shard.get()), Position(stored.position.get()));
-                    if usize::from(shard.0) >= self.quorums.len() {
-                        continue;
-                    }
-                    on(Committed::CheckpointStored { shard, position, offset })?;
-                }
-                _ => {}
             }
         }
         Ok(max)
+    }
+}
+
+/// What a recorder's record says of what is committed.
+#[inline]
+fn take<'a>(
+    quorums: &mut [Quorum],
+    recorder: RecorderId,
+    entry: &Record<'a>,
+    is_replaced: bool,
+) -> Result<Option<Committed<'a>>, NodeError> {
+    let offset = entry.offset;
+    Ok(match record::schema(entry.payload) {
+        Some(record::RESULT) => {
+            let record = ResultRecord::read(entry.payload)?;
+            // A shard of another configuration concerns nobody here.
+            let Some(quorum) = quorums.get_mut(usize::from(record.shard().0)) else { return Ok(None) };
+            if quorum.on_record(recorder, record.position()) {
+                Some(Committed::Result { recorder, offset, record })
+            } else if record.position() >= quorum.committed() {
+                Some(Committed::Shown { record })
+            } else {
+                is_replaced.then_some(Committed::Moved { recorder, offset, record })
+            }
+        }
+        Some(record::CHECKPOINT_STORED) => {
+            let stored = CheckpointStored::read(entry.payload)?;
+            let (shard, position) = (ShardId(stored.shard.get()), Position(stored.position.get()));
+            let is_ours = usize::from(shard.0) < quorums.len();
+            is_ours.then_some(Committed::CheckpointStored { shard, position, offset })
+        }
+        _ => None,
+    })
+}
+
+/// A log that is damaged, or just being replaced, is its recorder's trouble; the others go on. What follows the damage is not
+/// believed: which positions are missing only its recorder can tell.
+fn on_unreadable<W: World>(
+    world: &W,
+    log: NodeId,
+    error: ReadError,
+    asked: &mut bool,
+) -> Result<(), NodeError> {
+    match error {
+        ReadError::Damaged { offset, what } => {
+            if !std::mem::replace(asked, true) {
+                world.complain(&format_args!(
+                    "the log of {log} is damaged at {offset} ({what}): read no further until it is repaired"
+                ));
+                repair_asked::ask(world, log);
+            }
+            Ok(())
+        }
+        ReadError::Foreign { .. } | ReadError::Map(_) => Ok(()),
+        error => Err(error.into()),
     }
 }

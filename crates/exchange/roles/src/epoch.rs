@@ -39,7 +39,7 @@ pub fn begin<W: World>(world: &W, config: &SystemConfig) -> Result<Epoch, NodeEr
     let epoch = Epoch(before.0 + 1);
     if epoch > EPOCH_MAX {
         let why = format!("this system was started {before} times, and there is no number for another start");
-        return Err(NodeError::Config(why));
+        return Err(NodeError::Refused(why));
     }
     note(world, epoch)?;
     for &id in &found.unread {
@@ -209,9 +209,15 @@ fn seen(world: &impl World, log: NodeId) -> Epoch {
 pub fn current(world: &impl World, config: &SystemConfig) -> Result<Epoch, NodeError> {
     let shards = config.shards()?;
     let (&shard, _) = shards.first_key_value().expect("a system has a shard");
-    let window = world.open_window(shard).map_err(NodeError::io("opening a window"))?;
-    let absent = || NodeError::Config("there is no window: was the system started?".into());
-    window.map(|window| window.epoch()).ok_or_else(absent)
+    window(world, shard).map(|window| window.epoch())
+}
+
+/// A shard's window.
+///
+/// # Errors
+/// [`NodeError::NotStarted`] if there is none.
+pub(crate) fn window<W: World>(world: &W, shard: ShardId) -> Result<W::Window, NodeError> {
+    world.open_window(shard).map_err(NodeError::io("opening a window"))?.ok_or(NodeError::NotStarted(shard))
 }
 
 #[cfg(test)]

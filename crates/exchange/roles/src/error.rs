@@ -7,7 +7,7 @@ use pares_types::{GatewayId, Position, ShardId, VenueId};
 /// Why a node cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// The configuration file cannot be read.
+    /// A file of the system (its configuration, a note) cannot be read, or says nothing that this build understands.
     #[error("{path}: {source}")]
     Read {
         /// The file.
@@ -18,6 +18,12 @@ pub enum NodeError {
     /// The configuration is not valid.
     #[error("configuration: {0}")]
     Config(String),
+    /// It cannot be done as things are; the text says why, and what to do.
+    #[error("{0}")]
+    Refused(String),
+    /// A shard has no window.
+    #[error("shard {0} has no window: the system was not started; start it with `pares up`")]
+    NotStarted(ShardId),
     /// A log cannot be opened for writing.
     #[error("log: {0}")]
     Open(#[from] pares_log::OpenError),
@@ -85,6 +91,18 @@ pub enum NodeError {
         venue: VenueId,
         /// Who found it, and how.
         note: PathBuf,
+    },
+    /// The notes about venues that are shut out cannot be listed.
+    #[error(
+        "{dir} cannot be listed ({source}), so any venue may be shut out and none goes on: make it a directory that the nodes \
+         can read",
+        dir = dir.display()
+    )]
+    MaybeShutOut {
+        /// Where the notes lie.
+        dir: PathBuf,
+        /// Why they cannot be listed.
+        source: std::io::Error,
     },
     /// The thread that takes a node's turns failed outside of the matching engine.
     #[error("a thread of this node panicked; its message is above")]

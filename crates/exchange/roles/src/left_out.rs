@@ -51,14 +51,7 @@ impl LeftOut {
     /// # Errors
     /// If it cannot be read: then nobody knows what of the log counts.
     pub(crate) fn read(world: &impl World, recorder: RecorderId) -> Result<Option<Self>, NodeError> {
-        let path = path(recorder);
-        match whole_file::read(world, &path) {
-            Ok(text) => toml::from_str(&text)
-                .map(Some)
-                .map_err(|error| NodeError::Config(format!("{}: {error}", path.display()))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(NodeError::Read { path, source }),
-        }
+        whole_file::read_note(world, &path(recorder))
     }
 
     /// From where on the recorder was left alone.

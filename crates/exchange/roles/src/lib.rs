@@ -26,6 +26,7 @@
 pub mod checkpoints;
 pub mod committed;
 pub mod config;
+mod counters;
 pub mod duty;
 pub mod epoch;
 mod error;

@@ -7,16 +7,20 @@
 //! DIR/run/repair-recorder-0        somebody asks recorder 0 to repair its log
 //! ```
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use crate::NodeId;
 use crate::world::{File, World};
+use crate::{NodeError, NodeId};
+
+/// Duty cycles between two looks for notes: a look is a system call, and a few hundred cycles are soon over.
+const LOOK_EVERY: u32 = 256;
 
 fn note(node: NodeId) -> PathBuf {
     PathBuf::from("run").join(format!("repair-{node}"))
 }
 
-/// Asks a node to repair its log. Best effort: whoever meets the damage next asks again.
+/// Asks a node to repair its log. Best effort: the next to meet the damage asks again.
 pub fn ask<W: World>(world: &W, node: NodeId) {
     let asked = world.create_file(&note(node)).and_then(|mut file| file.append(b"damaged\n"));
     if let Err(error) = asked {
@@ -29,8 +33,40 @@ pub fn is_asked<W: World>(world: &W, node: NodeId) -> bool {
     world.open_file(&note(node)).is_ok()
 }
 
-/// The node has read its log through, and repaired it if need be.
-pub fn done<W: World>(world: &W, node: NodeId) {
-    // One that stays costs another restart.
-    let _ = world.remove_file(&note(node));
+/// The node has read its log through, and repaired it if need be: the note goes.
+///
+/// One that cannot be removed would end the node at its first look, and every process after it. So the operator is told, and
+/// this process looks for it no more.
+pub(crate) fn done<W: World>(world: &W, node: NodeId) -> Lookout {
+    let removed = world.remove_file(&note(node));
+    let stays = removed.err().filter(|error| error.kind() != ErrorKind::NotFound);
+    if let Some(error) = &stays {
+        world.complain(&format_args!(
+            "{} cannot be removed ({error}): until it is, damage in the log of {node} is repaired at a start only",
+            note(node).display()
+        ));
+    }
+    Lookout { node, cycles: 0, is_deaf: stays.is_some() }
+}
+
+/// A node's looks for notes, now and then.
+pub(crate) struct Lookout {
+    node: NodeId,
+    cycles: u32,
+    is_deaf: bool,
+}
+
+impl Lookout {
+    /// Called once per duty cycle. Says whether it is time to look for notes.
+    ///
+    /// # Errors
+    /// [`NodeError::RepairAsked`].
+    pub(crate) fn is_due(&mut self, world: &impl World) -> Result<bool, NodeError> {
+        self.cycles = self.cycles.wrapping_add(1);
+        let is_due = self.cycles.is_multiple_of(LOOK_EVERY);
+        match is_due && !self.is_deaf && is_asked(world, self.node) {
+            true => Err(NodeError::RepairAsked),
+            false => Ok(is_due),
+        }
+    }
 }

@@ -25,9 +25,6 @@ use crate::config::{Layout, SystemConfig};
 use crate::world::World;
 use crate::{NodeError, NodeId, whole_file};
 
-/// Duty cycles between two looks for notes: a look is a system call, and a few hundred cycles are soon over.
-const LOOK_EVERY: u32 = 256;
-
 /// What one recorder knows of a venue that is shut out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
@@ -84,7 +81,7 @@ pub struct DisputedIn {
 }
 
 impl Note {
-    /// The note as a file: what it means for whoever opens it, and then what is known.
+    /// The note as a file: what it means, and then what is known.
     fn text(&self) -> String {
         let (venue, known) = (self.venue, toml::to_string(self).expect("a note is always valid TOML"));
         format!(
@@ -110,14 +107,7 @@ impl Note {
     /// # Errors
     /// If the note cannot be read, or is none.
     pub fn read(world: &impl World, venue: VenueId, by: RecorderId) -> Result<Option<Self>, NodeError> {
-        let path = path(venue, by);
-        match whole_file::read(world, &path) {
-            Ok(text) => toml::from_str(&text)
-                .map(Some)
-                .map_err(|error| NodeError::Config(format!("{}: {error}", path.display()))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(NodeError::Read { path, source }),
-        }
+        whole_file::read_note(world, &path(venue, by))
     }
 }
 
@@ -129,19 +119,24 @@ fn path(venue: VenueId, by: RecorderId) -> PathBuf {
     dir().join(format!("venue-{venue}.recorder-{by}"))
 }
 
-/// The notes about a venue. None if they cannot be read: whoever is to obey them would otherwise stop on a
-/// disk's trouble that is none of theirs.
-fn notes(world: &impl World, venue: VenueId) -> Vec<PathBuf> {
+/// The names of all notes.
+fn names(world: &impl World) -> Result<Vec<String>, NodeError> {
+    world.list(&dir()).map_err(|source| NodeError::MaybeShutOut { dir: dir(), source })
+}
+
+/// The notes about a venue.
+fn notes(world: &impl World, venue: VenueId) -> Result<Vec<PathBuf>, NodeError> {
     let start = format!("venue-{venue}.recorder-");
     let is_note = |name: &String| name.strip_prefix(&start).is_some_and(|by| by.parse::<u16>().is_ok());
-    let names = world.list(&dir()).unwrap_or_default();
-    names.into_iter().filter(is_note).map(|name| dir().join(name)).collect()
+    Ok(names(world)?.into_iter().filter(is_note).map(|name| dir().join(name)).collect())
 }
 
 /// Whether the venue is shut out.
-#[must_use]
-pub fn is_shut_out(world: &impl World, venue: VenueId) -> bool {
-    !notes(world, venue).is_empty()
+///
+/// # Errors
+/// [`NodeError::MaybeShutOut`].
+pub fn is_shut_out(world: &impl World, venue: VenueId) -> Result<bool, NodeError> {
+    Ok(!notes(world, venue)?.is_empty())
 }
 
 /// Whether that recorder has noted it.
@@ -156,12 +151,12 @@ pub(crate) fn is_noted_by(world: &impl World, venue: VenueId, by: RecorderId) ->
 /// If it is not shut out, or a recorder has not taken note yet: that one may have checkpoints of it left.
 pub fn readmit(world: &impl World, config: &SystemConfig, venue: VenueId) -> Result<(), NodeError> {
     let node = NodeId::Venue(venue);
-    let notes = notes(world, venue);
+    let notes = notes(world, venue)?;
     if notes.is_empty() {
-        return Err(NodeError::Config(format!("{node} is not shut out")));
+        return Err(NodeError::Refused(format!("{node} is not shut out")));
     }
     if let Some(behind) = config.recorder_ids().find(|&by| !is_noted_by(world, venue, by)) {
-        return Err(NodeError::Config(format!(
+        return Err(NodeError::Refused(format!(
             "recorder-{behind} has not taken note that {node} is shut out; it does so within moments while it runs, so \
              start it if it does not"
         )));
@@ -188,37 +183,24 @@ fn set_log_aside(world: &impl World, venue: VenueId) -> io::Result<u32> {
 
 /// All that was ever disputed, with the venue that said so: of venues that are shut out, and of those readmitted. A note that
 /// cannot be read says nothing; at worst a venue is found once more by what it did before.
-pub(crate) fn all_disputed(world: &impl World) -> Vec<(VenueId, DisputedIn)> {
-    let names = world.list(&dir()).unwrap_or_default().into_iter();
-    let texts = names
-        .filter(|name| name.contains(".recorder-"))
-        .filter_map(|name| whole_file::read(world, &dir().join(name)).ok());
-    let notes = texts.filter_map(|text| toml::from_str::<Note>(&text).ok());
-    notes.flat_map(|note| note.disputed.into_iter().map(move |one| (VenueId(note.venue), one))).collect()
-}
-
-/// Fails if the venue is shut out.
 ///
 /// # Errors
-/// [`NodeError::ShutOut`].
+/// [`NodeError::MaybeShutOut`].
+pub(crate) fn all_disputed(world: &impl World) -> Result<Vec<(VenueId, DisputedIn)>, NodeError> {
+    let names = names(world)?.into_iter().filter(|name| name.contains(".recorder-"));
+    let notes =
+        names.filter_map(|name| whole_file::read_note::<Note>(world, &dir().join(name)).ok().flatten());
+    Ok(notes.flat_map(|note| note.disputed.into_iter().map(move |one| (VenueId(note.venue), one))).collect())
+}
+
+/// Fails if the venue is shut out, or may be.
+///
+/// # Errors
+/// [`NodeError::ShutOut`], [`NodeError::MaybeShutOut`].
 pub fn check(world: &impl World, venue: VenueId) -> Result<(), NodeError> {
-    match notes(world, venue).into_iter().next() {
+    match notes(world, venue)?.into_iter().next() {
         None => Ok(()),
         Some(note) => Err(NodeError::ShutOut { venue, note }),
-    }
-}
-
-/// Says now and then that it is time to look for notes.
-#[derive(Default)]
-pub(crate) struct Lookout {
-    cycles: u32,
-}
-
-impl Lookout {
-    /// Called once per duty cycle.
-    pub(crate) fn is_due(&mut self) -> bool {
-        self.cycles = self.cycles.wrapping_add(1);
-        self.cycles.is_multiple_of(LOOK_EVERY)
     }
 }
 
@@ -259,13 +241,13 @@ mod tests {
     #[test]
     fn a_note_says_in_words_what_it_means_and_is_read_as_written() {
         let world = TestWorld::new();
-        assert!(!is_shut_out(&world, VENUE));
+        assert!(!is_shut_out(&world, VENUE).unwrap());
         note(1).write(&world).unwrap();
         assert_eq!(Note::read(&world, VENUE, RecorderId(1)).unwrap(), Some(note(1)));
         assert_eq!(Note::read(&world, VENUE, RecorderId(0)).unwrap(), None);
         let text = whole_file::read(&world, &path(VENUE, RecorderId(1))).unwrap();
         assert!(text.starts_with("# venue-0 is shut out") && text.contains("readmit venue-0"), "{text}");
-        assert!(is_shut_out(&world, VENUE) && !is_shut_out(&world, VenueId(1)));
+        assert_eq!([0, 1].map(|id| is_shut_out(&world, VenueId(id)).unwrap()), [true, false]);
         let refused = check(&world, VENUE).unwrap_err().to_string();
         assert!(refused.contains("pares admin readmit venue-0"), "{refused}");
     }
@@ -280,8 +262,8 @@ mod tests {
         note(1).write(&world).unwrap();
         world.create_file(Path::new("venue-0/of the wrong build")).unwrap();
         readmit().unwrap();
-        assert!(!is_shut_out(&world, VENUE) && world.list(Path::new("venue-0")).unwrap().is_empty());
+        assert!(!is_shut_out(&world, VENUE).unwrap() && world.list(Path::new("venue-0")).unwrap().is_empty());
         assert_eq!(world.list(&dir().join("venue-0.log-1")).unwrap(), ["of the wrong build"]);
-        assert_eq!(all_disputed(&world).len(), 2, "what it said then is still disputed");
+        assert_eq!(all_disputed(&world).unwrap().len(), 2, "what it said then is still disputed");
     }
 }

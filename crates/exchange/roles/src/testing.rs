@@ -242,16 +242,16 @@ impl World for TestWorld {
 pub(crate) struct Numbers(Vec<(String, AtomicU64)>);
 
 impl Counters for Arc<Numbers> {
-    fn set(&self, index: usize, value: u64) {
-        self.0[index].1.store(value, Ordering::Relaxed);
+    fn set(&self, counter: impl Into<usize>, value: u64) {
+        self.0[counter.into()].1.store(value, Ordering::Relaxed);
     }
 
-    fn add(&self, index: usize, increment: u64) {
-        self.0[index].1.fetch_add(increment, Ordering::Relaxed);
+    fn add(&self, counter: impl Into<usize>, increment: u64) {
+        self.0[counter.into()].1.fetch_add(increment, Ordering::Relaxed);
     }
 
-    fn get(&self, index: usize) -> u64 {
-        self.0[index].1.load(Ordering::Relaxed)
+    fn get(&self, counter: impl Into<usize>) -> u64 {
+        self.0[counter.into()].1.load(Ordering::Relaxed)
     }
 }
 

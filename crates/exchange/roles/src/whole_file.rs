@@ -3,6 +3,9 @@
 use std::io;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
+use crate::NodeError;
 use crate::world::{File, World};
 
 /// Puts a file there, durably, in the place of one that may be there. Two who write the same path at once need a lock.
@@ -25,12 +28,21 @@ pub(crate) fn write(world: &impl World, path: &Path, text: &str) -> io::Result<(
 pub(crate) fn read(world: &impl World, path: &Path) -> io::Result<String> {
     let file = world.open_file(path)?;
     let mut bytes = vec![0; usize::try_from(file.bytes()?).map_err(io::Error::other)?];
-    let mut read = 0;
-    while read < bytes.len() {
-        match file.read_at(&mut bytes[read..], read as u64)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            more => read += more,
-        }
-    }
+    file.fill(&mut bytes)?;
     String::from_utf8(bytes).map_err(io::Error::other)
+}
+
+/// What a note says; `None` if there is none.
+///
+/// # Errors
+/// [`NodeError::Read`] if it cannot be read, or says nothing that this build understands.
+pub(crate) fn read_note<T: DeserializeOwned>(
+    world: &impl World,
+    path: &Path,
+) -> Result<Option<T>, NodeError> {
+    let understood = match read(world, path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text.and_then(|text| toml::from_str(&text).map_err(io::Error::other)),
+    };
+    understood.map(Some).map_err(|source| NodeError::Read { path: path.into(), source })
 }

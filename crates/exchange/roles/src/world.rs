@@ -186,11 +186,11 @@ pub enum Next {
 /// Numbers of one process that all others may read. One thread writes a counter.
 pub trait Counters: Send + Sync + 'static {
     /// Sets one.
-    fn set(&self, index: usize, value: u64);
+    fn set(&self, counter: impl Into<usize>, value: u64);
     /// Adds to one.
-    fn add(&self, index: usize, increment: u64);
+    fn add(&self, counter: impl Into<usize>, increment: u64);
     /// Reads one back.
-    fn get(&self, index: usize) -> u64;
+    fn get(&self, counter: impl Into<usize>) -> u64;
 }
 
 /// Wakes other nodes.
@@ -216,6 +216,20 @@ pub trait File: Send + 'static {
     /// # Errors
     /// As the system says.
     fn read_at(&self, bytes: &mut [u8], at: u64) -> io::Result<usize>;
+    /// Reads as many bytes as there is room for, from the beginning.
+    ///
+    /// # Errors
+    /// As the system says; `UnexpectedEof` if it has fewer.
+    fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut read = 0;
+        while read < bytes.len() {
+            match self.read_at(&mut bytes[read..], read as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                more => read += more,
+            }
+        }
+        Ok(())
+    }
     /// Bytes in it.
     ///
     /// # Errors

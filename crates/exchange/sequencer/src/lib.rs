@@ -4,7 +4,7 @@
 //! settle the order at the price of waiting for the slowest voter, or for the election when the leader
 //! dies. So the sequencer is neither: it is a passive piece of memory that maps a *position* of the total
 //! order to the request processed there. Each venue proposes its own order of arrival; the first proposal
-//! for a position wins it for good, and whoever comes later is told who won and conforms. No venue ever
+//! for a position wins it for good, and a later one is told who won and conforms. No venue ever
 //! waits for another: a dead, stopped or slow one is merely one that proposes less.
 //!
 //! ```text
@@ -71,7 +71,7 @@ pub trait Sequencer {
     /// The next unrecorded position: all below it are recorded.
     fn recorded(&self) -> Position;
 
-    /// Raises the recorded mark to `to`; never lowers it. Called by whoever sees the committed stream
+    /// Raises the recorded mark to `to`; never lowers it. Called by those who see the committed stream
     /// first.
     ///
     /// # Panics

@@ -127,7 +127,7 @@ pub enum SlotPlan {
     Full,
     /// The window belongs to this newer epoch.
     EpochOver(Epoch),
-    /// It is undecided: whoever swaps `expected` for `Slot::new(epoch, position, request)` decides it.
+    /// It is undecided: the venue that swaps `expected` for `Slot::new(epoch, position, request)` decides it.
     Claim {
         /// What the slot must still hold.
         expected: Slot,

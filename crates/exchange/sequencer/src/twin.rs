@@ -3,7 +3,7 @@
 //! The rules of [`Sequencer`], written down as directly as possible and sharing no code with
 //! [`crate::Window`], so that comparing the two means something. It serves as the oracle of the property
 //! tests, as the sequencer of the simulator, and in unit tests. It is not for production between
-//! processes: whoever stops while holding the lock stops the rest.
+//! processes: one that stops while holding the lock stops the rest.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -13,8 +13,8 @@
 //!      q and may hand the results out                 and nobody ever will          before the word moves on
 //! ```
 //! A venue hands nothing out before it has vouched for it, once per batch: a load if another was first, else one
-//! compare-and-swap. Whoever failed at `p` vouches for all below it and then asks for `p` to be void; it gets that only if
-//! nobody has vouched for `p`. Whoever had executed `p` and comes too late to vouch is *overruled*: what it
+//! compare-and-swap. A venue that failed at `p` vouches for all below it and then asks for `p` to be void; it gets that only if
+//! nobody has vouched for `p`. A venue that had executed `p` and comes too late to vouch is *overruled*: what it
 //! has is not the exchange's history, and it restores itself.
 //!
 //! **A slow venue** may meet the word long after it has moved on. The table tells it: a void is in the table before the word
@@ -65,7 +65,7 @@ impl Vouched {
 pub enum Voiding {
     /// It is void, for everybody and for good.
     Void,
-    /// Another venue has executed it: it stands, and whoever fails at it takes that venue's state.
+    /// Another venue has executed it: it stands, and a venue that fails at it takes that venue's state.
     Stands,
     /// Too many positions are void already ([`VOIDS_MAX`]), or this order has no way to agree on it.
     Refused,

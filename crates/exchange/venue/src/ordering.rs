@@ -7,7 +7,7 @@
 //!
 //! **Why a gateway's requests are decided in its order.** Every venue reads a gateway's log from front to
 //! back and proposes a request only after proposing, or seeing decided, all earlier ones of that gateway
-//! and shard. So whoever wins a position with sequence `s` knew all below `s` to be ordered. Hence one
+//! and shard. So a venue that wins a position with sequence `s` knew all below `s` to be ordered. Hence one
 //! number per gateway, the highest sequence ordered, answers "has it been ordered?" (paper 1 section 3).
 //!
 //! **Unless a log rots.** A venue passes over a request that it cannot read, and another venue may have read it before the

@@ -6,7 +6,7 @@
 //! shard whose checkpoint is oldest gets a new one.
 //!
 //! A checkpoint is taken by a venue that is behind, so that the one ahead is never disturbed (design section
-//! 4). When nobody is behind and one is overdue, it is taken by whoever's turn it is.
+//! 4). When nobody is behind and one is overdue, the venue whose turn it is takes it.
 //!
 //! An interval in positions alone is wrong for large states: one that takes half a minute to hand out would be followed by the next
 //! at once, for ever. So a venue rests after a checkpoint for a multiple of what it took ([`REST`]), and only as

@@ -90,7 +90,7 @@ pub struct SharedWindow {
 
 impl SharedWindow {
     /// Makes the window of `epoch` and puts it at `path`, where processes find it whole or not at all. A
-    /// window already there is fenced: its epoch is over. Only for whoever starts the venues, while none
+    /// window already there is fenced: its epoch is over. Only for the process that starts the venues, while none
     /// is alive.
     ///
     /// `capacity` positions can be decided ahead of the record; `first` is the first unrecorded position.

@@ -50,13 +50,13 @@ const SLOT_BYTES: usize = 16;
 ///
 /// Why these orderings. Deciding is one compare-and-swap on one word, so *agreement* needs no ordering at
 /// all: a word has one history. Ordering is needed between words:
-/// - slot to slot: whoever learns `p` may go on to `p + 1`, and relies on everything up to `p` being
+/// - slot to slot: a venue that learns `p` may go on to `p + 1`, and relies on everything up to `p` being
 ///   decided. The swap that decided `p` releases, the load that learns it acquires, and by induction all
 ///   earlier slots are seen as decided.
-/// - `recorded` to slots: whoever sees `recorded > p` must see `p` decided (or reused), or it would
+/// - `recorded` to slots: a venue that sees `recorded > p` must see `p` decided (or reused), or it would
 ///   conclude that `p` was recorded before this epoch. The raise releases what its caller learnt, the
 ///   load acquires it.
-/// - vouched word to table of voids: whoever sees the word beyond a void sees the void in the table. Entering it
+/// - vouched word to table of voids: a venue that sees the word beyond a void sees the void in the table. Entering it
 ///   releases, the swap that moves the word on comes after and releases too, the load of the word acquires.
 ///
 /// A stale slot (the load returned an earlier value) is harmless in any case: the swap compares with the
@@ -93,7 +93,7 @@ impl SharedMemory {
             (AT_MAGIC, MAGIC),
         ];
         for (offset, value) in words {
-            // The rename that gives the file its name comes after, and orders this for whoever opens it.
+            // The rename that gives the file its name comes after, and orders this for those who open it.
             mapping.atomic_u64(offset).store(value, Ordering::Release);
         }
         Ok(Self { mapping: Arc::new(mapping), capacity: capacity as u64, made_for: epoch })

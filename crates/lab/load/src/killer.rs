@@ -66,7 +66,7 @@ impl Killer {
 
     /// Takes note of a death. Says whether it is that of a venue that was killed.
     pub fn on_death(&mut self, death: &Death) -> bool {
-        let killed = |absence: &&mut Absence| death.role == NodeId::Venue(absence.venue) && !absence.dead;
+        let killed = |absence: &&mut Absence| death.node == NodeId::Venue(absence.venue) && !absence.dead;
         self.absent.iter_mut().find(killed).map(|absence| absence.dead = true).is_some()
     }
 

@@ -37,6 +37,12 @@ pub enum ProcessError {
         "the file `returning` says {0:?}: it needs the era of those who went on, three numbers (`pares site status` shows them)"
     )]
     Returning(String),
+    /// The count of a site's starts says nothing.
+    #[error(
+        "the file `life` says {0:?}: it needs how often this site was started, as a number; write one that it has surely not \
+         reached yet, below 16384"
+    )]
+    Life(String),
     /// The log begins behind what the store holds.
     #[error(
         "the store holds version {stored}, and the log begins at {base}: the store was lost; remove this site's directory only if the \

@@ -44,19 +44,19 @@ pub fn run(args: &Args) -> CommandResult {
     for node in supervisor.missing() {
         println!("{node} is not up yet; the others trade");
     }
-    for role in NodeId::all(config).into_iter().filter(|&role| supervisor.is_shut_out(role)) {
-        println!("{role} is shut out and stays down until `pares admin readmit {role}`");
+    for node in NodeId::all(config).into_iter().filter(|&node| supervisor.is_shut_out(node)) {
+        println!("{node} is shut out and stays down until `pares admin readmit {node}`");
     }
     println!("Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.", layout.root().display());
     while !stop.load(Ordering::Relaxed) {
         for death in supervisor.tick() {
             let complaint = death.complaint.map(|line| format!(": {line}")).unwrap_or_default();
-            let (role, how) = (death.role, death.how);
-            match supervisor.is_shut_out(role) {
+            let (node, how) = (death.node, death.how);
+            match supervisor.is_shut_out(node) {
                 true => println!(
-                    "{role} ended ({how}){complaint}; it stays down until `pares admin readmit {role}`"
+                    "{node} ended ({how}){complaint}; it stays down until `pares admin readmit {node}`"
                 ),
-                false => println!("{role} ended ({how}){complaint}; restarting it"),
+                false => println!("{node} ended ({how}){complaint}; restarting it"),
             }
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pares_client::Client;
 use pares_types::MemberId;
 use pares_types::{Quantity, Side, Status};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 
 use crate::common::exchange::{self, Exchange, PROGRAM, gateway, small, venue};
 use crate::common::process::{Up, cpu_ticks, is_alive, pid_of};
@@ -57,6 +57,20 @@ fn ctrl_c_stops_even_what_is_stopped() {
     kill_process(pid_of(&up.layout, venue(0)), Signal::STOP).unwrap();
     up.signal(Signal::INT);
     assert!(up.wait(), "it ends well");
+    assert!(nodes.iter().all(|&(_, pid)| !is_alive(pid)));
+}
+
+#[test]
+fn a_node_that_cannot_be_waited_for_keeps_no_other_from_being_stopped() {
+    let mut exchange = Exchange::start(&small(1));
+    let nodes =
+        exchange.roles().into_iter().map(|role| (role, pid_of(exchange.layout(), role))).collect::<Vec<_>>();
+    let (_, first_stopped) = nodes[nodes.len() - 1];
+    kill_process(first_stopped, Signal::KILL).unwrap();
+    // Somebody else learns how it ended, and the supervisor cannot any more.
+    rustix::process::waitpid(Some(first_stopped), WaitOptions::empty()).unwrap();
+    let stopped = exchange.supervisor().stop().unwrap_err();
+    assert!(stopped.to_string().contains("waiting for a node"), "{stopped}");
     assert!(nodes.iter().all(|&(_, pid)| !is_alive(pid)));
 }
 

@@ -9,7 +9,7 @@ use crate::RestingOrder;
 use pares_types::{Event, EventSink, IncomingCause, OrderKind, Peg, Price, RestCause, Side};
 
 impl FastBook {
-    /// Triggers stops and reprices pegs until nothing is due or the step is half full: whoever comes in has at least the
+    /// Triggers stops and reprices pegs until nothing is due or the step is half full: an order that comes in has at least the
     /// other half to trade in.
     #[cold]
     pub(super) fn settle<S: EventSink>(&mut self, step: &mut Step<'_, S>) {

@@ -25,7 +25,7 @@ use crate::Book;
 pub type WriteBook<B> = fn(&mut Vec<u8>, &B, Timestamp);
 
 /// Orders of the books that one request may have kept, unless they are all in one book: a millisecond or two. A request that would
-/// need more ends the copy; whoever began it begins another one.
+/// need more ends the copy; its caller begins another one.
 pub const KEPT_ORDERS_MAX: usize = 16_384;
 
 /// About what a book and an order take, so that memory is asked for once.

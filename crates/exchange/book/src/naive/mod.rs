@@ -1,8 +1,8 @@
 //! The book that is obviously right: three vectors of orders, and docs/rules.md word for word.
 //!
-//! A fast book is a web of indexes, and whoever reads one cannot see the rules for the links. Here
+//! A fast book is a web of indexes, and its reader cannot see the rules for the links. Here
 //! everything is a scan and every function is a sentence or two of the page. It is the oracle the fast book is
-//! compared with, so it shares no data structure with it, and whoever doubts a rule reads it here.
+//! compared with, so it shares no data structure with it, and a reader who doubts a rule reads it here.
 //!
 //! | section of docs/rules.md | module |
 //! |---|---|

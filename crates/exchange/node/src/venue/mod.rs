@@ -10,6 +10,7 @@
 
 mod watcher;
 
+use std::ops::DerefMut;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use pares_os::{BellKind, scheduling};
 use pares_roles::duty::{Duty, SLEEP_MAX};
-use pares_roles::venue::{Place, VenueNode, Watch, time_to_load};
+use pares_roles::venue::{Hold, Place, VenueNode, Watch, time_to_load, turn};
 use pares_roles::world::World;
 use pares_types::VenueId;
 
@@ -126,7 +127,7 @@ impl<W: World> Venue<W> {
         }
         let mut bell = process::listen(NodeId::Venue(self.id), &self.layout, BellKind::Futex)?;
         let node = self.node.get().expect("opened before its first turn");
-        let mut turns = Turns { node, watch: &self.watch, number };
+        let mut turns = Turns { node, number };
         duty::run(&mut turns, &mut bell, &self.stop, duty::on_bell)
     }
 
@@ -154,7 +155,6 @@ impl<W: World> Venue<W> {
 /// One thread's turns.
 struct Turns<'a, W: World> {
     node: &'a Mutex<VenueNode<W>>,
-    watch: &'a Watch<W>,
     number: u64,
 }
 
@@ -164,32 +164,17 @@ impl<'a, W: World> Turns<'a, W> {
         let node = self.node.lock().unwrap_or_else(PoisonError::into_inner);
         if node.turns() == self.number { Ok(node) } else { Err(NodeError::TakenOver) }
     }
+}
 
-    /// Lets each shard take a step. Nothing but the shard is in this thread's hands meanwhile.
-    fn step_shards(&self, mut node: MutexGuard<'a, VenueNode<W>>) -> Result<usize, NodeError> {
-        let mut work = 0;
-        for index in 0..node.shards() {
-            let Some(mut bench) = node.begin_step(index) else { continue };
-            drop(node);
-            let stepped = bench.step();
-            let place = self.watch.place();
-            self.watch.end();
-            node = self.node()?;
-            work += node.end_step(index, bench, stepped, place)?;
-        }
-        Ok(work)
+impl<W: World> Hold<W> for Turns<'_, W> {
+    fn hold(&mut self) -> Result<impl DerefMut<Target = VenueNode<W>>, NodeError> {
+        self.node()
     }
 }
 
 impl<W: World> Duty for Turns<'_, W> {
     fn work(&mut self) -> Result<usize, NodeError> {
-        let mut node = self.node()?;
-        let mut work = node.begin()?;
-        work += self.step_shards(node)?;
-        let mut node = self.node()?;
-        work += node.end()?;
-        self.watch.end();
-        Ok(work)
+        turn(self)
     }
 
     fn sleep_max(&self) -> Duration {

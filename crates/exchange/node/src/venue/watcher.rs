@@ -1,6 +1,6 @@
 //! Noticing that the matching engine does not come back from a request.
 //!
-//! A panic can be caught. An endless loop cannot, nor can memory be refused to it: whoever executes the request is gone with
+//! A panic can be caught. An endless loop cannot, nor can memory be refused to it: the thread that executes the request is gone with
 //! everything it held. So a venue has two threads: one takes the turns, the other, here, only looks on. Before each request the
 //! first says which one it begins ([`Watch`]); when the same request is still being executed some milliseconds later, and the
 //! thread has really used the processor meanwhile (one that was stopped, or had to wait for its turn, has not), the other takes
@@ -18,11 +18,16 @@ use std::time::Duration;
 use pares_roles::World;
 use pares_roles::venue::{Place, Watch};
 
+use crate::world::complain;
+
 /// Between two looks while requests are executed, and while there are none.
 const LOOK: Duration = Duration::from_millis(1);
 const LOOK_IDLE: Duration = Duration::from_millis(20);
 /// Looks without a request after which the venue counts as idle.
 const IDLE_AFTER: u32 = 100;
+
+/// Where the kernel says how long a thread has run.
+const SCHEDSTAT: &str = "/proc/self/task/TID/schedstat";
 
 /// The one who looks on.
 pub(super) struct Watcher {
@@ -34,7 +39,14 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
+    /// The operator is told if this kernel does not say how long a thread has run: then nothing is ever found.
     pub(super) fn new(budget: Duration) -> Self {
+        if let Err(error) = ran(rustix::thread::gettid().as_raw_pid()) {
+            complain(&format_args!(
+                "{SCHEDSTAT} cannot be read ({error}): a matching engine that does not come back from a request is not noticed; \
+                 use a kernel with CONFIG_SCHED_INFO"
+            ));
+        }
         Self { budget, seen: None, idle: 0 }
     }
 
@@ -72,7 +84,7 @@ impl Watcher {
 /// How long a thread of this process has run.
 fn ran(thread: i32) -> io::Result<Duration> {
     // "time on the processor, ns" is the first number there.
-    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"))?;
+    let text = std::fs::read_to_string(SCHEDSTAT.replace("TID", &thread.to_string()))?;
     let ns = text.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok());
     ns.map(Duration::from_nanos).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }

@@ -11,7 +11,7 @@ use crate::NodeError;
 
 /// One instrument.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct InstrumentConfig {
     /// Its id, from 1.
     pub id: u32,
@@ -20,43 +20,32 @@ pub struct InstrumentConfig {
     /// The total order it belongs to; by default each instrument has its own.
     pub shard: Option<u16>,
     /// Smallest price step, price units (1/10,000).
-    #[serde(default = "default_tick")]
     pub tick: i64,
     /// Smallest quantity step.
-    #[serde(default = "default_lot")]
     pub lot: u64,
     /// Largest order.
-    #[serde(default = "default_quantity_max")]
     pub quantity_max: u64,
     /// Largest order, price units times shares; 0 for no limit.
-    #[serde(default = "default_value_max")]
     pub value_max: u64,
     /// Lowest legal price, price units.
-    #[serde(default = "default_price_min")]
     pub price_min: i64,
     /// Highest legal price, price units.
-    #[serde(default = "default_price_max")]
     pub price_max: i64,
     /// Orders its book holds at most.
-    #[serde(default = "default_orders_max")]
     pub orders_max: u32,
     /// Events one request may cause.
-    #[serde(default = "default_step_max")]
     pub step_max: u32,
     /// How far from the reference price trades may be, hundredths of a percent; 0 for no limit.
-    #[serde(default = "default_static_band")]
     pub static_band: u32,
     /// How far from the last trade trades may be, hundredths of a percent; 0 for no limit.
-    #[serde(default = "default_dynamic_band")]
     pub dynamic_band: u32,
     /// How long a volatility call lasts, milliseconds; 0 for none.
-    #[serde(default = "default_call_ms")]
     pub call_ms: u64,
     /// Price steps by price, in place of `tick`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ticks: Vec<TickSetting>,
     /// When it enters which phase; without any it trades all the time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timetable: Vec<TimetableSetting>,
 }
 
@@ -108,38 +97,11 @@ impl From<PhaseSetting> for Phase {
     }
 }
 
-fn default_tick() -> i64 {
-    100
-}
-fn default_lot() -> u64 {
-    1
-}
-fn default_quantity_max() -> u64 {
-    1_000_000
-}
-fn default_value_max() -> u64 {
-    0
-}
-fn default_price_min() -> i64 {
-    100
-}
-fn default_price_max() -> i64 {
-    100_000_000
-}
-fn default_orders_max() -> u32 {
-    20_000
-}
-fn default_step_max() -> u32 {
-    4_096
-}
-fn default_static_band() -> u32 {
-    0
-}
-fn default_dynamic_band() -> u32 {
-    0
-}
-fn default_call_ms() -> u64 {
-    0
+/// What a file that leaves a setting out means; id and symbol are never left out.
+impl Default for InstrumentConfig {
+    fn default() -> Self {
+        Self::new(0, "")
+    }
 }
 
 impl InstrumentConfig {
@@ -150,17 +112,17 @@ impl InstrumentConfig {
             id,
             symbol: symbol.to_owned(),
             shard: None,
-            tick: default_tick(),
-            lot: default_lot(),
-            quantity_max: default_quantity_max(),
-            value_max: default_value_max(),
-            price_min: default_price_min(),
-            price_max: default_price_max(),
-            orders_max: default_orders_max(),
-            step_max: default_step_max(),
-            static_band: default_static_band(),
-            dynamic_band: default_dynamic_band(),
-            call_ms: default_call_ms(),
+            tick: 100,
+            lot: 1,
+            quantity_max: 1_000_000,
+            value_max: 0,
+            price_min: 100,
+            price_max: 100_000_000,
+            orders_max: 20_000,
+            step_max: 4_096,
+            static_band: 0,
+            dynamic_band: 0,
+            call_ms: 0,
             ticks: Vec::new(),
             timetable: Vec::new(),
         }

@@ -107,12 +107,6 @@ impl Layout {
         self.run().join(format!("{node}.counters"))
     }
 
-    /// What a venue is executing; outlives its process.
-    #[must_use]
-    pub fn venue_marks(&self, id: VenueId) -> PathBuf {
-        self.run().join(format!("venue-{id}.marks"))
-    }
-
     /// The log that a node writes.
     #[must_use]
     pub fn log(&self, node: crate::NodeId) -> PathBuf {

@@ -57,134 +57,84 @@ impl From<DurabilitySetting> for Durability {
 
 /// A whole system, as `pares.toml` describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct SystemConfig {
     /// What an acknowledgement promises.
-    #[serde(default = "default_durability")]
     pub durability: DurabilitySetting,
     /// How many venues.
-    #[serde(default = "two")]
     pub venues: u16,
     /// How many recorders.
-    #[serde(default = "two")]
     pub recorders: u16,
     /// How many recorders must have a record before it counts as committed.
-    #[serde(default = "one")]
     pub quorum: u16,
     /// Whether venues agree through the window. Off is legal with one gateway only (paper 1 section 6.2).
-    #[serde(default = "yes")]
     pub sequencer: bool,
     /// Positions a window holds, a power of two: at least a second of peak.
-    #[serde(default = "default_window")]
     pub window: u32,
     /// Positions, over all shards, between two checkpoints.
-    #[serde(default = "default_checkpoint_every")]
     pub checkpoint_every: u64,
     /// Requests a gateway may have in flight, over all sessions.
-    #[serde(default = "default_in_flight_max")]
     pub in_flight_max: usize,
     /// Requests a session may have in flight.
-    #[serde(default = "default_session_in_flight_max")]
     pub session_in_flight_max: u16,
     /// Orders and amends a session may send in a second; 0 for no limit. Cancels pass.
-    #[serde(default)]
     pub session_rate_max: u32,
     /// How many of them at once.
-    #[serde(default = "default_session_burst_max")]
     pub session_burst_max: u32,
     /// Milliseconds that a shard may record nothing while requests wait there, before new ones are refused; 0 for ever.
-    #[serde(default = "default_quorum_patience_ms")]
     pub quorum_patience_ms: u64,
     /// Connections a gateway accepts.
-    #[serde(default = "default_sessions_max")]
     pub sessions_max: usize,
     /// Sessions a member may have at one gateway: each of its trades is told to all of them.
-    #[serde(default = "default_member_sessions_max")]
     pub member_sessions_max: usize,
     /// Names (member, client order id) a gateway remembers.
-    #[serde(default = "default_names_max")]
     pub names_max: usize,
     /// Milliseconds between two times a gateway tells a shard in which something can become due.
-    #[serde(default = "default_clock_ms")]
     pub clock_ms: u64,
     /// How long one request may keep a venue's processor, milliseconds, before the matching engine counts as hanging; for each
     /// order that an instrument's book may hold 30 ns come on top, since its tables grow in one go.
-    #[serde(default = "default_engine_budget_ms")]
     pub engine_budget_ms: u64,
     /// MiB per segment of the logs. Small ones restart faster; a roll costs next to nothing.
-    #[serde(default = "default_segment_mib")]
     pub segment_mib: u64,
     /// The gateways' addresses, one per gateway. Port 0 takes a free one (see `run/gateway-G.addr`).
-    #[serde(default = "default_gateways")]
     pub gateways: Vec<SocketAddr>,
     /// Whether gateways may listen beyond loopback, where anybody may speak for any member and read along.
-    #[serde(default)]
     pub gateways_exposed: bool,
     /// What is traded.
-    #[serde(default = "default_instruments")]
     pub instruments: Vec<InstrumentConfig>,
-}
-
-fn default_durability() -> DurabilitySetting {
-    DurabilitySetting::Os
-}
-fn two() -> u16 {
-    2
-}
-fn one() -> u16 {
-    1
-}
-fn yes() -> bool {
-    true
-}
-fn default_window() -> u32 {
-    65_536
-}
-fn default_checkpoint_every() -> u64 {
-    4_096
-}
-fn default_in_flight_max() -> usize {
-    32_768
-}
-fn default_session_in_flight_max() -> u16 {
-    16_384
-}
-fn default_session_burst_max() -> u32 {
-    100
-}
-fn default_quorum_patience_ms() -> u64 {
-    500
-}
-fn default_sessions_max() -> usize {
-    4_096
-}
-fn default_member_sessions_max() -> usize {
-    64
-}
-fn default_names_max() -> usize {
-    16 << 20
-}
-fn default_clock_ms() -> u64 {
-    1_000
-}
-fn default_engine_budget_ms() -> u64 {
-    4
-}
-fn default_segment_mib() -> u64 {
-    4
-}
-fn default_gateways() -> Vec<SocketAddr> {
-    vec![SocketAddr::from(([127, 0, 0, 1], 7100))]
-}
-fn default_instruments() -> Vec<InstrumentConfig> {
-    const SYMBOLS: [&str; 10] =
-        ["ALFA", "BRAVO", "CHARLIE", "DELTA", "ECHO", "FOXTROT", "GOLF", "HOTEL", "INDIA", "JULIETT"];
-    SYMBOLS.iter().zip(1..).map(|(symbol, id)| InstrumentConfig::new(id, symbol)).collect()
 }
 
 impl Default for SystemConfig {
     fn default() -> Self {
-        toml::from_str("").expect("every setting has a default")
+        const SYMBOLS: [&str; 10] =
+            ["ALFA", "BRAVO", "CHARLIE", "DELTA", "ECHO", "FOXTROT", "GOLF", "HOTEL", "INDIA", "JULIETT"];
+        Self {
+            durability: DurabilitySetting::Os,
+            venues: 2,
+            recorders: 2,
+            quorum: 1,
+            sequencer: true,
+            window: 65_536,
+            checkpoint_every: 4_096,
+            in_flight_max: 32_768,
+            session_in_flight_max: 16_384,
+            session_rate_max: 0,
+            session_burst_max: 100,
+            quorum_patience_ms: 500,
+            sessions_max: 4_096,
+            member_sessions_max: 64,
+            names_max: 16 << 20,
+            clock_ms: 1_000,
+            engine_budget_ms: 4,
+            segment_mib: 4,
+            gateways: vec![SocketAddr::from(([127, 0, 0, 1], 7100))],
+            gateways_exposed: false,
+            instruments: SYMBOLS
+                .iter()
+                .zip(1..)
+                .map(|(symbol, id)| InstrumentConfig::new(id, symbol))
+                .collect(),
+        }
     }
 }
 

@@ -1,17 +1,6 @@
 //! What a gateway counts.
 
-macro_rules! counters {
-    ($($counter:ident $name:literal $what:literal)+) => {
-        /// A counter of a gateway.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Counter {
-            $(#[doc = $what] $counter,)+
-        }
-
-        /// The names of a gateway's counters, in file order.
-        pub const COUNTERS: &[&str] = &[$($name),+];
-    };
-}
+use crate::counters::counters;
 
 counters! {
     AnsweredOffset "answered_offset" "Where joining venues start to read this gateway's log; of the epoch in `epoch` only."
@@ -31,8 +20,3 @@ counters! {
     Epoch "epoch" "The epoch that the answered offset belongs to."
     Damaged "damaged" "Records of other gateways passed over because they could not be read."
 }
-
-/// The counter that tells joining venues where to start reading this gateway's log.
-pub const ANSWERED_OFFSET: &str = COUNTERS[Counter::AnsweredOffset as usize];
-/// The counter that tells of which epoch [`ANSWERED_OFFSET`] is.
-pub const EPOCH: &str = COUNTERS[Counter::Epoch as usize];

@@ -32,14 +32,6 @@ pub(super) struct Edge<W: World, S: Sockets> {
 }
 
 impl<W: World, S: Sockets> Edge<W, S> {
-    pub(super) fn count(&self, counter: Counter) {
-        self.counters.add(counter as usize, 1);
-    }
-
-    pub(super) fn set(&self, counter: Counter, value: u64) {
-        self.counters.set(counter as usize, value);
-    }
-
     /// Publishes what was journalled and wakes the venues. Says whether there was anything.
     pub(super) fn publish(&mut self) -> bool {
         let appended = std::mem::take(&mut self.appended);
@@ -60,15 +52,15 @@ impl<W: World, S: Sockets> GatewaySink for Edge<W, S> {
             Reason::StorageUnavailable
         })?;
         self.appended = true;
-        self.count(Counter::Requests);
+        self.counters.add(Counter::Requests, 1);
         Ok(offset.0)
     }
 
     fn reply(&mut self, session: SessionId, reply: Reply) {
         match reply {
-            Reply::Answer(_) => self.count(Counter::Answers),
-            Reply::Rejected { .. } => self.count(Counter::Rejected),
-            Reply::Trade(_) => self.count(Counter::Trades),
+            Reply::Answer(_) => self.counters.add(Counter::Answers, 1),
+            Reply::Rejected { .. } => self.counters.add(Counter::Rejected, 1),
+            Reply::Trade(_) => self.counters.add(Counter::Trades, 1),
             _ => {}
         }
         if let Some(output) = self.connections.output(session) {

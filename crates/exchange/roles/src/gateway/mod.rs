@@ -22,37 +22,33 @@ mod sync;
 mod tests;
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use pares_book::Instrument;
 pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
 use pares_log::{Config, LogWriter, Offset};
-use pares_sequencer::Sequencer;
-use pares_types::{Epoch, Event, GatewayId, MemberId, Reason, ShardId, Timestamp};
+use pares_types::{Event, GatewayId, MemberId, Reason, ShardId, Timestamp};
 use pares_wire::frame::{self, ClientFrame, Pong, SIGN_ON_JOURNALLED, SignOn, SignedOn};
 use pares_wire::record::RequestRecord;
 
-pub use counters::{ANSWERED_OFFSET, COUNTERS, EPOCH};
+pub(crate) use counters::{COUNTERS, Counter};
 
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{DurabilitySetting, SystemConfig};
 use crate::duty::{Duty, SLEEP_MAX};
+use crate::repair_asked::Lookout;
 use crate::tail::Tail;
-use crate::world::{Sockets, World};
-use crate::{NodeError, NodeId, repair_asked};
+use crate::world::{Counters, Sockets, World};
+use crate::{NodeError, NodeId, epoch, repair_asked};
 use connection::{Close, Incoming};
 use connections::Connections;
-use counters::Counter;
 use edge::Edge;
 use repeats::FirstAnswers;
 use sync::SyncTask;
 
 /// Records read from one log before the rest is looked at.
 const BATCH_MAX: usize = 512;
-/// Duty cycles between two looks whether somebody asks to repair the log: it costs a system call.
-const LOOK_EVERY: u32 = 256;
 /// Between two tries to tell the time while the log takes nothing.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 /// Between two looks for connections that went silent.
@@ -73,7 +69,7 @@ pub struct GatewayNode<W: World, S: Sockets> {
     frames: Vec<(SessionId, Incoming)>,
     events: Vec<Event>,
     syncer: Option<SyncTask>,
-    cycles: u32,
+    lookout: Lookout,
     /// The time is due, and the log does not take it.
     untold: bool,
 }
@@ -106,14 +102,14 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     /// If the system was not started, or the gateway's log is lost or beyond repair.
     pub fn open(id: GatewayId, config: &SystemConfig, world: W, sockets: S) -> Result<Self, NodeError> {
         let node = NodeId::Gateway(id);
-        let life = epoch(&world, config)?;
+        let life = epoch::current(&world, config)?;
         // Before the log is touched: what an earlier process told of it is true no longer.
         let counters =
             world.create_counters(&node.to_string(), COUNTERS).map_err(NodeError::io("making counters"))?;
         let open = || recover::open(&world, id, life, config);
         let known = || recover::record(&world, id, life, config).map(|record| record.rules);
         let (writer, rules, committed) = repair::whole(&world, node, config, open, known)?;
-        repair_asked::done(&world, node);
+        let lookout = repair_asked::done(&world, node);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
         let on_disk = config.durability == DurabilitySetting::Disk;
         let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
@@ -130,7 +126,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             poisoned: None,
             world,
         };
-        edge.set(Counter::Epoch, u64::from(life.0));
+        edge.counters.set(Counter::Epoch, u64::from(life.0));
         Ok(Self {
             rules,
             edge,
@@ -144,7 +140,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             frames: Vec::new(),
             events: Vec::new(),
             syncer,
-            cycles: 0,
+            lookout,
             untold: false,
         })
     }
@@ -258,12 +254,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         if let Some(error) = self.edge.poisoned.take() {
             return Err(error.into());
         }
-        self.cycles = self.cycles.wrapping_add(1);
-        let looks = self.cycles.is_multiple_of(LOOK_EVERY);
-        if looks && repair_asked::is_asked(&self.edge.world, NodeId::Gateway(self.id)) {
-            return Err(NodeError::RepairAsked);
-        }
-        Ok(())
+        self.lookout.is_due(&self.edge.world).map(|_| ())
     }
 
     /// Tells the time where it is due.
@@ -278,19 +269,19 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     fn housekeep(&mut self) {
         let edge = &mut self.edge;
         let answered = self.rules.answered_offset(edge.writer.tail().0);
-        edge.set(Counter::AnsweredOffset, answered);
-        edge.set(Counter::ShardsNotRecorded, self.rules.standing_still() as u64);
+        edge.counters.set(Counter::AnsweredOffset, answered);
+        edge.counters.set(Counter::ShardsNotRecorded, self.rules.standing_still() as u64);
         edge.writer.release_before(Offset(answered));
-        edge.set(Counter::Sessions, edge.connections.len() as u64);
-        edge.set(Counter::InFlight, self.rules.in_flight() as u64);
-        edge.set(Counter::Names, self.rules.names() as u64);
-        edge.set(Counter::RefusedConnections, edge.connections.refused);
-        edge.set(Counter::MalformedConnections, edge.connections.malformed);
-        edge.set(Counter::SlowConnections, edge.connections.slow);
-        edge.set(Counter::SilentConnections, edge.connections.silent);
-        edge.set(Counter::SlowedReads, edge.connections.parkings);
+        edge.counters.set(Counter::Sessions, edge.connections.len() as u64);
+        edge.counters.set(Counter::InFlight, self.rules.in_flight() as u64);
+        edge.counters.set(Counter::Names, self.rules.names() as u64);
+        edge.counters.set(Counter::RefusedConnections, edge.connections.refused);
+        edge.counters.set(Counter::MalformedConnections, edge.connections.malformed);
+        edge.counters.set(Counter::SlowConnections, edge.connections.slow);
+        edge.counters.set(Counter::SilentConnections, edge.connections.silent);
+        edge.counters.set(Counter::SlowedReads, edge.connections.parkings);
         let damaged = self.peers.iter().map(|peer| peer.tail.damaged() + peer.not_understood);
-        edge.set(Counter::Damaged, damaged.sum());
+        edge.counters.set(Counter::Damaged, damaged.sum());
         let mono_ns = edge.world.mono_ns();
         if mono_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
             self.swept_ns = mono_ns;
@@ -303,10 +294,12 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
 
     /// Looks which sockets are ready, and waits for them and for the node's bell at most `timeout`. Says how many connections
     /// were accepted.
-    pub fn poll_sockets(&mut self, timeout: Duration) -> usize {
+    ///
+    /// # Errors
+    /// If the poll fails: that process is broken.
+    pub fn poll_sockets(&mut self, timeout: Duration) -> Result<usize, NodeError> {
         let mono_ns = self.edge.world.mono_ns();
-        // A failing poll is a broken process; the next system call will say so in its own words.
-        self.edge.connections.wait(timeout, mono_ns).unwrap_or(0)
+        self.edge.connections.wait(timeout, mono_ns).map_err(NodeError::io("polling the sockets"))
     }
 }
 
@@ -316,7 +309,7 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         let mut work = self.poll_committed()?;
         work += self.poll_peers();
         self.rules.watch(self.edge.world.mono_ns());
-        work += self.poll_sockets(Duration::ZERO);
+        work += self.poll_sockets(Duration::ZERO)?;
         work += self.read_clients();
         self.tell_time();
         if self.edge.publish()
@@ -365,15 +358,6 @@ fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Ga
 /// Whether something in the instrument becomes due by itself, from the start.
 fn becomes_due(instrument: &Instrument) -> bool {
     !instrument.timetable.rows().is_empty() || instrument.call_ns != 0
-}
-
-/// The epoch in force.
-fn epoch<W: World>(world: &W, config: &SystemConfig) -> Result<Epoch, NodeError> {
-    let shards = config.shards()?;
-    let (&shard, _) = shards.first_key_value().expect("a system has a shard");
-    let window = world.open_window(shard).and_then(|window| window.ok_or(ErrorKind::NotFound.into()));
-    let window: Result<W::Window, io::Error> = window;
-    Ok(window.map_err(NodeError::io("opening a window (was the system started?)"))?.epoch())
 }
 
 fn log_config(config: &SystemConfig) -> Config {

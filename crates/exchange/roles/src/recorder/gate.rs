@@ -3,6 +3,7 @@
 use pares_recorder::{Disputed, Finding, NOBODY};
 use pares_types::{Position, RecorderId, ShardId, VenueId};
 
+use crate::NodeError;
 use crate::config::SystemConfig;
 use crate::shut_out::{self, DisputedIn, Found, Note, Said};
 use crate::world::World;
@@ -47,9 +48,12 @@ pub(super) struct Gate<W: World> {
 
 impl<W: World> Gate<W> {
     /// All are in; notes are not looked for yet.
-    pub(super) fn new(recorder: RecorderId, config: &SystemConfig, world: &W) -> Self {
+    ///
+    /// # Errors
+    /// [`NodeError::MaybeShutOut`].
+    pub(super) fn new(recorder: RecorderId, config: &SystemConfig, world: &W) -> Result<Self, NodeError> {
         let venues = config.venue_ids().map(|_| Standing::In).collect();
-        Self { world: world.clone(), recorder, venues, disputed: shut_out::all_disputed(world) }
+        Ok(Self { world: world.clone(), recorder, venues, disputed: shut_out::all_disputed(world)? })
     }
 
     /// Whether anything of the venue is taken.
@@ -98,22 +102,25 @@ impl<W: World> Gate<W> {
 
     /// The venues that others have shut out or the operator readmitted, since the last look. A note that could not be
     /// written is tried again.
-    pub(super) fn look(&mut self) -> Vec<Seen> {
+    ///
+    /// # Errors
+    /// [`NodeError::MaybeShutOut`].
+    pub(super) fn look(&mut self) -> Result<Vec<Seen>, NodeError> {
         let mut seen = Vec::new();
         for venue in (0..).map(VenueId).take(self.venues.len()) {
-            let noted = shut_out::is_shut_out(&self.world, venue);
+            let noted = shut_out::is_shut_out(&self.world, venue)?;
             let standing = &mut self.venues[usize::from(venue.0)];
             match standing {
                 Standing::In if noted => seen.push(Seen::ShutOut(venue)),
                 Standing::Out { note: None, .. } if !noted => {
                     *standing = Standing::In;
-                    self.disputed = shut_out::all_disputed(&self.world);
+                    self.disputed = shut_out::all_disputed(&self.world)?;
                     seen.push(Seen::Readmitted(venue));
                 }
                 _ => standing.write_note(&self.world),
             }
         }
-        seen
+        Ok(seen)
     }
 
     /// What this recorder has to say about a venue.

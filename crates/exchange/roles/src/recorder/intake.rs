@@ -19,26 +19,20 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 
 use pares_log::Offset;
 use pares_recorder::{Assembly, Fit};
 use pares_types::{Position, ShardId, VenueId};
 use pares_wire::record::CheckpointChunk;
 
+use super::checkpoint_writer::{CheckpointWriter, Done, Order, Source, Stored};
 use crate::NodeError;
-use crate::checkpoints::{self, UnfinishedCheckpoint, remove_unfinished};
-use crate::world::{Next, Waker, World};
+use crate::checkpoints::remove_unfinished;
+use crate::world::{Waker, World};
 
 /// Pieces on their way to the writer, at most: 32 MiB of those a venue makes.
 const PIECES_MAX: usize = 2_048;
-
-/// What the writer sleeps once it has nothing left to do, so that it is not woken for every piece.
-const BREATH: Duration = Duration::from_millis(10);
-
-/// Whose checkpoint of what.
-type Source = (VenueId, ShardId);
 
 /// Checkpoints being put together, waiting for their records, and being named.
 pub(super) struct CheckpointIntake {
@@ -71,54 +65,6 @@ impl ToWriter {
     }
 }
 
-/// What the writer is to do.
-enum Order {
-    Begin {
-        source: Source,
-        position: Position,
-        piece: Vec<u8>,
-    },
-    Write {
-        source: Source,
-        piece: Vec<u8>,
-    },
-    Finish {
-        source: Source,
-        replay_from: Offset,
-        piece: Vec<u8>,
-    },
-    Name {
-        shard: ShardId,
-        position: Position,
-        replay_from: Offset,
-    },
-    /// Remove what a venue has handed out, and each shard's checkpoints above a position.
-    Distrust(VenueId, Vec<(ShardId, Position)>),
-}
-
-/// What the writer has done.
-enum Done {
-    Whole(ShardId, Position, Offset),
-    Kept(ShardId, Position),
-    Failed,
-    Removed(VenueId),
-    NotRemoved,
-}
-
-/// What became of a checkpoint, or of several.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stored {
-    /// It is written and verified, and has its name.
-    Kept(ShardId, Position),
-    /// It could not be written, or not as fast as it came. The venues take another in a while; until one is kept, joining takes
-    /// longer.
-    Failed,
-    /// No checkpoint is left that this venue may have spoilt.
-    Removed(VenueId),
-    /// Some could not be removed.
-    NotRemoved,
-}
-
 impl CheckpointIntake {
     /// Starts the task that writes checkpoints into `dir`, syncing them if `sync`.
     pub(super) fn start<W: World>(world: &W, dir: PathBuf, sync: bool) -> Result<Self, NodeError> {
@@ -126,19 +72,7 @@ impl CheckpointIntake {
         let (orders, to_do) = sync_channel(PIECES_MAX);
         let (done, from_writer) = channel();
         let asleep = Arc::new(AtomicBool::new(false));
-        let (unfinished, whole, named) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let world_of_writer = world.clone();
-        let mut writer = FileWriter {
-            world: world_of_writer,
-            dir,
-            sync,
-            to_do,
-            asleep: Arc::clone(&asleep),
-            unfinished,
-            whole,
-            named,
-            done,
-        };
+        let mut writer = CheckpointWriter::new(world, (dir, sync), (to_do, done), &asleep);
         let waker = world.spawn("checkpoints", Box::new(move || writer.turn()));
         let waker = waker.map_err(NodeError::io("starting a thread"))?;
         let to_writer = ToWriter { orders, asleep, waker };
@@ -216,10 +150,7 @@ impl CheckpointIntake {
                 Done::Whole(shard, position, replay_from) => {
                     self.whole.insert(shard, (position, replay_from));
                 }
-                Done::Kept(shard, position) => return Some(Stored::Kept(shard, position)),
-                Done::Failed => return Some(Stored::Failed),
-                Done::Removed(venue) => return Some(Stored::Removed(venue)),
-                Done::NotRemoved => return Some(Stored::NotRemoved),
+                Done::Became(stored) => return Some(stored),
             }
         }
         self.failed = self.failed.checked_sub(1)?;
@@ -227,125 +158,10 @@ impl CheckpointIntake {
     }
 }
 
-/// What writes, beside the duty cycle.
-struct FileWriter<W: World> {
-    world: W,
-    dir: PathBuf,
-    sync: bool,
-    to_do: Receiver<Order>,
-    asleep: Arc<AtomicBool>,
-    unfinished: BTreeMap<Source, UnfinishedCheckpoint<W>>,
-    /// Whole and verified, without a name: the newest of each shard.
-    whole: BTreeMap<ShardId, UnfinishedCheckpoint<W>>,
-    /// The newest with a name.
-    named: BTreeMap<ShardId, Position>,
-    done: Sender<Done>,
-}
-
-impl<W: World> FileWriter<W> {
-    /// Does what there is to do.
-    fn turn(&mut self) -> Next {
-        self.asleep.store(false, Ordering::Relaxed);
-        let mut idle = true;
-        loop {
-            match self.to_do.try_recv() {
-                Ok(order) => match self.obey(order) {
-                    true => idle = false,
-                    false => return Next::Done,
-                },
-                Err(TryRecvError::Disconnected) => return Next::Done,
-                Err(TryRecvError::Empty) if !idle => return Next::After(BREATH),
-                // Whoever sends after this wakes it, and what was sent before is found by one more look.
-                Err(TryRecvError::Empty) if self.asleep.swap(true, Ordering::AcqRel) => return Next::Sleep,
-                Err(TryRecvError::Empty) => {}
-            }
-        }
-    }
-
-    /// Says whether anybody listens still.
-    fn obey(&mut self, order: Order) -> bool {
-        let done = match order {
-            Order::Begin { source, position, piece } => self.begin(source, position, &piece).map(|()| None),
-            Order::Write { source, piece } => self.write(source, &piece).map(|()| None),
-            Order::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
-            Order::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
-            Order::Distrust(venue, above) => Ok(Some(self.distrust(venue, &above))),
-        };
-        done.unwrap_or(Some(Done::Failed)).is_none_or(|done| self.done.send(done).is_ok())
-    }
-
-    /// A piece whose checkpoint is not there belongs to one that failed, which was told when it did.
-    fn write(&mut self, source: Source, piece: &[u8]) -> Result<(), NodeError> {
-        let Some(unfinished) = self.unfinished.get_mut(&source) else { return Ok(()) };
-        let written = unfinished.write(piece);
-        if written.is_err() {
-            self.unfinished.remove(&source);
-        }
-        written
-    }
-
-    fn begin(&mut self, source: Source, position: Position, piece: &[u8]) -> Result<(), NodeError> {
-        let (venue, shard) = source;
-        self.unfinished.remove(&source);
-        let new = UnfinishedCheckpoint::create(&self.world, &self.dir, (shard, position), venue, self.sync)?;
-        self.unfinished.insert(source, new);
-        self.write(source, piece)
-    }
-
-    fn finish(
-        &mut self,
-        source: Source,
-        replay_from: Offset,
-        piece: &[u8],
-    ) -> Result<Option<Done>, NodeError> {
-        let Some(mut unfinished) = self.unfinished.remove(&source) else { return Ok(None) };
-        unfinished.finish(piece)?;
-        let (shard, position) = unfinished.place();
-        let whole = self.whole.get(&shard).map(|whole| whole.place().1);
-        if whole.max(self.named.get(&shard).copied()) >= Some(position) {
-            return Ok(None);
-        }
-        self.whole.insert(shard, unfinished);
-        Ok(Some(Done::Whole(shard, position, replay_from)))
-    }
-
-    fn name(
-        &mut self,
-        shard: ShardId,
-        position: Position,
-        replay_from: Offset,
-    ) -> Result<Option<Done>, NodeError> {
-        // A newer one may have come in its place, of which the duty cycle is told.
-        if self.whole.get(&shard).is_none_or(|whole| whole.place().1 != position) {
-            return Ok(None);
-        }
-        self.whole.remove(&shard).expect("just looked at").name(replay_from)?;
-        self.named.insert(shard, position);
-        Ok(Some(Done::Kept(shard, position)))
-    }
-
-    /// Those that cannot be removed are told of as failures; without word that they are gone the venue is noted nowhere, and
-    /// the recorder's next life does this again.
-    fn distrust(&mut self, venue: VenueId, above: &[(ShardId, Position)]) -> Done {
-        self.unfinished.retain(|(of, _), _| *of != venue);
-        for &(shard, position) in above {
-            if self.whole.get(&shard).is_some_and(|whole| whole.place().1 > position) {
-                self.whole.remove(&shard);
-            }
-            self.named.remove(&shard);
-        }
-        let remove = |&(shard, to)| checkpoints::remove_above(&self.world, &self.dir, shard, to);
-        let removed = above.iter().try_for_each(remove);
-        match removed {
-            Ok(()) => Done::Removed(venue),
-            Err(_) => Done::NotRemoved,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoints;
     use crate::testing::TestWorld;
     use pares_wire::record;
     use std::path::Path;

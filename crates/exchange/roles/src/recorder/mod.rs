@@ -8,6 +8,7 @@
 //! bytes a venue wrote are the bytes recorded. Checkpoints are written by a thread of their own, so that
 //! storing one never delays a record.
 
+mod checkpoint_writer;
 mod gate;
 mod inlet;
 mod intake;
@@ -25,13 +26,15 @@ use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultRecord};
 use zerocopy::IntoBytes;
 
 use crate::config::{DurabilitySetting, Layout, SystemConfig};
+use crate::counters::counters;
 use crate::duty::Duty;
-use crate::shut_out::Lookout;
+use crate::repair_asked::Lookout;
 use crate::world::{Counters, Ring, World};
 use crate::{NodeError, NodeId, repair_asked};
+use checkpoint_writer::Stored;
 use gate::Gate;
 use inlet::Inlet;
-use intake::{CheckpointIntake, Stored};
+use intake::CheckpointIntake;
 use shard::{ShardRecord, offer, recover};
 
 pub(crate) use shard::recorded;
@@ -42,34 +45,22 @@ const BATCH_MAX: usize = 512;
 /// an end even if the venues go on.
 const STOP_CYCLES: usize = 10_000;
 
-/// Counters of a recorder, in file order.
-pub const COUNTERS: [&str; 10] = [
-    "records",
-    "known",
-    "waits",
-    "checkpoints",
-    "batches",
-    "halted_shards",
-    "checkpoint_failures",
-    "shut_out_venues",
-    "disputed",
-    "damaged",
-];
-const RECORDS: usize = 0;
-const KNOWN: usize = 1;
-const WAITS: usize = 2;
-const CHECKPOINTS: usize = 3;
-const BATCHES: usize = 4;
-const HALTED: usize = 5;
-const CHECKPOINT_FAILURES: usize = 6;
-const SHUT_OUT_VENUES: usize = 7;
-const DISPUTED: usize = 8;
-const DAMAGED: usize = 9;
+counters! {
+    Records "records" "Results recorded."
+    Known "known" "Results that were recorded already."
+    Waits "waits" "Times a result waited for an earlier one."
+    Checkpoints "checkpoints" "Checkpoints stored."
+    Batches "batches" "Batches published."
+    HaltedShards "halted_shards" "Shards in which nothing is recorded any more, since venues differ and none has most votes."
+    CheckpointFailures "checkpoint_failures" "Checkpoints that could not be stored."
+    ShutOutVenues "shut_out_venues" "Venues from which nothing is taken."
+    Disputed "disputed" "Positions taken from a venue alone that was then shut out."
+    Damaged "damaged" "Records of others passed over because they could not be read."
+}
 
 /// A recorder's state.
 pub struct RecorderNode<W: World> {
     world: W,
-    id: RecorderId,
     writer: W::Writer,
     shards: BTreeMap<ShardId, ShardRecord>,
     venues: Vec<Inlet<W>>,
@@ -104,7 +95,7 @@ impl<W: World> RecorderNode<W> {
     /// If the log is beyond repair or shared memory is missing.
     pub fn open(id: RecorderId, config: &SystemConfig, world: W, epoch: Epoch) -> Result<Self, NodeError> {
         let log = NodeId::Recorder(id);
-        let gate = Gate::new(id, config, &world);
+        let gate = Gate::new(id, config, &world)?;
         let (writer, shards) = repair::whole(&world, id, config, || {
             let writer = world.write_log(log, log_config(config))?;
             let new = |shard| (shard, ShardRecord::new(epoch, config.venues));
@@ -112,19 +103,18 @@ impl<W: World> RecorderNode<W> {
             recover::<W>(&mut world.read_log_from_start(log)?, &mut shards, &gate)?;
             Ok((writer, shards))
         })?;
-        repair_asked::done(&world, log);
+        let lookout = repair_asked::done(&world, log);
         let peers = config.recorder_ids().filter(|&peer| peer != id).map(NodeId::Recorder);
         let sync = config.durability == DurabilitySetting::Disk;
-        let counters = world.create_counters(&log.to_string(), &COUNTERS);
+        let counters = world.create_counters(&log.to_string(), COUNTERS);
         let mut recorder = Self {
-            id,
             writer,
             shards,
             venues: config.venue_ids().map(|venue| Inlet::new(&world, NodeId::Venue(venue))).collect(),
             peers: peers.map(|peer| Inlet::new(&world, peer)).collect(),
             intake: CheckpointIntake::start(&world, Layout::new("").checkpoints(id), sync)?,
             gate,
-            lookout: Lookout::default(),
+            lookout,
             counters: counters.map_err(NodeError::io("making the recorder's counters"))?,
             ringer: world.ringer(),
             readers: config.gateway_ids().map(NodeId::Gateway).collect(),
@@ -133,7 +123,7 @@ impl<W: World> RecorderNode<W> {
             appended: 0,
             world,
         };
-        recorder.look_for_notes();
+        recorder.look_for_notes()?;
         Ok(recorder)
     }
 
@@ -180,7 +170,7 @@ impl<W: World> RecorderNode<W> {
                     Verdict::Wait => {
                         let offset = record.offset;
                         inlet.step_back(offset)?;
-                        self.counters.add(WAITS, u64::from(source == Source::Venue));
+                        self.counters.add(Counter::Waits, u64::from(source == Source::Venue));
                         Ok(Step::Waits)
                     }
                     Verdict::Found => Ok(Step::Found),
@@ -208,7 +198,7 @@ impl<W: World> RecorderNode<W> {
             let (shard, position) = match stored {
                 Stored::Kept(shard, position) => (shard, position),
                 Stored::Failed | Stored::NotRemoved => {
-                    self.counters.add(CHECKPOINT_FAILURES, 1);
+                    self.counters.add(Counter::CheckpointFailures, 1);
                     continue;
                 }
                 Stored::Removed(venue) => {
@@ -226,13 +216,13 @@ impl<W: World> RecorderNode<W> {
             match self.writer.append(notice.as_bytes()) {
                 // Without room it stays unannounced; the next one will do.
                 Err(AppendError::Full) => {
-                    self.counters.add(CHECKPOINT_FAILURES, 1);
+                    self.counters.add(Counter::CheckpointFailures, 1);
                     continue;
                 }
                 other => other?,
             };
             self.shards.get_mut(&shard).expect("only configured shards are stored").checkpoint = position;
-            self.counters.add(CHECKPOINTS, 1);
+            self.counters.add(Counter::Checkpoints, 1);
             self.appended += 1;
         }
         Ok(())
@@ -248,7 +238,7 @@ impl<W: World> RecorderNode<W> {
             self.writer.sync()?;
         }
         self.appended = 0;
-        self.counters.add(BATCHES, 1);
+        self.counters.add(Counter::Batches, 1);
         for &reader in &self.readers {
             self.ringer.ring(reader);
         }
@@ -260,11 +250,8 @@ impl<W: World> Duty for RecorderNode<W> {
     fn work(&mut self) -> Result<usize, NodeError> {
         let mut work = 0;
         let mut waiting = false;
-        if self.lookout.is_due() {
-            self.look_for_notes();
-            if repair_asked::is_asked(&self.world, NodeId::Recorder(self.id)) {
-                return Err(NodeError::RepairAsked);
-            }
+        if self.lookout.is_due(&self.world)? {
+            self.look_for_notes()?;
         }
         for index in 0..self.venues.len() {
             let (read, waits) = self.poll(Source::Venue, index)?;
@@ -287,8 +274,8 @@ impl<W: World> Duty for RecorderNode<W> {
             trusted && record.acceptance.next() >= position && position > record.checkpoint
         });
         let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
-        self.counters.set(HALTED, halted as u64);
-        self.counters.set(DAMAGED, self.venues.iter().chain(&self.peers).map(Inlet::damaged).sum());
+        self.counters.set(Counter::HaltedShards, halted as u64);
+        self.counters.set(Counter::Damaged, self.venues.iter().chain(&self.peers).map(Inlet::damaged).sum());
         Ok(work)
     }
 
@@ -340,10 +327,10 @@ fn accept<W: World>(
             };
             shard.acceptance.take(&offer);
             shard.remember(offer.position, offset);
-            counters.add(RECORDS, 1);
+            counters.add(Counter::Records, 1);
             *appended += 1;
         }
-        Verdict::Known | Verdict::Found => counters.add(KNOWN, 1),
+        Verdict::Known | Verdict::Found => counters.add(Counter::Known, 1),
         Verdict::Void | Verdict::Wait | Verdict::Halted => {}
     }
     Ok(if shard.acceptance.has_finding() { Verdict::Found } else { verdict })

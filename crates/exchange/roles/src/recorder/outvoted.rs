@@ -5,9 +5,9 @@ use pares_types::{Position, ShardId, VenueId};
 
 use super::gate::Seen;
 use super::inlet::Inlet;
-use super::{DISPUTED, RecorderNode, SHUT_OUT_VENUES};
-use crate::NodeId;
+use super::{Counter, RecorderNode};
 use crate::world::{Counters, World};
+use crate::{NodeError, NodeId};
 
 impl<W: World> RecorderNode<W> {
     /// Shuts out whom the last record has shown to be wrong.
@@ -24,16 +24,17 @@ impl<W: World> RecorderNode<W> {
     }
 
     /// What other recorders have found, and whom the operator has readmitted.
-    pub(super) fn look_for_notes(&mut self) {
-        let seen = self.gate.look();
-        seen.into_iter().for_each(|seen| self.on_seen(seen));
-    }
-
-    fn on_seen(&mut self, seen: Seen) {
-        match seen {
-            Seen::ShutOut(venue) => self.shut_out(venue, None),
-            Seen::Readmitted(venue) => self.readmit(venue),
+    ///
+    /// # Errors
+    /// [`NodeError::MaybeShutOut`].
+    pub(super) fn look_for_notes(&mut self) -> Result<(), NodeError> {
+        for seen in self.gate.look()? {
+            match seen {
+                Seen::ShutOut(venue) => self.shut_out(venue, None),
+                Seen::Readmitted(venue) => self.readmit(venue),
+            }
         }
+        Ok(())
     }
 
     /// Takes nothing more of a venue. Whatever it may have spoilt goes: checkpoints of every shard that are newer than
@@ -53,15 +54,15 @@ impl<W: World> RecorderNode<W> {
             let trusted = |disputed: &Disputed| disputed.agreed.map_or(Position(0), Position::next);
             let above = disputed.iter().map(|(shard, disputed)| (*shard, trusted(disputed)));
             self.intake.distrust(venue, above.collect());
-            self.counters.add(DISPUTED, disputed.iter().map(|(_, disputed)| disputed.count).sum());
+            self.counters.add(Counter::Disputed, disputed.iter().map(|(_, disputed)| disputed.count).sum());
         }
-        self.counters.set(SHUT_OUT_VENUES, self.gate.shut_out_len());
+        self.counters.set(Counter::ShutOutVenues, self.gate.shut_out_len());
     }
 
     /// Takes from a venue again, from the beginning of the log it has now.
     fn readmit(&mut self, venue: VenueId) {
         self.shards.values_mut().for_each(|record| record.acceptance.readmit(venue));
         self.venues[usize::from(venue.0)] = Inlet::new(&self.world, NodeId::Venue(venue));
-        self.counters.set(SHUT_OUT_VENUES, self.gate.shut_out_len());
+        self.counters.set(Counter::ShutOutVenues, self.gate.shut_out_len());
     }
 }

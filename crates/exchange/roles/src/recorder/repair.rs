@@ -1,7 +1,7 @@
 //! A recorder whose log is damaged or poisoned makes it anew, from what is whole of it and from the others' logs.
 //!
 //! Refusing to start and waiting for an operator costs a copy of the record for as long as the operator sleeps, although
-//! all that is missing lies next door. So whoever opens a recorder's log (its recorder, or the supervisor before any node
+//! all that is missing lies next door. So the process that opens a recorder's log (its recorder, or the supervisor before any node
 //! runs) tries it as it is first, and repairs it once if it cannot be read. The rules are `pares_recorder::Repair`; how the
 //! new log takes the old one's place without a moment of danger is `pares_log::Replacement`. Here they meet the files:
 //!

@@ -146,3 +146,15 @@ fn a_repaired_log_keeps_its_checkpoints_with_their_new_places() {
         [(place.1, offsets[2])]
     );
 }
+
+#[test]
+fn a_recorder_that_cannot_tell_who_is_shut_out_takes_nothing_of_anybody() {
+    let world = TestWorld::new();
+    world.publish(VENUE, &results(0..4));
+    let mut node = open(&world);
+    world.create_file("shut-out".as_ref()).unwrap();
+    let ended = (0..1_000).find_map(|_| node.work().err());
+    assert!(matches!(ended, Some(NodeError::MaybeShutOut { .. })));
+    let opened = RecorderNode::open(RecorderId(0), &config(), world, Epoch(1));
+    assert!(matches!(opened, Err(NodeError::MaybeShutOut { .. })));
+}

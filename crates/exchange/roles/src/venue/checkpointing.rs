@@ -24,9 +24,9 @@ use pares_venue::{Pacing, Piece, PiecePacing};
 use pares_wire::record::{self, CheckpointChunk};
 use zerocopy::IntoBytes;
 
+use super::Counter;
 use super::out::Out;
 use super::seat::{ShardSeat, executed};
-use super::{CHECKPOINT_BYTES, CHECKPOINTING, CHECKPOINTS, COUNTERS};
 use crate::config::SystemConfig;
 use crate::world::{Counters, World};
 use crate::{NodeError, NodeId};
@@ -72,8 +72,8 @@ struct Peer {
 impl Peer {
     /// Whether it is taking a checkpoint, as far as can be seen.
     fn is_busy<W: World>(&mut self, world: &W) -> bool {
-        let of = |index: usize| world.counter(&self.name, COUNTERS[index]).unwrap_or_default();
-        let (bytes, taking) = (of(CHECKPOINT_BYTES), of(CHECKPOINTING) > 0);
+        let of = |counter: Counter| world.counter(&self.name, counter.name()).unwrap_or_default();
+        let (bytes, taking) = (of(Counter::CheckpointBytes), of(Counter::Checkpointing) > 0);
         let moved = std::mem::replace(&mut self.bytes, bytes) != bytes;
         taking && moved
     }
@@ -132,7 +132,7 @@ impl<W: World> Checkpointing<W> {
             sent: 0,
             is_whole: false,
         });
-        out.counters.set(CHECKPOINTING, 1);
+        out.counters.set(Counter::Checkpointing, 1);
         let ended = self.world.mono_ns();
         self.pieces.on_piece(now, ended, 0);
     }
@@ -161,9 +161,9 @@ impl<W: World> Checkpointing<W> {
         let sent = out.piece(outgoing)?;
         let is_over = sent > 0 && outgoing.is_over();
         self.pieces.on_piece(began, self.world.mono_ns(), sent);
-        out.counters.add(CHECKPOINT_BYTES, sent);
+        out.counters.add(Counter::CheckpointBytes, sent);
         if is_over {
-            out.counters.add(CHECKPOINTS, 1);
+            out.counters.add(Counter::Checkpoints, 1);
             self.end(out);
         }
         Ok(usize::from(sent > 0))
@@ -175,7 +175,7 @@ impl<W: World> Checkpointing<W> {
         self.spare = outgoing.ready;
         self.spare.clear();
         self.spare.shrink_to(SPARE_BYTES);
-        out.counters.set(CHECKPOINTING, 0);
+        out.counters.set(Counter::Checkpointing, 0);
     }
 
     /// How long the venue may sleep at most, so that the next piece is in time.

@@ -13,7 +13,7 @@
 
 use pares_types::VenueId;
 
-use super::{AWAY, COUNTERS, ENCUMBERED, RESYNCED};
+use super::Counter;
 use crate::NodeId;
 use crate::config::SystemConfig;
 use crate::world::World;
@@ -68,8 +68,8 @@ impl Leaving {
 
 fn look<W: World>(world: &W, id: VenueId) -> Peer {
     let name = NodeId::Venue(id).to_string();
-    let of = |index: usize| world.counter(&name, COUNTERS[index]).unwrap_or_default();
-    match (of(RESYNCED), of(AWAY), of(ENCUMBERED)) {
+    let of = |counter: Counter| world.counter(&name, counter.name()).unwrap_or_default();
+    match (of(Counter::Resynced), of(Counter::ShardsAway), of(Counter::Encumbered)) {
         (1, 0, 0) => Peer::Stays,
         (1, 0, _) => Peer::WantsToLeave(id),
         _ => Peer::Missing,

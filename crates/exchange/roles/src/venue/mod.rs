@@ -8,9 +8,9 @@
 //! A start is the paper's join (section 4), every time: listen, load the newest checkpoint of each shard,
 //! read the records after it, overlap with live traffic. The live venues notice nothing.
 //!
-//! A turn is `begin`, a step of each shard, `end`. During a step nothing but the shard is in the hands of the thread that takes
-//! it ([`Bench`]), so that another thread can go on with the rest when the matching engine does not come back
-//! ([`VenueNode::take_over`]). One thread is enough where engines always come back, as in the simulator: [`crate::Duty::work`] is a turn.
+//! In a [`turn`], nothing but the shard is in the hands of the thread that takes a shard's step, so that another thread can go on
+//! with the rest when the matching engine does not come back ([`VenueNode::take_over`]). Where engines always come back one thread
+//! is enough, as in the simulator.
 //!
 //! | module | what |
 //! |---|---|
@@ -18,7 +18,7 @@
 //! | `seat` | a shard's place at the venue |
 //! | `restore` | how a shard begins: checkpoint and committed stream |
 //! | `rebuild` | restoring one shard while the others trade |
-//! | `watch` | what is being executed, for whoever looks on and for the next process |
+//! | `watch` | what is being executed, for the thread that looks on and for the next process |
 //! | `leaving` | when a venue ends that has a thread which does not come back |
 //! | `own_log`, `out` | what is handed out, and into which log |
 //! | `checkpointing` | checkpoints, taken while it works |
@@ -42,24 +42,25 @@ use std::time::Duration;
 
 use pares_book::FastBook;
 use pares_log::{Config, Offset};
-use pares_sequencer::Sequencer;
-use pares_types::{Epoch, Position, ShardId, VenueId};
+use pares_types::{Position, ShardId, VenueId};
 use pares_venue::Shard;
 
 use crate::committed::CommittedStream;
 use crate::config::SystemConfig;
+use crate::counters::counters;
 use crate::duty::SLEEP_MAX;
-use crate::shut_out::{self, Lookout};
+use crate::repair_asked::{self, Lookout};
+use crate::shut_out;
 use crate::world::{Counters, World};
-use crate::{NodeError, NodeId};
+use crate::{NodeError, NodeId, epoch};
 use checkpointing::Checkpointing;
 use leaving::Leaving;
 use out::{Draft, Out};
 use rebuild::{Plan, Rebuild};
 use requests::Requests;
 pub use restore::time_to_load;
-pub use seat::Bench;
 use seat::ShardSeat;
+pub use turn::{Hold, turn};
 pub use watch::{Place, Watch};
 
 /// Requests read from one gateway's log, or records from one recorder's, before the rest is looked at.
@@ -71,43 +72,27 @@ const STALLED: Duration = Duration::from_millis(1);
 /// Marks kept for a recorder that is behind: 256 MiB of results.
 const KEPT_MAX: usize = 256;
 
-/// Counters of a venue, in file order; one `position-S` per shard follows.
-pub const COUNTERS: [&str; 17] = [
-    "executed",
-    "won",
-    "observed",
-    "awaits_body",
-    "window_full",
-    "too_far_behind",
-    "checkpoints",
-    "resync_us",
-    "resynced",
-    "open_us",
-    "engine_failures",
-    "shards_restored",
-    "shards_away",
-    "checkpointing",
-    "checkpoint_bytes",
-    "encumbered",
-    "damaged",
-];
-const EXECUTED: usize = 0;
-const WON: usize = 1;
-const OBSERVED: usize = 2;
-const AWAITS_BODY: usize = 3;
-const WINDOW_FULL: usize = 4;
-const TOO_FAR_BEHIND: usize = 5;
-const CHECKPOINTS: usize = 6;
-const RESYNC_US: usize = 7;
-const RESYNCED: usize = 8;
-const OPEN_US: usize = 9;
-const FAILURES: usize = 10;
-const RESTORED: usize = 11;
-const AWAY: usize = 12;
-const CHECKPOINTING: usize = 13;
-const CHECKPOINT_BYTES: usize = 14;
-const ENCUMBERED: usize = 15;
-const DAMAGED: usize = 16;
+// One `position-S` per shard follows.
+counters! {
+    Executed "executed" "Requests executed in the order agreed."
+    Won "won" "Positions that this venue was first to propose for."
+    Observed "observed" "Requests executed as the record has them."
+    AwaitsBody "awaits_body" "Steps that ended for want of a request that is decided and has not been read."
+    WindowFull "window_full" "Steps that ended because the recorders are a window behind."
+    TooFarBehind "too_far_behind" "Steps that ended because the window has moved on."
+    Checkpoints "checkpoints" "Checkpoints handed out."
+    ResyncUs "resync_us" "Microseconds from the start until every shard was in step."
+    Resynced "resynced" "1 once every shard was in step."
+    OpenUs "open_us" "Microseconds the venue took to open."
+    EngineFailures "engine_failures" "Failures of the matching engine."
+    ShardsRestored "shards_restored" "Shards restored after such a failure."
+    ShardsAway "shards_away" "Shards being restored now."
+    Checkpointing "checkpointing" "1 while a checkpoint is being taken."
+    CheckpointBytes "checkpoint_bytes" "Bytes of checkpoints handed out."
+    Encumbered "encumbered" "1 once a thread does not come back from the matching engine."
+    Damaged "damaged" "Records of gateways passed over because they could not be read."
+    RestoreFailures "restore_failures" "Tries to restore a shard that led nowhere."
+}
 
 /// A venue's state.
 pub struct VenueNode<W: World> {
@@ -150,9 +135,10 @@ impl<W: World> VenueNode<W> {
         shut_out::check(&world, id)?;
         let started_ns = world.mono_ns();
         // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
-        let requests = Requests::new(&world, config, epoch(&world, config)?);
+        let requests = Requests::new(&world, config, epoch::current(&world, config)?);
         let log_config = Config::default().segment_bytes(config.segment_mib << 20);
         let writer = own_log::open(&world, id, &log_config)?;
+        let lookout = repair_asked::done(&world, NodeId::Venue(id));
         let (mut seats, committed) = restore::restore(&world, config, || Draft::new(&world, id, watch))?;
         if let Some((shard, position)) = suspect {
             let bench = seat_of(&seats, shard).and_then(|index| seats[index].bench.as_mut());
@@ -160,7 +146,7 @@ impl<W: World> VenueNode<W> {
         }
         let checkpointing = Checkpointing::new(&world, id, config, &seats);
         let out: Out<W> = Out::new(&world, config, writer, counters(&world, id, &seats)?);
-        out.counters.set(OPEN_US, (world.mono_ns() - started_ns) / 1_000);
+        out.counters.set(Counter::OpenUs, (world.mono_ns() - started_ns) / 1_000);
         Ok(Self {
             world,
             id,
@@ -178,7 +164,7 @@ impl<W: World> VenueNode<W> {
             resynced: false,
             caught_up: false,
             leaving: None,
-            lookout: Lookout::default(),
+            lookout,
         })
     }
 
@@ -188,13 +174,7 @@ impl<W: World> VenueNode<W> {
         self.turns
     }
 
-    /// How many shards take a step in each turn.
-    #[must_use]
-    pub fn shards(&self) -> usize {
-        self.seats.len()
-    }
-
-    /// The shards that are not being restored, for whoever looks on.
+    /// The shards that are not being restored.
     pub fn seated(&self) -> impl Iterator<Item = &Shard<FastBook>> {
         self.seats.iter().filter_map(|seat| seat.bench.as_ref()).map(|bench| &bench.shard)
     }
@@ -231,7 +211,7 @@ impl<W: World> VenueNode<W> {
             "shard {shard}: the matching engine failed at position {failed_at}; the shard is restored"
         ));
         seat.rebuild = Some(Rebuild::new(Plan { world, config, shard, instruments, failed_at, beyond }));
-        self.out.counters.add(FAILURES, 1);
+        self.out.counters.add(Counter::EngineFailures, 1);
         self.show_away();
         Ok(())
     }
@@ -242,11 +222,11 @@ impl<W: World> VenueNode<W> {
     /// If that is no place of this venue.
     pub fn take_over(&mut self, (shard, position): Place, number: u64) -> Result<(), NodeError> {
         assert!(number > self.turns, "turns are taken over by a later thread");
-        let unknown = || NodeError::Config(format!("shard {shard} is no shard of this system"));
+        let unknown = || NodeError::Refused(format!("shard {shard} is no shard of this system"));
         let index = seat_of(&self.seats, shard).ok_or_else(unknown)?;
         self.turns = number;
         self.watch.accuse((shard, position));
-        self.out.counters.set(ENCUMBERED, 1);
+        self.out.counters.set(Counter::Encumbered, 1);
         if self.leaving.is_none() {
             self.leaving = Some(Leaving::new(self.id, &self.config, self.world.mono_ns()));
         }
@@ -255,15 +235,8 @@ impl<W: World> VenueNode<W> {
 
     fn show_away(&self) {
         let away = self.seats.iter().filter(|seat| seat.rebuild.is_some()).count();
-        self.out.counters.set(AWAY, away as u64);
+        self.out.counters.set(Counter::ShardsAway, away as u64);
     }
-}
-
-/// The life of the windows.
-fn epoch<W: World>(world: &W, config: &SystemConfig) -> Result<Epoch, NodeError> {
-    let shards = config.shards()?;
-    let (&first, _) = shards.first_key_value().expect("a system has a shard");
-    Ok(seat::window(world, first)?.epoch())
 }
 
 /// The seat of a shard: seats are in order of shard ids, and most often a shard's id is its place among them.
@@ -278,7 +251,7 @@ fn seat_of<W: World>(seats: &[ShardSeat<W>], shard: ShardId) -> Option<usize> {
 
 fn counters<W: World>(world: &W, id: VenueId, seats: &[ShardSeat<W>]) -> Result<W::Counters, NodeError> {
     let positions: Vec<String> = seats.iter().map(|seat| format!("position-{}", seat.id)).collect();
-    let names: Vec<&str> = COUNTERS.into_iter().chain(positions.iter().map(String::as_str)).collect();
+    let names: Vec<&str> = COUNTERS.iter().copied().chain(positions.iter().map(String::as_str)).collect();
     let made = world.create_counters(&NodeId::Venue(id).to_string(), &names);
     made.map_err(NodeError::io("making a venue's counters"))
 }

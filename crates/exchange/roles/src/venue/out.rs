@@ -27,7 +27,7 @@ pub(super) struct Draft<W: World> {
     bytes: Vec<u8>,
     /// Where each result ends in `bytes`.
     ends: Vec<usize>,
-    watch: Arc<Watch<W>>,
+    pub(super) watch: Arc<Watch<W>>,
 }
 
 impl<W: World> Draft<W> {

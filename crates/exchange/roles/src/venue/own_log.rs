@@ -16,11 +16,10 @@ use crate::{NodeError, NodeId, repair_asked};
 /// damage in it.
 pub(super) fn open<W: World>(world: &W, id: VenueId, config: &Config) -> Result<W::Writer, NodeError> {
     let log = NodeId::Venue(id);
-    if repair_asked::is_asked(world, log) {
-        if let Some(why) = damage(world, log)? {
-            set_aside(world, log, config, &why)?;
-        }
-        repair_asked::done(world, log);
+    if repair_asked::is_asked(world, log)
+        && let Some(why) = damage(world, log)?
+    {
+        set_aside(world, log, config, &why)?;
     }
     match world.write_log(log, config.clone()) {
         Err(why @ (OpenError::Damaged { .. } | OpenError::Poisoned { .. } | OpenError::Foreign { .. })) => {

@@ -10,6 +10,8 @@
 //! checkpoint beyond it. But not for ever: were all venues to wait for each other's, nobody would take one; so now and then it
 //! tries again, for what failed by chance may succeed.
 
+use std::fmt::Display;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,6 +33,9 @@ const PAUSE: Duration = Duration::from_micros(100);
 const PAUSE_LONG: Duration = Duration::from_millis(50);
 /// Long pauses in which there was no such checkpoint, before the record is tried again.
 const TRIES: u32 = 40;
+
+/// Tries that led nowhere, of which the operator is told: with pauses, a part of a second.
+const TOLD_FROM: u64 = 8;
 
 /// What is restored, and how.
 #[derive(Clone)]
@@ -64,26 +69,62 @@ fn lock(site: &Mutex<Site>) -> MutexGuard<'_, Site> {
     site.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Tries of one restoring that led nowhere.
+#[derive(Clone, Default)]
+struct Failures(Arc<AtomicU64>);
+
+impl Failures {
+    /// Counts one. The operator is told once there are some, and then ever more rarely.
+    fn note<W: World>(&self, plan: &Plan<W>, why: &dyn Display) {
+        let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+        if count >= TOLD_FROM && count.is_power_of_two() {
+            let shard = plan.shard;
+            plan.world.complain(&format_args!(
+                "shard {shard} is not restored yet after {count} tries: {why}; the next follows"
+            ));
+        }
+    }
+}
+
 /// A shard being restored.
 pub(super) struct Rebuild<W> {
     plan: Plan<W>,
     site: Arc<Mutex<Site>>,
+    failures: Failures,
+    /// How many of them the venue has counted.
+    counted: u64,
     begun: bool,
+    /// When to try to begin, by the monotonic clock.
+    due_ns: u64,
 }
 
 impl<W: World> Rebuild<W> {
     pub(super) fn new(plan: Plan<W>) -> Self {
-        Self { plan, site: Arc::new(Mutex::new(Site::Empty)), begun: false }
+        let (site, failures) = (Arc::new(Mutex::new(Site::Empty)), Failures::default());
+        Self { plan, site, failures, counted: 0, begun: false, due_ns: 0 }
     }
 
     /// Has the restoring begin, unless it has. Where there is no room for another task now there may be later: the other shards
     /// must not suffer from it.
     pub(super) fn begin(&mut self) {
-        if self.begun {
+        let now_ns = self.plan.world.mono_ns();
+        if self.begun || now_ns < self.due_ns {
             return;
         }
-        let mut building = Building::new(self.plan.clone(), Arc::clone(&self.site));
-        self.begun = self.plan.world.spawn("rebuild", Box::new(move || building.go_on())).is_ok();
+        let mut building = Building::new(self.plan.clone(), Arc::clone(&self.site), self.failures.clone());
+        match self.plan.world.spawn("rebuild", Box::new(move || building.go_on())) {
+            Ok(_) => self.begun = true,
+            Err(error) => {
+                self.failures.note(&self.plan, &error);
+                self.due_ns = now_ns + PAUSE_LONG.as_nanos() as u64;
+            }
+        }
+    }
+
+    /// Tries that led nowhere, since this was last asked.
+    pub(super) fn take_failures(&mut self) -> u64 {
+        let all = self.failures.0.load(Ordering::Relaxed);
+        all - std::mem::replace(&mut self.counted, all)
     }
 
     /// Whether the shard has come to `position`. Never waits: while it is being worked on, it has not.
@@ -117,14 +158,15 @@ struct Building<W: World> {
     /// Only a checkpoint beyond this position will do.
     beyond: Option<Position>,
     waited: u32,
+    failures: Failures,
     /// Brings what stands on the site up to date.
     committed: Option<CommittedStream<W>>,
 }
 
 impl<W: World> Building<W> {
-    fn new(plan: Plan<W>, site: Arc<Mutex<Site>>) -> Self {
+    fn new(plan: Plan<W>, site: Arc<Mutex<Site>>, failures: Failures) -> Self {
         let beyond = plan.beyond.then_some(plan.failed_at);
-        Self { plan, site, beyond, waited: 0, committed: None }
+        Self { plan, site, beyond, waited: 0, failures, committed: None }
     }
 
     /// Loads the checkpoint, or replays some records onto it.
@@ -137,12 +179,14 @@ impl<W: World> Building<W> {
         }
         match self.lay_out() {
             Ok(true) => Next::Again,
-            Ok(false) | Err(_) => self.wait(),
+            Ok(false) => self.wait(&"there is no checkpoint beyond where the matching engine failed"),
+            Err(error) => self.wait(&error),
         }
     }
 
     /// There is no checkpoint that leads on, or a log cannot be read.
-    fn wait(&mut self) -> Next {
+    fn wait(&mut self, why: &dyn Display) -> Next {
+        self.failures.note(&self.plan, why);
         self.waited += 1;
         if self.waited == TRIES {
             (self.beyond, self.waited) = (None, 0);
@@ -176,10 +220,10 @@ impl<W: World> Building<W> {
         match plan.world.attempt(|| replay(plan.shard, shard, stream)) {
             Some(Ok(0)) => Next::After(PAUSE),
             Some(Ok(_)) => Next::Again,
-            Some(Err(_)) => {
+            Some(Err(error)) => {
                 drop(site);
                 self.committed = None;
-                self.wait()
+                self.wait(&error)
             }
             None => {
                 // The request was counted before the engine failed at it.
@@ -187,6 +231,8 @@ impl<W: World> Building<W> {
                 *site = Site::Empty;
                 drop(site);
                 (self.beyond, self.committed) = (self.beyond.max(Some(failed_at)), None);
+                self.failures
+                    .note(&self.plan, &format_args!("the matching engine fails at position {failed_at}"));
                 Next::After(PAUSE_LONG)
             }
         }

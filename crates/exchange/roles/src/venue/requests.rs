@@ -13,20 +13,18 @@ use pares_wire::record::RequestRecord;
 
 use crate::NodeId;
 use crate::config::SystemConfig;
+use crate::gateway::Counter;
 use crate::tail::Tail;
 use crate::world::World;
-
-/// Counters of a gateway: in which life of the windows it counts, and up to where all its requests are answered.
-const EPOCH: &str = "epoch";
-const ANSWERED_OFFSET: &str = "answered_offset";
 
 /// Up to where a gateway's requests are all answered; the log's beginning unless the gateway says so in this epoch.
 pub(super) fn answered_offset<W: World>(world: &W, gateway: GatewayId, epoch: Epoch) -> Offset {
     let name = NodeId::Gateway(gateway).to_string();
-    if world.counter(&name, EPOCH) != Some(epoch.0.into()) {
+    let of = |counter: Counter| world.counter(&name, counter.name());
+    if of(Counter::Epoch) != Some(epoch.0.into()) {
         return Offset::START;
     }
-    Offset(world.counter(&name, ANSWERED_OFFSET).unwrap_or_default())
+    Offset(of(Counter::AnsweredOffset).unwrap_or_default())
 }
 
 /// All gateways' logs, each from where the gateway's requests are not all answered.

@@ -9,8 +9,10 @@ use pares_wire::record::ResultRecord;
 
 use super::out::Draft;
 use super::rebuild::Rebuild;
+use super::watch::Place;
 use crate::NodeError;
 use crate::config::SystemConfig;
+use crate::epoch::window;
 use crate::world::World;
 
 /// What decides the order.
@@ -72,14 +74,11 @@ impl<S: Sequencer> Order<S> {
     }
 }
 
-/// A shard's window.
-pub(super) fn window<W: World>(world: &W, shard: ShardId) -> Result<W::Window, NodeError> {
-    let missing = || NodeError::Config(format!("shard {shard} has no window: the system was not started"));
-    world.open_window(shard).map_err(NodeError::io("opening a window"))?.ok_or_else(missing)
-}
+/// What came of a step; nothing if the matching engine panicked, at the place it says.
+pub(super) type Stepped = (Option<Progress>, Option<Place>);
 
 /// A shard's books, its way into the total order and what it has to hand out: all that a step needs.
-pub struct Bench<W: World> {
+pub(super) struct Bench<W: World> {
     pub(super) world: W,
     pub(super) shard: Shard<FastBook>,
     pub(super) order: Order<W::Window>,
@@ -87,13 +86,16 @@ pub struct Bench<W: World> {
 }
 
 impl<W: World> Bench<W> {
-    /// Takes a step. `None` if the matching engine panicked: the shard is then worth nothing any more.
-    pub fn step(&mut self) -> Option<Progress> {
+    /// Takes a step. If the matching engine panics, the shard is worth nothing any more.
+    pub(super) fn step(&mut self) -> Stepped {
         let Self { world, shard, order, draft } = self;
-        world.attempt(|| match order {
+        let progress = world.attempt(|| match order {
             Order::Window(window) => shard.step(window, draft),
             Order::Arrival(arrival) => shard.step(arrival, draft),
-        })
+        });
+        let at = draft.watch.place();
+        draft.watch.end();
+        (progress, at)
     }
 }
 

@@ -4,12 +4,13 @@ use super::*;
 use crate::checkpoints::UnfinishedCheckpoint;
 use crate::config::Layout;
 use crate::duty::Duty;
+use crate::gateway::Counter;
 use crate::repair_asked;
 use crate::testing::TestWorld;
 use pares_book::FastBook;
 use pares_log::Writer;
 use pares_types::{
-    ClientOrderId, Command, GatewayId, InstrumentId, MemberId, Phase, Position, RecorderId, Request,
+    ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, Phase, Position, RecorderId, Request,
     RequestId, Timestamp,
 };
 use pares_venue::Shard;
@@ -126,18 +127,14 @@ impl Rig {
 
     /// Flips a bit of the last record in a node's log.
     fn damage(&self, node: NodeId) {
-        let reader = self.world.read_log_from_start(node).unwrap();
-        let last = reader.written().0 as usize - 12;
-        let path = self.world.real(std::path::Path::new(&format!("{node}/{:020}.seg", 0)));
-        let mut bytes = std::fs::read(&path).unwrap();
-        bytes[last] ^= 1;
-        std::fs::write(&path, bytes).unwrap();
+        let written = self.world.read_log_from_start(node).unwrap().written();
+        self.world.flip(node, Offset(written.0 - 52));
     }
 }
 
 /// Lets the venue do what there is to do. Logs are looked for now and then only.
 fn settle(venue: &mut VenueNode<TestWorld>) {
-    for _ in 0..200 {
+    for _ in 0..300 {
         venue.work().unwrap();
     }
 }
@@ -167,9 +164,9 @@ fn what_is_recorded_is_followed_and_handed_out_again_only_where_hashes_are_compa
 fn a_mark_of_this_epoch_says_where_to_join() {
     let mut rig = Rig::new(0);
     rig.ask(1..3);
-    let gateway = rig.world.create_counters("gateway-0", &["epoch", "answered_offset"]).unwrap();
-    gateway.set(0, EPOCH.0.into());
-    gateway.set(1, rig.gateway.tail().0);
+    let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();
+    gateway.set(Counter::Epoch, EPOCH.0.into());
+    gateway.set(Counter::AnsweredOffset, rig.gateway.tail().0);
     rig.ask(3..4);
     rig.run();
     assert_eq!(rig.handed_out(), [3]);
@@ -179,9 +176,9 @@ fn a_mark_of_this_epoch_says_where_to_join() {
 fn a_mark_of_an_earlier_epoch_is_not_believed() {
     let mut rig = Rig::new(0);
     rig.ask(1..3);
-    let gateway = rig.world.create_counters("gateway-0", &["epoch", "answered_offset"]).unwrap();
-    gateway.set(0, u64::from(EPOCH.0) - 1);
-    gateway.set(1, rig.gateway.tail().0);
+    let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();
+    gateway.set(Counter::Epoch, u64::from(EPOCH.0) - 1);
+    gateway.set(Counter::AnsweredOffset, rig.gateway.tail().0);
     rig.ask(3..4);
     rig.run();
     assert_eq!(rig.handed_out(), [1, 2, 3]);
@@ -285,13 +282,28 @@ fn a_shard_whose_engine_panics_is_restored_and_the_request_void() {
 }
 
 #[test]
-fn a_shard_that_cannot_be_restored_for_want_of_a_thread_is_restored_later() {
+fn a_shard_that_cannot_be_restored_for_want_of_a_thread_is_restored_later_and_the_operator_told() {
     let mut rig = Rig::new(0);
     rig.ask(1..4);
     rig.world.poison(Some(id(2)));
     rig.world.crowd(true);
     let mut venue = rig.run();
+    assert_eq!(
+        (rig.counter("restore_failures"), rig.world.complaints().contains("not restored yet")),
+        (1, false)
+    );
+    for _ in 1..8 {
+        rig.world.pass(50_000_000);
+        settle(&mut venue);
+    }
+    assert_eq!(rig.counter("restore_failures"), 8);
+    assert!(
+        rig.world.complaints().contains("shard 0 is not restored yet after 8 tries"),
+        "{}",
+        rig.world.complaints()
+    );
     rig.world.crowd(false);
+    rig.world.pass(50_000_000);
     settle(&mut venue);
     rig.world.run_tasks();
     settle(&mut venue);
@@ -314,4 +326,58 @@ fn a_venue_that_is_shut_out_does_not_start() {
     let note = shut_out::Note { venue: 0, recorder: 0, found: None, disputed: Vec::new() };
     note.write(&rig.world).unwrap();
     assert!(matches!(rig.open(), Err(NodeError::ShutOut { .. })));
+}
+
+#[test]
+fn a_venue_that_may_be_shut_out_neither_starts_nor_goes_on() {
+    let rig = Rig::new(0);
+    let mut venue = rig.run();
+    rig.world.create_file("shut-out".as_ref()).unwrap();
+    let ended = (0..1_000).find_map(|_| venue.work().err()).expect("no note can be seen");
+    assert!(ended.to_string().contains("shut-out cannot be listed"), "{ended}");
+    assert!(matches!(rig.open(), Err(NodeError::MaybeShutOut { .. })));
+}
+
+#[test]
+fn a_request_for_repair_that_cannot_be_removed_is_told_and_ends_no_venue_again() {
+    let rig = Rig::new(0);
+    rig.world.create_file("run/repair-venue-0/in the way".as_ref()).unwrap();
+    rig.run();
+    assert!(
+        rig.world.complaints().contains("run/repair-venue-0 cannot be removed"),
+        "{}",
+        rig.world.complaints()
+    );
+}
+
+#[test]
+fn a_venue_that_lost_a_shard_reads_a_gateways_log_that_was_made_anew_from_its_beginning() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..4);
+    rig.world.poison(Some(id(3)));
+    let mut venue = rig.run();
+    rig.record();
+    let (log, config) = (NodeId::Gateway(GATEWAY), Config::default().segment_bytes(1 << 20));
+    let other = rig.world.write_log(NodeId::Gateway(GatewayId(1)), config.clone()).unwrap();
+    drop(std::mem::replace(&mut rig.gateway, other));
+    let mut anew = rig.world.replace_log(log, config.clone()).unwrap();
+    // Nothing lies where it lay: what the new log says is answered is no place of the old one.
+    anew.append(b"of another length").unwrap();
+    let places = [1, 2, 3].map(|sequence| {
+        let request = request(sequence, SHARD);
+        let mut bytes = vec![0; record::request_bytes(&request)];
+        record::write_request(&mut bytes, &request);
+        anew.append(&bytes).unwrap()
+    });
+    anew.complete().unwrap();
+    rig.gateway = rig.world.write_log(log, config).unwrap();
+    let gateway = rig.world.create_counters("gateway-0", crate::gateway::COUNTERS).unwrap();
+    gateway.set(Counter::Epoch, EPOCH.0.into());
+    gateway.set(Counter::AnsweredOffset, places[2].0);
+    rig.ask(4..5);
+    rig.world.run_tasks();
+    settle(&mut venue);
+    rig.world.run_tasks();
+    settle(&mut venue);
+    assert_eq!((rig.handed_out(), venue.seats[0].reached), (vec![1, 2, 3, 4], Position(4)));
 }

@@ -1,38 +1,61 @@
 //! A venue's turn: what is read before the shards' steps, what comes of them, and what is done after.
 
+use std::ops::DerefMut;
+
 use pares_log::LogWriter;
 use pares_types::Position;
-use pares_venue::{Progress, Stall};
+use pares_venue::Stall;
 
 use super::out::Draft;
-use super::seat::{Bench, Order, ShardSeat, executed};
-use super::{
-    AWAITS_BODY, BATCH_MAX, COUNTERS, DAMAGED, EXECUTED, KEPT_MAX, OBSERVED, Place, RELEASE_EVERY, RESTORED,
-    RESYNC_US, RESYNCED, TOO_FAR_BEHIND, VenueNode, WINDOW_FULL, WON, seat_of,
-};
+use super::seat::{Bench, Order, ShardSeat, Stepped, executed};
+use super::{BATCH_MAX, COUNTERS, Counter, KEPT_MAX, RELEASE_EVERY, VenueNode, seat_of};
 use crate::committed::Committed;
 use crate::duty::Duty;
 use crate::world::{Counters, World};
-use crate::{NodeError, NodeId, repair_asked, shut_out};
+use crate::{NodeError, shut_out};
+
+/// A place where a venue lies between the parts of its turns: in the hands of one thread, or where another can take it over.
+pub trait Hold<W: World> {
+    /// The venue, until what is given goes out of scope.
+    ///
+    /// # Errors
+    /// [`NodeError::TakenOver`] if another thread takes the turns now.
+    fn hold(&mut self) -> Result<impl DerefMut<Target = VenueNode<W>>, NodeError>;
+}
+
+/// Takes a turn of the venue that lies there. Says how much there was to do.
+///
+/// # Errors
+/// If the venue was shut out or taken over, a log cannot be read or written, a new life of the windows has begun, or it is time
+/// to end.
+pub fn turn<W: World>(place: &mut impl Hold<W>) -> Result<usize, NodeError> {
+    let mut venue = place.hold()?;
+    let mut work = venue.begin()?;
+    for index in 0..venue.seats.len() {
+        let Some(mut bench) = venue.begin_step(index) else { continue };
+        // Nothing but the shard is in this thread's hands while the matching engine works.
+        drop(venue);
+        let stepped = bench.step();
+        venue = place.hold()?;
+        work += venue.end_step(index, bench, stepped)?;
+    }
+    work += venue.end()?;
+    venue.watch.end();
+    Ok(work)
+}
 
 impl<W: World> VenueNode<W> {
     /// The part of a turn before the shards' steps. Says how much there was to do.
-    ///
-    /// # Errors
-    /// If the venue was shut out, or its log is damaged.
-    pub fn begin(&mut self) -> Result<usize, NodeError> {
-        if self.lookout.is_due() {
+    fn begin(&mut self) -> Result<usize, NodeError> {
+        if self.lookout.is_due(&self.world)? {
             shut_out::check(&self.world, self.id)?;
-            if repair_asked::is_asked(&self.world, NodeId::Venue(self.id)) {
-                return Err(NodeError::RepairAsked);
-            }
         }
         self.take_restored()?;
         Ok(self.poll_gateways())
     }
 
     /// Hands over what a step of that shard needs, if it is to take one: everything else can be taken over meanwhile.
-    pub fn begin_step(&mut self, index: usize) -> Option<Box<Bench<W>>> {
+    fn begin_step(&mut self, index: usize) -> Option<Box<Bench<W>>> {
         let seat = &mut self.seats[index];
         let bench = seat.bench.as_mut().filter(|_| seat.active)?;
         if !self.caught_up && !bench.order.knows_the_past() {
@@ -43,15 +66,11 @@ impl<W: World> VenueNode<W> {
     }
 
     /// Takes back what a step needed, and what came of it: nothing, if the matching engine panicked at a place.
-    ///
-    /// # Errors
-    /// If a new life of the windows has begun.
-    pub fn end_step(
+    fn end_step(
         &mut self,
         index: usize,
         mut bench: Box<Bench<W>>,
-        stepped: Option<Progress>,
-        at: Option<Place>,
+        (stepped, at): Stepped,
     ) -> Result<usize, NodeError> {
         let seat = &mut self.seats[index];
         assert!(seat.bench.is_none(), "shard {} took one step at a time", seat.id);
@@ -60,9 +79,9 @@ impl<W: World> VenueNode<W> {
             return Ok(1);
         };
         match progress.stall {
-            Some(Stall::AwaitsBody(_)) => self.out.counters.add(AWAITS_BODY, 1),
-            Some(Stall::WindowFull) => self.out.counters.add(WINDOW_FULL, 1),
-            Some(Stall::TooFarBehind) => self.out.counters.add(TOO_FAR_BEHIND, 1),
+            Some(Stall::AwaitsBody(_)) => self.out.counters.add(Counter::AwaitsBody, 1),
+            Some(Stall::WindowFull) => self.out.counters.add(Counter::WindowFull, 1),
+            Some(Stall::TooFarBehind) => self.out.counters.add(Counter::TooFarBehind, 1),
             Some(Stall::EpochOver) => return Err(NodeError::EpochOver),
             // Nothing of the step counts: it is not what was agreed.
             Some(Stall::Overruled(position)) => {
@@ -76,8 +95,8 @@ impl<W: World> VenueNode<W> {
         seat.reached = bench.shard.position();
         seat.active = progress.stall.is_some() || bench.shard.pending_len() > 0;
         seat.bench = Some(bench);
-        self.out.counters.add(EXECUTED, progress.executed);
-        self.out.counters.add(WON, progress.won);
+        self.out.counters.add(Counter::Executed, progress.executed);
+        self.out.counters.add(Counter::Won, progress.won);
         if let Some(Stall::Stuck(position)) = progress.stall {
             self.fail(index, Some(position), true)?;
         }
@@ -85,10 +104,7 @@ impl<W: World> VenueNode<W> {
     }
 
     /// The part of a turn after the shards' steps.
-    ///
-    /// # Errors
-    /// If a log cannot be read or written, or it is time to end.
-    pub fn end(&mut self) -> Result<usize, NodeError> {
+    fn end(&mut self) -> Result<usize, NodeError> {
         if let Some(error) = self.out.failed {
             return Err(error.into());
         }
@@ -128,7 +144,7 @@ impl<W: World> VenueNode<W> {
             seat.map(|index| seats[index].on_request(request)).is_some()
         });
         if read > 0 {
-            out.counters.set(DAMAGED, requests.damaged());
+            out.counters.set(Counter::Damaged, requests.damaged());
         }
         self.caught_up &= !requests.take_skipped();
         read
@@ -144,7 +160,7 @@ impl<W: World> VenueNode<W> {
                 Committed::Result { record, .. } => {
                     let Some(index) = seat_of(seats, record.shard()) else { return Ok(()) };
                     match seats[index].on_committed(&record)? {
-                        Some(executed) => out.counters.add(OBSERVED, executed.into()),
+                        Some(executed) => out.counters.add(Counter::Observed, executed.into()),
                         None => failed.push((index, watch.place())),
                     }
                     // What follows is no request: mapping the next segment may take longer than one may.
@@ -177,6 +193,7 @@ impl<W: World> VenueNode<W> {
             );
             let Some(rebuild) = &mut seat.rebuild else { continue };
             rebuild.begin();
+            self.out.counters.add(Counter::RestoreFailures, rebuild.take_failures());
             let committed = self.committed.committed(seat.id);
             if !rebuild.has_come_to(committed) {
                 continue;
@@ -191,7 +208,7 @@ impl<W: World> VenueNode<W> {
             (seat.bench, seat.rebuild, seat.active) = (Some(Box::new(bench)), None, true);
             // What was pending is lost with the shard; the others have it already and take nothing twice.
             self.requests.read_again(&answered);
-            self.out.counters.add(RESTORED, 1);
+            self.out.counters.add(Counter::ShardsRestored, 1);
             self.show_away();
         }
         Ok(())
@@ -235,27 +252,23 @@ impl<W: World> VenueNode<W> {
         if !self.resynced && self.seats.iter().all(|seat| seat.reached >= seat.resynced_at) {
             self.resynced = true;
             let took_ns = self.world.mono_ns() - self.started_ns;
-            self.out.counters.set(RESYNC_US, (took_ns / 1_000).max(1));
-            self.out.counters.set(RESYNCED, 1);
+            self.out.counters.set(Counter::ResyncUs, (took_ns / 1_000).max(1));
+            self.out.counters.set(Counter::Resynced, 1);
             self.world.leave_background();
         }
     }
 }
 
-/// A turn in one thread, for engines that come back from every request.
+/// A venue in the hands of one thread, where matching engines come back from every request.
+impl<W: World> Hold<W> for VenueNode<W> {
+    fn hold(&mut self) -> Result<impl DerefMut<Target = Self>, NodeError> {
+        Ok(self)
+    }
+}
+
 impl<W: World> Duty for VenueNode<W> {
     fn work(&mut self) -> Result<usize, NodeError> {
-        let mut work = self.begin()?;
-        for index in 0..self.seats.len() {
-            let Some(mut bench) = self.begin_step(index) else { continue };
-            let stepped = bench.step();
-            let at = self.watch.place();
-            self.watch.end();
-            work += self.end_step(index, bench, stepped, at)?;
-        }
-        work += self.end()?;
-        self.watch.end();
-        Ok(work)
+        turn(self)
     }
 
     fn sleep_max(&self) -> std::time::Duration {

@@ -1,27 +1,28 @@
 //! What a venue is executing, where others can see it.
 //!
 //! An engine that loops for ever cannot be asked where it is, and a process that died of a request (no memory, no stack) left no
-//! message. So before each request a venue says which one it begins, in counters that outlive the process. Whoever looks on finds
+//! message. So before each request a venue says which one it begins, in counters that outlive the process. The thread that looks on finds
 //! there the request that does not come to its end; a venue that starts and finds that two of its predecessors ended at the same
 //! request suspects that request.
 
 use pares_types::{Epoch, Position, ShardId, VenueId};
 
+use crate::counters::counters;
 use crate::world::{Counters, World};
 use crate::{NodeError, NodeId};
 
 /// Processes that end at the same request before it is suspected: one may have been killed there by chance.
 const DEATHS: u64 = 2;
 
-const NAMES: [&str; 7] =
-    ["requests", "shard", "position_plus_1", "died_shard", "died_position_plus_1", "deaths", "epoch"];
-const REQUESTS: usize = 0;
-const SHARD: usize = 1;
-const POSITION: usize = 2;
-const DIED_SHARD: usize = 3;
-const DIED_POSITION: usize = 4;
-const DIED: usize = 5;
-const EPOCH: usize = 6;
+counters! {
+    Requests "requests" "Requests begun."
+    Shard "shard" "The shard of the request being executed."
+    Position "position_plus_1" "Its position, and 1; 0 if none is being executed."
+    DiedShard "died_shard" "The shard of the request that the last processes ended at."
+    DiedPosition "died_position_plus_1" "Its position, and 1; 0 if there is none."
+    Deaths "deaths" "How many of them ended there."
+    Epoch "epoch" "The life of the windows that this is of."
+}
 
 /// What a venue's turns are at. Written by the thread that takes the turns, in counters that outlive the process.
 pub struct Watch<W: World> {
@@ -39,29 +40,33 @@ impl<W: World> Watch<W> {
     /// If the marks cannot be made.
     pub fn open(world: &W, venue: VenueId, epoch: Epoch) -> Result<(Self, Option<Place>), NodeError> {
         let name = format!("{}.marks", NodeId::Venue(venue));
-        let is_of_this_life = world.counter(&name, NAMES[EPOCH]) == Some(epoch.0.into());
-        let old = |index: usize| match is_of_this_life {
-            true => world.counter(&name, NAMES[index]).unwrap_or(0),
+        let is_of_this_life = world.counter(&name, Counter::Epoch.name()) == Some(epoch.0.into());
+        let old = |counter: Counter| match is_of_this_life {
+            true => world.counter(&name, counter.name()).unwrap_or(0),
             false => 0,
         };
-        let (died, known) = ((old(SHARD), old(POSITION)), (old(DIED_SHARD), old(DIED_POSITION)));
+        let (died, known) = (
+            (old(Counter::Shard), old(Counter::Position)),
+            (old(Counter::DiedShard), old(Counter::DiedPosition)),
+        );
         let (place, deaths) = match died {
-            (_, 0) => (known, old(DIED)),
-            again if again == known => (again, old(DIED) + 1),
+            (_, 0) => (known, old(Counter::Deaths)),
+            again if again == known => (again, old(Counter::Deaths) + 1),
             new => (new, 1),
         };
-        let marks = world.create_counters(&name, &NAMES).map_err(NodeError::io("making a venue's marks"))?;
+        let marks =
+            world.create_counters(&name, COUNTERS).map_err(NodeError::io("making a venue's marks"))?;
         let watch = Self { marks };
-        watch.marks.set(EPOCH, epoch.0.into());
+        watch.marks.set(Counter::Epoch, epoch.0.into());
         watch.note(place, deaths);
         let suspect = (deaths >= DEATHS).then(|| (shard(place.0), Position(place.1.saturating_sub(1))));
         Ok((watch, suspect))
     }
 
     fn note(&self, (shard, position_plus_1): (u64, u64), deaths: u64) {
-        self.marks.set(DIED_SHARD, shard);
-        self.marks.set(DIED_POSITION, position_plus_1);
-        self.marks.set(DIED, deaths);
+        self.marks.set(Counter::DiedShard, shard);
+        self.marks.set(Counter::DiedPosition, position_plus_1);
+        self.marks.set(Counter::Deaths, deaths);
     }
 
     /// The engine does not come back from there: should this process end before that is void, the next one suspects it.
@@ -72,22 +77,22 @@ impl<W: World> Watch<W> {
     /// A request is about to be executed.
     #[inline]
     pub fn begin(&self, shard: ShardId, position: Position) {
-        self.marks.set(SHARD, shard.0.into());
-        self.marks.set(POSITION, position.0 + 1);
-        self.marks.add(REQUESTS, 1);
+        self.marks.set(Counter::Shard, shard.0.into());
+        self.marks.set(Counter::Position, position.0 + 1);
+        self.marks.add(Counter::Requests, 1);
     }
 
     /// Nothing is being executed.
     #[inline]
     pub fn end(&self) {
-        self.marks.set(POSITION, 0);
+        self.marks.set(Counter::Position, 0);
     }
 
     /// What is being executed, and its number among all that were.
     #[must_use]
     pub fn at(&self) -> Option<(u64, Place)> {
-        let position = self.marks.get(POSITION).checked_sub(1)?;
-        Some((self.marks.get(REQUESTS), (shard(self.marks.get(SHARD)), Position(position))))
+        let position = self.marks.get(Counter::Position).checked_sub(1)?;
+        Some((self.marks.get(Counter::Requests), (shard(self.marks.get(Counter::Shard)), Position(position))))
     }
 
     /// What is being executed.

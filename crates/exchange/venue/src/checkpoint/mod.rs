@@ -12,7 +12,7 @@
 //! Every number is a little-endian u64, counts included: plain beats small, since a checkpoint is written
 //! now and then, off the leading venue. The checksum covers every word before it, so that a
 //! damaged checkpoint is refused before it is read; the state hash is computed by the venue that took it and
-//! checked by whoever restores it, so that a wrongly restored one is. (The hash alone would not do: it covers
+//! checked as it is restored, so that a wrongly restored one is. (The hash alone would not do: it covers
 //! ordering and books, and a damaged name would let its request be executed twice.)
 //!
 //! A large state is not written at once, for its venue would do nothing else meanwhile. The head is, when the checkpoint begins, and

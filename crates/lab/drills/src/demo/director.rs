@@ -62,7 +62,7 @@ impl fmt::Display for Happening {
             }
             Self::Died(death) => {
                 let complaint = death.complaint.as_deref().unwrap_or("no complaint");
-                write!(f, "{} ended by itself ({}): {complaint}", death.role, death.how)
+                write!(f, "{} ended by itself ({}): {complaint}", death.node, death.how)
             }
             Self::Day(news) => news.fmt(f),
         }

@@ -195,7 +195,7 @@ impl Driver<'_> {
             // Best effort: the connection's own error is reported in any case.
             if let Some(death) = self.system.supervisor.tick().pop() {
                 let complaint = death.complaint.as_deref().unwrap_or("it said nothing");
-                return Some(format!("{} ended ({}): {complaint}", death.role, death.how));
+                return Some(format!("{} ended ({}): {complaint}", death.node, death.how));
             }
             std::thread::sleep(TICK);
         }

@@ -106,7 +106,7 @@ impl Schedule {
     fn on_death(&mut self, death: &Death) {
         if !self.killer.on_death(death) {
             let complaint = death.complaint.as_deref().unwrap_or("it said nothing");
-            self.toll.deaths.push(format!("{} ended ({}): {complaint}", death.role, death.how));
+            self.toll.deaths.push(format!("{} ended ({}): {complaint}", death.node, death.how));
         }
     }
 

@@ -227,16 +227,16 @@ impl LogSyncer for Syncer {
 pub(crate) struct MemoryCounters(Arc<Block>);
 
 impl Counters for MemoryCounters {
-    fn set(&self, index: usize, value: u64) {
-        self.0.values[index].store(value, Ordering::Relaxed);
+    fn set(&self, counter: impl Into<usize>, value: u64) {
+        self.0.values[counter.into()].store(value, Ordering::Relaxed);
     }
 
-    fn add(&self, index: usize, increment: u64) {
-        self.0.values[index].fetch_add(increment, Ordering::Relaxed);
+    fn add(&self, counter: impl Into<usize>, increment: u64) {
+        self.0.values[counter.into()].fetch_add(increment, Ordering::Relaxed);
     }
 
-    fn get(&self, index: usize) -> u64 {
-        self.0.values[index].load(Ordering::Relaxed)
+    fn get(&self, counter: impl Into<usize>) -> u64 {
+        self.0.values[counter.into()].load(Ordering::Relaxed)
     }
 }
 

@@ -1,7 +1,6 @@
 //! How a site begins: from its notes, its log and its store.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
 use std::sync::Arc;
 
 use pares_cluster::ClusterLog;
@@ -86,11 +85,17 @@ fn base_of(bases: &Bases, notes: &impl Notes, setup: &Setup) -> Result<Base, Pro
     Ok(Base::first(Configuration::first(clusters, setup.certifier)))
 }
 
-/// Counts the starts of a site from 1, and begins again after many.
-fn next_life(notes: &impl Notes) -> io::Result<u16> {
-    let last =
-        notes.read_note(LIFE)?.and_then(|text| String::from_utf8_lossy(&text).trim().parse::<u16>().ok());
-    let life = last.unwrap_or(0).wrapping_add(1);
+/// Counts the starts of a site from 1, and begins again after many. A count begun too early would number executions as others
+/// that may still be on their way.
+fn next_life(notes: &impl Notes) -> Result<u16, ProcessError> {
+    let last = match notes.read_note(LIFE)? {
+        None => 0,
+        Some(text) => {
+            let text = String::from_utf8_lossy(&text);
+            text.trim().parse::<u16>().map_err(|_| ProcessError::Life(text.into_owned()))?
+        }
+    };
+    let life = last.wrapping_add(1);
     notes.write_note(LIFE, format!("{life}\n").as_bytes())?;
     Ok(life)
 }

@@ -51,14 +51,15 @@ fn a_log_that_cannot_be_synced_ends_the_site() {
 }
 
 #[test]
-fn each_start_counts_and_a_torn_count_begins_again() {
+fn each_start_counts_and_a_torn_count_is_refused() {
     let machine = Machine::default();
     for _ in 0..3 {
         machine.begin(&[1]).unwrap();
     }
     assert_eq!(machine.notes.borrow()["life"], b"3\n");
     machine.notes.borrow_mut().insert("life".into(), Vec::new());
-    assert_eq!(machine.begin(&[1]).unwrap().life, 1);
+    let refused = machine.begin(&[1]).err().expect("nobody knows how many there were").to_string();
+    assert!(refused.contains("the file `life` says \"\""), "{refused}");
 }
 
 #[test]

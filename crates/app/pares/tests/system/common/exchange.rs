@@ -137,7 +137,7 @@ impl Exchange {
         let Some(supervisor) = &mut self.supervisor else { return };
         let deaths = supervisor.tick();
         let shut_out = |role| self.supervisor.as_ref().is_some_and(|system| system.is_shut_out(role));
-        let by_itself = deaths.iter().find(|death| !death.how.contains("SIGKILL") && !shut_out(death.role));
+        let by_itself = deaths.iter().find(|death| !death.how.contains("SIGKILL") && !shut_out(death.node));
         assert_eq!(by_itself, None, "a node died that nobody killed:\n{}", self.complaints());
     }
 

@@ -5,6 +5,7 @@ use pares_wire::frame::{self, GatewayFrame, Ping};
 
 use super::rig::{Rig, answered, buy, config, rejected, sign_on};
 use crate::SystemConfig;
+use crate::duty::Duty;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -56,6 +57,14 @@ fn who_waits_while_descriptors_are_out_is_accepted_once_there_are_some() {
     rig.net.close(first);
     rig.settle();
     assert!(matches!(rig.told(second)[..], [GatewayFrame::SignedOn(_)]));
+}
+
+#[test]
+fn a_poll_that_fails_ends_the_gateway_and_says_what_failed() {
+    let mut rig = Rig::new();
+    rig.net.break_poll();
+    let ended = rig.gateway.work().unwrap_err().to_string();
+    assert_eq!(ended, "polling the sockets: bad file descriptor");
 }
 
 #[test]

@@ -19,6 +19,7 @@ struct State {
     come: bool,
     /// Connections that can be open at once.
     descriptors: Option<usize>,
+    broken: bool,
 }
 
 /// One connection.
@@ -75,6 +76,11 @@ impl Net {
     /// So many connections can be open at once.
     pub(super) fn limit_descriptors(&self, descriptors: Option<usize>) {
         self.state().descriptors = descriptors;
+    }
+
+    /// Every poll fails from now on.
+    pub(super) fn break_poll(&self) {
+        self.state().broken = true;
     }
 }
 
@@ -138,6 +144,9 @@ impl Sockets for Net {
 
     fn poll(&mut self, _: Duration, ready: &mut Vec<Ready>) -> io::Result<()> {
         let mut state = self.state();
+        if state.broken {
+            return Err(io::Error::other("bad file descriptor"));
+        }
         if std::mem::take(&mut state.come) {
             ready.push(Ready::Listener);
         }

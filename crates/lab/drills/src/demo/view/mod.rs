@@ -122,7 +122,7 @@ fn brief(happening: &Happening) -> Span<'static> {
             Span::raw(format!("venue-{} back, {absent}", kill.venue))
         }
         Happening::Died(death) => {
-            Span::styled(format!("{} {}", death.role, death.how), Style::new().fg(CARE))
+            Span::styled(format!("{} {}", death.node, death.how), Style::new().fg(CARE))
         }
         Happening::Day(news) => Span::styled(news.brief.clone(), Style::new().fg(GOOD)),
     }

@@ -161,7 +161,7 @@ fn watch(system: &mut ScratchSystem, offer: &Offer, seconds: u64, dir: &Path) ->
         std::thread::sleep(Duration::from_millis(20));
         if let Some(death) = system.supervisor.tick().first() {
             let why = death.complaint.as_deref().unwrap_or("it said nothing");
-            return Err(LabError::Failed(format!("{} died ({}): {why}", death.role, death.how)));
+            return Err(LabError::Failed(format!("{} died ({}): {why}", death.node, death.how)));
         }
         bar.set_position(begun.elapsed().as_millis() as u64);
         if begun.elapsed().as_secs() > samples.len() as u64 {

@@ -1,0 +1,196 @@
+//! Writing checkpoints into files, beside the duty cycle (see `intake`).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::time::Duration;
+
+use pares_log::Offset;
+use pares_types::{Position, ShardId, VenueId};
+
+use crate::NodeError;
+use crate::checkpoints::{self, UnfinishedCheckpoint};
+use crate::world::{Next, World};
+
+/// What the writer sleeps once it has nothing left to do, so that it is not woken for every piece.
+const BREATH: Duration = Duration::from_millis(10);
+
+/// Whose checkpoint of what.
+pub(super) type Source = (VenueId, ShardId);
+
+/// What the writer is to do.
+pub(super) enum Order {
+    Begin {
+        source: Source,
+        position: Position,
+        piece: Vec<u8>,
+    },
+    Write {
+        source: Source,
+        piece: Vec<u8>,
+    },
+    Finish {
+        source: Source,
+        replay_from: Offset,
+        piece: Vec<u8>,
+    },
+    Name {
+        shard: ShardId,
+        position: Position,
+        replay_from: Offset,
+    },
+    /// Remove what a venue has handed out, and each shard's checkpoints above a position.
+    Distrust(VenueId, Vec<(ShardId, Position)>),
+}
+
+/// What the writer has done.
+pub(super) enum Done {
+    /// A checkpoint is whole; it waits for its name.
+    Whole(ShardId, Position, Offset),
+    /// Something became of one.
+    Became(Stored),
+}
+
+/// What became of a checkpoint, or of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stored {
+    /// It is written and verified, and has its name.
+    Kept(ShardId, Position),
+    /// It could not be written, or not as fast as it came. The venues take another in a while; until one is kept, joining takes
+    /// longer.
+    Failed,
+    /// No checkpoint is left that this venue may have spoilt.
+    Removed(VenueId),
+    /// Some could not be removed.
+    NotRemoved,
+}
+
+/// What writes, beside the duty cycle.
+pub(super) struct CheckpointWriter<W: World> {
+    world: W,
+    dir: PathBuf,
+    sync: bool,
+    to_do: Receiver<Order>,
+    asleep: Arc<AtomicBool>,
+    unfinished: BTreeMap<Source, UnfinishedCheckpoint<W>>,
+    /// Whole and verified, without a name: the newest of each shard.
+    whole: BTreeMap<ShardId, UnfinishedCheckpoint<W>>,
+    /// The newest with a name.
+    named: BTreeMap<ShardId, Position>,
+    done: Sender<Done>,
+}
+
+impl<W: World> CheckpointWriter<W> {
+    /// Writes into `dir` what it is told, syncing it if `sync`.
+    pub(super) fn new(
+        world: &W,
+        (dir, sync): (PathBuf, bool),
+        (to_do, done): (Receiver<Order>, Sender<Done>),
+        asleep: &Arc<AtomicBool>,
+    ) -> Self {
+        let (unfinished, whole, named) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (world, asleep) = (world.clone(), Arc::clone(asleep));
+        Self { world, dir, sync, to_do, asleep, unfinished, whole, named, done }
+    }
+
+    /// Does what there is to do.
+    pub(super) fn turn(&mut self) -> Next {
+        self.asleep.store(false, Ordering::Relaxed);
+        let mut idle = true;
+        loop {
+            match self.to_do.try_recv() {
+                Ok(order) => match self.obey(order) {
+                    true => idle = false,
+                    false => return Next::Done,
+                },
+                Err(TryRecvError::Disconnected) => return Next::Done,
+                Err(TryRecvError::Empty) if !idle => return Next::After(BREATH),
+                // An order sent after this wakes it, and what was sent before is found by one more look.
+                Err(TryRecvError::Empty) if self.asleep.swap(true, Ordering::AcqRel) => return Next::Sleep,
+                Err(TryRecvError::Empty) => {}
+            }
+        }
+    }
+
+    /// Says whether anybody listens still.
+    fn obey(&mut self, order: Order) -> bool {
+        let done = match order {
+            Order::Begin { source, position, piece } => self.begin(source, position, &piece).map(|()| None),
+            Order::Write { source, piece } => self.write(source, &piece).map(|()| None),
+            Order::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
+            Order::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
+            Order::Distrust(venue, above) => Ok(Some(Done::Became(self.distrust(venue, &above)))),
+        };
+        done.unwrap_or(Some(Done::Became(Stored::Failed))).is_none_or(|done| self.done.send(done).is_ok())
+    }
+
+    /// A piece whose checkpoint is not there belongs to one that failed, which was told when it did.
+    fn write(&mut self, source: Source, piece: &[u8]) -> Result<(), NodeError> {
+        let Some(unfinished) = self.unfinished.get_mut(&source) else { return Ok(()) };
+        let written = unfinished.write(piece);
+        if written.is_err() {
+            self.unfinished.remove(&source);
+        }
+        written
+    }
+
+    fn begin(&mut self, source: Source, position: Position, piece: &[u8]) -> Result<(), NodeError> {
+        let (venue, shard) = source;
+        self.unfinished.remove(&source);
+        let new = UnfinishedCheckpoint::create(&self.world, &self.dir, (shard, position), venue, self.sync)?;
+        self.unfinished.insert(source, new);
+        self.write(source, piece)
+    }
+
+    fn finish(
+        &mut self,
+        source: Source,
+        replay_from: Offset,
+        piece: &[u8],
+    ) -> Result<Option<Done>, NodeError> {
+        let Some(mut unfinished) = self.unfinished.remove(&source) else { return Ok(None) };
+        unfinished.finish(piece)?;
+        let (shard, position) = unfinished.place();
+        let whole = self.whole.get(&shard).map(|whole| whole.place().1);
+        if whole.max(self.named.get(&shard).copied()) >= Some(position) {
+            return Ok(None);
+        }
+        self.whole.insert(shard, unfinished);
+        Ok(Some(Done::Whole(shard, position, replay_from)))
+    }
+
+    fn name(
+        &mut self,
+        shard: ShardId,
+        position: Position,
+        replay_from: Offset,
+    ) -> Result<Option<Done>, NodeError> {
+        // A newer one may have come in its place, of which the duty cycle is told.
+        if self.whole.get(&shard).is_none_or(|whole| whole.place().1 != position) {
+            return Ok(None);
+        }
+        self.whole.remove(&shard).expect("just looked at").name(replay_from)?;
+        self.named.insert(shard, position);
+        Ok(Some(Done::Became(Stored::Kept(shard, position))))
+    }
+
+    /// Those that cannot be removed are told of as failures; without word that they are gone the venue is noted nowhere, and
+    /// the recorder's next life does this again.
+    fn distrust(&mut self, venue: VenueId, above: &[(ShardId, Position)]) -> Stored {
+        self.unfinished.retain(|(of, _), _| *of != venue);
+        for &(shard, position) in above {
+            if self.whole.get(&shard).is_some_and(|whole| whole.place().1 > position) {
+                self.whole.remove(&shard);
+            }
+            self.named.remove(&shard);
+        }
+        let remove = |&(shard, to)| checkpoints::remove_above(&self.world, &self.dir, shard, to);
+        let removed = above.iter().try_for_each(remove);
+        match removed {
+            Ok(()) => Stored::Removed(venue),
+            Err(_) => Stored::NotRemoved,
+        }
+    }
+}
