@@ -62,9 +62,10 @@ enum What {
         json: bool,
     },
     /// Have a request executed: get NAME, put NAME VALUE, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT,
-    /// trade CASH HOLDING RATE AMOUNT ID, or noted COUNTER and one of these, which also counts
+    /// trade CASH HOLDING RATE AMOUNT ID, or noted COUNTER and one of these, which also counts it
     Execute(Asking),
-    /// Read from the stable version: get NAME, sum, sum PREFIX, list PREFIX AFTER COUNT, digest
+    /// Read from the stable version: get NAME, sum or sum PREFIX (how many counters, and their sum), list PREFIX AFTER COUNT (- for
+    /// all, - for the beginning), digest
     Read(Asking),
     /// Declare a cluster lost: the others go on without it. Nothing checks that it is lost
     Lost(decide::Lost),

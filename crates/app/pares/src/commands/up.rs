@@ -24,7 +24,7 @@ pub fn run(args: &Args) -> CommandResult {
     let stop = duty::stop_on_signals()?;
     let layout = Layout::new(&args.dir);
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
-    let mut supervisor = Supervisor::start(&program, layout.clone(), &SystemConfig::default())?;
+    let mut supervisor = Supervisor::start(&program, layout.clone(), &SystemConfig::default(), &stop)?;
     let config = supervisor.config();
     println!(
         "up: {} gateways, {} venues, {} recorders, {} instruments; epoch {}; {}",
