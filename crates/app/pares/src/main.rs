@@ -8,7 +8,7 @@
 //! | [`laboratory`] | commands of the laboratory, handed to its own program |
 //! | [`standing`] | the books as they stand, from checkpoints and the record |
 //! | [`utc`] | moments as people write them |
-#![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
+#![allow(clippy::print_stderr)] // complaining is what a command line does
 #![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
 
 mod commands;
@@ -56,6 +56,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    text::output::run(command)
+}
+
+fn command() -> ExitCode {
     let result = match laboratory::asked() {
         Some(arguments) => Err(laboratory::run(&arguments)),
         None => run(Cli::parse().command),

@@ -2,7 +2,7 @@
 //!
 //! Systems that it starts are made of this program too: each node is `pares-lab node`, each site `pares-lab site run`. What ships
 //! knows nothing of it.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
+#![allow(clippy::print_stderr)] // complaining is what a command line does
 #![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
 
 #[cfg(test)]
@@ -52,6 +52,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    pares_text::output::run(command)
+}
+
+fn command() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -116,9 +116,11 @@ pub fn run(args: &Args) -> CommandResult {
     let (instrument, command) = request(&args.what, &config, &layout)?;
     let mut client = connect(args.gateway.as_deref(), &config, &layout)?;
     let answer = ask(&mut client, instrument, command)?;
-    text::print(&if args.json { as_json(&answer) } else { as_line(&answer) })?;
-    match answer.status {
-        Status::Refused => Err(CommandError::Failed(format!("refused: {}", answer.reason))),
+    text::print(&if args.json { as_json(&answer) } else { as_line(&answer) });
+    match (answer.status, answer.reason) {
+        (Status::Refused, reason) => {
+            Err(CommandError::Failed(format!("refused: {reason}: {}", reason.meaning())))
+        }
         _ => Ok(()),
     }
 }

@@ -58,12 +58,9 @@ pub fn run(args: &Args) -> CommandResult {
         if args.watch && !args.json {
             clear()?;
         }
-        let is_read = text::print(&text)?;
+        text::print(&text);
         if !args.watch {
             return judge(&system);
-        }
-        if !is_read {
-            return Ok(());
         }
         before = Some(system);
         std::thread::sleep(EVERY);
