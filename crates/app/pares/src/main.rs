@@ -24,10 +24,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use pares_text::{self as text, progress};
 
-/// A stock exchange in which every server is a primary.
+/// A stock exchange whose processes may die at any instant: nobody waits or fails over.
 ///
 /// Start with `pares demo`: it runs a whole exchange on this machine, trades on it and kills
-/// one of its matching engines every few seconds, while you watch nothing happen.
+/// one of its matching engines every few seconds. Members notice nothing.
 #[derive(Parser)]
 #[command(name = "pares", version, max_term_width = 100, after_help = laboratory::HELP)]
 struct Cli {

@@ -48,15 +48,15 @@ enum What {
     Init(init::Args),
     /// Run one site in this process until Ctrl-C
     Run(run::Args),
-    /// Run all sites as child processes, and start again what dies, until Ctrl-C
+    /// Run all sites as child processes, and restart those that die, until Ctrl-C
     Up,
     /// Show how each site is
     #[command(
         after_help = "Exit status: 0 every site answers and takes part, and one certifies; 3 no site answers; 4 some are missing \
-                            or not among the living, which is said on standard error; 1 there is no such system."
+                            or not among the living, and standard error says which; 1 there is no such system."
     )]
     Status {
-        /// One JSON object for each site that says so, in a list
+        /// A list with one JSON object for each site that answers
         #[arg(long)]
         json: bool,
     },
