@@ -18,7 +18,6 @@ pub(super) fn check(files: &[File], violations: &mut Vec<String>) {
     }
     let names = layers::names();
     let listed = |path: &str, mark: &str| names_after(text_of(files, path), mark);
-    compare("README.md", "crate", &names, &listed("README.md", "| [`pares"), violations);
     compare(
         "docs/architecture.md",
         "crate",

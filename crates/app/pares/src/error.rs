@@ -14,9 +14,6 @@ pub enum CommandError {
     /// The index of a recorder's log.
     #[error(transparent)]
     History(#[from] pares_history::HistoryError),
-    /// Standard output.
-    #[error(transparent)]
-    Print(#[from] pares_text::PrintError),
     /// A client connection.
     #[error(transparent)]
     Client(#[from] pares_client::ClientError),

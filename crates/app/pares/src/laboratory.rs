@@ -14,12 +14,12 @@ const COMMANDS: [&str; 6] = ["bench", "demo", "drill", "experiment", "replay", "
 
 /// What `pares --help` says of them.
 pub const HELP: &str = "\
-The laboratory's (run by `pares-lab`, beside this program):
-  demo        Watch a whole exchange trade while its leading venue is killed every few seconds
-  bench       Measure what this machine does
-  drill       Kill, stop, wipe, flood or poison parts of a system under load, and see whether anybody notices
-  sim         Run the whole exchange in virtual time, with faults by seed, and check that nothing breaks
-  replay      Put a recorded trading day through a whole exchange and compare every published state of the book
+The laboratory's (they need the program `pares-lab` beside this one):
+  demo        Watch an exchange trade while its leading venue is killed every few seconds
+  bench       Measure the exchange and its parts on this machine
+  drill       Kill, stop, wipe, flood or poison parts of an exchange under load; count losses
+  sim         Run an exchange in virtual time, with faults by seed, and check every promise
+  replay      Put a recorded trading day through an exchange and compare every book state
   experiment  Measure the papers' figures and tables again on this machine";
 
 /// The arguments of this program, if they are for the laboratory: `pares drill ...` or `pares help drill`.
@@ -38,7 +38,8 @@ pub fn run(arguments: &[OsString]) -> CommandError {
     let error = Command::new(&program).args(arguments).exec();
     match error.kind() {
         ErrorKind::NotFound => CommandError::Usage(format!(
-            "this is a command of the laboratory, and there is no {}: build it with `cargo build --release -p pares-lab`",
+            "this is a command of the laboratory, and there is no {}: install it with `cargo install --locked --path crates/lab/lab`, \
+             or build both programs with `cargo build --release -p pares -p pares-lab`",
             program.display()
         )),
         _ => CommandError::io(format!("starting {}", program.display()))(error),

@@ -8,7 +8,7 @@
 //! | [`laboratory`] | commands of the laboratory, handed to its own program |
 //! | [`standing`] | the books as they stand, from checkpoints and the record |
 //! | [`utc`] | moments as people write them |
-#![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
+#![allow(clippy::print_stderr)] // complaining is what a command line does
 #![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
 
 mod commands;
@@ -24,10 +24,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use pares_text::{self as text, progress};
 
-/// A stock exchange in which every server is a primary.
+/// A stock exchange whose processes may die at any instant: nobody waits or fails over.
 ///
 /// Start with `pares demo`: it runs a whole exchange on this machine, trades on it and kills
-/// one of its matching engines every few seconds, while you watch nothing happen.
+/// one of its matching engines every few seconds. Members notice nothing.
 #[derive(Parser)]
 #[command(name = "pares", version, max_term_width = 100, after_help = laboratory::HELP)]
 struct Cli {
@@ -56,6 +56,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    text::output::run(command)
+}
+
+fn command() -> ExitCode {
     let result = match laboratory::asked() {
         Some(arguments) => Err(laboratory::run(&arguments)),
         None => run(Cli::parse().command),

@@ -29,7 +29,10 @@ fn without_the_laboratory_one_sentence_says_how_to_build_it() {
     let output = pares(&["sim", "--minutes", "1"], None);
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.ends_with("build it with `cargo build --release -p pares-lab`\n"), "{said}");
+    assert!(
+        said.ends_with("build both programs with `cargo build --release -p pares -p pares-lab`\n"),
+        "{said}"
+    );
     assert_eq!(said.lines().count(), 1);
 }
 

@@ -66,26 +66,36 @@ fn a_cluster_is_killed_declared_lost_and_comes_back() {
     assert!(site("init", &dir).unwrap_err().contains("already"));
     let here = Running::start("0.0", &dir);
     let _there = Running::start("1.0", &dir);
-    site("execute add alice 100", &dir).unwrap();
-    assert_eq!(site("execute --site 1.0 transfer alice bob 30", &dir).unwrap(), "70");
+    assert_eq!(site("execute add alice 100", &dir).unwrap(), "100 added to alice");
+    assert_eq!(site("execute put carol x", &dir).unwrap(), "carol is x");
+    for (request, why) in [
+        ("transfer alice bob 300", "refused: insufficient balance: alice has 100"),
+        ("transfer alice carol 1", "refused: carol is text, not a number"),
+        ("give alice 1", "refused: `give alice 1` is not one of get NAME, put NAME VALUE"),
+        ("get dora", "refused: there is no item dora"),
+    ] {
+        let said = site(&format!("execute {request}"), &dir).unwrap_err();
+        assert!(said.contains(why), "{said}");
+    }
+    assert_eq!(site("execute --site 1.0 transfer alice bob 30", &dir).unwrap(), "alice has 70 left");
     until("all is well", || output("status", &dir).status.code() == Some(0));
     drop(here);
     let missing = output("status", &dir);
     assert_eq!(missing.status.code(), Some(4), "{missing:?}");
     assert!(site("lost 0", &dir).unwrap_err().contains("--yes"));
     site("lost 0 --yes", &dir).unwrap();
-    assert_eq!(site("execute transfer alice bob 30", &dir).unwrap(), "40");
+    assert_eq!(site("execute transfer alice bob 30", &dir).unwrap(), "alice has 40 left");
     let _here = Running::start("0.0", &dir);
     site("admit 0", &dir).unwrap();
     site("migrate 0", &dir).unwrap();
-    assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "10");
+    assert_eq!(site("execute --site 0.0 transfer alice bob 30", &dir).unwrap(), "alice has 10 left");
     until("both show the same", || {
         let all = status(&dir);
         all.len() == 2 && all[0]["stable"] == all[1]["stable"] && all[0]["certifies"] == true
     });
     let digest = site("read --site 0.0 digest", &dir).unwrap();
     assert_eq!(site("read --site 1.0 digest", &dir).unwrap(), digest);
-    assert_eq!(site("read list bob - 9", &dir).unwrap(), "bob 90");
+    assert_eq!(site("read list - - 9", &dir).unwrap(), "alice 10\nbob 90\ncarol x");
 }
 
 #[test]

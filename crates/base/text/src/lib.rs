@@ -2,28 +2,12 @@
 //!
 //! Widths are counted in characters; everything printed here is ASCII.
 
+pub mod output;
 pub mod progress;
 
+pub use output::print;
+
 use std::fmt::{Debug, Display, Write};
-use std::io::{ErrorKind, Write as _};
-
-/// Standard output cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[error("printing: {0}")]
-pub struct PrintError(std::io::Error);
-
-/// Prints to standard output. Says whether anybody still reads: a pager that was closed early is no failure.
-///
-/// # Errors
-/// If standard output cannot be written otherwise (a full disk behind it).
-pub fn print(text: &str) -> Result<bool, PrintError> {
-    let mut out = std::io::stdout().lock();
-    match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(PrintError(error)),
-    }
-}
 
 /// A plain table: left-aligned words, right-aligned figures, two spaces between columns, no lines.
 pub struct Table {

@@ -39,11 +39,8 @@ impl Gateway {
         place: Place,
         sink: &mut impl GatewaySink,
     ) {
-        if !self.follow(request, outcome.reason, position) {
+        if !self.follow(request, outcome, position) {
             return;
-        }
-        if events.iter().any(clock::begins_phase) {
-            self.watch_clock(request.shard);
         }
         self.report(position, request, outcome, events, sink);
         let answer = of(position, request, outcome, events.len());

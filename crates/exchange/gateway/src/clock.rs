@@ -12,7 +12,8 @@
 //! [`Reason::Unfinished`]: pares_types::Reason::Unfinished
 
 use pares_types::{
-    ClientOrderId, Command, Event, MemberId, Reason, Request, RequestId, Rule, TimeInForce, Timestamp,
+    ClientOrderId, Command, MemberId, Outcome, Reason, Request, RequestId, Rule, Status, TimeInForce,
+    Timestamp,
 };
 
 /// Set in the name of every clock's request, and in no other name of the exchange. Gateway ids are far
@@ -34,22 +35,20 @@ pub(crate) fn made(request: &Request) -> bool {
     request.command == Command::Time && is_reserved(request.member, request.client_order_id)
 }
 
-/// Whether something may become due in a shard that committed this. Not because somebody told the time: what that made due
-/// is done, and the phase it may have begun is an event of its own.
-pub(crate) fn needed_after(request: &Request) -> bool {
+/// Whether something may become due in a shard that committed this: an order expires, a row of a timetable or a volatility call
+/// may come, a call has an indicative price to tell, or a phase needs further steps.
+pub(crate) fn needed_after(request: &Request, outcome: &Outcome) -> bool {
+    if outcome.status == Status::Refused {
+        return false;
+    }
     let dated = |time_in_force| matches!(time_in_force, TimeInForce::Gtd { .. });
     match request.command {
         Command::Enter(order) => dated(order.time_in_force),
         Command::Amend(amendment) => amendment.time_in_force.is_some_and(dated),
         Command::SetRule(rule) => matches!(rule, Rule::Schedule { .. } | Rule::CallTime { .. }),
-        Command::SetPhase(_) => true,
+        Command::SetPhase(phase) => phase.is_call() || outcome.reason == Reason::Unfinished,
         _ => false,
     }
-}
-
-/// Whether this says that a phase began: it may have an end.
-pub(crate) fn begins_phase(event: &Event) -> bool {
-    matches!(event, Event::PhaseEntered { .. })
 }
 
 /// The clock of one gateway.

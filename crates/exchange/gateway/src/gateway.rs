@@ -111,7 +111,7 @@ impl Gateway {
 
     /// The same with a clock: every `every_ns` nanoseconds, [`Gateway::on_time`] tells the time to each shard
     /// in which something can become due. Those of `timed` can from the start; others once their committed
-    /// stream holds an order with a date, a phase, or a change of rules. Call before anything else.
+    /// stream holds an order with a date, a call, or a rule with a time. Call before anything else.
     #[must_use]
     pub fn with_clock(mut self, every_ns: u64, timed: impl IntoIterator<Item = ShardId>) -> Self {
         self.clock.start(every_ns);

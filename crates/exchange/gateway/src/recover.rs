@@ -7,7 +7,7 @@
 //! second offer, and is answered when it commits or when its member repeats it.
 
 use pares_types::{
-    Command, InstrumentId, MemberId, Outcome, Position, Reason, Request, RequestId, ShardId, Timestamp,
+    Command, InstrumentId, MemberId, Outcome, Position, Request, RequestId, ShardId, Timestamp,
 };
 
 use crate::fan_out::FanOut;
@@ -28,7 +28,7 @@ impl Gateway {
         events: usize,
         place: Place,
     ) {
-        if self.follow(request, outcome.reason, position) {
+        if self.follow(request, outcome, position) {
             self.settle(answer::of(position, request, outcome, events), request, place);
         }
     }
@@ -90,7 +90,7 @@ impl Gateway {
     }
 
     /// Whether the record is news of its shard; if so it is noted as the last.
-    pub(crate) fn follow(&mut self, request: &Request, reason: Reason, position: Position) -> bool {
+    pub(crate) fn follow(&mut self, request: &Request, outcome: &Outcome, position: Position) -> bool {
         let own = request.id.gateway() == self.config.id;
         if let Some(shard) = self.shard_index(request.shard) {
             let followed = &mut self.shards[shard];
@@ -101,12 +101,12 @@ impl Gateway {
             followed.next = Some(position.next());
             followed.note_committed(request.id);
             self.patience.on_record(shard);
-            if clock::needed_after(request) {
+            if clock::needed_after(request, outcome) {
                 self.clock.watch(shard);
             }
             if own {
                 self.flights.land(shard, request.id.sequence());
-                self.clock.on_own_committed(shard, request, reason);
+                self.clock.on_own_committed(shard, request, outcome.reason);
             }
         }
         if own {

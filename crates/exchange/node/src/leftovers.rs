@@ -1,6 +1,7 @@
 //! No two starts of one system at once: the lock, the nodes of an earlier start, and nodes that end with who started them.
 
 use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
@@ -35,11 +36,16 @@ pub(crate) fn take_lock(layout: &Layout) -> Result<File, NodeError> {
 
 /// Waits until no node of an earlier start is left. Killed with their supervisor they take a moment to be gone, and
 /// until then could add to a log that [`begin`](crate::epoch::begin) has read.
-pub(crate) fn await_leftovers(config: &SystemConfig, layout: &Layout) -> Result<(), NodeError> {
+pub(crate) fn await_leftovers(
+    config: &SystemConfig,
+    layout: &Layout,
+    stop: &AtomicBool,
+) -> Result<(), NodeError> {
     let begun = Instant::now();
     for node in NodeId::all(config) {
         // A log whose lock cannot be looked at stops the node that opens it.
         while let Ok(Some(process)) = pares_log::writing_process(&layout.log(node)) {
+            check_not_stopped(stop)?;
             if begun.elapsed() > LEFTOVERS_MAX {
                 return Err(NodeError::Refused(format!(
                     "{node} of an earlier start still runs as process {process}; end it first"
@@ -49,6 +55,14 @@ pub(crate) fn await_leftovers(config: &SystemConfig, layout: &Layout) -> Result<
         }
     }
     Ok(())
+}
+
+/// Breaks a start off.
+pub(crate) fn check_not_stopped(stop: &AtomicBool) -> Result<(), NodeError> {
+    match stop.load(Ordering::Relaxed) {
+        true => Err(NodeError::NotUp("it was told to stop".into())),
+        false => Ok(()),
+    }
 }
 
 /// Makes the kernel kill this process when its parent ends. Called by nodes as they start. A polite signal would

@@ -49,8 +49,7 @@ pub fn run_in<W: World, S: Sockets>(
             let config = sockets::within_limits(config);
             let mut bell = listen(node, layout, sockets::BELL)?;
             let open = || {
-                let sockets = RealSockets::open(id, &config, layout, &bell)
-                    .map_err(NodeError::io("listening for clients (is the port taken?)"))?;
+                let sockets = RealSockets::open(id, &config, layout, &bell)?;
                 GatewayNode::open(id, &config, world.clone(), wrap(sockets))
             };
             let mut gateway = start(node, layout, &world, open)?;

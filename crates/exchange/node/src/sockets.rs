@@ -21,6 +21,7 @@ use pares_types::GatewayId;
 use rustix::net::sockopt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::NodeError;
 use crate::world::complain;
 
 /// The kind of bell a gateway sleeps on: one that a poll of sockets can wait for too.
@@ -114,14 +115,23 @@ impl RealSockets {
     ///
     /// # Errors
     /// If the address is taken, or it cannot be written down.
-    pub fn open(id: GatewayId, config: &SystemConfig, layout: &Layout, bell: &Bell) -> io::Result<Self> {
+    pub fn open(
+        id: GatewayId,
+        config: &SystemConfig,
+        layout: &Layout,
+        bell: &Bell,
+    ) -> Result<Self, NodeError> {
         let path = layout.gateway_address(id);
         let configured = config.gateways[usize::from(id.0)];
         let before = std::fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
-        let sockets = Self::listen(before.filter(|_| configured.port() == 0).unwrap_or(configured), bell)?;
+        let address = before.filter(|_| configured.port() == 0).unwrap_or(configured);
+        let sockets = Self::listen(address, bell).map_err(|source| NodeError::Listen { address, source })?;
         let unfinished = path.with_extension("new");
-        std::fs::write(&unfinished, sockets.address()?.to_string())?;
-        std::fs::rename(&unfinished, &path)?;
+        let written = sockets.address().and_then(|address| {
+            std::fs::write(&unfinished, address.to_string())?;
+            std::fs::rename(&unfinished, &path)
+        });
+        written.map_err(NodeError::io("writing the gateway's address down"))?;
         Ok(sockets)
     }
 

@@ -13,13 +13,14 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pares_types::Epoch;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::{self, Layout, SystemConfig};
-use crate::leftovers::{await_leftovers, take_lock};
+use crate::leftovers::{await_leftovers, check_not_stopped, take_lock};
 use crate::{HostWorld, NodeError, NodeId, epoch, shut_out};
 
 pub use crate::leftovers::{PARENT, end_with_parent};
@@ -31,6 +32,8 @@ const GRACE: Duration = Duration::from_secs(10);
 /// A node that dies younger than this is restarted with growing pauses.
 const INFANT: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// A start is given up once each missing node has died so often: after some 1.3 s of pauses.
+const STARTS_MAX: usize = 5;
 
 /// A running system.
 pub struct Supervisor {
@@ -87,12 +90,18 @@ impl Supervisor {
     /// the configuration there is used. `program` is run as `program node ROLE --dir DIR` for each node.
     ///
     /// It has succeeded once the system can trade: a quorum of recorders, a venue and a gateway are up. Of nodes that are not,
-    /// [`Supervisor::missing`] tells, and the next [`Supervisor::tick`] why.
+    /// [`Supervisor::missing`] tells, and the next [`Supervisor::tick`] why. `stop` breaks the start off.
     ///
     /// # Errors
-    /// If another supervisor runs the system, or it cannot trade within a minute.
-    pub fn start(program: &Path, layout: Layout, config: &SystemConfig) -> Result<Self, NodeError> {
-        Self::start_armed(program, layout, config, &[])
+    /// If another supervisor runs the system, its nodes die whenever they are started, it cannot trade within a minute, or
+    /// `stop` is set before.
+    pub fn start(
+        program: &Path,
+        layout: Layout,
+        config: &SystemConfig,
+        stop: &AtomicBool,
+    ) -> Result<Self, NodeError> {
+        Self::launch(program, layout, config, &[], stop)
     }
 
     /// As [`Supervisor::start`], with these variables in every node's environment, also after restarts: for drills.
@@ -105,6 +114,16 @@ impl Supervisor {
         config: &SystemConfig,
         arms: &[(&'static str, String)],
     ) -> Result<Self, NodeError> {
+        Self::launch(program, layout, config, arms, &AtomicBool::new(false))
+    }
+
+    fn launch(
+        program: &Path,
+        layout: Layout,
+        config: &SystemConfig,
+        arms: &[(&'static str, String)],
+        stop: &AtomicBool,
+    ) -> Result<Self, NodeError> {
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
         let lock = take_lock(&layout)?;
         if !layout.config().exists() {
@@ -112,7 +131,7 @@ impl Supervisor {
             config::save(config, &layout.config())?;
         }
         let config = config::load(&layout.config())?;
-        await_leftovers(&config, &layout)?;
+        await_leftovers(&config, &layout, stop)?;
         let world = HostWorld::new(&layout)?;
         let epoch = epoch::begin(&world, &config)?;
         let (program, arms) = (program.to_owned(), arms.to_vec());
@@ -126,7 +145,7 @@ impl Supervisor {
             supervisor.start_if_due(node);
         }
         supervisor.restarts = 0;
-        supervisor.wait_until_it_trades(PATIENCE)?;
+        supervisor.wait_until_it_trades(stop)?;
         Ok(supervisor)
     }
 
@@ -308,20 +327,22 @@ impl Supervisor {
             && up.iter().any(|node| matches!(node, NodeId::Gateway(_)))
     }
 
-    fn wait_until_it_trades(&mut self, patience: Duration) -> Result<(), NodeError> {
+    fn wait_until_it_trades(&mut self, stop: &AtomicBool) -> Result<(), NodeError> {
         let begun = Instant::now();
         let mut deaths = Vec::new();
         loop {
             deaths.extend(self.tick());
             let missing = self.missing();
-            let hopeless = missing.iter().all(|node| deaths.iter().any(|death| death.node == *node));
-            if self.trades() && (hopeless || begun.elapsed() > GRACE) {
+            let died = |node| deaths.iter().filter(|death| death.node == node).count();
+            let all_died = |times| missing.iter().all(|&node| died(node) >= times);
+            if self.trades() && (all_died(1) || begun.elapsed() > GRACE) {
                 self.deaths = deaths;
                 return Ok(());
             }
-            if begun.elapsed() > patience {
-                return Err(NodeError::Refused(why_not(&missing, &deaths)));
+            if all_died(STARTS_MAX) || begun.elapsed() > PATIENCE {
+                return Err(NodeError::NotUp(why_not(&missing, &deaths)));
             }
+            check_not_stopped(stop)?;
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -356,11 +377,13 @@ fn await_end(child: &mut Child) -> Result<(), NodeError> {
 
 /// Why a system did not come up: for each node that is missing, how it died last.
 fn why_not(missing: &[NodeId], deaths: &[Death]) -> String {
+    if missing.is_empty() {
+        return "too many venues are shut out; `pares admin readmit` lets one take part again".into();
+    }
     let reason = |node: &NodeId| {
         let last = deaths.iter().rev().find(|death| death.node == *node);
-        let why = last.map_or("is still starting", |death| death.complaint.as_ref().unwrap_or(&death.how));
-        format!("{node}: {why}")
+        let why = last.map_or("still starting", |death| death.complaint.as_ref().unwrap_or(&death.how));
+        format!("{node}: {}", why.trim_start_matches("pares: "))
     };
-    let reasons = missing.iter().map(reason).collect::<Vec<_>>().join("; ");
-    format!("the system did not come up. {reasons}")
+    missing.iter().map(reason).collect::<Vec<_>>().join("; ")
 }

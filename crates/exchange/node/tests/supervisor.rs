@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pares_node::supervisor::{Death, Supervisor};
@@ -12,6 +13,7 @@ use rustix::process::Signal;
 
 /// Run as `node NODE --dir DIR`: ends at once if it is told to, otherwise says that it is up.
 const PROGRAM: &str = "#!/bin/sh
+echo >> \"$4/starts-$2\"
 if [ -e \"$4/refuse-$2\" ]; then echo 'the disk is gone' >&2; exit 1; fi
 printf %s $$ > \"$4/run/$2.pid\"
 exec sleep 1000
@@ -47,8 +49,16 @@ impl Rig {
     fn start(&mut self) {
         let gateways = vec!["127.0.0.1:0".parse().unwrap(); 2];
         let config = SystemConfig { segment_mib: 2, gateways, ..SystemConfig::default() };
-        let started = Supervisor::start(&self.program(), Layout::new(self.system()), &config);
+        let started = Supervisor::start_armed(&self.program(), Layout::new(self.system()), &config, &[]);
         self.supervisor = Some(started.unwrap());
+    }
+
+    /// Why it does not start.
+    fn refusal(&self, stop: bool) -> String {
+        let gateways = vec!["127.0.0.1:0".parse().unwrap()];
+        let config = SystemConfig { segment_mib: 2, gateways, ..SystemConfig::default() };
+        let layout = Layout::new(self.system());
+        Supervisor::start(&self.program(), layout, &config, &AtomicBool::new(stop)).err().unwrap().to_string()
     }
 
     fn supervisor(&mut self) -> &mut Supervisor {
@@ -100,4 +110,20 @@ fn a_system_starts_without_a_node_that_cannot_open_and_says_which_and_why() {
         fs::remove_file(rig.refuse(node)).unwrap();
     }
     rig.until("all are up", |rig| rig.missing().is_empty());
+}
+
+#[test]
+fn a_start_is_given_up_once_nothing_else_is_missing_than_nodes_that_die_again_and_again() {
+    let rig = Rig::new();
+    fs::write(rig.refuse("gateway-0"), "").unwrap();
+    assert_eq!(rig.refusal(false), "the system did not come up: gateway-0: the disk is gone");
+    let starts = fs::read_to_string(rig.system().join("starts-gateway-0")).unwrap();
+    assert_eq!(starts.lines().count(), 5);
+}
+
+#[test]
+fn a_start_is_broken_off_when_it_is_told_to_stop() {
+    let rig = Rig::new();
+    fs::write(rig.refuse("gateway-0"), "").unwrap();
+    assert_eq!(rig.refusal(true), "the system did not come up: it was told to stop");
 }

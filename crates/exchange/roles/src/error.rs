@@ -1,5 +1,6 @@
 //! What can stop a node, with what to do about it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use pares_types::{GatewayId, Position, ShardId, VenueId};
@@ -24,6 +25,17 @@ pub enum NodeError {
     /// A shard has no window.
     #[error("shard {0} has no window: the system was not started; start it with `pares up`")]
     NotStarted(ShardId),
+    /// A gateway cannot listen.
+    #[error("cannot listen at {address}: {source}. `gateways` in pares.toml chooses the address")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The nodes of a system die whenever they are started or take too long, or the start was broken off.
+    #[error("the system did not come up: {0}")]
+    NotUp(String),
     /// A log cannot be opened for writing.
     #[error("log: {0}")]
     Open(#[from] pares_log::OpenError),

@@ -151,6 +151,8 @@ coded! {
         NotRecorded = 49 "not_recorded",
         /// Another instrument of the shard has that symbol, in whatever case.
         SymbolInUse = 50 "symbol_in_use",
+        /// The instrument is not quarantined: there is nothing to release it from.
+        NotQuarantined = 51 "not_quarantined",
     }
 }
 

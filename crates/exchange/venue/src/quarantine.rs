@@ -3,7 +3,7 @@
 //! A request that no venue survives is declared void ([`pares_sequencer`]), and the exchange goes on. But the next request for
 //! the same book, by the same member in the same minute, is likely to be the same again; each costs the whole shard a restore
 //! from its checkpoint. So with the void its instrument is put into quarantine: whatever members ask for it is refused until the
-//! exchange has looked and asks for something there itself (`pares admin release`, or a phase). The other instruments of the
+//! exchange has looked and asks for something there itself (`pares admin release`, which tells that instrument the time, or a phase). The other instruments of the
 //! shard go on; what concerns all of them, the time and the kill switch, reaches the book as before.
 //!
 //! A request for all instruments names no culprit. When the time itself brings the engine down (an auction is due, say), so
@@ -12,7 +12,7 @@
 //!
 //! It is state like the books: decided at a position, equal on every venue, part of the hash and of the checkpoint.
 
-use pares_types::{Command, InstrumentId, MemberId, Request};
+use pares_types::{Command, InstrumentId, MemberId, Reason, Request};
 
 /// Who may lift a quarantine.
 const EXCHANGE: MemberId = MemberId(0);
@@ -42,18 +42,16 @@ impl Quarantine {
         }
     }
 
-    /// Whether the request may be executed. One of the exchange that names an instrument may, and has lifted the quarantine of
-    /// that and of the whole shard then.
-    pub(crate) fn admits(&mut self, request: &Request) -> bool {
-        if self.instruments.is_empty() {
-            return true;
-        }
+    /// Why the request may not be executed. Any of the exchange that names an instrument may, and has lifted the quarantine of
+    /// that and of the whole shard then; the time asks for nothing else, and is refused if there was none.
+    pub(crate) fn refusal(&mut self, request: &Request) -> Option<Reason> {
+        let stands = self.contains(ALL) || self.contains(request.instrument);
+        let is_time = request.command == Command::Time;
         if request.member == EXCHANGE && request.instrument != ALL {
             self.instruments.retain(|&instrument| instrument != ALL && instrument != request.instrument);
-            return true;
+            return (is_time && !stands).then_some(Reason::NotQuarantined);
         }
-        let by_hand = request.member == EXCHANGE && request.command != Command::Time;
-        by_hand || !(self.contains(ALL) || request.instrument != ALL && self.contains(request.instrument))
+        (stands && (request.member != EXCHANGE || is_time)).then_some(Reason::Quarantined)
     }
 
     fn contains(&self, instrument: InstrumentId) -> bool {

@@ -372,8 +372,8 @@ impl<B: Book> Shard<B> {
         if !is_new {
             return refused(request, Reason::DuplicateRequest);
         }
-        if !self.quarantine.admits(request) {
-            return refused(request, Reason::Quarantined);
+        if let Some(reason) = self.quarantine.refusal(request) {
+            return refused(request, reason);
         }
         self.market.apply(request, &mut self.events)
     }

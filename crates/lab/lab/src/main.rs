@@ -2,7 +2,7 @@
 //!
 //! Systems that it starts are made of this program too: each node is `pares-lab node`, each site `pares-lab site run`. What ships
 //! knows nothing of it.
-#![allow(clippy::print_stdout, clippy::print_stderr)] // printing is what a command line does
+#![allow(clippy::print_stderr)] // complaining is what a command line does
 #![allow(unreachable_pub)] // a program has no outside: `pub` here means "for the other modules"
 
 #[cfg(test)]
@@ -18,10 +18,10 @@ use pares_drills::{demo, drill, replay};
 use pares_experiments::{bench, experiment};
 use pares_load::{LabError, LabResult};
 
-/// The laboratory of Pares: what proves and measures a stock exchange in which every server is a primary.
+/// The laboratory of Pares: demonstrations, drills, simulations and measurements of the exchange.
 ///
 /// Start with `demo`: it runs a whole exchange on this machine, trades on it and kills
-/// one of its matching engines every few seconds, while you watch nothing happen.
+/// one of its matching engines every few seconds. Members notice nothing.
 #[derive(Parser)]
 #[command(name = "pares-lab", version, max_term_width = 100)]
 struct Cli {
@@ -31,15 +31,15 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Watch a whole exchange trade while its leading venue is killed every few seconds
+    /// Watch an exchange trade while its leading venue is killed every few seconds
     Demo(demo::Args),
-    /// Measure what this machine does
+    /// Measure the exchange and its parts on this machine
     Bench(bench::Args),
-    /// Kill, stop, wipe, flood or poison parts of a system under load, and see whether anybody notices
+    /// Kill, stop, wipe, flood or poison parts of an exchange under load; count losses
     Drill(drill::Choice),
-    /// Run the whole exchange in virtual time, with faults by seed, and check that nothing breaks
+    /// Run an exchange in virtual time, with faults by seed, and check every promise
     Sim(sim::Args),
-    /// Put a recorded trading day through a whole exchange and compare every published state of the book
+    /// Put a recorded trading day through an exchange and compare every book state
     Replay(replay::Args),
     /// Measure the papers' figures and tables again on this machine
     Experiment(experiment::Args),
@@ -52,6 +52,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    pares_text::output::run(command)
+}
+
+fn command() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

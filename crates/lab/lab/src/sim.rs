@@ -126,7 +126,7 @@ pub fn run(args: &Args) -> LabResult {
     let (seeds, limit) = plan(args)?;
     if !args.json {
         let until = if seeds.1 == u64::MAX { "on".to_owned() } else { format!("to {}", seeds.1 - 1) };
-        text::print(&format!("seeds {} {until}, scenario {}", seeds.0, args.scenario))?;
+        text::print(&format!("seeds {} {until}, scenario {}", seeds.0, args.scenario));
     }
     let bar = bar(seeds, limit);
     let mut totals: Vec<Totals> =
@@ -189,7 +189,7 @@ fn run_one(name: &str, seed: u64, trace: bool) -> Result<Summary, Box<Failure>> 
     }
     let scenario = Scenario::named(name, seed).expect("the name was checked");
     match trace {
-        true => run_traced(&scenario, &mut |line| println!("{line}")),
+        true => run_traced(&scenario, &mut |line| pares_text::say!("{line}")),
         false => run_twice(&scenario),
     }
 }
@@ -202,7 +202,7 @@ fn run_sites(plan: wice::Plan, seed: u64, trace: bool) -> Result<Summary, Box<Fa
     };
     let first = if trace {
         let (lines, result) = wice::run_traced(plan, seed);
-        lines.iter().for_each(|line| println!("{line}"));
+        lines.iter().for_each(|line| pares_text::say!("{line}"));
         result
     } else {
         wice::run(plan, seed)
@@ -241,7 +241,7 @@ fn tell(args: &Args, figures: Figures) -> LabResult {
         true => serde_json::to_string(&figures).expect("figures are plain"),
         false => table(&figures),
     };
-    text::print(&text)?;
+    text::print(&text);
     match figures.failures.into_iter().next() {
         None => Ok(()),
         Some(Found { invariant, replay, .. }) => {

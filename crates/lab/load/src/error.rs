@@ -12,9 +12,6 @@ pub enum LabError {
     /// An operator's command to sites.
     #[error(transparent)]
     Operator(#[from] pares_operator::OperatorError),
-    /// Standard output.
-    #[error(transparent)]
-    Print(#[from] pares_text::PrintError),
     /// A client connection.
     #[error(transparent)]
     Client(#[from] pares_client::ClientError),

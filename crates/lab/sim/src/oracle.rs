@@ -55,7 +55,7 @@ impl Replay {
         } else if !is_new {
             Some(Reason::DuplicateRequest)
         } else {
-            self.is_quarantined(request).then_some(Reason::Quarantined)
+            self.quarantine(request)
         };
         let outcome = match refusal {
             None => self.market.apply(request, &mut self.events),
@@ -73,18 +73,23 @@ impl Replay {
         Err(format!("replayed in order: {outcome:?} {:?}\nrecorded: {record:?}", self.events))
     }
 
-    /// Whether what was void before keeps the request from being carried out. The exchange is not kept from anything but
-    /// telling everybody the time; what it asks of an instrument ends that instrument's quarantine, and the shard's.
-    fn is_quarantined(&mut self, request: &Request) -> bool {
-        let everywhere = request.instrument == EVERYWHERE;
-        if request.member == EXCHANGE && !everywhere {
+    /// Why what was void before keeps the request from being carried out. The exchange is not kept from anything but telling
+    /// everybody the time; what it asks of an instrument ends that instrument's quarantine, and the shard's. To tell one instrument
+    /// the time is to release it.
+    fn quarantine(&mut self, request: &Request) -> Option<Reason> {
+        let [by_exchange, everywhere] = [request.member == EXCHANGE, request.instrument == EVERYWHERE];
+        let is_time = request.command == Command::Time;
+        let shard_stood = self.quarantined.contains(&EVERYWHERE);
+        let stood = shard_stood || self.quarantined.contains(&request.instrument);
+        if by_exchange && !everywhere {
             self.quarantined.remove(&EVERYWHERE);
             self.quarantined.remove(&request.instrument);
         }
-        let shard_stands = self.quarantined.contains(&EVERYWHERE);
-        match request.member {
-            EXCHANGE => everywhere && request.command == Command::Time && shard_stands,
-            _ => shard_stands || !everywhere && self.quarantined.contains(&request.instrument),
+        match (by_exchange, is_time) {
+            (true, true) if everywhere => shard_stood.then_some(Reason::Quarantined),
+            (true, true) => (!stood).then_some(Reason::NotQuarantined),
+            (true, false) => None,
+            (false, _) => stood.then_some(Reason::Quarantined),
         }
     }
 

@@ -78,7 +78,7 @@ impl Lost {
             )));
         }
         lost(config, self.cluster, self.at, self.patience.duration())?;
-        println!("cluster {} is declared lost; the others go on without it", self.cluster);
+        pares_text::say!("cluster {} is declared lost; the others go on without it", self.cluster);
         Ok(())
     }
 }
@@ -90,7 +90,7 @@ impl Admit {
     /// Why not.
     pub fn run(&self, config: &SitesConfig) -> OperatorResult {
         admit(config, self.cluster, self.patience.duration())?;
-        println!("cluster {} is among the living: every answer waits for it again", self.cluster);
+        pares_text::say!("cluster {} is among the living: every answer waits for it again", self.cluster);
         Ok(())
     }
 }
@@ -102,7 +102,7 @@ impl Migrate {
     /// Why not.
     pub fn run(&self, config: &SitesConfig) -> OperatorResult {
         migrate(config, self.cluster, self.patience.duration())?;
-        println!("cluster {} certifies", self.cluster);
+        pares_text::say!("cluster {} certifies", self.cluster);
         Ok(())
     }
 }

@@ -6,9 +6,6 @@ pub enum OperatorError {
     /// `sites.toml`.
     #[error(transparent)]
     Config(#[from] pares_site::ConfigError),
-    /// Standard output.
-    #[error(transparent)]
-    Print(#[from] pares_text::PrintError),
     /// What was asked cannot be done.
     #[error("{0}")]
     Usage(String),

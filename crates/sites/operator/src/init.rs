@@ -54,7 +54,7 @@ pub fn promise(text: &str) -> Result<Promise, String> {
 pub fn run(args: &Args, dir: &Path) -> OperatorResult {
     let config = configuration(args)?;
     write(&config, dir)?;
-    println!(
+    pares_text::say!(
         "{}: {} clusters of {} sites. `pares site up --dir {}` starts them all",
         dir.join("sites.toml").display(),
         args.clusters,

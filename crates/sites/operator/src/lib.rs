@@ -10,7 +10,6 @@
 //!
 //! A library, so that the laboratory runs sites by the same commands as an operator.
 
-#![allow(clippy::print_stdout)] // printing is what its commands do
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
 pub mod decide;
@@ -49,22 +48,23 @@ enum What {
     Init(init::Args),
     /// Run one site in this process until Ctrl-C
     Run(run::Args),
-    /// Run all sites as child processes, and start again what dies, until Ctrl-C
+    /// Run all sites as child processes, and restart those that die, until Ctrl-C
     Up,
     /// Show how each site is
     #[command(
         after_help = "Exit status: 0 every site answers and takes part, and one certifies; 3 no site answers; 4 some are missing \
-                            or not among the living, which is said on standard error; 1 there is no such system."
+                            or not among the living, and standard error says which; 1 there is no such system."
     )]
     Status {
-        /// One JSON object for each site that says so, in a list
+        /// A list with one JSON object for each site that answers
         #[arg(long)]
         json: bool,
     },
     /// Have a request executed: get NAME, put NAME VALUE, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT,
-    /// trade CASH HOLDING RATE AMOUNT ID, or noted COUNTER and one of these, which also counts
+    /// trade CASH HOLDING RATE AMOUNT ID, or noted COUNTER and one of these, which also counts it
     Execute(Asking),
-    /// Read from the stable version: get NAME, sum, sum PREFIX, list PREFIX AFTER COUNT, digest
+    /// Read from the stable version: get NAME, sum or sum PREFIX (how many counters, and their sum), list PREFIX AFTER COUNT (- for
+    /// all, - for the beginning), digest
     Read(Asking),
     /// Declare a cluster lost: the others go on without it. Nothing checks that it is lost
     Lost(decide::Lost),
@@ -121,7 +121,7 @@ impl Asking {
         let number = (now.as_nanos() as u64) ^ u64::from(std::process::id()).rotate_left(48);
         let mut client = Client::new(number, 0, addresses);
         let reply = call(&mut client, self.request.join(" ").as_bytes(), PATIENCE);
-        pares_text::print(&String::from_utf8_lossy(&reply.map_err(usage)?))?;
+        pares_text::print(&String::from_utf8_lossy(&reply.map_err(usage)?));
         Ok(())
     }
 }

@@ -49,14 +49,14 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
     let place = config.place(args.site)?.clone();
     let ended = |error: pares_site::ProcessError| OperatorError::Failed(format!("{}: {error}", args.site));
     let mut process = Process::open(&config, args.site, dir, Items).map_err(ended)?;
-    println!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
+    pares_text::say!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
     while !stop.load(Ordering::Relaxed) {
         process.turn(WAIT_MAX).map_err(ended)?;
         for notice in process.notices() {
-            println!("{}: {}", args.site, told(&notice));
+            pares_text::say!("{}: {}", args.site, told(&notice));
         }
     }
-    println!("{}: stopped", args.site);
+    pares_text::say!("{}: stopped", args.site);
     Ok(())
 }
 
@@ -149,10 +149,13 @@ pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
     for site in sites::all(config) {
         processes.start(site, false)?;
     }
-    println!("Ctrl-C stops everything. `pares site status --dir {}` shows how they are.", dir.display());
+    pares_text::say!(
+        "Ctrl-C stops everything. `pares site status --dir {}` shows how they are.",
+        dir.display()
+    );
     while !stop.load(Ordering::Relaxed) {
         for (site, how) in processes.ended()? {
-            println!("{site} ended ({how}); starting it again");
+            pares_text::say!("{site} ended ({how}); starting it again");
             // Whoever cannot live is not tried more often than once a second.
             due.push((site, Instant::now() + LIFE_MIN.saturating_sub(started.elapsed())));
         }
@@ -163,6 +166,6 @@ pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
         std::thread::sleep(WAIT_MAX);
     }
     processes.stop();
-    println!("stopped");
+    pares_text::say!("stopped");
     Ok(())
 }

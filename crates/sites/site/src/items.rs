@@ -2,15 +2,15 @@
 //!
 //! | request | effect | reply |
 //! |---|---|---|
-//! | `get NAME` | none | the value, or nothing |
-//! | `put NAME VALUE` | the item has this value | |
-//! | `delete NAME` | the item is no more | |
-//! | `add NAME AMOUNT` | added to the counter, without reading it | |
+//! | `get NAME` | none | the value; refused if there is none |
+//! | `put NAME VALUE` | the item has this value; a whole number is a counter | what was done, in words |
+//! | `delete NAME` | the item is no more | the same |
+//! | `add NAME AMOUNT` | added to the counter, without reading it | the same |
 //! | `transfer FROM TO AMOUNT` | between two accounts, none of which may fall below 0 | the balance left |
-//! | `trade A B C AMOUNT ID` | a broker's: reads three items, changes two, writes two new ones | |
+//! | `trade A B C AMOUNT ID` | a broker's: reads three items, changes two, writes two new ones | what was done |
 //! | `noted NAME REQUEST` | that of the request, and 1 is added to the counter | the request's |
 //! | `sum PREFIX` | none | how many counters there are, and their sum |
-//! | `list PREFIX AFTER COUNT` | none | so many items from behind `AFTER` on, by name, a line each: name, value |
+//! | `list PREFIX AFTER COUNT` | none | so many items from behind `AFTER` on, by name, a line each: name, value; `-` is all, or the beginning |
 //! | `digest` | none | one number for all there is, replies remembered included |
 //!
 //! `get` can be executed as well as read; `sum`, `list` and `digest` can only be read. A note tells afterwards whether a request was executed, and
@@ -18,7 +18,7 @@
 
 use core::ops::ControlFlow;
 
-use pares_store::{Reads, StoreError, Work};
+use pares_store::{Reads, StoreError, Work, WorkError};
 use pares_wice::{Key, KeyRange, Value};
 
 use crate::application::{Application, ApplicationError};
@@ -33,7 +33,17 @@ fn refuse<T>(why: impl Into<String>) -> Result<T, ApplicationError> {
 }
 
 fn number(text: &str) -> Result<i64, ApplicationError> {
-    text.parse().or_else(|_| refuse(format!("{text} is not a whole number")))
+    text.parse().or_else(|_| refuse(format!("`{text}` is not a whole number")))
+}
+
+/// What a request may be.
+const REQUESTS: &str = "get NAME, put NAME VALUE, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT, \
+                        trade CASH HOLDING RATE AMOUNT ID, or noted COUNTER and one of these";
+/// What may be read.
+const READS: &str = "get NAME, sum, sum PREFIX, list PREFIX AFTER COUNT (PREFIX and AFTER may be -), digest";
+
+fn unknown<T>(words: &[&str], known: &str) -> Result<T, ApplicationError> {
+    refuse(format!("`{}` is not one of {known}", words.join(" ")))
 }
 
 /// What the name of each item begins with in the store.
@@ -51,13 +61,22 @@ fn text(request: &[u8]) -> Result<Vec<&str>, ApplicationError> {
     }
 }
 
-fn shown(value: Option<&Value>) -> Vec<u8> {
-    match value {
-        None => Vec::new(),
-        Some(value) => match value.as_counter() {
-            Some(total) => total.to_string().into_bytes(),
-            None => value.as_bytes().to_vec(),
-        },
+fn shown(value: &Value) -> Vec<u8> {
+    match value.as_counter() {
+        Some(total) => total.to_string().into_bytes(),
+        None => value.as_bytes().to_vec(),
+    }
+}
+
+fn found(name: &str, value: Option<&Value>) -> Result<Vec<u8>, ApplicationError> {
+    value.map_or_else(|| refuse(format!("there is no item {name}")), |value| Ok(shown(value)))
+}
+
+/// In the words of the request: names, not keys.
+fn told(error: WorkError, name: &str) -> ApplicationError {
+    match error {
+        WorkError::NotACounter(_) => ApplicationError::Refused(format!("{name} is text, not a number")),
+        other => other.into(),
     }
 }
 
@@ -78,7 +97,7 @@ fn sum(
 /// Items by name, from behind `after` (a name that begins so itself, or `-`) on.
 fn list(items: &dyn Reads, prefix: &str, after: &str, count: i64) -> Result<Vec<u8>, ApplicationError> {
     if after != "-" && !after.starts_with(prefix) {
-        return refuse("what to begin behind does not begin with the prefix");
+        return refuse(format!("`{after}` does not begin with `{prefix}`, so nothing is listed behind it"));
     }
     let all = KeyRange::prefix(named(prefix).as_bytes());
     let range = if after == "-" { all } else { KeyRange { from: named(&format!("{after}\0")), ..all } };
@@ -90,7 +109,7 @@ fn list(items: &dyn Reads, prefix: &str, after: &str, count: i64) -> Result<Vec<
         left -= 1;
         lines.extend_from_slice(&key.as_bytes()[NAMES.len()..]);
         lines.push(b' ');
-        lines.extend(shown(Some(&value)));
+        lines.extend(shown(&value));
         lines.push(b'\n');
         ControlFlow::Continue(())
     })?;
@@ -115,22 +134,23 @@ fn digest(items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
 impl Items {
     fn change(words: &[&str], work: &mut Work<View<'_>>) -> Result<Vec<u8>, ApplicationError> {
         match words {
-            ["get", name] => Ok(shown(work.get(&named(name))?.as_ref())),
+            ["get", name] => found(name, work.get(&named(name))?.as_ref()),
             ["put", name, value] => {
-                work.put(&named(name), Value::from(*value));
-                Ok(Vec::new())
+                let number = value.parse().map(Value::counter);
+                work.put(&named(name), number.unwrap_or_else(|_| Value::from(*value)));
+                Ok(format!("{name} is {value}").into_bytes())
             }
             ["delete", name] => {
                 work.delete(&named(name));
-                Ok(Vec::new())
+                Ok(format!("{name} is deleted").into_bytes())
             }
             ["add", name, amount] => {
-                work.add(&named(name), number(amount)?)?;
-                Ok(Vec::new())
+                work.add(&named(name), number(amount)?).map_err(|error| told(error, name))?;
+                Ok(format!("{amount} added to {name}").into_bytes())
             }
             ["transfer", from, to, amount] => Self::transfer(work, from, to, number(amount)?),
             ["trade", a, b, c, amount, id] => Self::trade(work, [a, b, c], number(amount)?, id),
-            _ => refuse("get, put, delete, add, transfer, trade or noted"),
+            _ => unknown(words, REQUESTS),
         }
     }
 
@@ -140,18 +160,20 @@ impl Items {
         to: &str,
         amount: i64,
     ) -> Result<Vec<u8>, ApplicationError> {
-        let (from, to, amount) = (named(from), named(to), i128::from(amount));
-        if from == to || amount < 0 {
-            return refuse("a transfer goes from one account to another");
+        if from == to {
+            return refuse(format!("a transfer needs two accounts, and both are {from}"));
         }
-        let left = work.counter(&from)? - amount;
-        if left < 0 {
-            return refuse("the account has not so much");
+        if amount < 0 {
+            return refuse(format!("{amount} is below 0: transfer the other way"));
         }
-        let has = work.counter(&to)?;
-        work.put(&from, Value::counter(left));
-        work.put(&to, Value::counter(has + amount));
-        Ok(left.to_string().into_bytes())
+        let mut balance = |name| work.counter(&named(name)).map_err(|error| told(error, name));
+        let (has, receives, amount) = (balance(from)?, balance(to)?, i128::from(amount));
+        if has < amount {
+            return refuse(format!("insufficient balance: {from} has {has}"));
+        }
+        work.put(&named(from), Value::counter(has - amount));
+        work.put(&named(to), Value::counter(receives + amount));
+        Ok(format!("{from} has {} left", has - amount).into_bytes())
     }
 
     fn trade(
@@ -166,7 +188,7 @@ impl Items {
         work.put(&holding, Value::counter(holds + 1));
         work.put(&named(&format!("order/{id}")), Value::new(format!("bought 1 for {amount}").into_bytes()));
         work.put(&named(&format!("audit/{id}")), Value::new(format!("{has} {holds}").into_bytes()));
-        Ok(Vec::new())
+        Ok(format!("bought 1 for {amount} as {id}").into_bytes())
     }
 }
 
@@ -184,12 +206,13 @@ impl Application for Items {
 
     fn read(&self, request: &[u8], items: &dyn Reads) -> Result<Vec<u8>, ApplicationError> {
         match text(request)?.as_slice() {
-            ["get", name] => Ok(shown(items.get(&named(name))?.as_ref())),
+            ["get", name] => found(name, items.get(&named(name))?.as_ref()),
             ["sum", prefix] => sum(prefix, |range, visit| items.range(range, visit)),
             ["sum"] => sum("", |range, visit| items.range(range, visit)),
+            ["list", "-", after, count] => list(items, "", after, number(count)?),
             ["list", prefix, after, count] => list(items, prefix, after, number(count)?),
             ["digest"] => digest(items),
-            _ => refuse("get, sum, list or digest"),
+            words => unknown(words, READS),
         }
     }
 }

@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> CommandResult {
         (false, None) => table(&all),
         (false, Some(_)) => all.iter().map(|one| lines(&fields(one))).collect(),
     };
-    text::print(&shown)?;
+    text::print(&shown);
     Ok(())
 }
 

@@ -24,9 +24,9 @@ pub fn run(args: &Args) -> CommandResult {
     let stop = duty::stop_on_signals()?;
     let layout = Layout::new(&args.dir);
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
-    let mut supervisor = Supervisor::start(&program, layout.clone(), &SystemConfig::default())?;
+    let mut supervisor = Supervisor::start(&program, layout.clone(), &SystemConfig::default(), &stop)?;
     let config = supervisor.config();
-    println!(
+    pares_text::say!(
         "up: {} gateways, {} venues, {} recorders, {} instruments; epoch {}; {}",
         config.gateways.len(),
         config.venues,
@@ -38,30 +38,33 @@ pub fn run(args: &Args) -> CommandResult {
     for gateway in config.gateway_ids() {
         // One that is missing below does not say where.
         if let Ok(address) = std::fs::read_to_string(layout.gateway_address(gateway)) {
-            println!("gateway-{gateway} listens on {}", address.trim());
+            pares_text::say!("gateway-{gateway} listens on {}", address.trim());
         }
     }
     for node in supervisor.missing() {
-        println!("{node} is not up yet; the others trade");
+        pares_text::say!("{node} is not up yet; the others trade");
     }
     for node in NodeId::all(config).into_iter().filter(|&node| supervisor.is_shut_out(node)) {
-        println!("{node} is shut out and stays down until `pares admin readmit {node}`");
+        pares_text::say!("{node} is shut out and stays down until `pares admin readmit {node}`");
     }
-    println!("Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.", layout.root().display());
+    pares_text::say!(
+        "Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.",
+        layout.root().display()
+    );
     while !stop.load(Ordering::Relaxed) {
         for death in supervisor.tick() {
             let complaint = death.complaint.map(|line| format!(": {line}")).unwrap_or_default();
             let (node, how) = (death.node, death.how);
             match supervisor.is_shut_out(node) {
-                true => println!(
+                true => pares_text::say!(
                     "{node} ended ({how}){complaint}; it stays down until `pares admin readmit {node}`"
                 ),
-                false => println!("{node} ended ({how}){complaint}; restarting it"),
+                false => pares_text::say!("{node} ended ({how}){complaint}; restarting it"),
             }
         }
         std::thread::sleep(Duration::from_millis(20));
     }
     supervisor.stop()?;
-    println!("stopped");
+    pares_text::say!("stopped");
     Ok(())
 }

@@ -176,7 +176,8 @@ fn what_no_recorder_has_any_more_comes_from_the_venues_or_is_named() {
         std::fs::remove_dir_all(exchange.layout().venue_log(venue)).unwrap();
     }
     let config: SystemConfig = exchange.config().clone();
-    let refused = Supervisor::start(Path::new(PROGRAM), exchange.layout().clone(), &config).map(drop);
+    let refused =
+        Supervisor::start_armed(Path::new(PROGRAM), exchange.layout().clone(), &config, &[]).map(drop);
     let Err(NodeError::Irreparable { missing, .. }) = refused else { panic!("{refused:?}") };
     let named: Vec<_> = last.iter().map(|(shard, at)| format!("shard {shard}: position {at}")).collect();
     assert_eq!(missing, named.join(", "));

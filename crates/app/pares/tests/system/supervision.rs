@@ -119,6 +119,24 @@ fn a_second_supervisor_is_refused_and_told_why() {
 }
 
 #[test]
+fn a_taken_address_is_named_with_the_setting_that_chooses_it() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let config = pares_node::SystemConfig { gateways: vec![address], ..small(1) };
+    let layout = pares_node::Layout::new(dir.path());
+    pares_node::config::save(&config, &layout.config()).unwrap();
+    let up = Command::new(PROGRAM).args(["up", "--dir"]).arg(dir.path()).output().unwrap();
+    assert_eq!(up.status.code(), Some(1));
+    let said = String::from_utf8(up.stderr).unwrap();
+    assert!(
+        said.contains(&format!("gateway-0: cannot listen at {address}: Address already in use")),
+        "{said}"
+    );
+    assert!(said.contains("`gateways` in pares.toml chooses the address"), "{said}");
+}
+
+#[test]
 fn a_node_that_dies_is_replaced_by_pares_up() {
     let dir = tempfile::tempdir().unwrap();
     let up = Up::start(dir.path(), &small(2));

@@ -2,7 +2,7 @@
 
 use pares_types::{
     ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, Phase, Price, Quantity, Reason,
-    Reply, Request, ShardId, Side, TimeInForce, Timestamp,
+    Reply, Request, Rule, ShardId, Side, TimeInForce, Timestamp,
 };
 
 use super::world::{World, config, enter, exchange};
@@ -56,14 +56,39 @@ fn a_shard_with_a_timetable_is_told_every_period() {
 }
 
 #[test]
-fn an_order_with_a_date_a_phase_or_a_rule_makes_a_shard_timed() {
-    for request in [dated(1), exchange(1, 2, Command::SetPhase(Phase::Halted))] {
+fn an_order_with_a_date_a_call_or_a_rule_with_a_time_makes_a_shard_timed() {
+    let call_time = Command::SetRule(Rule::CallTime { ns: 1 });
+    let by_exchange = [Command::SetPhase(Phase::OpeningCall), call_time].map(|asked| exchange(1, 2, asked));
+    for request in [dated(1)].into_iter().chain(by_exchange) {
         let mut world = clocked();
         world.ask(0, if request == dated(1) { 1 } else { 2 }, request);
         assert_eq!(told(&mut world, 1_000), [], "not before it is committed");
         world.settle();
         assert_eq!(told(&mut world, 1_001), [1]);
     }
+}
+
+#[test]
+fn a_phase_that_is_no_call_and_a_rule_without_a_time_leave_an_idle_shard_idle() {
+    for asked in [Command::SetPhase(Phase::Halted), Command::SetRule(Rule::StaticBand(5))] {
+        let mut world = clocked();
+        world.ask(0, 2, exchange(1, 2, asked));
+        world.settle();
+        assert_eq!(told(&mut world, 5_000), []);
+        world.restart(0, config(0));
+        world.start_clock(0, EVERY_NS, &[]);
+        assert_eq!(told(&mut world, 9_000), []);
+    }
+}
+
+#[test]
+fn what_is_refused_leaves_an_idle_shard_idle() {
+    let mut world = clocked();
+    world.shards[1].refuses = true;
+    world.ask(0, 1, dated(1));
+    world.ask(0, 2, exchange(1, 2, Command::SetPhase(Phase::OpeningCall)));
+    world.settle();
+    assert_eq!(told(&mut world, 5_000), []);
 }
 
 #[test]

@@ -48,13 +48,17 @@ pub(super) struct Shard {
     book: Vec<Resting>,
     /// How many steps of the time or a phase are told that there is more to do.
     pub(super) unfinished: u32,
+    /// Whether all that is asked is refused.
+    pub(super) refuses: bool,
     names: BTreeSet<(MemberId, ClientOrderId)>,
 }
 
 impl Shard {
     pub(super) fn commit(&mut self, request: Request) {
         let mut events = Vec::new();
-        let outcome = if self.names.insert((request.member, request.client_order_id)) {
+        let outcome = if self.refuses {
+            refused(&request, Reason::UnknownInstrument)
+        } else if self.names.insert((request.member, request.client_order_id)) {
             self.execute(&request, &mut events)
         } else {
             refused(&request, Reason::DuplicateRequest)

@@ -129,6 +129,9 @@ fn a_quarantined_instrument_takes_nothing_until_the_exchange_asks_for_something_
     assert_ne!(ask(&mut venue, poisoned(7, phase, MemberId(0))), Some(Reason::Quarantined));
     assert_eq!(ask(&mut venue, poisoned(8, order, MemberId(1))), Some(Reason::None));
     assert!(venue.shard.quarantined().is_empty());
+    let release = |sequence| poisoned(sequence, Command::Time, MemberId(0));
+    assert_eq!(ask(&mut venue, release(9)), Some(Reason::NotQuarantined));
+    assert_eq!(ask(&mut venue, poisoned(10, order, MemberId(1))), Some(Reason::None));
 }
 
 #[test]

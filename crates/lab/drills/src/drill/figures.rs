@@ -197,21 +197,31 @@ impl Figures {
 
     /// Prints it for people.
     pub fn print(&self) {
-        println!("{}: {} times under load", self.drill, self.count);
-        println!(
+        pares_text::say!("{}: {} times under load", self.drill, self.count);
+        pares_text::say!(
             "longest completion gap  {:.2} ms (median {:.2}); without a blow {:.2} ms (median {:.2})",
-            self.max_gap_ms, self.median_gap_ms, self.baseline_max_gap_ms, self.baseline_median_gap_ms
+            self.max_gap_ms,
+            self.median_gap_ms,
+            self.baseline_max_gap_ms,
+            self.baseline_median_gap_ms
         );
         if let (Some(median), Some(max)) = (self.moved_median_gap_ms, self.moved_max_gap_ms) {
-            println!("of those whose gateway was killed  {max:.2} ms (median {median:.2})");
+            pares_text::say!("of those whose gateway was killed  {max:.2} ms (median {median:.2})");
         }
-        println!(
+        pares_text::say!(
             "completed {}, lost {}, duplicated {}, retried by the client {}, rejected {}",
-            self.completed, self.lost, self.duplicated, self.client_retries, self.rejected
+            self.completed,
+            self.lost,
+            self.duplicated,
+            self.client_retries,
+            self.rejected
         );
-        println!(
+        pares_text::say!(
             "recorded {}, answered and not recorded {}, executed twice {}, recorders differ in {}",
-            self.records, self.acknowledged_lost, self.executed_twice, self.records_differing
+            self.records,
+            self.acknowledged_lost,
+            self.executed_twice,
+            self.records_differing
         );
         self.print_times();
         self.start.iter().for_each(Start::print);
@@ -221,31 +231,36 @@ impl Figures {
         if let (Some(sent), Some(answered), Some(rejected)) =
             (self.flood_sent, self.flood_answered, self.flood_rejected)
         {
-            println!("the flooding session sent {sent}, answered {answered}, rejected {rejected}");
+            pares_text::say!("the flooding session sent {sent}, answered {answered}, rejected {rejected}");
         }
         if let (Some(found), Some(disputed)) = (self.found_after_positions, self.disputed) {
-            println!("found at most {found} positions after its first wrong result");
-            println!(
+            pares_text::say!("found at most {found} positions after its first wrong result");
+            pares_text::say!(
                 "{disputed} positions answered as it alone said since its state was last known to be right"
             );
         }
         if let (Some(median), Some(max)) = (self.restart_ms, self.restart_max_ms) {
-            println!("answering again after {median:.1} ms (median), {max:.1} ms (longest)");
+            pares_text::say!("answering again after {median:.1} ms (median), {max:.1} ms (longest)");
         }
         if let (Some(median), Some(max)) = (self.void_ms, self.void_max_ms) {
-            println!("void, and its shard back, after {median:.1} ms (median), {max:.1} ms (longest)");
+            pares_text::say!(
+                "void, and its shard back, after {median:.1} ms (median), {max:.1} ms (longest)"
+            );
         }
         if let (Some(median), Some(max)) = (self.resync_ms, self.resync_max_ms) {
-            println!("back in step after {median:.1} ms (median), {max:.1} ms (longest)");
+            pares_text::say!("back in step after {median:.1} ms (median), {max:.1} ms (longest)");
         }
-        print!(
-            "latency us  quiet p50 {:.1} p99 {:.1}   disturbed p50 {:.1} p99 {:.1}",
-            self.quiet_p50_us, self.quiet_p99_us, self.disturbed_p50_us, self.disturbed_p99_us
+        let coming_back = match (self.resync_p50_us, self.resync_p99_us) {
+            (Some(p50), Some(p99)) => format!("   coming back p50 {p50:.1} p99 {p99:.1}"),
+            _ => String::new(),
+        };
+        pares_text::say!(
+            "latency us  quiet p50 {:.1} p99 {:.1}   disturbed p50 {:.1} p99 {:.1}{coming_back}",
+            self.quiet_p50_us,
+            self.quiet_p99_us,
+            self.disturbed_p50_us,
+            self.disturbed_p99_us
         );
-        if let (Some(p50), Some(p99)) = (self.resync_p50_us, self.resync_p99_us) {
-            print!("   coming back p50 {p50:.1} p99 {p99:.1}");
-        }
-        println!();
     }
 }
 

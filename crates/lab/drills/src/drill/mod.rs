@@ -250,7 +250,7 @@ pub fn run(choice: &Choice) -> LabResult {
         figures.start = Some(restart::measure(&args.config(), dir, records, args.check)?);
     }
     if args.load.json {
-        println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
+        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
     } else {
         figures.print();
     }

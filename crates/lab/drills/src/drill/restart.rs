@@ -220,17 +220,18 @@ impl Start {
 
     /// Prints it for people.
     pub(super) fn print(&self) {
-        println!("everything was killed after {} answers under load", grouped(self.records));
-        println!("all nodes up            {:.2} s after the start", self.up_s);
-        println!(
+        pares_text::say!("everything was killed after {} answers under load", grouped(self.records));
+        pares_text::say!("all nodes up            {:.2} s after the start", self.up_s);
+        pares_text::say!(
             "a new request answered  {:.2} s after the start: {:.2} s per million records",
-            self.restart_s, self.seconds_per_million
+            self.restart_s,
+            self.seconds_per_million
         );
-        println!(
+        pares_text::say!(
             "old names asked again   {}, answered otherwise or not at all: {}",
             grouped(self.checked),
             self.lost
         );
-        println!("shards halted           {}", self.halted_shards);
+        pares_text::say!("shards halted           {}", self.halted_shards);
     }
 }

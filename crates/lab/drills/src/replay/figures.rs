@@ -116,7 +116,7 @@ impl Figures {
 
     /// Prints the figures for people.
     pub fn print(&self) {
-        let line = |what: &str, figure: u64, note: &str| println!("{what:<30} {figure:>10}   {note}");
+        let line = |what: &str, figure: u64, note: &str| pares_text::say!("{what:<30} {figure:>10}   {note}");
         let known = format!("{:.2} % of known ones at the head of their queue", self.percent_at_head);
         let instruments = format!("instruments: {}", self.instruments);
         line("events", self.events, &instruments);

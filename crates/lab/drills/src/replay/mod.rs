@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> LabResult {
     }
     let figures = replay(args, &recording, &survey)?;
     if args.json {
-        println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
+        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
     } else {
         figures.print();
     }

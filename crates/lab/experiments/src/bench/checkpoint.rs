@@ -115,7 +115,7 @@ pub(crate) struct Figures {
 pub fn run(args: &Args) -> LabResult {
     let figures = measure(args)?;
     if args.json {
-        println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
+        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
     } else {
         print(&figures);
     }
@@ -425,21 +425,24 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn print(figures: &Figures) {
-    println!(
+    pares_text::say!(
         "{:.1} MiB of state: {} orders entered in {:.1} s",
         figures.state_mib,
         grouped(figures.orders),
         figures.fill_s
     );
-    println!("latency us            p50       p99");
-    let row = |what, p50: f64, p99: f64| println!("{what:<16} {p50:>8.1} {p99:>9.1}");
+    pares_text::say!("latency us            p50       p99");
+    let row = |what, p50: f64, p99: f64| pares_text::say!("{what:<16} {p50:>8.1} {p99:>9.1}");
     row("quiet", figures.quiet_p50_us, figures.quiet_p99_us);
     row("checkpoint", figures.checkpoint_p50_us, figures.checkpoint_p99_us);
     row("join", figures.join_p50_us, figures.join_p99_us);
-    println!(
+    pares_text::say!(
         "{} checkpoints seen, {:.1} MiB handed out, {:.0} ms each (median); {} not stored",
-        figures.checkpoints, figures.checkpoint_mib, figures.checkpoint_ms, figures.checkpoint_failures
+        figures.checkpoints,
+        figures.checkpoint_mib,
+        figures.checkpoint_ms,
+        figures.checkpoint_failures
     );
-    println!("a killed venue had caught up after {:.0} ms (median)", figures.join_ms);
-    println!("requests lost    {}", figures.lost);
+    pares_text::say!("a killed venue had caught up after {:.0} ms (median)", figures.join_ms);
+    pares_text::say!("requests lost    {}", figures.lost);
 }

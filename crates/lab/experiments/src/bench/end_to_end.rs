@@ -64,7 +64,7 @@ impl Figures {
 pub fn run(args: &Args) -> LabResult {
     let figures = measure(args)?;
     if args.json {
-        println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
+        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
     } else {
         print(args, &figures);
     }
@@ -100,7 +100,7 @@ pub(crate) fn measure(args: &Args) -> Result<Figures, LabError> {
 }
 
 fn print(args: &Args, figures: &Figures) {
-    println!(
+    pares_text::say!(
         "{} gateways, {} venues, {} recorders, {} symbols, sequencer {}, durability {:?}",
         args.gateways,
         args.venues,
@@ -109,13 +109,17 @@ fn print(args: &Args, figures: &Figures) {
         if args.sequencer { "on" } else { "off" },
         args.durability,
     );
-    println!("offered     {:>12}", figures.offered);
-    println!("completed   {:>12}   {} per second", figures.completed, figures.throughput);
-    println!("lost        {:>12}", figures.lost);
-    println!("duplicated  {:>12}", figures.duplicated);
-    println!("rejected    {:>12}", figures.rejected);
-    println!(
+    pares_text::say!("offered     {:>12}", figures.offered);
+    pares_text::say!("completed   {:>12}   {} per second", figures.completed, figures.throughput);
+    pares_text::say!("lost        {:>12}", figures.lost);
+    pares_text::say!("duplicated  {:>12}", figures.duplicated);
+    pares_text::say!("rejected    {:>12}", figures.rejected);
+    pares_text::say!(
         "latency us  p50 {:.1}   p90 {:.1}   p99 {:.1}   p99.9 {:.1}   max {:.1}",
-        figures.p50_us, figures.p90_us, figures.p99_us, figures.p999_us, figures.max_us
+        figures.p50_us,
+        figures.p90_us,
+        figures.p99_us,
+        figures.p999_us,
+        figures.max_us
     );
 }

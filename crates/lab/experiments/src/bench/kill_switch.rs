@@ -64,7 +64,7 @@ pub(crate) struct Figures {
 pub fn run(args: &Args) -> LabResult {
     let figures = measure(args)?;
     if args.json {
-        println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
+        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
     } else {
         print(&figures);
     }
@@ -241,13 +241,13 @@ fn wait(client: &Client, begun: Instant) -> LabResult {
 
 fn print(figures: &Figures) {
     let [median, longest] = figures.mass_cancel_ms;
-    println!(
+    pares_text::say!(
         "{} orders in ten instruments, the member's session throttled ({} orders refused)",
         grouped(figures.orders),
         grouped(figures.throttled)
     );
-    println!("mass cancel by the member  {median:.1} ms (median), {longest:.1} ms (longest)");
+    pares_text::say!("mass cancel by the member  {median:.1} ms (median), {longest:.1} ms (longest)");
     let [median, longest] = figures.block_ms;
-    println!("block by the exchange      {median:.1} ms (median), {longest:.1} ms (longest)");
-    println!("orders without an end      {}", figures.untold);
+    pares_text::say!("block by the exchange      {median:.1} ms (median), {longest:.1} ms (longest)");
+    pares_text::say!("orders without an end      {}", figures.untold);
 }

@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> LabResult {
     let figures = measure(Duration::from_secs(args.seconds))?;
     if args.json {
         let figures = serde_json::json!({ "sample_positions": SAMPLE_POSITIONS, "figures": figures });
-        println!("{figures}");
+        pares_text::say!("{figures}");
     } else {
         print(&figures);
     }
@@ -337,8 +337,8 @@ fn print(figures: &[Figures]) {
             format!("{:.0} %", line.won_share * 100.0),
         ]);
     }
-    print!("{}", table.render());
-    println!(
+    pares_text::print(&table.render());
+    pares_text::say!(
         "\nper position, over samples of at least {SAMPLE_POSITIONS} positions; bare: a compare-and-swap and no rules"
     );
 }

@@ -154,12 +154,12 @@ pub fn run(args: &Args) -> LabResult {
         let report = experiment.run(&context)?;
         report.save(&context)?;
         if !args.json {
-            println!("{}", report.text());
+            pares_text::say!("{}", report.text());
         }
         all.insert(report.name.to_owned(), report.figures);
     }
     if args.json {
-        println!("{}", serde_json::Value::Object(all));
+        pares_text::say!("{}", serde_json::Value::Object(all));
     }
     Ok(())
 }

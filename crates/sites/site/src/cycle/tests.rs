@@ -23,8 +23,8 @@ fn a_request_is_executed_and_a_repeat_is_told_the_same() {
     let machine = Machine::default();
     let mut site = machine.begin(&[1]).unwrap();
     let add = execute(1, "noted n add a 5");
-    assert_eq!(machine.ask(&mut site, &add), done(""));
-    assert_eq!(machine.ask(&mut site, &add), done(""));
+    assert_eq!(machine.ask(&mut site, &add), done("5 added to a"));
+    assert_eq!(machine.ask(&mut site, &add), done("5 added to a"));
     assert_eq!(machine.ask(&mut site, &Ask::Read(1, b"get n".to_vec())), done("1"));
 }
 

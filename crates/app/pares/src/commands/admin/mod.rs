@@ -89,17 +89,14 @@ enum What {
         #[arg(value_parser = trade_place)]
         trade: (u64, u16),
     },
-    /// Let an instrument trade again after the matching engine failed at one of its requests
+    /// Let an instrument trade again that is quarantined, since the matching engine failed at one of its requests
     Release {
         /// Symbol or id
         instrument: String,
     },
-    /// Say that it is now, so that what is due is done; gateways do so by themselves
-    Time {
-        /// Symbol or id; all if left out
-        instrument: Option<String>,
-    },
-    /// Let a venue take part again that was shut out, once a right build of it is in place
+    /// Send the current time: apply due timetable rows and expire orders; gateways do so by themselves
+    Time,
+    /// Let a venue that was shut out take part again, once a right build of it is in place
     Readmit {
         /// Which one: venue-0, venue-1, ...
         venue: NodeId,
@@ -119,9 +116,11 @@ pub fn run(args: &Args) -> CommandResult {
     let (instrument, command) = request(&args.what, &config, &layout)?;
     let mut client = connect(args.gateway.as_deref(), &config, &layout)?;
     let answer = ask(&mut client, instrument, command)?;
-    text::print(&if args.json { as_json(&answer) } else { as_line(&answer) })?;
-    match answer.status {
-        Status::Refused => Err(CommandError::Failed(format!("refused: {}", answer.reason))),
+    text::print(&if args.json { as_json(&answer) } else { as_line(&answer) });
+    match (answer.status, answer.reason) {
+        (Status::Refused, reason) => {
+            Err(CommandError::Failed(format!("refused: {reason}: {}", reason.meaning())))
+        }
         _ => Ok(()),
     }
 }
@@ -152,9 +151,9 @@ fn request(
             let instrument = named(instrument)?;
             (instrument, Command::Bust(recorded_trade(instrument, *trade, config, layout)?))
         }
-        // Whatever the exchange asks for the instrument releases it; the time changes nothing else.
+        // A time for one instrument is what releases it.
         What::Release { instrument } => (named(instrument)?, Command::Time),
-        What::Time { instrument } => (instrument.as_deref().map_or(Ok(all), named)?, Command::Time),
+        What::Time => (all, Command::Time),
         What::Readmit { .. } => unreachable!("no request"),
     })
 }

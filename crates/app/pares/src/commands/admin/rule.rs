@@ -1,5 +1,7 @@
 //! Rules and phases as an operator writes them.
 
+use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pares_types::{Phase, Price, Quantity, Rule};
 
 use crate::utc;
@@ -102,6 +104,7 @@ pub enum NewRule {
         #[arg(value_parser = time_of_day)]
         at: u64,
         /// The phase; leave it out to remove the row
+        #[arg(value_parser = scheduled())]
         phase: Option<PhaseName>,
     },
     /// Reference price of the static band and of auctions
@@ -156,6 +159,13 @@ pub fn price(text: &str) -> Result<Price, String> {
     Ok(Price(if text.starts_with('-') { -units } else { units }))
 }
 
+/// Reads a phase that a row of a timetable may have: all but a halt.
+fn scheduled() -> impl TypedValueParser<Value = PhaseName> {
+    let phases = PhaseName::value_variants().iter().filter(|phase| **phase != PhaseName::Halted);
+    PossibleValuesParser::new(phases.filter_map(ValueEnum::to_possible_value))
+        .map(|word| PhaseName::from_str(&word, false).expect("it is one of those listed"))
+}
+
 fn time_of_day(text: &str) -> Result<u64, String> {
     utc::parse_time(text).ok_or_else(|| format!("`{text}` is no time of day; one looks like 09:30:00"))
 }
@@ -172,6 +182,19 @@ mod tests {
         for wrong in ["", ".", "1.23456", "1,5", "1.", "x", "--1", "+1", "9223372036854775807"] {
             assert!(price(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_timetable_takes_every_phase_but_a_halt() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(subcommand)]
+            rule: NewRule,
+        }
+        let read = |phase| <Line as clap::Parser>::try_parse_from(["rule", "schedule", "09:00:00", phase]);
+        let row = read("post-close").unwrap().rule.rule().unwrap();
+        assert_eq!(row, Rule::Schedule { at_ns: 32_400_000_000_000, phase: Some(Phase::PostClose) });
+        assert!(read("halted").is_err());
     }
 
     #[test]

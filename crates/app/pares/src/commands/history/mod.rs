@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> CommandResult {
         What::Trades { .. } => print::trades(&index.trades(&filter)?, &symbols, args.json),
         What::Order { id } => print::story(&story(&index, *id, recorder)?, &symbols, args.json),
     };
-    text::print(&found)?;
+    text::print(&found);
     Ok(())
 }
 

@@ -35,6 +35,6 @@ pub fn run(args: &Args) -> CommandResult {
     }
     let bytes = pares_log::cut(&args.log, Offset(args.at))
         .map_err(|error| CommandError::Failed(format!("{path} was not cut: {error}")))?;
-    println!("{path} ends at offset {} now; {} given up", args.at, text::bytes(bytes));
+    pares_text::say!("{path} ends at offset {} now; {} given up", args.at, text::bytes(bytes));
     Ok(())
 }

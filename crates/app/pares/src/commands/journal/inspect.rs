@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> CommandResult {
     text::print(&match args.json {
         true => as_json(&args.log, &inspection, &listing).to_string(),
         false => as_text(&args.log, &inspection, &listing),
-    })?;
+    });
     listing.damage.as_ref().map_or(Ok(()), |error| Err(failed(&args.log, error)))
 }
 

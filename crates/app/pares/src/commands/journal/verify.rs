@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> CommandResult {
     text::print(&match args.json {
         true => as_json(&args.log, &found).to_string(),
         false => summary(&found),
-    })?;
+    });
     found.damage.first().map_or(Ok(()), |first| Err(CommandError::Failed(advice(&args.log, first, &found))))
 }
 

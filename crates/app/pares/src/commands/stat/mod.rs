@@ -24,7 +24,7 @@ const EVERY: Duration = Duration::from_secs(1);
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 all nodes are up and healthy; 3 the system is not running; 4 it runs, and a node is down or \
-                        something is wrong, which is said on standard error; 1 it cannot be looked at. With --watch: 0 when it is \
+                        something is wrong, and standard error says which; 1 it cannot be looked at. With --watch: 0 when it is \
                         ended."
 )]
 pub struct Args {
@@ -58,12 +58,9 @@ pub fn run(args: &Args) -> CommandResult {
         if args.watch && !args.json {
             clear()?;
         }
-        let is_read = text::print(&text)?;
+        text::print(&text);
         if !args.watch {
             return judge(&system);
-        }
-        if !is_read {
-            return Ok(());
         }
         before = Some(system);
         std::thread::sleep(EVERY);

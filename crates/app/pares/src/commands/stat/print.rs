@@ -103,6 +103,7 @@ fn position_cell(position: Option<Position>, state: State) -> String {
 
 fn symbols(symbols: &[String]) -> String {
     match symbols {
+        [] => "none".to_owned(),
         [first, second, _, rest @ ..] if !rest.is_empty() => {
             format!("{first}, {second} and {} more", rest.len() + 1)
         }

@@ -98,7 +98,7 @@ impl Exchange {
 
     /// Starts a stopped system again.
     pub(crate) fn start_again(&mut self) {
-        let started = Supervisor::start(Path::new(PROGRAM), self.layout.clone(), &self.config);
+        let started = Supervisor::start_armed(Path::new(PROGRAM), self.layout.clone(), &self.config, &[]);
         self.supervisor = Some(started.unwrap_or_else(|error| panic!("{error}\n{}", self.complaints())));
         self.wait_until_up();
     }

@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, minutes: f64) -> LabResult {
     let seconds = (minutes * 60.0) as u64;
     let figures = measure(args, seconds.clamp(1, SECONDS_MAX))?;
     if args.load.json {
-        println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
+        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
     } else {
         print(&figures);
     }
@@ -210,27 +210,27 @@ fn figures(
 }
 
 fn print(figures: &Endurance) {
-    println!("highest rate   {:>12} answers a second", grouped(figures.highest_rate));
-    println!(
+    pares_text::say!("highest rate   {:>12} answers a second", grouped(figures.highest_rate));
+    pares_text::say!(
         "offered        {:>12} a second for {} s; withheld {}",
         grouped(figures.offered_rate),
         figures.seconds,
         grouped(figures.withheld)
     );
-    println!(
+    pares_text::say!(
         "answered       {:>12} a second; p50 {:.0} us, p99 {:.0} us",
         grouped(figures.answered_rate),
         figures.p50_us,
         figures.p99_us
     );
-    println!("rejected       {:>12}", grouped(figures.rejected));
-    println!("lost           {:>12}", figures.lost);
-    println!("duplicated     {:>12}", figures.duplicated);
+    pares_text::say!("rejected       {:>12}", grouped(figures.rejected));
+    pares_text::say!("lost           {:>12}", figures.lost);
+    pares_text::say!("duplicated     {:>12}", figures.duplicated);
     for (node, start) in &figures.anon_kib_start {
         let end = figures.anon_kib_end[node];
-        println!("{node:<14} {:>12} KiB, then {} KiB", grouped(*start), grouped(end));
+        pares_text::say!("{node:<14} {:>12} KiB, then {} KiB", grouped(*start), grouped(end));
     }
-    println!(
+    pares_text::say!(
         "growth         {:>11.1} % beside {} KiB of names",
         figures.growth_percent,
         grouped(figures.names_kib)

@@ -76,13 +76,13 @@ pub(super) fn run(args: &Args, sites: u8) -> LabResult {
     let figures =
         measure(args, sites, scratch.path()).map_err(|error| LabError::Failed(error.to_string()))?;
     if args.json {
-        println!("{}", serde_json::to_string(&figures).expect("figures are JSON"));
+        pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are JSON"));
         return Ok(());
     }
     let Cost { full_speed, at_rate, .. } = &figures;
-    println!("{} site(s), durability {:?}", figures.sites, figures.durability);
+    pares_text::say!("{} site(s), durability {:?}", figures.sites, figures.durability);
     for (what, part) in [("at full speed", full_speed), ("at a rate", at_rate)] {
-        println!(
+        pares_text::say!(
             "{what:>14}  {:>9}/s   p50 {:>8.0} us   p99 {:>8.0} us   max {:>8.0} us",
             grouped(part.transactions_per_s as u64),
             part.p50_us,
@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args, sites: u8) -> LabResult {
             part.max_us
         );
     }
-    println!("{:>14}  {}", "not done", figures.not_done);
+    pares_text::say!("{:>14}  {}", "not done", figures.not_done);
     Ok(())
 }
 

@@ -195,10 +195,15 @@ impl Figures {
 
     /// Two tables: what it costs, and what happens when something dies.
     pub(super) fn print(&self) {
-        println!("round trip {} ms, {}, {} s a part\n", self.rtt_ms, self.durability, self.seconds_per_part);
-        println!("{}", self.costs().render());
-        println!("{}", self.blows().render());
-        println!(
+        pares_text::say!(
+            "round trip {} ms, {}, {} s a part\n",
+            self.rtt_ms,
+            self.durability,
+            self.seconds_per_part
+        );
+        pares_text::say!("{}", self.costs().render());
+        pares_text::say!("{}", self.blows().render());
+        pares_text::say!(
             "{} done, {} sent again, {} answered as not done, {} never answered; lost {}, twice {}, denied and done {}, money off {}, sites differing {}",
             self.completed,
             self.client_retries,

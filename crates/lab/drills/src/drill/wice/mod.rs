@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> LabResult {
     audit::audit(&stage, &told, &mut figures)?;
     figures.settle();
     match args.json {
-        true => println!("{}", serde_json::to_string(&figures).expect("figures are plain numbers")),
+        true => pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers")),
         false => figures.print(),
     }
     figures.verdict(Duration::from_millis(args.rtt_ms) + NOTICED)

@@ -140,7 +140,7 @@ pub fn run(args: &Args) -> LabResult {
         plot::save(&figures, path)?;
     }
     if args.json {
-        println!("{}", serde_json::json!(figures));
+        pares_text::say!("{}", serde_json::json!(figures));
     } else {
         table::print(&figures);
     }

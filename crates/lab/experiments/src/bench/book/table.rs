@@ -11,19 +11,19 @@ pub(super) fn print(figures: &Figures) {
         return print_instruments(instruments);
     }
     print_engines(figures);
-    println!();
+    pares_text::say!();
     for worst in &figures.worst {
-        println!("{}: {:.1} M/s at worst ({})", worst.engine, worst.worst_mmsg_per_s, worst.scenario);
+        pares_text::say!("{}: {:.1} M/s at worst ({})", worst.engine, worst.worst_mmsg_per_s, worst.scenario);
     }
-    println!();
+    pares_text::say!();
     figures.scenarios.iter().for_each(print_shape);
-    println!(
+    pares_text::say!(
         "\nM/s: million messages per second, one thread, every report written, messages one by one.\n\
          p50 to p99.9: a run of its own, one reading of the clock ({} ns) in every message.",
         figures.clock_ns
     );
     for (name, note) in &figures.notes {
-        println!("{name}: {note}.");
+        pares_text::say!("{name}: {note}.");
     }
 }
 
@@ -50,12 +50,12 @@ fn print_engines(figures: &Figures) {
             ]);
         }
     }
-    print!("{}", table.render());
+    pares_text::print(&table.render());
 }
 
 fn print_shape(scenario: &ScenarioFigures) {
     let first = scenario.engines.first();
-    println!(
+    pares_text::say!(
         "{}: {} messages, {} trades, {} orders resting at the end; compared over {} messages: {} trades, {} shares",
         scenario.scenario,
         grouped(scenario.messages as u64),
@@ -78,9 +78,11 @@ fn print_instruments(figures: &InstrumentFigures) {
             format!("{:.2}", spread.ratio),
         ]);
     }
-    print!("{}", table.render());
-    println!("\nthe second half of the normal flow; the k-th instrument gets 1/k of what the first one gets");
+    pares_text::print(&table.render());
+    pares_text::say!(
+        "\nthe second half of the normal flow; the k-th instrument gets 1/k of what the first one gets"
+    );
     if let Some(idle) = figures.idle_book_bytes {
-        println!("a book in which nothing ever happened: {} of resident memory", bytes(idle));
+        pares_text::say!("a book in which nothing ever happened: {} of resident memory", bytes(idle));
     }
 }
