@@ -20,6 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::{self, Layout, SystemConfig};
 use crate::leftovers::{await_leftovers, take_lock};
+use crate::lost::OnLoss;
 use crate::{HostWorld, NodeError, NodeId, epoch, shut_out};
 
 pub use crate::leftovers::{PARENT, end_with_parent};
@@ -90,9 +91,15 @@ impl Supervisor {
     /// [`Supervisor::missing`] tells, and the next [`Supervisor::tick`] why.
     ///
     /// # Errors
-    /// If another supervisor runs the system, or it cannot trade within a minute.
-    pub fn start(program: &Path, layout: Layout, config: &SystemConfig) -> Result<Self, NodeError> {
-        Self::start_armed(program, layout, config, &[])
+    /// If another supervisor runs the system, it cannot trade within a minute, or recorded positions are lost that `on_loss` does not
+    /// give up.
+    pub fn start(
+        program: &Path,
+        layout: Layout,
+        config: &SystemConfig,
+        on_loss: OnLoss,
+    ) -> Result<Self, NodeError> {
+        Self::start_with(program, layout, config, (on_loss, &[]))
     }
 
     /// As [`Supervisor::start`], with these variables in every node's environment, also after restarts: for drills.
@@ -105,6 +112,15 @@ impl Supervisor {
         config: &SystemConfig,
         arms: &[(&'static str, String)],
     ) -> Result<Self, NodeError> {
+        Self::start_with(program, layout, config, (OnLoss::Refuse, arms))
+    }
+
+    fn start_with(
+        program: &Path,
+        layout: Layout,
+        config: &SystemConfig,
+        (on_loss, arms): (OnLoss, &[(&'static str, String)]),
+    ) -> Result<Self, NodeError> {
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
         let lock = take_lock(&layout)?;
         if !layout.config().exists() {
@@ -114,7 +130,7 @@ impl Supervisor {
         let config = config::load(&layout.config())?;
         await_leftovers(&config, &layout)?;
         let world = HostWorld::new(&layout)?;
-        let epoch = epoch::begin(&world, &config)?;
+        let epoch = epoch::begin(&world, &config, on_loss)?;
         let (program, arms) = (program.to_owned(), arms.to_vec());
         let nodes = NodeId::all(&config).into_iter().map(|role| (role, Node::new())).collect();
         let deaths = Vec::new();

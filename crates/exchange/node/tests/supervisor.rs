@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use pares_node::lost::OnLoss;
 use pares_node::supervisor::{Death, Supervisor};
 use pares_node::{Layout, NodeId, SystemConfig};
 use rustix::process::Signal;
@@ -47,7 +48,7 @@ impl Rig {
     fn start(&mut self) {
         let gateways = vec!["127.0.0.1:0".parse().unwrap(); 2];
         let config = SystemConfig { segment_mib: 2, gateways, ..SystemConfig::default() };
-        let started = Supervisor::start(&self.program(), Layout::new(self.system()), &config);
+        let started = Supervisor::start(&self.program(), Layout::new(self.system()), &config, OnLoss::Refuse);
         self.supervisor = Some(started.unwrap());
     }
 

@@ -129,19 +129,27 @@ fn path(venue: VenueId, by: RecorderId) -> PathBuf {
     dir().join(format!("venue-{venue}.recorder-{by}"))
 }
 
-/// The notes about a venue. None if they cannot be read: whoever is to obey them would otherwise stop on a
-/// disk's trouble that is none of theirs.
-fn notes(world: &impl World, venue: VenueId) -> Vec<PathBuf> {
+/// The notes about a venue.
+fn notes(world: &impl World, venue: VenueId) -> io::Result<Vec<PathBuf>> {
     let start = format!("venue-{venue}.recorder-");
     let is_note = |name: &String| name.strip_prefix(&start).is_some_and(|by| by.parse::<u16>().is_ok());
-    let names = world.list(&dir()).unwrap_or_default();
-    names.into_iter().filter(is_note).map(|name| dir().join(name)).collect()
+    let names = world.list(&dir())?;
+    Ok(names.into_iter().filter(is_note).map(|name| dir().join(name)).collect())
 }
 
-/// Whether the venue is shut out.
+/// Whether there are notes about the venue.
+///
+/// # Errors
+/// If nobody can tell now, because descriptors are out or the disk fails: that readmits no venue.
+pub(crate) fn look(world: &impl World, venue: VenueId) -> io::Result<bool> {
+    notes(world, venue).map(|notes| !notes.is_empty())
+}
+
+/// Whether the venue is known to be shut out. Whoever obeys notes that cannot be read would stop on a disk's trouble that is none
+/// of theirs.
 #[must_use]
 pub fn is_shut_out(world: &impl World, venue: VenueId) -> bool {
-    !notes(world, venue).is_empty()
+    look(world, venue).unwrap_or(false)
 }
 
 /// Whether that recorder has noted it.
@@ -156,7 +164,7 @@ pub(crate) fn is_noted_by(world: &impl World, venue: VenueId, by: RecorderId) ->
 /// If it is not shut out, or a recorder has not taken note yet: that one may have checkpoints of it left.
 pub fn readmit(world: &impl World, config: &SystemConfig, venue: VenueId) -> Result<(), NodeError> {
     let node = NodeId::Venue(venue);
-    let notes = notes(world, venue);
+    let notes = notes(world, venue).map_err(NodeError::io("looking for notes about a venue"))?;
     if notes.is_empty() {
         return Err(NodeError::Config(format!("{node} is not shut out")));
     }
@@ -202,7 +210,7 @@ pub(crate) fn all_disputed(world: &impl World) -> Vec<(VenueId, DisputedIn)> {
 /// # Errors
 /// [`NodeError::ShutOut`].
 pub fn check(world: &impl World, venue: VenueId) -> Result<(), NodeError> {
-    match notes(world, venue).into_iter().next() {
+    match notes(world, venue).unwrap_or_default().into_iter().next() {
         None => Ok(()),
         Some(note) => Err(NodeError::ShutOut { venue, note }),
     }

@@ -293,8 +293,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         edge.set(Counter::Damaged, damaged.sum());
         let mono_ns = edge.world.mono_ns();
         if mono_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
-            self.swept_ns = mono_ns;
-            edge.connections.sweep(mono_ns);
+            if edge.connections.sweep(mono_ns) {
+                self.swept_ns = mono_ns;
+            }
             if let Some(syncer) = &self.syncer {
                 syncer.request();
             }
@@ -376,6 +377,7 @@ fn epoch<W: World>(world: &W, config: &SystemConfig) -> Result<Epoch, NodeError>
     Ok(window.map_err(NodeError::io("opening a window (was the system started?)"))?.epoch())
 }
 
-fn log_config(config: &SystemConfig) -> Config {
+/// How a gateway's log is kept.
+pub(crate) fn log_config(config: &SystemConfig) -> Config {
     Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into())
 }

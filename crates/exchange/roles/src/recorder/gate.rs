@@ -101,7 +101,7 @@ impl<W: World> Gate<W> {
     pub(super) fn look(&mut self) -> Vec<Seen> {
         let mut seen = Vec::new();
         for venue in (0..).map(VenueId).take(self.venues.len()) {
-            let noted = shut_out::is_shut_out(&self.world, venue);
+            let Ok(noted) = shut_out::look(&self.world, venue) else { continue };
             let standing = &mut self.venues[usize::from(venue.0)];
             match standing {
                 Standing::In if noted => seen.push(Seen::ShutOut(venue)),

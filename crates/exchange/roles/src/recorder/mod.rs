@@ -34,7 +34,7 @@ use inlet::Inlet;
 use intake::{CheckpointIntake, Stored};
 use shard::{ShardRecord, offer, recover};
 
-pub(crate) use shard::recorded;
+pub(crate) use shard::{Contents, recorded};
 
 /// Records taken from one source before the next is looked at.
 const BATCH_MAX: usize = 512;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pares_client::Client;
 use pares_node::config::InstrumentConfig;
+use pares_node::lost::OnLoss;
 use pares_node::{Layout, NodeId, Supervisor, SystemConfig};
 use pares_os::CountersReader;
 use pares_types::{GatewayId, MemberId, RecorderId, VenueId};
@@ -98,7 +99,8 @@ impl Exchange {
 
     /// Starts a stopped system again.
     pub(crate) fn start_again(&mut self) {
-        let started = Supervisor::start(Path::new(PROGRAM), self.layout.clone(), &self.config);
+        let started =
+            Supervisor::start(Path::new(PROGRAM), self.layout.clone(), &self.config, OnLoss::Refuse);
         self.supervisor = Some(started.unwrap_or_else(|error| panic!("{error}\n{}", self.complaints())));
         self.wait_until_up();
     }
