@@ -22,13 +22,19 @@ pub enum Durability {
 pub struct Config {
     pub(crate) segment_bytes: u64,
     pub(crate) durability: Durability,
+    pub(crate) existing: bool,
     pub(crate) device: Arc<dyn Device>,
 }
 
 /// 64 MiB segments, durable in the page cache.
 impl Default for Config {
     fn default() -> Config {
-        Config { segment_bytes: 64 << 20, durability: Durability::Os, device: Arc::new(Plain) }
+        Config {
+            segment_bytes: 64 << 20,
+            durability: Durability::Os,
+            existing: false,
+            device: Arc::new(Plain),
+        }
     }
 }
 
@@ -43,6 +49,11 @@ impl Config {
         Config { durability, ..self }
     }
 
+    /// Opens only a log that is there; makes none.
+    pub fn existing(self) -> Config {
+        Config { existing: true, ..self }
+    }
+
     /// The device that the log lies on, if it is not to be taken as it is.
     pub fn device(self, device: Arc<dyn Device>) -> Config {
         Config { device, ..self }
@@ -55,6 +66,11 @@ impl Config {
     /// What `durable` promises, as chosen.
     pub fn promises(&self) -> Durability {
         self.durability
+    }
+
+    /// Whether a log that is not there is not made.
+    pub fn wants_existing(&self) -> bool {
+        self.existing
     }
 
     pub(crate) fn check(&self) -> Result<(), OpenError> {

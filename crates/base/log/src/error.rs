@@ -24,6 +24,12 @@ pub enum OpenError {
         /// Who holds it, as it entered itself in the marks (0 if it has not yet).
         pid: u32,
     },
+    /// There is no log, and the caller wants no new one.
+    #[error("there is no log in {dir}", dir = dir.display())]
+    Absent {
+        /// Where it should lie.
+        dir: PathBuf,
+    },
     /// A record that was promised is not intact.
     #[error(
         "the log is damaged at offset {offset} ({what}), below what was promised ({promised}). Nothing was cut. \

@@ -118,6 +118,9 @@ fn create(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery), OpenEr
         let what = "segments without marks; put the `marks` file back, or copy the whole log of a peer";
         return Err(OpenError::Foreign { path: segment::path(dir, base), what });
     }
+    if config.existing {
+        return Err(OpenError::Absent { dir: dir.to_owned() });
+    }
     let marks = Marks::create(dir, config, HEADER_BYTES as u64)?;
     let segment = make(config.keeping(dir, &marks), 0, config.durability)?;
     marks.sign(config.durability, boot_id());

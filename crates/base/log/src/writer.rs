@@ -47,7 +47,11 @@ impl Writer {
     /// a log, or the kernel refused.
     pub fn open(dir: &Path, config: Config) -> Result<(Writer, Recovery), OpenError> {
         config.check()?;
-        std::fs::create_dir_all(dir).map_err(OpenError::io("create", dir))?;
+        if !config.existing {
+            std::fs::create_dir_all(dir).map_err(OpenError::io("create", dir))?;
+        } else if !dir.exists() {
+            return Err(OpenError::Absent { dir: dir.to_owned() });
+        }
         let lock = recover::lock(dir)?;
         replace::settle(dir, &*config.device)?;
         let (marks, tail, recovery) = recover::open(dir, &config)?;

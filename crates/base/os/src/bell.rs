@@ -73,7 +73,7 @@ impl Bells {
     /// # Errors
     /// [`MapError`] when the directory is missing or full.
     pub fn create(dir: &Path) -> Result<Bells, MapError> {
-        let map = Mapping::create(&dir.join("bells"), SLOTS * SLOT_BYTES)?;
+        let map = Mapping::create(&dir.join("bells"), SLOTS * SLOT_BYTES)?.without_file();
         Ok(Bells { map: Arc::new(map), dir: dir.to_owned() })
     }
 

@@ -48,7 +48,7 @@ impl CountersWriter {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail("remove")(e)),
             _ => {}
         }
-        let mut map = Mapping::create(&fresh, HEADER_BYTES + names.len() * ENTRY_BYTES)?;
+        let mut map = Mapping::create(&fresh, HEADER_BYTES + names.len() * ENTRY_BYTES)?.without_file();
         for (i, name) in names.iter().enumerate() {
             assert!((1..=NAME_BYTES).contains(&name.len()), "counter name {name:?}");
             map.write(HEADER_BYTES + i * ENTRY_BYTES, name.as_bytes());

@@ -40,7 +40,8 @@ pub struct Mapping {
     start: NonNull<u8>,
     len: usize,
     writable: bool,
-    file: File,
+    /// None if it is never synced: the memory needs no descriptor.
+    file: Option<File>,
 }
 
 // SAFETY: the memory is shared between processes anyway, so a thread more makes no difference: words are only
@@ -78,7 +79,7 @@ impl Mapping {
         Mapping::open_existing(path, true)
     }
 
-    /// Maps an existing file for reading only: no mistake of this process can change it.
+    /// Maps an existing file for reading only: no mistake of this process can change it. The file is closed.
     ///
     /// # Errors
     /// [`MapError::Io`], or [`MapError::Empty`] while its creator has not sized it.
@@ -106,7 +107,15 @@ impl Mapping {
         let start =
             unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED, &file, 0)? };
         let start = NonNull::new(start.cast()).expect("mmap never returns null without MAP_FIXED");
+        let file = writable.then_some(file);
         Ok(Mapping { start, len, writable, file })
+    }
+
+    /// Closes the file: for memory that is never synced. A process may have few descriptors.
+    #[must_use]
+    pub fn without_file(mut self) -> Mapping {
+        self.file = None;
+        self
     }
 
     /// Mapped bytes, at least 1.
@@ -122,8 +131,11 @@ impl Mapping {
     }
 
     /// The mapped file, for calls that work on files (rename is by path, sync by this).
+    ///
+    /// # Panics
+    /// If it is mapped for reading only, or [closed](Mapping::without_file).
     pub fn file(&self) -> &File {
-        &self.file
+        self.file.as_ref().expect("what is synced keeps its file")
     }
 
     /// The 32-bit word at byte `offset`, to load, store and compare-and-swap.
@@ -240,15 +252,6 @@ impl Mapping {
         }
     }
 
-    /// Writes all changed pages to the device and waits for it (fdatasync).
-    ///
-    /// # Errors
-    /// What the device said. After an error nothing may be assumed about what is on it, and asking again may
-    /// wrongly succeed: the kernel reports a lost write once.
-    pub fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
-    }
-
     /// One load per page: brings it in, but the first store still takes a (cheap) fault.
     fn touch(&self, range: &Range<usize>) {
         for offset in range.clone().step_by(PAGE) {
@@ -327,6 +330,25 @@ mod tests {
         assert_eq!(reader.load_u64(8, Ordering::Acquire), 7);
         assert_eq!(reader.bytes(100..105), b"hello");
         assert_eq!(reader.load_u64(24, Ordering::Acquire), 1 << 36);
+    }
+
+    /// Whether this process has a descriptor of the file.
+    fn is_held_open(path: &Path) -> bool {
+        let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+        descriptors.filter_map(|link| std::fs::read_link(link).ok()).any(|file| file == path)
+    }
+
+    #[test]
+    fn a_mapping_holds_no_descriptor_unless_it_is_to_be_synced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m");
+        let written = Mapping::create(&path, 4096).unwrap();
+        assert!(is_held_open(&path));
+        let written = written.without_file();
+        let read = Mapping::open_read_only(&path).unwrap();
+        assert!(!is_held_open(&path));
+        written.atomic_u64(8).store(7, Ordering::Release);
+        assert_eq!(read.load_u64(8, Ordering::Acquire), 7);
     }
 
     #[test]

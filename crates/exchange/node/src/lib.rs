@@ -29,6 +29,6 @@ mod venue;
 pub mod world;
 
 pub use config::{Layout, SystemConfig};
-pub use pares_roles::{NodeError, NodeId, checkpoints, committed, epoch, shut_out, tail};
+pub use pares_roles::{NodeError, NodeId, checkpoints, committed, epoch, lost, shut_out, tail};
 pub use supervisor::Supervisor;
 pub use world::HostWorld;

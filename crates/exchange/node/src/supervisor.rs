@@ -21,6 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::{self, Layout, SystemConfig};
 use crate::leftovers::{await_leftovers, check_not_stopped, take_lock};
+use crate::lost::OnLoss;
 use crate::{HostWorld, NodeError, NodeId, epoch, shut_out};
 
 pub use crate::leftovers::{PARENT, end_with_parent};
@@ -93,15 +94,16 @@ impl Supervisor {
     /// [`Supervisor::missing`] tells, and the next [`Supervisor::tick`] why. `stop` breaks the start off.
     ///
     /// # Errors
-    /// If another supervisor runs the system, its nodes die whenever they are started, it cannot trade within a minute, or
-    /// `stop` is set before.
+    /// If another supervisor runs the system, its nodes die whenever they are started, it cannot trade within a minute, `stop` is
+    /// set before, or recorded positions are lost that `on_loss` does not give up.
     pub fn start(
         program: &Path,
         layout: Layout,
         config: &SystemConfig,
+        on_loss: OnLoss,
         stop: &AtomicBool,
     ) -> Result<Self, NodeError> {
-        Self::launch(program, layout, config, &[], stop)
+        Self::launch(program, layout, config, (on_loss, &[]), stop)
     }
 
     /// As [`Supervisor::start`], with these variables in every node's environment, also after restarts: for drills.
@@ -114,14 +116,14 @@ impl Supervisor {
         config: &SystemConfig,
         arms: &[(&'static str, String)],
     ) -> Result<Self, NodeError> {
-        Self::launch(program, layout, config, arms, &AtomicBool::new(false))
+        Self::launch(program, layout, config, (OnLoss::Refuse, arms), &AtomicBool::new(false))
     }
 
     fn launch(
         program: &Path,
         layout: Layout,
         config: &SystemConfig,
-        arms: &[(&'static str, String)],
+        (on_loss, arms): (OnLoss, &[(&'static str, String)]),
         stop: &AtomicBool,
     ) -> Result<Self, NodeError> {
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
@@ -133,7 +135,7 @@ impl Supervisor {
         let config = config::load(&layout.config())?;
         await_leftovers(&config, &layout, stop)?;
         let world = HostWorld::new(&layout)?;
-        let epoch = epoch::begin(&world, &config)?;
+        let epoch = epoch::begin(&world, &config, on_loss)?;
         let (program, arms) = (program.to_owned(), arms.to_vec());
         let nodes = NodeId::all(&config).into_iter().map(|node| (node, Process::new())).collect();
         let deaths = Vec::new();

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use pares_node::lost::OnLoss;
 use pares_node::supervisor::{Death, Supervisor};
 use pares_node::{Layout, NodeId, SystemConfig};
 use rustix::process::Signal;

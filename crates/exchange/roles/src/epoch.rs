@@ -17,76 +17,96 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pares_log::{LogSalvage, OpenError};
+use pares_log::{Config, LogSalvage, OpenError, ReadError};
 use pares_sequencer::{EPOCH_MAX, Sequencer};
 use pares_types::{Epoch, Position, RecorderId, ShardId};
 use pares_wire::record::ResultRecord;
 
 use crate::config::{Layout, SystemConfig};
 use crate::left_out::LeftOut;
+use crate::lost::{self, OnLoss};
+use crate::recorder::Contents;
 use crate::world::World;
-use crate::{NodeError, NodeId, checkpoints, recorder, whole_file};
+use crate::{NodeError, NodeId, gateway, recorder, venue, whole_file};
 
 /// Creates every shard's window for the next epoch. Says which that is. Goes on without a recorder that cannot be read, as long
 /// as a quorum of them can.
 ///
 /// # Errors
-/// If too few recorders can be read, one that cannot may be the only one to have what is known to be recorded, or a window
-/// cannot be created.
-pub fn begin<W: World>(world: &W, config: &SystemConfig) -> Result<Epoch, NodeError> {
+/// If too few recorders can be read, one that cannot may be the only one to have what is known to be recorded, recorded positions are
+/// lost that `on_loss` does not give up, or a window cannot be created.
+pub fn begin<W: World>(world: &W, config: &SystemConfig, on_loss: OnLoss) -> Result<Epoch, NodeError> {
     let found = Found::by(world, config)?;
-    let before = found.epoch.max(windows(world, &found.first)).max(noted_or_seen(world, config));
-    let epoch = Epoch(before.0 + 1);
+    let Contents { next: first, epoch: recorded, .. } = &found.all;
+    let before = recorded.max(&windows(world, first)).max(&noted_or_seen(world, config)).0;
+    let epoch = Epoch(before + 1);
     if epoch > EPOCH_MAX {
         let why = format!("this system was started {before} times, and there is no number for another start");
         return Err(NodeError::Refused(why));
     }
+    lost::settle(world, config, first, on_loss)?;
     note(world, epoch)?;
     for &id in &found.unread {
-        LeftOut::new(epoch, &found.first).note(world, id)?;
+        LeftOut::new(epoch, first).note(world, id)?;
     }
     // What nodes of the last life said of themselves must not be taken for what those of this one say.
     for node in NodeId::all(config) {
         let emptied = world.create_counters(&node.to_string(), &[]);
         emptied.map_err(NodeError::io("emptying the counters of the last start"))?;
     }
-    forget_the_future(world, config, &found.first);
-    for (shard, position) in found.first {
+    make_logs(world, config, &found.all);
+    for (&shard, &position) in first {
         let made = world.create_window(shard, config.window as usize, epoch, position);
         made.map_err(NodeError::io("making a window"))?;
     }
     Ok(epoch)
 }
 
-/// Removes checkpoints of positions that nobody has recorded: their records were lost with the power, or cut off. A venue passes them
-/// over, but as long as they are there a recorder keeps them for the newest, and drops those that are newer in truth.
-fn forget_the_future<W: World>(world: &W, config: &SystemConfig, first: &BTreeMap<ShardId, Position>) {
-    for id in config.recorder_ids() {
-        let dir = Layout::new("").checkpoints(id);
-        for (&shard, &to) in first {
-            if let Err(error) = checkpoints::remove_above(world, &dir, shard, to) {
-                let node = NodeId::Recorder(id);
+/// Makes the logs of nodes that have none: no gateway makes its own, and what is there need not be looked for. Those of recorders are.
+fn make_logs<W: World>(world: &W, config: &SystemConfig, recorded: &Contents) {
+    for id in config.gateway_ids() {
+        let had_one = recorded.gateways.contains(&id);
+        make_log(world, NodeId::Gateway(id), &gateway::log_config(config), had_one);
+    }
+    for id in config.venue_ids() {
+        make_log(world, NodeId::Venue(id), &venue::log_config(config), false);
+    }
+}
+
+/// `had_one`: the record has requests of it.
+fn make_log<W: World>(world: &W, log: NodeId, how: &Config, had_one: bool) {
+    if !matches!(world.read_log_from_start(log), Err(ReadError::NotYet { .. })) {
+        return;
+    }
+    // There is none, or another is just taking its place.
+    let opened = match world.write_log(log, how.clone().existing()).map(drop) {
+        Err(OpenError::Absent { .. }) => {
+            if had_one {
                 world.complain(&format_args!(
-                    "{node} keeps checkpoints of shard {shard} above what is recorded: {error}"
+                    "{log} had a log, and there is none: members ask again for what it had taken in and nobody has recorded"
                 ));
             }
+            world.write_log(log, how.clone()).map(drop)
         }
+        opened => opened,
+    };
+    if let Err(error) = opened {
+        // The others trade without it. It repairs what can be repaired, and says what cannot.
+        world.complain(&format_args!("{log}: {error}"));
     }
 }
 
 /// What the recorders have.
 struct Found {
-    /// The next position of each shard.
-    first: BTreeMap<ShardId, Position>,
-    epoch: Epoch,
+    /// What lies in any of their logs.
+    all: Contents,
     /// Those that cannot be read.
     unread: Vec<RecorderId>,
 }
 
 impl Found {
     fn by<W: World>(world: &W, config: &SystemConfig) -> Result<Self, NodeError> {
-        let first = config.shards()?.into_keys().map(|shard| (shard, Position(0))).collect();
-        let mut found = Self { first, epoch: Epoch(0), unread: Vec::new() };
+        let mut found = Self { all: Contents::nothing(config)?, unread: Vec::new() };
         // Opening for writing keeps whole records that were not published yet; what the recorder will find when it starts
         // must be counted here. All are opened before any is repaired, which takes from the others what they publish.
         let open = |id| world.write_log(NodeId::Recorder(id), recorder::log_config(config)).map(drop);
@@ -98,7 +118,7 @@ impl Found {
                 recorder::recorded(world, id, config)
             });
             match read {
-                Ok((next, epoch)) => found.add(next, epoch),
+                Ok(contents) => found.add(contents),
                 Err(error) if is_its_own(&error) => {
                     world.complain(&format_args!("{} cannot be read: {error}", NodeId::Recorder(id)));
                     found.unread.push(id);
@@ -113,10 +133,11 @@ impl Found {
         }
     }
 
-    fn add(&mut self, next: BTreeMap<ShardId, Position>, epoch: Epoch) {
-        self.epoch = self.epoch.max(epoch);
-        for (shard, position) in next {
-            self.first.entry(shard).and_modify(|first| *first = (*first).max(position));
+    fn add(&mut self, contents: Contents) {
+        self.all.epoch = self.all.epoch.max(contents.epoch);
+        self.all.gateways.extend(contents.gateways);
+        for (shard, position) in contents.next {
+            self.all.next.entry(shard).and_modify(|first| *first = (*first).max(position));
         }
     }
 
@@ -130,7 +151,7 @@ impl Found {
         if usize::from(config.recorders) - self.unread.len() < usize::from(config.quorum) {
             return Err(why);
         }
-        for (&shard, &first) in &self.first {
+        for (&shard, &first) in &self.all.next {
             let recorded = match world.open_window(shard) {
                 Ok(Some(window)) => window.recorded(),
                 _ => continue,
@@ -233,7 +254,7 @@ mod tests {
     const SECOND: NodeId = NodeId::Recorder(RecorderId(1));
 
     fn next(world: &TestWorld) -> u32 {
-        begin(world, &config()).unwrap().0
+        begin(world, &config(), OnLoss::Refuse).unwrap().0
     }
 
     /// Where the first shard's window begins.
@@ -279,6 +300,19 @@ mod tests {
     }
 
     #[test]
+    fn a_gateway_s_log_is_made_by_the_start_and_its_loss_is_told() {
+        let world = TestWorld::new();
+        let log = NodeId::Gateway(pares_types::GatewayId(0));
+        next(&world);
+        assert!(world.read_log_from_start(log).is_ok() && world.complaints().is_empty());
+        world.publish(FIRST, &[result(1, 0)]);
+        std::fs::remove_dir_all(world.real("gateway-0".as_ref())).unwrap();
+        next(&world);
+        assert!(world.read_log_from_start(log).is_ok());
+        assert!(world.complaints().contains("gateway-0 had a log"), "{}", world.complaints());
+    }
+
+    #[test]
     fn a_damaged_file_of_the_epoch_is_no_trouble_while_anything_else_knows_it() {
         for (text, from_venues) in [("9 00000000\n", 5), ("", 5), ("\u{0}x", 5), ("4294967295 1", 5)] {
             let world = TestWorld::new();
@@ -317,7 +351,10 @@ mod tests {
         for log in [FIRST, SECOND] {
             world.create_file(log.to_string().as_ref()).unwrap();
         }
-        assert!(matches!(begin(&world, &config()), Err(NodeError::Open(_) | NodeError::Io { .. })));
+        assert!(matches!(
+            begin(&world, &config(), OnLoss::Refuse),
+            Err(NodeError::Open(_) | NodeError::Io { .. })
+        ));
         assert!(world.open_window(ShardId(0)).unwrap().is_none());
     }
 
@@ -327,7 +364,7 @@ mod tests {
         world.publish(FIRST, &[result(1, 0), result(1, 1)]);
         next(&world);
         break_disk(&world, FIRST);
-        let refused = begin(&world, &config()).unwrap_err().to_string();
+        let refused = begin(&world, &config(), OnLoss::Refuse).unwrap_err().to_string();
         assert!(refused.contains("shard 0: positions 0 to 1"), "{refused}");
     }
 

@@ -70,6 +70,15 @@ pub enum NodeError {
         /// The positions, by shard.
         missing: String,
     },
+    /// With `disk`: more was recorded than any recorder's log holds.
+    #[error(
+        "{lost}. Checkpoints or windows show that they were recorded, so members may have been told of them. Nothing was changed. Bring back \
+         newer logs, or give up those positions with `pares up --give-up-lost`"
+    )]
+    RecordLost {
+        /// Which positions, and how many.
+        lost: String,
+    },
     /// The committed stream has a gap; only a restart from a checkpoint leads over it.
     #[error("shard {shard}: record {met} came where {next} was expected; restart from a checkpoint")]
     Gap {
@@ -83,8 +92,8 @@ pub enum NodeError {
     /// A gateway's log was taken away while the system ran: what the venues have read of it and nobody has recorded yet is not
     /// known here, and its numbers would be given to other requests.
     #[error(
-        "{log} is empty, and the record has requests of gateway-{gateway} since everything was last started: its log was lost. \
-         Members use other gateways; stop and start the whole system to have this one back",
+        "{log} is not the log that gateway-{gateway} had since everything was last started: its log was lost. Bring it back, or \
+         stop and start the whole system to have this gateway go on without it; members use other gateways meanwhile",
         log = log.display()
     )]
     LogLost {

@@ -20,6 +20,7 @@
 //! | [`checkpoints`] | checkpoint files |
 //! | [`venue`] | the role of a venue |
 //! | [`epoch`] | starting the windows' next life |
+//! | [`lost`] | positions that are known to be lost |
 //! | [`recorder`] | the recorder |
 //! | [`shut_out`] | venues that were found wrong: notes, and how they come back |
 
@@ -32,6 +33,7 @@ pub mod epoch;
 mod error;
 pub mod gateway;
 mod left_out;
+pub mod lost;
 mod node_id;
 pub mod recorder;
 pub mod repair_asked;

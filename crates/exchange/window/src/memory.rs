@@ -79,7 +79,7 @@ impl SharedMemory {
         // Checks that epoch and first fit, before anything is written.
         let _fits = Slot::new(epoch, first, RequestId::new(GatewayId(0), 1));
         remove_leftover(path);
-        let mapping = Mapping::create(path, AT_SLOTS + capacity * SLOT_BYTES)?;
+        let mapping = Mapping::create(path, AT_SLOTS + capacity * SLOT_BYTES)?.without_file();
         mapping.prefault(0..mapping.len());
         let words = [
             (AT_VERSION, VERSION),
@@ -100,7 +100,7 @@ impl SharedMemory {
     }
 
     pub(super) fn open(path: &Path) -> Result<Self, WindowError> {
-        let mapping = Mapping::open(path)?;
+        let mapping = Mapping::open(path)?.without_file();
         let path = || path.to_owned();
         let damaged = |what| WindowError::Damaged { path: path(), what };
         if mapping.len() < AT_SLOTS || word(&mapping, AT_MAGIC) != MAGIC {

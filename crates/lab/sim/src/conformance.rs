@@ -79,6 +79,17 @@ fn a_log_has_one_writer(trial: &impl Trial) {
     trial.world().write_log(LOG, config(Durability::Os)).unwrap();
 }
 
+fn a_log_that_must_be_there_is_not_made(trial: &impl Trial) {
+    let world = trial.world();
+    for _ in 0..2 {
+        let refused = world.write_log(LOG, config(Durability::Os).existing());
+        assert!(matches!(refused, Err(OpenError::Absent { .. })));
+        assert!(matches!(world.read_log_from_start(LOG), Err(ReadError::NotYet { .. })));
+    }
+    drop(write(world, 0..1));
+    world.write_log(LOG, config(Durability::Os).existing()).unwrap();
+}
+
 fn a_record_is_found_again_where_it_was(trial: &impl Trial) {
     let (_writer, offsets) = write(trial.world(), 0..5);
     let mut reader = trial.world().read_log(LOG, offsets[2]).unwrap();
@@ -279,6 +290,7 @@ macro_rules! suite {
 suite! {
     only_what_is_published_is_read
     a_log_has_one_writer
+    a_log_that_must_be_there_is_not_made
     a_record_is_found_again_where_it_was
     segments_roll_and_are_released
     a_torn_tail_is_cut

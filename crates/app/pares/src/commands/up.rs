@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use pares_node::lost::OnLoss;
 use pares_node::{Layout, NodeId, Supervisor, SystemConfig, duty};
 
 use crate::error::{CommandError, CommandResult};
@@ -14,6 +15,9 @@ pub struct Args {
     /// The system's directory; created with a default configuration (`pares.toml`) if it does not exist
     #[arg(long, default_value = "pares-data")]
     dir: PathBuf,
+    /// With durability `disk`: start although more was recorded than any recorder's log holds, and give up what is lost for good
+    #[arg(long)]
+    give_up_lost: bool,
 }
 
 /// Starts the system, restarts what dies, and stops everything on Ctrl-C.
@@ -24,7 +28,9 @@ pub fn run(args: &Args) -> CommandResult {
     let stop = duty::stop_on_signals()?;
     let layout = Layout::new(&args.dir);
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
-    let mut supervisor = Supervisor::start(&program, layout.clone(), &SystemConfig::default(), &stop)?;
+    let on_loss = if args.give_up_lost { OnLoss::GiveUp } else { OnLoss::Refuse };
+    let mut supervisor =
+        Supervisor::start(&program, layout.clone(), &SystemConfig::default(), on_loss, &stop)?;
     let config = supervisor.config();
     pares_text::say!(
         "up: {} gateways, {} venues, {} recorders, {} instruments; epoch {}; {}",

@@ -5,14 +5,16 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
+use pares_client::{Answer, Update};
 use pares_log::{Offset, Reader};
+use pares_node::lost::OnLoss;
 use pares_node::{NodeError, Supervisor, SystemConfig};
-use pares_types::{Position, RecorderId, ShardId};
+use pares_types::{Position, RecorderId, ShardId, Side};
 use pares_wire::record::{RESULT, ResultRecord, schema};
 
-use crate::common::eventually;
 use crate::common::exchange::{Exchange, PROGRAM, recorder, small};
 use crate::common::load;
+use crate::common::{eventually, limit};
 
 /// Where each position lies in a recorder's log.
 type Places = BTreeMap<(ShardId, Position), Offset>;
@@ -182,4 +184,36 @@ fn what_no_recorder_has_any_more_comes_from_the_venues_or_is_named() {
     let named: Vec<_> = last.iter().map(|(shard, at)| format!("shard {shard}: position {at}")).collect();
     assert_eq!(missing, named.join(", "));
     assert!(!log_of(&exchange, 0).join("damaged-2").exists(), "nothing is changed");
+}
+
+/// Every reader has passed the record: only the gateway that is asked once more for the answer meets the damage.
+#[test]
+fn a_repeat_whose_record_is_rotten_everywhere_has_it_repaired_and_is_answered() {
+    let mut exchange = Exchange::start(&small(1));
+    let mut member = exchange.client(0, 7);
+    let request = limit(1, 1, Side::Sell, 100, 1_000_000);
+    let first = member.submit_and_wait(&request).unwrap();
+    for id in [0, 1] {
+        let log = log_of(&exchange, id);
+        eventually("it is recorded", || !places(&log).is_empty());
+        places(&log).values().for_each(|offset| rot(&log, *offset));
+    }
+    member.send(&request).unwrap();
+    member.flush().unwrap();
+    let mut again = None;
+    eventually("the repeat is answered", || {
+        // The recorder that is asked to repair its log ends to do so.
+        exchange.supervisor().tick();
+        member.poll(|update| again = again.or(answer(update))).unwrap();
+        again.is_some()
+    });
+    assert_eq!(again, Some(Answer { repeat: true, ..first }));
+    assert!([0, 1].iter().any(|&id| log_of(&exchange, id).join("damaged-1/marks").exists()));
+}
+
+fn answer(update: Update) -> Option<Answer> {
+    match update {
+        Update::Answer(answer) => Some(answer),
+        _ => None,
+    }
 }

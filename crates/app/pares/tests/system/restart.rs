@@ -1,14 +1,17 @@
 //! Everything restarted together: nothing acknowledged is lost, what is unanswered is answered when repeated.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use pares_client::Client;
-use pares_node::SystemConfig;
 use pares_node::config::DurabilitySetting;
+use pares_node::lost::OnLoss;
+use pares_node::{Supervisor, SystemConfig};
 use pares_types::{Epoch, GatewayId, MemberId, Quantity, Side, Status};
 use rustix::process::{Signal, kill_process};
 
-use crate::common::exchange::{Exchange, gateway, small};
+use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
 use crate::common::process::Up;
 use crate::common::{eventually, limit, load, record};
 
@@ -87,11 +90,8 @@ fn a_stopped_system_starts_again_where_it_stopped() {
     load::finish_and_check(&mut exchange, &mut traders);
 }
 
-#[test]
-fn a_gateway_whose_log_was_lost_does_not_start_before_everything_is_started_anew() {
-    let mut exchange = Exchange::start(&small(2));
-    let order = |name| limit(name, 1, Side::Buy, 5, 20_000);
-    exchange.client(0, 7).submit_and_wait(&order(1)).unwrap();
+/// The first gateway is killed and its log removed. Waits until it says why it does not start.
+fn lose_log_of_first(exchange: &mut Exchange) {
     exchange.look_away(true);
     exchange.supervisor().hold(gateway(0), true);
     exchange.kill(gateway(0));
@@ -101,18 +101,71 @@ fn a_gateway_whose_log_was_lost_does_not_start_before_everything_is_started_anew
     });
     std::fs::remove_dir_all(exchange.layout().gateway_log(GatewayId(0))).unwrap();
     exchange.supervisor().hold(gateway(0), false);
-    let mut said = None;
     eventually("it says why", || {
+        assert!(!exchange.supervisor().is_up(gateway(0)), "it goes on from nothing");
         let deaths = exchange.supervisor().tick();
-        said = deaths.into_iter().find_map(|death| death.complaint);
-        said.as_ref().is_some_and(|said| said.contains("its log was lost"))
+        let mut said = deaths.into_iter().filter_map(|death| death.complaint);
+        said.any(|said| said.contains("its log was lost"))
     });
-    let again = exchange.client(1, 7).submit_and_wait(&order(1)).unwrap();
-    assert_eq!(again.status, Status::Resting, "its members use the other one");
-    exchange.stop();
-    exchange.start_again();
+}
+
+#[test]
+fn a_gateway_whose_log_was_lost_does_not_start_before_everything_is_started_anew() {
+    let mut exchange = Exchange::start(&small(2));
+    let order = |name| limit(name, 1, Side::Buy, 5, 20_000);
+    exchange.client(0, 7).submit_and_wait(&order(1)).unwrap();
+    // Since the second start nothing was recorded of it.
+    for _ in 0..2 {
+        lose_log_of_first(&mut exchange);
+        let again = exchange.client(1, 7).submit_and_wait(&order(1)).unwrap();
+        assert_eq!(again.status, Status::Resting, "its members use the other one");
+        exchange.stop();
+        exchange.start_again();
+    }
     exchange.look_away(false);
-    let again = exchange.client(0, 7).submit_and_wait(&order(1)).unwrap();
-    assert_eq!(again.status, Status::Resting);
+    for name in [1, 2] {
+        let answer = exchange.client(0, 7).submit_and_wait(&order(name)).unwrap();
+        assert_eq!(answer.status, Status::Resting);
+    }
     record::agreed(&mut exchange);
+}
+
+/// Copies what lies in a directory, not what lies below.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_file() {
+            std::fs::copy(&entry, to.join(entry.file_name().unwrap())).unwrap();
+        }
+    }
+}
+
+#[test]
+fn old_logs_of_all_recorders_are_refused_until_the_operator_gives_up_what_is_lost() {
+    let config = SystemConfig { durability: DurabilitySetting::Disk, ..small(1) };
+    let mut exchange = Exchange::start(&config);
+    let order = |name| limit(name, 1, Side::Buy, 5, 20_000);
+    exchange.client(0, 7).submit_and_wait(&order(1)).unwrap();
+    exchange.stop();
+    let logs: Vec<PathBuf> = config.recorder_ids().map(|id| exchange.layout().recorder_log(id)).collect();
+    logs.iter().for_each(|log| copy(log, &log.with_extension("old")));
+    exchange.start_again();
+    let mut client = exchange.client(0, 7);
+    (2..=5).for_each(|name| _ = client.submit_and_wait(&order(name)).unwrap());
+    exchange.stop();
+    for log in &logs {
+        std::fs::remove_dir_all(log).unwrap();
+        std::fs::rename(log.with_extension("old"), log).unwrap();
+    }
+    let start = |on_loss| Supervisor::start(Path::new(PROGRAM), exchange.layout().clone(), &config, on_loss);
+    let refused = start(OnLoss::Refuse).map(drop).unwrap_err().to_string();
+    assert!(refused.contains("4 recorded positions") && refused.contains(": 1 to 4"), "{refused}");
+    let mut supervisor = start(OnLoss::GiveUp).unwrap();
+    let stat = Command::new(PROGRAM).args(["stat", "--dir"]).arg(exchange.layout().root()).output().unwrap();
+    assert_eq!(stat.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&stat.stderr).into_owned();
+    assert!(said.contains("4 recorded positions were lost"), "{said}");
+    supervisor.stop().unwrap();
+    drop(supervisor);
+    start(OnLoss::Refuse).unwrap().stop().unwrap();
 }

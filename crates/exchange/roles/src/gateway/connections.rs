@@ -12,10 +12,13 @@
 //! That somebody waits to be accepted is told once too, so it is remembered until nobody does: when descriptors are out, those who
 //! wait are accepted as soon as there are some again.
 //!
+//! However many connect, sign on, hang up or fall silent at once, a turn takes in a few of them: those that trade wait for one turn's
+//! work, and not for all of it.
+//!
 //! Who has connected and not signed on is a *stranger*. Strangers have a share of the room only, and when it is used up the
 //! oldest goes: programs that never sign on must not keep members out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
@@ -36,8 +39,12 @@ const PATIENCE_NS: u64 = 10_000_000_000;
 const CROWDED_PATIENCE_NS: u64 = 1_000_000_000;
 /// Strangers are at most this part of all connections, or this many if that is more.
 const STRANGERS: (usize, usize) = (4, 16);
-/// Connections accepted before those that are there are looked after.
-const ACCEPTS_MAX: usize = 256;
+/// Connections accepted, and strangers read, before those that are signed on are looked after: to sign one on takes some ten
+/// microseconds, most of it in the kernel.
+const ACCEPTS_MAX: usize = 64;
+const KNOCKS_MAX: usize = 64;
+/// Connections read, or ended because of their silence, before answers are looked after.
+const READS_MAX: usize = 256;
 
 /// The connections, their readiness, and who is waiting to be flushed.
 pub(super) struct Connections<S: Sockets> {
@@ -51,7 +58,9 @@ pub(super) struct Connections<S: Sockets> {
     waiting: bool,
     /// Since when, and which.
     strangers: BTreeSet<(u64, usize)>,
-    reading: Vec<usize>,
+    /// Those to read that are signed on, and the strangers among them.
+    reading: VecDeque<usize>,
+    knocking: VecDeque<usize>,
     flushing: Vec<usize>,
     /// Readable connections that are read later: when, by the monotonic clock, and which.
     parked: BTreeSet<(u64, usize)>,
@@ -76,7 +85,8 @@ impl<S: Sockets> Connections<S> {
             sessions_max,
             waiting: true,
             strangers: BTreeSet::new(),
-            reading: Vec::new(),
+            reading: VecDeque::new(),
+            knocking: VecDeque::new(),
             flushing: Vec::new(),
             parked: BTreeSet::new(),
             unsent: 0,
@@ -109,11 +119,12 @@ impl<S: Sockets> Connections<S> {
 
     fn on_ready(&mut self, slot: usize, readable: bool, writable: bool) {
         let Some(connection) = self.slots.get_mut(slot).and_then(Option::as_mut) else { return };
-        if readable && !std::mem::replace(&mut connection.reading, true) {
-            self.reading.push(slot);
-        }
+        let is_news = readable && !std::mem::replace(&mut connection.reading, true);
         if writable && !std::mem::replace(&mut connection.flushing, true) {
             self.flushing.push(slot);
+        }
+        if is_news {
+            self.read_again(slot);
         }
     }
 
@@ -204,49 +215,54 @@ impl<S: Sockets> Connections<S> {
         }
     }
 
-    /// Reads one buffer of each readable connection whose time has come and appends its frames to `frames`; after
-    /// [`FRAMES_MAX`] of them the rest has to wait for the next call. Says how many connections were read.
+    /// Reads one buffer each of some readable connections whose time has come and appends its frames to `frames`; the rest has to
+    /// wait for the next call. Those that are signed on go first. Says how many were looked at.
     pub(super) fn read(&mut self, mono_ns: u64, frames: &mut Vec<(SessionId, Incoming)>) -> usize {
         self.unpark(mono_ns);
-        let mut reading = std::mem::take(&mut self.reading);
-        let mut work = 0;
-        let (mut unread, mut broken) = (Vec::new(), Vec::new());
-        reading.retain(|&slot| {
-            let Some(connection) = self.slots[slot].as_mut() else { return false };
-            if connection.later_ns() > mono_ns {
-                self.parked.insert((connection.later_ns(), slot));
-                self.parkings += 1;
-                return false;
-            }
-            if frames.len() >= FRAMES_MAX {
-                unread.push(slot);
-                return false;
-            }
-            work += 1;
-            let session = session(slot, connection.generation);
-            let state = connection.fill().and_then(|state| {
-                connection.take_frames(mono_ns, |incoming| frames.push((session, incoming)))?;
-                Ok(state)
-            });
-            connection.reading = state == Ok(ReadState::More);
-            broken.extend(state.err().map(|why| (slot, why)));
-            connection.reading
-        });
-        broken.into_iter().for_each(|(slot, why)| self.end(slot, why));
-        if !unread.is_empty() {
-            // Who had no turn is first the next time.
-            unread.append(&mut reading);
-            reading = unread;
+        let (members, strangers) = (self.reading.len().min(READS_MAX), self.knocking.len().min(KNOCKS_MAX));
+        let mut looked_at = 0;
+        while looked_at < members && frames.len() < FRAMES_MAX {
+            let slot = self.reading.pop_front().expect("there are so many");
+            self.read_one(slot, mono_ns, frames);
+            looked_at += 1;
         }
-        reading.append(&mut self.reading);
-        self.reading = reading;
-        work
+        for _ in 0..strangers {
+            let slot = self.knocking.pop_front().expect("there are so many");
+            self.read_one(slot, mono_ns, frames);
+        }
+        looked_at + strangers
+    }
+
+    fn read_one(&mut self, slot: usize, mono_ns: u64, frames: &mut Vec<(SessionId, Incoming)>) {
+        let Some(connection) = self.slots[slot].as_mut() else { return };
+        if connection.later_ns() > mono_ns {
+            self.parked.insert((connection.later_ns(), slot));
+            self.parkings += 1;
+            return;
+        }
+        let session = session(slot, connection.generation);
+        let state = connection.fill().and_then(|state| {
+            connection.take_frames(mono_ns, |incoming| frames.push((session, incoming)))?;
+            Ok(state)
+        });
+        connection.reading = state == Ok(ReadState::More);
+        match state {
+            Ok(ReadState::More) => self.read_again(slot),
+            Ok(ReadState::Drained) => {}
+            Err(why) => self.end(slot, why),
+        }
+    }
+
+    /// The connection has something to read.
+    fn read_again(&mut self, slot: usize) {
+        let is_stranger = self.slots[slot].as_ref().is_some_and(|one| one.stranger_since_ns.is_some());
+        if is_stranger { self.knocking.push_back(slot) } else { self.reading.push_back(slot) }
     }
 
     fn unpark(&mut self, mono_ns: u64) {
         while let Some(&(later_ns, slot)) = self.parked.first().filter(|(later_ns, _)| *later_ns <= mono_ns) {
             self.parked.remove(&(later_ns, slot));
-            self.reading.push(slot);
+            self.read_again(slot);
         }
     }
 
@@ -307,14 +323,18 @@ impl<S: Sockets> Connections<S> {
         self.flushing = flushing;
     }
 
-    /// Ends connections whose sign-on or frame has been incomplete for too long.
-    pub(super) fn sweep(&mut self, mono_ns: u64) {
-        for slot in 0..self.slots.len() {
-            let since_ns = self.slots[slot].as_ref().and_then(Connection::waits_since_ns);
-            if since_ns.is_some_and(|since_ns| mono_ns.saturating_sub(since_ns) > PATIENCE_NS) {
-                self.end(slot, Close::Silent);
-            }
-        }
+    /// Ends connections whose sign-on or frame has been incomplete for too long. Says whether it is done: a few are ended at a time.
+    pub(super) fn sweep(&mut self, mono_ns: u64) -> bool {
+        let is_silent = |connection: &Connection<S::Stream>| {
+            let since_ns = connection.waits_since_ns().filter(|_| connection.broken.is_none());
+            since_ns.is_some_and(|since_ns| mono_ns.saturating_sub(since_ns) > PATIENCE_NS)
+        };
+        let slots = self.slots.iter().enumerate();
+        let silent = slots.filter(|(_, one)| one.as_ref().is_some_and(is_silent)).map(|(slot, _)| slot);
+        let silent: Vec<usize> = silent.take(READS_MAX).collect();
+        let is_done = silent.len() < READS_MAX;
+        silent.into_iter().for_each(|slot| self.end(slot, Close::Silent));
+        is_done
     }
 
     fn close(&mut self, slot: usize, why: Close) {

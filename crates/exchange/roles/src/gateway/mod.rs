@@ -284,8 +284,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         edge.counters.set(Counter::Damaged, damaged.sum());
         let mono_ns = edge.world.mono_ns();
         if mono_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
-            self.swept_ns = mono_ns;
-            edge.connections.sweep(mono_ns);
+            if edge.connections.sweep(mono_ns) {
+                self.swept_ns = mono_ns;
+            }
             if let Some(syncer) = &self.syncer {
                 syncer.request();
             }
@@ -360,6 +361,7 @@ fn becomes_due(instrument: &Instrument) -> bool {
     !instrument.timetable.rows().is_empty() || instrument.call_ns != 0
 }
 
-fn log_config(config: &SystemConfig) -> Config {
+/// How a gateway's log is kept.
+pub(crate) fn log_config(config: &SystemConfig) -> Config {
     Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into())
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pares_gateway::{Gateway, Place};
-use pares_log::{LogReader, Offset};
+use pares_log::{LogReader, Offset, OpenError};
 use pares_types::{Epoch, GatewayId};
 use pares_wire::record::RequestRecord;
 
@@ -16,8 +16,8 @@ use crate::{NodeError, NodeId};
 pub(super) struct Record<W: World> {
     pub(super) rules: Gateway,
     committed: CommittedStream<W>,
-    /// Whether requests of this gateway were recorded in this life of the windows.
-    is_known: bool,
+    /// The number of this gateway's last request that was recorded in this life of the windows; 0 if none was.
+    last: u64,
 }
 
 /// Reads all committed records.
@@ -29,12 +29,15 @@ pub(super) fn record<W: World>(
 ) -> Result<Record<W>, NodeError> {
     let mut rules = super::rules(id, config, world)?;
     let mut committed = CommittedStream::new(world, config, |_| Offset::START)?;
-    let is_known = recover_committed(&mut rules, &mut committed, (id, life))?;
-    Ok(Record { rules, committed, is_known })
+    let last = recover_committed(&mut rules, &mut committed, (id, life))?;
+    Ok(Record { rules, committed, last })
 }
 
-/// Opens the gateway's log, and reads all committed records, then the requests of that log. A log in which nothing was ever
-/// written is not the one from which requests were recorded in this life of the windows.
+/// Opens the gateway's log, and reads all committed records, then the requests of that log.
+///
+/// Only the start of everything makes a gateway's log ([`epoch::begin`](crate::epoch::begin)). Where there is none, or one that
+/// ends before what was recorded of it in this life of the windows, another was lost: venues may have read it to any number, and
+/// that number must not be given to another request.
 pub(super) fn open<W: World>(
     world: &W,
     id: GatewayId,
@@ -42,35 +45,39 @@ pub(super) fn open<W: World>(
     config: &SystemConfig,
 ) -> Result<(W::Writer, Gateway, CommittedStream<W>), NodeError> {
     let log = NodeId::Gateway(id);
-    let writer = world.write_log(log, super::log_config(config))?;
-    let Record { mut rules, committed, is_known } = record(world, id, life, config)?;
+    let lost = || NodeError::LogLost { gateway: id, log: PathBuf::from(log.to_string()) };
+    let writer = match world.write_log(log, super::log_config(config).existing()) {
+        Err(OpenError::Absent { .. }) => return Err(lost()),
+        opened => opened?,
+    };
+    let Record { mut rules, committed, last } = record(world, id, life, config)?;
     let mut own = world.read_log_from_start(log)?;
-    let mut has_begun = own.released() > Offset::START;
+    // What is released was recorded; which numbers that were nobody can tell.
+    let mut end = if own.released() > Offset::START { last } else { 0 };
     while let Some(entry) = own.next()? {
-        has_begun = true;
-        let offset = entry.offset.0;
-        rules.recover_own(&RequestRecord::read(entry.payload)?, offset);
+        let (request, offset) = (RequestRecord::read(entry.payload)?, entry.offset.0);
+        end = request.id.sequence();
+        rules.recover_own(&request, offset);
     }
-    match has_begun || !is_known {
-        true => Ok((writer, rules, committed)),
-        false => Err(NodeError::LogLost { gateway: id, log: PathBuf::from(log.to_string()) }),
-    }
+    if end < last { Err(lost()) } else { Ok((writer, rules, committed)) }
 }
 
-/// Says whether requests of this gateway were recorded in this life.
+/// Says which was this gateway's last request that was recorded in this life.
 fn recover_committed<W: World>(
     rules: &mut Gateway,
     committed: &mut CommittedStream<W>,
     (id, life): (GatewayId, Epoch),
-) -> Result<bool, NodeError> {
-    let mut known = false;
+) -> Result<u64, NodeError> {
+    let mut last = 0;
     loop {
         let read = committed.poll(usize::MAX, |item| {
             match item {
                 Committed::Result { recorder, offset, record } => {
                     let (request, outcome) = (record.request()?, record.outcome()?);
                     let (place, events) = (Place { recorder, offset: offset.0 }, record.events().len());
-                    known |= record.epoch() == life && request.id.gateway() == id;
+                    if record.epoch() == life && request.id.gateway() == id {
+                        last = last.max(request.id.sequence());
+                    }
                     rules.recover_committed(record.position(), &request, &outcome, events, place);
                 }
                 Committed::Shown { record } => rules.recover_uncommitted(&record.request()?),
@@ -79,7 +86,7 @@ fn recover_committed<W: World>(
             Ok(())
         })?;
         if read == 0 {
-            return Ok(known);
+            return Ok(last);
         }
     }
 }

@@ -37,7 +37,7 @@ use inlet::Inlet;
 use intake::CheckpointIntake;
 use shard::{ShardRecord, offer, recover};
 
-pub(crate) use shard::recorded;
+pub(crate) use shard::{Contents, recorded};
 
 /// Records taken from one source before the next is looked at.
 const BATCH_MAX: usize = 512;
@@ -123,7 +123,7 @@ impl<W: World> RecorderNode<W> {
             appended: 0,
             world,
         };
-        recorder.look_for_notes()?;
+        recorder.look_for_notes();
         Ok(recorder)
     }
 
@@ -251,7 +251,7 @@ impl<W: World> Duty for RecorderNode<W> {
         let mut work = 0;
         let mut waiting = false;
         if self.lookout.is_due(&self.world)? {
-            self.look_for_notes()?;
+            self.look_for_notes();
         }
         for index in 0..self.venues.len() {
             let (read, waits) = self.poll(Source::Venue, index)?;

@@ -7,7 +7,7 @@ use super::gate::Seen;
 use super::inlet::Inlet;
 use super::{Counter, RecorderNode};
 use crate::world::{Counters, World};
-use crate::{NodeError, NodeId};
+use crate::NodeId;
 
 impl<W: World> RecorderNode<W> {
     /// Shuts out whom the last record has shown to be wrong.
@@ -24,17 +24,13 @@ impl<W: World> RecorderNode<W> {
     }
 
     /// What other recorders have found, and whom the operator has readmitted.
-    ///
-    /// # Errors
-    /// [`NodeError::MaybeShutOut`].
-    pub(super) fn look_for_notes(&mut self) -> Result<(), NodeError> {
-        for seen in self.gate.look()? {
+    pub(super) fn look_for_notes(&mut self) {
+        for seen in self.gate.look() {
             match seen {
                 Seen::ShutOut(venue) => self.shut_out(venue, None),
                 Seen::Readmitted(venue) => self.readmit(venue),
             }
         }
-        Ok(())
     }
 
     /// Takes nothing more of a venue. Whatever it may have spoilt goes: checkpoints of every shard that are newer than

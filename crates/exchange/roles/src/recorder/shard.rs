@@ -1,10 +1,10 @@
 //! What a recorder knows of one shard, and how it learns it from a log.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pares_log::{LogReader, Offset, ReadError};
 use pares_recorder::{Acceptance, Offer, Source, Statement};
-use pares_types::{Epoch, Position, RecorderId, ShardId};
+use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
 
 use super::gate::{Gate, content};
@@ -86,7 +86,26 @@ pub(super) fn recover<W: World>(
     Ok(())
 }
 
-/// What a recorder's log holds: the next position of each shard, and the latest epoch met.
+/// What a recorder's log holds.
+#[derive(Clone, Debug)]
+pub(crate) struct Contents {
+    /// The next position of each shard.
+    pub(crate) next: BTreeMap<ShardId, Position>,
+    /// The latest epoch met.
+    pub(crate) epoch: Epoch,
+    /// The gateways that requests are of.
+    pub(crate) gateways: BTreeSet<GatewayId>,
+}
+
+impl Contents {
+    /// A log that holds nothing.
+    pub(crate) fn nothing(config: &SystemConfig) -> Result<Self, NodeError> {
+        let next = config.shards()?.into_keys().map(|shard| (shard, Position(0))).collect();
+        Ok(Self { next, epoch: Epoch(0), gateways: BTreeSet::new() })
+    }
+}
+
+/// What a recorder's log holds.
 ///
 /// # Errors
 /// If the log is damaged. A log that does not exist holds nothing.
@@ -94,20 +113,20 @@ pub(crate) fn recorded(
     world: &impl World,
     id: RecorderId,
     config: &SystemConfig,
-) -> Result<(BTreeMap<ShardId, Position>, Epoch), NodeError> {
-    let mut next: BTreeMap<_, _> = config.shards()?.into_keys().map(|shard| (shard, Position(0))).collect();
-    let mut epoch = Epoch(0);
+) -> Result<Contents, NodeError> {
+    let mut found = Contents::nothing(config)?;
     let mut log = match world.read_log_from_start(NodeId::Recorder(id)) {
         Ok(log) => log,
-        Err(ReadError::NotYet { .. }) => return Ok((next, epoch)),
+        Err(ReadError::NotYet { .. }) => return Ok(found),
         Err(error) => return Err(error.into()),
     };
     while let Some(entry) = log.next()? {
         if record::schema(entry.payload) == Some(record::RESULT) {
             let record = ResultRecord::read(entry.payload)?;
-            next.insert(record.shard(), record.position().next());
-            epoch = epoch.max(record.epoch());
+            found.next.insert(record.shard(), record.position().next());
+            found.epoch = found.epoch.max(record.epoch());
+            found.gateways.insert(record.request_id()?.gateway());
         }
     }
-    Ok((next, epoch))
+    Ok(found)
 }

@@ -148,13 +148,33 @@ fn a_repaired_log_keeps_its_checkpoints_with_their_new_places() {
 }
 
 #[test]
-fn a_recorder_that_cannot_tell_who_is_shut_out_takes_nothing_of_anybody() {
+fn a_recorder_that_cannot_tell_who_is_shut_out_does_not_start() {
     let world = TestWorld::new();
-    world.publish(VENUE, &results(0..4));
-    let mut node = open(&world);
     world.create_file("shut-out".as_ref()).unwrap();
-    let ended = (0..1_000).find_map(|_| node.work().err());
-    assert!(matches!(ended, Some(NodeError::MaybeShutOut { .. })));
     let opened = RecorderNode::open(RecorderId(0), &config(), world, Epoch(1));
     assert!(matches!(opened, Err(NodeError::MaybeShutOut { .. })));
+}
+
+#[test]
+fn a_venue_stays_shut_out_while_the_notes_cannot_be_read() {
+    let world = TestWorld::new();
+    let note = crate::shut_out::Note { venue: 0, recorder: 1, found: None, disputed: Vec::new() };
+    note.write(&world).unwrap();
+    let mut node = open(&world);
+    let mut shut_out = |world: &TestWorld| {
+        // Long enough to look for notes.
+        (0..10_000).for_each(|_| _ = node.work().unwrap());
+        world.run_tasks();
+        world.counter("recorder-0", "shut_out_venues").unwrap()
+    };
+    assert_eq!((shut_out(&world), shut_out(&world)), (1, 1));
+    let (notes, away) = (Layout::new("").shut_out(), std::path::Path::new("away"));
+    world.rename(&notes, away).unwrap();
+    world.create_file(&notes).unwrap();
+    assert_eq!(shut_out(&world), 1, "a directory that cannot be listed says nothing");
+    world.remove_file(&notes).unwrap();
+    world.rename(away, &notes).unwrap();
+    assert_eq!(shut_out(&world), 1);
+    std::fs::remove_dir_all(world.real(&notes)).unwrap();
+    assert_eq!(shut_out(&world), 0, "readmitted");
 }

@@ -136,8 +136,7 @@ impl<W: World> VenueNode<W> {
         let started_ns = world.mono_ns();
         // First the gateways' marks, then the recorders': what a mark says is answered is recorded by then.
         let requests = Requests::new(&world, config, epoch::current(&world, config)?);
-        let log_config = Config::default().segment_bytes(config.segment_mib << 20);
-        let writer = own_log::open(&world, id, &log_config)?;
+        let writer = own_log::open(&world, id, &log_config(config))?;
         let lookout = repair_asked::done(&world, NodeId::Venue(id));
         let (mut seats, committed) = restore::restore(&world, config, || Draft::new(&world, id, watch))?;
         if let Some((shard, position)) = suspect {
@@ -237,6 +236,11 @@ impl<W: World> VenueNode<W> {
         let away = self.seats.iter().filter(|seat| seat.rebuild.is_some()).count();
         self.out.counters.set(Counter::ShardsAway, away as u64);
     }
+}
+
+/// How a venue's log is kept: what is in it the recorders have, or it is executed again.
+pub(crate) fn log_config(config: &SystemConfig) -> Config {
+    Config::default().segment_bytes(config.segment_mib << 20)
 }
 
 /// The seat of a shard: seats are in order of shard ids, and most often a shard's id is its place among them.

@@ -48,7 +48,7 @@ impl<W: World> VenueNode<W> {
     /// The part of a turn before the shards' steps. Says how much there was to do.
     fn begin(&mut self) -> Result<usize, NodeError> {
         if self.lookout.is_due(&self.world)? {
-            shut_out::check(&self.world, self.id)?;
+            shut_out::check_running(&self.world, self.id)?;
         }
         self.take_restored()?;
         Ok(self.poll_gateways())

@@ -269,6 +269,9 @@ impl World for Host {
             let mut state = self.machine.lock();
             match state.logs.get(&node) {
                 Some(log) => log.clone(),
+                None if config.wants_existing() => {
+                    return Err(OpenError::Absent { dir: node.to_string().into() });
+                }
                 None => {
                     let log = state.new_log(node, durability);
                     state.logs.insert(node, log.clone());

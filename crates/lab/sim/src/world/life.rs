@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pares_roles::gateway::GatewayNode;
+use pares_roles::lost::OnLoss;
 use pares_roles::recorder::RecorderNode;
 use pares_roles::venue::{VenueNode, Watch};
 use pares_roles::{NodeError, NodeId, epoch};
@@ -217,7 +218,7 @@ impl World<'_> {
     pub(super) fn begin_epoch(&mut self) -> Result<(), Broken> {
         let host = Host::supervisor(&self.machine);
         let config = self.config.clone();
-        let Ended::Back(begun) = call(|| epoch::begin(&host, &config)) else {
+        let Ended::Back(begun) = call(|| epoch::begin(&host, &config, OnLoss::Refuse)) else {
             unreachable!("nobody kills the supervisor here")
         };
         self.take_effects()?;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use hdrhistogram::Histogram;
 use pares_book::{Book, Instrument};
 use pares_log::{LogStats, MarksReader, ReadError};
-use pares_node::{Layout, NodeId, SystemConfig};
+use pares_node::{Layout, NodeId, SystemConfig, lost};
 use pares_os::CountersReader;
 use pares_sequencer::Sequencer;
 use pares_types::{Epoch, Position, ShardId, VenueId};
@@ -35,6 +35,8 @@ pub struct System {
     pub shards: Vec<Shard>,
     /// All logs that exist.
     pub logs: Vec<Log>,
+    /// Recorded positions that were lost before the last start.
+    pub lost_positions: u64,
     /// When this was.
     pub at: Instant,
 }
@@ -104,7 +106,9 @@ impl System {
         });
         let poisoned = self.logs.iter().filter(|log| log.stats.poisoned != 0);
         let poisoned = poisoned.map(|log| format!("{} takes nothing more", log.name));
-        down.chain(wrong).chain(poisoned).collect()
+        let lost = (self.lost_positions > 0)
+            .then(|| format!("{} recorded positions were lost before the last start", self.lost_positions));
+        lost.into_iter().chain(down).chain(wrong).chain(poisoned).collect()
     }
 
     /// Positions recorded, over all shards.
@@ -168,7 +172,10 @@ pub fn collect(
     }
     let logs = NodeId::all(config).into_iter().filter_map(|role| log(role, layout).transpose());
     let logs = logs.collect::<Result<Vec<_>, _>>()?;
-    Ok(System { dir: layout.root().display().to_string(), epoch, nodes, shards, logs, at: Instant::now() })
+    let start = CountersReader::open(&layout.counters(lost::START));
+    let lost_positions = start.ok().and_then(|start| start.get(lost::LOST_POSITIONS)).unwrap_or(0);
+    let (dir, at) = (layout.root().display().to_string(), Instant::now());
+    Ok(System { dir, epoch, nodes, shards, logs, lost_positions, at })
 }
 
 fn symbols(shard: ShardId, configured: &[Instrument], standing: Option<&Standing>) -> Vec<String> {
@@ -284,7 +291,8 @@ mod tests {
         };
         let complaints = |node| {
             let (nodes, shards, logs) = (vec![node], Vec::new(), Vec::new());
-            System { dir: "d".into(), epoch: None, nodes, shards, logs, at: Instant::now() }.complaints()
+            let (dir, lost_positions, at) = ("d".into(), 0, Instant::now());
+            System { dir, epoch: None, nodes, shards, logs, lost_positions, at }.complaints()
         };
         assert!(complaints(node(State::Up, "records", 7)).is_empty());
         assert!(complaints(node(State::Up, "halted_shards", 0)).is_empty());

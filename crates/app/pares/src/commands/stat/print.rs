@@ -20,6 +20,10 @@ pub fn as_tables(system: &System, before: Option<&System>) -> String {
         out.push_str("(positions in brackets: the venue does not run)\n");
     }
     out.push_str(&format!("\n{}", logs_table(&system.logs).render()));
+    if system.lost_positions > 0 {
+        let lost = grouped(system.lost_positions);
+        out.push_str(&format!("{lost} recorded positions were lost before the last start\n"));
+    }
     for log in system.logs.iter().filter(|log| log.stats.poisoned != 0) {
         let error = std::io::Error::from_raw_os_error(log.stats.poisoned);
         out.push_str(&format!("{} takes nothing more: a write to it failed ({error})\n", log.name));
@@ -164,6 +168,7 @@ pub fn as_json(system: &System) -> Value {
         "dir": system.dir,
         "running": system.is_running(),
         "epoch": system.epoch.map(|epoch| epoch.0),
+        "lost_positions": system.lost_positions,
         "nodes": system.nodes.iter().map(node_json).collect::<Vec<_>>(),
         "shards": system.shards.iter().map(shard_json).collect::<Vec<_>>(),
         "logs": system.logs.iter().map(log_json).collect::<Vec<_>>(),

@@ -97,3 +97,55 @@ fn a_sign_on_that_does_not_come_or_half_a_frame_is_waited_for_ten_seconds() {
     }
     assert_eq!(rig.counter("silent_connections"), 2);
 }
+
+/// Calls of the kernel that a turn may make on behalf of clients that come, sign on, hang up or fall silent all at once.
+const CALLS_MAX: usize = 600;
+const CROWD: u32 = 1_000;
+
+/// Takes turns until so many connections are there and `client`, if any, was told something. A member asks in each of them, and is
+/// answered after so many turns at most.
+fn turns_until(rig: &mut Rig, member: usize, (sessions, client): (u32, Option<usize>), turns_max: u32) {
+    let mut ping = Vec::new();
+    frame::write(&mut ping, &Ping { token: 5.into() });
+    let mut unanswered = 0;
+    for _ in 0..1_000 {
+        rig.net.send(member, &ping);
+        rig.gateway.work().unwrap();
+        unanswered = if rig.told(member).is_empty() { unanswered + 1 } else { 0 };
+        assert!(unanswered < turns_max, "a member waits for {unanswered} turns");
+        let calls = rig.net.take_calls();
+        assert!(calls <= CALLS_MAX, "{calls} calls in a turn");
+        let is_told = client.is_none_or(|client| !rig.told(client).is_empty());
+        if is_told && rig.counter("sessions") == u64::from(sessions) {
+            return;
+        }
+    }
+    panic!("{} connections, not {sessions}", rig.counter("sessions"));
+}
+
+fn crowd(rig: &mut Rig, member: usize) -> Vec<usize> {
+    let crowd: Vec<usize> = (0..CROWD).map(|_| rig.net.connect()).collect();
+    turns_until(rig, member, (CROWD + 1, None), 1);
+    crowd
+}
+
+#[test]
+fn however_many_come_and_sign_on_at_once_a_turn_takes_in_a_few_and_members_go_first() {
+    let mut rig = Rig::with(SystemConfig { sessions_max: 8_000, ..config() });
+    let member = rig.sign_on(7);
+    let crowd = crowd(&mut rig, member);
+    crowd.iter().zip(100..).for_each(|(&client, id)| rig.net.send(client, &sign_on(id)));
+    turns_until(&mut rig, member, (CROWD + 1, crowd.last().copied()), 1);
+    crowd.iter().for_each(|&client| rig.net.close(client));
+    // Who hangs up is signed on too, and may be read before the member.
+    turns_until(&mut rig, member, (1, None), CROWD / 256 + 2);
+}
+
+#[test]
+fn however_many_fall_silent_at_once_a_turn_ends_a_few() {
+    let mut rig = Rig::with(SystemConfig { sessions_max: 8_000, ..config() });
+    let member = rig.sign_on(7);
+    crowd(&mut rig, member);
+    rig.world.pass(11 * SECOND_NS);
+    turns_until(&mut rig, member, (1, None), 1);
+}

@@ -4,9 +4,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use pares_log::Offset;
-use pares_types::{Reason, Request};
+use pares_types::{GatewayId, Reason, Request};
 
+use super::super::GatewayNode;
 use super::rig::{EPOCH, PEER, Rig, SELF, answered, buy, config, payload, publish, rejected};
+use super::sockets::Net;
 use crate::duty::Duty;
 use crate::testing::TestWorld;
 use crate::world::World;
@@ -127,15 +129,77 @@ fn a_request_answered_already_keeps_no_gateway_from_starting_if_it_rots() {
     assert_eq!(answered(&rig.ask(client, &buy(1, 1))), [1]);
 }
 
-#[test]
-fn a_log_that_is_lost_stays_refused() {
+/// What may befall a gateway's log while its system runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Loss {
+    Removed,
+    Moved,
+    /// Its files are removed, its directory is not.
+    Emptied,
+    /// An older copy of it lies in its place.
+    Older,
+}
+
+fn lose(world: &TestWorld, loss: Loss) {
+    let (log, away) = (Path::new("gateway-0"), Path::new("away"));
+    match loss {
+        Loss::Removed => std::fs::remove_dir_all(world.real(log)).unwrap(),
+        Loss::Moved => world.rename(log, away).unwrap(),
+        Loss::Emptied => {
+            world.list(log).unwrap().iter().for_each(|file| world.remove_file(&log.join(file)).unwrap())
+        }
+        Loss::Older => {
+            std::fs::remove_dir_all(world.real(log)).unwrap();
+            world.rename(Path::new("older"), log).unwrap();
+        }
+    }
+}
+
+fn copy(world: &TestWorld, from: &str, to: &str) {
+    std::fs::create_dir(world.real(Path::new(to))).unwrap();
+    // The next segment may just be in the making.
+    let files = world.list(Path::new(from)).unwrap().into_iter().filter(|file| !file.ends_with("tmp"));
+    for file in files {
+        std::fs::copy(world.real(&Path::new(from).join(&file)), world.real(&Path::new(to).join(&file)))
+            .unwrap();
+    }
+}
+
+/// What comes of a restart of a gateway that took in three requests, of which so many were recorded, and lost its log.
+fn after_loss(loss: Loss, recorded: usize) -> (TestWorld, Option<NodeError>) {
     let mut rig = Rig::new();
     let client = rig.sign_on(7);
     rig.ask(client, &buy(1, 1));
+    copy(&rig.world, "gateway-0", "older");
+    (2..=3).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
     let requests = rig.journalled();
-    rig.commit(&requests);
-    let lose = |world: &TestWorld| std::fs::remove_dir_all(world.real(Path::new(&SELF.to_string()))).unwrap();
-    assert!(matches!(rig.restart(lose).err(), Some(NodeError::LogLost { .. })));
+    rig.commit(&requests[..recorded]);
+    let world = rig.world.clone();
+    (world, rig.restart(|world| lose(world, loss)).err())
+}
+
+#[test]
+fn a_gateway_whose_log_is_lost_stays_away_whatever_was_recorded() {
+    for recorded in 0..=3 {
+        for loss in [Loss::Removed, Loss::Moved, Loss::Emptied, Loss::Older] {
+            let (world, ended) = after_loss(loss, recorded);
+            // That an older log lies in its place only the record can tell.
+            let is_seen = loss != Loss::Older || recorded > 1;
+            let is_refused = matches!(ended, Some(NodeError::LogLost { .. }));
+            assert_eq!(is_refused, is_seen, "{loss:?}, {recorded} recorded: {ended:?}");
+            if loss != Loss::Older {
+                let again = GatewayNode::open(GatewayId(0), &config(), world, Net::default()).err();
+                assert!(matches!(again, Some(NodeError::LogLost { .. })), "{loss:?}: the next process too");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_gateway_whose_log_is_back_goes_on() {
+    let (world, _) = after_loss(Loss::Moved, 0);
+    world.rename(Path::new("away"), Path::new("gateway-0")).unwrap();
+    GatewayNode::open(GatewayId(0), &config(), world, Net::default()).unwrap();
 }
 
 #[test]
@@ -175,6 +239,26 @@ fn a_repeat_waits_while_the_record_is_away_and_is_answered_when_it_is_back() {
     rig.world.rename(away, log).unwrap();
     rig.settle();
     assert_eq!(answered(&rig.told(client)), [1]);
+}
+
+#[test]
+fn a_repeat_whose_record_is_rotten_has_it_repaired_and_is_answered_from_the_new_log() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    rig.ask(client, &buy(1, 1));
+    let requests = rig.journalled();
+    rig.commit(&requests);
+    assert_eq!(answered(&rig.told(client)), [1]);
+    let recorder = NodeId::Recorder(pares_types::RecorderId(0));
+    for _ in 0..2 {
+        flip(&rig.world, recorder, places(&rig.world, recorder)[0] + 20);
+        assert!(answered(&rig.ask(client, &buy(1, 1))).is_empty());
+        assert!(repair_asked::is_asked(&rig.world, recorder), "nobody else reads that record again");
+        repair_asked::done(&rig.world, recorder);
+        std::fs::remove_dir_all(rig.world.real(Path::new("recorder-0"))).unwrap();
+        rig.commit(&requests);
+        assert_eq!(answered(&rig.told(client)), [1]);
+    }
 }
 
 #[test]

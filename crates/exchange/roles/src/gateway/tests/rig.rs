@@ -48,6 +48,7 @@ impl Rig {
         for &shard in config.shards().unwrap().keys() {
             world.create_window(shard, 1_024, EPOCH, Position(0)).unwrap();
         }
+        drop(world.write_log(SELF, log_config(&config)).unwrap());
         let net = Net::default();
         let gateway = open(&world, &config, &net).unwrap();
         Self { world, net, gateway, config }

@@ -17,6 +17,8 @@ struct State {
     backlog: VecDeque<usize>,
     /// Somebody came since the listener was last told of.
     come: bool,
+    /// Calls of the gateway: connections accepted, read, written, ended.
+    calls: usize,
     /// Connections that can be open at once.
     descriptors: Option<usize>,
     broken: bool,
@@ -73,6 +75,11 @@ impl Net {
         self.state().peers[peer].open
     }
 
+    /// Calls of the gateway since this was last asked.
+    pub(super) fn take_calls(&self) -> usize {
+        std::mem::take(&mut self.state().calls)
+    }
+
     /// So many connections can be open at once.
     pub(super) fn limit_descriptors(&self, descriptors: Option<usize>) {
         self.state().descriptors = descriptors;
@@ -98,7 +105,9 @@ impl Drop for Stream {
 
 impl Read for Stream {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let peer = &mut self.net.state().peers[self.peer];
+        let mut state = self.net.state();
+        state.calls += 1;
+        let peer = &mut state.peers[self.peer];
         match peer.to_gateway.is_empty() {
             true if peer.closed => Ok(0),
             true => Err(ErrorKind::WouldBlock.into()),
@@ -109,7 +118,9 @@ impl Read for Stream {
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.net.state().peers[self.peer].to_client.extend(bytes);
+        let mut state = self.net.state();
+        state.calls += 1;
+        state.peers[self.peer].to_client.extend(bytes);
         Ok(bytes.len())
     }
 
@@ -128,6 +139,7 @@ impl Sockets for Net {
         if state.descriptors.is_some_and(|descriptors| open >= descriptors) {
             return Err(io::Error::other("too many open files"));
         }
+        state.calls += 1;
         state.backlog.pop_front();
         state.peers[peer].open = true;
         Ok(Stream { net: self.clone(), peer })
@@ -139,7 +151,9 @@ impl Sockets for Net {
     }
 
     fn deregister(&mut self, stream: &mut Stream) {
-        self.state().peers[stream.peer].slot = None;
+        let mut state = self.state();
+        state.calls += 1;
+        state.peers[stream.peer].slot = None;
     }
 
     fn poll(&mut self, _: Duration, ready: &mut Vec<Ready>) -> io::Result<()> {
