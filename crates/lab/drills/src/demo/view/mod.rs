@@ -12,7 +12,7 @@
 //!   +------------------------------------+----------------------+
 //!   keys                                                  footer
 //! ```
-//! Made for 100 x 30 and up; with 80 columns the venues' table is shorter. One colour per meaning, and little of it: green races, red is killed, cyan bids,
+//! Made for 100 x 30 and up; with 80 columns the venues' table is shorter, and the kills stand below the books. One colour per meaning, and little of it: green races, red is killed, cyan bids,
 //! magenta offers; everything else is the terminal's own.
 
 mod book;
@@ -39,6 +39,9 @@ const CARE: Color = Color::Yellow;
 /// What is there but not to be looked at.
 const FAINT: Style = Style::new().fg(Color::DarkGray);
 
+/// Columns of the shortest log worth reading.
+const LOG: u16 = 34;
+
 /// Draws everything.
 pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
     let venues = u16::try_from(picture.venues.len()).unwrap_or(u16::MAX).saturating_add(3);
@@ -51,8 +54,11 @@ pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
     ];
     let [header, venues, pace, market, footer] = Layout::vertical(rows).areas(frame.area());
     let [charts, figures] = Layout::horizontal([Constraint::Min(40), Constraint::Length(33)]).areas(pace);
-    let [books, log] =
-        Layout::horizontal([Constraint::Length(book::PANEL), Constraint::Min(15)]).areas(market);
+    // Beside the books a line of the log needs room; where there is none it goes below them.
+    let [books, log] = match market.width < book::PANEL + LOG {
+        true => Layout::vertical([Constraint::Min(5), Constraint::Length(6)]).areas(market),
+        false => Layout::horizontal([Constraint::Length(book::PANEL), Constraint::Min(LOG)]).areas(market),
+    };
     draw_header(frame, header, picture);
     venues::draw(frame, venues, picture);
     pace::draw_charts(frame, charts, picture);
@@ -76,13 +82,15 @@ fn draw_header(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
         picture.venues.len(),
         grouped(picture.rate)
     );
-    frame.render_widget(Line::from(vec![name, Span::raw(what)]), area);
     let left = picture.until.map(|until| until.saturating_sub(picture.elapsed));
     let time = match left {
         Some(left) => format!("{}, {} left ", clock(picture.elapsed), whole(left)),
         None => format!("{} ", clock(picture.elapsed)),
     };
-    frame.render_widget(Paragraph::new(time).alignment(Alignment::Right), area);
+    let width = u16::try_from(time.len()).unwrap_or(u16::MAX).saturating_add(1);
+    let [words, clock] = Layout::horizontal([Constraint::Min(0), Constraint::Length(width)]).areas(area);
+    frame.render_widget(Line::from(vec![name, Span::raw(what)]), words);
+    frame.render_widget(Paragraph::new(time).alignment(Alignment::Right), clock);
 }
 
 fn whole(left: Duration) -> String {

@@ -27,8 +27,7 @@ pub(super) fn draw_charts(frame: &mut Frame<'_>, area: Rect, picture: &Picture) 
     let gap_scale = seconds.iter().map(|second| second.gap_ns).max().unwrap_or(0).max(GAP_SCALE_NS);
     draw_bars(frame, pace, &seconds, pace_scale, Color::Blue, |second| second.completed);
     draw_kills(frame, kills, &seconds);
-    let words =
-        format!("longest gap in each second: {} (scale to {})", duration(last.gap_ns), duration(gap_scale));
+    let words = format!("longest gap: {} (scale to {})", duration(last.gap_ns), duration(gap_scale));
     frame.render_widget(Line::styled(words, FAINT), label);
     draw_bars(frame, gaps, &seconds, gap_scale, Color::Gray, |second| second.gap_ns);
 }

@@ -104,6 +104,8 @@ fn the_tables_line_up_however_wide_the_terminal_is_and_however_large_the_figures
         terminal.draw(|frame| draw(frame, &picture)).unwrap();
         let screen = terminal.backend().to_string();
         assert!(screen.contains(" ALFA: volatility call, 123,456 at 1825.5050 indicative "), "{screen}");
+        assert!(screen.contains("venue-0 killed, leading"), "{screen}");
+        assert!(screen.contains(" 00:42.1 "), "the words beside the clock are cut before it: {screen}");
         let [large] = lines_with(&screen, "JULIETT")[..] else { panic!("{screen}") };
         for figures in ["123,456 1825.5050 1825.6050 234,567", "◇ 1825.7050 12,345"] {
             let words = large.split_whitespace().collect::<Vec<_>>().join(" ");
