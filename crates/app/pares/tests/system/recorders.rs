@@ -117,11 +117,11 @@ fn refused_without(nodes: &[NodeId]) {
     nodes.iter().for_each(|&node| assert!(exchange.kill(node)));
     let mut client = exchange.client(0, 99);
     let (sent, refused) = send_until_refused(&mut client);
-    assert!(exchange.counter(gateway(0), "shards_not_recorded") > 0);
+    eventually("the counter", || exchange.counter(gateway(0), "shards_not_recorded") > 0);
     exchange.look_away(false);
     load::trade(&mut exchange, &mut traders, 1_000);
     let records = load::finish_and_check(&mut exchange, &mut traders);
-    assert_eq!(exchange.counter(gateway(0), "shards_not_recorded"), 0);
+    eventually("the counter", || exchange.counter(gateway(0), "shards_not_recorded") == 0);
     assert!(traders.iter().all(|trader| trader.reconnects == 0));
     // What was taken in is recorded, what was refused is nowhere.
     let ours = records.values().flatten().filter(|one| one.request.member == MemberId(99));

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use pares_client::{Answer, Update};
 use pares_log::{Offset, Reader};
-use pares_node::lost::OnLoss;
 use pares_node::{NodeError, Supervisor, SystemConfig};
 use pares_types::{Position, RecorderId, ShardId, Side};
 use pares_wire::record::{RESULT, ResultRecord, schema};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pares_client::Client;
 use pares_node::config::DurabilitySetting;
@@ -157,7 +158,15 @@ fn old_logs_of_all_recorders_are_refused_until_the_operator_gives_up_what_is_los
         std::fs::remove_dir_all(log).unwrap();
         std::fs::rename(log.with_extension("old"), log).unwrap();
     }
-    let start = |on_loss| Supervisor::start(Path::new(PROGRAM), exchange.layout().clone(), &config, on_loss);
+    let start = |on_loss| {
+        Supervisor::start(
+            Path::new(PROGRAM),
+            exchange.layout().clone(),
+            &config,
+            on_loss,
+            &AtomicBool::new(false),
+        )
+    };
     let refused = start(OnLoss::Refuse).map(drop).unwrap_err().to_string();
     assert!(refused.contains("4 recorded positions") && refused.contains(": 1 to 4"), "{refused}");
     let mut supervisor = start(OnLoss::GiveUp).unwrap();

@@ -6,8 +6,8 @@ use pares_types::{Position, ShardId, VenueId};
 use super::gate::Seen;
 use super::inlet::Inlet;
 use super::{Counter, RecorderNode};
-use crate::world::{Counters, World};
 use crate::NodeId;
+use crate::world::{Counters, World};
 
 impl<W: World> RecorderNode<W> {
     /// Shuts out whom the last record has shown to be wrong.

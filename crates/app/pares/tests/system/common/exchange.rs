@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use pares_client::Client;
 use pares_node::config::InstrumentConfig;
-use pares_node::lost::OnLoss;
 use pares_node::{Layout, NodeId, Supervisor, SystemConfig};
 use pares_os::CountersReader;
 use pares_types::{GatewayId, MemberId, RecorderId, VenueId};
