@@ -42,7 +42,7 @@ fn assert_happened(tally: &Tally, kinds: usize, elsewhere: &[Reason]) {
 }
 
 /// What gateways refuse, and what needs more orders or instruments than a few bytes name.
-const NEVER: [Reason; 13] = [
+const NEVER: [Reason; 14] = [
     Reason::DuplicateRequest,
     Reason::Halted,
     Reason::Overloaded,
@@ -51,6 +51,7 @@ const NEVER: [Reason; 13] = [
     Reason::NotRecorded,
     Reason::Void,
     Reason::Quarantined,
+    Reason::NotQuarantined,
     Reason::MalformedRequest,
     Reason::NotSignedOn,
     Reason::UnknownClientOrderId,

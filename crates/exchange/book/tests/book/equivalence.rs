@@ -38,9 +38,9 @@ fn a_book_restored_after_every_request_is_the_same_book() {
 /// The run is worth little if something never happens in it.
 fn assert_everything_happened(tally: &Tally) {
     use pares_types::Reason::{
-        DuplicateRequest, Halted, InstrumentExists, MalformedRequest, NotBlocked, NotRecorded, NotSignedOn,
-        Overloaded, Quarantined, StorageUnavailable, SymbolInUse, Throttled, TooManyBusts,
-        TooManyInstruments, TooManyPegs, UnknownClientOrderId, UnknownInstrument, Void,
+        DuplicateRequest, Halted, InstrumentExists, MalformedRequest, NotBlocked, NotQuarantined,
+        NotRecorded, NotSignedOn, Overloaded, Quarantined, StorageUnavailable, SymbolInUse, Throttled,
+        TooManyBusts, TooManyInstruments, TooManyPegs, UnknownClientOrderId, UnknownInstrument, Void,
     };
     let elsewhere = [
         DuplicateRequest,
@@ -48,6 +48,7 @@ fn assert_everything_happened(tally: &Tally) {
         InstrumentExists,
         MalformedRequest,
         NotBlocked,
+        NotQuarantined,
         NotRecorded,
         NotSignedOn,
         Overloaded,
