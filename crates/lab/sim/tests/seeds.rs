@@ -35,7 +35,7 @@ fn venues_that_come_and_go_disturb_nobody() {
             ("volatility calls", |run| run.seen.volatility_calls, 20),
             ("unfinished", |run| run.seen.unfinished, 20),
             ("too far behind", |run| run.too_far_behind, 10),
-            ("duplicates refused", |run| run.duplicates_refused, 10),
+            ("duplicates refused", |run| run.duplicates_refused, 1),
             ("checkpoints", |run| run.checkpoints, 100),
         ],
     );
@@ -48,7 +48,7 @@ fn crashes_of_everything_lose_nothing() {
 
 #[test]
 fn power_failures_take_back_no_answer() {
-    occurred(&hold("power", 0..40), &[("epochs", |run| run.epochs, 80), ("torn", |run| run.ills.torn, 20)]);
+    occurred(&hold("power", 0..40), &[("epochs", |run| run.epochs, 80)]);
 }
 
 #[test]
@@ -78,6 +78,7 @@ fn disks_that_fail_lose_nothing() {
             ("slow", |run| run.ills.slow, 50),
             ("failed syncs", |run| run.ills.syncs_failed, 10),
             ("exhausted", |run| run.ills.exhausted, 20),
+            ("torn", |run| run.ills.torn, 20),
         ],
     );
 }
@@ -163,17 +164,18 @@ fn a_recorder_in_trouble_delays_nobody() {
     assert!(held > 80, "requests held to a bound in {held} seeds");
 }
 
-/// Clients that sign on twice, speak in another's name, send rubbish or half a frame, or say nothing, harm nobody else.
+/// Clients that sign on twice, speak in another's name, send rubbish or half a frame, or say nothing, harm nobody else. Some of it
+/// costs them their own connection, and all that was open there is asked again: one in twenty leaves them time to trade.
 #[test]
 fn what_no_client_should_do_harms_nobody_else() {
     let mut hostile = 0;
     for seed in 0..60 {
-        let faults = FaultMix { hostile_permille: 200, ..FaultMix::default() };
+        let faults = FaultMix { hostile_permille: 50, ..FaultMix::default() };
         let scenario = Scenario { faults, ..Scenario::quick(seed) };
         let summary = run(&scenario).unwrap_or_else(|failure| panic!("\n{failure}"));
         hostile += summary.hostile;
     }
-    assert!(hostile > 1_000, "{hostile}");
+    assert!(hostile > 600, "{hostile}");
 }
 
 #[test]

@@ -329,12 +329,11 @@ fn a_venue_that_is_shut_out_does_not_start() {
 }
 
 #[test]
-fn a_venue_that_may_be_shut_out_neither_starts_nor_goes_on() {
+fn a_venue_that_may_be_shut_out_does_not_start_and_one_that_runs_goes_on() {
     let rig = Rig::new(0);
     let mut venue = rig.run();
     rig.world.create_file("shut-out".as_ref()).unwrap();
-    let ended = (0..1_000).find_map(|_| venue.work().err()).expect("no note can be seen");
-    assert!(ended.to_string().contains("shut-out cannot be listed"), "{ended}");
+    (0..1_000).for_each(|_| _ = venue.work().unwrap());
     assert!(matches!(rig.open(), Err(NodeError::MaybeShutOut { .. })));
 }
 
