@@ -11,13 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pares_os::Bell;
-pub use pares_roles::duty::{Duty, IDLE_TURNS_MIN, SLEEP_MAX};
+pub use pares_roles::duty::{Duty, SLEEP_MAX};
 
 use crate::NodeError;
 
 /// How often a node yields before it sleeps.
 pub const YIELDS: u32 = 50;
-const _: () = assert!(YIELDS >= IDLE_TURNS_MIN);
 
 /// Runs a node until `stop` is set. `sleep` returns when the bell rings, or that time is over.
 ///
@@ -35,6 +34,9 @@ pub fn run<D: Duty>(
             idle = 0;
         } else if idle < YIELDS {
             idle += 1;
+            if idle == YIELDS - 1 {
+                duty.look_everywhere();
+            }
             std::thread::yield_now();
         } else {
             bell.prepare();

@@ -63,6 +63,11 @@ pub struct CommittedStream<W: World> {
 }
 
 impl<W: World> CommittedStream<W> {
+    /// As [`Tail::look`], for every recorder's log.
+    pub(crate) fn look(&mut self) {
+        self.tails.iter_mut().for_each(Tail::look);
+    }
+
     /// Reads from where `from` says for each recorder.
     ///
     /// # Errors

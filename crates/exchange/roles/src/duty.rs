@@ -7,10 +7,6 @@ use crate::NodeError;
 /// How long a node sleeps at most, so that it notices being asked to stop.
 pub const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-/// Turns with nothing to do that a node takes at least before it sleeps. A bell is followed by as many, so what a role looks for
-/// once in so many turns is found when a bell was rung for it.
-pub const IDLE_TURNS_MIN: u32 = 16;
-
 /// One role's work.
 pub trait Duty {
     /// Does what there is to do, without waiting. Says how much that was; 0 means idle.
@@ -18,6 +14,10 @@ pub trait Duty {
     /// # Errors
     /// Whatever stops the node.
     fn work(&mut self) -> Result<usize, NodeError>;
+
+    /// The node sleeps soon, unless one of at least two more turns finds work. What costs system calls and is looked for only now
+    /// and then is looked for now: a bell may have been rung for it.
+    fn look_everywhere(&mut self) {}
 
     /// How long the node may sleep: less than the default if it has a deadline.
     fn sleep_max(&self) -> Duration {

@@ -10,13 +10,12 @@ use std::fmt::Display;
 use pares_log::{LogReader, Offset, ReadError, Record};
 
 use crate::NodeId;
-use crate::duty::IDLE_TURNS_MIN;
 use crate::repair_asked;
 use crate::world::World;
 
-/// Polls with nothing to read between two looks for a log that is not there, or for another in its place. A log's writer rings
-/// when it has published: a reader that slept must look before it sleeps again.
-const LOOK_EVERY: u32 = IDLE_TURNS_MIN;
+/// Polls with nothing to read between two looks for a log that is not there, or for another in its place, unless
+/// [`Tail::look`] asks for one.
+const LOOK_EVERY: u32 = 64;
 
 /// A reader of a log that may not exist yet.
 pub struct Tail<W: World> {
@@ -25,6 +24,8 @@ pub struct Tail<W: World> {
     from: Offset,
     reader: Option<W::Reader>,
     polls: u32,
+    /// Whether to look at the next poll with nothing to read.
+    due: bool,
     skipped: bool,
     /// Whether the last record could not be read: a part of another log, perhaps.
     troubled: bool,
@@ -46,6 +47,7 @@ impl<W: World> Tail<W> {
             from,
             reader: None,
             polls: 0,
+            due: false,
             skipped: false,
             troubled: false,
             back: false,
@@ -141,11 +143,18 @@ impl<W: World> Tail<W> {
             return false;
         }
         self.polls = self.polls.wrapping_add(1);
-        let found = (self.troubled || self.polls.is_multiple_of(LOOK_EVERY)) && reader.is_replaced();
+        let due = std::mem::take(&mut self.due) || self.troubled || self.polls.is_multiple_of(LOOK_EVERY);
+        let found = due && reader.is_replaced();
         if found {
             self.begin_anew();
         }
         found
+    }
+
+    /// Looks, at the next poll with nothing to read, for a log that was not there, or another in its place. A log's writer rings when
+    /// it has published: a reader that was woken looks before it sleeps again.
+    pub(crate) fn look(&mut self) {
+        self.due = true;
     }
 
     /// The next look opens the log at its beginning: it is another one.
@@ -189,7 +198,7 @@ impl<W: World> Tail<W> {
 
     fn open(&mut self) -> Result<bool, ReadError> {
         self.polls = self.polls.wrapping_add(1);
-        if self.polls % LOOK_EVERY != 1 {
+        if !std::mem::take(&mut self.due) && self.polls % LOOK_EVERY != 1 {
             return Ok(false);
         }
         let opened = match self.world.read_log(self.log, self.from) {

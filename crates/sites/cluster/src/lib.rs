@@ -24,7 +24,7 @@
 //! ticks, messages go to a [`Sink`] and come back through [`ClusterLog::receive`], and randomness from a seed.
 //!
 //! ```
-//! use pares_cluster::{ClusterLog, Config, Durability, Files, Replica, Role, Sink};
+//! use pares_cluster::{ClusterLog, Durability, Files, Replica, ReplicaConfig, Role, Sink};
 //! #[derive(Default)]
 //! struct Site(Vec<Vec<u8>>);
 //! impl Sink for Site {
@@ -36,7 +36,7 @@
 //! }
 //! # let dir = tempfile::tempdir().unwrap();
 //! let files = Files::open(dir.path(), Durability::Os, 1 << 20).unwrap();
-//! let mut log = Replica::open(files, &Config::new(0, 1)).unwrap();
+//! let mut log = Replica::open(files, &ReplicaConfig::new(0, 1)).unwrap();
 //! let mut site = Site::default();
 //! log.cycle(&mut site).unwrap(); // a cluster of one elects itself at once
 //! log.propose(b"first").unwrap();

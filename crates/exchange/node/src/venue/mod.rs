@@ -177,6 +177,12 @@ impl<W: World> Duty for Turns<'_, W> {
         turn(self)
     }
 
+    fn look_everywhere(&mut self) {
+        if let Ok(mut node) = self.node() {
+            node.look_everywhere();
+        }
+    }
+
     fn sleep_max(&self) -> Duration {
         self.node().map_or(SLEEP_MAX, |node| node.sleep_max())
     }

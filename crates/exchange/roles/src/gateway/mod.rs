@@ -326,6 +326,11 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         Ok(work)
     }
 
+    fn look_everywhere(&mut self) {
+        self.committed.look();
+        self.peers.iter_mut().for_each(|peer| peer.tail.look());
+    }
+
     fn sleep_max(&self) -> Duration {
         let until = |due_ns: u64, now_ns: u64| Duration::from_nanos(due_ns.saturating_sub(now_ns));
         let world = &self.edge.world;

@@ -35,6 +35,11 @@ impl<W: World> Inlet<W> {
         next
     }
 
+    /// As [`Tail::look`].
+    pub(super) fn look(&mut self) {
+        self.tail.look();
+    }
+
     /// The record there is to be read again.
     pub(super) fn step_back(&mut self, to: Offset) -> Result<(), ReadError> {
         self.tail.seek(to)

@@ -279,6 +279,10 @@ impl<W: World> Duty for RecorderNode<W> {
         Ok(work)
     }
 
+    fn look_everywhere(&mut self) {
+        self.venues.iter_mut().chain(&mut self.peers).for_each(Inlet::look);
+    }
+
     /// Takes what the venues handed out before they were stopped, so that recorders stopped in order end alike.
     fn stop(&mut self) -> Result<(), NodeError> {
         for _ in 0..STOP_CYCLES {

@@ -184,6 +184,12 @@ impl<W: World> VenueNode<W> {
         self.seats.iter().map(ShardSeat::pending_len).sum()
     }
 
+    /// As [`Duty::look_everywhere`](crate::duty::Duty::look_everywhere).
+    pub fn look_everywhere(&mut self) {
+        self.requests.look();
+        self.committed.look();
+    }
+
     /// How long the venue may sleep.
     #[must_use]
     pub fn sleep_max(&self) -> Duration {

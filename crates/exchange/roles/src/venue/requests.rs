@@ -91,6 +91,11 @@ impl<W: World> Inlet<W> {
 }
 
 impl<W: World> Requests<W> {
+    /// As [`Tail::look`], for every gateway's log.
+    pub(super) fn look(&mut self) {
+        self.inlets.iter_mut().for_each(|inlet| inlet.tail.look());
+    }
+
     pub(super) fn new(world: &W, config: &SystemConfig, epoch: Epoch) -> Self {
         let from = |gateway| answered_offset(world, gateway, epoch);
         let inlets = config.gateway_ids().map(|gateway| Inlet::new(world, gateway, from(gateway)));

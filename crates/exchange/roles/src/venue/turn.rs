@@ -271,6 +271,10 @@ impl<W: World> Duty for VenueNode<W> {
         turn(self)
     }
 
+    fn look_everywhere(&mut self) {
+        VenueNode::look_everywhere(self);
+    }
+
     fn sleep_max(&self) -> std::time::Duration {
         VenueNode::sleep_max(self)
     }

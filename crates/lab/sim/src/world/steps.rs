@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use pares_roles::NodeError;
 use pares_roles::NodeId;
 use pares_roles::duty::Duty;
-use pares_roles::duty::IDLE_TURNS_MIN;
 use pares_roles::world::Next;
 
 use crate::Broken;
@@ -14,6 +13,9 @@ use crate::queue::Action;
 use crate::scenario::US;
 
 use super::{Memory, World};
+
+/// Duty cycles without anything to do before a process sleeps.
+const YIELDS: u32 = 4;
 
 /// How a call into a process ended.
 pub(super) enum Ended<T> {
@@ -96,7 +98,12 @@ impl World<'_> {
         let process = self.process(node);
         process.idle = if work > 0 { 0 } else { process.idle + 1 };
         let idle = process.idle;
-        if idle <= IDLE_TURNS_MIN {
+        if idle <= YIELDS {
+            if idle == YIELDS - 1
+                && let Some(memory) = &mut process.memory
+            {
+                memory.duty().look_everywhere();
+            }
             self.schedule(node);
         } else {
             self.process(node).idle = 0;
