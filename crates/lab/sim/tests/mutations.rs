@@ -98,7 +98,9 @@ fn results_handed_out_without_being_vouched_for_are_found() {
 
 #[test]
 fn a_void_that_nobody_is_told_of_is_found() {
-    found_as(VOID, "poison", Bug::ExecuteVoid, 50);
+    // It is executed after all, or every venue fails at it for ever.
+    let failure = first_failure("poison", Bug::ExecuteVoid, 50);
+    assert!([VOID, ANSWERED].contains(&failure.invariant), "{failure}");
 }
 
 #[test]
