@@ -35,7 +35,7 @@ pub fn print_line(line: Arguments<'_>) {
     }
 }
 
-/// Runs a command, which may [`print`]. Ends with 141 if its output was closed, and with 1 if it could not be written otherwise (a
+/// Runs a command, which may [`print()`]. Ends with 141 if its output was closed, and with 1 if it could not be written otherwise (a
 /// full disk behind it).
 pub fn run(command: impl FnOnce() -> ExitCode) -> ExitCode {
     let panic = match catch_unwind(AssertUnwindSafe(command)) {

@@ -2,7 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`bench`] | one figure of one part |
+//! | [`mod@bench`] | one figure of one part |
 //! | [`experiment`] | a paper's figure or table beside ours, as a section of `docs/results.md` |
 
 #![allow(clippy::print_stderr)] // complaining is what a command does

@@ -3,8 +3,8 @@
 //! | module | what |
 //! |---|---|
 //! | [`init`] | `sites.toml` and certificates, for sites on this machine |
-//! | [`mod@run`] | one site in this process, or all as children |
-//! | [`status`] | how they are |
+//! | `run` | one site in this process, or all as children |
+//! | `status` | how they are |
 //! | [`decide`] | a cluster is lost, admitted, or certifies from now on |
 //! | [`sites`] | sites as processes of this machine, and what they say of themselves |
 //!

@@ -14,15 +14,15 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`scene`] | the system and the load |
-//! | [`day`] | a whole trading day (`--day`) |
-//! | [`director`] | who is killed when, and when it is back |
-//! | [`race`] | who leads |
-//! | [`market`] | the books, from the record |
-//! | [`minute`] | figures second by second |
-//! | [`picture`] | all that is shown |
-//! | [`face`] | how: [`screen`] (drawn by [`view`]), [`lines`], or nothing |
-//! | [`verdict`] | what it came to |
+//! | `scene` | the system and the load |
+//! | `day` | a whole trading day (`--day`) |
+//! | `director` | who is killed when, and when it is back |
+//! | `race` | who leads |
+//! | `market` | the books, from the record |
+//! | `minute` | figures second by second |
+//! | `picture` | all that is shown |
+//! | `face` | how: `screen` (drawn by `view`), `lines`, or nothing |
+//! | `verdict` | what it came to |
 
 mod day;
 mod director;

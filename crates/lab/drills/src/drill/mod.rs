@@ -11,18 +11,18 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`round`] | the system, the load and one round of any drill |
-//! | [`figures`] | what a drill gave, the same for all |
-//! | [`record`] | what the recorders have, and whether they agree |
-//! | [`venue`] | kill, stop or slow down the leading venue |
-//! | [`recorder`] | kill a recorder, or take its disk |
-//! | [`gateway`] | kill a gateway |
-//! | [`disk`] | fill or slow down a recorder's disk |
-//! | [`everything`], [`restart`] | kill all nodes at once; start them all after a long record |
-//! | [`flood`], [`overload`] | one session sends as fast as it can; all sessions send too much |
-//! | [`diverge`] | a venue that computes something else |
-//! | [`wice`] | replication between clusters: what it costs, and everything that can die there |
-//! | [`poison`] | a request that brings the matching engine down at every venue |
+//! | `round` | the system, the load and one round of any drill |
+//! | `figures` | what a drill gave, the same for all |
+//! | `record` | what the recorders have, and whether they agree |
+//! | `venue` | kill, stop or slow down the leading venue |
+//! | `recorder` | kill a recorder, or take its disk |
+//! | `gateway` | kill a gateway |
+//! | `disk` | fill or slow down a recorder's disk |
+//! | `everything`, `restart` | kill all nodes at once; start them all after a long record |
+//! | `flood`, `overload` | one session sends as fast as it can; all sessions send too much |
+//! | `diverge` | a venue that computes something else |
+//! | `wice` | replication between clusters: what it costs, and everything that can die there |
+//! | `poison` | a request that brings the matching engine down at every venue |
 
 mod disk;
 mod diverge;

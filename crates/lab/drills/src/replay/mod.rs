@@ -11,12 +11,12 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`day`] | the recording, surveyed before anything starts |
-//! | [`driver`] | commands out, answers in, a window of them in flight |
-//! | [`schedule`] | when the leading venue is killed |
-//! | [`ledger`] | what the client was told of each command |
-//! | [`records`] | what the recorders hold, against the ledger |
-//! | [`figures`] | what it all gave, and the verdict |
+//! | `day` | the recording, surveyed before anything starts |
+//! | `driver` | commands out, answers in, a window of them in flight |
+//! | `schedule` | when the leading venue is killed |
+//! | `ledger` | what the client was told of each command |
+//! | `records` | what the recorders hold, against the ledger |
+//! | `figures` | what it all gave, and the verdict |
 
 mod day;
 mod driver;

@@ -6,15 +6,15 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`stage`] | a system under load, with its two venues in view |
-//! | [`availability`] | figure 3 |
-//! | [`joining`] | figures 4 and 5 |
-//! | [`distance`] | figure 6 and table 1 |
-//! | [`latency`] | figures 7, 8 and 10 |
-//! | [`spread`] | figure 9 |
-//! | [`journalling`] | paper 5 |
-//! | [`wice`] | paper 3, section 4 |
-//! | [`chart`], [`report`] | SVG; CSV and `results.md` |
+//! | `stage` | a system under load, with its two venues in view |
+//! | `availability` | figure 3 |
+//! | `joining` | figures 4 and 5 |
+//! | `distance` | figure 6 and table 1 |
+//! | `latency` | figures 7, 8 and 10 |
+//! | `spread` | figure 9 |
+//! | `journalling` | paper 5 |
+//! | `wice` | paper 3, section 4 |
+//! | `chart`, `report` | SVG; CSV and `results.md` |
 
 mod availability;
 mod chart;
