@@ -1,6 +1,6 @@
 //! Each target over a fixed number of inputs made from a fixed seed (see `pares_fuzz::damage`).
 //!
-//! `PARES_FUZZ_ITERATIONS` says how many; `cargo xtask test` takes more than the default, in release.
+//! `PARES_FUZZ_ITERATIONS` says how many; `cargo xtask test` takes more than the default.
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,5 @@
-//! Some seeds of each scenario, held to every invariant and to the rare cases they are there for; more of them run in release
-//! (`cargo xtask test`). A checker that never sees a rare case proves nothing about it.
+//! Some seeds of each scenario, held to every invariant and to the rare cases they are there for. `cargo xtask test`
+//! adds a minute of seeds that nobody has seen. A checker that never sees a rare case proves nothing about it.
 
 use pares_sim::{FaultMix, Scenario, Summary, run, run_twice};
 
