@@ -104,10 +104,8 @@ impl Report {
             println!("skipped {count}: {why}");
         }
         let skipped: u64 = self.skipped.values().sum();
-        println!(
-            "{} passed, {} failed, {skipped} of the passed skipped what they could not do here",
-            self.passed, self.failed
-        );
+        // Others count tests by this line's form.
+        println!("{} passed, {} failed, {skipped} skipped", self.passed.saturating_sub(skipped), self.failed);
         let broken = self.steps.iter().filter(|step| step.failed > 0).map(|step| step.name);
         match broken.collect::<Vec<_>>() {
             none if none.is_empty() => Ok(()),
