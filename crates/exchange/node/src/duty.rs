@@ -34,13 +34,12 @@ pub fn run<D: Duty>(
             idle = 0;
         } else if idle < YIELDS {
             idle += 1;
-            if idle == YIELDS - 1 {
-                duty.look_everywhere();
-            }
             std::thread::yield_now();
         } else {
             bell.prepare();
-            if duty.work()? > 0 {
+            duty.look_everywhere();
+            // Another log in the place of one is found in the first turn and read in the second.
+            if duty.work()? + duty.work()? > 0 {
                 bell.cancel();
             } else {
                 let max = duty.sleep_max();

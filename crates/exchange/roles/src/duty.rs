@@ -15,8 +15,8 @@ pub trait Duty {
     /// Whatever stops the node.
     fn work(&mut self) -> Result<usize, NodeError>;
 
-    /// The node sleeps soon, unless one of at least two more turns finds work. What costs system calls and is looked for only now
-    /// and then is looked for now: a bell may have been rung for it.
+    /// The node sleeps, unless one of two more turns finds work. What costs system calls and is looked for only now and then is
+    /// looked for now: the bell may have been rung for it.
     fn look_everywhere(&mut self) {}
 
     /// How long the node may sleep: less than the default if it has a deadline.

@@ -204,14 +204,26 @@ pub fn check(world: &impl World, venue: VenueId) -> Result<(), NodeError> {
     }
 }
 
-/// As [`check`], for a venue that runs: notes that cannot be listed for now, because descriptors are out or the disk fails, stop none.
-///
-/// # Errors
-/// [`NodeError::ShutOut`].
-pub(crate) fn check_running(world: &impl World, venue: VenueId) -> Result<(), NodeError> {
-    match check(world, venue) {
-        Err(NodeError::MaybeShutOut { .. }) => Ok(()),
-        checked => checked,
+/// The notes as a node looks at them while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Lookout {
+    /// Whether the operator knows that they cannot be listed.
+    told: bool,
+}
+
+impl Lookout {
+    /// Whether the venue is shut out. `None` if the notes cannot be listed for now, because descriptors are out or the disk fails:
+    /// that stops no node and readmits no venue, and the operator is told once.
+    pub(crate) fn is_shut_out(&mut self, world: &impl World, venue: VenueId) -> Option<bool> {
+        let listed = is_shut_out(world, venue);
+        let told = std::mem::replace(&mut self.told, listed.is_err());
+        listed
+            .inspect_err(|error| {
+                if !told {
+                    world.complain(error)
+                }
+            })
+            .ok()
     }
 }
 

@@ -23,6 +23,7 @@
 //! | [`names`] | the names a shard has seen lately: exactly once, even through two gateways |
 //! | `quarantine` | instruments that take no requests since one of theirs was declared void |
 //! | [`pacing`] | when to take a checkpoint, of which shard, and how fast |
+//! | [`progress`] | what comes of a shard's steps |
 //! | [`shard`] | one shard: ordering, market, hash, checkpoints; the crate's face |
 //! | [`checkpoint`] | the shard's state as bytes |
 
@@ -30,9 +31,11 @@ pub mod checkpoint;
 pub mod names;
 pub mod ordering;
 pub mod pacing;
+pub mod progress;
 mod quarantine;
 pub mod shard;
 
 pub use checkpoint::{CheckpointError, Piece};
 pub use pacing::{Pacing, PiecePacing};
-pub use shard::{Gap, HASH_EVERY, Progress, Recorded, ResultAt, Shard, Stall, VenueSink};
+pub use progress::{Progress, ResultAt, Stall, VenueSink};
+pub use shard::{Gap, HASH_EVERY, Recorded, Shard};

@@ -11,6 +11,7 @@ use crate::CheckpointError;
 use crate::checkpoint::{self, Piece, State, Taking};
 use crate::names::RecentNames;
 use crate::ordering::Ordering;
+use crate::progress::{Progress, ResultAt, Stall, VenueSink};
 use crate::quarantine::Quarantine;
 
 /// Requests proposed in one step: the batch is what is pending, up to this, so that one shard
@@ -19,67 +20,6 @@ pub const BATCH_MAX: usize = 256;
 
 /// State hashes are taken at positions that are multiples of this (design section 3).
 pub const HASH_EVERY: u64 = 1_024;
-
-/// Where a shard's effects go.
-pub trait VenueSink {
-    /// Whether the next results can be taken; asked before anything is executed, so that no result is
-    /// ever lost to a full disk.
-    fn has_room(&mut self) -> bool;
-
-    /// The request is about to be executed. If the matching engine fails at it, this is the last that is heard of it.
-    fn executing(&mut self, shard: ShardId, position: Position, request: &Request) {
-        let _ = (shard, position, request);
-    }
-
-    /// A result for the recorders. `state_hash` is given at every [`HASH_EVERY`]th position. Results of a [`Shard::step`] are
-    /// not to be handed out before it has returned, and not at all if it was [overruled](Stall::Overruled).
-    fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]);
-}
-
-/// Where in the total order a result belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResultAt {
-    /// The shard.
-    pub shard: ShardId,
-    /// The life of the window that decided it.
-    pub epoch: Epoch,
-    /// The place in the shard's total order.
-    pub position: Position,
-    /// The state after it, where one is due.
-    pub state_hash: Option<u64>,
-}
-
-/// What a [`Shard::step`] achieved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Positions executed.
-    pub executed: u64,
-    /// Positions claimed by this venue's own proposals, before any other venue's.
-    pub won: u64,
-    /// Why it went no further; `None` if all that was pending is done.
-    pub stall: Option<Stall>,
-}
-
-/// Why a shard cannot go on by itself right now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stall {
-    /// A request is decided whose body has not come yet; it lies in its gateway's log.
-    AwaitsBody(RequestId),
-    /// The recorders are a whole window behind; nothing may be decided until they record.
-    WindowFull,
-    /// The window has moved on (soft failure): the committed stream leads back.
-    TooFarBehind,
-    /// A newer life of the window exists: this process is a leftover and must end.
-    EpochOver,
-    /// The sink has no room.
-    NoRoom,
-    /// A position was executed here that another venue had declared void meanwhile: nothing of this step may be handed
-    /// out, and the shard is to be restored from the record.
-    Overruled(Position),
-    /// This venue failed at the next position ([`Shard::suspect`]), and another has executed it, or it cannot be
-    /// declared void: only a checkpoint beyond it leads on.
-    Stuck(Position),
-}
 
 /// A record of the committed stream, as far as conforming to it is concerned.
 #[derive(Clone, Copy, Debug)]

@@ -44,6 +44,7 @@ pub(super) struct Gate<W: World> {
     venues: Vec<Standing>,
     /// What was ever disputed, and who said it.
     disputed: Vec<(VenueId, DisputedIn)>,
+    notes: shut_out::Lookout,
 }
 
 impl<W: World> Gate<W> {
@@ -53,7 +54,8 @@ impl<W: World> Gate<W> {
     /// [`NodeError::MaybeShutOut`].
     pub(super) fn new(recorder: RecorderId, config: &SystemConfig, world: &W) -> Result<Self, NodeError> {
         let venues = config.venue_ids().map(|_| Standing::In).collect();
-        Ok(Self { world: world.clone(), recorder, venues, disputed: shut_out::all_disputed(world)? })
+        let disputed = shut_out::all_disputed(world)?;
+        Ok(Self { world: world.clone(), recorder, venues, disputed, notes: shut_out::Lookout::default() })
     }
 
     /// Whether anything of the venue is taken.
@@ -105,8 +107,7 @@ impl<W: World> Gate<W> {
     pub(super) fn look(&mut self) -> Vec<Seen> {
         let mut seen = Vec::new();
         for venue in (0..).map(VenueId).take(self.venues.len()) {
-            // Nobody can tell now, because descriptors are out or the disk fails: that readmits no venue, and stops no recorder.
-            let Ok(noted) = shut_out::is_shut_out(&self.world, venue) else { continue };
+            let Some(noted) = self.notes.is_shut_out(&self.world, venue) else { break };
             let standing = &mut self.venues[usize::from(venue.0)];
             match standing {
                 Standing::In if noted => seen.push(Seen::ShutOut(venue)),

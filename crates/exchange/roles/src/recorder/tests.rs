@@ -172,6 +172,8 @@ fn a_venue_stays_shut_out_while_the_notes_cannot_be_read() {
     world.rename(&notes, away).unwrap();
     world.create_file(&notes).unwrap();
     assert_eq!(shut_out(&world), 1, "a directory that cannot be listed says nothing");
+    assert_eq!(shut_out(&world), 1);
+    assert_eq!(world.complaints().matches("shut-out").count(), 1, "told once: {}", world.complaints());
     world.remove_file(&notes).unwrap();
     world.rename(away, &notes).unwrap();
     assert_eq!(shut_out(&world), 1);

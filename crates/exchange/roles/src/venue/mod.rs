@@ -117,6 +117,7 @@ pub struct VenueNode<W: World> {
     /// Once there is a thread that does not come back.
     leaving: Option<Leaving>,
     lookout: Lookout,
+    notes: shut_out::Lookout,
 }
 
 impl<W: World> VenueNode<W> {
@@ -164,6 +165,7 @@ impl<W: World> VenueNode<W> {
             caught_up: false,
             leaving: None,
             lookout,
+            notes: shut_out::Lookout::default(),
         })
     }
 

@@ -334,6 +334,7 @@ fn a_venue_that_may_be_shut_out_does_not_start_and_one_that_runs_goes_on() {
     let mut venue = rig.run();
     rig.world.create_file("shut-out".as_ref()).unwrap();
     (0..1_000).for_each(|_| _ = venue.work().unwrap());
+    assert_eq!(rig.world.complaints().matches("shut-out").count(), 1, "told once");
     assert!(matches!(rig.open(), Err(NodeError::MaybeShutOut { .. })));
 }
 

@@ -48,10 +48,15 @@ impl<W: World> VenueNode<W> {
     /// The part of a turn before the shards' steps. Says how much there was to do.
     fn begin(&mut self) -> Result<usize, NodeError> {
         if self.lookout.is_due(&self.world)? {
-            shut_out::check_running(&self.world, self.id)?;
+            self.check_notes()?;
         }
         self.take_restored()?;
         Ok(self.poll_gateways())
+    }
+
+    fn check_notes(&mut self) -> Result<(), NodeError> {
+        let noted = self.notes.is_shut_out(&self.world, self.id);
+        if noted == Some(true) { shut_out::check(&self.world, self.id) } else { Ok(()) }
     }
 
     /// Hands over what a step of that shard needs, if it is to take one: everything else can be taken over meanwhile.

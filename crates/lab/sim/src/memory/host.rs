@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pares_log::{AppendError, Config, LogSyncer, LogWriter, Offset, OpenError, ReadError};
+use pares_log::{Config, Offset, OpenError, ReadError};
 use pares_roles::NodeId;
 use pares_roles::world::{Counters, Ring, Task, Waker, World};
 use pares_sequencer::Sequencer;
@@ -23,6 +23,7 @@ use super::reader::{Reader, Salvage};
 use super::replace::Replacement;
 use super::seam::{Failed, Fails, Lens, Seam, Window};
 use super::sockets::Net;
+use super::writer::Writer;
 
 /// The process was killed in the middle of a call.
 #[derive(Debug)]
@@ -52,6 +53,24 @@ impl Host {
         self.life
     }
 
+    pub(super) fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// Whether this is still the node's life.
+    pub(super) fn is_current(&self) -> bool {
+        self.machine.lock().fate(self.node).life == self.life
+    }
+
+    /// Whether the node's disk is full.
+    pub(super) fn is_full(&self) -> bool {
+        self.machine.lock().fate(self.node).is_full
+    }
+
+    pub(super) fn syncs_take_time(&self) -> bool {
+        self.machine.lock().syncs_take_time
+    }
+
     /// A call into the world: the process may be killed here. Says whether it lives.
     pub(super) fn passes(&self) -> bool {
         let mut state = self.machine.lock();
@@ -76,13 +95,10 @@ impl Host {
     /// A write to the disk.
     pub(super) fn writes(&self) -> io::Result<()> {
         self.must_live()?;
-        match self.machine.lock().fate(self.node).is_full {
-            true => Err(io::ErrorKind::StorageFull.into()),
-            false => Ok(()),
-        }
+        if self.is_full() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
 
-    fn tell(&self, effect: Effect) {
+    pub(super) fn tell(&self, effect: Effect) {
         self.machine.lock().effects.push(effect);
     }
 
@@ -113,112 +129,6 @@ impl Host {
         let hidden = self.machine.lock().seam.hides(self.node, log);
         let found = self.machine.log(log).filter(|_| !hidden);
         found.ok_or_else(|| ReadError::NotYet { dir: log.to_string().into() })
-    }
-}
-
-/// The one writer of a log in memory.
-#[derive(Debug)]
-pub(crate) struct Writer {
-    host: Host,
-    log: Log,
-    lens: Lens,
-}
-
-impl Writer {
-    /// Whether the process lives; a dead one changes nothing.
-    fn must_live(&self) -> Result<(), AppendError> {
-        if self.host.passes() { Ok(()) } else { Err(AppendError::Full) }
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        // The simulator takes the log from a process that it killed.
-        if self.host.machine.lock().fate(self.host.node).life == self.host.life {
-            self.log.lock().is_held = false;
-        }
-    }
-}
-
-impl LogWriter for Writer {
-    type Syncer = Syncer;
-
-    fn append_with(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<Offset, AppendError> {
-        self.must_live()?;
-        let mut payload = vec![0; len];
-        fill(&mut payload);
-        self.lens.hand_out(&mut payload);
-        let full = self.host.machine.lock().fate(self.host.node).is_full;
-        let mut log = self.log.lock();
-        log.is_full = full;
-        let offset = log.append_with(payload.len(), |bytes| bytes.copy_from_slice(&payload))?;
-        drop(log);
-        self.host.tell(Effect::Appended(self.host.node, offset, payload));
-        Ok(offset)
-    }
-
-    fn reserve(&mut self, bytes: usize) -> Result<(), AppendError> {
-        self.must_live()?;
-        let full = self.host.machine.lock().fate(self.host.node).is_full;
-        let mut log = self.log.lock();
-        log.is_full = full;
-        log.reserve(bytes)
-    }
-
-    fn publish(&mut self) -> Offset {
-        if !self.host.passes() {
-            return self.tail();
-        }
-        self.log.lock().publish()
-    }
-
-    fn sync(&mut self) -> Result<Offset, AppendError> {
-        self.publish();
-        Syncer { host: self.host.clone(), log: self.log.clone() }.sync_to_written()
-    }
-
-    fn syncer(&self) -> Syncer {
-        Syncer { host: self.host.clone(), log: self.log.clone() }
-    }
-
-    fn release_before(&mut self, offset: Offset) -> Offset {
-        self.log.lock().release_before(offset.0)
-    }
-
-    fn tail(&self) -> Offset {
-        Offset(self.log.lock().tail)
-    }
-
-    fn durable(&self) -> Offset {
-        let log = self.log.lock();
-        Offset(if log.lies.durable_when_appended { log.tail } else { log.durable })
-    }
-}
-
-/// Syncs a log in memory. The simulator's clock says when it is done.
-#[derive(Debug)]
-pub(crate) struct Syncer {
-    host: Host,
-    log: Log,
-}
-
-impl LogSyncer for Syncer {
-    fn sync_to_written(&self) -> Result<Offset, AppendError> {
-        if !self.host.passes() {
-            return Err(AppendError::Poisoned { errno: 5 });
-        }
-        let takes_time = self.host.machine.lock().syncs_take_time;
-        let mut log = self.log.lock();
-        let written = log.written;
-        if let Some(to) = log.begin_sync()? {
-            if takes_time {
-                drop(log);
-                self.host.tell(Effect::Sync(self.host.node, to));
-            } else {
-                log.end_sync(to);
-            }
-        }
-        Ok(Offset(written))
     }
 }
 

@@ -7,7 +7,7 @@
 //! ```
 //! | module | what |
 //! |---|---|
-//! | `log`, `reader`, `replace` | logs, with what a crash and a loss of power leave of them |
+//! | `log`, `writer`, `reader`, `replace` | logs, with what a crash and a loss of power leave of them |
 //! | `files` | files, with the same |
 //! | `sockets` | connections |
 //! | `host` | one process's handle on all of it |
@@ -22,3 +22,4 @@ pub(crate) mod reader;
 pub(crate) mod replace;
 pub(crate) mod seam;
 pub(crate) mod sockets;
+pub(crate) mod writer;

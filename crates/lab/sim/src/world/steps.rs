@@ -99,7 +99,7 @@ impl World<'_> {
         process.idle = if work > 0 { 0 } else { process.idle + 1 };
         let idle = process.idle;
         if idle <= YIELDS {
-            if idle == YIELDS - 1
+            if idle >= YIELDS - 1
                 && let Some(memory) = &mut process.memory
             {
                 memory.duty().look_everywhere();

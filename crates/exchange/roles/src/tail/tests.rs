@@ -1,0 +1,164 @@
+use std::path::Path;
+
+use pares_log::{Config, Durability, Writer};
+use pares_types::VenueId;
+
+use super::*;
+use crate::testing::TestWorld;
+
+const LOG: NodeId = NodeId::Venue(VenueId(0));
+
+fn small() -> Config {
+    Config::default().segment_bytes(4096)
+}
+
+fn publish(writer: &mut Writer, payload: &[u8]) {
+    writer.append(payload).unwrap();
+    writer.publish();
+}
+
+fn drain(tail: &mut Tail<TestWorld>) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    // Long enough to look for a log, or for another one.
+    for _ in 0..3 * LOOK_EVERY {
+        all.extend(tail.next_durable().unwrap().map(|record| record.payload.to_vec()));
+    }
+    all
+}
+
+fn write(world: &TestWorld, records: &[&[u8]]) {
+    let mut writer = world.write_log(LOG, small()).unwrap();
+    records.iter().for_each(|record| publish(&mut writer, record));
+}
+
+fn take_away(world: &TestWorld) {
+    std::fs::remove_dir_all(world.real(Path::new(&LOG.to_string()))).unwrap();
+}
+
+#[test]
+fn another_log_in_the_place_of_one_that_was_taken_away_is_read_from_its_beginning() {
+    let world = TestWorld::new();
+    let mut tail = Tail::new(&world, LOG, Offset::START);
+    assert!(drain(&mut tail).is_empty(), "there is none yet");
+    write(&world, &[b"one", b"two"]);
+    assert_eq!(drain(&mut tail), [b"one", b"two"]);
+    take_away(&world);
+    assert!(drain(&mut tail).is_empty() && !tail.take_replaced());
+    write(&world, &[b"one again"]);
+    assert_eq!(drain(&mut tail), [b"one again"]);
+    assert!(tail.take_replaced() && !tail.take_replaced());
+}
+
+#[test]
+fn a_log_that_does_not_reach_as_far_as_it_once_did_is_another_one() {
+    let world = TestWorld::new();
+    write(&world, &[b"new"]);
+    let mut tail = Tail::new(&world, LOG, Offset(1 << 12));
+    assert_eq!(drain(&mut tail), [b"new"]);
+    assert!(tail.take_replaced());
+}
+
+#[test]
+fn another_log_is_noticed_also_by_a_reader_that_had_something_left_to_read() {
+    let world = TestWorld::new();
+    write(&world, &[b"one", b"two"]);
+    let mut tail = Tail::new(&world, LOG, Offset::START);
+    tail.open().unwrap();
+    take_away(&world);
+    // What was not mapped yet is gone.
+    assert!(tail.next().unwrap_err().is_damage());
+    write(&world, &[b"new"]);
+    assert_eq!(drain(&mut tail), [b"new"]);
+    assert!(tail.take_replaced());
+}
+
+#[test]
+fn of_a_log_just_opened_nothing_is_read_that_is_not_durable() {
+    let world = TestWorld::new();
+    let mut writer = world.write_log(LOG, small().durability(Durability::Disk)).unwrap();
+    publish(&mut writer, b"first");
+    let mut tail = Tail::new(&world, LOG, Offset::START);
+    assert!(drain(&mut tail).is_empty());
+    writer.sync().unwrap();
+    assert_eq!(drain(&mut tail), [b"first"]);
+}
+
+#[test]
+fn of_a_log_in_the_place_of_another_nothing_is_read_that_is_not_durable() {
+    let world = TestWorld::new();
+    let disk = small().durability(Durability::Disk);
+    let mut writer = world.write_log(LOG, disk.clone()).unwrap();
+    publish(&mut writer, b"old");
+    writer.sync().unwrap();
+    let mut tail = Tail::new(&world, LOG, Offset::START);
+    assert_eq!(drain(&mut tail), [b"old"]);
+    drop(writer);
+    take_away(&world);
+    let mut writer = world.write_log(LOG, disk).unwrap();
+    publish(&mut writer, b"new");
+    assert!(drain(&mut tail).is_empty());
+    writer.sync().unwrap();
+    assert_eq!(drain(&mut tail), [b"new"]);
+}
+
+#[test]
+fn that_a_log_is_another_is_told_before_anything_in_it() {
+    let world = TestWorld::new();
+    let mut writer = world.write_log(LOG, small()).unwrap();
+    (0..3).for_each(|_| publish(&mut writer, b"old"));
+    let mut tail = Tail::new(&world, LOG, Offset::START);
+    drain(&mut tail);
+    let mut late = Tail::new(&world, LOG, tail.offset());
+    drop(writer);
+    take_away(&world);
+    publish(&mut world.write_log(LOG, small()).unwrap(), b"new");
+    for tail in [&mut tail, &mut late] {
+        let mut told = false;
+        let first = (0..3 * LOOK_EVERY).find_map(|_| {
+            told |= tail.take_replaced();
+            tail.next_durable().unwrap().map(|record| record.payload.to_vec())
+        });
+        assert_eq!((told, first), (true, Some(b"new".to_vec())));
+    }
+}
+
+#[test]
+fn a_log_that_is_released_or_taken_away_as_it_is_looked_at_ends_no_reader() {
+    let released = ReadError::Released { offset: Offset(64), first: Offset(4096) };
+    assert_eq!(unless_gone::<()>(Err(released)).unwrap(), None);
+    assert_eq!(unless_gone::<()>(Err(ReadError::NotYet { dir: "log".into() })).unwrap(), None);
+    assert_eq!(unless_gone(Ok(7)).unwrap(), Some(7));
+    let damaged = ReadError::Damaged { offset: Offset(64), what: pares_log::record::Invalid::Kind };
+    assert!(unless_gone::<()>(Err(damaged)).is_err());
+}
+
+#[test]
+fn a_log_whose_marks_are_damaged_is_as_good_as_none_and_its_node_is_asked_to_repair_it() {
+    let world = TestWorld::new();
+    drop(world.write_log(LOG, small()).unwrap());
+    let marks = world.real(Path::new(&LOG.to_string())).join("marks");
+    let mut bytes = std::fs::read(&marks).unwrap();
+    bytes[0] ^= 1;
+    std::fs::write(&marks, &bytes).unwrap();
+    let mut tail = Tail::new(&world, LOG, Offset::START);
+    assert!(drain(&mut tail).is_empty());
+    assert_eq!((world.complaints().lines().count(), repair_asked::is_asked(&world, LOG)), (1, true));
+}
+
+#[test]
+fn a_segment_that_is_missing_is_passed_over() {
+    let world = TestWorld::new();
+    let mut writer = world.write_log(LOG, small()).unwrap();
+    (0..20u8).for_each(|n| publish(&mut writer, &[n; 400]));
+    std::fs::remove_file(world.real(Path::new(&format!("{LOG}/00000000000000004096.seg")))).unwrap();
+    let mut tail = Tail::new(&world, LOG, Offset::START);
+    let mut read = Vec::new();
+    for _ in 0..100 {
+        match tail.next() {
+            Ok(record) => read.extend(record.map(|record| record.payload[0])),
+            Err(error) => tail.pass_over(error).unwrap(),
+        }
+    }
+    assert_eq!(read, [&[0, 1, 2, 3, 4, 5, 6, 7, 8][..], &[18, 19]].concat());
+    assert_eq!((tail.damaged(), repair_asked::is_asked(&world, LOG)), (1, true));
+}
