@@ -1,7 +1,7 @@
 //! What a person or a CI machine runs: `cargo xtask test`, `demo`, `drill`, `tidy`, `fuzz`, `compare`.
 //!
 //! A shell script or a make file would need tools that a fresh machine may not have. This is a Rust program without
-//! dependencies, so whoever can build the exchange can run it; what else is missing it installs or names.
+//! dependencies, so a machine that can build the exchange can run it; what else is missing it installs or names.
 //!
 //! | module | what |
 //! |---|---|

@@ -74,7 +74,7 @@ fn open<R: Reads>(work: &mut Work<R>, name: &str) -> Result<Vec<u8>, Application
     Ok(Vec::new())
 }
 
-/// Whoever decides by what was read must *put*: of two transfers from one account at once only one is certified, and the other is
+/// A transaction that decides by what was read must *put*: of two transfers from one account at once only one is certified, and the other is
 /// executed again and sees what is left. What only grows is *added to*: any number can pay into an account at once.
 fn transfer<R: Reads>(
     work: &mut Work<R>,

@@ -17,7 +17,7 @@ use crate::teller::{Fate, Slip};
 /// Everything runs again, so that all books can be looked at.
 pub fn repair(desk: &mut Desk) -> Result<(), Leave> {
     desk.say(
-        "closing: everything is started and whoever is missing admitted, so that all books can be compared",
+        "closing: everything is started and each missing site admitted, so that all books can be compared",
     );
     if desk.clusters.is_cut() {
         desk.carry_out(Order::Link)?;

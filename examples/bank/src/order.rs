@@ -10,7 +10,7 @@ K 1     kill all of cluster 1                m 1   move the certifier to cluster
 u       start all that is down (u 0.1: one)  x     cut the link between the clusters; again: heal it
 q       close the bank, and hold every slip against the books";
 
-/// An order of whoever sits before the terminal.
+/// An order from the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Kill a site.

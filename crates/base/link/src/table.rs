@@ -1,4 +1,4 @@
-//! All connections of one site on one poll, whoever is at the other end.
+//! All connections of one site on one poll, sites and clients alike.
 //!
 //! Readiness is told once (edge-triggered): a connection that has more than its turn allowed stays in the list of those to
 //! read. What ended stays in its slot until it was reported, so that nothing is reported twice or not at all.

@@ -90,7 +90,7 @@ pub(crate) struct Making<'a> {
 
 impl Making<'_> {
     /// Makes the segment of `base`, or opens it if another thread was faster. That one may not have synced the directory yet:
-    /// whoever returns has.
+    /// each caller that returns has.
     pub(crate) fn make(&self, base: u64) -> Result<Segment, MapError> {
         let temporary = self.keeping.dir.join(self.temporary);
         let made = self.fill(&temporary, base);

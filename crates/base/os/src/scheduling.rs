@@ -1,9 +1,9 @@
 //! How a node takes its turns on the processor.
 //!
 //! With more processes than cores the scheduler lets each run for a slice, a few milliseconds by default, and
-//! who wakes with work waits for the end of somebody's slice. A node does microseconds of work per wake-up,
+//! a process that wakes with work waits for the end of another's slice. A node does microseconds of work per wake-up,
 //! so it asks for short slices ([`short_slices`]): under EEVDF (Linux 6.12 and later) that also lets it preempt
-//! whoever has a long one. It takes no more of the processor by this, only sooner, and needs no privilege.
+//! processes with long ones. It takes no more of the processor by this, only sooner, and needs no privilege.
 //!
 //! A node that is starting is the opposite: milliseconds of work that nobody waits for. [`Background`] lets it run
 //! only where the others leave room.

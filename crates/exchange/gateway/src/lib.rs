@@ -3,7 +3,7 @@
 //! The obvious gateway keeps a table of open requests, forwards each to "the" engine and waits for its
 //! answer; when either dies, nobody knows what was taken in. Here a gateway decides nothing and waits for
 //! nobody. It numbers a request, appends it to its log (which *is* the stream the venues tail) and is
-//! done; the answer comes from the committed stream, whoever produced it. All a gateway knows can be
+//! done; the answer comes from the committed stream, of any venue. All a gateway knows can be
 //! rebuilt from the logs, so any gateway can answer for any other.
 //!
 //! ```text

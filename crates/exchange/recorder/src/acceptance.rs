@@ -13,7 +13,7 @@ use crate::statement::{NOBODY, Statement};
 pub struct Offer {
     /// Where it comes from.
     pub source: Source,
-    /// The venue that wrote it, whoever it comes from; [`NOBODY`] if it is known not to be believed.
+    /// The venue that wrote it, through any log; [`NOBODY`] if it is known not to be believed.
     pub venue: VenueId,
     /// The life of the window that decided it.
     pub epoch: Epoch,

@@ -10,7 +10,7 @@
 //! - A venue whose statement is not the one believed is *outvoted*: it is wrong, and nothing of it needs to be taken any more.
 //! - Until then a *dispute* is open and nothing stops: who followed the record is silent at most positions, but every venue speaks
 //!   where states are hashed, so the next of these settles it as a rule. It ends in a halt when nobody can be believed any
-//!   more, whoever else speaks, and at the latest when its position is forgotten, 4,096 positions and four hashes later, unless one side has
+//!   more, no matter who else speaks, and at the latest when its position is forgotten, 4,096 positions and four hashes later, unless one side has
 //!   been silent there and the other is among those who agree. A hash at which
 //!   all agree again does not end it at once: a wrong engine need not get every state wrong, and its next error tells.
 //!

@@ -295,7 +295,7 @@ fn with_relaxed_memory_the_mark_can_be_seen_before_the_decision() {
     assert!(catch_unwind(|| mark_implies_decision(RELAXED)).is_err(), "loom finds the missing release");
 }
 
-/// Whoever learns position 1 goes on to 2, relying on 0 being seen as decided.
+/// A venue that learns position 1 goes on to 2, relying on 0 being seen as decided.
 fn learning_one_implies_zero(orderings: Orderings) -> BTreeSet<(bool, bool)> {
     explore(move || {
         let memory = Shared::new(2, orderings);

@@ -155,7 +155,7 @@ pub struct Answer {
     /// Shares of the order still there; for a mass cancel the number of orders left to cancel (in the
     /// shard that speaks, if it was for all).
     pub remaining: Quantity,
-    /// Trades and cancels recorded at the same position, whoever they concern.
+    /// Trades and cancels recorded at the same position, of any member.
     pub events: u32,
     /// Whether it repeats an answer given, or due, before.
     pub repeat: bool,

@@ -2,8 +2,8 @@
 //!
 //! Two figures that two programs print about themselves cannot be compared: each feeds its book what suits it, and times what it
 //! likes. Here a book is an [`Engine`]: it takes the messages of a [`pares_flow::BookScenario`] and must write a
-//! 64-byte [`Report`] of everything that happens, because an exchange that tells nobody is fast and useless. Whoever is
-//! measured runs this crate's loop; the books of others do so in a process of their own ([`serve`]), so that what they are
+//! 64-byte [`Report`] of everything that happens, because an exchange that tells nobody is fast and useless. A book of ours runs
+//! this crate's loop; the books of others do so in a process of their own ([`serve`]), so that what they are
 //! built from is no part of the exchange.
 //!
 //! ```text

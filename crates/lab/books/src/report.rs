@@ -72,7 +72,7 @@ pub trait Output {
     fn report(&mut self, report: Report);
 }
 
-/// Reports to whoever would send them on: the newest 4,096 of them, 256 KiB.
+/// Reports to a reader that would send them on: the newest 4,096 of them, 256 KiB.
 #[derive(Debug)]
 pub struct ReportRing {
     slots: Box<[Report; Self::SLOTS]>,

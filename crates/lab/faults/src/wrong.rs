@@ -6,7 +6,7 @@
 //! ```
 //! Requests are changed as they are read from the logs of gateways and recorders, and restored in what the venue appends. So
 //! what it hands out carries the request as it was: the record of a wrong engine, not of damaged memory. Its books, its
-//! answers and its state hashes are wrong from there on, and whoever replays its records with a right build is right.
+//! answers and its state hashes are wrong from there on, and a venue that replays its records with a right build is right.
 
 use std::fmt;
 use std::str::FromStr;

@@ -244,7 +244,7 @@ impl Generator {
     /// Waits for an answer or for the next request to be due, whichever comes first.
     fn idle(&self, sending: bool) -> Result<(), LabError> {
         let now_ns = mono_ns();
-        // Whoever is disconnected wants to try again soon.
+        // A session that is disconnected wants to try again soon.
         let soon_ns = now_ns + 1_000_000;
         let patient = sending && self.sessions.iter().all(|session| session.client().is_some());
         let next_ns = if sending { self.due_ns(self.sent).max(now_ns) } else { soon_ns };

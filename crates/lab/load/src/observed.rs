@@ -1,4 +1,4 @@
-//! What a load generator has seen, shared with whoever watches it.
+//! What a load generator has seen, shared with its watchers.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};

@@ -2,7 +2,7 @@
 //!
 //! Two records of one position must be the same bytes but for the venue that happened to write them. So each is
 //! remembered as a digest of its bytes without that field: a drill's million records take 8 MB, not 300. What else is
-//! asked of requests differs from audit to audit, and is noted by whoever audits ([`LogNotes`]).
+//! asked of requests differs from audit to audit, and is noted by the auditor ([`LogNotes`]).
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

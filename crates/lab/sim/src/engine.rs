@@ -1,6 +1,6 @@
 //! What brings a matching engine down here.
 //!
-//! Poison is in the request: whoever executes it falls, so nobody may. A venue may also fail for reasons of its own (memory, a bit), and
+//! Poison is in the request: every venue that executes it falls, so none may. A venue may also fail for reasons of its own (memory, a bit), and
 //! then the others have executed, or will execute, what it failed at. Which of the two it was nobody can tell from inside. A
 //! failure unwinds out of the rules, as a panic of the engine does, and its node catches it; or it ends the process.
 //!

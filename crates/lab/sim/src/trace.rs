@@ -82,7 +82,7 @@ impl<'a> Trace<'a> {
         self.last.push_back(Entry::Noted(line));
     }
 
-    /// As [`Trace::note`], of words that a process said. They are told to whoever watches, and count by their length alone.
+    /// As [`Trace::note`], of words that a process said. They are told to the one who watches, and count by their length alone.
     pub(crate) fn say(&mut self, now_ns: u64, text: &str) {
         self.hash = mix(self.hash ^ now_ns ^ text.len() as u64);
         if let Some(watch) = &mut self.watcher {

@@ -3,7 +3,7 @@
 //! In turn would be simpler and wrong: a Delivery of 144 ms would hold up everything behind it, where an operating
 //! system takes the processor from it after some milliseconds. Sharing is followed in *served* time: how much
 //! of the processor each job has had since the beginning. It runs 1/n as fast while n jobs run, so a job ends when
-//! served time reaches what it was at its arrival plus its work, whoever comes and goes meanwhile. Updates from other sites
+//! served time reaches what it was at its arrival plus its work, whatever comes and goes meanwhile. Updates from other sites
 //! have priority (paper section 2.1): they are done first, one after another.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -270,7 +270,7 @@ impl Engine {
                 continue;
             }
             let _ = from.set_nodelay(true);
-            // If there are no sockets the one that came is closed, and whoever it was tries again.
+            // If there are no sockets the one that came is closed, and its client tries again.
             let Ok(target) = TcpStream::connect(forward.target) else { continue };
             let slot = self.free.pop().unwrap_or_else(|| {
                 self.pairs.push(None);

@@ -36,7 +36,7 @@ pub const SEGMENT_BYTES: usize = 1_448;
 /// One of the two ways through the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From whoever connected to the target.
+    /// From the side that connected to the target.
     Forth,
     /// From the target back.
     Back,

@@ -53,7 +53,7 @@ pub(super) struct Way {
 pub(super) struct Pair {
     /// Which connection this is, for the chances it meets.
     name: u64,
-    /// Whoever came, and the target.
+    /// The side that came, and the target.
     streams: [TcpStream; 2],
     /// Whether the target is connected.
     pub(super) connected: bool,

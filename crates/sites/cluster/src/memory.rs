@@ -1,7 +1,7 @@
 //! A journal in memory that forgets as a disk does, for simulation.
 //!
 //! A crash keeps what was synced and of the rest only a beginning. That happens between any two calls, so a fault can
-//! be set to strike at the n-th append or sync from now; whoever drives the simulation then crashes the member.
+//! be set to strike at the n-th append or sync from now; the simulation then crashes the member.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Seeded storms: messages lost, repeated, late and reordered; members cut off; disks that fail in the middle of a cycle and
 //! forget what was not synced; restarts from old states; compaction and hand-overs at any moment.
 //!
-//! The world checks with every cycle that no place has two entries, that no term has two delegates, and that whoever leads
+//! The world checks with every cycle that no place has two entries, that no term has two delegates, and that a leader
 //! knows all that was committed before. Here is checked in the end that nothing committed is missing anywhere, and that calm
 //! brings a delegate within a bounded time.
 //!

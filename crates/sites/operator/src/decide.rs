@@ -156,7 +156,7 @@ fn find(reports: &[(SiteId, SiteReport)], is: impl Fn(&SiteId, &SiteReport) -> b
     found.max_by_key(|(_, report)| report.era).map(|(site, _)| *site)
 }
 
-/// Tells whoever has to be told, until the latest era is as wanted.
+/// Tells all that have to be told, until the latest era is as wanted.
 fn until(
     config: &SitesConfig,
     command: Command,
@@ -174,7 +174,7 @@ fn until(
         if latest.is_some_and(&is_so) {
             return Ok(());
         }
-        // Once agreed to, it is under way, unless whoever agreed has died.
+        // Once agreed to, it is under way, unless the one that agreed has died.
         if told.is_none_or(|told| told.elapsed() > ANSWER_PATIENCE)
             && let Some(site) = whom(&reports)
         {

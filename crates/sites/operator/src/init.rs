@@ -12,7 +12,7 @@ use pares_site::config::{Level, Place, Promise};
 use crate::error::usage;
 use crate::error::{OperatorError, OperatorResult};
 
-/// Ports from here on are tried. They lie below those that the kernel gives to whoever connects, and so do not get lost while a site is down.
+/// Ports from here on are tried. They lie below those that the kernel gives to connecting sockets, and so do not get lost while a site is down.
 const PORTS: std::ops::Range<u16> = 11_000..32_000;
 
 /// Arguments of `pares site init`.

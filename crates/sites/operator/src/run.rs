@@ -156,7 +156,7 @@ pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
     while !stop.load(Ordering::Relaxed) {
         for (site, how) in processes.ended()? {
             pares_text::say!("{site} ended ({how}); starting it again");
-            // Whoever cannot live is not tried more often than once a second.
+            // A site that cannot live is not tried more often than once a second.
             due.push((site, Instant::now() + LIFE_MIN.saturating_sub(started.elapsed())));
         }
         for (site, _) in due.extract_if(.., |(_, at)| *at <= Instant::now()) {

@@ -97,7 +97,7 @@ impl<W: World, A: Application> Cycle<W, A> {
         Ok(())
     }
 
-    /// Executes a request of whoever drives this process; [`Cycle::answered`] has the answer. The id's client must be nobody else's.
+    /// Executes a request of this process's driver; [`Cycle::answered`] has the answer. The id's client must be nobody else's.
     pub fn submit(&mut self, id: TransactionId, request: Vec<u8>) {
         self.requests.arrived(id, Asker::Here, request);
     }

@@ -42,6 +42,6 @@ pub struct Worked {
     pub lost: u64,
     /// Requests sent on to the certifier's site.
     pub forwarded: u64,
-    /// Requests done, and told to whoever asked.
+    /// Requests done, and told to their clients.
     pub done: u64,
 }

@@ -8,7 +8,7 @@
 //!      +--found done or refused by an earlier attempt: told when that is stable
 //! ```
 //! A request happens once because its reply is an item, written by the transaction itself: `(client, sequence mod 64)`. Two executions of one request, at
-//! two sites or of two lives of one, write the same item and so conflict; and whoever executes it later finds the reply. A client
+//! two sites or of two lives of one, write the same item and so conflict; and a site that executes it later finds the reply. A client
 //! A refusal is such a transaction too, with nothing but the item: otherwise one site could refuse what another, which the client asked before, commits
 //! later. A client
 //! therefore may have 64 requests open, no more, and a site needs to remember nothing about it.
@@ -49,7 +49,7 @@ pub struct Answered {
 pub(crate) enum Asker {
     Client(ClientId),
     Site(SiteId),
-    /// Whoever drives this process.
+    /// The driver of this process.
     Here,
 }
 

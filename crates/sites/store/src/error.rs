@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Why a store did not do what it was asked.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// Versions were skipped or repeated: an error of whoever applies. Nothing of the batch was applied.
+    /// Versions were skipped or repeated: an error of the caller. Nothing of the batch was applied.
     #[error(
         "version {got} cannot follow version {applied}; nothing was applied: replay the log from the version after {applied}"
     )]

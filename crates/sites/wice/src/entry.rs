@@ -57,7 +57,7 @@ pub struct Entry {
 pub enum LogEntry {
     /// The next version, as a certifier of `era` vouches for it.
     Stream {
-        /// The era of whoever vouches for it; void if a later one has been promised.
+        /// The era of the one that vouches for it; void if a later one has been promised.
         era: Era,
         /// The version.
         entry: Arc<Entry>,

@@ -6,7 +6,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClusterId(pub u8);
 
-/// A site: one full copy of the database and whoever uses it there.
+/// A site: one full copy of the database and its users there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId {
     /// The cluster it belongs to, for ever.
@@ -86,7 +86,7 @@ impl Version {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Era {
     /// How often the certifier was declared lost. Counts first: whatever eras a certifier begins that was declared lost and does not know it,
-    /// they lie below that of whoever took over.
+    /// they lie below that of the one that took over.
     pub takeovers: u32,
     /// Counts up.
     pub number: u32,
@@ -133,7 +133,7 @@ pub struct Reign {
     pub term: Term,
 }
 
-/// A transaction, as whoever asked for it names it: commits at most once, however often and wherever it is tried.
+/// A transaction, as its client names it: commits at most once, however often and wherever it is tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransactionId {
     /// Who asked; unique among all clients of all clusters.

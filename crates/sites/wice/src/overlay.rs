@@ -1,7 +1,7 @@
 //! Versions that are installed and not yet in the store.
 //!
 //! The paper installs versions in the database before they are stable, and keeps clients from seeing them by delaying commits. Then a
-//! database that must give a version up again (a cluster that returns after it was declared lost) has no way to, and whoever reads it
+//! database that must give a version up again (a cluster that returns after it was declared lost) has no way to, and one who reads it
 //! past the replication sees what may never have been. Here a version waits in memory until it is stable; the store is always a
 //! stable prefix, and to give up a version is to forget it.
 //!
@@ -98,7 +98,7 @@ impl Overlay {
         self.top = version;
     }
 
-    /// What is known of `key` at `snapshot`. Whoever asks reads the store at a version from [`applied`](Self::applied) to `snapshot`.
+    /// What is known of `key` at `snapshot`. The asker reads the store at a version from [`applied`](Self::applied) to `snapshot`.
     #[must_use]
     pub fn get(&self, key: &Key, snapshot: Version) -> Found {
         self.items.get(key).map_or(Found::Nothing, |changes| seen(changes, snapshot))

@@ -47,7 +47,7 @@ impl Told {
 /// Orders a session may send.
 const PACE: u32 = 1_000;
 
-/// An exchange on which a session may send so many orders, and then one a second: whoever sends fewer is within its pace, however
+/// An exchange on which a session may send so many orders, and then one a second: a session that sends fewer is within its pace, however
 /// fast the machine is.
 fn paced() -> Exchange {
     Exchange::start(&SystemConfig { session_rate_max: 1, session_burst_max: PACE, ..small(1) })

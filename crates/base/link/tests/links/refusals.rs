@@ -23,7 +23,7 @@ both_ways! {
     no_bytes_of_a_stranger_bring_a_site_down
 }
 
-/// Whoever connects there and sends `bytes`.
+/// A client that connects there and sends `bytes`.
 fn stranger(address: SocketAddr, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(bytes).unwrap();

@@ -63,7 +63,7 @@ fn a_snapshot_that_is_no_book_is_refused() {
     assert_eq!(error_after(future), Some(RestoreError::Priorities(second.order)));
     let crossed = RestoreError::Crossed { bid: Price(100_500), offer: Price(100_500) };
     assert_eq!(error_after(|o| set_limit(o, Price(100_500))), Some(crossed));
-    // Whoever has a limit rests there.
+    // An order with a limit rests there.
     assert_eq!(error_after(|o| o[0].price = Price(99_900)), illegal(Reason::InvalidCombination));
     assert_eq!(error_after(|o| o[0].kind = OrderKind::Market), illegal(Reason::InvalidCombination));
     let beyond = OrderKind::Pegged { to: Peg::Best, limit: Price(99_900) };

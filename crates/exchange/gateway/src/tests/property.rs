@@ -135,7 +135,7 @@ impl Model {
         }
     }
 
-    /// Every answer is the first one, and goes to whoever waits for it.
+    /// Every answer is the first one, and goes to those that wait for it.
     fn check_replies(&mut self, gate: usize) {
         for (session, reply) in self.world.replies(gate) {
             let clients = &mut self.clients[gate];

@@ -1,3 +1,5 @@
+//! A tail that opens, waits, passes over damage, and finds another log in the place of one.
+
 use std::path::Path;
 
 use pares_log::{Config, Durability, Writer};

@@ -80,7 +80,7 @@ pub enum Answer {
 }
 
 /// Runs `steps` and holds every answer to the model, which is the list of all that was decided: nothing
-/// in it ever changes, it grows by proposals of whoever asks, and only while the record is less than a
+/// in it ever changes, it grows by proposals of those who ask, and only while the record is less than a
 /// window behind.
 pub fn run(steps: &[Step], capacity: u64, followers: &mut [Follower]) -> Vec<Answer> {
     let mut model: Vec<RequestId> = vec![];

@@ -11,7 +11,7 @@ pub const AGREEMENT: &str = "all venues execute what was decided, and one reques
 pub const RECORD: &str = "the record is what was decided";
 pub const ONCE: &str = "no request has two positions";
 pub const NOTHING_LOST: &str = "what is decided is in the window or in the record";
-pub const NOT_MISLED: &str = "whoever is behind finds the position in the record";
+pub const NOT_MISLED: &str = "a venue that is behind finds the position in the record";
 
 /// Without help from joiners: as long as one venue is alive, the rest gets done.
 pub const NOT_STUCK: &str = "an exchange with a venue alive has something to do until it has finished";

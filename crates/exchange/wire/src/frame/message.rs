@@ -319,7 +319,7 @@ message! {
         reason: u8,
         /// Bit 0: this repeats an earlier answer.
         flags: U32,
-        /// Events recorded beside this answer, whoever they concern.
+        /// Events recorded beside this answer, of any member.
         events: U32,
     }
 }

@@ -10,13 +10,11 @@
 //! disturbance belongs to it: recorders verify and name the file then.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use pares_flow::{FlowAction, FlowCommand};
 use pares_load::{
-    Killer, LabError, LabResult, Load, LoadPlan, Rate, RequestSource, ScratchSystem, Stretch, Venues, failed,
+    Killer, LabError, LabResult, Load, LoadPlan, Rate, ScratchSystem, Stretch, Venues, failed,
     setup::durability,
 };
 use pares_node::checkpoints::{self, StoredCheckpoint};
@@ -25,10 +23,13 @@ use pares_node::{HostWorld, Layout, NodeId, SystemConfig};
 use pares_os::CountersReader;
 use pares_text::grouped;
 use pares_text::progress;
-use pares_types::{
-    ClientOrderId, InstrumentId, MemberId, NewOrder, Position, Price, Quantity, ShardId, Side, VenueId,
-};
+use pares_types::{Position, ShardId, VenueId};
 use serde::Serialize;
+
+use self::filling::fill;
+use crate::experiment::stage::median;
+
+mod filling;
 
 /// Bytes of a plain order in a checkpoint.
 const ORDER_BYTES: u64 = 64;
@@ -36,8 +37,6 @@ const ORDER_BYTES: u64 = 64;
 const AFTERMATH: Duration = Duration::from_millis(500);
 /// How long a checkpoint or a join may be waited for.
 const PATIENCE: Duration = Duration::from_secs(900);
-/// Prices a side has orders at, so that no level is long.
-const LEVELS: i64 = 4_000;
 
 /// Arguments of `pares bench checkpoint`.
 #[derive(clap::Args, Clone, Debug)]
@@ -177,47 +176,6 @@ fn measure(args: &Args) -> Result<Figures, LabError> {
     figures.join_ms = median(joins.iter().map(|took| took.as_secs_f64() * 1e3));
     watch.conclude(&mut figures)?;
     Ok(figures)
-}
-
-/// Orders that meet nothing, all over the instruments.
-struct Filling {
-    next: u64,
-    symbols: u64,
-}
-
-impl RequestSource for Filling {
-    fn next_command(&mut self) -> FlowCommand {
-        let number = self.next;
-        self.next += 1;
-        let (instrument, turn) = (number % self.symbols, (number / self.symbols) as i64);
-        // The flow trades around 10,000 ticks of 100.
-        let (side, ticks) = match turn % 2 {
-            0 => (Side::Buy, 1_000 + turn / 2 % LEVELS),
-            _ => (Side::Sell, 15_000 + turn / 2 % LEVELS),
-        };
-        FlowCommand {
-            member: MemberId(1),
-            client_order_id: ClientOrderId(number + 1),
-            instrument: InstrumentId(instrument as u32 + 1),
-            action: FlowAction::Enter(NewOrder::limit(side, Price(ticks * 100), Quantity(100))),
-        }
-    }
-}
-
-/// Enters the orders through the gateway; how many, a few more than asked for.
-fn fill(args: &Args, system: &mut ScratchSystem) -> Result<u64, LabError> {
-    let plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, Rate::Max);
-    let wanted = args.orders();
-    let load = Load::start_with(plan, Box::new(Filling { next: 0, symbols: args.symbols.into() }))?;
-    let bar = progress::rate("filling", wanted);
-    let answered = |load: &Load| load.observed().completed.load(Ordering::Relaxed);
-    while answered(&load) < wanted && !load.is_finished() {
-        std::thread::sleep(Duration::from_millis(20));
-        system.supervisor.tick();
-        bar.set_position(answered(&load));
-    }
-    bar.finish_and_clear();
-    Ok(load.finish()?.sent.load(Ordering::Relaxed))
 }
 
 /// A system under load, watched.
@@ -415,13 +373,6 @@ fn patient(begun: Instant, what: &str) -> LabResult {
         true => Ok(()),
         false => Err(LabError::Failed(format!("{what} within {} seconds", PATIENCE.as_secs()))),
     }
-}
-
-/// 0 of nothing.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 fn print(figures: &Figures) {

@@ -1,6 +1,6 @@
 //! `pares bench kill-switch`: how long it takes to cancel all orders of a member, everywhere at once.
 //!
-//! Whoever pulls the switch does so because a program has run away, so it is measured in that state: the member has used up
+//! An operator pulls the switch because a program has run away, so it is measured in that state: the member has used up
 //! what its session may send, and its orders are refused as Throttled. Half of the rounds are the member's own mass cancel through that
 //! very session, half the exchange's `Block`. A round ends when the answer says that nothing is left and the member
 //! has been told of every order.

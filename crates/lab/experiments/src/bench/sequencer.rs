@@ -3,7 +3,7 @@
 //! A decision is one compare-and-swap in memory shared by the venues (paper 1, section 3), so the figure to compare with is
 //! a bare compare-and-swap on the same kind of memory in the same run: what remains is the price of the rules. Both are
 //! measured alone and against a second process at the same words, in turns, so that a noisy second of the machine hits
-//! all alike. Two that race freely soon part, and the one ahead is as good as alone; so whoever is ahead waits,
+//! all alike. Two that race freely soon part, and the one ahead is as good as alone; so the one ahead waits,
 //! outside of what is timed, as venues wait for requests.
 
 use std::path::{Path, PathBuf};

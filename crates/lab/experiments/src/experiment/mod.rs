@@ -24,7 +24,7 @@ mod journalling;
 mod latency;
 mod report;
 mod spread;
-mod stage;
+pub(crate) mod stage;
 mod wice;
 
 use std::path::PathBuf;

@@ -16,7 +16,7 @@
 //!                   sometimes both once more (2 %), when the order is gone               ---------
 //!                                                                                        1,997,000 messages
 //! ```
-//! Whoever sends a cancel here knows when the order was sent, not what became of it, as members do; a cancel of an order
+//! A sender of a cancel here knows when the order was sent, not what became of it, as members do; a cancel of an order
 //! that traded is refused.
 //!
 //! | scenario | the walk is expected to get | resting at the end | levels at most | fills |

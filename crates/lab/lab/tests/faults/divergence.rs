@@ -253,7 +253,7 @@ fn of_two_venues_nobody_knows_which_one_is_wrong_and_only_that_shard_halts() {
     let wrong = Wrong { from: last_sequence(&exchange) + 1, shard: Some(ShardId(0)) };
     make_wrong(&mut exchange, venue(0), wrong);
 
-    // Shard 0 is asked and asked, and halts; whoever asks there waits.
+    // Shard 0 is asked and asked, and halts; members that ask there wait.
     let mut asking = exchange.client(0, 7);
     let mut name = 0;
     eventually("shard 0 is halted at both recorders", || {

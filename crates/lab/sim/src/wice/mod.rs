@@ -27,6 +27,7 @@ mod faults;
 mod machine;
 mod shelf;
 mod sites;
+mod turns;
 
 pub use sites::{run, run_traced};
 

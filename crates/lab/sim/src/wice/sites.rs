@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use pares_cluster::ReplicaConfig;
 use pares_link::ClientId;
+use pares_site::Cycle;
 use pares_site::protocol::{Ask, Code};
 use pares_site::setup::{Bounds, Setup};
-use pares_site::{Cycle, ProcessError};
-use pares_wice::{ClusterId, Command, Configuration, Notice, Settings, SiteId};
+use pares_wice::{ClusterId, Command, Configuration, Settings, SiteId};
 
 use super::bank::{Bank, Ledger};
 use super::check::{Checker, Committed};
 use super::clients::{Client, OPERATOR};
 use super::faults::Faults;
-use super::machine::{Arrived, Machine, Sent, number_of};
+use super::machine::{Arrived, Machine, number_of};
 use super::{Broken, Failure, Plan, Summary, Verdict};
 use crate::random::Random;
 
@@ -54,7 +54,7 @@ pub(super) struct Node {
     pub(super) wipes: u64,
     pub(super) isolated_until_us: u64,
     /// A turn is scheduled.
-    due: bool,
+    pub(super) due: bool,
 }
 
 impl Node {
@@ -304,91 +304,11 @@ impl Sites {
         self.soon(site);
     }
 
-    fn soon(&mut self, site: SiteId) {
-        let after = self.random.below(100);
-        let node = self.nodes.get_mut(&site).expect("all sites exist");
-        if !std::mem::replace(&mut node.due, true) {
-            let life = node.life;
-            self.schedule(after, Event::Turn { site, life });
-        }
-    }
-
-    /// A site has a turn.
-    fn turn(&mut self, site: SiteId) -> Verdict {
-        let node = self.nodes.get_mut(&site).expect("all sites exist");
-        node.due = false;
-        let Some(cycle) = &mut node.cycle else { return Ok(()) };
-        let ended = cycle.turn(Duration::ZERO);
-        let notices: Vec<Notice> = cycle.notices().collect();
-        self.look(site)?;
-        for notice in notices {
-            self.noticed(site, &notice)?;
-        }
-        for sent in self.nodes[&site].machine.sent.take() {
-            match sent {
-                Sent::Site(to, bytes) => self.send(site, to, &bytes),
-                Sent::Client(client, bytes) => self.replied(site, client, &bytes)?,
-            }
-        }
-        ended.or_else(|error| self.ended(site, error))
-    }
-
-    fn noticed(&mut self, site: SiteId, notice: &Notice) -> Verdict {
-        self.note(|| format!("{site}: {notice:?}"));
-        match notice {
-            Notice::Era(configuration) => {
-                self.summary.eras = self.summary.eras.max(u64::from(configuration.era.number));
-            }
-            Notice::Split(cluster) => {
-                return Err((Broken::Split, format!("{site} sees a split from {cluster}")));
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// What its log has handed out and its store has taken.
-    fn look(&mut self, site: SiteId) -> Verdict {
-        let machine = &self.nodes[&site].machine;
-        for (index, payload) in machine.committed.take() {
-            self.committed[usize::from(site.cluster.0)].on_handed_out(index, payload)?;
-        }
-        let written = machine.store().take_written();
-        written.into_iter().try_for_each(|written| self.checker.on_written(site, written))
-    }
-
-    /// A site that ends is started again, as its operator would. It may end only for what has happened to it.
-    fn ended(&mut self, site: SiteId, error: ProcessError) -> Verdict {
-        self.note(|| format!("{site} ends: {error}"));
-        let expected = match &error {
-            ProcessError::Replaced | ProcessError::Spent | ProcessError::Refused(_) => true,
-            ProcessError::Log(log) => matches!(log, pares_cluster::LogError::Journal(_)),
-            ProcessError::Io(_) => self.nodes[&site].machine.exhausted.get(),
-            _ => false,
-        };
-        if !expected {
-            return Err((Broken::Ended, format!("{site}: {error}")));
-        }
-        self.end(site);
-        let after = self.random.between(1_000, 50_000);
-        self.schedule(after, Event::Restart { site });
-        Ok(())
-    }
-
-    fn write(&mut self, site: SiteId, life: u64) -> Verdict {
-        let after = self.random.between(1_000, 30_000);
-        self.schedule(after, Event::Write { site, life });
-        if self.nodes[&site].machine.write_store() {
-            self.soon(site);
-        }
-        self.look(site)
-    }
-
     pub(super) fn is_isolated(&self, site: SiteId) -> bool {
         self.nodes[&site].isolated_until_us > self.now_us()
     }
 
-    fn send(&mut self, from: SiteId, to: u16, bytes: &[u8]) {
+    pub(super) fn send(&mut self, from: SiteId, to: u16, bytes: &[u8]) {
         let to = *self.nodes.keys().find(|site| number_of(**site) == to).expect("sites send to sites");
         let cut = self.is_isolated(from) || self.is_isolated(to);
         if cut || self.faults.cuts(from.cluster, to.cluster) || self.random.chance(self.plan.loss_permille) {

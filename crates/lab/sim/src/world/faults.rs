@@ -272,7 +272,7 @@ impl World<'_> {
             self.resume(node, life);
             self.start(node)?;
         }
-        // Whoever is asked to mend its log does so when it is started again, which the operator sees to.
+        // A node that is asked to mend its log does so when it is started again, which the operator sees to.
         for node in self.rotten.clone() {
             let spare = matches!(node, NodeId::Recorder(_));
             if spare || index(node) > 0 || self.rotten.len() == 1 {

@@ -29,7 +29,7 @@ impl World<'_> {
             return Ok(());
         }
         self.trace.say(self.now_ns, &format!("{node} starts"));
-        // Whoever starts sees all there is.
+        // A node that starts sees all there is.
         self.machine.lock().cut.retain(|(reader, _), _| *reader != node);
         let host = Host::new(&self.machine, node);
         let (config, epoch) = (self.config.clone(), self.epoch);

@@ -150,9 +150,9 @@ impl World {
         }
     }
 
-    /// An execution ends without a commit: whoever waited for its rows goes on.
+    /// An execution ends without a commit: those that waited for its rows go on.
     fn remove(&mut self, holder: Holder) -> Running {
-        let running = self.running.remove(&holder).expect("whoever ends runs");
+        let running = self.running.remove(&holder).expect("what ends was running");
         let waited = self.servers[running.site].locks.give(holder, locked(&running.writes));
         for waiter in waited {
             self.go_on(waiter);

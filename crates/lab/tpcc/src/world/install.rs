@@ -1,6 +1,6 @@
 //! Versions become part of a site's database, in the order either protocol delivers them.
 //!
-//! The initiator has the values already and writes its log; other sites take the rows from whoever holds them (such a
+//! The initiator has the values already and writes its log; other sites take the rows from their holders (such a
 //! transaction could not pass certification any more), do a share of the work, and write theirs. Several versions are
 //! installed at a time, and seen in order.
 
@@ -25,7 +25,7 @@ impl World {
         let own = executed.site == site;
         match self.running.get_mut(&executed.holder) {
             Some(running) if own => {
-                assert_ne!(running.stage, Stage::Doomed, "whoever lost a row cannot pass");
+                assert_ne!(running.stage, Stage::Doomed, "who lost a row cannot pass");
                 running.stage = Stage::Certified;
                 self.log_version(site, version);
             }
@@ -66,7 +66,7 @@ impl World {
         self.see(site, version);
     }
 
-    /// `version` is in the database of `site`. Rows are given up when it is *seen*: whoever took them before could only
+    /// `version` is in the database of `site`. Rows are given up when it is *seen*: one that took them before could only
     /// fail, since its snapshot would lack the version.
     fn see(&mut self, site: Site, version: u64) {
         self.checker.installs(site, version);

@@ -1,4 +1,4 @@
-//! Requests of clients, of other sites and of whoever drives the process: executing, answering.
+//! Requests of clients, of other sites and of the process's driver: executing, answering.
 
 use pares_store::Work;
 use pares_wice::{AbortReason, Command, Outcome, SiteId, Snapshot, TransactionId};

@@ -64,7 +64,7 @@ impl Sites {
             while !stopped.load(Ordering::Relaxed) {
                 match process.turn(Duration::from_millis(20)) {
                     Ok(()) => {}
-                    // As whoever starts sites does.
+                    // As a supervisor of sites does.
                     Err(ProcessError::Replaced) => {
                         drop(process);
                         process = Process::open(&config, site, &dir, Items).unwrap();

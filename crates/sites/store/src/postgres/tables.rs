@@ -7,9 +7,9 @@
 //! ```
 //! Certification compares items, so rows alone are not enough: two sites could each insert a row with the same e-mail
 //! address under different primary keys, both pass, and no site could apply the second; or one could delete what the
-//! other begins to refer to. So what a constraint watches is an item too: a unique value is written by whoever takes or
-//! frees it, and a row that is referred to is *added to* by whoever refers to it, which does not conflict with others
-//! who do so but with whoever deletes it.
+//! other begins to refer to. So what a constraint watches is an item too: a unique value is written by a transaction that takes or
+//! frees it, and a row that is referred to is *added to* by one that refers to it, which does not conflict with others
+//! that do so but with one that deletes it.
 //!
 //! Keys are written by the server (`jsonb`, which has one form for each value), so every site of one PostgreSQL version names
 //! an item alike.

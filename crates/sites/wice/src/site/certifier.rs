@@ -61,7 +61,7 @@ impl Site {
         }
     }
 
-    /// Whether this site leads its cluster's log, and would certify, but must do so in another term: whoever runs it should give up its office.
+    /// Whether this site leads its cluster's log, and would certify, but must do so in another term: its process should give up its office.
     #[must_use]
     pub fn wants_another_term(&self) -> bool {
         let reign = Reign { era: self.era(), term: self.role.term };
@@ -89,11 +89,11 @@ impl Site {
             }
             return;
         };
-        // Whoever is known already is told by the stream; whoever comes after the handing over asks again in the next era.
+        // Sites known already are told by the stream; one that comes after the handing over asks again in the next era.
         if certifying.handed_over || self.index.version_of(transaction.id).is_some() {
             return;
         }
-        // Initiators refuse long before; whoever does not know yet asks again. (A refusal from here would not stay one.)
+        // Initiators refuse long before; one that does not know yet asks again. (A refusal from here would not stay one.)
         if certifying.next.0 - self.stable.0 > 2 * self.settings.unstable_versions_max {
             return;
         }

@@ -136,7 +136,7 @@ pub trait Effects {
     fn propose(&mut self, entry: LogEntry);
     /// Send to another site.
     fn send(&mut self, to: SiteId, message: Message);
-    /// Tell whoever submitted it. Exactly once for each submission that was taken.
+    /// Tell the submitter. Exactly once for each submission that was taken.
     fn outcome(&mut self, id: TransactionId, outcome: Outcome);
     /// Tell the operator.
     fn notice(&mut self, notice: Notice);
@@ -193,7 +193,7 @@ pub struct Site {
     cuts: VecDeque<(u64, Version)>,
 }
 
-/// Eras kept to compare histories by: whoever returns after more of them must copy a store.
+/// Eras kept to compare histories by: a site that returns after more of them must copy a store.
 const ERAS_KEPT: usize = 64;
 /// Of which others are told the last.
 const ERAS_TOLD: usize = 8;
@@ -221,7 +221,7 @@ impl Site {
     }
 
     /// The state new update transactions are executed on: the newest installed here. At the certifier's site that includes what it has
-    /// certified and the log has not committed: if that is lost, so is whoever read it.
+    /// certified and the log has not committed: if that is lost, so is what was read of it.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { version: self.overlay.top(), branch: self.branch }

@@ -256,6 +256,10 @@ mod tests {
         assert_eq!(parting(&[first, here], &[first, there]), Some(Version(11)));
         assert_eq!(parting(&[here], &[first, here]), Some(ENDLESS), "old eras are forgotten");
         assert_eq!(parting(&[here], &[there]), None);
-        assert_eq!(parting(&[here], &[first]), Some(Version(0)), "whoever begins anew agrees with everybody");
+        assert_eq!(
+            parting(&[here], &[first]),
+            Some(Version(0)),
+            "a site that begins anew agrees with everybody"
+        );
     }
 }

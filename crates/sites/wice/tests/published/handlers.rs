@@ -19,7 +19,7 @@ impl Wice {
         state.clusters[self.cluster(site)].delegate == site
     }
 
-    /// `fifo_u_vscast`, refused to whoever is no longer in the view. A multicast that is not uniform is delivered at
+    /// `fifo_u_vscast`, refused to a site no longer in the view. A multicast that is not uniform is delivered at
     /// the sender at once.
     fn multicast(&self, state: &mut State, from: usize, message: Local) {
         if !self.is_delegate(state, from) {
@@ -312,7 +312,7 @@ impl Wice {
         }
     }
 
-    /// A view without the old delegate: whoever survives has delivered the same.
+    /// A view without the old delegate: all survivors have delivered the same.
     pub fn new_view(&self, state: &mut State, cluster: usize) {
         let old = state.clusters[cluster].delegate;
         let new = old + 1;

@@ -8,7 +8,7 @@
 //! database does is one step: what it saw (its snapshot), then the request to certify.
 //!
 //! Printed slips of no consequence (faults 1, 4, 16) are mended silently; asking again, which the paper does not
-//! describe, is the obvious way: once there is a new certifier, whoever has no answer asks it.
+//! describe, is the obvious way: once there is a new certifier, an initiator without an answer asks it.
 //!
 //! The numbers in the tests are lengths of shortest counterexamples, in steps.
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::error::{CommandError, CommandResult};
 use crate::text;
 
-/// Removes the notes about the venue and sets its log aside. Whoever supervises it starts it then.
+/// Removes the notes about the venue and sets its log aside. Its supervisor starts it then.
 ///
 /// # Errors
 /// If it is no venue, not shut out or still running, or a recorder has not heard of it yet.

@@ -1,7 +1,7 @@
 //! Clients of one site, all on one thread: requests with many open at a time, repeated until they are answered.
 //!
 //! A client waits a round trip for each answer, since only what is stable is answered. So it is the requests it may have open that say how
-//! much it can have done, and whoever measures a database with one open request per client measures the round trip. Here a client has
+//! much it can have done, and a database measured with one open request per client is a round trip measured. Here a client has
 //! as many open as it is told, up to the 64 that the protocol allows; and either sends the next when one is answered, or has a schedule that nothing
 //! changes, so that a pause is seen by all that was due in it.
 //!
@@ -214,7 +214,7 @@ impl Clients {
         if silent { Err(std::io::ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
 
-    /// All that is open is asked again: whoever answered last may be gone.
+    /// All that is open is asked again: the site that answered last may be gone.
     fn connect(&mut self) -> std::io::Result<()> {
         let mut wire = Wire::connect(self.plan.sites[self.at])?;
         for (&id, open) in &self.open {

@@ -105,7 +105,7 @@ pub fn compare(dir: &Path, load: Load) -> Result<Comparison, BenchError> {
     Ok(Comparison { rolls_unprepared, ..tally.comparison() })
 }
 
-/// A new log and a raw file side by side, written in turns, for whoever does something to the log between the rounds.
+/// A new log and a raw file side by side, written in turns, for callers that do something to the log between the rounds.
 pub struct Contest {
     dir: PathBuf,
     load: Load,
