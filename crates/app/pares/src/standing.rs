@@ -92,7 +92,9 @@ fn restore(
     from: &mut BTreeMap<RecorderId, Offset>,
 ) -> Shard<FastBook> {
     let of = |&recorder: &RecorderId| {
-        (recorder, checkpoints::checkpoints(world, &Layout::new("").checkpoints(recorder), id))
+        let dir = Layout::new("").checkpoints(recorder);
+        // Without them the log is read from farther back, if it reaches there.
+        (recorder, checkpoints::checkpoints(world, &dir, id).unwrap_or_default())
     };
     let stored: BTreeMap<RecorderId, Vec<StoredCheckpoint>> = from.keys().map(of).collect();
     let mut newest: Vec<&StoredCheckpoint> = stored.values().flatten().collect();

@@ -11,7 +11,7 @@
 //! | [`counters`] | named numbers of one node | that node |
 //! | [`histogram`] | a latency distribution | one thread of that node |
 //!
-//! [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
+//! [`replace_file`] puts a file there whole or not at all. [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
 
 pub mod bell;
 pub mod clock;
@@ -19,9 +19,11 @@ pub mod counters;
 mod error;
 pub mod histogram;
 pub mod mapping;
+mod replace_file;
 pub mod scheduling;
 
 pub use bell::{Bell, BellKind, Bells, Ringer};
 pub use counters::{CountersReader, CountersWriter};
 pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter};
 pub use mapping::{MapError, Mapping};
+pub use replace_file::replace_file;

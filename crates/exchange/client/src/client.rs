@@ -282,11 +282,13 @@ impl Client {
                     None => self.set_aside.push_back(update),
                 }
             }
-            if !self.inbox.fill(&mut self.stream)? {
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return Err(ClientError::TimedOut);
-                }
+            let more = self.inbox.fill(&mut self.stream)?;
+            // Also while other updates keep coming.
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ClientError::TimedOut);
+            }
+            if !more {
                 self.wait_for_stream(left)?;
             }
         }

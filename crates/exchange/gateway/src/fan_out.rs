@@ -5,10 +5,10 @@
 //! all (the first shard that refused, else the first with something left to do, else the first) with the
 //! orders cancelled in total. That choice does not depend on which shard's stream comes first, so every gateway gives the same answer.
 //!
-//! Parts are journalled one by one: a crash or a full disk can come between two. A member who repeats the
-//! request has the missing parts taken in; should two gateways do so at once, the shard refuses the second.
+//! Parts are journalled one by one: a crash or a full disk can come between two, and one may be damaged before a venue has read it.
+//! A member who repeats the request has the missing parts taken in; should two gateways do so at once, the shard refuses the second.
 
-use pares_types::{Answer, Command, Reason, Status};
+use pares_types::{Answer, Command, Reason, RequestId, Status};
 
 use crate::Place;
 
@@ -16,7 +16,8 @@ use crate::Place;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Missing,
-    Pending,
+    /// Journalled, last under this number.
+    Pending(RequestId),
     Committed,
 }
 
@@ -36,15 +37,24 @@ impl FanOut {
         Self { command, parts: vec![Part::Missing; shards].into(), cancelled: 0, speaker: None }
     }
 
-    /// Shards for which no gateway has journalled a part.
-    pub(crate) fn missing(&self) -> impl Iterator<Item = usize> {
-        self.parts.iter().enumerate().filter(|(_, part)| **part == Part::Missing).map(|(shard, _)| shard)
+    /// Shards for which no gateway has journalled a part, or one that is lost.
+    pub(crate) fn missing(&self, lost: impl Fn(usize, RequestId) -> bool) -> impl Iterator<Item = usize> {
+        let is_missing = move |shard: usize, part: Part| match part {
+            Part::Missing => true,
+            Part::Pending(part) => lost(shard, part),
+            Part::Committed => false,
+        };
+        self.parts
+            .iter()
+            .enumerate()
+            .filter(move |&(shard, &part)| is_missing(shard, part))
+            .map(|(shard, _)| shard)
     }
 
     /// A part is journalled.
-    pub(crate) fn on_journalled(&mut self, shard: usize) {
-        if self.parts[shard] == Part::Missing {
-            self.parts[shard] = Part::Pending;
+    pub(crate) fn on_journalled(&mut self, shard: usize, part: RequestId) {
+        if self.parts[shard] != Part::Committed {
+            self.parts[shard] = Part::Pending(part);
         }
     }
 

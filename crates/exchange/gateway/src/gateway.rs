@@ -178,6 +178,12 @@ impl Gateway {
         self.patience.still()
     }
 
+    /// Whether any session is told when its requests are durable.
+    #[must_use]
+    pub fn wants_journalled(&self) -> bool {
+        self.sessions.want_journalled()
+    }
+
     /// Requests of this gateway that are journalled and not committed.
     #[must_use]
     pub fn in_flight(&self) -> usize {

@@ -225,8 +225,10 @@ impl Gateway {
         self.sessions.check_room(session, self.config.session_in_flight_max, reduces_risk)?;
         let kept_for_cancels = if reduces_risk { 0 } else { self.config.names_max / 16 };
         let names_room = self.names.len() < self.config.names_max - kept_for_cancels;
-        let flight_room = self.flights.has_room(route.shard, weight) && self.flights.has_undurable_room();
-        if names_room && flight_room { Ok(()) } else { Err(Reason::Overloaded) }
+        let flight_room = self.flights.has_room(route.shard, weight);
+        // A device that does not sync holds up only those who wait for it.
+        let durable_room = self.flights.has_undurable_room() || !self.sessions.wants_journalled(session);
+        if names_room && flight_room && durable_room { Ok(()) } else { Err(Reason::Overloaded) }
     }
 
     /// Numbers, stamps and journals a request for the `shard`-th shard. On an error nothing changed.
@@ -253,7 +255,7 @@ impl Gateway {
         Ok((request, offset))
     }
 
-    /// Journals the parts of a request to all shards that nobody has journalled.
+    /// Journals the parts of a request to all shards that nobody has journalled, or whose journal nobody could read.
     fn journal_missing_parts(
         &mut self,
         asking: Asking,
@@ -261,7 +263,11 @@ impl Gateway {
         sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
         let Some(fan_out) = self.fan_outs.get(&name) else { return Ok(()) };
-        let missing: Vec<usize> = fan_out.missing().collect();
+        // As in `is_lost`: a part that the venues could not read will not be committed.
+        let lost = |shard: usize, part: RequestId| {
+            part.sequence() <= self.shards[shard].committed_of(part.gateway())
+        };
+        let missing: Vec<usize> = fan_out.missing(lost).collect();
         if !missing.iter().all(|&shard| self.flights.has_room(Some(shard), Weight::Relief)) {
             return Err(Reason::Overloaded);
         }

@@ -137,7 +137,7 @@ impl Gateway {
         let shards = self.shards.len();
         let fan_out = self.fan_outs.entry(name).or_insert_with(|| FanOut::new(shards, request.command));
         if let Ok(shard) = self.shards.binary_search_by_key(&request.shard, |shard| shard.id) {
-            fan_out.on_journalled(shard);
+            fan_out.on_journalled(shard, request.id);
         }
     }
 }

@@ -25,6 +25,8 @@ struct Session {
 #[derive(Default)]
 pub(crate) struct Sessions {
     sessions: HashMap<SessionId, Session, BuildHasherDefault<Mixer>>,
+    /// How many are told when their requests are durable.
+    journalled: usize,
     /// Each member's sessions, the newest last.
     members: HashMap<MemberId, Vec<SessionId>, BuildHasherDefault<Mixer>>,
     refusals: Refusals,
@@ -48,6 +50,7 @@ impl Sessions {
             return Err(Reason::Overloaded);
         }
         let (paced, refused) = (Timestamp(0), Timestamp(0));
+        self.journalled += usize::from(wants_journalled);
         self.sessions.insert(session, Session { member, wants_journalled, in_flight: 0, paced, refused });
         self.members.entry(member).or_default().push(session);
         Ok(())
@@ -55,6 +58,7 @@ impl Sessions {
 
     pub(crate) fn disconnect(&mut self, session: SessionId) {
         let Some(gone) = self.sessions.remove(&session) else { return };
+        self.journalled -= usize::from(gone.wants_journalled);
         let Some(of_member) = self.members.get_mut(&gone.member) else { return };
         of_member.retain(|&other| other != session);
         if of_member.is_empty() {
@@ -68,6 +72,11 @@ impl Sessions {
 
     pub(crate) fn wants_journalled(&self, session: SessionId) -> bool {
         self.sessions.get(&session).is_some_and(|session| session.wants_journalled)
+    }
+
+    /// Whether any session is told when its requests are durable.
+    pub(crate) fn want_journalled(&self) -> bool {
+        self.journalled > 0
     }
 
     /// The member's sessions, the newest last.

@@ -24,5 +24,6 @@ pub fn load(path: &Path) -> Result<SystemConfig, NodeError> {
 /// # Errors
 /// If it cannot be written.
 pub fn save(config: &SystemConfig, path: &Path) -> Result<(), NodeError> {
-    std::fs::write(path, config.text()).map_err(|source| NodeError::Read { path: path.into(), source })
+    // Half of one would be another system: every setting has a default.
+    pares_os::replace_file(path, config.text().as_bytes()).map_err(NodeError::io("writing the configuration"))
 }

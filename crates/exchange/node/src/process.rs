@@ -87,10 +87,6 @@ pub(crate) fn listen(node: NodeId, layout: &Layout, kind: BellKind) -> Result<Be
 
 /// Says that the node is up: its process id, in `run/NODE.pid`.
 pub(crate) fn announce(node: NodeId, layout: &Layout) -> Result<(), NodeError> {
-    let path = layout.pid(node);
-    // Renamed into place: a reader finds the old or the new, never half of one.
-    let unfinished = path.with_extension("pid.new");
-    std::fs::write(&unfinished, std::process::id().to_string())
-        .and_then(|()| std::fs::rename(&unfinished, &path))
-        .map_err(NodeError::io("announcing the node"))
+    let line = format!("{}\n", std::process::id());
+    pares_os::replace_file(&layout.pid(node), line.as_bytes()).map_err(NodeError::io("announcing the node"))
 }

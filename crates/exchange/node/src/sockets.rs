@@ -126,11 +126,9 @@ impl RealSockets {
         let before = std::fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
         let address = before.filter(|_| configured.port() == 0).unwrap_or(configured);
         let sockets = Self::listen(address, bell).map_err(|source| NodeError::Listen { address, source })?;
-        let unfinished = path.with_extension("new");
-        let written = sockets.address().and_then(|address| {
-            std::fs::write(&unfinished, address.to_string())?;
-            std::fs::rename(&unfinished, &path)
-        });
+        let written = sockets.address();
+        let written =
+            written.and_then(|address| pares_os::replace_file(&path, format!("{address}\n").as_bytes()));
         written.map_err(NodeError::io("writing the gateway's address down"))?;
         Ok(sockets)
     }

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -33,6 +34,8 @@ const GRACE: Duration = Duration::from_secs(10);
 /// A node that dies younger than this is restarted with growing pauses.
 const INFANT: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// The end of a node's log in which its last words are looked for.
+const COMPLAINT_BYTES_MAX: u64 = 4_096;
 /// A start is given up once each missing node has died so often: after some 1.3 s of pauses.
 const STARTS_MAX: usize = 5;
 
@@ -268,7 +271,7 @@ impl Supervisor {
     pub fn is_up(&self, node: NodeId) -> bool {
         let pid = self.nodes.get(&node).and_then(|process| process.child.as_ref()).map(Child::id);
         let announced =
-            std::fs::read_to_string(self.layout.pid(node)).ok().and_then(|text| text.parse().ok());
+            std::fs::read_to_string(self.layout.pid(node)).ok().and_then(|text| text.trim().parse().ok());
         pid.is_some() && pid == announced
     }
 
@@ -349,9 +352,14 @@ impl Supervisor {
         }
     }
 
-    /// The last line a node wrote to its log.
+    /// The last line in a node's log, perhaps of an earlier life.
     fn complaint(&self, node: NodeId) -> Option<String> {
-        let text = std::fs::read_to_string(self.layout.complaints(node)).ok()?;
+        let mut log = File::open(self.layout.complaints(node)).ok()?;
+        let end = log.metadata().ok()?.len();
+        log.seek(SeekFrom::Start(end.saturating_sub(COMPLAINT_BYTES_MAX))).ok()?;
+        let mut bytes = Vec::new();
+        log.take(COMPLAINT_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
         text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
     }
 }

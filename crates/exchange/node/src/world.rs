@@ -199,9 +199,9 @@ impl World for HostWorld {
 }
 
 /// Says something to the operator: a node's standard error is its log.
-#[allow(clippy::print_stderr)]
+/// On a full disk it is lost, and nothing else (`eprintln!` would panic).
 pub(crate) fn complain(what: &dyn Display) {
-    eprintln!("{what}");
+    let _ = writeln!(io::stderr(), "{what}");
 }
 
 /// The background in which this process starts, until it leaves it. A process runs one node.

@@ -166,7 +166,7 @@ impl<W: World> UnfinishedCheckpoint<W> {
             let synced = self.world.sync_dir(&self.dir);
             synced.map_err(NodeError::io("syncing the checkpoint directory"))?;
         }
-        for (_, old) in list(&self.world, &self.dir, shard).into_iter().skip(KEPT) {
+        for (_, old) in list(&self.world, &self.dir, shard)?.into_iter().skip(KEPT) {
             self.world.remove_file(&old).map_err(NodeError::io("removing an old checkpoint"))?;
         }
         Ok(())
@@ -269,10 +269,17 @@ impl StoredCheckpoint {
 }
 
 /// The checkpoints of a shard in `dir` whose heads are intact, newest first.
-#[must_use]
-pub fn checkpoints(world: &impl World, dir: &Path, shard: ShardId) -> Vec<StoredCheckpoint> {
+///
+/// # Errors
+/// If the directory cannot be listed: that there are none cannot be said then.
+pub fn checkpoints(
+    world: &impl World,
+    dir: &Path,
+    shard: ShardId,
+) -> Result<Vec<StoredCheckpoint>, NodeError> {
     let of_shard = |stored: &StoredCheckpoint| stored.head.shard == shard;
-    list(world, dir, shard).into_iter().filter_map(|(_, path)| open(world, path)).filter(of_shard).collect()
+    let all = list(world, dir, shard)?.into_iter();
+    Ok(all.filter_map(|(_, path)| open(world, path)).filter(of_shard).collect())
 }
 
 fn open(world: &impl World, path: PathBuf) -> Option<StoredCheckpoint> {
@@ -283,28 +290,37 @@ fn open(world: &impl World, path: PathBuf) -> Option<StoredCheckpoint> {
 }
 
 /// At which positions there are checkpoints of a shard, intact or not, newest first.
-#[must_use]
-pub fn positions(world: &impl World, dir: &Path, shard: ShardId) -> Vec<Position> {
-    list(world, dir, shard).into_iter().map(|(position, _)| position).collect()
+///
+/// # Errors
+/// As [`checkpoints`].
+pub fn positions(world: &impl World, dir: &Path, shard: ShardId) -> Result<Vec<Position>, NodeError> {
+    Ok(list(world, dir, shard)?.into_iter().map(|(position, _)| position).collect())
 }
 
 /// The checkpoint of a shard at that position, if its head is intact.
-#[must_use]
-pub fn at(world: &impl World, dir: &Path, shard: ShardId, position: Position) -> Option<StoredCheckpoint> {
-    checkpoints(world, dir, shard).into_iter().find(|stored| stored.position() == position)
+///
+/// # Errors
+/// As [`checkpoints`].
+pub fn at(
+    world: &impl World,
+    dir: &Path,
+    shard: ShardId,
+    position: Position,
+) -> Result<Option<StoredCheckpoint>, NodeError> {
+    Ok(checkpoints(world, dir, shard)?.into_iter().find(|stored| stored.position() == position))
 }
 
 /// Removes the checkpoints of a shard above a position: what made them is not to be believed.
 ///
 /// # Errors
-/// If one cannot be removed.
+/// If the directory cannot be listed, or one cannot be removed.
 pub fn remove_above(
     world: &impl World,
     dir: &Path,
     shard: ShardId,
     position: Position,
 ) -> Result<(), NodeError> {
-    for (_, path) in list(world, dir, shard).into_iter().filter(|(at, _)| *at > position) {
+    for (_, path) in list(world, dir, shard)?.into_iter().filter(|(at, _)| *at > position) {
         world
             .remove_file(&path)
             .map_err(NodeError::io("removing a checkpoint that is not to be believed"))?;
@@ -313,10 +329,9 @@ pub fn remove_above(
 }
 
 /// The checkpoint files of a shard, newest first.
-fn list(world: &impl World, dir: &Path, shard: ShardId) -> Vec<(Position, PathBuf)> {
-    let mut found: Vec<_> = world
-        .list(dir)
-        .unwrap_or_default()
+fn list(world: &impl World, dir: &Path, shard: ShardId) -> Result<Vec<(Position, PathBuf)>, NodeError> {
+    let names = world.list(dir).map_err(NodeError::io("listing a recorder's checkpoints"))?;
+    let mut found: Vec<_> = names
         .into_iter()
         .filter_map(|name| {
             let (of, position) = name.strip_suffix(".ckpt")?.split_once('-')?;
@@ -324,7 +339,7 @@ fn list(world: &impl World, dir: &Path, shard: ShardId) -> Vec<(Position, PathBu
         })
         .collect();
     found.sort_by(|a, b| b.cmp(a));
-    found
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -58,8 +58,8 @@ pub struct CommittedStream<W: World> {
     replaced: Vec<bool>,
     /// By shard id.
     quorums: Vec<Quorum>,
-    /// By recorder: whether it was asked to repair its log.
-    asked: Vec<bool>,
+    /// By recorder: whether its log cannot be read just now, which the operator was told.
+    told: Vec<bool>,
 }
 
 impl<W: World> CommittedStream<W> {
@@ -85,7 +85,7 @@ impl<W: World> CommittedStream<W> {
             tails: config.recorder_ids().map(|id| Tail::new(world, NodeId::Recorder(id), from(id))).collect(),
             replaced: vec![false; usize::from(config.recorders)],
             quorums: vec![quorum; usize::from(highest) + 1],
-            asked: vec![false; usize::from(config.recorders)],
+            told: vec![false; usize::from(config.recorders)],
         })
     }
 
@@ -112,17 +112,11 @@ impl<W: World> CommittedStream<W> {
         self.tails.iter().map(Tail::offset).max().unwrap_or(Offset::START)
     }
 
-    /// Bytes published by the recorders and not read, of the most advanced reader.
-    #[must_use]
-    pub fn behind_bytes(&self) -> u64 {
-        self.tails.iter().map(Tail::behind_bytes).min().unwrap_or(0)
-    }
-
     /// Reads at most `max` records of each recorder and hands on what they commit. Says how many
     /// records were read.
     ///
     /// # Errors
-    /// If a log is damaged or holds what this build does not understand, or `on` fails.
+    /// If a log holds what this build does not understand, or `on` fails.
     pub fn poll(
         &mut self,
         max: usize,
@@ -142,22 +136,25 @@ impl<W: World> CommittedStream<W> {
         on: &mut impl FnMut(Committed<'_>) -> Result<(), NodeError>,
     ) -> Result<usize, NodeError> {
         let recorder = RecorderId(u16::try_from(index).expect("at most 16 recorders"));
-        let Self { world, tails, replaced, quorums, asked } = self;
-        let (tail, replaced, asked) = (&mut tails[index], &mut replaced[index], &mut asked[index]);
+        let Self { world, tails, replaced, quorums, told } = self;
+        let (tail, replaced, told) = (&mut tails[index], &mut replaced[index], &mut told[index]);
         for read in 0..max {
             if tail.take_replaced() {
-                (*replaced, *asked) = (true, false);
+                (*replaced, *told) = (true, false);
                 quorums.iter_mut().for_each(|quorum| quorum.forget(recorder));
             }
             match tail.next_durable() {
                 Ok(Some(record)) => {
+                    *told = false;
                     if let Some(committed) = take(quorums, recorder, &record, *replaced)? {
                         on(committed)?;
                     }
                 }
                 Ok(None) => return Ok(read),
                 Err(error) => {
-                    on_unreadable(world, NodeId::Recorder(recorder), error, asked)?;
+                    if !std::mem::replace(told, true) {
+                        tell(world, NodeId::Recorder(recorder), &error);
+                    }
                     return Ok(read);
                 }
             }
@@ -198,25 +195,43 @@ fn take<'a>(
     })
 }
 
-/// A log that is damaged, or just being replaced, is its recorder's trouble; the others go on. What follows the damage is not
-/// believed: which positions are missing only its recorder can tell.
-fn on_unreadable<W: World>(
-    world: &W,
-    log: NodeId,
-    error: ReadError,
-    asked: &mut bool,
-) -> Result<(), NodeError> {
-    match error {
-        ReadError::Damaged { offset, what } => {
-            if !std::mem::replace(asked, true) {
-                world.complain(&format_args!(
-                    "the log of {log} is damaged at {offset} ({what}): read no further until it is repaired"
-                ));
-                repair_asked::ask(world, log);
-            }
-            Ok(())
-        }
-        ReadError::Foreign { .. } | ReadError::Map(_) => Ok(()),
-        error => Err(error.into()),
+/// A log that cannot be read is its recorder's trouble; the others go on. What follows damage is not believed: which positions are
+/// missing only its recorder can tell. Anything else passes by itself.
+fn tell<W: World>(world: &W, log: NodeId, error: &ReadError) {
+    if error.is_damage() {
+        world.complain(&format_args!(
+            "the log of {log} is damaged: {error}; read no further until it is repaired"
+        ));
+        repair_asked::ask(world, log);
+    } else {
+        world.complain(&format_args!("the log of {log} cannot be read for now: {error}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestWorld;
+    use crate::testing::records::{config, result};
+    use pares_log::Config;
+
+    #[test]
+    fn a_recorders_log_that_lacks_a_segment_is_told_once_and_asked_to_be_repaired() {
+        let (world, config) = (TestWorld::new(), SystemConfig { recorders: 1, ..config() });
+        let log = NodeId::Recorder(RecorderId(0));
+        let mut writer = world.write_log(log, Config::default().segment_bytes(4096)).unwrap();
+        (0..60).for_each(|position| _ = writer.append(&result(1, position)).unwrap());
+        writer.publish();
+        let mut stream = CommittedStream::new(&world, &config, |_| Offset::START).unwrap();
+        let second = world.real(format!("{log}/00000000000000004096.seg").as_ref());
+        let kept = std::fs::read(&second).unwrap();
+        std::fs::remove_file(&second).unwrap();
+        let mut read = || (0..200).map(|_| stream.poll(4, |_| Ok(())).unwrap()).sum::<usize>();
+        let before = read();
+        assert!(before > 0 && before < 60);
+        assert_eq!(world.complaints().lines().count(), 1, "{}", world.complaints());
+        assert!(repair_asked::is_asked(&world, log));
+        std::fs::write(&second, kept).unwrap();
+        assert_eq!(before + read(), 60, "read on when it is there again");
     }
 }

@@ -125,7 +125,7 @@ pub enum NodeError {
         /// Why they cannot be listed.
         source: std::io::Error,
     },
-    /// The thread that takes a node's turns failed outside of the matching engine.
+    /// A thread of the node panicked, and not in the matching engine.
     #[error("a thread of this node panicked; its message is above")]
     Panicked,
     /// Another thread has taken a venue's turns over; this one ends.
@@ -145,6 +145,15 @@ pub enum NodeError {
 }
 
 impl NodeError {
+    /// Whether another log in the place of the one that was opened or read helps.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Self::Open(error) => error.is_damage(),
+            Self::Log(error) => error.is_damage(),
+            _ => false,
+        }
+    }
+
     /// Wraps an I/O error with what was being done.
     pub fn io(doing: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { doing, source }

@@ -32,6 +32,7 @@ pub mod duty;
 pub mod epoch;
 mod error;
 pub mod gateway;
+mod inlet;
 mod left_out;
 pub mod lost;
 mod node_id;

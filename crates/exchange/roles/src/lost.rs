@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 use pares_sequencer::Sequencer;
-use pares_types::{Position, ShardId};
+use pares_types::{Position, RecorderId, ShardId};
 
 use crate::checkpoints::{self, StoredCheckpoint};
 use crate::config::{DurabilitySetting, Layout, SystemConfig};
@@ -42,8 +42,8 @@ impl Lost {
     /// `first`: the first position of each shard that no recorder has.
     fn find<W: World>(world: &W, config: &SystemConfig, first: &BTreeMap<ShardId, Position>) -> Self {
         let stored = |shard| {
-            let of = |id| checkpoints::checkpoints(world, &Layout::new("").checkpoints(id), shard);
-            config.recorder_ids().flat_map(of).map(|stored: StoredCheckpoint| stored.position()).max()
+            let of = |id| stored_by(world, id, shard);
+            config.recorder_ids().flat_map(of).map(|stored| stored.position()).max()
         };
         let marked = |shard| world.open_window(shard).ok().flatten().map(|window| window.recorded());
         let beyond = |(&shard, &first): (&ShardId, &Position)| {
@@ -56,6 +56,17 @@ impl Lost {
     fn positions(&self) -> u64 {
         self.0.values().map(|(first, to)| to.0 - first.0).sum()
     }
+}
+
+/// A recorder's checkpoints. Those that cannot be listed say nothing: one recorder's disk keeps no system from starting.
+fn stored_by<W: World>(world: &W, recorder: RecorderId, shard: ShardId) -> Vec<StoredCheckpoint> {
+    let stored = checkpoints::checkpoints(world, &Layout::new("").checkpoints(recorder), shard);
+    let told = |error: &NodeError| {
+        world.complain(&format_args!(
+            "whether positions are lost that recorder-{recorder} had checkpoints of cannot be told: {error}"
+        ));
+    };
+    stored.inspect_err(told).unwrap_or_default()
 }
 
 impl Display for Lost {
@@ -117,7 +128,7 @@ mod tests {
     use crate::testing::TestWorld;
     use crate::testing::records::{config, result};
     use pares_log::Offset;
-    use pares_types::{Epoch, RecorderId, VenueId};
+    use pares_types::{Epoch, VenueId};
 
     /// Recorder 0 has two positions of shard 0, and recorder 1 a checkpoint at that position.
     fn world(checkpoint: u64) -> TestWorld {
@@ -135,7 +146,7 @@ mod tests {
     }
 
     fn kept(world: &TestWorld) -> usize {
-        checkpoints::positions(world, &Layout::new("").checkpoints(RecorderId(1)), ShardId(0)).len()
+        checkpoints::positions(world, &Layout::new("").checkpoints(RecorderId(1)), ShardId(0)).unwrap().len()
     }
 
     #[test]
@@ -161,6 +172,14 @@ mod tests {
         assert_eq!(begin(&world, DurabilitySetting::Disk, OnLoss::GiveUp).unwrap(), Epoch(2));
         assert_eq!((world.counter(START, LOST_POSITIONS), kept(&world)), (Some(7), 0));
         begin(&world, DurabilitySetting::Disk, OnLoss::Refuse).unwrap();
+    }
+
+    #[test]
+    fn checkpoints_that_cannot_be_listed_keep_no_system_from_starting_and_are_told() {
+        let world = TestWorld::new();
+        world.create_file(&Layout::new("").checkpoints(RecorderId(1))).unwrap();
+        begin(&world, DurabilitySetting::Disk, OnLoss::Refuse).unwrap();
+        assert!(world.complaints().contains("that recorder-1 had checkpoints of cannot be told"));
     }
 
     #[test]

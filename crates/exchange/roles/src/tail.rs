@@ -190,12 +190,6 @@ impl<W: World> Tail<W> {
         self.reader.as_ref().map_or(self.from, LogReader::offset)
     }
 
-    /// Bytes published and not read.
-    #[must_use]
-    pub fn behind_bytes(&self) -> u64 {
-        self.reader.as_ref().map_or(0, |reader| reader.written().since(reader.offset()))
-    }
-
     fn open(&mut self) -> Result<bool, ReadError> {
         self.polls = self.polls.wrapping_add(1);
         if !std::mem::take(&mut self.due) && self.polls % LOOK_EVERY != 1 {

@@ -30,4 +30,4 @@ pub use session::{
     Answer, Cancelled, ClientRequest, NewTerms, OrderChange, OrderNews, Reply, Role, Trade, TradeBusted,
 };
 pub use symbol::{Symbol, SymbolError};
-pub use units::{Price, Quantity, Timestamp};
+pub use units::{HASH_EVERY, Price, Quantity, Timestamp};

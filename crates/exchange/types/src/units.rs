@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+/// Venues hash a shard's state at every position that is a multiple of this (design section 3), and recorders compare the hashes.
+pub const HASH_EVERY: u64 = 1_024;
+
 /// A price in *price units*: ten-thousandths of the instrument's currency (223.82 is 2,238,200), the
 /// resolution of the US equity feeds. A legal price is a multiple of the instrument's tick; it may be
 /// negative where the instrument's range allows that (spreads).

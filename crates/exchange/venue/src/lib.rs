@@ -38,4 +38,4 @@ pub mod shard;
 pub use checkpoint::{CheckpointError, Piece};
 pub use pacing::{Pacing, PiecePacing};
 pub use progress::{Progress, ResultAt, Stall, VenueSink};
-pub use shard::{Gap, HASH_EVERY, Recorded, Shard};
+pub use shard::{Gap, Recorded, Shard};

@@ -13,7 +13,10 @@ pub trait VenueSink {
         let _ = (shard, position, request);
     }
 
-    /// A result for the recorders. `state_hash` is given at every [`HASH_EVERY`](crate::HASH_EVERY)th position. Results of a [`Shard::step`](crate::Shard::step) are
+    /// It is executed.
+    fn executed(&mut self) {}
+
+    /// A result for the recorders. `state_hash` is given at every [`HASH_EVERY`](pares_types::HASH_EVERY)th position. Results of a [`Shard::step`](crate::Shard::step) are
     /// not to be handed out before it has returned, and not at all if it was [overruled](Stall::Overruled).
     fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]);
 }

@@ -3,8 +3,8 @@
 use pares_book::{Book, Instrument, Market};
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
 use pares_types::{
-    Command, Epoch, Event, InstrumentId, OrderId, Outcome, Position, Quantity, Reason, Request, RequestId,
-    ShardId, Status,
+    Command, Epoch, Event, HASH_EVERY, InstrumentId, OrderId, Outcome, Position, Quantity, Reason, Request,
+    RequestId, ShardId, Status,
 };
 
 use crate::CheckpointError;
@@ -17,9 +17,6 @@ use crate::quarantine::Quarantine;
 /// Requests proposed in one step: the batch is what is pending, up to this, so that one shard
 /// with a long queue cannot keep the others waiting.
 pub const BATCH_MAX: usize = 256;
-
-/// State hashes are taken at positions that are multiples of this (design section 3).
-pub const HASH_EVERY: u64 = 1_024;
 
 /// A record of the committed stream, as far as conforming to it is concerned.
 #[derive(Clone, Copy, Debug)]
@@ -196,6 +193,7 @@ impl<B: Book> Shard<B> {
         if position.0.is_multiple_of(HASH_EVERY) && sink.has_room() {
             self.hand_out(position, epoch, request, &outcome, sink);
         }
+        sink.executed();
         Ok(true)
     }
 
@@ -250,6 +248,7 @@ impl<B: Book> Shard<B> {
             if position >= recorded || position.0.is_multiple_of(HASH_EVERY) {
                 self.hand_out(position, sequencer.epoch(), &request, &outcome, sink);
             }
+            sink.executed();
         }
         None
     }

@@ -111,7 +111,8 @@ impl SharedWindow {
         assert!(capacity.is_power_of_two(), "window capacity {capacity} is not a power of two");
         let old = predecessor(path, epoch)?;
         let name = path.file_name().expect("a window's path names a file").to_string_lossy();
-        let unfinished = path.with_file_name(format!("{name}.{}.new", std::process::id()));
+        // The same at each try: one that a full disk broke off is written over.
+        let unfinished = path.with_file_name(format!("{name}.new"));
         let memory = SharedMemory::write(&unfinished, shard, capacity, epoch, first)?;
         if let Some(old) = old {
             old.give_up(epoch);

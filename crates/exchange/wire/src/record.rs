@@ -21,7 +21,7 @@ pub use event::EventRecord;
 pub use request::{
     OperandsRecord, REQUEST_BYTES_MAX, RequestRecord, TermsRecord, request_bytes, write_request,
 };
-pub use result::{HASH_EVERY, ResultHead, ResultPlace, ResultRecord, result_bytes, write_result};
+pub use result::{ResultHead, ResultPlace, ResultRecord, result_bytes, write_result};
 
 use crate::WireError;
 

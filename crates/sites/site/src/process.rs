@@ -1,7 +1,6 @@
 //! A site as a process: its duty cycle on a directory, sockets and a thread.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,13 +92,7 @@ impl Notes for Host {
     }
 
     fn write_note(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let path = self.own.join(name);
-        let new = path.with_extension("new");
-        let mut file = File::create(&new)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&new, &path)?;
-        File::open(&self.own)?.sync_all()
+        pares_os::replace_file(&self.own.join(name), bytes)
     }
 }
 

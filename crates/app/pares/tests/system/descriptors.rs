@@ -7,6 +7,7 @@ use pares_types::Side;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use crate::common::exchange::{Exchange, PROGRAM, gateway, small, venue};
+use crate::common::process::pid_of;
 use crate::common::{eventually, limit, record};
 
 /// The process may have descriptors below `most` only. Those that it has stay.
@@ -18,8 +19,7 @@ fn allow(process: Pid, most: Option<u64>) {
 #[test]
 fn a_venue_whose_descriptors_were_out_reads_on_when_there_are_some() {
     let mut exchange = Exchange::start(&SystemConfig { venues: 1, ..small(1) });
-    let said = std::fs::read_to_string(exchange.layout().pid(venue(0))).unwrap();
-    let process = Pid::from_raw(said.parse().unwrap()).unwrap();
+    let process = pid_of(exchange.layout(), venue(0));
     allow(process, Some(3));
     let mut client = exchange.client(0, 7);
     client.send(&limit(1, 1, Side::Buy, 5, 20_000)).unwrap();

@@ -9,7 +9,8 @@ use pares_client::{Client, ClientError, Update};
 use pares_node::{Layout, SystemConfig};
 use pares_types::{GatewayId, Reason, RecorderId, Side, VenueId};
 
-use crate::common::exchange::{Exchange, small};
+use crate::common::exchange::{Exchange, small, venue};
+use crate::common::process::Up;
 use crate::common::{limit, load, record};
 
 /// A small disk of its own, mounted at a log's directory.
@@ -206,4 +207,17 @@ fn disk_full_under_the_only_venue_answers_nothing_until_there_is_room() {
     assert!(flood.answered >= before + 20_000, "it works again");
     flood.run(0, |flood| flood.sent == flood.answered + flood.rejected.len() as u64);
     check(&mut exchange, &[&flood]);
+}
+
+#[test]
+fn a_node_whose_complaints_the_disk_does_not_take_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = Layout::new(dir.path());
+    let log = layout.venue_log(VenueId(0));
+    [layout.run(), log.clone()].iter().for_each(|dir| std::fs::create_dir_all(dir).unwrap());
+    std::os::unix::fs::symlink("/dev/full", layout.complaints(venue(0))).unwrap();
+    // It says that it sets this aside.
+    std::fs::write(log.join("marks"), [7; 8192]).unwrap();
+    let up = Up::start(dir.path(), &SystemConfig { venues: 1, ..small(1) });
+    assert!(log.join("damaged-1/marks").exists(), "{}", up.said);
 }

@@ -404,6 +404,46 @@ fn a_mass_cancel_cut_short_is_completed_by_its_repeat() {
 }
 
 #[test]
+fn a_part_of_a_mass_cancel_that_no_venue_could_read_is_taken_in_again_at_any_gateway() {
+    for gate in [0, 1] {
+        let mut world = signed_on();
+        world.sign_on(1, 9, 7);
+        world.ask(0, 1, mass_cancel(1, 0));
+        world.lose(0, 1);
+        world.ask(0, 1, enter(2, 2, Side::Buy, 1, 1));
+        world.settle();
+        assert_eq!(answers(&mut world), [(1, 2, false)]);
+        world.ask(gate, [1, 9][gate], mass_cancel(1, 0));
+        world.settle();
+        let replies = world.replies(gate);
+        let answered = replies.iter().filter(|(_, reply)| matches!(reply, Reply::Answer(_)));
+        assert_eq!(answered.count(), 1, "gateway {gate}: {replies:?}");
+        assert_eq!(world.gates[1 - gate].sink.log.len(), [0, 3][gate], "one part is asked once more");
+    }
+}
+
+#[test]
+fn a_device_that_does_not_sync_holds_up_only_those_who_wait_for_it() {
+    let mut world = World::with(|gate| GatewayConfig { in_flight_max: 4, ..config(gate) });
+    world.sign_on(0, 1, 7);
+    world.gates[0].gateway.on_sign_on(SessionId(2), MemberId(7), true).unwrap();
+    for name in 1..=4 {
+        world.ask(0, 2, buy(name));
+        world.settle();
+    }
+    world.replies(0);
+    world.ask(0, 2, buy(5));
+    assert_eq!(rejection(&mut world), Reason::Overloaded);
+    world.ask(0, 1, buy(6));
+    world.settle();
+    assert_eq!(answers(&mut world), [(1, 6, false)]);
+    assert!(world.gates[0].gateway.wants_journalled());
+    let gate = &mut world.gates[0];
+    gate.gateway.on_disconnect(SessionId(2));
+    assert!(!gate.gateway.wants_journalled());
+}
+
+#[test]
 #[should_panic(expected = "gap in a shard's committed stream")]
 fn a_gap_in_the_committed_stream_is_not_papered_over() {
     let mut world = signed_on();

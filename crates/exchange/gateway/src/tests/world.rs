@@ -145,6 +145,14 @@ impl World {
         true
     }
 
+    /// The venues cannot read the shard's next request in the gateway's log, and pass it over.
+    pub(super) fn lose(&mut self, gate: usize, shard: usize) {
+        let read = &mut self.venue_read[gate][shard];
+        let unread = self.gates[gate].sink.log.iter().enumerate().skip(*read);
+        let next = unread.map(|(at, next)| (at, next.shard)).find(|(_, of)| usize::from(of.0) == shard);
+        *read = next.expect("there is one").0 + 1;
+    }
+
     /// The gateway reads the next committed record of the shard. Whether there was one.
     pub(super) fn follow(&mut self, gate: usize, shard: usize) -> bool {
         let Gate { gateway, sink, followed, .. } = &mut self.gates[gate];

@@ -23,7 +23,7 @@ fn store(world: &TestWorld, position: u64) {
     unfinished.write(&state[..40]).unwrap();
     unfinished.write(&state[40..60]).unwrap();
     unfinished.finish(&state[60..]).unwrap();
-    assert!(!positions(world, dir(), SHARD).contains(&Position(position)), "no name yet");
+    assert!(!positions(world, dir(), SHARD).unwrap().contains(&Position(position)), "no name yet");
     unfinished.name(Offset(8 * position)).unwrap();
 }
 
@@ -44,7 +44,7 @@ fn readable(world: &TestWorld, dir: &Path, shard: ShardId) -> Vec<u64> {
             at
         })
     };
-    checkpoints(world, dir, shard).iter().filter_map(intact).collect()
+    checkpoints(world, dir, shard).unwrap().iter().filter_map(intact).collect()
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_flipped_bit_leaves_the_older_checkpoint() {
 #[test]
 fn a_copy_has_the_state_and_a_new_place_to_replay_from_and_a_damaged_one_is_not_copied() {
     let (world, to, other) = (with([9]), Path::new("to"), Path::new("other"));
-    let stored = at(&world, dir(), SHARD, Position(9)).unwrap();
+    let stored = at(&world, dir(), SHARD, Position(9)).unwrap().unwrap();
     stored.copy(&world, to, Offset(72)).unwrap();
     assert_eq!(readable(&world, to, SHARD), [9]);
     let path = world.real(&dir().join("3-9.ckpt"));
@@ -80,7 +80,7 @@ fn a_copy_has_the_state_and_a_new_place_to_replay_from_and_a_damaged_one_is_not_
     bytes[HEAD_BYTES + 5] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
     stored.copy(&world, other, Offset(72)).unwrap();
-    assert_eq!(positions(&world, other, SHARD), []);
+    assert_eq!(positions(&world, other, SHARD).unwrap(), []);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn checkpoints_above_a_position_can_be_taken_back() {
 #[test]
 fn older_checkpoints_go_when_newer_ones_are_verified() {
     let world = with(1..=5);
-    assert_eq!(positions(&world, dir(), SHARD), [Position(5), Position(4)]);
+    assert_eq!(positions(&world, dir(), SHARD).unwrap(), [Position(5), Position(4)]);
     assert_eq!(readable(&world, dir(), SHARD), [5, 4]);
 }
 
@@ -122,4 +122,12 @@ fn what_does_not_read_back_gets_no_name() {
     unfinished.write(&[1; 50]).unwrap();
     unfinished.file.write_at(&[9], HEAD_BYTES as u64 + 20).unwrap();
     assert!(unfinished.finish(&[2; 50]).is_err());
+}
+
+#[test]
+fn a_directory_that_cannot_be_listed_is_not_an_empty_one() {
+    let world = TestWorld::new();
+    world.create_file(dir()).unwrap();
+    assert!(checkpoints(&world, dir(), SHARD).is_err());
+    assert!(remove_above(&world, dir(), SHARD, Position(0)).is_err());
 }

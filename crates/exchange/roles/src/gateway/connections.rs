@@ -166,6 +166,7 @@ impl<S: Sockets> Connections<S> {
             self.slots[slot] = Some(connection);
             self.strangers.insert((mono_ns, slot));
         } else {
+            self.refused += 1;
             self.free.push(slot);
         }
     }

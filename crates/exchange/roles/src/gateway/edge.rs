@@ -48,7 +48,9 @@ impl<W: World, S: Sockets> GatewaySink for Edge<W, S> {
         let fill = |out: &mut [u8]| write_request(out, request);
         let offset = self.writer.append_with(request_bytes(request), fill);
         let offset = offset.map_err(|error| {
-            self.poisoned = Some(error).filter(|error| matches!(error, AppendError::Poisoned { .. }));
+            if matches!(error, AppendError::Poisoned { .. }) {
+                self.poisoned = Some(error);
+            }
             Reason::StorageUnavailable
         })?;
         self.appended = true;

@@ -37,8 +37,8 @@ pub(crate) use counters::{COUNTERS, Counter};
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{DurabilitySetting, SystemConfig};
 use crate::duty::{Duty, SLEEP_MAX};
+use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
-use crate::tail::Tail;
 use crate::world::{Counters, Sockets, World};
 use crate::{NodeError, NodeId, epoch, repair_asked};
 use connection::{Close, Incoming};
@@ -59,40 +59,18 @@ pub struct GatewayNode<W: World, S: Sockets> {
     rules: Gateway,
     edge: Edge<W, S>,
     committed: CommittedStream<W>,
-    peers: Vec<Peer<W>>,
+    /// The other gateways' logs.
+    peers: Vec<Inlet<W>>,
     first_answers: FirstAnswers<W>,
     in_flight_max: u16,
     id: GatewayId,
     swept_ns: u64,
-    /// Whether any client has asked for journalled notices.
-    wants_journalled: bool,
     frames: Vec<(SessionId, Incoming)>,
     events: Vec<Event>,
     syncer: Option<SyncTask>,
     lookout: Lookout,
     /// The time is due, and the log does not take it.
     untold: bool,
-}
-
-/// Another gateway.
-struct Peer<W: World> {
-    id: GatewayId,
-    tail: Tail<W>,
-    /// Records that could not be understood.
-    not_understood: u64,
-}
-
-impl<W: World> Peer<W> {
-    /// The operator is told of the first.
-    fn note_not_understood(&mut self, world: &W) {
-        if self.not_understood == 0 {
-            let (id, end) = (self.id, self.tail.offset());
-            world.complain(&format_args!(
-                "gateway-{id} wrote something before {end} that this build does not understand: passed over"
-            ));
-        }
-        self.not_understood += 1;
-    }
 }
 
 impl<W: World, S: Sockets> GatewayNode<W, S> {
@@ -113,8 +91,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let peers = config.gateway_ids().filter(|&peer| peer != id);
         let on_disk = config.durability == DurabilitySetting::Disk;
         let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
-        let tail = |peer| Tail::new(&world, NodeId::Gateway(peer), Offset::START);
-        let peers = peers.map(|id| Peer { id, tail: tail(id), not_understood: 0 }).collect();
+        let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
         let edge = Edge {
             writer,
             connections: Connections::new(sockets, config.sessions_max),
@@ -136,7 +113,6 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             in_flight_max: config.session_in_flight_max,
             id,
             swept_ns: 0,
-            wants_journalled: false,
             frames: Vec::new(),
             events: Vec::new(),
             syncer,
@@ -151,15 +127,14 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let mut work = 0;
         for peer in &mut self.peers {
             loop {
-                match peer.tail.next() {
+                match peer.next() {
                     Ok(Some(entry)) => match RequestRecord::read(entry.payload) {
                         Ok(request) => self.rules.on_peer_request(&request),
-                        Err(_) => peer.note_not_understood(&self.edge.world),
+                        Err(error) => peer.on_strange(&error),
                     },
                     Ok(None) => break,
-                    // Anything but damage passes by itself: the log is being replaced, or descriptors are out.
                     Err(error) => {
-                        if peer.tail.pass_over(error).is_err() {
+                        if !peer.on_unreadable(error) {
                             break;
                         }
                     }
@@ -235,7 +210,6 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             let why = if reason == Reason::MalformedRequest { Close::Malformed } else { Close::Refused };
             return self.edge.connections.refuse(session, reason, why);
         }
-        self.wants_journalled |= journalled;
         self.edge.connections.sign_on(session);
         let reply = SignedOn {
             token: sign_on.token,
@@ -280,8 +254,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         edge.counters.set(Counter::SlowConnections, edge.connections.slow);
         edge.counters.set(Counter::SilentConnections, edge.connections.silent);
         edge.counters.set(Counter::SlowedReads, edge.connections.parkings);
-        let damaged = self.peers.iter().map(|peer| peer.tail.damaged() + peer.not_understood);
-        edge.counters.set(Counter::Damaged, damaged.sum());
+        edge.counters.set(Counter::Damaged, self.peers.iter().map(Inlet::damaged).sum());
         let mono_ns = edge.world.mono_ns();
         if mono_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {
             if edge.connections.sweep(mono_ns) {
@@ -314,7 +287,7 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         work += self.read_clients();
         self.tell_time();
         if self.edge.publish()
-            && let Some(syncer) = self.syncer.as_ref().filter(|_| self.wants_journalled)
+            && let Some(syncer) = self.syncer.as_ref().filter(|_| self.rules.wants_journalled())
         {
             syncer.request();
         }
@@ -328,7 +301,7 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
 
     fn look_everywhere(&mut self) {
         self.committed.look();
-        self.peers.iter_mut().for_each(|peer| peer.tail.look());
+        self.peers.iter_mut().for_each(Inlet::look);
     }
 
     fn sleep_max(&self) -> Duration {

@@ -15,7 +15,7 @@
 use std::path::PathBuf;
 
 use pares_gateway::Gateway;
-use pares_log::{LogReader, LogReplacement, LogSalvage, OpenError, ReadError, record};
+use pares_log::{LogReader, LogReplacement, LogSalvage, record};
 use pares_types::{Request, RequestId, Timestamp};
 use pares_wire::record::{RequestRecord, request_bytes, write_request};
 
@@ -38,22 +38,10 @@ pub(super) fn whole<T, W: World>(
     rules: impl FnOnce() -> Result<Gateway, NodeError>,
 ) -> Result<T, NodeError> {
     match open() {
-        Err(error) if is_damage(&error) => repair(world, log, config, &error, &mut rules()?)?,
+        Err(error) if error.is_damage() => repair(world, log, config, &error, &mut rules()?)?,
         other => return other,
     }
     open()
-}
-
-/// Whether another log in its place would help. The recorders' logs are read by then, and damage there is passed over.
-fn is_damage(error: &NodeError) -> bool {
-    match error {
-        NodeError::Open(
-            OpenError::Damaged { .. } | OpenError::Poisoned { .. } | OpenError::Foreign { .. },
-        ) => true,
-        NodeError::Log(ReadError::Damaged { .. } | ReadError::Foreign { .. }) => true,
-        NodeError::Log(ReadError::Map(error)) => error.is_not_yet(),
-        _ => false,
-    }
 }
 
 fn repair<W: World>(

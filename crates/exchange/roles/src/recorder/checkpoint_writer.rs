@@ -51,6 +51,8 @@ pub(super) enum Done {
     Whole(ShardId, Position, Offset),
     /// Something became of one.
     Became(Stored),
+    /// Some that were to be removed could not be.
+    NotRemoved(VenueId, Vec<(ShardId, Position)>),
 }
 
 /// What became of a checkpoint, or of several.
@@ -63,8 +65,6 @@ pub(super) enum Stored {
     Failed,
     /// No checkpoint is left that this venue may have spoilt.
     Removed(VenueId),
-    /// Some could not be removed.
-    NotRemoved,
 }
 
 /// What writes, beside the duty cycle.
@@ -80,6 +80,8 @@ pub(super) struct CheckpointWriter<W: World> {
     /// The newest with a name.
     named: BTreeMap<ShardId, Position>,
     done: Sender<Done>,
+    /// Whether the operator knows that some cannot be removed.
+    told: bool,
 }
 
 impl<W: World> CheckpointWriter<W> {
@@ -92,7 +94,7 @@ impl<W: World> CheckpointWriter<W> {
     ) -> Self {
         let (unfinished, whole, named) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let (world, asleep) = (world.clone(), Arc::clone(asleep));
-        Self { world, dir, sync, to_do, asleep, unfinished, whole, named, done }
+        Self { world, dir, sync, to_do, asleep, unfinished, whole, named, done, told: false }
     }
 
     /// Does what there is to do.
@@ -121,7 +123,7 @@ impl<W: World> CheckpointWriter<W> {
             Order::Write { source, piece } => self.write(source, &piece).map(|()| None),
             Order::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
             Order::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
-            Order::Distrust(venue, above) => Ok(Some(Done::Became(self.distrust(venue, &above)))),
+            Order::Distrust(venue, above) => Ok(Some(self.distrust(venue, above))),
         };
         done.unwrap_or(Some(Done::Became(Stored::Failed))).is_none_or(|done| self.done.send(done).is_ok())
     }
@@ -176,21 +178,26 @@ impl<W: World> CheckpointWriter<W> {
         Ok(Some(Done::Became(Stored::Kept(shard, position))))
     }
 
-    /// Those that cannot be removed are told of as failures; without word that they are gone the venue is noted nowhere, and
-    /// the recorder's next life does this again.
-    fn distrust(&mut self, venue: VenueId, above: &[(ShardId, Position)]) -> Stored {
+    /// Without word that they are gone the venue is noted nowhere, and the recorder's next life does this again.
+    fn distrust(&mut self, venue: VenueId, above: Vec<(ShardId, Position)>) -> Done {
         self.unfinished.retain(|(of, _), _| *of != venue);
-        for &(shard, position) in above {
+        for &(shard, position) in &above {
             if self.whole.get(&shard).is_some_and(|whole| whole.place().1 > position) {
                 self.whole.remove(&shard);
             }
             self.named.remove(&shard);
         }
         let remove = |&(shard, to)| checkpoints::remove_above(&self.world, &self.dir, shard, to);
-        let removed = above.iter().try_for_each(remove);
-        match removed {
-            Ok(()) => Stored::Removed(venue),
-            Err(_) => Stored::NotRemoved,
+        match above.iter().try_for_each(remove) {
+            Ok(()) => Done::Became(Stored::Removed(venue)),
+            Err(error) => {
+                if !std::mem::replace(&mut self.told, true) {
+                    self.world.complain(&format_args!(
+                        "checkpoints that venue-{venue} may have spoilt are still there: {error}; tried again"
+                    ));
+                }
+                Done::NotRemoved(venue, above)
+            }
         }
     }
 }

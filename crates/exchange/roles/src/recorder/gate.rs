@@ -15,16 +15,21 @@ enum Standing {
         /// What is to be noted, once `ready`: once the venue's checkpoints are gone.
         note: Option<Note>,
         ready: bool,
+        /// Whether the operator knows that it cannot be noted.
+        told: bool,
     },
 }
 
 impl Standing {
     /// Writes the note that is waiting, if it is time. A full disk is tried again at the next look.
     fn write_note(&mut self, world: &impl World) {
-        if let Self::Out { note, ready: true } = self
-            && note.as_ref().is_some_and(|note| note.write(world).is_ok())
-        {
-            *note = None;
+        let Self::Out { note: waiting @ Some(_), ready: true, told } = self else { return };
+        match waiting.as_ref().map_or(Ok(()), |note| note.write(world)) {
+            Ok(()) => *waiting = None,
+            Err(error) if !std::mem::replace(told, true) => {
+                world.complain(&format_args!("a venue is shut out and that is not noted yet: {error}"));
+            }
+            Err(_) => {}
         }
     }
 }
@@ -90,7 +95,7 @@ impl<W: World> Gate<W> {
 
     /// Shuts a venue out. `note` is written when [`Gate::on_checkpoints_gone`] says so.
     pub(super) fn shut_out(&mut self, venue: VenueId, note: Option<Note>) {
-        self.venues[usize::from(venue.0)] = Standing::Out { note, ready: false };
+        self.venues[usize::from(venue.0)] = Standing::Out { note, ready: false, told: false };
     }
 
     /// No checkpoint of the venue is left that may be wrong: now the recorder says so.

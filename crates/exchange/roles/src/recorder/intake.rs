@@ -44,6 +44,8 @@ pub(super) struct CheckpointIntake {
     failed: u64,
     /// What the writer is still to be told of venues that are not to be believed.
     distrusted: Vec<(VenueId, Vec<(ShardId, Position)>)>,
+    /// What it could not remove.
+    left: Vec<(VenueId, Vec<(ShardId, Position)>)>,
 }
 
 /// The way to the writer, which is woken only when it sleeps.
@@ -76,8 +78,9 @@ impl CheckpointIntake {
         let waker = world.spawn("checkpoints", Box::new(move || writer.turn()));
         let waker = waker.map_err(NodeError::io("starting a thread"))?;
         let to_writer = ToWriter { orders, asleep, waker };
-        let (assemblies, whole, distrusted) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        Ok(Self { assemblies, whole, to_writer, from_writer, failed: 0, distrusted })
+        let (assemblies, whole) = (BTreeMap::new(), BTreeMap::new());
+        let (distrusted, left) = (Vec::new(), Vec::new());
+        Ok(Self { assemblies, whole, to_writer, from_writer, failed: 0, distrusted, left })
     }
 
     /// A piece has come from a venue. `replay_from` says before which place of the log no record of a position or later lies; it
@@ -142,6 +145,11 @@ impl CheckpointIntake {
         }
     }
 
+    /// What could not be removed before is tried once more: a disk may have been full, or descriptors out.
+    pub(super) fn try_removals_again(&mut self) {
+        self.distrusted.append(&mut self.left);
+    }
+
     /// What became of the next checkpoint.
     pub(super) fn stored(&mut self) -> Option<Stored> {
         self.tell_distrusted();
@@ -151,6 +159,10 @@ impl CheckpointIntake {
                     self.whole.insert(shard, (position, replay_from));
                 }
                 Done::Became(stored) => return Some(stored),
+                Done::NotRemoved(venue, above) => {
+                    self.left.push((venue, above));
+                    return Some(Stored::Failed);
+                }
             }
         }
         self.failed = self.failed.checked_sub(1)?;
@@ -224,7 +236,7 @@ mod tests {
         }
 
         fn kept(&self) -> Vec<(u64, Offset, Vec<u8>)> {
-            let found = checkpoints::checkpoints(&self.world, Path::new(DIR), SHARD).into_iter();
+            let found = checkpoints::checkpoints(&self.world, Path::new(DIR), SHARD).unwrap().into_iter();
             let read = |one: &checkpoints::StoredCheckpoint| one.read(&self.world, || {}).unwrap();
             found.map(|one| (one.position().0, one.replay_from(), read(&one))).collect()
         }

@@ -10,7 +10,6 @@
 
 mod checkpoint_writer;
 mod gate;
-mod inlet;
 mod intake;
 mod outvoted;
 pub(crate) mod repair;
@@ -18,7 +17,7 @@ mod shard;
 
 use std::collections::BTreeMap;
 
-use pares_log::{AppendError, Config, LogWriter};
+use pares_log::{AppendError, Config, LogWriter, Offset};
 use pares_recorder::{Source, Verdict};
 use pares_types::{Epoch, RecorderId, ShardId, VenueId};
 use pares_wire::WireError;
@@ -28,12 +27,12 @@ use zerocopy::IntoBytes;
 use crate::config::{DurabilitySetting, Layout, SystemConfig};
 use crate::counters::counters;
 use crate::duty::Duty;
+use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
 use crate::world::{Counters, Ring, World};
 use crate::{NodeError, NodeId, repair_asked};
 use checkpoint_writer::Stored;
 use gate::Gate;
-use inlet::Inlet;
 use intake::CheckpointIntake;
 use shard::{ShardRecord, offer, recover};
 
@@ -110,8 +109,11 @@ impl<W: World> RecorderNode<W> {
         let mut recorder = Self {
             writer,
             shards,
-            venues: config.venue_ids().map(|venue| Inlet::new(&world, NodeId::Venue(venue))).collect(),
-            peers: peers.map(|peer| Inlet::new(&world, peer)).collect(),
+            venues: config
+                .venue_ids()
+                .map(|venue| Inlet::new(&world, NodeId::Venue(venue), Offset::START))
+                .collect(),
+            peers: peers.map(|peer| Inlet::new(&world, peer, Offset::START)).collect(),
             intake: CheckpointIntake::start(&world, Layout::new("").checkpoints(id), sync)?,
             gate,
             lookout,
@@ -169,7 +171,7 @@ impl<W: World> RecorderNode<W> {
                 match accept::<W>((&mut self.shards, &self.gate), sinks, source, record.payload)? {
                     Verdict::Wait => {
                         let offset = record.offset;
-                        inlet.step_back(offset)?;
+                        inlet.seek(offset)?;
                         self.counters.add(Counter::Waits, u64::from(source == Source::Venue));
                         Ok(Step::Waits)
                     }
@@ -197,7 +199,7 @@ impl<W: World> RecorderNode<W> {
         while let Some(stored) = self.intake.stored() {
             let (shard, position) = match stored {
                 Stored::Kept(shard, position) => (shard, position),
-                Stored::Failed | Stored::NotRemoved => {
+                Stored::Failed => {
                     self.counters.add(Counter::CheckpointFailures, 1);
                     continue;
                 }
@@ -252,6 +254,7 @@ impl<W: World> Duty for RecorderNode<W> {
         let mut waiting = false;
         if self.lookout.is_due(&self.world)? {
             self.look_for_notes();
+            self.intake.try_removals_again();
         }
         for index in 0..self.venues.len() {
             let (read, waits) = self.poll(Source::Venue, index)?;
@@ -314,6 +317,8 @@ fn accept<W: World>(
     payload: &[u8],
 ) -> Result<Verdict, NodeError> {
     let record = ResultRecord::read(payload)?;
+    // All of it: gateways and venues must be able to read what is recorded, for ever.
+    record.check()?;
     let shard = shards.get_mut(&record.shard()).ok_or(NO_SHARD)?;
     let offer = offer(source, &record, payload, gate)?;
     let was_halted = shard.acceptance.divergence().is_some();

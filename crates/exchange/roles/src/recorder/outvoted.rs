@@ -1,12 +1,13 @@
 //! What a recorder does about a venue that is found wrong: shut it out, here and for every shard.
 
+use pares_log::Offset;
 use pares_recorder::{Disputed, Finding};
 use pares_types::{Position, ShardId, VenueId};
 
 use super::gate::Seen;
-use super::inlet::Inlet;
 use super::{Counter, RecorderNode};
 use crate::NodeId;
+use crate::inlet::Inlet;
 use crate::world::{Counters, World};
 
 impl<W: World> RecorderNode<W> {
@@ -58,7 +59,7 @@ impl<W: World> RecorderNode<W> {
     /// Takes from a venue again, from the beginning of the log it has now.
     fn readmit(&mut self, venue: VenueId) {
         self.shards.values_mut().for_each(|record| record.acceptance.readmit(venue));
-        self.venues[usize::from(venue.0)] = Inlet::new(&self.world, NodeId::Venue(venue));
+        self.venues[usize::from(venue.0)] = Inlet::new(&self.world, NodeId::Venue(venue), Offset::START);
         self.counters.set(Counter::ShutOutVenues, self.gate.shut_out_len());
     }
 }

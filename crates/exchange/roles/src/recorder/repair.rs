@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pares_log::{LogReplacement, LogSalvage, Offset, OpenError, ReadError, Record};
+use pares_log::{LogReplacement, LogSalvage, Offset, ReadError, Record};
 use pares_recorder::repair::{Filling, Lost, Repair, Turn};
 use pares_sequencer::Sequencer;
 use pares_types::{Epoch, Position, RecorderId, ShardId};
@@ -40,23 +40,13 @@ pub(crate) fn whole<T, W: World>(
 ) -> Result<T, NodeError> {
     let left_out = LeftOut::read(world, id)?;
     let why = match open() {
-        Err(error) if is_damage(&error) => error.to_string(),
+        Err(error) if error.is_damage() => error.to_string(),
         Ok(_) if left_out.is_some() => "everything was started without it".into(),
         other => return other,
     };
     repair(world, id, config, (&why, left_out))?;
     left_out::forget(world, id);
     open()
-}
-
-/// Whether another log in its place would help.
-fn is_damage(error: &NodeError) -> bool {
-    match error {
-        NodeError::Open(OpenError::Damaged { .. } | OpenError::Poisoned { .. }) => true,
-        NodeError::Log(ReadError::Damaged { .. } | ReadError::Foreign { .. }) => true,
-        NodeError::Log(ReadError::Map(error)) => error.is_not_yet(),
-        _ => false,
-    }
 }
 
 fn repair<W: World>(
@@ -152,8 +142,12 @@ fn checkpoints_of(
     let counts = |&((shard, at), _): &((ShardId, Position), Option<Offset>)| {
         left_out.and_then(|left_out| left_out.first(shard)).is_none_or(|first| at <= first)
     };
-    let of = |shard| checkpoints::positions(world, dir, shard).into_iter().map(move |at| ((shard, at), None));
-    Ok(shards.into_keys().flat_map(of).filter(counts).collect())
+    let mut kept = Kept::new();
+    for shard in shards.into_keys() {
+        let of = checkpoints::positions(world, dir, shard)?.into_iter();
+        kept.extend(of.map(|at| ((shard, at), None)).filter(counts));
+    }
+    Ok(kept)
 }
 
 /// A repair under way.
@@ -293,7 +287,7 @@ impl<W: World> Work<'_, W> {
         for (&(shard, position), &from) in &self.checkpoints {
             let end = || (position == self.repair.next(shard)).then(|| self.new.tail());
             let Some(replay_from) = from.or_else(end) else { continue };
-            if let Some(checkpoint) = checkpoints::at(self.world, dir, shard, position) {
+            if let Ok(Some(checkpoint)) = checkpoints::at(self.world, dir, shard, position) {
                 // One less is a longer replay for a venue that starts, and no reason to go without a recorder.
                 let _ = checkpoint.copy(self.world, place, replay_from);
             }
@@ -308,7 +302,7 @@ fn is_void(left_out: Option<&LeftOut>, record: &ResultRecord<'_>) -> bool {
 
 /// The result in a record of another log, if it is one that this build understands: there is nothing else to be had from it.
 fn foreign<'a>(entry: &Record<'a>) -> Option<ResultRecord<'a>> {
-    result(entry).ok().flatten().filter(|record| record.request_id().is_ok())
+    result(entry).ok().flatten().filter(|record| record.check().is_ok())
 }
 
 /// The result in a record, if it is one.

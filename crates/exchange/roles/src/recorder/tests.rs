@@ -140,7 +140,7 @@ fn a_repaired_log_keeps_its_checkpoints_with_their_new_places() {
     world.publish(PEER, &results(0..4));
     world.flip(OWN, offsets[1]);
     open(&world);
-    let kept = crate::checkpoints::checkpoints(&world, &dir, ShardId(0));
+    let kept = crate::checkpoints::checkpoints(&world, &dir, ShardId(0)).unwrap();
     assert_eq!(
         kept.iter().map(|one| (one.position(), one.replay_from())).collect::<Vec<_>>(),
         [(place.1, offsets[2])]
@@ -179,4 +179,39 @@ fn a_venue_stays_shut_out_while_the_notes_cannot_be_read() {
     assert_eq!(shut_out(&world), 1);
     std::fs::remove_dir_all(world.real(&notes)).unwrap();
     assert_eq!(shut_out(&world), 0, "readmitted");
+}
+
+#[test]
+fn a_result_that_nobody_could_read_is_passed_over_and_the_other_venue_has_it() {
+    let (status, request) =
+        (std::mem::offset_of!(record::ResultHead, status), size_of::<record::ResultHead>());
+    let command = request + std::mem::offset_of!(record::RequestRecord, command);
+    for strange in [status, command] {
+        let world = TestWorld::new();
+        let mut all = results(0..3);
+        all[1][strange] = 0xee;
+        world.publish(VENUE, &all);
+        world.publish(OTHER, &results(0..2));
+        assert_eq!(record(&world), (recorded(3), 1), "byte {strange}");
+    }
+}
+
+#[test]
+fn checkpoints_of_a_wrong_venue_that_cannot_be_removed_are_told_of_and_removed_later() {
+    let world = TestWorld::new();
+    crate::shut_out::Note { venue: 0, recorder: 1, found: None, disputed: Vec::new() }.write(&world).unwrap();
+    let (dir, node) = (Layout::new("").checkpoints(RecorderId(0)), &mut open(&world));
+    world.create_file(&dir).unwrap();
+    let noted = |node: &mut RecorderNode<TestWorld>| {
+        // Long enough to look for notes, and for what was left.
+        for _ in 0..4 {
+            (0..5_000).for_each(|_| _ = node.work().unwrap());
+            world.run_tasks();
+        }
+        crate::shut_out::Note::read(&world, VenueId(0), RecorderId(0)).unwrap().is_some()
+    };
+    assert!(!noted(node), "they may still be there");
+    assert_eq!(world.complaints().matches("may have spoilt").count(), 1, "{}", world.complaints());
+    world.remove_file(&dir).unwrap();
+    assert!(noted(node));
 }

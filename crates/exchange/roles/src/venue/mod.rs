@@ -203,7 +203,7 @@ impl<W: World> VenueNode<W> {
 
     /// The matching engine failed at a position of that shard, or what it did is not what was agreed: the shard is restored.
     /// `beyond`: that position has been executed by another venue, so only a state beyond it leads on.
-    fn fail(&mut self, index: usize, at: Option<Position>, beyond: bool) -> Result<(), NodeError> {
+    fn fail(&mut self, index: usize, failed_at: Position, beyond: bool) -> Result<(), NodeError> {
         let seat = &mut self.seats[index];
         assert!(
             seat.rebuild.is_none(),
@@ -211,7 +211,6 @@ impl<W: World> VenueNode<W> {
             seat.id
         );
         seat.bench = None;
-        let failed_at = at.unwrap_or(seat.reached);
         let instruments = self.config.shards()?.remove(&seat.id).unwrap_or_default();
         let (world, config, shard) = (self.world.clone(), self.config.clone(), seat.id);
         self.world.complain(&format_args!(
@@ -237,7 +236,7 @@ impl<W: World> VenueNode<W> {
         if self.leaving.is_none() {
             self.leaving = Some(Leaving::new(self.id, &self.config, self.world.mono_ns()));
         }
-        self.fail(index, Some(position), false)
+        self.fail(index, position, false)
     }
 
     fn show_away(&self) {

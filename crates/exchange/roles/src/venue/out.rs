@@ -60,6 +60,11 @@ impl<W: World> VenueSink for Draft<W> {
         self.world.executing(shard, position, request);
     }
 
+    #[inline]
+    fn executed(&mut self) {
+        self.watch.end();
+    }
+
     fn result(&mut self, at: ResultAt, request: &Request, outcome: &Outcome, events: &[Event]) {
         let place = ResultPlace {
             shard: at.shard,
@@ -107,10 +112,14 @@ impl<W: World> Out<W> {
     /// Takes results that the venue has vouched for into the log, to be published with the next [`Out::flush`].
     pub(super) fn take(&mut self, draft: &mut Draft<W>) {
         for result in draft.results() {
-            self.appended = true;
-            if let Err(error) = self.writer.append(result) {
+            // Nothing may follow one that is missing: a recorder would wait there for it, and not read on.
+            if self.failed.is_some() {
+                break;
+            }
+            match self.writer.append(result) {
+                Ok(_) => self.appended = true,
                 // The position is decided and its request is kept; a restart executes it again.
-                self.failed.get_or_insert(error);
+                Err(error) => self.failed = Some(error),
             }
         }
         draft.clear();
@@ -124,5 +133,39 @@ impl<W: World> Out<W> {
                 self.ringer.ring(recorder);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pares_log::Config;
+
+    use super::*;
+    use crate::testing::TestWorld;
+
+    #[test]
+    fn nothing_follows_a_result_that_the_log_does_not_take() {
+        let (world, venue) = (TestWorld::new(), VenueId(0));
+        let log = NodeId::Venue(venue);
+        let writer = world.write_log(log, Config::default().segment_bytes(4096)).unwrap();
+        let counters = world.create_counters("venue-0", super::super::COUNTERS).unwrap();
+        let mut out = Out::new(&world, &SystemConfig::default(), writer, counters);
+        let (watch, _) = Watch::open(&world, venue, pares_types::Epoch(1)).unwrap();
+        let mut draft = Draft::new(&world, venue, &Arc::new(watch));
+        for bytes in [100, 8_000, 100] {
+            draft.bytes.resize(draft.bytes.len() + bytes, 7);
+            draft.ends.push(draft.bytes.len());
+        }
+        out.take(&mut draft);
+        draft.bytes.resize(50, 8);
+        draft.ends.push(50);
+        out.take(&mut draft);
+        out.flush();
+        let mut reader = world.read_log_from_start(log).unwrap();
+        let mut read = Vec::new();
+        while let Some(entry) = reader.next().unwrap() {
+            read.push(entry.payload.len());
+        }
+        assert_eq!((read, out.failed.is_some()), (vec![100], true));
     }
 }

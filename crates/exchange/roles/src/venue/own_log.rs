@@ -2,7 +2,7 @@
 //!
 //! A venue keeps nothing in it that cannot be made again: what is recorded is in the recorders' logs, and the rest is executed once
 //! more. So a log that is damaged must not keep a venue from starting. It goes aside, for the operator to look at, and the venue
-//! begins another.
+//! begins another, also in the place of one of another version.
 
 use std::fmt::Display;
 
@@ -22,7 +22,7 @@ pub(super) fn open<W: World>(world: &W, id: VenueId, config: &Config) -> Result<
         set_aside(world, log, config, &why)?;
     }
     match world.write_log(log, config.clone()) {
-        Err(why @ (OpenError::Damaged { .. } | OpenError::Poisoned { .. } | OpenError::Foreign { .. })) => {
+        Err(why) if why.is_damage() || matches!(why, OpenError::Foreign { .. }) => {
             set_aside(world, log, config, &why)?;
             Ok(world.write_log(log, config.clone())?)
         }
@@ -39,7 +39,7 @@ fn damage<W: World>(world: &W, log: NodeId) -> Result<Option<ReadError>, NodeErr
     };
     match read_through() {
         Ok(()) | Err(ReadError::NotYet { .. }) => Ok(None),
-        Err(why @ (ReadError::Damaged { .. } | ReadError::Foreign { .. })) => Ok(Some(why)),
+        Err(why) if why.is_damage() || matches!(why, ReadError::Foreign { .. }) => Ok(Some(why)),
         Err(error) => Err(error.into()),
     }
 }

@@ -198,7 +198,8 @@ impl<W: World> Building<W> {
     fn lay_out(&mut self) -> Result<bool, NodeError> {
         let Plan { world, config, shard, instruments, failed_at, .. } = &self.plan;
         let past = Order::open(world, config, *shard)?.past();
-        let mut restored = restore_shard(world, config, (*shard, instruments), past);
+        let restored = world.attempt(|| restore_shard(world, config, (*shard, instruments), past));
+        let mut restored = restored.ok_or(NodeError::Panicked)?;
         if self.beyond.is_some_and(|beyond| restored.shard.position() <= beyond) {
             return Ok(false);
         }

@@ -35,9 +35,16 @@ pub(super) struct Restored {
     pub(super) passed_over: usize,
 }
 
-/// A recorder's checkpoints of a shard whose heads are intact, newest first.
+/// A recorder's checkpoints of a shard whose heads are intact, newest first. If they cannot be listed, others' have to do, or a longer
+/// replay.
 fn stored<W: World>(world: &W, recorder: RecorderId, shard: ShardId) -> Vec<StoredCheckpoint> {
-    checkpoints::checkpoints(world, &Layout::new("").checkpoints(recorder), shard)
+    let stored = checkpoints::checkpoints(world, &Layout::new("").checkpoints(recorder), shard);
+    let told = |error: &NodeError| {
+        world.complain(&format_args!(
+            "shard {shard}: checkpoints of recorder-{recorder} are passed over: {error}"
+        ));
+    };
+    stored.inspect_err(told).unwrap_or_default()
 }
 
 /// How much longer than usual loading the newest checkpoints may take, because they are large.

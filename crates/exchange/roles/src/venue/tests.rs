@@ -200,9 +200,10 @@ fn what_is_no_request_of_this_system_is_passed_over() {
     let mut rig = Rig::new(0);
     rig.gateway.append(b"of a later version").unwrap();
     rig.write(&request(1, ShardId(999)));
+    rig.write(&Request { id: RequestId::new(GatewayId(64), 9), ..request(9, SHARD) });
     rig.ask(2..3);
     rig.run();
-    assert_eq!((rig.handed_out(), rig.counter("damaged")), (vec![2], 2));
+    assert_eq!((rig.handed_out(), rig.counter("damaged")), (vec![2], 3));
 }
 
 #[test]
@@ -239,6 +240,29 @@ fn a_venue_asked_to_repair_its_log_ends_and_makes_it_anew_as_it_starts() {
     drop(venue);
     settle(&mut rig.run());
     assert_eq!(rig.handed_out(), [1, 2, 3]);
+}
+
+#[test]
+fn a_venue_whose_log_lacks_a_segment_begins_another() {
+    let mut rig = Rig::new(0);
+    rig.ask(1..4);
+    drop(rig.run());
+    std::fs::remove_file(rig.world.real("venue-0/00000000000000000000.seg".as_ref())).unwrap();
+    repair_asked::ask(&rig.world, NodeId::Venue(VENUE));
+    settle(&mut rig.run());
+    assert_eq!(rig.handed_out(), [1, 2, 3]);
+}
+
+#[test]
+fn a_panic_outside_of_the_matching_engine_ends_the_venue_and_blames_no_request() {
+    let mut rig = Rig::new(0);
+    let mut venue = rig.run();
+    rig.ask(1..2);
+    assert!(venue.poll_gateways() > 0);
+    let bench = venue.begin_step(0).unwrap();
+    let ended = venue.end_step(0, bench, (None, None));
+    assert!(matches!(ended, Err(NodeError::Panicked)));
+    assert_eq!(rig.counter("engine_failures"), 0);
 }
 
 #[test]

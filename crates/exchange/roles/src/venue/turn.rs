@@ -7,7 +7,7 @@ use pares_types::Position;
 use pares_venue::Stall;
 
 use super::out::Draft;
-use super::seat::{Bench, Order, ShardSeat, Stepped, executed};
+use super::seat::{Bench, Order, Stepped, executed};
 use super::{BATCH_MAX, COUNTERS, Counter, KEPT_MAX, RELEASE_EVERY, VenueNode, seat_of};
 use crate::committed::Committed;
 use crate::duty::Duty;
@@ -60,7 +60,7 @@ impl<W: World> VenueNode<W> {
     }
 
     /// Hands over what a step of that shard needs, if it is to take one: everything else can be taken over meanwhile.
-    fn begin_step(&mut self, index: usize) -> Option<Box<Bench<W>>> {
+    pub(super) fn begin_step(&mut self, index: usize) -> Option<Box<Bench<W>>> {
         let seat = &mut self.seats[index];
         let bench = seat.bench.as_mut().filter(|_| seat.active)?;
         if !self.caught_up && !bench.order.knows_the_past() {
@@ -71,7 +71,7 @@ impl<W: World> VenueNode<W> {
     }
 
     /// Takes back what a step needed, and what came of it: nothing, if the matching engine panicked at a place.
-    fn end_step(
+    pub(super) fn end_step(
         &mut self,
         index: usize,
         mut bench: Box<Bench<W>>,
@@ -80,7 +80,9 @@ impl<W: World> VenueNode<W> {
         let seat = &mut self.seats[index];
         assert!(seat.bench.is_none(), "shard {} took one step at a time", seat.id);
         let Some(progress) = stepped else {
-            self.fail(index, at.map(|(_, position)| position), false)?;
+            // Outside of the matching engine it was a broken invariant: no request is to blame, and this process knows nothing any more.
+            let (_, position) = at.ok_or(NodeError::Panicked)?;
+            self.fail(index, position, false)?;
             return Ok(1);
         };
         match progress.stall {
@@ -90,7 +92,7 @@ impl<W: World> VenueNode<W> {
             Some(Stall::EpochOver) => return Err(NodeError::EpochOver),
             // Nothing of the step counts: it is not what was agreed.
             Some(Stall::Overruled(position)) => {
-                self.fail(index, Some(position), false)?;
+                self.fail(index, position, false)?;
                 return Ok(1);
             }
             Some(Stall::Stuck(_) | Stall::NoRoom) | None => {}
@@ -103,7 +105,7 @@ impl<W: World> VenueNode<W> {
         self.out.counters.add(Counter::Executed, progress.executed);
         self.out.counters.add(Counter::Won, progress.won);
         if let Some(Stall::Stuck(position)) = progress.stall {
-            self.fail(index, Some(position), true)?;
+            self.fail(index, position, true)?;
         }
         Ok(progress.executed as usize)
     }
@@ -138,11 +140,10 @@ impl<W: World> VenueNode<W> {
         }
     }
 
-    fn poll_gateways(&mut self) -> usize {
+    pub(super) fn poll_gateways(&mut self) -> usize {
         // A venue that slept must not take everything into memory at once. What is in flight bounds what can
         // be pending; with less than that, the request that is decided next might never be read.
-        let pending: usize = self.seats.iter().map(ShardSeat::pending_len).sum();
-        let batch = BATCH_MAX.min(self.pending_max.saturating_sub(pending));
+        let batch = BATCH_MAX.min(self.pending_max.saturating_sub(self.pending_len()));
         let Self { seats, requests, out, .. } = self;
         let read = requests.poll(batch, |request| {
             let seat = seat_of(seats, request.shard);
@@ -180,7 +181,8 @@ impl<W: World> VenueNode<W> {
             Ok(())
         })?;
         for (index, place) in failed {
-            self.fail(index, place.map(|(_, position)| position), true)?;
+            let (_, position) = place.ok_or(NodeError::Panicked)?;
+            self.fail(index, position, true)?;
         }
         for seat in &mut self.seats {
             seat.bench.iter_mut().for_each(|bench| self.out.take(&mut bench.draft));

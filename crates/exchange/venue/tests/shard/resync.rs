@@ -2,8 +2,9 @@
 
 use pares_book::{FastBook, NaiveBook};
 use pares_sequencer::Sequencer;
+use pares_types::HASH_EVERY;
 use pares_types::{Command, InstrumentId, Phase, Position, Reason, Request, Side, Status};
-use pares_venue::{Gap, HASH_EVERY, Stall};
+use pares_venue::{Gap, Stall};
 
 use crate::rig::{Result, Venue, cancel, enter, named, request, window};
 

@@ -1,6 +1,8 @@
 //! Results: a place in a total order, the request that has it, what became of it, and what happened.
 
-use pares_types::{Epoch, Event, Outcome, Position, Quantity, Request, RequestId, ShardId, VenueId};
+use pares_types::{
+    Epoch, Event, HASH_EVERY, Outcome, Position, Quantity, Request, RequestId, ShardId, VenueId,
+};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -42,9 +44,6 @@ pub struct ResultHead {
     pub reserved: U16,
 }
 const _: () = assert!(size_of::<ResultHead>() == 56);
-
-/// Venues hash a shard's state at every position that is a multiple of this (design section 3).
-pub const HASH_EVERY: u64 = 1_024;
 
 /// A result as it lies in a log: borrowed, checked, decoded field by field on demand.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +98,16 @@ impl<'a> ResultRecord<'a> {
     #[must_use]
     pub fn state_hash(&self) -> Option<u64> {
         self.position().0.is_multiple_of(HASH_EVERY).then(|| self.head.state_hash.get())
+    }
+
+    /// Decodes all of it.
+    ///
+    /// # Errors
+    /// If a field is outside its legal range, so that somebody could not read what was recorded.
+    pub fn check(&self) -> Result<(), WireError> {
+        self.request()?;
+        self.outcome()?;
+        self.events().try_for_each(|event| event.map(|_| ()))
     }
 
     /// The request's identity, without decoding the rest.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use pares_load::{LabError, LabResult, Observed, Stretch};
-use pares_wire::record::HASH_EVERY;
+use pares_types::HASH_EVERY;
 use serde::Serialize;
 
 use super::Blow;

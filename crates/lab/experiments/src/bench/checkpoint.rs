@@ -285,7 +285,7 @@ impl Watch {
     fn newest(&self, shard: ShardId) -> Option<StoredCheckpoint> {
         let config = self.system.supervisor.config();
         let of = |id| checkpoints::checkpoints(&self.world, &Layout::new("").checkpoints(id), shard);
-        config.recorder_ids().flat_map(of).max_by_key(StoredCheckpoint::position)
+        config.recorder_ids().filter_map(|id| of(id).ok()).flatten().max_by_key(StoredCheckpoint::position)
     }
 
     /// Until so much time was quiet and a checkpoint was seen from its beginning to its end.

@@ -9,8 +9,8 @@ use pares_log::Reader;
 use pares_node::readmit;
 use pares_node::shut_out::{DisputedIn, Note};
 use pares_node::{HostWorld, NodeId, SystemConfig};
-use pares_types::{Command, GatewayId, RecorderId, ShardId, Side, Status, VenueId};
-use pares_wire::record::{self as wire, HASH_EVERY, ResultRecord};
+use pares_types::{Command, GatewayId, HASH_EVERY, RecorderId, ShardId, Side, Status, VenueId};
+use pares_wire::record::{self as wire, ResultRecord};
 
 use crate::common::exchange::{Exchange, recorder, small, venue};
 use crate::common::record::{self, Records};

@@ -60,12 +60,12 @@ fn damage_in_another_gateway_s_log_is_passed_over_told_and_asked_to_be_repaired(
 }
 
 #[test]
-fn records_of_another_gateway_that_are_not_understood_are_told_once() {
+fn records_of_another_gateway_that_are_not_understood_are_told_and_counted() {
     let mut rig = Rig::new();
     publish(&rig.world, PEER, &[vec![0xff; 64], vec![0xfe; 64], payload(&of_peer(1..=1)[0])]);
     (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
     assert_eq!((rig.counter("damaged"), rig.counter("names")), (2, 1));
-    assert_eq!(rig.world.complaints().matches("does not understand").count(), 1);
+    assert_eq!(rig.world.complaints().matches("of gateway-1 that is passed over").count(), 2);
 }
 
 #[test]

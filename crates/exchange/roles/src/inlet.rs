@@ -1,0 +1,85 @@
+//! Another node's log as a node reads it that can go on without: nothing that is wrong there stops anybody here.
+//!
+//! A flipped bit, a record of a newer build or a file that cannot be mapped would otherwise end every reader, and end it again
+//! as it starts anew. So it is passed over, counted, told to the operator, and the log's node is asked to repair it. A reader of
+//! what others have too waits for those; what only this log had is asked for again.
+
+use std::fmt::Display;
+
+use pares_log::{Offset, ReadError, Record};
+
+use crate::NodeId;
+use crate::tail::Tail;
+use crate::world::World;
+
+/// A log that a node reads for what it can have of it.
+pub(crate) struct Inlet<W: World> {
+    world: W,
+    log: NodeId,
+    tail: Tail<W>,
+    /// Records that this build does not understand, and times the log could not be read.
+    strange: u64,
+    /// Whether it cannot be read just now, which the operator was told.
+    unreadable: bool,
+}
+
+impl<W: World> Inlet<W> {
+    /// That node's log, from there on.
+    pub(crate) fn new(world: &W, log: NodeId, from: Offset) -> Self {
+        let tail = Tail::new(world, log, from);
+        Self { world: world.clone(), log, tail, strange: 0, unreadable: false }
+    }
+
+    /// As [`Tail::next`].
+    pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        let next = self.tail.next();
+        self.unreadable &= next.is_err();
+        next
+    }
+
+    /// As [`Tail::look`].
+    pub(crate) fn look(&mut self) {
+        self.tail.look();
+    }
+
+    /// As [`Tail::offset`].
+    pub(crate) fn offset(&self) -> Offset {
+        self.tail.offset()
+    }
+
+    /// As [`Tail::seek`].
+    pub(crate) fn seek(&mut self, to: Offset) -> Result<(), ReadError> {
+        self.tail.seek(to)
+    }
+
+    /// As [`Tail::take_skipped`].
+    pub(crate) fn take_skipped(&mut self) -> bool {
+        self.tail.take_skipped()
+    }
+
+    /// The record just read is none that this build understands, or has no business there.
+    pub(crate) fn on_strange(&mut self, what: &dyn Display) {
+        self.strange += 1;
+        // A log may be full of them.
+        if self.strange.is_power_of_two() {
+            let (log, strange) = (self.log, self.strange);
+            self.world.complain(&format_args!("record {strange} of {log} that is passed over: {what}"));
+        }
+    }
+
+    /// The next record cannot be read. Says whether it was passed over, so that there may be more. Anything but damage
+    /// passes by itself: the log is being replaced, or descriptors are out.
+    pub(crate) fn on_unreadable(&mut self, error: ReadError) -> bool {
+        let Err(error) = self.tail.pass_over(error) else { return true };
+        if !std::mem::replace(&mut self.unreadable, true) {
+            self.strange += 1;
+            self.world.complain(&format_args!("the log of {} cannot be read for now: {error}", self.log));
+        }
+        false
+    }
+
+    /// How often something in it was passed over.
+    pub(crate) fn damaged(&self) -> u64 {
+        self.tail.damaged() + self.strange
+    }
+}
