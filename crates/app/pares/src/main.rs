@@ -19,6 +19,7 @@ mod laboratory;
 mod standing;
 mod utc;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -67,7 +68,8 @@ fn command() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("pares: {error}");
+            // A node's standard error is a file, and its disk may be full.
+            let _ = writeln!(std::io::stderr(), "pares: {error}");
             ExitCode::from(error.exit_status())
         }
     }

@@ -120,6 +120,12 @@ impl Marks {
         if !(4096..=1 << 30).contains(&segment_bytes) || !segment_bytes.is_multiple_of(4096) {
             return Err("the segment size in the marks is not legal");
         }
+        // In this order: both only rise, and a writer releases nothing that it has not written.
+        let released = map.load_u64(Mark::Released as usize, Ordering::Acquire);
+        let written = map.load_u64(Mark::Written as usize, Ordering::Acquire);
+        if released > written || !released.is_multiple_of(segment_bytes) {
+            return Err("the marks say that something is released that never was");
+        }
         Ok(Marks { map: Arc::new(map) })
     }
 

@@ -181,3 +181,16 @@ fn a_log_of_another_version_is_no_damaged_one() {
     assert!(!Reader::at_start(dir.path()).unwrap_err().is_damage());
     assert!(Replacement::begin(dir.path(), small()).is_err());
 }
+
+#[test]
+fn marks_that_say_more_is_released_than_ever_was_are_damage() {
+    let dir = tempdir().unwrap();
+    write(dir.path(), 9, Durability::Os);
+    common::flip_bit(&dir.path().join("marks"), 386);
+    assert!(Writer::open(dir.path(), small()).unwrap_err().is_damage());
+    assert!(Reader::at_start(dir.path()).unwrap_err().is_damage());
+    assert!(
+        pares_log::verify(dir.path(), &mut |_, _| ()).is_err(),
+        "it has records, and no end of their release"
+    );
+}

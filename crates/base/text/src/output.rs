@@ -26,6 +26,18 @@ macro_rules! say {
     ($($words:tt)*) => { $crate::output::print_line(::core::format_args!($($words)*)) };
 }
 
+/// As [`say!`](crate::say), for programs that run until they are stopped: a line that cannot be written is lost, and nothing else.
+#[macro_export]
+macro_rules! tell {
+    ($($words:tt)*) => { $crate::output::tell_line(::core::format_args!($($words)*)) };
+}
+
+/// Prints a line if that can be done. For [`tell!`](crate::tell).
+pub fn tell_line(line: Arguments<'_>) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
 /// Prints a line. For [`say!`](crate::say).
 pub fn print_line(line: Arguments<'_>) {
     let mut out = std::io::stdout().lock();

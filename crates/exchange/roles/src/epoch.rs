@@ -98,46 +98,104 @@ fn make_log<W: World>(world: &W, log: NodeId, how: &Config, had_one: bool) {
 
 /// What the recorders have.
 struct Found {
-    /// What lies in any of their logs.
+    /// What lies in each of their logs.
+    each: BTreeMap<RecorderId, Contents>,
+    /// What lies in any of them.
     all: Contents,
     /// Those that cannot be read.
     unread: Vec<RecorderId>,
+    /// What is wrong with the first of them.
+    why: Option<NodeError>,
 }
 
 impl Found {
     fn by<W: World>(world: &W, config: &SystemConfig) -> Result<Self, NodeError> {
-        let mut found = Self { all: Contents::nothing(config)?, unread: Vec::new() };
+        let mut found =
+            Self { each: BTreeMap::new(), all: Contents::nothing(config)?, unread: Vec::new(), why: None };
         // Opening for writing keeps whole records that were not published yet; what the recorder will find when it starts
         // must be counted here. All are opened before any is repaired, which takes from the others what they publish.
         let open = |id| world.write_log(NodeId::Recorder(id), recorder::log_config(config)).map(drop);
         let opened: Vec<_> = config.recorder_ids().map(|id| (id, open(id))).collect();
-        let mut why = None;
         for (id, mut opened) in opened {
             let read = recorder::repair::whole(world, id, config, || {
                 std::mem::replace(&mut opened, Ok(()))?;
                 recorder::recorded(world, id, config)
             });
-            match read {
-                Ok(contents) => found.add(contents),
-                Err(error) if is_its_own(&error) => {
-                    world.complain(&format_args!("{} cannot be read: {error}", NodeId::Recorder(id)));
-                    found.unread.push(id);
-                    why.get_or_insert(error);
-                }
-                Err(error) => return Err(error),
-            }
+            found.add(world, id, read)?;
         }
-        match why {
+        for (id, past) in found.past() {
+            found.leave_out(world, id, &past)?;
+            let read = || recorder::recorded(world, id, config);
+            found.add(world, id, recorder::repair::whole(world, id, config, read))?;
+        }
+        found.sum_up();
+        match found.why.take() {
             None => Ok(found),
             Some(why) => found.without_unread(world, config, why),
         }
     }
 
-    fn add(&mut self, contents: Contents) {
-        self.all.epoch = self.all.epoch.max(contents.epoch);
-        self.all.gateways.extend(contents.gateways);
-        for (shard, position) in contents.next {
-            self.all.next.entry(shard).and_modify(|first| *first = (*first).max(position));
+    /// Takes what was read of a recorder.
+    fn add(
+        &mut self,
+        world: &impl World,
+        id: RecorderId,
+        read: Result<Contents, NodeError>,
+    ) -> Result<(), NodeError> {
+        match read {
+            Ok(contents) => drop(self.each.insert(id, contents)),
+            Err(error) if is_its_own(&error) => {
+                world.complain(&format_args!("{} cannot be read: {error}", NodeId::Recorder(id)));
+                self.unread.push(id);
+                self.why.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Notes that from there on nothing of a recorder's log counts.
+    fn leave_out(
+        &mut self,
+        world: &impl World,
+        id: RecorderId,
+        past: &BTreeMap<ShardId, Position>,
+    ) -> Result<(), NodeError> {
+        let shards = past.iter().map(|(shard, first)| format!("shard {shard} from {first} on"));
+        world.complain(&format_args!(
+            "{} has what an earlier start gave up, and others have other records there: {}",
+            NodeId::Recorder(id),
+            shards.collect::<Vec<_>>().join(", ")
+        ));
+        let latest = self.each.values().map(|contents| contents.epoch).max();
+        self.each.remove(&id);
+        LeftOut::new(latest.unwrap_or(Epoch(0)), past).note(world, id)
+    }
+
+    /// Recorders that a start went without, because their disks were away, and that are back with what was given up then. By
+    /// shard: the first position of theirs at which another log has a record of a later epoch than the one there. A start begins
+    /// a shard behind all that is recorded, so what an earlier epoch has from there on it had given up.
+    fn past(&self) -> BTreeMap<RecorderId, BTreeMap<ShardId, Position>> {
+        let mut past: BTreeMap<RecorderId, BTreeMap<ShardId, Position>> = BTreeMap::new();
+        for (&(shard, later), &(begun, _)) in self.each.values().flat_map(|other| &other.lives) {
+            for (&id, contents) in &self.each {
+                let mut earlier = contents.lives.range((shard, Epoch(0))..(shard, later));
+                if earlier.any(|(_, &(_, last))| last >= begun) {
+                    let first = past.entry(id).or_default().entry(shard).or_insert(begun);
+                    *first = begun.min(*first);
+                }
+            }
+        }
+        past
+    }
+
+    fn sum_up(&mut self) {
+        for contents in self.each.values() {
+            self.all.epoch = self.all.epoch.max(contents.epoch);
+            self.all.gateways.extend(&contents.gateways);
+            for (shard, &position) in &contents.next {
+                self.all.next.entry(*shard).and_modify(|first| *first = (*first).max(position));
+            }
         }
     }
 
@@ -380,6 +438,33 @@ mod tests {
         run(&world, 0, 2);
         assert_eq!(world.results(FIRST), [(1, 0), (2, 1)]);
         assert!(LeftOut::read(&world, RecorderId(0)).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_recorder_whose_disk_was_away_comes_back_without_what_was_given_up() {
+        let world = TestWorld::new();
+        world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+        world.publish(SECOND, &[result(1, 0)]);
+        world.rename(FIRST.to_string().as_ref(), "away".as_ref()).unwrap();
+        assert_eq!((next(&world), begins(&world)), (2, 1));
+        world.publish(SECOND, &[result(2, 1), result(2, 2)]);
+        std::fs::remove_dir_all(world.real(FIRST.to_string().as_ref())).unwrap();
+        world.rename("away".as_ref(), FIRST.to_string().as_ref()).unwrap();
+        assert_eq!((next(&world), begins(&world)), (3, 3));
+        assert_eq!(world.results(FIRST), [(1, 0), (2, 1), (2, 2)]);
+        assert!(world.complaints().contains("shard 0 from 1 on"), "{}", world.complaints());
+    }
+
+    #[test]
+    fn a_recorder_whose_disk_was_away_brings_back_what_nothing_was_recorded_over() {
+        let world = TestWorld::new();
+        world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+        world.publish(SECOND, &[result(1, 0)]);
+        world.rename(FIRST.to_string().as_ref(), "away".as_ref()).unwrap();
+        next(&world);
+        std::fs::remove_dir_all(world.real(FIRST.to_string().as_ref())).unwrap();
+        world.rename("away".as_ref(), FIRST.to_string().as_ref()).unwrap();
+        assert_eq!((next(&world), begins(&world)), (3, 3));
     }
 
     #[test]

@@ -56,6 +56,13 @@ pub(super) fn open<W: World>(
     let mut end = if own.released() > Offset::START { last } else { 0 };
     while let Some(entry) = own.next()? {
         let (request, offset) = (RequestRecord::read(entry.payload)?, entry.offset.0);
+        if request.id.gateway() != id {
+            return Err(NodeError::Refused(format!(
+                "{log} has requests of gateway-{}: put the log there that is {log}'s own, or take this one away and start the \
+                 whole system anew; members use other gateways meanwhile",
+                request.id.gateway()
+            )));
+        }
         end = request.id.sequence();
         rules.recover_own(&request, offset);
     }

@@ -91,6 +91,8 @@ pub(super) fn recover<W: World>(
 pub(crate) struct Contents {
     /// The next position of each shard.
     pub(crate) next: BTreeMap<ShardId, Position>,
+    /// Of each shard and epoch the first and the last position.
+    pub(crate) lives: BTreeMap<(ShardId, Epoch), (Position, Position)>,
     /// The latest epoch met.
     pub(crate) epoch: Epoch,
     /// The gateways that requests are of.
@@ -101,7 +103,17 @@ impl Contents {
     /// A log that holds nothing.
     pub(crate) fn nothing(config: &SystemConfig) -> Result<Self, NodeError> {
         let next = config.shards()?.into_keys().map(|shard| (shard, Position(0))).collect();
-        Ok(Self { next, epoch: Epoch(0), gateways: BTreeSet::new() })
+        Ok(Self { next, lives: BTreeMap::new(), epoch: Epoch(0), gateways: BTreeSet::new() })
+    }
+
+    fn add(&mut self, record: &ResultRecord<'_>) -> Result<(), NodeError> {
+        let (shard, epoch, position) = (record.shard(), record.epoch(), record.position());
+        self.next.insert(shard, position.next());
+        let (first, last) = self.lives.entry((shard, epoch)).or_insert((position, position));
+        (*first, *last) = ((*first).min(position), (*last).max(position));
+        self.epoch = self.epoch.max(epoch);
+        self.gateways.insert(record.request_id()?.gateway());
+        Ok(())
     }
 }
 
@@ -122,10 +134,7 @@ pub(crate) fn recorded(
     };
     while let Some(entry) = log.next()? {
         if record::schema(entry.payload) == Some(record::RESULT) {
-            let record = ResultRecord::read(entry.payload)?;
-            found.next.insert(record.shard(), record.position().next());
-            found.epoch = found.epoch.max(record.epoch());
-            found.gateways.insert(record.request_id()?.gateway());
+            found.add(&ResultRecord::read(entry.payload)?)?;
         }
     }
     Ok(found)

@@ -272,3 +272,14 @@ fn a_request_that_the_venues_passed_over_is_taken_in_when_it_is_asked_again() {
     rig.ask(client, &buy(1, 1));
     assert_eq!(names(&rig.journalled()), [1, 2, 1]);
 }
+
+#[test]
+fn a_log_of_another_gateway_in_its_place_is_refused_with_a_word() {
+    let rig = Rig::new();
+    let world = rig.world.clone();
+    drop(rig);
+    publish(&world, SELF, &of_peer(1..=3).iter().map(payload).collect::<Vec<_>>());
+    let refused =
+        GatewayNode::open(GatewayId(0), &config(), world, Net::default()).err().unwrap().to_string();
+    assert!(refused.contains("gateway-0 has requests of gateway-1"), "{refused}");
+}
