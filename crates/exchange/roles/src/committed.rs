@@ -58,7 +58,7 @@ pub struct CommittedStream<W: World> {
     replaced: Vec<bool>,
     /// By shard id.
     quorums: Vec<Quorum>,
-    /// By recorder: whether its log cannot be read just now, which the operator was told.
+    /// By recorder: whether the operator knows that its log cannot be read just now.
     told: Vec<bool>,
 }
 
@@ -106,6 +106,11 @@ impl<W: World> CommittedStream<W> {
         self.quorums[usize::from(shard.0)].everywhere()
     }
 
+    /// How many recorders' logs cannot be read just now.
+    pub(crate) fn unreadable(&self) -> usize {
+        self.tails.iter().filter(|tail| tail.is_unreadable()).count()
+    }
+
     /// How far it has been read: the furthest place in any recorder's log.
     #[must_use]
     pub fn reach(&self) -> Offset {
@@ -139,13 +144,13 @@ impl<W: World> CommittedStream<W> {
         let Self { world, tails, replaced, quorums, told } = self;
         let (tail, replaced, told) = (&mut tails[index], &mut replaced[index], &mut told[index]);
         for read in 0..max {
+            *told &= tail.is_unreadable();
             if tail.take_replaced() {
                 (*replaced, *told) = (true, false);
                 quorums.iter_mut().for_each(|quorum| quorum.forget(recorder));
             }
             match tail.next_durable() {
                 Ok(Some(record)) => {
-                    *told = false;
                     if let Some(committed) = take(quorums, recorder, &record, *replaced)? {
                         on(committed)?;
                     }

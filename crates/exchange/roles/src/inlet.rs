@@ -19,22 +19,21 @@ pub(crate) struct Inlet<W: World> {
     tail: Tail<W>,
     /// Records that this build does not understand, and times the log could not be read.
     strange: u64,
-    /// Whether it cannot be read just now, which the operator was told.
-    unreadable: bool,
+    /// Whether the operator knows that it cannot be read just now.
+    told: bool,
 }
 
 impl<W: World> Inlet<W> {
     /// That node's log, from there on.
     pub(crate) fn new(world: &W, log: NodeId, from: Offset) -> Self {
         let tail = Tail::new(world, log, from);
-        Self { world: world.clone(), log, tail, strange: 0, unreadable: false }
+        Self { world: world.clone(), log, tail, strange: 0, told: false }
     }
 
     /// As [`Tail::next`].
     pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        let next = self.tail.next();
-        self.unreadable &= next.is_err();
-        next
+        self.told &= self.tail.is_unreadable();
+        self.tail.next()
     }
 
     /// As [`Tail::look`].
@@ -71,11 +70,16 @@ impl<W: World> Inlet<W> {
     /// passes by itself: the log is being replaced, or descriptors are out.
     pub(crate) fn on_unreadable(&mut self, error: ReadError) -> bool {
         let Err(error) = self.tail.pass_over(error) else { return true };
-        if !std::mem::replace(&mut self.unreadable, true) {
+        if !std::mem::replace(&mut self.told, true) {
             self.strange += 1;
             self.world.complain(&format_args!("the log of {} cannot be read for now: {error}", self.log));
         }
         false
+    }
+
+    /// As [`Tail::is_unreadable`].
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.tail.is_unreadable()
     }
 
     /// How often something in it was passed over.

@@ -29,6 +29,7 @@ pub struct Tail<W: World> {
     skipped: bool,
     /// Whether the last record could not be read: a part of another log, perhaps.
     troubled: bool,
+    unreadable: bool,
     /// Whether the last record was of no use yet.
     back: bool,
     replaced: bool,
@@ -50,6 +51,7 @@ impl<W: World> Tail<W> {
             due: false,
             skipped: false,
             troubled: false,
+            unreadable: false,
             back: false,
             replaced: false,
             damaged: 0,
@@ -64,7 +66,18 @@ impl<W: World> Tail<W> {
     // Not an Iterator: the record borrows the reader.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        if self.is_ready()? { self.read() } else { Ok(None) }
+        if self.try_ready()? { self.read() } else { Ok(None) }
+    }
+
+    /// As [`Self::is_ready`]. A log that is not open is tried only now and then, so that nothing to read says nothing of it.
+    fn try_ready(&mut self) -> Result<bool, ReadError> {
+        let ready = self.is_ready();
+        match ready {
+            Ok(true) => self.unreadable = false,
+            Ok(false) => {}
+            Err(_) => self.unreadable = true,
+        }
+        ready
     }
 
     /// Whether there is a log. Passes over what is released of it. If it is another one than before, not at this look: that it is
@@ -88,7 +101,7 @@ impl<W: World> Tail<W> {
 
     fn read(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let next = self.reader.as_mut().expect("it is ready").next();
-        self.troubled = next.is_err();
+        (self.troubled, self.unreadable) = (next.is_err(), next.is_err());
         unless_gone(next).map(Option::flatten)
     }
 
@@ -116,6 +129,11 @@ impl<W: World> Tail<W> {
         repair_asked::ask(&self.world, log);
     }
 
+    /// Whether it could not be read when that was last tried: damage, no descriptors, no memory.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.unreadable
+    }
+
     /// Stretches that could not be read and were passed over.
     #[must_use]
     pub fn damaged(&self) -> u64 {
@@ -127,7 +145,7 @@ impl<W: World> Tail<W> {
     /// # Errors
     /// As [`Self::next`].
     pub fn next_durable(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        let is_ready = self.is_ready()?;
+        let is_ready = self.try_ready()?;
         match &self.reader {
             Some(reader) if is_ready && reader.offset() < reader.durable() => self.read(),
             _ => Ok(None),

@@ -18,5 +18,6 @@ counters! {
     SlowedReads "slowed_reads" "How often a connection was left unread for a while."
     ShardsNotRecorded "shards_not_recorded" "Shards for which nothing is taken in because nothing is recorded."
     Epoch "epoch" "The epoch that the answered offset belongs to."
+    UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
     Damaged "damaged" "Records of other gateways passed over because they could not be read."
 }

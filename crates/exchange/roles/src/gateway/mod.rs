@@ -254,6 +254,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         edge.counters.set(Counter::SlowConnections, edge.connections.slow);
         edge.counters.set(Counter::SilentConnections, edge.connections.silent);
         edge.counters.set(Counter::SlowedReads, edge.connections.parkings);
+        let unreadable = self.peers.iter().filter(|peer| peer.is_unreadable()).count();
+        edge.counters.set(Counter::UnreadableLogs, (unreadable + self.committed.unreadable()) as u64);
         edge.counters.set(Counter::Damaged, self.peers.iter().map(Inlet::damaged).sum());
         let mono_ns = edge.world.mono_ns();
         if mono_ns.saturating_sub(self.swept_ns) >= SWEEP_EVERY_NS {

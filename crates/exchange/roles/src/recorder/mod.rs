@@ -54,6 +54,7 @@ counters! {
     CheckpointFailures "checkpoint_failures" "Checkpoints that could not be stored."
     ShutOutVenues "shut_out_venues" "Venues from which nothing is taken."
     Disputed "disputed" "Positions taken from a venue alone that was then shut out."
+    UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
     Damaged "damaged" "Records of others passed over because they could not be read."
 }
 
@@ -278,6 +279,8 @@ impl<W: World> Duty for RecorderNode<W> {
         });
         let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
         self.counters.set(Counter::HaltedShards, halted as u64);
+        let unreadable = self.venues.iter().chain(&self.peers).filter(|inlet| inlet.is_unreadable()).count();
+        self.counters.set(Counter::UnreadableLogs, unreadable as u64);
         self.counters.set(Counter::Damaged, self.venues.iter().chain(&self.peers).map(Inlet::damaged).sum());
         Ok(work)
     }

@@ -215,3 +215,36 @@ fn checkpoints_of_a_wrong_venue_that_cannot_be_removed_are_told_of_and_removed_l
     world.remove_file(&dir).unwrap();
     assert!(noted(node));
 }
+
+#[test]
+fn a_recorder_whose_marks_are_lost_or_damaged_makes_its_log_anew() {
+    for lost in [true, false] {
+        let world = TestWorld::new();
+        world.publish(OWN, &results(0..4));
+        world.publish(PEER, &results(0..6));
+        let marks = world.real("recorder-0/marks".as_ref());
+        if lost {
+            std::fs::remove_file(&marks).unwrap()
+        } else {
+            std::fs::write(&marks, [7; 8192]).unwrap()
+        }
+        assert_eq!(record(&world).0, recorded(6), "lost: {lost}");
+        assert!(world.real("recorder-0/damaged-1".as_ref()).exists());
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_read_just_now_is_counted_and_told_once_until_it_can() {
+    let world = TestWorld::new();
+    let node = &mut open(&world);
+    // No directory, but a file: neither a log nor the lack of one.
+    world.create_file(VENUE.to_string().as_ref()).unwrap();
+    settle(node);
+    settle(node);
+    let unreadable = || world.counter("recorder-0", "unreadable_logs");
+    assert_eq!((unreadable(), world.complaints().matches("cannot be read for now").count()), (Some(1), 1));
+    world.remove_file(VENUE.to_string().as_ref()).unwrap();
+    world.publish(VENUE, &results(0..2));
+    settle(node);
+    assert_eq!((unreadable(), world.results(OWN)), (Some(0), recorded(2)));
+}

@@ -90,6 +90,7 @@ counters! {
     Checkpointing "checkpointing" "1 while a checkpoint is being taken."
     CheckpointBytes "checkpoint_bytes" "Bytes of checkpoints handed out."
     Encumbered "encumbered" "1 once a thread does not come back from the matching engine."
+    UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
     Damaged "damaged" "Records of gateways passed over because they could not be read."
     RestoreFailures "restore_failures" "Tries to restore a shard that led nowhere."
 }

@@ -59,6 +59,11 @@ impl<W: World> Requests<W> {
         self.inlets.iter().map(|(_, inlet)| inlet.damaged()).sum()
     }
 
+    /// How many gateways' logs cannot be read just now.
+    pub(super) fn unreadable(&self) -> usize {
+        self.inlets.iter().filter(|(_, inlet)| inlet.is_unreadable()).count()
+    }
+
     /// Whether requests were passed over, since this was last asked, because their gateway released them.
     pub(super) fn take_skipped(&mut self) -> bool {
         self.inlets.iter_mut().fold(false, |skipped, (_, inlet)| inlet.take_skipped() | skipped)

@@ -127,6 +127,8 @@ impl<W: World> VenueNode<W> {
         self.release();
         // A step that executed something has left its mark in the positions.
         self.show_positions();
+        let unreadable = self.requests.unreadable() + self.committed.unreadable();
+        self.out.counters.set(Counter::UnreadableLogs, unreadable as u64);
         if !self.resynced {
             // Long stretches without a system call are not interrupted before the next tick of the scheduler,
             // milliseconds later, whatever the priorities.

@@ -20,8 +20,14 @@ use crate::standing::Standing;
 use crate::text::name;
 
 /// Counters that are 0 as long as all is well.
-const WRONG_UNLESS_0: [&str; 5] =
-    ["halted_shards", "shut_out_venues", "shards_not_recorded", "shards_away", "encumbered"];
+const WRONG_UNLESS_0: [&str; 6] = [
+    "halted_shards",
+    "shut_out_venues",
+    "shards_not_recorded",
+    "shards_away",
+    "encumbered",
+    "unreadable_logs",
+];
 
 /// Everything at one moment.
 pub struct System {
