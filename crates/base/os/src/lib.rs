@@ -1,6 +1,6 @@
 //! What one host gives its processes: mapped memory, bells, counters, clocks, scheduling.
 //!
-//! Every process of a Pares system is a primary and none may wait for another, so nothing here has a
+//! Every process of a Pares system is a primary and none may wait for another, so nothing here waits for a
 //! lock that a stopped process could hold. All that is shared is single-writer words and bytes, inside files that
 //! outlive the process which wrote them:
 //!
@@ -12,6 +12,7 @@
 //! | [`histogram`] | a latency distribution | one thread of that node |
 //!
 //! [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
+//! [`process`] keeps a second supervisor off a directory, and tells a process to end.
 
 pub mod bell;
 pub mod clock;
@@ -19,6 +20,7 @@ pub mod counters;
 mod error;
 pub mod histogram;
 pub mod mapping;
+pub mod process;
 pub mod scheduling;
 
 pub use bell::{Bell, BellKind, Bells, Ringer};

@@ -1,10 +1,10 @@
 //! `pares site run` and `pares site up`.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use pares_os::process::{Lock, stop_on_signals};
 use pares_site::items::Items;
 use pares_site::{Process, RETURNING, SitesConfig};
 use pares_wice::{Notice, SiteId};
@@ -41,7 +41,7 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
     if let Some(parent) = args.with_parent {
         end_with(parent)?;
     }
-    let stop = stop_on_signals()?;
+    let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
     let config = SitesConfig::load(dir)?;
     if args.rejoin {
         mark_returning(&config, args.site, dir)?;
@@ -66,16 +66,6 @@ fn end_with(parent: u32) -> OperatorResult {
         .map_err(|error| OperatorError::io("binding the site to its parent")(error.into()))?;
     let is_there = rustix::process::getppid().is_some_and(|id| id.as_raw_nonzero().get() as u32 == parent);
     if is_there { Ok(()) } else { Err(usage("the process that started this one is gone")) }
-}
-
-/// A mark that is set by SIGTERM and SIGINT.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, OperatorError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(OperatorError::io("installing a signal handler"))?;
-    }
-    Ok(stop)
 }
 
 /// The mark by which a site knows that its log does not begin where the system did: the era of those who went on, as they report it.
@@ -140,9 +130,10 @@ fn told(notice: &Notice) -> String {
 /// Runs all sites until Ctrl-C, and starts again what dies.
 ///
 /// # Errors
-/// If a process cannot be started.
+/// If another process does it, or one cannot be started.
 pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
-    let stop = stop_on_signals()?;
+    let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
+    let _lock = take_lock(dir)?;
     let mut processes = Processes::new(dir, Speech::Here)?;
     let mut due: Vec<(SiteId, Instant)> = Vec::new();
     let mut started = Instant::now();
@@ -168,4 +159,17 @@ pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
     processes.stop();
     pares_text::say!("stopped");
     Ok(())
+}
+
+/// The lock of the sites in that directory. A second supervisor would start all of them again, each time in vain.
+fn take_lock(dir: &Path) -> Result<Lock, OperatorError> {
+    let lock = Lock::take(&dir.join("lock"));
+    lock.map_err(OperatorError::io("locking the sites (does their file system have locks?)"))?.ok_or_else(
+        || {
+            usage(format!(
+                "another `pares site up` runs the sites in {}; stop it, or use another --dir",
+                dir.display()
+            ))
+        },
+    )
 }

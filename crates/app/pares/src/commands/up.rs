@@ -1,13 +1,14 @@
 //! `pares up`: a system that runs until Ctrl-C.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pares_node::lost::OnLoss;
-use pares_node::{Layout, NodeId, Supervisor, SystemConfig, duty};
+use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
 
 use crate::error::{CommandError, CommandResult};
+use crate::text::count;
 
 /// Arguments of `pares up`.
 #[derive(clap::Args)]
@@ -25,19 +26,41 @@ pub struct Args {
 /// # Errors
 /// If the system does not come up.
 pub fn run(args: &Args) -> CommandResult {
-    let stop = duty::stop_on_signals()?;
-    let layout = Layout::new(&args.dir);
+    let stop =
+        pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
+    match start(args, &stop) {
+        Ok(mut supervisor) => {
+            tell(&supervisor);
+            look_after(&mut supervisor, &stop);
+            supervisor.stop()?;
+            pares_text::say!("stopped");
+            Ok(())
+        }
+        // The operator has what he asked for.
+        Err(CommandError::Node(NodeError::BrokenOff)) => {
+            pares_text::say!("stopped before the system was up");
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
     let on_loss = if args.give_up_lost { OnLoss::GiveUp } else { OnLoss::Refuse };
-    let mut supervisor =
-        Supervisor::start(&program, layout.clone(), &SystemConfig::default(), on_loss, &stop)?;
-    let config = supervisor.config();
+    let layout = Layout::new(&args.dir);
+    Ok(Supervisor::start(&program, layout, &SystemConfig::default(), on_loss, stop)?)
+}
+
+/// Says how the system has come up.
+fn tell(supervisor: &Supervisor) {
+    let (config, layout) = (supervisor.config(), supervisor.layout());
     pares_text::say!(
-        "up: {} gateways, {} venues, {} recorders, {} instruments; epoch {}; {}",
-        config.gateways.len(),
-        config.venues,
-        config.recorders,
-        config.instruments.len(),
+        "up: {}, {}, {}, {}; epoch {}; {}",
+        count(config.gateways.len() as u64, "gateway"),
+        count(config.venues.into(), "venue"),
+        count(config.recorders.into(), "recorder"),
+        count(config.instruments.len() as u64, "instrument"),
         supervisor.epoch(),
         layout.root().display(),
     );
@@ -57,6 +80,10 @@ pub fn run(args: &Args) -> CommandResult {
         "Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.",
         layout.root().display()
     );
+}
+
+/// Restarts what dies, until it is told to stop.
+fn look_after(supervisor: &mut Supervisor, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         for death in supervisor.tick() {
             let complaint = death.complaint.map(|line| format!(": {line}")).unwrap_or_default();
@@ -70,7 +97,4 @@ pub fn run(args: &Args) -> CommandResult {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    supervisor.stop()?;
-    pares_text::say!("stopped");
-    Ok(())
 }

@@ -39,11 +39,9 @@ mod verdict;
 mod view;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use pares_load::{LabError, LabResult};
-use pares_node::duty;
 
 use day::plan::{SECONDS_MAX, SECONDS_MIN};
 use face::Face;
@@ -104,10 +102,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// If the system fails, or a request was lost, answered twice, or not reproduced by the record.
 pub fn run(args: &Args) -> LabResult {
-    let stop = duty::stop_on_signals()?;
-    // Closing the terminal ends a demonstration like Ctrl-C: no scratch directory stays behind.
-    signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&stop))
-        .map_err(LabError::io("installing a signal handler"))?;
+    let stop = pares_os::process::stop_on_signals().map_err(LabError::io("installing a signal handler"))?;
     let mut stage = Stage::set(args)?;
     let mut face = Face::open(args)?;
     // First the system ends: giving back a terminal that was closed may end this process.
