@@ -53,7 +53,8 @@ pub struct Args {
     /// End after so many seconds; without it the demo runs until q or Ctrl-C
     #[arg(long, conflicts_with = "day")]
     seconds: Option<u64>,
-    /// Go through a whole trading day: calls, auctions, a volatility call, a halt, the close and the next morning
+    /// Go through a whole trading day: calls, auctions, a volatility call, a halt, the close and the next morning. Not with
+    /// --seconds: the day has its own end
     #[arg(long)]
     day: bool,
     /// How long the day takes
