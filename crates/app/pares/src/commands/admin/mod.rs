@@ -152,7 +152,9 @@ fn is_due(instrument: InstrumentId, rule: Rule, config: &SystemConfig, layout: &
             let trading = book.trading();
             // A book that had nothing to do when its shard was told the time is told it before the row is added.
             let done = trading.timetable_done.max(shard.market().time());
-            trading.phase != phase && rule::is_due(TimetableRow { at_ns, phase }, done, now)
+            let passed_over =
+                trading.phase == phase || trading.phase == Phase::Halted && phase != Phase::Closed;
+            !passed_over && rule::is_due(TimetableRow { at_ns, phase }, done, now)
         })
     })
 }
