@@ -45,11 +45,15 @@ impl CommandError {
     /// The same when it runs, and something is wrong.
     pub const UNHEALTHY: u8 = 4;
 
+    /// The same when nobody has answered: what was asked may be done or not.
+    pub const NO_ANSWER: u8 = 5;
+
     /// What the program ends with.
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::NotRunning(_) | Self::Sites(OperatorError::NotRunning(_)) => Self::NOT_RUNNING,
             Self::Unhealthy(_) | Self::Sites(OperatorError::Unhealthy(_)) => Self::UNHEALTHY,
+            Self::Sites(OperatorError::NoAnswer(_)) => Self::NO_ANSWER,
             _ => 1,
         }
     }

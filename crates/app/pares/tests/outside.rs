@@ -1,6 +1,7 @@
 //! `pares stat` and `pares history` beside a system that is up, and without one.
 #![allow(clippy::unwrap_used)] // a test
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -101,7 +102,9 @@ fn a_trade_is_seen_in_stat_and_history_while_the_system_runs_and_after() {
     assert_eq!(status, 3, "not running");
     assert_eq!((&stat["running"], &stat["shards"][0]["leads"]), (&false.into(), &Value::Null));
     let tables = pares(dir.path(), &["stat"]);
-    assert!(String::from_utf8_lossy(&tables.stdout).contains("not running (start it with `pares up"));
+    let tables = String::from_utf8(tables.stdout).unwrap();
+    assert!(tables.contains("not running (start it with `pares up"));
+    assert!(tables.lines().skip(1).all(|line| line.chars().count() <= 120), "{tables}");
     assert_eq!(json(dir.path(), &["history", "trades", "--json"])["trades"].as_array().unwrap().len(), 1);
 }
 
@@ -167,6 +170,42 @@ fn an_instrument_added_while_the_system_runs_is_known_everywhere() {
         ["continuous", "-", "-", "10.00", "40", "10.00", "-", "5.00", "%", "-", "1"],
         "{table}"
     );
+}
+
+#[test]
+fn a_start_says_for_which_node_of_an_earlier_start_it_waits_and_can_be_broken_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("recorder-0");
+    let _left = pares_log::Writer::open(&log, pares_log::Config::default()).unwrap();
+    let mut command = Command::new(PARES);
+    let piped = command.args(["up", "--dir"]).arg(dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut up = piped.spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(up.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let waits =
+        format!("recorder-0 of an earlier start still runs as process {}; waiting", std::process::id());
+    assert!(said.contains(&waits), "{said}");
+    rustix::process::kill_process(rustix::process::Pid::from_child(&up), rustix::process::Signal::INT)
+        .unwrap();
+    let ended = up.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert_eq!((ended.status.code(), said.as_str()), (Some(0), "stopped before the system was up\n"));
+}
+
+#[test]
+fn a_row_of_a_timetable_that_is_past_is_told_to_be_carried_out_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_up, _) = Up::start(dir.path());
+    // Past by a nanosecond of this day at any hour, for an instrument that was never told the time.
+    let past = ["admin", "rule", "BRAVO", "schedule", "00:00:00.000000001", "closed"];
+    let told = pares(dir.path(), &past);
+    assert!(told.status.success(), "{told:?}");
+    assert!(String::from_utf8_lossy(&told.stderr).contains("carried out at once"), "{told:?}");
+    assert!(pares(dir.path(), &["admin", "time"]).status.success());
+    let past = ["admin", "rule", "CHARLIE", "schedule", "00:00:00.000000001", "closed"];
+    assert_eq!(String::from_utf8_lossy(&pares(dir.path(), &past).stderr), "");
+    let wrong = pares(dir.path(), &["admin", "rule", "DELTA", "tick", "0.01", "0.05"]);
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("FROM is a multiple of TICK"), "{wrong:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// Long enough for anything, on a machine that is busy.
@@ -82,6 +83,11 @@ fn a_cluster_is_killed_declared_lost_and_comes_back() {
     drop(here);
     let missing = output("status", &dir);
     assert_eq!(missing.status.code(), Some(4), "{missing:?}");
+    let open = output("execute add alice 0", &dir);
+    assert_eq!(open.status.code(), Some(5), "{open:?}");
+    let said = String::from_utf8(open.stderr).unwrap();
+    assert!(said.contains("no answer yet"), "{said}");
+    assert!(said.contains("no answer in 30s. The request may still be carried out: look"), "{said}");
     assert!(site("lost 0", &dir).unwrap_err().contains("--yes"));
     site("lost 0 --yes", &dir).unwrap();
     assert_eq!(site("execute transfer alice bob 30", &dir).unwrap(), "alice has 40 left");
@@ -107,4 +113,29 @@ fn a_site_with_a_log_does_not_begin_from_nothing() {
     site("execute put a 1", dir).unwrap();
     drop(running);
     assert!(site("run --site 0.0 --rejoin", dir).unwrap_err().contains("needs no --rejoin"));
+}
+
+/// `pares site up` over everything in `dir`, and what it says.
+fn up(dir: &Path) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+    command.args(["site", "up", "--dir"]).arg(dir);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn one_process_runs_all_sites_until_its_terminal_closes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    site("init --clusters 1 --sites 1 --durability os --no-tls", dir).unwrap();
+    let first = up(dir);
+    until("it runs", || output("status", dir).status.code() == Some(0));
+    let second = up(dir).wait_with_output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert!(said.contains("another `pares site up` runs the sites in"), "{said}");
+    kill_process(Pid::from_child(&first), Signal::HUP).unwrap();
+    let ended = first.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(String::from_utf8(ended.stdout).unwrap().ends_with("0.0: stopped\nstopped\n"));
+    assert_eq!(output("status", dir).status.code(), Some(3));
 }

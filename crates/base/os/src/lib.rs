@@ -1,6 +1,6 @@
 //! What one host gives its processes: mapped memory, bells, counters, clocks, scheduling.
 //!
-//! Every process of a Pares system is a primary and none may wait for another, so nothing here has a
+//! Every process of a Pares system is a primary and none may wait for another, so nothing here waits for a
 //! lock that a stopped process could hold. All that is shared is single-writer words and bytes, inside files that
 //! outlive the process which wrote them:
 //!
@@ -11,7 +11,8 @@
 //! | [`counters`] | named numbers of one node | that node |
 //! | [`histogram`] | a latency distribution | one thread of that node |
 //!
-//! [`replace_file`] puts a file there whole or not at all. [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
+//! [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
+//! [`process`] keeps a second supervisor off a directory, and tells a process to end. [`replace_file`] puts a file there whole or not at all.
 
 pub mod bell;
 pub mod clock;
@@ -19,6 +20,7 @@ pub mod counters;
 mod error;
 pub mod histogram;
 pub mod mapping;
+pub mod process;
 mod replace_file;
 pub mod scheduling;
 

@@ -1,13 +1,24 @@
 //! A first trade: one member offers, another buys. Start an exchange (`pares up`), then
 //! `cargo run -p pares-client --example first_trade -- 127.0.0.1:7100`.
-#![allow(clippy::print_stdout)] // printing what it did is what an example is for
+#![allow(clippy::print_stdout, clippy::print_stderr)] // printing what it did is what an example is for
 
+use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pares_client::{Client, ClientError, ClientRequest, Update};
-use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Side};
+use pares_client::{Answer, Client, ClientError, ClientRequest, Update};
+use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Reason, Side};
 
-fn main() -> Result<(), ClientError> {
+fn main() -> ExitCode {
+    match trade() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("first_trade: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn trade() -> Result<(), ClientError> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7100".into());
     let mut seller = Client::connect(address.as_str(), MemberId(1))?;
     let mut buyer = Client::connect(address.as_str(), MemberId(2))?;
@@ -16,14 +27,23 @@ fn main() -> Result<(), ClientError> {
 
     println!("member 1 sells 100 at 10.0000");
     let offer = seller.submit_and_wait(&order(name, Side::Sell, 100))?;
-    println!("  {:?} at position {}: {} shares wait", offer.status, offer.position, offer.remaining);
+    println!("  {}: {} shares wait", told(&offer), offer.remaining);
 
     println!("member 2 buys 60 at 10.0000");
     let bid = buyer.submit_and_wait(&order(name, Side::Buy, 60))?;
-    println!("  {:?} at position {}: {} shares executed", bid.status, bid.position, bid.executed);
+    println!("  {}: {} shares executed", told(&bid), bid.executed);
 
     print_trades("member 1", &mut seller)?;
     print_trades("member 2", &mut buyer)
+}
+
+/// The status of a request and where it was executed; of one that was refused, why.
+fn told(answer: &Answer) -> String {
+    let told = format!("{:?} at position {}", answer.status, answer.position);
+    match answer.reason {
+        Reason::None => told,
+        reason => format!("{told} ({reason}: {})", reason.meaning()),
+    }
 }
 
 fn order(client_order_id: ClientOrderId, side: Side, quantity: u64) -> ClientRequest {

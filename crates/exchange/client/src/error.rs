@@ -35,6 +35,6 @@ pub enum ClientError {
     #[error("too much is waiting to be sent: call flush until it returns true, then submit again")]
     Backlogged,
     /// The gateway did not take the request in. The connection is intact and the name still free.
-    #[error("the gateway rejected the request: {0:?}")]
+    #[error("the gateway rejected the request: {0}: {meaning}", meaning = .0.meaning())]
     Rejected(Reason),
 }

@@ -59,26 +59,3 @@ pub fn on_bell<D: Duty>(_duty: &mut D, bell: &Bell, max: Duration) -> Result<(),
     bell.wait(max);
     Ok(())
 }
-
-/// Sets a flag on SIGTERM and SIGINT, for [`run`], and on SIGHUP: a terminal that closes ends what it shows in good order.
-///
-/// # Errors
-/// If the handlers cannot be installed.
-pub fn stop_on_signals() -> Result<Arc<AtomicBool>, NodeError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let hangup = (!ignores_hangup()).then_some(signal_hook::consts::SIGHUP);
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT].into_iter().chain(hangup) {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(NodeError::io("installing a signal handler"))?;
-    }
-    Ok(stop)
-}
-
-/// Whether this process was started to outlive its terminal, as `nohup` does it: SIGHUP is ignored.
-fn ignores_hangup() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    // The lowest bit is signal 1, SIGHUP.
-    mask.is_some_and(|mask| mask & 1 == 1)
-}

@@ -1,18 +1,19 @@
 //! No two starts of one system at once: the lock, the nodes of an earlier start, and nodes that end with who started them.
 
-use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::fs::FlockOperation;
-use rustix::io::Errno;
+use pares_os::process::Lock;
 use rustix::process::{Pid, Signal};
 
 use crate::config::{Layout, SystemConfig};
+use crate::world::complain;
 use crate::{NodeError, NodeId};
 
 /// How long nodes of an earlier start, whose supervisor was killed, may take to be gone.
 const LEFTOVERS_MAX: Duration = Duration::from_secs(10);
+/// One that is still there after this may be a node that nobody killed: the operator is told.
+const LEFTOVERS_QUIET: Duration = Duration::from_millis(500);
 /// Tells a node which process started it.
 pub const PARENT: &str = "PARES_PARENT";
 
@@ -20,18 +21,14 @@ pub const PARENT: &str = "PARES_PARENT";
 ///
 /// # Errors
 /// If another supervisor has it, or it cannot be taken.
-pub(crate) fn take_lock(layout: &Layout) -> Result<File, NodeError> {
-    let lock = File::create(layout.lock()).map_err(NodeError::io("creating the system's lock"))?;
-    match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(lock),
-        Err(Errno::WOULDBLOCK) => Err(NodeError::Refused(format!(
+pub(crate) fn take_lock(layout: &Layout) -> Result<Lock, NodeError> {
+    let lock = Lock::take(&layout.lock());
+    lock.map_err(NodeError::io("locking the system (does its file system have locks?)"))?.ok_or_else(|| {
+        NodeError::Refused(format!(
             "another `pares up` runs the system in {}; stop it, or use another --dir",
             layout.root().display()
-        ))),
-        Err(error) => {
-            Err(NodeError::io("locking the system (does its file system have locks?)")(error.into()))
-        }
-    }
+        ))
+    })
 }
 
 /// Waits until no node of an earlier start is left. Killed with their supervisor they take a moment to be gone, and
@@ -42,14 +39,18 @@ pub(crate) fn await_leftovers(
     stop: &AtomicBool,
 ) -> Result<(), NodeError> {
     let begun = Instant::now();
+    let mut told = false;
     for node in NodeId::all(config) {
         // A log whose lock cannot be looked at stops the node that opens it.
         while let Ok(Some(process)) = pares_log::writing_process(&layout.log(node)) {
             check_not_stopped(stop)?;
+            let runs = format!("{node} of an earlier start still runs as process {process}");
             if begun.elapsed() > LEFTOVERS_MAX {
-                return Err(NodeError::Refused(format!(
-                    "{node} of an earlier start still runs as process {process}; end it first"
-                )));
+                return Err(NodeError::Refused(format!("{runs}; end it first")));
+            }
+            if !told && begun.elapsed() > LEFTOVERS_QUIET {
+                complain(&format!("pares: {runs}; waiting up to {LEFTOVERS_MAX:?} for its end"));
+                told = true;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -60,7 +61,7 @@ pub(crate) fn await_leftovers(
 /// Breaks a start off.
 pub(crate) fn check_not_stopped(stop: &AtomicBool) -> Result<(), NodeError> {
     match stop.load(Ordering::Relaxed) {
-        true => Err(NodeError::NotUp("it was told to stop".into())),
+        true => Err(NodeError::BrokenOff),
         false => Ok(()),
     }
 }

@@ -36,7 +36,7 @@ pub fn run_in<W: World, S: Sockets>(
     if !NodeId::all(&config).contains(&node) {
         return Err(NodeError::Refused(format!("{node} is not part of {}", layout.config().display())));
     }
-    let stop = duty::stop_on_signals()?;
+    let stop = pares_os::process::stop_on_signals().map_err(NodeError::io("installing a signal handler"))?;
     match node {
         NodeId::Venue(id) => venue::run(id, &config, layout, world, &stop),
         NodeId::Recorder(id) => {

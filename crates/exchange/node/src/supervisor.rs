@@ -17,6 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use pares_os::process::Lock;
 use pares_types::Epoch;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -51,7 +52,8 @@ pub struct Supervisor {
     restarts: u64,
     /// Met while starting, and not handed out yet.
     deaths: Vec<Death>,
-    lock: File,
+    /// Freed when everything is stopped.
+    _lock: Lock,
 }
 
 struct Process {
@@ -130,7 +132,7 @@ impl Supervisor {
         stop: &AtomicBool,
     ) -> Result<Self, NodeError> {
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
-        let lock = take_lock(&layout)?;
+        let _lock = take_lock(&layout)?;
         if !layout.config().exists() {
             config.check()?;
             config::save(config, &layout.config())?;
@@ -143,7 +145,7 @@ impl Supervisor {
         let nodes = NodeId::all(&config).into_iter().map(|node| (node, Process::new())).collect();
         let deaths = Vec::new();
         let mut supervisor =
-            Self { program, world, layout, config, epoch, nodes, arms, restarts: 0, deaths, lock };
+            Self { program, world, layout, config, epoch, nodes, arms, restarts: 0, deaths, _lock };
         for node in NodeId::all(&supervisor.config) {
             // A leftover of the last run must not look like a node that is up.
             let _ = std::fs::remove_file(supervisor.layout.pid(node));
@@ -366,10 +368,8 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        // Best effort: the kernel ends the nodes when this process ends, and frees the lock. A copy of the lock's
-        // file may be in a process that is just being started, so closing it here might not free it.
+        // Best effort: the kernel ends the nodes when this process ends.
         let _ = self.stop();
-        let _ = rustix::fs::flock(&self.lock, rustix::fs::FlockOperation::Unlock);
     }
 }
 

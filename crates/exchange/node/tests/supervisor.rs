@@ -129,5 +129,5 @@ fn a_start_is_given_up_once_nothing_else_is_missing_than_nodes_that_die_again_an
 fn a_start_is_broken_off_when_it_is_told_to_stop() {
     let rig = Rig::new();
     fs::write(rig.refuse("gateway-0"), "").unwrap();
-    assert_eq!(rig.refusal(true), "the system did not come up: it was told to stop");
+    assert_eq!(rig.refusal(true), "the start was broken off: it was told to stop");
 }

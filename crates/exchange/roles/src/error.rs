@@ -33,9 +33,12 @@ pub enum NodeError {
         /// Why.
         source: std::io::Error,
     },
-    /// The nodes of a system die whenever they are started or take too long, or the start was broken off.
+    /// The nodes of a system die whenever they are started, or take too long.
     #[error("the system did not come up: {0}")]
     NotUp(String),
+    /// The start was told to stop.
+    #[error("the start was broken off: it was told to stop")]
+    BrokenOff,
     /// A log cannot be opened for writing.
     #[error("log: {0}")]
     Open(#[from] pares_log::OpenError),

@@ -25,7 +25,7 @@ pub struct Args {
     /// Run the seeds from A up to B, exclusive
     #[arg(long, value_name = "A..B", value_parser = parse_seeds, conflicts_with_all = ["minutes", "until_failure"])]
     seeds: Option<Seeds>,
-    /// Run fresh seeds for so long; 1 unless seeds are named
+    /// Run fresh seeds for so many minutes of real time; 1 unless seeds are named
     #[arg(long, value_name = "M", conflicts_with = "until_failure")]
     minutes: Option<f64>,
     /// Run fresh seeds until one fails
@@ -69,8 +69,8 @@ struct Totals {
     scenario: &'static str,
     /// Seeds that held.
     seeds: u64,
-    /// Virtual time of the first run of each, hours.
-    virtual_hours: f64,
+    /// Virtual time of the first run of each.
+    virtual_seconds: f64,
     requests: u64,
     positions: u64,
     trades: u64,
@@ -81,7 +81,7 @@ struct Totals {
 impl Totals {
     fn add(&mut self, summary: &Summary) {
         self.seeds += 1;
-        self.virtual_hours += summary.took_ns as f64 / 3.6e12;
+        self.virtual_seconds += summary.took_ns as f64 / 1e9;
         self.requests += summary.requests;
         self.positions += summary.positions;
         self.trades += summary.trades;
@@ -252,12 +252,12 @@ fn tell(args: &Args, figures: Figures) -> LabResult {
 
 fn table(figures: &Figures) -> String {
     let titles =
-        ["scenario", ">seeds held", ">virtual h", ">requests", ">positions", ">trades", ">faults", ">epochs"];
+        ["scenario", ">seeds held", ">virtual s", ">requests", ">positions", ">trades", ">faults", ">epochs"];
     let mut table = Table::new(titles);
     for totals in &figures.scenarios {
         let counts = [totals.requests, totals.positions, totals.trades, totals.faults, totals.epochs];
         let mut row = vec![totals.scenario.to_owned(), text::grouped(totals.seeds)];
-        row.push(format!("{:.3}", totals.virtual_hours));
+        row.push(format!("{:.1}", totals.virtual_seconds));
         row.extend(counts.map(text::grouped));
         table.row(row);
     }
@@ -267,6 +267,15 @@ fn table(figures: &Figures) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn virtual_time_is_shown_in_seconds() {
+        let mut totals = Totals { scenario: "quick", ..Totals::default() };
+        totals.add(&Summary { took_ns: 2_340_000_000, ..Summary::default() });
+        let shown =
+            table(&Figures { first_seed: 1, scenarios: vec![totals], failures: Vec::new(), seconds: 1.0 });
+        assert!(shown.contains("virtual s") && shown.contains(" 2.3 "), "{shown}");
+    }
 
     #[test]
     fn seeds_are_two_numbers_in_order() {

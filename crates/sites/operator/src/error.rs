@@ -15,6 +15,9 @@ pub enum OperatorError {
     /// No site runs.
     #[error("{0}")]
     NotRunning(String),
+    /// No site has answered: what was asked may be done or not.
+    #[error("{0}")]
+    NoAnswer(String),
     /// Sites run, and something is wrong.
     #[error("{0}")]
     Unhealthy(String),

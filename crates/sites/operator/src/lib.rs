@@ -22,6 +22,7 @@ mod status;
 pub use error::{OperatorError, OperatorResult};
 
 use std::path::PathBuf;
+use std::sync::mpsc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pares_site::{CallError, Client, SitesConfig};
@@ -31,6 +32,15 @@ use error::usage;
 
 /// A call that has no answer for so long is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A person who has waited for so long is told what for.
+const QUIET: Duration = Duration::from_secs(3);
+/// What to know of a request without an answer, and what of a read.
+const MAY_BE_DONE: &str =
+    "The request may still be carried out: look (`pares site read`) before you ask again. ";
+const NOTHING_DONE: &str = "";
+/// What a request ends with.
+const EXIT_STATUS: &str = "Exit status: 0 done; 1 refused, nothing has changed; 5 no answer in 30 s. No answer is not a refusal: what was \
+                           asked may still be done when the link or the cluster is back.";
 
 /// Arguments of `pares site`.
 #[derive(clap::Args)]
@@ -62,9 +72,11 @@ enum What {
     },
     /// Have a request executed: get NAME, put NAME VALUE, delete NAME, add NAME AMOUNT, transfer FROM TO AMOUNT,
     /// trade CASH HOLDING RATE AMOUNT ID, or noted COUNTER and one of these, which also counts it
+    #[command(after_help = EXIT_STATUS)]
     Execute(Asking),
     /// Read from the stable version: get NAME, sum or sum PREFIX (how many counters, and their sum), list PREFIX AFTER COUNT (- for
     /// all, - for the beginning), digest
+    #[command(after_help = "Exit status: 0 done; 1 refused; 5 no answer in 30 s.")]
     Read(Asking),
     /// Declare a cluster lost: the others go on without it. Nothing checks that it is lost
     Lost(decide::Lost),
@@ -95,8 +107,8 @@ pub fn run(args: &Args) -> OperatorResult {
         What::Run(run) => run::one(run, &args.dir),
         What::Up => run::up(&config()?, &args.dir),
         What::Status { json } => status::run(&config()?, *json),
-        What::Execute(asking) => asking.call(&config()?, Client::execute),
-        What::Read(asking) => asking.call(&config()?, Client::read),
+        What::Execute(asking) => asking.call(&config()?, Client::execute, MAY_BE_DONE),
+        What::Read(asking) => asking.call(&config()?, Client::read, NOTHING_DONE),
         What::Lost(lost) => lost.run(&config()?),
         What::Admit(admit) => admit.run(&config()?),
         What::Migrate(migrate) => migrate.run(&config()?),
@@ -108,6 +120,7 @@ impl Asking {
         &self,
         config: &SitesConfig,
         call: impl FnOnce(&mut Client, &[u8], Duration) -> Result<Vec<u8>, CallError>,
+        if_silent: &str,
     ) -> OperatorResult {
         let mut order = sites::all(config);
         if let Some(first) = self.site {
@@ -120,8 +133,30 @@ impl Asking {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let number = (now.as_nanos() as u64) ^ u64::from(std::process::id()).rotate_left(48);
         let mut client = Client::new(number, 0, addresses);
+        let answered = tell_if_quiet();
         let reply = call(&mut client, self.request.join(" ").as_bytes(), PATIENCE);
-        pares_text::print(&String::from_utf8_lossy(&reply.map_err(usage)?));
+        drop(answered);
+        let reply = reply.map_err(|error| match error {
+            CallError::Silence(_) => OperatorError::NoAnswer(format!(
+                "{error}. {if_silent}`pares site status` shows who is missing"
+            )),
+            CallError::No { .. } => usage(error),
+        })?;
+        pares_text::print(&String::from_utf8_lossy(&reply));
         Ok(())
     }
+}
+
+/// Says on standard error that nobody answers, unless what it returns is dropped first.
+#[allow(clippy::print_stderr)] // the answer alone belongs on standard output
+fn tell_if_quiet() -> mpsc::Sender<()> {
+    let (answered, wait) = mpsc::channel();
+    std::thread::spawn(move || {
+        if wait.recv_timeout(QUIET) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!(
+                "pares: no answer yet; waiting up to {PATIENCE:?} (`pares site status` shows who is missing)"
+            );
+        }
+    });
+    answered
 }

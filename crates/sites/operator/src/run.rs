@@ -1,10 +1,10 @@
 //! `pares site run` and `pares site up`.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use pares_os::process::{Lock, stop_on_signals};
 use pares_site::items::Items;
 use pares_site::{Process, RETURNING, SitesConfig};
 use pares_wice::{Notice, SiteId};
@@ -41,7 +41,7 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
     if let Some(parent) = args.with_parent {
         end_with(parent)?;
     }
-    let stop = stop_on_signals()?;
+    let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
     let config = SitesConfig::load(dir)?;
     if args.rejoin {
         mark_returning(&config, args.site, dir)?;
@@ -49,14 +49,14 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
     let place = config.place(args.site)?.clone();
     let ended = |error: pares_site::ProcessError| OperatorError::Failed(format!("{}: {error}", args.site));
     let mut process = Process::open(&config, args.site, dir, Items).map_err(ended)?;
-    pares_text::say!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
+    pares_text::tell!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
     while !stop.load(Ordering::Relaxed) {
         process.turn(WAIT_MAX).map_err(ended)?;
         for notice in process.notices() {
-            pares_text::say!("{}: {}", args.site, told(&notice));
+            pares_text::tell!("{}: {}", args.site, told(&notice));
         }
     }
-    pares_text::say!("{}: stopped", args.site);
+    pares_text::tell!("{}: stopped", args.site);
     Ok(())
 }
 
@@ -66,16 +66,6 @@ fn end_with(parent: u32) -> OperatorResult {
         .map_err(|error| OperatorError::io("binding the site to its parent")(error.into()))?;
     let is_there = rustix::process::getppid().is_some_and(|id| id.as_raw_nonzero().get() as u32 == parent);
     if is_there { Ok(()) } else { Err(usage("the process that started this one is gone")) }
-}
-
-/// A mark that is set by SIGTERM and SIGINT.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, OperatorError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(OperatorError::io("installing a signal handler"))?;
-    }
-    Ok(stop)
 }
 
 /// The mark by which a site knows that its log does not begin where the system did: the era of those who went on, as they report it.
@@ -140,22 +130,23 @@ fn told(notice: &Notice) -> String {
 /// Runs all sites until Ctrl-C, and starts again what dies.
 ///
 /// # Errors
-/// If a process cannot be started.
+/// If another process does it, or one cannot be started.
 pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
-    let stop = stop_on_signals()?;
+    let stop = stop_on_signals().map_err(OperatorError::io("installing a signal handler"))?;
+    let _lock = take_lock(dir)?;
     let mut processes = Processes::new(dir, Speech::Here)?;
     let mut due: Vec<(SiteId, Instant)> = Vec::new();
     let mut started = Instant::now();
     for site in sites::all(config) {
         processes.start(site, false)?;
     }
-    pares_text::say!(
+    pares_text::tell!(
         "Ctrl-C stops everything. `pares site status --dir {}` shows how they are.",
         dir.display()
     );
     while !stop.load(Ordering::Relaxed) {
         for (site, how) in processes.ended()? {
-            pares_text::say!("{site} ended ({how}); starting it again");
+            pares_text::tell!("{site} ended ({how}); starting it again");
             // A site that cannot live is not tried more often than once a second.
             due.push((site, Instant::now() + LIFE_MIN.saturating_sub(started.elapsed())));
         }
@@ -166,6 +157,19 @@ pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
         std::thread::sleep(WAIT_MAX);
     }
     processes.stop();
-    pares_text::say!("stopped");
+    pares_text::tell!("stopped");
     Ok(())
+}
+
+/// The lock of the sites in that directory. A second supervisor would start all of them again, each time in vain.
+fn take_lock(dir: &Path) -> Result<Lock, OperatorError> {
+    let lock = Lock::take(&dir.join("lock"));
+    lock.map_err(OperatorError::io("locking the sites (does their file system have locks?)"))?.ok_or_else(
+        || {
+            usage(format!(
+                "another `pares site up` runs the sites in {}; stop it, or use another --dir",
+                dir.display()
+            ))
+        },
+    )
 }

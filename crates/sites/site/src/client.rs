@@ -30,7 +30,7 @@ pub enum CallError {
         why: String,
     },
     /// No site has answered in time. Whether it was done is not known: call again with the same number to find out.
-    #[error("no site has answered for {0:?}: is one of them running?")]
+    #[error("no answer in {0:?}")]
     Silence(Duration),
 }
 

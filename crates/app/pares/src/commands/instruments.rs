@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use pares_book::{Book, FastBook, Level, TickRow};
+use pares_book::{Book, FastBook, Instrument, Level, TickRow, TickTable};
 use pares_node::Layout;
 use pares_types::{Price, ShardId, Side, Timestamp};
 use serde_json::{Value, json};
@@ -112,9 +112,6 @@ fn fields((shard, book): &(ShardId, &FastBook)) -> Value {
         book.best(side).map(|level| json!({ "price": level.price.to_string(), "quantity": level.quantity.0 }))
     };
     let money = |price: Option<Price>| price.map(|price| price.to_string());
-    let ticks = instrument.ticks.rows().iter();
-    // The first row begins anywhere at or below the lowest price.
-    let tick = |row: &TickRow| [row.from.max(instrument.price_min).to_string(), row.tick.to_string()];
     let schedule = instrument.timetable.rows().iter();
     json!({
         "id": instrument.id.0,
@@ -133,7 +130,7 @@ fn fields((shard, book): &(ShardId, &FastBook)) -> Value {
         }),
         "rules": {
             "price_range": [instrument.price_min.to_string(), instrument.price_max.to_string()],
-            "ticks": ticks.map(tick).collect::<Vec<_>>(),
+            "ticks": ticks(instrument),
             "lot": instrument.lot.0,
             "quantity_max": instrument.quantity_max.0,
             "value_max": instrument.value_max,
@@ -145,6 +142,22 @@ fn fields((shard, book): &(ShardId, &FastBook)) -> Value {
             "schedule": schedule.map(|row| [utc::time_of_day(row.at_ns), name(&row.phase)]).collect::<Vec<_>>(),
         },
     })
+}
+
+/// The rows of the tick table that hold for legal prices, each from where it was put: by that it is replaced or removed. A row that
+/// holds from the lowest price on, whatever that is, has no beginning.
+fn ticks(instrument: &Instrument) -> Vec<Value> {
+    let rows = instrument.ticks.rows();
+    let holds = |(index, row): &(usize, &TickRow)| {
+        let ends = rows.get(index + 1).is_some_and(|next| next.from <= instrument.price_min);
+        row.from <= instrument.price_max && !ends
+    };
+    let from = |row: &TickRow| {
+        let has_beginning = TickTable::flat(row.tick).rows()[0].from != row.from;
+        has_beginning.then(|| row.from.to_string())
+    };
+    let shown = |(_, row): (usize, &TickRow)| json!({ "from": from(row), "step": row.tick.to_string() });
+    rows.iter().enumerate().filter(holds).map(shown).collect()
 }
 
 /// One line for each field, the rules' among them.
@@ -164,11 +177,13 @@ fn lines(fields: &Value) -> String {
     fields.iter().map(line).collect()
 }
 
-/// A word, or some of them.
+/// A word, or some of them; a row of ticks.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(" "),
+        Value::Object(tick) => format!("from {} step {}", plain(&tick["from"]), plain(&tick["step"])),
+        Value::Null => "the lowest".into(),
         other => other.to_string(),
     }
 }
@@ -176,6 +191,20 @@ fn plain(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pares_types::{InstrumentId, Rule, Symbol};
+
+    #[test]
+    fn rows_of_ticks_are_shown_from_where_they_were_put_if_they_can_apply() {
+        let with = |instrument: Instrument, rule| instrument.with_rule(rule, false).unwrap();
+        let range = |min, max| Rule::PriceRange { min: Price(min), max: Price(max) };
+        let shown = |one: &Instrument| ticks(one).iter().map(plain).collect::<Vec<_>>().join(", ");
+        let new = Instrument::listed(InstrumentId(1), Symbol::new("A").unwrap());
+        assert_eq!(shown(&new), "from the lowest step 0.0100");
+        let coarse = with(new, Rule::Tick { from: Price(100_000), tick: Price(500) });
+        assert_eq!(shown(&coarse), "from the lowest step 0.0100, from 10.0000 step 0.0500");
+        assert_eq!(shown(&with(coarse, range(100, 50_000))), "from the lowest step 0.0100");
+        assert_eq!(shown(&with(coarse, range(200_000, 500_000))), "from 10.0000 step 0.0500");
+    }
 
     #[test]
     fn a_band_is_shown_in_percent() {

@@ -1,13 +1,14 @@
 //! `pares up`: a system that runs until Ctrl-C.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pares_node::lost::OnLoss;
-use pares_node::{Layout, NodeId, Supervisor, SystemConfig, duty};
+use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
 
 use crate::error::{CommandError, CommandResult};
+use crate::text::count;
 
 /// Arguments of `pares up`.
 #[derive(clap::Args)]
@@ -25,52 +26,75 @@ pub struct Args {
 /// # Errors
 /// If the system does not come up.
 pub fn run(args: &Args) -> CommandResult {
-    let stop = duty::stop_on_signals()?;
-    let layout = Layout::new(&args.dir);
+    let stop =
+        pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
+    match start(args, &stop) {
+        Ok(mut supervisor) => {
+            tell(&supervisor);
+            look_after(&mut supervisor, &stop);
+            supervisor.stop()?;
+            pares_text::tell!("stopped");
+            Ok(())
+        }
+        // The operator has what he asked for.
+        Err(CommandError::Node(NodeError::BrokenOff)) => {
+            pares_text::tell!("stopped before the system was up");
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
     let on_loss = if args.give_up_lost { OnLoss::GiveUp } else { OnLoss::Refuse };
-    let mut supervisor =
-        Supervisor::start(&program, layout.clone(), &SystemConfig::default(), on_loss, &stop)?;
-    let config = supervisor.config();
-    pares_text::say!(
-        "up: {} gateways, {} venues, {} recorders, {} instruments; epoch {}; {}",
-        config.gateways.len(),
-        config.venues,
-        config.recorders,
-        config.instruments.len(),
+    let layout = Layout::new(&args.dir);
+    Ok(Supervisor::start(&program, layout, &SystemConfig::default(), on_loss, stop)?)
+}
+
+/// Says how the system has come up.
+fn tell(supervisor: &Supervisor) {
+    let (config, layout) = (supervisor.config(), supervisor.layout());
+    pares_text::tell!(
+        "up: {}, {}, {}, {}; epoch {}; {}",
+        count(config.gateways.len() as u64, "gateway"),
+        count(config.venues.into(), "venue"),
+        count(config.recorders.into(), "recorder"),
+        count(config.instruments.len() as u64, "instrument"),
         supervisor.epoch(),
         layout.root().display(),
     );
     for gateway in config.gateway_ids() {
         // One that is missing below does not say where.
         if let Ok(address) = std::fs::read_to_string(layout.gateway_address(gateway)) {
-            pares_text::say!("gateway-{gateway} listens on {}", address.trim());
+            pares_text::tell!("gateway-{gateway} listens on {}", address.trim());
         }
     }
     for node in supervisor.missing() {
-        pares_text::say!("{node} is not up yet; the others trade");
+        pares_text::tell!("{node} is not up yet; the others trade");
     }
     for node in NodeId::all(config).into_iter().filter(|&node| supervisor.is_shut_out(node)) {
-        pares_text::say!("{node} is shut out and stays down until `pares admin readmit {node}`");
+        pares_text::tell!("{node} is shut out and stays down until `pares admin readmit {node}`");
     }
-    pares_text::say!(
+    pares_text::tell!(
         "Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.",
         layout.root().display()
     );
+}
+
+/// Restarts what dies, until it is told to stop.
+fn look_after(supervisor: &mut Supervisor, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         for death in supervisor.tick() {
             let complaint = death.complaint.map(|line| format!(": {line}")).unwrap_or_default();
             let (node, how) = (death.node, death.how);
             match supervisor.is_shut_out(node) {
-                true => pares_text::say!(
+                true => pares_text::tell!(
                     "{node} ended ({how}){complaint}; it stays down until `pares admin readmit {node}`"
                 ),
-                false => pares_text::say!("{node} ended ({how}){complaint}; restarting it"),
+                false => pares_text::tell!("{node} ended ({how}){complaint}; restarting it"),
             }
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    supervisor.stop()?;
-    pares_text::say!("stopped");
-    Ok(())
 }

@@ -108,6 +108,21 @@ fn the_supervisor_is_killed_and_the_next_start_works_at_once() {
 }
 
 #[test]
+fn a_supervisor_whose_output_nobody_takes_any_more_starts_again_what_dies() {
+    let dir = tempfile::tempdir().unwrap();
+    // Its output is closed once it is up.
+    let mut up = Up::start(dir.path(), &small(1));
+    for node in [venue(0), gateway(0)] {
+        let before = pid_of(&up.layout, node);
+        kill_process(before, Signal::KILL).unwrap();
+        eventually(&format!("{node} is back"), || pid_of(&up.layout, node) != before);
+    }
+    client(&up, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 1_000_000)).unwrap();
+    up.signal(Signal::INT);
+    assert!(up.wait(), "it ends well");
+}
+
+#[test]
 fn a_second_supervisor_is_refused_and_told_why() {
     let dir = tempfile::tempdir().unwrap();
     let up = Up::start(dir.path(), &small(1));

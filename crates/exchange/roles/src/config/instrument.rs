@@ -69,19 +69,22 @@ pub struct TimetableSetting {
     pub phase: PhaseSetting,
 }
 
-/// A phase that a timetable can name.
+/// A phase that a timetable can name, as all commands write it; the words with hyphens were written before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub enum PhaseSetting {
     /// Orders may only be cancelled.
     Closed,
     /// Orders gather for the opening auction.
+    #[serde(alias = "opening-call")]
     OpeningCall,
     /// Orders match as they come.
     Continuous,
     /// Orders gather for the closing auction.
+    #[serde(alias = "closing-call")]
     ClosingCall,
     /// Orders match at the closing price.
+    #[serde(alias = "post-close")]
     PostClose,
 }
 
@@ -215,7 +218,7 @@ mod tests {
     fn every_rule_can_be_set() {
         let text = "id = 3\nsymbol = \"ALFA\"\nvalue_max = 5\nstep_max = 7\nstatic_band = 500\ndynamic_band = 200\n\
                     call_ms = 120000\nticks = [{ from = 100, tick = 1 }, { from = 10000, tick = 100 }]\n\
-                    [[timetable]]\nat = \"08:00:00\"\nphase = \"opening-call\"\n[[timetable]]\nat = \"9:30\"\nphase = \"continuous\"";
+                    [[timetable]]\nat = \"08:00:00\"\nphase = \"opening-call\"\n[[timetable]]\nat = \"9:30\"\nphase = \"post_close\"";
         let instrument = read(text).unwrap();
         assert_eq!((instrument.value_max, instrument.step_max), (5, 7));
         assert_eq!((instrument.static_band, instrument.dynamic_band), (500, 200));
@@ -223,7 +226,7 @@ mod tests {
         assert_eq!(instrument.ticks.tick_at(Price(20_000)), Price(100));
         let hour = 3_600_000_000_000;
         let rows = instrument.timetable.rows().iter().map(|row| (row.at_ns * 2 / hour, row.phase));
-        assert!(rows.eq([(16, Phase::OpeningCall), (19, Phase::Continuous)]));
+        assert!(rows.eq([(16, Phase::OpeningCall), (19, Phase::PostClose)]));
         assert_eq!(instrument.first_phase(), Phase::Closed);
     }
 

@@ -144,7 +144,12 @@ impl SystemConfig {
     /// # Errors
     /// If it says something that cannot work.
     pub fn parse(text: &str) -> Result<Self, NodeError> {
-        let config: Self = toml::from_str(text).map_err(|error| NodeError::Config(error.to_string()))?;
+        // The library's words for a host name or a missing port do not say what to write.
+        let say = |error: toml::de::Error| {
+            let written = "an address is a number and a port, such as 127.0.0.1:7100";
+            NodeError::Config(error.to_string().replace("invalid socket address syntax", written))
+        };
+        let config: Self = toml::from_str(text).map_err(say)?;
         config.check()?;
         Ok(config)
     }
@@ -244,11 +249,13 @@ impl SystemConfig {
         let mut shards: BTreeMap<ShardId, Vec<Instrument>> = BTreeMap::new();
         let (mut ids, mut symbols) = (BTreeSet::new(), BTreeSet::new());
         for (index, config) in self.instruments.iter().enumerate() {
-            if config.id == 0 || !ids.insert(config.id) {
-                return Err(NodeError::Config(format!("instrument id {} is 0 or used twice", config.id)));
+            let (id, symbol) = (config.id, &config.symbol);
+            if id == 0 || !ids.insert(id) {
+                return Err(NodeError::Config(format!(
+                    "instrument `{symbol}`: `id` is missing, 0 or another one's ({id})"
+                )));
             }
             if !symbols.insert(config.symbol.to_ascii_uppercase()) {
-                let (id, symbol) = (config.id, &config.symbol);
                 return Err(NodeError::Config(format!(
                     "instrument {id}: `{symbol}` is another one's symbol"
                 )));
@@ -305,6 +312,14 @@ mod tests {
     fn an_unknown_setting_is_named() {
         let error = toml::from_str::<SystemConfig>("venuse = 3").unwrap_err();
         assert!(error.to_string().contains("venuse"));
+    }
+
+    #[test]
+    fn an_address_or_an_id_that_cannot_be_is_answered_with_what_can() {
+        let of = |text: &str| SystemConfig::parse(text).unwrap_err().to_string();
+        assert!(of("gateways = [\"localhost:7300\"]").contains("such as 127.0.0.1:7100"));
+        let without = of("instruments = [{ symbol = \"A\" }]");
+        assert!(without.contains("instrument `A`: `id` is missing, 0 or another one's"), "{without}");
     }
 
     #[test]

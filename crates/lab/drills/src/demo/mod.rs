@@ -39,11 +39,9 @@ mod verdict;
 mod view;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use pares_load::{LabError, LabResult};
-use pares_node::duty;
 
 use day::plan::{SECONDS_MAX, SECONDS_MIN};
 use face::Face;
@@ -55,7 +53,8 @@ pub struct Args {
     /// End after so many seconds; without it the demo runs until q or Ctrl-C
     #[arg(long, conflicts_with = "day")]
     seconds: Option<u64>,
-    /// Go through a whole trading day: calls, auctions, a volatility call, a halt, the close and the next morning
+    /// Go through a whole trading day: calls, auctions, a volatility call, a halt, the close and the next morning. Not with
+    /// --seconds: the day has its own end
     #[arg(long)]
     day: bool,
     /// How long the day takes
@@ -104,10 +103,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// If the system fails, or a request was lost, answered twice, or not reproduced by the record.
 pub fn run(args: &Args) -> LabResult {
-    let stop = duty::stop_on_signals()?;
-    // Closing the terminal ends a demonstration like Ctrl-C: no scratch directory stays behind.
-    signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&stop))
-        .map_err(LabError::io("installing a signal handler"))?;
+    let stop = pares_os::process::stop_on_signals().map_err(LabError::io("installing a signal handler"))?;
     let mut stage = Stage::set(args)?;
     let mut face = Face::open(args)?;
     // First the system ends: giving back a terminal that was closed may end this process.

@@ -37,6 +37,8 @@ pub(crate) struct Stage {
     market: Market,
     picture: Picture,
     day: Option<Day>,
+    /// Somebody ended it before its time was over.
+    broken_off: bool,
     begun: Instant,
     /// The same, nanoseconds since 1970.
     begun_ns: u64,
@@ -84,6 +86,7 @@ impl Stage {
             market,
             picture,
             day,
+            broken_off: false,
             begun: Instant::now(),
             begun_ns: wall_ns(),
             refreshed: load_begun,
@@ -103,12 +106,15 @@ impl Stage {
         loop {
             let wish = self.turn(face)?;
             let over = self.picture.until.is_some_and(|until| self.begun.elapsed() >= until);
+            let quit = matches!(wish, Some(Wish::Quit)) || stop.load(Ordering::Relaxed);
+            if over || quit || self.load.is_finished() {
+                self.broken_off = quit && !over;
+                break;
+            }
             match wish {
-                _ if over || stop.load(Ordering::Relaxed) || self.load.is_finished() => break,
-                Some(Wish::Quit) => break,
                 Some(Wish::Kill) => self.director.hurry(),
                 Some(Wish::Pause) => self.director.paused = !self.director.paused,
-                None => {}
+                Some(Wish::Quit) | None => {}
             }
         }
         self.director.end();
@@ -129,7 +135,8 @@ impl Stage {
         self.market.read_all()?;
         let mut verdict = Verdict::new(lasted, &observed, &self.director, self.market.tally());
         verdict.lost += unanswered;
-        verdict.day = self.day.as_ref().and_then(|day| day.verdict(&mut self.market, self.begun_ns));
+        let day = self.day.as_ref();
+        verdict.day = day.and_then(|day| day.verdict(&mut self.market, self.begun_ns, self.broken_off));
         Ok(verdict)
     }
 

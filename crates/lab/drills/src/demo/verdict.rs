@@ -105,7 +105,7 @@ impl Verdict {
 
     /// # Errors
     /// If anything was lost, answered twice, or recorded differently from what executing it gives, or a
-    /// trading day did not go through all its phases in order.
+    /// trading day that came to its end did not go through all its phases in order.
     pub fn check(&self) -> LabResult {
         match (self.lost, self.duplicated, self.differing) {
             (0, 0, 0) => self.day.as_ref().map_or(Ok(()), DayVerdict::check),

@@ -40,6 +40,7 @@ mod venue;
 mod wice;
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use pares_load::{LabError, LabResult, Rate, setup};
 use pares_node::SystemConfig;
 use pares_node::config::DurabilitySetting;
@@ -124,7 +125,7 @@ enum Sites {
 #[group(skip)] // its name would be that of the flattened one
 pub struct Args {
     /// What to do to the exchange
-    #[arg(required = true)]
+    #[arg(required = true, value_parser = blows())]
     blow: Option<Blow>,
     /// How often (unless told, 100 times what takes a moment and less often what takes longer)
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
@@ -153,6 +154,13 @@ pub struct Args {
     /// The load and the system; see `pares bench end-to-end --help`
     #[command(flatten)]
     load: setup::Args,
+}
+
+/// Reads a blow. A word that is none is told all drills, that of the sites too, which is a command of its own.
+fn blows() -> impl TypedValueParser<Value = Blow> {
+    let blows = Blow::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let wice = PossibleValue::new("wice").help("The sites: `pares drill wice --help`");
+    PossibleValuesParser::new(blows.chain([wice])).try_map(|word| Blow::from_str(&word, false))
 }
 
 impl Args {

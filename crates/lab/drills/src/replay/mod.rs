@@ -32,7 +32,7 @@ use std::str::FromStr;
 
 use clap::ArgGroup;
 use pares_load::{LabError, LabResult, ScratchSystem};
-use pares_node::{SystemConfig, duty};
+use pares_node::SystemConfig;
 
 use day::{Recording, Survey};
 use figures::Figures;
@@ -135,7 +135,7 @@ fn replay(args: &Args, recording: &Recording, survey: &Survey) -> Result<Figures
         instruments: survey.instruments(),
         ..SystemConfig::default()
     };
-    let stop = duty::stop_on_signals()?;
+    let stop = pares_os::process::stop_on_signals().map_err(LabError::io("installing a signal handler"))?;
     let mut system = ScratchSystem::start(&config, args.dir.clone())?;
     let driven = driver::drive(args, recording, survey, &mut system, stop)?;
     let findings = records::compare(&mut system.supervisor, &driven.ledger)?;

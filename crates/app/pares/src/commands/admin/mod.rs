@@ -10,10 +10,12 @@ mod rule;
 use std::cell::LazyCell;
 use std::path::PathBuf;
 
+use pares_book::{Book, TimetableRow};
 use pares_client::{Answer, Client, ClientError, ClientRequest};
 use pares_node::{Layout, NodeId, SystemConfig};
 use pares_types::{
-    BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, Phase, Position, Reason, Status, Symbol,
+    BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, Phase, Position, Reason, Rule, Status,
+    Symbol, Timestamp,
 };
 use serde_json::json;
 
@@ -62,6 +64,7 @@ enum What {
     /// List a new instrument; it starts closed, with default rules
     Add {
         /// Its id; not used before
+        #[arg(value_parser = id)]
         id: u32,
         /// What people call it: up to 16 printable ASCII characters
         symbol: String,
@@ -74,6 +77,7 @@ enum What {
     /// Cancel all orders of a member and take no more
     Block {
         /// The member
+        #[arg(value_parser = member)]
         member: u32,
     },
     /// Take orders of a blocked member again
@@ -114,15 +118,45 @@ pub fn run(args: &Args) -> CommandResult {
         return readmit::run(venue, &config, &layout, args.json);
     }
     let (instrument, command) = request(&args.what, &config, &layout)?;
+    let is_due = matches!(&command, Command::SetRule(rule) if is_due(instrument, *rule, &config, &layout));
     let mut client = connect(args.gateway.as_deref(), &config, &layout)?;
     let answer = ask(&mut client, instrument, command)?;
     text::print(&if args.json { as_json(&answer) } else { as_line(&answer) });
     match (answer.status, answer.reason) {
         (Status::Refused, reason) => {
-            Err(CommandError::Failed(format!("refused: {reason}: {}", reason.meaning())))
+            let condition = match command {
+                Command::SetRule(rule) if reason == Reason::InvalidRule => rule::condition(rule),
+                _ => "",
+            };
+            Err(CommandError::Failed(format!("refused: {reason}: {}{condition}", reason.meaning())))
         }
-        _ => Ok(()),
+        _ => {
+            if is_due {
+                eprintln!(
+                    "pares: that time is past today, and the instrument was not told the time since: the row is carried out at once"
+                );
+            }
+            Ok(())
+        }
     }
+}
+
+/// Whether the rule is a row of a timetable that changes the phase at once.
+fn is_due(instrument: InstrumentId, rule: Rule, config: &SystemConfig, layout: &Layout) -> bool {
+    let Rule::Schedule { at_ns, phase: Some(phase) } = rule else { return false };
+    // A record that cannot be read says nothing.
+    let Ok(standing) = Standing::read(config, layout) else { return false };
+    let now = Timestamp(pares_os::clock::now_ns());
+    standing.shards().any(|shard| {
+        shard.book(instrument).is_some_and(|book| {
+            let trading = book.trading();
+            // A book that had nothing to do when its shard was told the time is told it before the row is added.
+            let done = trading.timetable_done.max(shard.market().time());
+            let passed_over =
+                trading.phase == phase || trading.phase == Phase::Halted && phase != Phase::Closed;
+            !passed_over && rule::is_due(TimetableRow { at_ns, phase }, done, now)
+        })
+    })
 }
 
 fn request(
@@ -189,6 +223,17 @@ impl Listed {
             }
         }
     }
+}
+
+/// Reads the id of a new instrument.
+fn id(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|&id| id > 0).ok_or_else(|| "an id is at least 1".into())
+}
+
+/// Reads a member that can be blocked.
+fn member(text: &str) -> Result<u32, String> {
+    let member = text.parse().map_err(|_| "a member is a number".to_owned())?;
+    if member == EXCHANGE.0 { Err("member 0 is the exchange itself".into()) } else { Ok(member) }
 }
 
 /// Reads `POSITION.EVENT`.
@@ -302,6 +347,14 @@ mod tests {
         // Of the same id, the shard says that it exists.
         assert!(free("BRAVO", 2).is_ok());
         assert!(free("bravo", 99).unwrap_err().to_string().contains("symbol_in_use"));
+    }
+
+    #[test]
+    fn instruments_and_members_are_counted_from_1() {
+        assert_eq!((id("1"), member("7")), (Ok(1), Ok(7)));
+        assert_eq!(id("0").unwrap_err(), "an id is at least 1");
+        assert!(member("0").unwrap_err().contains("the exchange itself"));
+        assert!(id("x").is_err() && member("x").is_err());
     }
 
     #[test]

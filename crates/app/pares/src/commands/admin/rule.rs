@@ -2,22 +2,27 @@
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use pares_types::{Phase, Price, Quantity, Rule};
+use pares_book::{Timetable, TimetableRow};
+use pares_types::{DAY_NS, Phase, Price, Quantity, Rule, Timestamp};
 
 use crate::utc;
 
-/// A phase by its name.
+/// A phase by its name. Hyphens are taken too, as other words of the command line have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
 pub enum PhaseName {
     /// Orders may only be cancelled
     Closed,
     /// Orders gather for the opening auction
+    #[value(alias = "opening-call")]
     OpeningCall,
     /// Orders match as they come
     Continuous,
     /// Orders gather for the closing auction
+    #[value(alias = "closing-call")]
     ClosingCall,
     /// Orders match at the closing price
+    #[value(alias = "post-close")]
     PostClose,
     /// Stopped: orders may only be cancelled
     Halted,
@@ -36,26 +41,25 @@ impl From<PhaseName> for Phase {
     }
 }
 
-/// A rule with its new value. Prices are in currency: 223.82.
+/// A rule with its new value.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Subcommand)]
-#[command(allow_negative_numbers = true)]
 pub enum NewRule {
-    /// Lowest and highest legal price; only while no order is there
+    /// Lowest and highest legal price, decimals such as 223.82 (`pares.toml` has price units); only while no order is there
     PriceRange {
         /// Lowest
-        #[arg(value_parser = price)]
+        #[arg(value_parser = price, allow_negative_numbers = true)]
         min: Price,
         /// Highest
-        #[arg(value_parser = price)]
+        #[arg(value_parser = price, allow_negative_numbers = true)]
         max: Price,
     },
-    /// Price step from a price upwards; only while no order is there
+    /// Price step from a price upwards, decimals such as 0.05 (`pares.toml` has price units); only while no order is there
     Tick {
         /// The first price it holds for
-        #[arg(value_parser = price)]
+        #[arg(value_parser = price, allow_negative_numbers = true)]
         from: Price,
         /// The step; 0 removes the row
-        #[arg(value_parser = price)]
+        #[arg(value_parser = price, allow_negative_numbers = true)]
         tick: Price,
     },
     /// Smallest quantity step; only while no order is there
@@ -98,7 +102,8 @@ pub enum NewRule {
         /// Milliseconds; 0 for none
         ms: u64,
     },
-    /// When a phase begins each day
+    /// When a phase begins each day. A row of today that is past is carried out at once if the instrument was never told the
+    /// time: give the whole timetable, or send `pares admin time` first
     Schedule {
         /// Time of day, UTC: 09:00:00
         #[arg(value_parser = time_of_day)]
@@ -110,7 +115,7 @@ pub enum NewRule {
     /// Reference price of the static band and of auctions
     Reference {
         /// The price
-        #[arg(value_parser = price)]
+        #[arg(value_parser = price, allow_negative_numbers = true)]
         price: Price,
     },
 }
@@ -139,6 +144,25 @@ impl NewRule {
             Self::Reference { price } => Rule::Reference(price),
         })
     }
+}
+
+/// When a refused rule is legal, where the reason alone does not say what to change.
+pub(super) fn condition(rule: Rule) -> &'static str {
+    match rule {
+        Rule::PriceRange { .. } => " MIN is at most MAX, and both lie on their price steps.",
+        Rule::Tick { .. } => {
+            " FROM is a multiple of TICK, the lowest and the highest price lie on their steps, and only a row that is there is removed."
+        }
+        _ => "",
+    }
+}
+
+/// Whether a new row of a timetable is past already, and so carried out at once. `done` is up to when the instrument's timetable
+/// is done, zero if it was never told the time: then since midnight.
+pub(super) fn is_due(row: TimetableRow, done: Timestamp, now: Timestamp) -> bool {
+    let done = if done.0 == 0 { Timestamp(now.0 - now.0 % DAY_NS) } else { done };
+    let next = Timetable::from_rows(&[row]).and_then(|timetable| timetable.next_after(done));
+    next.is_some_and(|(at, _)| at <= now)
 }
 
 /// Reads a price in currency, with up to four decimals.
@@ -184,17 +208,43 @@ mod tests {
         }
     }
 
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(subcommand)]
+        rule: NewRule,
+    }
+
+    fn read(line: &str) -> Result<Rule, String> {
+        let words = std::iter::once("rule").chain(line.split(' '));
+        let line = <Line as clap::Parser>::try_parse_from(words).map_err(|error| error.to_string())?;
+        line.rule.rule()
+    }
+
     #[test]
     fn a_timetable_takes_every_phase_but_a_halt() {
-        #[derive(clap::Parser)]
-        struct Line {
-            #[command(subcommand)]
-            rule: NewRule,
-        }
-        let read = |phase| <Line as clap::Parser>::try_parse_from(["rule", "schedule", "09:00:00", phase]);
-        let row = read("post-close").unwrap().rule.rule().unwrap();
-        assert_eq!(row, Rule::Schedule { at_ns: 32_400_000_000_000, phase: Some(Phase::PostClose) });
-        assert!(read("halted").is_err());
+        let row = Rule::Schedule { at_ns: 32_400_000_000_000, phase: Some(Phase::PostClose) };
+        assert_eq!(read("schedule 09:00:00 post_close"), Ok(row));
+        assert_eq!(read("schedule 09:00:00 post-close"), Ok(row));
+        assert!(read("schedule 09:00:00 halted").is_err());
+    }
+
+    #[test]
+    fn a_row_is_due_that_has_passed_since_the_instrument_was_told_the_time() {
+        let hour = 3_600_000_000_000;
+        let row = TimetableRow { at_ns: 7 * hour, phase: Phase::OpeningCall };
+        let at = |hours: u64| Timestamp(20_000 * DAY_NS + hours * hour);
+        assert!(is_due(row, Timestamp(0), at(10)), "never told the time");
+        assert!(!is_due(row, Timestamp(0), at(6)), "it is still to come");
+        assert!(!is_due(row, at(8), at(10)), "told the time since");
+        assert!(is_due(row, at(6), at(10)), "told the time before, and not since");
+    }
+
+    #[test]
+    fn prices_may_be_negative() {
+        let range = Rule::PriceRange { min: Price(-50_000), max: Price(-1) };
+        assert_eq!(read("price-range -5 -0.0001"), Ok(range));
+        assert_eq!(read("tick -5 0.05"), Ok(Rule::Tick { from: Price(-50_000), tick: Price(500) }));
+        assert_eq!(read("reference -7"), Ok(Rule::Reference(Price(-70_000))));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use pares_history::{Filter, Index, Story, TradeRow};
 use pares_log::MarksReader;
-use pares_node::{Layout, SystemConfig};
+use pares_node::{Layout, NodeId, SystemConfig};
 use pares_types::{
     ClientOrderId, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
 };
@@ -35,8 +35,8 @@ pub struct Args {
     #[arg(long, global = true, default_value = "pares-data")]
     dir: PathBuf,
     /// Whose log to look in; by default the recorder with the most records
-    #[arg(long, global = true)]
-    recorder: Option<u16>,
+    #[arg(long, global = true, value_parser = recorder_id)]
+    recorder: Option<RecorderId>,
     /// One JSON object instead of a table
     #[arg(long, global = true)]
     json: bool,
@@ -162,6 +162,15 @@ fn instrument(name: &str, symbols: &print::Symbols) -> Result<InstrumentId, Comm
     })
 }
 
+/// Reads `recorder-0`, as other commands name nodes, or its number alone.
+fn recorder_id(text: &str) -> Result<RecorderId, String> {
+    match (text.parse(), text.parse()) {
+        (Ok(number), _) => Ok(RecorderId(number)),
+        (_, Ok(NodeId::Recorder(id))) => Ok(id),
+        _ => Err(format!("`{text}` is no recorder; one looks like recorder-0")),
+    }
+}
+
 /// Reads `GATEWAY:SEQUENCE`.
 fn order_id(text: &str) -> Result<OrderId, String> {
     let parts = text.split_once(':').and_then(|(gateway, sequence)| {
@@ -176,14 +185,18 @@ fn order_id(text: &str) -> Result<OrderId, String> {
 }
 
 /// The recorder asked for, or the one with the most records.
-fn recorder(asked: Option<u16>, config: &SystemConfig, layout: &Layout) -> Result<RecorderId, CommandError> {
-    if let Some(asked) = asked.filter(|&asked| asked >= config.recorders) {
+fn recorder(
+    asked: Option<RecorderId>,
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<RecorderId, CommandError> {
+    if let Some(asked) = asked.filter(|asked| asked.0 >= config.recorders) {
         return Err(CommandError::Usage(format!(
             "there is no recorder-{asked}: this system has {} (from 0)",
             config.recorders
         )));
     }
-    let candidates = config.recorder_ids().filter(|id| asked.is_none_or(|asked| asked == id.0));
+    let candidates = config.recorder_ids().filter(|id| asked.is_none_or(|asked| asked == *id));
     let records = |id| MarksReader::open(&layout.recorder_log(id)).ok().map(|marks| marks.stats().appends);
     let best = candidates.filter_map(|id| Some((records(id)?, std::cmp::Reverse(id)))).max();
     best.map(|(_, id)| id.0).ok_or_else(|| {

@@ -165,7 +165,7 @@ fn trades_table(trades: &[TradeRow], symbols: &Symbols) -> Table {
         "aggressor",
         ">shard",
         ">position",
-        "",
+        "busted",
     ]);
     for trade in trades {
         table.row(vec![
@@ -180,7 +180,7 @@ fn trades_table(trades: &[TradeRow], symbols: &Symbols) -> Table {
             trade.aggressor.clone(),
             trade.shard.to_string(),
             format!("{}.{}", trade.position, trade.number),
-            if trade.busted { "busted" } else { "" }.to_owned(),
+            if trade.busted { "yes" } else { "-" }.to_owned(),
         ]);
     }
     table

@@ -57,8 +57,38 @@ fn the_recorder_with_the_most_records_is_asked() {
     assert!(longer.append(b"x").is_ok());
     longer.publish();
     assert_eq!(recorder(None, &config, &layout).unwrap().0, 1);
-    assert_eq!(recorder(Some(0), &config, &layout).unwrap().0, 0);
-    assert!(recorder(Some(2), &config, &layout).is_err());
+    assert_eq!(recorder(Some(RecorderId(0)), &config, &layout).unwrap().0, 0);
+    assert!(recorder(Some(RecorderId(2)), &config, &layout).is_err());
+}
+
+#[test]
+fn a_recorder_is_named_as_a_node_or_by_its_number() {
+    assert_eq!((recorder_id("recorder-1"), recorder_id("1")), (Ok(RecorderId(1)), Ok(RecorderId(1))));
+    for wrong in ["venue-0", "recorder", "x"] {
+        assert!(recorder_id(wrong).unwrap_err().contains("recorder-0"), "{wrong}");
+    }
+}
+
+#[test]
+fn a_trade_that_was_declared_void_has_a_column_that_says_so() {
+    let order = |sequence| (OrderId(RequestId::new(GatewayId(0), sequence)), MemberId(1));
+    let trade = TradeRow {
+        shard: ShardId(0),
+        position: Position(1),
+        number: 0,
+        instrument: InstrumentId(1),
+        price: Price(100_000),
+        quantity: Quantity(1),
+        buy: order(1),
+        sell: order(2),
+        aggressor: "buy".into(),
+        stamp: Timestamp(0),
+        busted: true,
+    };
+    let symbols = Symbols::of(&SystemConfig::default(), Vec::new());
+    let table = print::trades(&Page { rows: vec![trade], more: false }, &symbols, false);
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].ends_with("busted") && lines[1].ends_with("yes"), "{table}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::decode;
 use crate::error::{CommandError, CommandResult};
-use crate::text::{self, Table, grouped, name};
+use crate::text::{self, Table, count, grouped, name};
 
 /// Arguments of `pares journal inspect`.
 #[derive(clap::Args)]
@@ -86,8 +86,8 @@ fn as_text(log: &Path, inspection: &Inspection, listing: &Listing) -> String {
     let stats = &inspection.stats;
     let mut out = format!("{}\n{}\n", log.display(), marks(stats).render());
     out.push_str(&format!(
-        "{} segments of {} ({}): {}\n\n",
-        inspection.segments.len(),
+        "{} of {}, prepared ones included ({}): {}\n\n",
+        count(inspection.segments.len() as u64, "segment"),
         text::bytes(stats.segment_bytes),
         text::bytes(inspection.file_bytes),
         segments(&inspection.segments),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::inspect::failed;
 use crate::error::{CommandError, CommandResult};
 use crate::progress;
-use crate::text::{self, grouped};
+use crate::text::{self, count};
 
 /// Arguments of `pares journal verify`.
 #[derive(clap::Args)]
@@ -47,10 +47,11 @@ fn summary(found: &Verification) -> String {
         places => format!("DAMAGED in {places} of them"),
     };
     format!(
-        "{} records ({} of payload) in {} of log, {segments} segments: {verdict}",
-        grouped(*records),
+        "{} ({} of payload) in {} of log, {}: {verdict}",
+        count(*records, "record"),
         text::bytes(*payload_bytes),
         text::bytes(*log_bytes),
+        count(*segments, "written segment"),
     )
 }
 

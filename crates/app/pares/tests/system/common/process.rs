@@ -45,8 +45,6 @@ impl Up {
             let Some(line) = lines.next() else { break };
             said += &(line.unwrap() + "\n");
         }
-        // It goes on talking; a closed pipe would end it.
-        std::thread::spawn(move || lines.for_each(drop));
         let mut up = Self { child, layout, config: config.clone(), said };
         assert!(up.said.contains("Ctrl-C"), "`pares up` did not start: {}", up.stderr());
         up

@@ -117,7 +117,7 @@ impl Day {
         let last = market.book(LEAD).and_then(|book| book.trading().last);
         match market.day().and_then(|log| log.course(LEAD)) {
             Some(course) => format!("{}: {}", course.symbol, verdict::state(course, last)),
-            None => words(Phase::Closed),
+            None => text::name(&Phase::Closed),
         }
     }
 
@@ -129,13 +129,8 @@ impl Day {
         self.story.unanswered(PATIENCE)
     }
 
-    /// What it came to in a demonstration that began at `begun_ns`.
-    pub fn verdict(&self, market: &mut Market, begun_ns: u64) -> Option<DayVerdict> {
-        market.day().map(|log| DayVerdict::new(log, &self.plan, begun_ns))
+    /// What it came to in a demonstration that began at `begun_ns`, and that somebody may have broken off.
+    pub fn verdict(&self, market: &mut Market, begun_ns: u64, broken_off: bool) -> Option<DayVerdict> {
+        market.day().map(|log| DayVerdict::new(log, &self.plan, begun_ns, broken_off))
     }
-}
-
-/// The name of a phase as people say it: `opening call`.
-pub fn words(phase: Phase) -> String {
-    text::name(&phase).replace('_', " ")
 }

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use pares_text::{cents, count, grouped};
+use pares_text::{cents, count, grouped, name};
 use pares_types::{Phase, Price, Quantity, Side, Timestamp};
 
 use super::log::{Auction, Course};
-use super::words;
 
 /// Something to tell of the day.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,13 +64,13 @@ impl Entry {
 pub fn of(course: &Course, entry: &Entry) -> impl Iterator<Item = News> {
     let auction = entry.auction.map(|auction| of_auction(&course.symbol, &auction));
     let text = format!("{}  {}", course.symbol, sentence(course, entry));
-    let brief = format!("{} {}", course.symbol, words(entry.to));
+    let brief = format!("{} {}", course.symbol, name(&entry.to));
     auction.into_iter().chain([News { text, brief }])
 }
 
 fn of_auction(symbol: &str, auction: &Auction) -> News {
     let Auction { of, price, quantity, surplus, surplus_side, trades, carried, .. } = *auction;
-    let name = match of {
+    let held = match of {
         Phase::OpeningCall => "opening auction",
         Phase::ClosingCall => "closing auction",
         _ => "auction",
@@ -87,7 +86,7 @@ fn of_auction(symbol: &str, auction: &Auction) -> News {
     };
     let (price, shares, trades) = (cents(price), grouped(quantity.0), count(trades, "trade"));
     News {
-        text: format!("{symbol}  {name}: {shares} shares at {price} in {trades}, {left}{carried}"),
+        text: format!("{symbol}  {held}: {shares} shares at {price} in {trades}, {left}{carried}"),
         brief: format!("{symbol} auction {shares} at {price}"),
     }
 }

@@ -9,9 +9,9 @@ use pares_text::{self as text, Table, cents, count, grouped};
 use pares_types::{Phase, Price, Timestamp};
 use serde::Serialize;
 
+use super::LEAD;
 use super::log::{Course, DayLog};
 use super::plan::{COURSE, Plan};
-use super::{LEAD, words};
 use crate::demo::lines::clock;
 
 /// Where what a line of the verdict says begins.
@@ -22,6 +22,8 @@ const NARROW: usize = 80;
 /// What the day came to. Times are seconds since the demonstration began.
 #[derive(Clone, Debug, Serialize)]
 pub struct DayVerdict {
+    /// Whether somebody ended the demonstration before the day was over. Its phases then prove nothing.
+    pub broken_off: bool,
     /// Whether the leading instrument went through all phases in order, and every other through those of the timetable.
     pub in_order: bool,
     /// Whether the phases came by timetable and the gateways' clocks; otherwise by requests of the exchange.
@@ -78,7 +80,7 @@ pub struct AuctionVerdict {
 
 impl DayVerdict {
     /// Sums up a day of a demonstration that began at `begun_ns`, nanoseconds since 1970.
-    pub fn new(log: &DayLog, plan: &Plan, begun_ns: u64) -> Self {
+    pub fn new(log: &DayLog, plan: &Plan, begun_ns: u64, broken_off: bool) -> Self {
         let since = |at: Timestamp| at.0.saturating_sub(begun_ns) as f64 / 1e9;
         let lead = log.course(LEAD);
         let phases = lead.iter().flat_map(|course| &course.phases).map(|entered| PhaseVerdict {
@@ -99,6 +101,7 @@ impl DayVerdict {
         }
         let sum = |count: &dyn Fn(&Course) -> u64| log.courses().map(count).sum();
         Self {
+            broken_off,
             in_order: log.is_in_order(),
             by_timetable: plan.by_timetable,
             instrument: lead.map(|course| course.symbol.clone()).unwrap_or_default(),
@@ -116,9 +119,9 @@ impl DayVerdict {
     }
 
     /// # Errors
-    /// If the day did not go through all phases in order.
+    /// If the day came to its end, and did not go through all phases in order.
     pub fn check(&self) -> LabResult {
-        if self.in_order {
+        if self.in_order || self.broken_off {
             return Ok(());
         }
         let entered: Vec<&str> = self.phases.iter().map(|phase| phase.phase.as_str()).collect();
@@ -136,17 +139,18 @@ impl DayVerdict {
 impl fmt::Display for DayVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let driver = if self.by_timetable { "by its timetable" } else { "by requests of the exchange" };
-        writeln!(f, "day         {}, {driver}", self.instrument)?;
+        let end = if self.broken_off { ", broken off" } else { "" };
+        writeln!(f, "day         {}, {driver}{end}", self.instrument)?;
         let mut phases = Table::new(["", "", ">", ""]);
         for entered in &self.phases {
             let trades = count(entered.trades, "trade");
-            let phase = entered.phase.replace('_', " ");
-            phases.row(vec![at(entered.at_s), phase, trades, self.auction_ended(entered)]);
+            phases.row(vec![at(entered.at_s), entered.phase.clone(), trades, self.auction_ended(entered)]);
         }
         phases.render().lines().skip(1).try_for_each(|line| writeln!(f, "    {line}"))?;
         let trades = Phase::ALL.map(|phase| {
-            let trades = self.trades_per_phase.get(&text::name(&phase)).copied().unwrap_or_default();
-            (trades > 0).then(|| format!("{} in {}", grouped(trades), words(phase)))
+            let phase = text::name(&phase);
+            let trades = self.trades_per_phase.get(&phase).copied().unwrap_or_default();
+            (trades > 0).then(|| format!("{} in {phase}", grouped(trades)))
         });
         let counts = [
             count(self.auctions_everywhere, "auction"),
@@ -199,9 +203,9 @@ fn at(seconds: f64) -> String {
     clock(Duration::from_secs_f64(seconds))
 }
 
-/// The state of the leading instrument in a few words: `opening call, 12,300 at 182.50 indicative`.
+/// The state of the leading instrument in a few words: `opening_call, 12,300 at 182.50 indicative`.
 pub fn state(course: &Course, last: Option<Price>) -> String {
-    let phase = words(course.phase());
+    let phase = text::name(&course.phase());
     match (course.indicative, last) {
         (Some((price, quantity)), _) => {
             format!("{phase}, {} at {} indicative", grouped(quantity.0), cents(price))
@@ -215,8 +219,7 @@ pub fn state(course: &Course, last: Option<Price>) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_phases_line_up_and_no_line_is_wider_than_a_narrow_terminal() {
+    fn verdict() -> DayVerdict {
         let phase = |phase: &str, at_s, trades| PhaseVerdict { phase: phase.into(), at_s, trades };
         let auction = AuctionVerdict {
             of: "volatility_call".into(),
@@ -225,7 +228,8 @@ mod tests {
             shares: 1_234_567,
             trades: 12,
         };
-        let verdict = DayVerdict {
+        DayVerdict {
+            broken_off: false,
             in_order: true,
             by_timetable: true,
             instrument: "ALFA".into(),
@@ -239,13 +243,26 @@ mod tests {
             orders_carried_over: 123_456,
             carried_over_trades: 12_345,
             refused_by_phase: 1_234,
-        };
-        let told = verdict.to_string();
+        }
+    }
+
+    #[test]
+    fn the_phases_line_up_and_no_line_is_wider_than_a_narrow_terminal() {
+        let told = verdict().to_string();
         let ends = ["123,456 trades", "1 trade"].map(|cell| {
             let line = told.lines().find(|line| line.contains(&format!(" {cell}"))).unwrap();
             line.find(cell).unwrap() + cell.len()
         });
         assert_eq!(ends[0], ends[1], "{told}");
         assert!(told.lines().all(|line| line.chars().count() <= NARROW), "{told}");
+    }
+
+    #[test]
+    fn a_day_that_somebody_broke_off_is_not_judged_by_its_phases() {
+        let whole = DayVerdict { in_order: false, ..verdict() };
+        assert!(whole.check().is_err());
+        let broken_off = DayVerdict { broken_off: true, ..whole };
+        assert!(broken_off.check().is_ok());
+        assert!(broken_off.to_string().contains("by its timetable, broken off"));
     }
 }

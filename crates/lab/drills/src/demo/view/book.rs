@@ -6,7 +6,7 @@
 //! ```
 
 use pares_book::Level;
-use pares_text::{cents, grouped};
+use pares_text::{cents, grouped, name};
 use pares_types::{Phase, Side};
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Rect};
@@ -15,7 +15,6 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Row, Table};
 
 use super::{CARE, FAINT, GOOD, KILLED, panel};
-use crate::demo::day::words;
 use crate::demo::market::Top;
 use crate::demo::picture::Picture;
 
@@ -93,7 +92,7 @@ fn last(top: &Top) -> (Cell<'static>, Cell<'static>) {
         return (price, right(grouped(quantity.0)).style(FAINT));
     }
     if matches!(top.phase, Phase::Closed | Phase::Halted) {
-        return (right(words(top.phase)).style(FAINT), Cell::new(""));
+        return (right(name(&top.phase)).style(FAINT), Cell::new(""));
     }
     let Some(trade) = top.last else { return (Cell::new(""), Cell::new("")) };
     let (arrow, colour) = match trade.aggressor {

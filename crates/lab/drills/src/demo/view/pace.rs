@@ -75,7 +75,7 @@ pub(super) fn draw_figures(frame: &mut Frame<'_>, area: Rect, picture: &Picture)
         ("latency p50", duration(last.p50_ns), Color::Reset),
         ("  p99", duration(last.p99_ns), Color::Reset),
         ("  p99.9", duration(last.p999_ns), Color::Reset),
-        ("longest gap at a kill", duration(picture.kill_gap_ns), Color::Reset),
+        ("longest gap, kill", duration(picture.kill_gap_ns), Color::Reset),
         ("  otherwise", duration(picture.quiet_gap_ns), Color::Reset),
     ];
     let block = panel("so far, and the last second");

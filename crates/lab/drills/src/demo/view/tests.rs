@@ -63,13 +63,13 @@ fn everything_has_its_place_on_a_hundred_by_thirty() {
 #[test]
 fn a_call_shows_what_its_auction_would_do() {
     let mut picture = picture();
-    picture.day = Some("ALFA: opening call".into());
+    picture.day = Some("ALFA: opening_call".into());
     picture.tops[0].phase = Phase::OpeningCall;
     picture.tops[0].indicative = Some((Price(1_825_000), Quantity(12_300)));
     let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
     terminal.draw(|frame| draw(frame, &picture)).unwrap();
     let screen = terminal.backend().to_string();
-    for shown in ["ALFA: opening call", "◇ 182.50", "12,300"] {
+    for shown in ["ALFA: opening_call", "◇ 182.50", "12,300"] {
         assert!(screen.contains(shown), "{shown} is not on\n{screen}");
     }
 }
@@ -89,7 +89,7 @@ fn the_tables_line_up_however_wide_the_terminal_is_and_however_large_the_figures
     let level =
         |price, quantity| Some(Level { price: Price(price), quantity: Quantity(quantity), orders: 1 });
     let mut picture = picture();
-    picture.day = Some("ALFA: volatility call, 123,456 at 1825.5050 indicative".into());
+    picture.day = Some("ALFA: volatility_call, 123,456 at 1825.5050 indicative".into());
     let small = picture.tops[0].clone();
     picture.tops.push(Top {
         symbol: "JULIETT".into(),
@@ -103,7 +103,7 @@ fn the_tables_line_up_however_wide_the_terminal_is_and_however_large_the_figures
         let mut terminal = Terminal::new(TestBackend::new(width, 30)).unwrap();
         terminal.draw(|frame| draw(frame, &picture)).unwrap();
         let screen = terminal.backend().to_string();
-        assert!(screen.contains(" ALFA: volatility call, 123,456 at 1825.5050 indicative "), "{screen}");
+        assert!(screen.contains(" ALFA: volatility_call, 123,456 at 1825.5050 indicative "), "{screen}");
         assert!(screen.contains("venue-0 killed, leading"), "{screen}");
         assert!(screen.contains(" 00:42.1 "), "the words beside the clock are cut before it: {screen}");
         let [large] = lines_with(&screen, "JULIETT")[..] else { panic!("{screen}") };
@@ -124,6 +124,15 @@ fn the_tables_line_up_however_wide_the_terminal_is_and_however_large_the_figures
         let [venues] = lines_with(&screen, "behind")[..] else { panic!("{screen}") };
         assert!(venues.contains("position") && venues.contains("killed"), "{width}: {venues}");
     }
+}
+
+#[test]
+fn a_long_gap_stands_apart_from_its_words() {
+    let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
+    let picture = Picture { kill_gap_ns: 207_400_000, ..picture() };
+    terminal.draw(|frame| draw(frame, &picture)).unwrap();
+    let screen = terminal.backend().to_string();
+    assert!(screen.contains(" longest gap, kill    207.4 ms "), "{screen}");
 }
 
 #[test]

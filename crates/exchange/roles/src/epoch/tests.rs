@@ -1,0 +1,176 @@
+//! Starts: with all there is, with disks away, damaged, or back.
+
+use super::*;
+use crate::duty::Duty;
+use crate::recorder::RecorderNode;
+use crate::testing::TestWorld;
+use crate::testing::records::{config, result};
+use pares_types::VenueId;
+
+const FIRST: NodeId = NodeId::Recorder(RecorderId(0));
+const SECOND: NodeId = NodeId::Recorder(RecorderId(1));
+
+fn next(world: &TestWorld) -> u32 {
+    begin(world, &config(), OnLoss::Refuse).unwrap().0
+}
+
+/// Where the first shard's window begins.
+fn begins(world: &TestWorld) -> u64 {
+    world.open_window(ShardId(0)).unwrap().unwrap().recorded().0
+}
+
+/// A recorder works until there is nothing to do.
+fn run(world: &TestWorld, id: u16, epoch: u32) {
+    let mut node = RecorderNode::open(RecorderId(id), &config(), world.clone(), Epoch(epoch)).unwrap();
+    for _ in 0..200 {
+        node.work().unwrap();
+    }
+}
+
+/// What keeps a log from being opened: a file is where its directory should be.
+fn break_disk(world: &TestWorld, log: NodeId) {
+    world.rename(log.to_string().as_ref(), "broken".as_ref()).unwrap();
+    world.create_file(log.to_string().as_ref()).unwrap();
+}
+
+fn mend_disk(world: &TestWorld, log: NodeId) {
+    world.remove_file(log.to_string().as_ref()).unwrap();
+    world.rename("broken".as_ref(), log.to_string().as_ref()).unwrap();
+}
+
+#[test]
+fn the_windows_begin_behind_what_any_recorder_has_in_an_epoch_of_their_own() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(6, 0)]);
+    world.publish(SECOND, &[result(6, 0), result(6, 1)]);
+    assert_eq!((next(&world), begins(&world)), (7, 2));
+    assert_eq!(current(&world, &config()).unwrap(), Epoch(7));
+}
+
+#[test]
+fn an_epoch_is_not_used_twice_though_nothing_was_recorded_and_the_windows_are_lost() {
+    let world = TestWorld::new();
+    for epoch in 1..4 {
+        assert_eq!(next(&world), epoch);
+        world.lose_run();
+    }
+}
+
+#[test]
+fn a_gateway_s_log_is_made_by_the_start_and_its_loss_is_told() {
+    let world = TestWorld::new();
+    let log = NodeId::Gateway(pares_types::GatewayId(0));
+    next(&world);
+    assert!(world.read_log_from_start(log).is_ok() && world.complaints().is_empty());
+    world.publish(FIRST, &[result(1, 0)]);
+    std::fs::remove_dir_all(world.real("gateway-0".as_ref())).unwrap();
+    next(&world);
+    assert!(world.read_log_from_start(log).is_ok());
+    assert!(world.complaints().contains("gateway-0 had a log"), "{}", world.complaints());
+}
+
+#[test]
+fn a_damaged_file_of_the_epoch_is_no_trouble_while_anything_else_knows_it() {
+    for (text, from_venues) in [("9 00000000\n", 5), ("", 5), ("\u{0}x", 5), ("4294967295 1", 5)] {
+        let world = TestWorld::new();
+        world.publish(NodeId::Venue(VenueId(1)), &[result(5, 0)]);
+        whole_file::write(&world, &file(), text).unwrap();
+        assert_eq!(next(&world), from_venues + 1, "{text:?}");
+        assert_eq!(noted(&world), Some(Epoch(6)));
+    }
+}
+
+#[test]
+fn what_nodes_said_in_the_last_life_is_not_taken_for_what_they_say_in_this_one() {
+    let world = TestWorld::new();
+    world.create_counters("gateway-0", &["answered"]).unwrap();
+    world.create_counters("venue-1", &["resynced"]).unwrap();
+    next(&world);
+    assert_eq!((world.counter("gateway-0", "answered"), world.counter("venue-1", "resynced")), (None, None));
+}
+
+#[test]
+fn a_start_goes_on_without_a_recorder_whose_disk_fails_and_says_so() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    break_disk(&world, FIRST);
+    assert_eq!((next(&world), begins(&world)), (2, 1));
+    assert!(world.complaints().contains("goes on without recorder-0"), "{}", world.complaints());
+}
+
+#[test]
+fn a_start_is_refused_without_a_quorum_of_recorders() {
+    let world = TestWorld::new();
+    for log in [FIRST, SECOND] {
+        world.create_file(log.to_string().as_ref()).unwrap();
+    }
+    assert!(matches!(
+        begin(&world, &config(), OnLoss::Refuse),
+        Err(NodeError::Open(_) | NodeError::Io { .. })
+    ));
+    assert!(world.open_window(ShardId(0)).unwrap().is_none());
+}
+
+#[test]
+fn a_start_is_refused_if_only_the_recorder_that_fails_has_what_is_known_to_be_recorded() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1)]);
+    next(&world);
+    break_disk(&world, FIRST);
+    let refused = begin(&world, &config(), OnLoss::Refuse).unwrap_err().to_string();
+    assert!(refused.contains("shard 0: positions 0 to 1"), "{refused}");
+}
+
+#[test]
+fn a_recorder_left_out_comes_back_without_what_it_was_left_alone_with() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    break_disk(&world, FIRST);
+    next(&world);
+    world.publish(SECOND, &[result(2, 1)]);
+    mend_disk(&world, FIRST);
+    run(&world, 0, 2);
+    assert_eq!(world.results(FIRST), [(1, 0), (2, 1)]);
+    assert!(LeftOut::read(&world, RecorderId(0)).unwrap().is_none());
+}
+
+#[test]
+fn a_recorder_whose_disk_was_away_comes_back_without_what_was_given_up() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    world.rename(FIRST.to_string().as_ref(), "away".as_ref()).unwrap();
+    assert_eq!((next(&world), begins(&world)), (2, 1));
+    world.publish(SECOND, &[result(2, 1), result(2, 2)]);
+    std::fs::remove_dir_all(world.real(FIRST.to_string().as_ref())).unwrap();
+    world.rename("away".as_ref(), FIRST.to_string().as_ref()).unwrap();
+    assert_eq!((next(&world), begins(&world)), (3, 3));
+    assert_eq!(world.results(FIRST), [(1, 0), (2, 1), (2, 2)]);
+    assert!(world.complaints().contains("shard 0 from 1 on"), "{}", world.complaints());
+}
+
+#[test]
+fn a_recorder_whose_disk_was_away_brings_back_what_nothing_was_recorded_over() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    world.rename(FIRST.to_string().as_ref(), "away".as_ref()).unwrap();
+    next(&world);
+    std::fs::remove_dir_all(world.real(FIRST.to_string().as_ref())).unwrap();
+    world.rename("away".as_ref(), FIRST.to_string().as_ref()).unwrap();
+    assert_eq!((next(&world), begins(&world)), (3, 3));
+}
+
+#[test]
+fn a_recorder_left_out_counts_again_at_the_next_start_as_far_as_it_may() {
+    let world = TestWorld::new();
+    next(&world);
+    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+    break_disk(&world, FIRST);
+    next(&world);
+    mend_disk(&world, FIRST);
+    assert_eq!((next(&world), begins(&world)), (3, 0));
+    assert_eq!(world.results(FIRST), []);
+}
