@@ -50,6 +50,7 @@ impl CommandError {
         match self {
             Self::NotRunning(_) | Self::Sites(OperatorError::NotRunning(_)) => Self::NOT_RUNNING,
             Self::Unhealthy(_) | Self::Sites(OperatorError::Unhealthy(_)) => Self::UNHEALTHY,
+            Self::Sites(OperatorError::Damaged(_)) => OperatorError::DAMAGED,
             _ => 1,
         }
     }

@@ -1,12 +1,13 @@
 //! `pares site run` and `pares site up`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pares_site::items::Items;
-use pares_site::{Process, RETURNING, SitesConfig};
+use pares_site::{Process, ProcessError, RETURNING, SitesConfig};
 use pares_wice::{Notice, SiteId};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -18,6 +19,8 @@ use crate::sites::{self, Processes, Speech};
 const WAIT_MAX: Duration = Duration::from_millis(20);
 /// A site that has lived for less than this is not started again at once.
 const LIFE_MIN: Duration = Duration::from_secs(1);
+/// Time between two starts of a site that has to be repaired; so it comes back by itself once it is.
+const REPAIR_PAUSE: Duration = Duration::from_secs(30);
 
 /// Arguments of `pares site run`.
 #[derive(clap::Args)]
@@ -47,7 +50,7 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
         mark_returning(&config, args.site, dir)?;
     }
     let place = config.place(args.site)?.clone();
-    let ended = |error: pares_site::ProcessError| OperatorError::Failed(format!("{}: {error}", args.site));
+    let ended = |error| ended(args.site, dir, &error);
     let mut process = Process::open(&config, args.site, dir, Items).map_err(ended)?;
     pares_text::say!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
     while !stop.load(Ordering::Relaxed) {
@@ -58,6 +61,17 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
     }
     pares_text::say!("{}: stopped", args.site);
     Ok(())
+}
+
+fn ended(site: SiteId, dir: &Path, error: &ProcessError) -> OperatorError {
+    match error.is_damage() {
+        true => OperatorError::Damaged(format!("{site}, in {}: {error}", directory(site, dir).display())),
+        false => OperatorError::Failed(format!("{site}: {error}")),
+    }
+}
+
+fn directory(site: SiteId, dir: &Path) -> PathBuf {
+    dir.join(format!("site-{}-{}", site.cluster.0, site.number))
 }
 
 /// Makes the kernel kill this process when its parent ends; a polite signal would not reach one that is stopped.
@@ -80,7 +94,7 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>, OperatorError> {
 
 /// The mark by which a site knows that its log does not begin where the system did: the era of those who went on, as they report it.
 fn mark_returning(config: &SitesConfig, site: SiteId, dir: &Path) -> OperatorResult {
-    let own = dir.join(format!("site-{}-{}", site.cluster.0, site.number));
+    let own = directory(site, dir);
     let mark = own.join(RETURNING);
     if mark.exists() {
         return Ok(());
@@ -155,9 +169,9 @@ pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
     );
     while !stop.load(Ordering::Relaxed) {
         for (site, how) in processes.ended()? {
-            pares_text::say!("{site} ended ({how}); starting it again");
             // A site that cannot live is not tried more often than once a second.
-            due.push((site, Instant::now() + LIFE_MIN.saturating_sub(started.elapsed())));
+            let pause = pause_after(site, how).unwrap_or(LIFE_MIN.saturating_sub(started.elapsed()));
+            due.push((site, Instant::now() + pause));
         }
         for (site, _) in due.extract_if(.., |(_, at)| *at <= Instant::now()) {
             started = Instant::now();
@@ -168,4 +182,15 @@ pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
     processes.stop();
     pares_text::say!("stopped");
     Ok(())
+}
+
+/// Says that a site has ended; how long to wait before it is started again, if that is long.
+fn pause_after(site: SiteId, how: ExitStatus) -> Option<Duration> {
+    let is_damaged = how.code() == Some(i32::from(OperatorError::DAMAGED));
+    if is_damaged {
+        pares_text::say!("{site} has to be repaired; it is tried again every {} s", REPAIR_PAUSE.as_secs());
+    } else {
+        pares_text::say!("{site} ended ({how}); starting it again");
+    }
+    is_damaged.then_some(REPAIR_PAUSE)
 }
