@@ -1,8 +1,8 @@
 //! An item as it stands in a file: sealed, so that a changed bit is never taken for a value.
 //!
 //! A site computes with what it reads and sends the result to all sites, and certification compares versions, not what was
-//! read. So one changed value would soon be everybody's. Checksums of pages are looked at when the file is opened; these are
-//! looked at whenever an item is read, which may be months later.
+//! read. So one changed value would soon be everybody's. Pages have checksums too ([`crate::checked`]), for what lies on the disk;
+//! these hold from the moment an item is written to the moment it is read, whatever lies between.
 //!
 //! ```text
 //!   0     4         12
