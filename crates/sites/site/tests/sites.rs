@@ -1,4 +1,5 @@
 //! Sites with real logs, stores and sockets.
+#![allow(clippy::unwrap_used)] // helpers are test code, too
 
 mod common;
 
@@ -8,7 +9,7 @@ use std::time::Duration;
 use common::{PATIENCE, Sites, delivered, done};
 use pares_site::items::Items;
 use pares_site::protocol::Code;
-use pares_site::{CallError, Process, ProcessError, SitesConfig};
+use pares_site::{CallError, Client, Process, ProcessError, SitesConfig};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 const A0: SiteId = SiteId::new(0, 0);
@@ -179,6 +180,18 @@ fn copy(from: &Path, to: &Path) {
     std::fs::copy(from.join("items.redb"), to.join("items.redb")).unwrap();
 }
 
+/// Until a site's log alone could not bring its store back any more.
+fn fill_until_its_log_begins_later(dir: &Path, site: SiteId, client: &mut Client) {
+    let first = dir.join(format!("site-{}-{}/log/{:020}.seg", site.cluster.0, site.number, 0));
+    let filler = "x".repeat(400 << 10);
+    let mut round = 0;
+    until(|| {
+        round += 1;
+        done(client.execute(format!("put filler/{} {filler}", round % 3).as_bytes(), PATIENCE));
+        !first.exists()
+    });
+}
+
 #[test]
 fn a_site_with_a_damaged_store_refuses_and_returns_with_the_store_of_another() {
     let dir = tempfile::tempdir().unwrap();
@@ -188,14 +201,7 @@ fn a_site_with_a_damaged_store_refuses_and_returns_with_the_store_of_another() {
     let mut client = sites.client(1, &[A0, peer]);
     done(client.execute(format!("put long {}", "q".repeat(2000)).as_bytes(), PATIENCE));
     done(client.execute(b"add alice 1000", PATIENCE));
-    // Until the log alone could not bring the store back any more.
-    let filler = "x".repeat(400 << 10);
-    let mut round = 0;
-    until(|| {
-        round += 1;
-        done(client.execute(format!("put filler/{} {filler}", round % 3).as_bytes(), PATIENCE));
-        !dir.path().join(format!("site-0-2/log/{:020}.seg", 0)).exists()
-    });
+    fill_until_its_log_begins_later(dir.path(), hurt, &mut client);
     sites.stop(hurt);
     rot(&store(hurt).join("items.redb"), b'q');
     let config = SitesConfig::load(dir.path()).unwrap();

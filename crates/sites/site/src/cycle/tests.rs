@@ -59,15 +59,9 @@ fn what_is_damaged_in_the_store_ends_the_site_and_is_neither_told_nor_computed_w
         machine.ask(&mut site, &execute(sequence, request)).unwrap();
     }
     let stored = site.report().delivered;
-    let asks = [
-        execute(3, "transfer a b 300"),
-        execute(3, "add a 1"),
-        Ask::Read(3, b"get a".to_vec()),
-        Ask::Read(3, b"sum".to_vec()),
-        Ask::Read(3, b"list - - 9".to_vec()),
-        Ask::Read(3, b"digest".to_vec()),
-    ];
-    for ask in asks {
+    let reads = ["get a", "sum", "list - - 9", "digest"].map(|read| Ask::Read(3, read.into()));
+    let changes = ["transfer a b 300", "add a 1"].map(|change| execute(3, change));
+    for ask in changes.into_iter().chain(reads) {
         machine.pass(&mut site, 8);
         assert_eq!((site.report().stored, machine.told_client()), (stored, 0));
         machine.rotten.store(true, Ordering::Relaxed);
