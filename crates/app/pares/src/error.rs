@@ -54,6 +54,7 @@ impl CommandError {
             Self::NotRunning(_) | Self::Sites(OperatorError::NotRunning(_)) => Self::NOT_RUNNING,
             Self::Unhealthy(_) | Self::Sites(OperatorError::Unhealthy(_)) => Self::UNHEALTHY,
             Self::Sites(OperatorError::NoAnswer(_)) => Self::NO_ANSWER,
+            Self::Sites(OperatorError::Damaged(_)) => OperatorError::DAMAGED,
             _ => 1,
         }
     }

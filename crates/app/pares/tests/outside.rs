@@ -220,13 +220,17 @@ fn without_a_system_one_is_told_how_to_start_it() {
 
 #[test]
 fn an_output_that_is_closed_ends_a_command_quietly() {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("pares.toml"), "gateways = [\"127.0.0.1:0\"]").unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let (_up, _) = Up::start(scratch.path());
     let mut command = Command::new(PARES);
-    let piped = command.args(["up", "--dir"]).arg(dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut up = piped.spawn().unwrap();
-    drop(up.stdout.take());
-    let ended = up.wait_with_output().unwrap();
+    let piped = command
+        .args(["instruments", "--dir"])
+        .arg(scratch.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut instruments = piped.spawn().unwrap();
+    drop(instruments.stdout.take());
+    let ended = instruments.wait_with_output().unwrap();
     assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()), (Some(141), ""));
 }
 

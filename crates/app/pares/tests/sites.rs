@@ -139,3 +139,26 @@ fn one_process_runs_all_sites_until_its_terminal_closes() {
     assert!(String::from_utf8(ended.stdout).unwrap().ends_with("0.0: stopped\nstopped\n"));
     assert_eq!(output("status", dir).status.code(), Some(3));
 }
+
+#[test]
+fn a_site_whose_store_is_damaged_ends_with_its_own_status_and_says_what_to_do() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("sites");
+    site("init --clusters 1 --sites 1 --durability os", &dir).unwrap();
+    let running = Running::start("0.0", &dir);
+    assert_eq!(site("execute add alice 100", &dir).unwrap(), "100 added to alice");
+    drop(running);
+    let store = dir.join("site-0-0/store/items.redb");
+    let mut bytes = std::fs::read(&store).unwrap();
+    // A bit in each page that holds something, behind the one that redb begins its files with.
+    for page in bytes.chunks_mut(4096).skip(1) {
+        if let Some(byte) = page.iter_mut().find(|byte| **byte != 0) {
+            *byte ^= 16;
+        }
+    }
+    std::fs::write(&store, bytes).unwrap();
+    let ended = output("run --site 0.0", &dir);
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(6), "{said}");
+    assert!(said.contains("site-0-0") && said.contains("another site of the same cluster"), "{said}");
+}

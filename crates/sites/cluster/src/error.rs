@@ -12,9 +12,28 @@ pub enum JournalError {
         /// What the log said.
         what: String,
     },
+    /// What was written there is not there any more. A log may be cut where nobody counts on what follows; a member's votes and
+    /// acknowledgements are counted on.
+    #[error(
+        "the cluster's log is damaged: {what}. Do not cut and do not remove it: a member that forgets what it promised can break its \
+         cluster's log. Leave this site down, its cluster goes on while most of its sites live, and let it return with \
+         its whole cluster, as docs/operations.md says under Sites"
+    )]
+    Damaged {
+        /// What is wrong, and where.
+        what: String,
+    },
     /// The memory that stands for a disk was told to fail.
     #[error("the simulated disk failed")]
     Simulated,
+}
+
+impl JournalError {
+    /// Whether opening it again fails the same way until somebody has repaired something.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. })
+    }
 }
 
 /// Why a replica cannot be opened. Nothing was changed, but a torn tail may have been cut.
@@ -67,6 +86,18 @@ pub enum ReplicaError {
         /// Where the log ends.
         last: u64,
     },
+}
+
+impl ReplicaError {
+    /// As [`JournalError::is_damage`]; what does not belong together counts as that.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Journal(error) => error.is_damage(),
+            Self::Record { .. } | Self::Behind { .. } | Self::Short { .. } => true,
+            Self::Config { .. } | Self::Foreign { .. } => false,
+        }
+    }
 }
 
 /// Why a payload will not be committed.

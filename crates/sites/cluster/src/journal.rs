@@ -1,8 +1,9 @@
 //! Where a replica keeps what it must not forget: records, appended and made durable in batches.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use pares_log::{Config, Durability, Offset, Reader, Writer};
+use pares_log::{Config, Durability, Offset, OpenError, ReadError, Reader, Writer};
 
 use crate::error::JournalError;
 
@@ -56,7 +57,7 @@ impl Files {
     /// 4,096 up to 1 GiB, four times the longest record at least.
     ///
     /// # Errors
-    /// [`JournalError::Read`] with what `pares-log` said: locked, damaged, poisoned or not to be read.
+    /// [`JournalError::Damaged`], or [`JournalError::Read`] with what `pares-log` said: locked or not to be read.
     pub fn open(dir: &Path, durability: Durability, segment_bytes: u64) -> Result<Files, JournalError> {
         let config = Config::default().segment_bytes(segment_bytes).durability(durability);
         Files::open_with(dir, durability, config)
@@ -67,13 +68,37 @@ impl Files {
     /// # Errors
     /// As [`Files::open`].
     pub fn open_with(dir: &Path, durability: Durability, config: Config) -> Result<Files, JournalError> {
-        let (writer, _recovery) = Writer::open(dir, config.durability(durability)).map_err(read_error)?;
+        let (writer, _recovery) = Writer::open(dir, config.durability(durability)).map_err(not_opened)?;
         Ok(Files { dir: dir.to_owned(), writer, durability })
     }
 }
 
-fn read_error(error: impl std::fmt::Display) -> JournalError {
-    JournalError::Read { what: error.to_string() }
+/// What `pares-log` advises is for the exchange, whose logs can be repaired or cut.
+fn not_opened(error: OpenError) -> JournalError {
+    match error {
+        OpenError::Damaged { offset, promised, what } => {
+            JournalError::Damaged { what: format!("{what} at offset {offset}, below {promised}") }
+        }
+        OpenError::Poisoned { errno, synced } => {
+            let error = io::Error::from_raw_os_error(errno);
+            let what = format!(
+                "an earlier write failed ({error}), and only what lies below offset {synced} is certain"
+            );
+            JournalError::Damaged { what }
+        }
+        error if error.is_damage() => JournalError::Damaged { what: error.to_string() },
+        error => JournalError::Read { what: error.to_string() },
+    }
+}
+
+fn not_read(error: ReadError) -> JournalError {
+    match error {
+        ReadError::Damaged { offset, what } => {
+            JournalError::Damaged { what: format!("{what} at offset {offset}") }
+        }
+        error if error.is_damage() => JournalError::Damaged { what: error.to_string() },
+        error => JournalError::Read { what: error.to_string() },
+    }
 }
 
 impl Journal for Files {
@@ -81,8 +106,8 @@ impl Journal for Files {
         &mut self,
         mut each: impl FnMut(Place, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut reader = Reader::at_start(&self.dir).map_err(read_error)?;
-        while let Some(record) = reader.next().map_err(read_error)? {
+        let mut reader = Reader::at_start(&self.dir).map_err(not_read)?;
+        while let Some(record) = reader.next().map_err(not_read)? {
             each(record.offset.0, record.payload)?;
         }
         Ok(())

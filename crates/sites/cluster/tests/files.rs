@@ -118,6 +118,42 @@ fn a_torn_tail_is_cut_and_what_was_committed_stays() {
 }
 
 #[test]
+fn a_bit_that_changed_is_damage_that_nobody_is_told_to_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut log, mut site) = alone(dir.path(), 0);
+    (0..20u8).for_each(|number| log.propose(&[number; 100]).unwrap());
+    log.cycle(&mut site).unwrap();
+    let written = pares_log::inspect(dir.path()).unwrap().stats.written.0;
+    drop(log);
+    let segment = dir.path().join("00000000000000000000.seg");
+    let bytes = std::fs::read(&segment).unwrap();
+    let mut found = 0;
+    for at in (0..written).step_by(61) {
+        let mut changed = bytes.clone();
+        changed[at as usize] ^= 4;
+        std::fs::write(&segment, changed).unwrap();
+        let opened = Files::open(dir.path(), Durability::Os, SEGMENT_BYTES)
+            .map_err(pares_cluster::ReplicaError::from)
+            .and_then(|files| Replica::open(files, &ReplicaConfig::new(0, 1)));
+        match opened {
+            // Where nothing is written.
+            Ok(mut log) => {
+                let mut again = Site::default();
+                log.cycle(&mut again).unwrap();
+                assert_eq!(again.payloads(), site.payloads(), "byte {at}");
+            }
+            Err(error) => {
+                let told = error.to_string();
+                assert!(error.is_damage() && told.contains("whole cluster"), "{told}");
+                assert!(!told.contains("journal cut"), "{told}");
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 30, "{found} found");
+}
+
+#[test]
 fn a_failing_sync_stops_the_replica_before_it_commits() {
     let dir = tempfile::tempdir().unwrap();
     let sick = Arc::new(Sick::default());
@@ -135,7 +171,7 @@ fn a_failing_sync_stops_the_replica_before_it_commits() {
     assert!(site.entries.is_empty());
     drop(log);
     let opened = Files::open(dir.path(), Durability::Disk, SEGMENT_BYTES);
-    assert!(matches!(opened, Err(JournalError::Read { what }) if what.contains("earlier write")));
+    assert!(matches!(opened, Err(JournalError::Damaged { what }) if what.contains("earlier write")));
 }
 
 #[test]

@@ -21,6 +21,9 @@ pub enum OperatorError {
     /// Sites run, and something is wrong.
     #[error("{0}")]
     Unhealthy(String),
+    /// A site cannot run until somebody has repaired what it keeps.
+    #[error("{0}")]
+    Damaged(String),
     /// The operating system refused something.
     #[error("{doing}: {source}")]
     Io {
@@ -32,6 +35,9 @@ pub enum OperatorError {
 }
 
 impl OperatorError {
+    /// What a site ends with that nobody need start again before it is repaired.
+    pub const DAMAGED: u8 = 6;
+
     /// Wraps an I/O error with what was being done.
     pub fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { doing: doing.into(), source }

@@ -57,6 +57,10 @@ enum What {
     /// Make a system: `sites.toml` with free ports of this machine, and certificates
     Init(init::Args),
     /// Run one site in this process until Ctrl-C
+    #[command(
+        after_help = "Exit status: 0 it was told to stop; 6 what it keeps is damaged: repair it before the next start, standard error \
+                            says how; 1 anything else."
+    )]
     Run(run::Args),
     /// Run all sites as child processes, and restart those that die, until Ctrl-C
     Up,

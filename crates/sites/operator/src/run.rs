@@ -1,12 +1,13 @@
 //! `pares site run` and `pares site up`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use pares_os::process::{Lock, stop_on_signals};
 use pares_site::items::Items;
-use pares_site::{Process, RETURNING, SitesConfig};
+use pares_site::{Process, ProcessError, RETURNING, SitesConfig};
 use pares_wice::{Notice, SiteId};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -18,6 +19,8 @@ use crate::sites::{self, Processes, Speech};
 const WAIT_MAX: Duration = Duration::from_millis(20);
 /// A site that has lived for less than this is not started again at once.
 const LIFE_MIN: Duration = Duration::from_secs(1);
+/// Time between two starts of a site that has to be repaired; so it comes back by itself once it is.
+const REPAIR_PAUSE: Duration = Duration::from_secs(30);
 
 /// Arguments of `pares site run`.
 #[derive(clap::Args)]
@@ -47,7 +50,7 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
         mark_returning(&config, args.site, dir)?;
     }
     let place = config.place(args.site)?.clone();
-    let ended = |error: pares_site::ProcessError| OperatorError::Failed(format!("{}: {error}", args.site));
+    let ended = |error| ended(args.site, dir, &error);
     let mut process = Process::open(&config, args.site, dir, Items).map_err(ended)?;
     pares_text::tell!("{}: clients at {}, other sites at {}", args.site, place.clients, place.peers);
     while !stop.load(Ordering::Relaxed) {
@@ -60,6 +63,17 @@ pub fn one(args: &Args, dir: &Path) -> OperatorResult {
     Ok(())
 }
 
+fn ended(site: SiteId, dir: &Path, error: &ProcessError) -> OperatorError {
+    match error.is_damage() {
+        true => OperatorError::Damaged(format!("{site}, in {}: {error}", directory(site, dir).display())),
+        false => OperatorError::Failed(format!("{site}: {error}")),
+    }
+}
+
+fn directory(site: SiteId, dir: &Path) -> PathBuf {
+    dir.join(format!("site-{}-{}", site.cluster.0, site.number))
+}
+
 /// Makes the kernel kill this process when its parent ends; a polite signal would not reach one that is stopped.
 fn end_with(parent: u32) -> OperatorResult {
     set_parent_process_death_signal(Some(Signal::KILL))
@@ -70,7 +84,7 @@ fn end_with(parent: u32) -> OperatorResult {
 
 /// The mark by which a site knows that its log does not begin where the system did: the era of those who went on, as they report it.
 fn mark_returning(config: &SitesConfig, site: SiteId, dir: &Path) -> OperatorResult {
-    let own = dir.join(format!("site-{}-{}", site.cluster.0, site.number));
+    let own = directory(site, dir);
     let mark = own.join(RETURNING);
     if mark.exists() {
         return Ok(());
@@ -146,9 +160,9 @@ pub fn up(config: &SitesConfig, dir: &Path) -> OperatorResult {
     );
     while !stop.load(Ordering::Relaxed) {
         for (site, how) in processes.ended()? {
-            pares_text::tell!("{site} ended ({how}); starting it again");
             // A site that cannot live is not tried more often than once a second.
-            due.push((site, Instant::now() + LIFE_MIN.saturating_sub(started.elapsed())));
+            let pause = pause_after(site, how).unwrap_or(LIFE_MIN.saturating_sub(started.elapsed()));
+            due.push((site, Instant::now() + pause));
         }
         for (site, _) in due.extract_if(.., |(_, at)| *at <= Instant::now()) {
             started = Instant::now();
@@ -172,4 +186,15 @@ fn take_lock(dir: &Path) -> Result<Lock, OperatorError> {
             ))
         },
     )
+}
+
+/// Says that a site has ended; how long to wait before it is started again, if that is long.
+fn pause_after(site: SiteId, how: ExitStatus) -> Option<Duration> {
+    let is_damaged = how.code() == Some(i32::from(OperatorError::DAMAGED));
+    if is_damaged {
+        pares_text::tell!("{site} has to be repaired; it is tried again every {} s", REPAIR_PAUSE.as_secs());
+    } else {
+        pares_text::tell!("{site} ended ({how}); starting it again");
+    }
+    is_damaged.then_some(REPAIR_PAUSE)
 }

@@ -6,7 +6,7 @@
 //! members that are a little behind. Who is further behind gets a state:
 //!
 //! ```text
-//!   base      | index u64 | base |                         the file `base`, replaced whole
+//!   base      | crc u32 | index u64 | base |               the file `base`, replaced whole; crc32c of what follows it
 //!   state     | base | stored | chunks of the store |      the store may be ahead of the base: the log is recalled up to there
 //! ```
 
@@ -41,7 +41,7 @@ pub(crate) struct Bases {
 impl Bases {
     /// Those of the site whose notes these are.
     pub(crate) fn open(notes: &impl Notes, every_bytes: u64) -> Result<Self, ProcessError> {
-        let written = notes.read_note(BASE)?.map(|bytes| <(u64, Base)>::from_bytes(&bytes)).transpose()?;
+        let written = notes.read_note(BASE)?.map(|bytes| opened(&bytes)).transpose()?;
         Ok(Self { every_bytes, bytes: 0, noted: None, written })
     }
 
@@ -66,7 +66,7 @@ impl Bases {
     }
 
     fn write(&mut self, placed: Placed, notes: &impl Notes) -> io::Result<Option<u64>> {
-        notes.write_note(BASE, &placed.to_bytes())?;
+        notes.write_note(BASE, &sealed(&placed))?;
         let before = self.written.replace(placed);
         Ok(before.map(|(index, _)| index))
     }
@@ -76,6 +76,20 @@ impl Bases {
         self.noted = None;
         self.write(placed, notes).map(|_| ())
     }
+}
+
+fn sealed(placed: &Placed) -> Vec<u8> {
+    let bytes = placed.to_bytes();
+    [&crc32c::crc32c(&bytes).to_le_bytes()[..], &bytes].concat()
+}
+
+/// A promise or an era that has changed would break what the site has told others.
+fn opened(note: &[u8]) -> Result<Placed, ProcessError> {
+    let (crc, bytes) = note.split_first_chunk::<4>().ok_or(ProcessError::Base)?;
+    if crc32c::crc32c(bytes) != u32::from_le_bytes(*crc) {
+        return Err(ProcessError::Base);
+    }
+    Ok(Placed::from_bytes(bytes)?)
 }
 
 /// A store's content, and the base its log is to be read from.
@@ -139,6 +153,20 @@ mod tests {
         bases.handed_out(20, 100, || base(30));
         assert_eq!(bases.flushed(Version(31), &notes).unwrap(), Some(7));
         assert_eq!(Bases::open(&notes, 100).unwrap().written(), Some(&(20, base(30))));
+    }
+
+    #[test]
+    fn a_base_with_a_changed_bit_is_none() {
+        let notes = Machine::default();
+        let mut bases = Bases::open(&notes, 0).unwrap();
+        bases.taken((20, base(30)), &notes).unwrap();
+        let note = notes.read_note(BASE).unwrap().unwrap();
+        for bit in 0..note.len() * 8 {
+            let mut changed = note.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            notes.write_note(BASE, &changed).unwrap();
+            assert!(matches!(Bases::open(&notes, 0).err(), Some(ProcessError::Base)), "bit {bit}");
+        }
     }
 
     #[test]

@@ -43,10 +43,16 @@ pub enum ProcessError {
          reached yet, below 16384"
     )]
     Life(String),
+    /// What the log begins with has changed on the disk.
+    #[error(
+        "the file `base` is damaged: leave this site down, its cluster goes on while most of its sites live, and let it return \
+         with its whole cluster, as docs/operations.md says under Sites"
+    )]
+    Base,
     /// The log begins behind what the store holds.
     #[error(
-        "the store holds version {stored}, and the log begins at {base}: the store was lost; remove this site's directory only if the \
-             rest of its cluster lives, and let its log's owner restore both from a copy"
+        "the store holds version {stored}, and the log begins at {base}: the store was lost, or is an old copy; put the store of \
+         another site of the same cluster in its place, as docs/operations.md says under Sites"
     )]
     Gap {
         /// The store's version.
@@ -66,4 +72,26 @@ pub enum ProcessError {
     /// The operating system refuses something.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+impl ProcessError {
+    /// Whether a site that is started again ends the same way, until somebody has repaired something.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Store(error) => {
+                matches!(error, StoreError::Damaged(_) | StoreError::Unfinished | StoreError::Form { .. })
+            }
+            Self::Open(error) => error.is_damage(),
+            Self::Journal(error) | Self::Log(LogError::Journal(error)) => error.is_damage(),
+            Self::Log(LogError::Forgotten { .. }) => true,
+            Self::Content(_) | Self::Returning(_) | Self::Life(_) | Self::Base | Self::Gap { .. } => true,
+            Self::Config(_)
+            | Self::Links(_)
+            | Self::Refused(_)
+            | Self::Spent
+            | Self::Replaced
+            | Self::Io(_) => false,
+        }
+    }
 }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pares_cluster::Replica;
 use pares_cluster::memory::Disk;
 use pares_link::{ClientId, LinkSink, SendError};
-use pares_store::{Memory, Store};
-use pares_wice::{ClusterId, Settings, SiteId};
+use pares_store::{Applied, Mark, Memory, Reads, Store, StoreError, StoreSnapshot, Visit};
+use pares_wice::{ClusterId, Key, KeyRange, Settings, SiteId, Value, Version};
 
 use crate::applier::StoreWriter;
 use crate::cycle::Cycle;
@@ -32,6 +33,8 @@ pub(crate) struct Machine {
     pub(crate) now: Rc<Cell<Duration>>,
     pub(crate) wire: Wire,
     store: Rc<RefCell<Memory>>,
+    /// Whether what is read from the store is damaged.
+    pub(crate) rotten: Arc<AtomicBool>,
     writer: Rc<RefCell<Option<StoreWriter>>>,
 }
 
@@ -83,6 +86,11 @@ impl Machine {
         self.wire.from_clients.borrow_mut().push(bytes.to_vec());
     }
 
+    /// What the site has told its client and nobody has looked at.
+    pub(crate) fn told_client(&self) -> usize {
+        self.wire.to_client.borrow().len()
+    }
+
     /// A frame of site 1.0.
     pub(crate) fn site_sent(&self, frame: &Between<'_>) {
         self.wire.from_sites.borrow_mut().push((0x0100, frame.to_bytes()));
@@ -103,7 +111,7 @@ impl World for Machine {
     }
 
     fn open_store(&mut self) -> Result<Arc<dyn Store>, ProcessError> {
-        Ok(Arc::new(self.store.borrow().clone()))
+        Ok(Arc::new(Rotting { store: self.store.borrow().clone(), rotten: Arc::clone(&self.rotten) }))
     }
 
     fn clear_store(&mut self) -> Result<(), ProcessError> {
@@ -156,4 +164,71 @@ impl Connections for Wire {
     }
 
     fn flush(&mut self) {}
+}
+
+/// A store on a disk that is told when to rot. It takes what it is given all the same.
+struct Rotting {
+    store: Memory,
+    rotten: Arc<AtomicBool>,
+}
+
+struct RottingSnapshot {
+    snapshot: Box<dyn StoreSnapshot>,
+    rotten: Arc<AtomicBool>,
+}
+
+impl RottingSnapshot {
+    fn intact(&self) -> Result<&dyn StoreSnapshot, StoreError> {
+        match self.rotten.load(Ordering::Relaxed) {
+            true => Err(StoreError::Damaged("rotten".into())),
+            false => Ok(&*self.snapshot),
+        }
+    }
+}
+
+impl Store for Rotting {
+    fn applied(&self) -> Version {
+        self.store.applied()
+    }
+
+    fn meta(&self) -> Arc<[u8]> {
+        self.store.meta()
+    }
+
+    fn apply(&self, batch: &[Applied], meta: Option<&[u8]>) -> Result<(), StoreError> {
+        self.store.apply(batch, meta)
+    }
+
+    fn snapshot(&self) -> Result<Box<dyn StoreSnapshot>, StoreError> {
+        let snapshot = self.store.snapshot()?;
+        Ok(Box::new(RottingSnapshot { snapshot, rotten: Arc::clone(&self.rotten) }))
+    }
+
+    fn flush(&self) -> Result<Version, StoreError> {
+        self.store.flush()
+    }
+
+    fn load(&self, items: &[(Key, Value)], seal: Option<&Mark>) -> Result<(), StoreError> {
+        self.store.load(items, seal)
+    }
+}
+
+impl Reads for RottingSnapshot {
+    fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
+        self.intact()?.get(key)
+    }
+
+    fn range(&self, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        self.intact()?.range(range, visit)
+    }
+}
+
+impl StoreSnapshot for RottingSnapshot {
+    fn version(&self) -> Version {
+        self.snapshot.version()
+    }
+
+    fn meta(&self) -> &[u8] {
+        self.snapshot.meta()
+    }
 }

@@ -1,12 +1,15 @@
 //! Sites with real logs, stores and sockets.
+#![allow(clippy::unwrap_used)] // helpers are test code, too
 
 mod common;
 
+use std::path::Path;
 use std::time::Duration;
 
 use common::{PATIENCE, Sites, delivered, done};
-use pares_site::CallError;
+use pares_site::items::Items;
 use pares_site::protocol::Code;
+use pares_site::{CallError, Client, Process, ProcessError, SitesConfig};
 use pares_wice::{ClusterId, ClusterSet, Command, SiteId};
 
 const A0: SiteId = SiteId::new(0, 0);
@@ -158,4 +161,64 @@ fn a_log_is_let_go_of_and_a_site_that_was_away_gets_a_state() {
     until(|| there.read(b"get before", PATIENCE).is_ok_and(|value| value == b"here"));
     done(there.execute(b"put after there", PATIENCE));
     assert_eq!(done(client.execute(b"get after", PATIENCE)), "there");
+}
+
+/// Changes one bit in each copy of the value that consists of this byte.
+fn rot(file: &Path, byte: u8) {
+    let mut bytes = std::fs::read(file).unwrap();
+    let copies: Vec<usize> = (1..bytes.len() - 1000)
+        .filter(|at| bytes[at - 1] != byte && bytes[*at..at + 1000].iter().all(|other| *other == byte))
+        .collect();
+    assert!(!copies.is_empty());
+    copies.into_iter().for_each(|at| bytes[at + 500] ^= 4);
+    std::fs::write(file, bytes).unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::remove_dir_all(to).unwrap();
+    std::fs::create_dir(to).unwrap();
+    std::fs::copy(from.join("items.redb"), to.join("items.redb")).unwrap();
+}
+
+/// Until a site's log alone could not bring its store back any more.
+fn fill_until_its_log_begins_later(dir: &Path, site: SiteId, client: &mut Client) {
+    let first = dir.join(format!("site-{}-{}/log/{:020}.seg", site.cluster.0, site.number, 0));
+    let filler = "x".repeat(400 << 10);
+    let mut round = 0;
+    until(|| {
+        round += 1;
+        done(client.execute(format!("put filler/{} {filler}", round % 3).as_bytes(), PATIENCE));
+        !first.exists()
+    });
+}
+
+#[test]
+fn a_site_with_a_damaged_store_refuses_and_returns_with_the_store_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sites = Sites::start(dir.path(), 1, 3);
+    let (peer, hurt) = (SiteId::new(0, 1), SiteId::new(0, 2));
+    let store = |site: SiteId| dir.path().join(format!("site-0-{}/store", site.number));
+    let mut client = sites.client(1, &[A0, peer]);
+    done(client.execute(format!("put long {}", "q".repeat(2000)).as_bytes(), PATIENCE));
+    done(client.execute(b"add alice 1000", PATIENCE));
+    fill_until_its_log_begins_later(dir.path(), hurt, &mut client);
+    sites.stop(hurt);
+    rot(&store(hurt).join("items.redb"), b'q');
+    let config = SitesConfig::load(dir.path()).unwrap();
+    let refused = || Process::open(&config, hurt, dir.path(), Items).err().unwrap();
+    for _ in 0..2 {
+        let error = refused();
+        assert!(error.is_damage() && error.to_string().contains("another site of the same"), "{error}");
+    }
+    std::fs::remove_dir_all(store(hurt)).unwrap();
+    let error = refused();
+    assert!(matches!(error, ProcessError::Gap { .. }) && error.is_damage(), "{error}");
+    assert_eq!(done(client.execute(b"transfer alice bob 300", PATIENCE)), "alice has 700 left");
+    sites.stop(peer);
+    copy(&store(peer), &store(hurt));
+    [peer, hurt].into_iter().for_each(|site| sites.run(site));
+    let mut there = sites.client(2, &[hurt]);
+    until(|| there.read(b"get bob", PATIENCE).is_ok_and(|value| value == b"300"));
+    assert_eq!(done(there.execute(b"transfer alice bob 100", PATIENCE)), "alice has 600 left");
+    until(|| client.read(b"digest", PATIENCE).unwrap() == there.read(b"digest", PATIENCE).unwrap());
 }

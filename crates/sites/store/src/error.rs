@@ -18,7 +18,8 @@ pub enum StoreError {
     },
     /// What is on the disk cannot be what was written there.
     #[error(
-        "the store is damaged ({0}): remove its directory (or drop its tables) and let the site rejoin its cluster"
+        "the store is damaged ({0}), and nothing is read from it any more: put the store of another site of the same \
+         cluster in its place, as docs/operations.md says under Sites"
     )]
     Damaged(String),
     /// A state transfer into the store has begun and not ended.
@@ -32,8 +33,8 @@ pub enum StoreError {
     InUse(String),
     /// Written in a form that this release does not know.
     #[error(
-        "the store has form {found}, this release reads form {known}: start the release that wrote it, or remove \
-         the directory and let the site rejoin its cluster"
+        "the store has form {found}, this release reads form {known}: start the release that wrote it, or replace \
+         the store like a damaged one (docs/operations.md, Sites)"
     )]
     Form {
         /// The form found.

@@ -34,6 +34,7 @@
 //! assert!(transaction.reads.is_empty(), "adding reads nothing");
 //! ```
 
+mod checked;
 mod engine;
 mod error;
 mod mark;
@@ -41,6 +42,7 @@ mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod redb;
+mod row;
 mod store;
 mod transfer;
 mod work;

@@ -5,7 +5,7 @@ use pares_wice::Version;
 use crate::error::StoreError;
 
 /// The form of what is stored. It changes when an older release could no longer read it.
-pub(crate) const FORM: u32 = 1;
+pub(crate) const FORM: u32 = 2;
 
 /// Written in the same engine transaction as the items it speaks of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,10 +25,10 @@ impl Default for Mark {
 }
 
 /// ```text
-///   0      4      5         13
-///   | form | whole | version | meta ...
+///   0      4     8       9         17
+///   | form | crc | whole | version | meta ...      crc32c of what follows it
 /// ```
-const META_AT: usize = 13;
+const META_AT: usize = 17;
 
 impl Mark {
     /// Itself, if the items it stands with are all there.
@@ -42,9 +42,12 @@ impl Mark {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(META_AT + self.meta.len());
         bytes.extend(FORM.to_le_bytes());
+        bytes.extend([0; 4]);
         bytes.push(u8::from(self.whole));
         bytes.extend(self.version.0.to_le_bytes());
         bytes.extend(&self.meta);
+        let crc = crc32c::crc32c(&bytes[8..]);
+        bytes[4..8].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
 
@@ -52,6 +55,10 @@ impl Mark {
         let short = || StoreError::Damaged(format!("its mark has {} bytes", bytes.len()));
         let (form, rest) = bytes.split_first_chunk::<4>().ok_or_else(short)?;
         check_form(u32::from_le_bytes(*form))?;
+        let (crc, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+        if crc32c::crc32c(rest) != u32::from_le_bytes(*crc) {
+            return Err(StoreError::Damaged("its mark has changed on the disk".into()));
+        }
         let (whole, rest) = rest.split_first().ok_or_else(short)?;
         let (version, meta) = rest.split_first_chunk::<8>().ok_or_else(short)?;
         Ok(Self { whole: *whole == 1, version: Version(u64::from_le_bytes(*version)), meta: meta.to_vec() })
@@ -77,8 +84,19 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_with_a_changed_bit_is_never_another_mark() {
+        let bytes = Mark { whole: true, version: Version(7), meta: vec![1, 2] }.encode();
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            Mark::decode(&changed).unwrap_err();
+        }
+    }
+
+    #[test]
     fn another_form_and_a_cut_mark_are_refused() {
         let mut bytes = Mark::default().encode();
+        assert!(matches!(Mark::decode(&bytes[..7]), Err(StoreError::Damaged(_))));
         assert!(matches!(Mark::decode(&bytes[..12]), Err(StoreError::Damaged(_))));
         bytes[0] = 9;
         assert!(matches!(Mark::decode(&bytes), Err(StoreError::Form { found: 9, .. })));

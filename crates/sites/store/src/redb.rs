@@ -5,6 +5,7 @@
 //! whole.
 
 use std::fmt;
+use std::fs::OpenOptions;
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 
@@ -14,9 +15,11 @@ use redb::{
     TableDefinition, TableError,
 };
 
+use crate::checked::CheckedFile;
 use crate::engine::{Changes, EngineStore, StorageEngine};
 use crate::error::StoreError;
 use crate::mark::Mark;
+use crate::row;
 use crate::store::{Reads, StoreSnapshot, Visit, is_empty};
 
 type Bytes = &'static [u8];
@@ -36,30 +39,19 @@ pub struct Redb {
 }
 
 impl RedbStore {
-    /// Opens the store in `directory`, which is made if it is missing.
+    /// Opens the store in `directory`, which is made if it is missing. Reads the whole file, to check every page.
     ///
     /// # Errors
     /// [`StoreError::InUse`], [`StoreError::Damaged`], [`StoreError::Unfinished`], or what the disk says.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        Self::open_as(directory, false)
-    }
-
-    /// As [`RedbStore::open`], but first checks every page's checksum, which reads the whole file: after a disk was
-    /// in doubt.
-    ///
-    /// # Errors
-    /// As [`RedbStore::open`].
-    pub fn open_checked(directory: &Path) -> Result<Self, StoreError> {
-        Self::open_as(directory, true)
-    }
-
-    fn open_as(directory: &Path, checked: bool) -> Result<Self, StoreError> {
         std::fs::create_dir_all(directory).map_err(|error| StoreError::Io(error.to_string()))?;
         let path = directory.join(FILE);
         let open = || {
+            let mut options = OpenOptions::new();
+            let file = options.read(true).write(true).create(true).truncate(false).open(&path)?;
             let mut builder = Builder::new();
-            builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(checked);
-            builder.create(&path)
+            builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
+            builder.create_with_backend(CheckedFile::new(file)?)
         };
         // What is not a file of redb at all, redb may meet with a panic.
         let database = std::panic::catch_unwind(open)
@@ -76,17 +68,21 @@ impl Redb {
         changes: &Changes<'_>,
         mark: Option<&Mark>,
     ) -> Result<(), redb::Error> {
+        let version = mark.map_or(Version(0), |mark| mark.version);
         let mut transaction = self.database.begin_write()?;
         transaction.set_durability(durability)?;
         // A later start after a crash then finds the free pages listed instead of walking the whole tree.
         transaction.set_quick_repair(matches!(durability, Durability::Immediate));
         {
             let mut items = transaction.open_table(ITEMS)?;
+            let mut row = Vec::new();
             for (key, value) in changes {
-                match value {
-                    Some(value) => items.insert(key.as_bytes(), value.as_bytes())?,
-                    None => items.remove(key.as_bytes())?,
-                };
+                if let Some(value) = value {
+                    row::seal(&mut row, key.as_bytes(), value.as_bytes(), version);
+                    items.insert(key.as_bytes(), row.as_slice())?;
+                } else {
+                    items.remove(key.as_bytes())?;
+                }
             }
         }
         if let Some(mark) = mark {
@@ -141,7 +137,7 @@ struct RedbSnapshot {
 impl Reads for RedbSnapshot {
     fn get(&self, key: &Key) -> Result<Option<Value>, StoreError> {
         let found = ReadableTable::get(&self.items, key.as_bytes()).map_err(failed)?;
-        Ok(found.map(|value| Value::new(value.value())))
+        found.map(|row| row::open(key.as_bytes(), row.value(), self.mark.version)).transpose()
     }
 
     fn range(&self, range: &KeyRange, visit: &mut Visit<'_>) -> Result<(), StoreError> {
@@ -151,8 +147,9 @@ impl Reads for RedbSnapshot {
         let to = range.to.as_ref().map_or(Bound::Unbounded, |to| Bound::Excluded(to.as_bytes()));
         let bounds = (Bound::Included(range.from.as_bytes()), to);
         for item in ReadableTable::range::<&[u8]>(&self.items, bounds).map_err(failed)? {
-            let (key, value) = item.map_err(failed)?;
-            if let ControlFlow::Break(()) = visit(Key::new(key.value()), Value::new(value.value())) {
+            let (key, row) = item.map_err(failed)?;
+            let value = row::open(key.value(), row.value(), self.mark.version)?;
+            if let ControlFlow::Break(()) = visit(Key::new(key.value()), value) {
                 break;
             }
         }

@@ -1,6 +1,7 @@
 //! The duty cycle of one site, in memory.
 
 use std::sync::Arc as Shared;
+use std::sync::atomic::Ordering;
 
 use pares_wice::{Body, ClusterId, Command, Entry, Era, LogEntry, Message, Status, Write};
 
@@ -48,6 +49,32 @@ fn a_log_that_cannot_be_synced_ends_the_site() {
     machine.disk.fail_in(0);
     machine.client_sent(&execute(1, "add a 5").to_bytes());
     assert!(matches!(site.turn(Duration::ZERO), Err(ProcessError::Log(_))));
+}
+
+#[test]
+fn what_is_damaged_in_the_store_ends_the_site_and_is_neither_told_nor_computed_with() {
+    let machine = Machine::default();
+    let mut site = machine.begin(&[1]).unwrap();
+    for (sequence, request) in [(1, "add a 1000"), (2, "add b 1000")] {
+        machine.ask(&mut site, &execute(sequence, request)).unwrap();
+    }
+    let stored = site.report().delivered;
+    let reads = ["get a", "sum", "list - - 9", "digest"].map(|read| Ask::Read(3, read.into()));
+    let changes = ["transfer a b 300", "add a 1"].map(|change| execute(3, change));
+    for ask in changes.into_iter().chain(reads) {
+        machine.pass(&mut site, 8);
+        assert_eq!((site.report().stored, machine.told_client()), (stored, 0));
+        machine.rotten.store(true, Ordering::Relaxed);
+        machine.client_sent(&ask.to_bytes());
+        let ended = (0..8).find_map(|_| site.turn(Duration::ZERO).err()).unwrap();
+        assert!(matches!(ended, ProcessError::Store(_)) && ended.is_damage(), "{ended}");
+        assert_eq!(machine.told_client(), 0, "{ask:?}");
+        machine.rotten.store(false, Ordering::Relaxed);
+        drop(site);
+        site = machine.begin(&[1]).unwrap();
+    }
+    machine.pass(&mut site, 8);
+    assert_eq!(site.report().delivered, stored, "nothing of it was certified");
 }
 
 #[test]

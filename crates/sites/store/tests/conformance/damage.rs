@@ -1,10 +1,11 @@
 //! Directories that hold something else, or only a part, and engines at their limits.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use pares_store::postgres::{Options, PostgresStore};
-use pares_store::{Applied, Reads, RedbStore, Store, StoreError};
+use pares_store::{Applied, Reads, Store, StoreError};
 use pares_wice::{Key, Value, Version};
 
 use crate::common::server::server;
@@ -36,7 +37,9 @@ fn written(kind: Kind) -> Place {
 
 fn assert_damaged(place: &Place, what: &str) {
     match place.try_open().err() {
-        Some(error @ StoreError::Damaged(_)) => assert!(error.to_string().contains("rejoin"), "{error}"),
+        Some(error @ StoreError::Damaged(_)) => {
+            assert!(error.to_string().contains("another site of the same"), "{error}")
+        }
         Some(other) => panic!("{:?}, {what}: {other}", place.kind),
         None => panic!("{:?}, {what}: opened", place.kind),
     }
@@ -60,20 +63,75 @@ fn a_redb_file_cut_short_is_damaged() {
     }
 }
 
+/// What `written` leaves: how many items, and what each is.
+fn expected(number: u64) -> (Key, Value) {
+    (Key::from(format!("{number}").as_str()), Value::new("x".repeat(500).into_bytes()))
+}
+
+/// Reads all there is in both ways. Nothing but the right values may come; an error may.
+fn assert_right_or_refused(store: &dyn Store, bit: usize) -> Result<(), StoreError> {
+    let snapshot = store.snapshot()?;
+    assert_eq!(snapshot.version(), Version(199), "bit {bit}");
+    let mut errors = Vec::new();
+    for number in 1..200 {
+        let (key, value) = expected(number);
+        match snapshot.get(&key) {
+            Ok(found) => assert!(found == Some(value), "bit {bit}: item {number} is {found:?}"),
+            Err(error) => errors.push(error),
+        }
+    }
+    let mut all: Vec<_> = (1..200).map(expected).collect();
+    all.sort();
+    match snapshot.first(&crate::suite::all(), usize::MAX) {
+        Ok(items) => assert!(items == all, "bit {bit}: {} items, and not the right ones", items.len()),
+        Err(error) => errors.push(error),
+    }
+    errors.into_iter().next().map_or(Ok(()), Err)
+}
+
+/// Some bits of what is not empty.
+fn bits(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    (0..bytes.len()).filter(|at| bytes[*at] != 0).step_by(293).map(|at| at * 8 + at % 8)
+}
+
+fn flip(path: &Path, bytes: &[u8], bit: usize) {
+    let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(&[bytes[bit / 8] ^ 1 << (bit % 8)], (bit / 8) as u64).unwrap();
+}
+
 #[test]
-fn a_page_that_changed_on_the_disk_is_found_when_asked_for() {
+fn a_bit_that_changed_while_a_redb_store_was_closed_is_never_read() {
     let place = written(Kind::Redb);
     let file = files(Path::new(&place.address)).remove(0);
-    let mut bytes = fs::read(&file).unwrap();
-    // In the middle of a run of the values.
-    let at = bytes.windows(400).position(|window| window.iter().all(|byte| *byte == b'x')).unwrap();
-    for changed in bytes.iter_mut().filter(|byte| **byte == b'x') {
-        *changed = b'y';
+    let bytes = fs::read(&file).unwrap();
+    let mut found = 0;
+    for bit in bits(&bytes) {
+        fs::write(&file, &bytes).unwrap();
+        flip(&file, &bytes, bit);
+        if let Err(error) = place.try_open().and_then(|store| assert_right_or_refused(&*store, bit)) {
+            assert!(matches!(error, StoreError::Damaged(_)), "bit {bit}: {error}");
+            found += 1;
+        }
     }
-    assert!(at > 0);
-    fs::write(&file, bytes).unwrap();
-    let error = RedbStore::open_checked(Path::new(&place.address)).unwrap_err();
-    assert!(matches!(error, StoreError::Damaged(_)), "{error}");
+    assert!(found > 150, "{found} found");
+}
+
+#[test]
+fn a_bit_that_changes_while_a_redb_store_is_open_is_never_read() {
+    let place = written(Kind::Redb);
+    let file = files(Path::new(&place.address)).remove(0);
+    let bytes = fs::read(&file).unwrap();
+    let mut found = 0;
+    for bit in bits(&bytes) {
+        fs::write(&file, &bytes).unwrap();
+        let store = place.open();
+        flip(&file, &bytes, bit);
+        if let Err(error) = assert_right_or_refused(&*store, bit) {
+            assert!(matches!(error, StoreError::Damaged(_)), "bit {bit}: {error}");
+            found += 1;
+        }
+    }
+    assert!(found > 150, "{found} found");
 }
 
 #[test]
