@@ -135,10 +135,10 @@ impl Replacement {
 fn promised(dir: &Path) -> Result<u64, OpenError> {
     let marks = match Marks::open(dir) {
         Ok(Some(marks)) => marks,
-        Err(error) if !error.is_damage() => return Err(error),
-        _ if segments(dir)?.is_empty() => {
+        Ok(None) if segments(dir)?.is_empty() => {
             return Err(OpenError::Foreign { path: dir.to_owned(), what: "there is no log" });
         }
+        Err(error) if !error.is_damage() => return Err(error),
         _ => return Ok(u64::MAX),
     };
     let synced = marks.get(Mark::Synced);

@@ -194,3 +194,12 @@ fn marks_that_say_more_is_released_than_ever_was_are_damage() {
         "it has records, and no end of their release"
     );
 }
+
+#[test]
+fn damaged_marks_without_a_segment_are_replaced_by_a_log_with_nothing_in_it() {
+    let dir = tempdir().unwrap();
+    std::fs::write(dir.path().join("marks"), [7; 8192]).unwrap();
+    assert!(Writer::open(dir.path(), small()).unwrap_err().is_damage());
+    Replacement::begin(dir.path(), small()).unwrap().complete().unwrap();
+    assert_eq!(Writer::open(dir.path(), small()).unwrap().1.tail, Offset(64));
+}

@@ -128,7 +128,7 @@ impl RealSockets {
         let sockets = Self::listen(address, bell).map_err(|source| NodeError::Listen { address, source })?;
         let written = sockets.address();
         let written =
-            written.and_then(|address| pares_os::replace_file(&path, format!("{address}\n").as_bytes()));
+            written.and_then(|address| pares_os::replace_file(&path, address.to_string().as_bytes()));
         written.map_err(NodeError::io("writing the gateway's address down"))?;
         Ok(sockets)
     }

@@ -3,8 +3,8 @@
 //! A panic can be caught. An endless loop cannot, nor can memory be refused to it: the thread that executes the request is gone with
 //! everything it held. So a venue has two threads: one takes the turns, the other, here, only looks on. Before each request the
 //! first says which one it begins ([`Watch`]); when the same request is still being executed some milliseconds later, and the
-//! thread has really used the processor meanwhile (one that was stopped, or had to wait for its turn, has not), the other takes
-//! the venue over: everything but the shard that is being executed lies under a lock that is not held during execution.
+//! thread has really used the processor meanwhile (one that was stopped, or had to wait for its turn, has not; nor has one of a machine
+//! that stood still as a whole), the other takes the venue over: everything but the shard that is being executed lies under a lock that is not held during execution.
 //!
 //! ```text
 //!  turns:   lock | read, choose a shard | unlock | begin r1 .. begin r2 ........................... (never ends)
@@ -23,6 +23,9 @@ use crate::world::complain;
 /// Between two looks while requests are executed, and while there are none.
 const LOOK: Duration = Duration::from_millis(1);
 const LOOK_IDLE: Duration = Duration::from_millis(20);
+/// What one look may add to the time that a request has taken. The kernel counts as running also the time in which the host gave this
+/// machine no processor at all; but then nobody looked either.
+const STEP_MAX: Duration = Duration::from_millis(2);
 /// Looks without a request after which the venue counts as idle.
 const IDLE_AFTER: u32 = 100;
 
@@ -33,8 +36,8 @@ const SCHEDSTAT: &str = "/proc/self/task/TID/schedstat";
 pub(super) struct Watcher {
     /// How long a request may keep the processor.
     budget: Duration,
-    /// The request met at the last look, and how long the thread had run then.
-    seen: Option<(u64, Duration)>,
+    /// The request met at the last look, how long the thread had run then, and how much of that counts for the request.
+    seen: Option<(u64, Duration, Duration)>,
     idle: u32,
 }
 
@@ -65,16 +68,17 @@ impl Watcher {
         self.idle = 0;
         let ran = ran(thread).ok()?;
         match self.seen {
-            Some((same, since)) if same == request => {
-                let hangs = ran.saturating_sub(since) >= self.budget;
+            Some((same, before, took)) if same == request => {
+                let took = took + ran.saturating_sub(before).min(STEP_MAX);
+                self.seen = Some((request, ran, took));
                 // It may have come back between the two readings.
-                (hangs && watch.at() == Some((request, place))).then(|| {
+                (took >= self.budget && watch.at() == Some((request, place))).then(|| {
                     self.seen = None;
                     place
                 })
             }
             _ => {
-                self.seen = Some((request, ran));
+                self.seen = Some((request, ran, Duration::ZERO));
                 None
             }
         }
