@@ -250,7 +250,7 @@ fn gateway_at_work(system: &Path) -> rustix::process::Pid {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let pid = std::fs::read_to_string(system.join("run/gateway-0.pid")).unwrap();
-    rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap()
+    rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap()
 }
 
 #[test]
