@@ -11,7 +11,7 @@
 //!   that change are reached as atomics only, and [`Mapping::bytes`] hands out ranges under a contract:
 //!   a reader of a range has first seen, through an acquiring load, that its one writer is done with it.
 //!
-//! All unsafe code of the crate is here.
+//! All unsafe code of the crate is here and in `scheduling`.
 #![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};

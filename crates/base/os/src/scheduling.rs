@@ -55,8 +55,8 @@ pub fn short_slices() -> bool {
     set(0, NORMAL, SLICE_NS)
 }
 
-/// Takes the calling thread out of the background, where it is if the thread that started it was there: helper threads begin
-/// with this. Says whether the kernel took it.
+/// Gives the calling thread the normal policy: a thread inherits the background from the one that starts it. Says whether the
+/// kernel took it.
 pub fn ordinary() -> bool {
     set(0, NORMAL, 0)
 }

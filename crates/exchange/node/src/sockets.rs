@@ -3,7 +3,7 @@
 //! ```text
 //!   listener ---+
 //!   streams  ---+--> epoll --> Ready, once each time something becomes ready
-//!   bell     ---+    (a named pipe: drained here, told to nobody)
+//!   bell     ---+    (a named pipe: it ends the wait; the duty cycle drains it)
 //! ```
 
 use std::io;

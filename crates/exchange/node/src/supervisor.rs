@@ -87,7 +87,7 @@ pub struct Death {
     pub node: NodeId,
     /// How it ended, or why it did not begin.
     pub how: String,
-    /// The last line it wrote to its log, if it was a complaint.
+    /// The last line in its log, perhaps of an earlier life.
     pub complaint: Option<String>,
 }
 

@@ -9,9 +9,9 @@
 //!   the same. Each venue's first statement counts, so there is only ever one such majority, at every recorder the same.
 //! - A venue whose statement is not the one believed is *outvoted*: it is wrong, and nothing of it needs to be taken any more.
 //! - Until then a *dispute* is open and nothing stops: who followed the record is silent at most positions, but every venue speaks
-//!   where states are hashed, so the next of these settles it as a rule. It ends in a halt when nobody can be believed any
-//!   more, no matter who else speaks, and at the latest when its position is forgotten, 4,096 positions and four hashes later, unless one side has
-//!   been silent there and the other is among those who agree. A hash at which
+//!   where states are hashed, so the next of these settles it as a rule. A dispute ends in a halt once no side can
+//!   reach a majority, and at the latest when its position is forgotten, 4,096 positions and four hashes later; not if one side was silent
+//!   there and the other is among those who agree. A hash at which
 //!   all agree again does not end it at once: a wrong engine need not get every state wrong, and its next error tells.
 //!
 //! With one or two venues nobody is ever believed: every difference is undecidable at once.
@@ -246,7 +246,7 @@ impl Evidence {
         Judgement::Settled(Finding { dispute, believed, outvoted })
     }
 
-    /// Whether so many of all venues are more than half, and are more than two venues' word.
+    /// Whether so many are more than half of all venues, where there are enough to believe any.
     fn is_majority(&self, venues: u32) -> bool {
         self.configured >= VENUES_MIN && 2 * venues > u32::from(self.configured)
     }

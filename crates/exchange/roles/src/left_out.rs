@@ -66,7 +66,7 @@ impl LeftOut {
     }
 }
 
-/// Its log is made anew.
+/// Removes the note: the recorder's log is made anew.
 pub(crate) fn forget(world: &impl World, recorder: RecorderId) {
     match world.remove_file(&path(recorder)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -33,7 +33,7 @@ pub fn is_asked<W: World>(world: &W, node: NodeId) -> bool {
     world.open_file(&note(node)).is_ok()
 }
 
-/// The node has read its log through, and repaired it if need be: the note goes.
+/// Removes the note: the node has read its log through, and repaired it if need be.
 ///
 /// One that cannot be removed would end the node at its first look, and every process after it. So the operator is told, and
 /// this process looks for it no more.

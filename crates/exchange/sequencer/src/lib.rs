@@ -23,7 +23,7 @@
 //! | `twin` | [`LocalWindow`], the obviously right implementation: oracle, simulator, unit tests |
 //! | `arrival` | [`ArrivalOrder`], sequencing switched off |
 //!
-//! The memory shared between processes is `pares_os::window`; `docs/protocols/window.md` has the protocol.
+//! The memory shared between processes is `pares_window`; `docs/protocols/window.md` has the protocol.
 
 mod arrival;
 mod rules;

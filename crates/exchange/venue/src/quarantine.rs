@@ -7,7 +7,7 @@
 //! shard go on; what concerns all of them, the time and the kill switch, reaches the book as before.
 //!
 //! A request for all instruments names no culprit. When the time itself brings the engine down (an auction is due, say), so
-//! will the next, four times a second. Then the whole shard is in quarantine, which is written as instrument 0, the time
+//! will the next, a second later (`clock_ms`). Then the whole shard is in quarantine, which is written as instrument 0, the time
 //! included, until the exchange asks for something there.
 //!
 //! It is state like the books: decided at a position, equal on every venue, part of the hash and of the checkpoint.

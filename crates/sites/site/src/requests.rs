@@ -8,10 +8,9 @@
 //!      +--found done or refused by an earlier attempt: told when that is stable
 //! ```
 //! A request happens once because its reply is an item, written by the transaction itself: `(client, sequence mod 64)`. Two executions of one request, at
-//! two sites or of two lives of one, write the same item and so conflict; and a site that executes it later finds the reply. A client
-//! A refusal is such a transaction too, with nothing but the item: otherwise one site could refuse what another, which the client asked before, commits
-//! later. A client
-//! therefore may have 64 requests open, no more, and a site needs to remember nothing about it.
+//! two sites or of two lives of one, write the same item and so conflict; and a site that executes it later finds the reply.
+//! A client therefore may have 64 requests open, no more, and a site needs to remember nothing about it. A refusal is such a transaction too, with
+//! nothing but the item: otherwise one site could refuse what another, which the client asked before, commits later.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -54,7 +54,7 @@ pub(super) struct Connections<S: Sockets> {
     free: Vec<usize>,
     generations: u32,
     sessions_max: usize,
-    /// Somebody waits to be accepted, for all that is known.
+    /// Whether a connection may be waiting to be accepted.
     waiting: bool,
     /// Since when, and which.
     strangers: BTreeSet<(u64, usize)>,

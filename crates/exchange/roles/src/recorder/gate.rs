@@ -98,7 +98,7 @@ impl<W: World> Gate<W> {
         self.venues[usize::from(venue.0)] = Standing::Out { note, ready: false, told: false };
     }
 
-    /// No checkpoint of the venue is left that may be wrong: now the recorder says so.
+    /// Notes that the venue is shut out, now that no checkpoint is left that it may have spoilt.
     pub(super) fn on_checkpoints_gone(&mut self, venue: VenueId) {
         let standing = &mut self.venues[usize::from(venue.0)];
         if let Standing::Out { ready, .. } = standing {

@@ -231,7 +231,7 @@ impl<W: World> RecorderNode<W> {
         Ok(())
     }
 
-    /// Makes what was appended durable and readable, and wakes who waits for it.
+    /// Makes what was appended durable and readable, and wakes the gateways.
     fn flush(&mut self) -> Result<(), NodeError> {
         if self.appended == 0 {
             return Ok(());

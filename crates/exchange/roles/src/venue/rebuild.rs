@@ -258,7 +258,7 @@ fn replay<W: World>(
     })
 }
 
-/// What a shard that is being restored has to say nobody needs.
+/// Discards the results of a shard that is being restored.
 pub(super) struct Silence;
 
 impl VenueSink for Silence {
