@@ -179,8 +179,9 @@ impl Found {
         let mut past: BTreeMap<RecorderId, BTreeMap<ShardId, Position>> = BTreeMap::new();
         for (&(shard, later), &(begun, _)) in self.each.values().flat_map(|other| &other.lives) {
             for (&id, contents) in &self.each {
-                let mut earlier = contents.lives.range((shard, Epoch(0))..(shard, later));
-                if earlier.any(|(_, &(_, last))| last >= begun) {
+                // Positions rise with epochs along a log, so the last life before says it.
+                let before = contents.lives.range((shard, Epoch(0))..(shard, later)).next_back();
+                if before.is_some_and(|(_, &(_, last))| last >= begun) {
                     let first = past.entry(id).or_default().entry(shard).or_insert(begun);
                     *first = begun.min(*first);
                 }
