@@ -45,6 +45,13 @@ fn a_seed_does_the_same_again() {
     assert_eq!(twice[0], twice[1]);
 }
 
+/// A request forwarded to the certifier is answered there, in its era; the site that passes the answer on may be an era behind, and knows
+/// clusters among the living that were lost meanwhile. Judged by that site's era, this seed broke a promise.
+#[test]
+fn an_answer_is_judged_by_the_site_that_gives_it() {
+    run(Plan::THREE, 1_795_352_634).unwrap_or_else(|failure| panic!("{failure:#?}"));
+}
+
 /// Each defect breaks one promise, and that is found.
 #[test]
 fn every_defect_is_found_by_the_promise_that_it_breaks() {

@@ -75,10 +75,14 @@ pub struct Reply {
 
 /// A frame between sites.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Between<'a> {
+pub enum Between<'a> {
+    /// A message of the rules.
     Rules(&'a [u8]),
+    /// A message of the cluster's log.
     Log(&'a [u8]),
+    /// Execute this request: the receiver certifies.
     Forward(TransactionId, &'a [u8]),
+    /// What became of a request that was forwarded.
     Forwarded(TransactionId, Code, &'a [u8]),
 }
 
@@ -166,7 +170,9 @@ impl Reply {
 }
 
 impl<'a> Between<'a> {
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    /// Its bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let body = match *self {
             Self::Rules(body) => {
@@ -190,7 +196,11 @@ impl<'a> Between<'a> {
         bytes
     }
 
-    pub(crate) fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+    /// From its bytes.
+    ///
+    /// # Errors
+    /// If they are none.
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut from = bytes;
         match u8::decode(&mut from)? {
             1 => Ok(Self::Rules(from)),

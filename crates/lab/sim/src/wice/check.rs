@@ -129,6 +129,10 @@ impl Checker {
         self.answered.insert(number);
     }
 
+    pub(super) fn is_answered(&self, number: usize) -> bool {
+        self.answered.contains(&number)
+    }
+
     /// Replays the whole history: every execution read what its snapshot holds, and missed nothing it must not miss.
     pub(super) fn finish(&self, ledger: &Ledger) -> Verdict {
         let (mut replay, mut committed) = (Replay::default(), BTreeSet::new());

@@ -1,7 +1,7 @@
 //! Clients: one request at a time, repeated until it is known to be done, at one site or another.
 
 use pares_link::ClientId;
-use pares_site::protocol::{Ask, Code, Reply};
+use pares_site::protocol::{Ask, Between, Code, Reply};
 use pares_wice::{Era, SiteId, TransactionId};
 
 use super::bank::{self, Request};
@@ -118,9 +118,22 @@ impl Sites {
         Ok(())
     }
 
-    /// Somebody is told: then all living clusters have it. A cluster that was admitted and has not heard so is not among those that could
+    /// A site tells another what became of a request: the promise is its own, and is not the other's, which may know a later era.
+    pub(super) fn passes_on(&mut self, site: SiteId, bytes: &[u8]) -> Verdict {
+        match Between::from_bytes(bytes) {
+            Ok(Between::Forwarded(_, Code::Done | Code::Refused, body)) => {
+                bank::number(body).map_or(Ok(()), |number| self.answer(site, number))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Somebody is told for the first time: then all living clusters have it. A cluster that was admitted and has not heard so is not among those that could
     /// go on without the others, and may still lack what was answered before.
     fn answer(&mut self, site: SiteId, number: usize) -> Verdict {
+        if self.checker.is_answered(number) {
+            return Ok(());
+        }
         let rules = self.nodes[&site].cycle.as_ref().expect("it has just answered").rules();
         let told = rules.configuration();
         // A site that has not heard yet that a cluster was declared lost had counted on it, and rightly so at that time.

@@ -17,6 +17,7 @@ use pares_cluster::{
     SnapshotError,
 };
 use pares_link::{ClientId, LinkSink, SendError};
+use pares_site::protocol::Between;
 use pares_site::world::{Clock, Connections, Notes, World};
 use pares_site::{ProcessError, StoreWriter};
 use pares_store::Store;
@@ -25,9 +26,6 @@ use pares_wice::{Era, LogEntry, Message, SiteId, Version};
 
 use super::Defect;
 use super::shelf::Shelf;
-
-/// The kind of a frame of the rules between sites.
-const RULES: u8 = 1;
 
 /// A site's number between sites.
 pub(super) fn number_of(site: SiteId) -> u16 {
@@ -127,8 +125,7 @@ impl Machine {
     }
 
     fn send_rules(&self, to: SiteId, message: &Message) {
-        let mut frame = vec![RULES];
-        frame.extend(message.to_bytes());
+        let frame = Between::Rules(&message.to_bytes()).to_bytes();
         self.sent.borrow_mut().push(Sent::Site(number_of(to), frame));
     }
 }
@@ -218,10 +215,10 @@ impl Machine {
     /// A frame as a broken wire has it.
     fn broken(&self, frame: Vec<u8>, breaks: fn(Defect, &mut Message)) -> Vec<u8> {
         let Some(defect) = self.defect else { return frame };
-        let Some((&RULES, bytes)) = frame.split_first() else { return frame };
+        let Ok(Between::Rules(bytes)) = Between::from_bytes(&frame) else { return frame };
         let Ok(mut message) = Message::from_bytes(bytes) else { return frame };
         breaks(defect, &mut message);
-        [vec![RULES], message.to_bytes()].concat()
+        Between::Rules(&message.to_bytes()).to_bytes()
     }
 }
 

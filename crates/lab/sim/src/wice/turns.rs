@@ -32,7 +32,10 @@ impl Sites {
         }
         for sent in self.nodes[&site].machine.sent.take() {
             match sent {
-                Sent::Site(to, bytes) => self.send(site, to, &bytes),
+                Sent::Site(to, bytes) => {
+                    self.passes_on(site, &bytes)?;
+                    self.send(site, to, &bytes);
+                }
                 Sent::Client(client, bytes) => self.replied(site, client, &bytes)?,
             }
         }
