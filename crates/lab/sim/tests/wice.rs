@@ -52,6 +52,12 @@ fn an_answer_is_judged_by_the_site_that_gives_it() {
     run(Plan::THREE, 1_795_352_634).unwrap_or_else(|failure| panic!("{failure:#?}"));
 }
 
+/// A cluster came back with empty disks while others had not heard that it was lost: they heard nothing of what it said from then on.
+#[test]
+fn a_cluster_without_its_disks_is_heard_by_those_who_are_behind() {
+    run(Plan::THREE, 1_795_357_081).unwrap_or_else(|failure| panic!("{failure:#?}"));
+}
+
 /// Each defect breaks one promise, and that is found.
 #[test]
 fn every_defect_is_found_by_the_promise_that_it_breaks() {

@@ -196,6 +196,7 @@ impl Site {
     }
 
     fn begin_era(&mut self, version: Version, configuration: Configuration, out: &mut impl Effects) {
+        let own = self.cluster();
         self.eras.push_back((version, configuration));
         if self.eras.len() > ERAS_KEPT {
             self.eras.pop_front();
@@ -208,6 +209,8 @@ impl Site {
         }
         self.reconsider = true;
         self.on_probation = ClusterSet::default();
+        // A lost cluster may come back without its disks, and count its terms anew; it may have done so before this site heard of the loss.
+        self.peers.retain(|&cluster, _| configuration.live.contains(cluster) || cluster == own);
         out.notice(Notice::Era(configuration));
     }
 
