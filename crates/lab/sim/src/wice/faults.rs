@@ -21,6 +21,8 @@ pub(super) struct Faults {
     /// Clusters that were to be declared lost, and the newest era then: until a later one counts them among the living again, they may
     /// have been, whatever is heard of it.
     doubtful: BTreeMap<ClusterId, Era>,
+    /// Clusters that were to be admitted, and the newest era then: until a later one is heard of, they may live again.
+    admitted: BTreeMap<ClusterId, Era>,
     /// The newest configuration ever heard of.
     newest: Option<Configuration>,
 }
@@ -171,7 +173,8 @@ impl Sites {
             return Ok(());
         }
         // Its disks are gone only if the others have gone on without it: otherwise nothing answered may be lost with one cluster.
-        if away.wipe && !self.lives(away.cluster) {
+        self.survey();
+        if away.wipe && !self.may_live(away.cluster) {
             let era = self.newest_configuration().era;
             self.committed[usize::from(away.cluster.0)] = Committed::default();
             for site in self.sites_of(away.cluster) {
@@ -186,6 +189,12 @@ impl Sites {
     /// Whether the newest era known anywhere counts a cluster among the living.
     fn lives(&self, cluster: ClusterId) -> bool {
         self.faults.newest.is_some_and(|newest| newest.live.contains(cluster))
+    }
+
+    /// Whether an era that nobody has heard of yet may count it among the living.
+    fn may_live(&self, cluster: ClusterId) -> bool {
+        let newest = self.newest_configuration().era;
+        self.lives(cluster) || self.faults.admitted.get(&cluster).is_some_and(|era| newest <= *era)
     }
 
     /// The operator looks.
@@ -257,6 +266,9 @@ impl Sites {
         if let Some(site) = self.delegate_of(self.newest_configuration().certifier) {
             let taken = self.command(site, command)?;
             self.summary.faults += u64::from(taken);
+            if let (true, Command::Admit(cluster)) = (taken, command) {
+                self.faults.admitted.insert(cluster, self.newest_configuration().era);
+            }
         }
         Ok(())
     }
