@@ -12,7 +12,7 @@
 //! | [`histogram`] | a latency distribution | one thread of that node |
 //!
 //! [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
-//! [`process`] keeps a second supervisor off a directory, and tells a process to end. [`replace_file`] puts a file there whole or not at all.
+//! [`process`] keeps a second supervisor off a directory, and tells a process to end. [`replace_file`] and [`replace_file_unsynced`] put a file there whole or not at all.
 
 pub mod bell;
 pub mod clock;
@@ -28,4 +28,4 @@ pub use bell::{Bell, BellKind, Bells, Ringer};
 pub use counters::{CountersReader, CountersWriter};
 pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter};
 pub use mapping::{MapError, Mapping};
-pub use replace_file::replace_file;
+pub use replace_file::{replace_file, replace_file_unsynced};

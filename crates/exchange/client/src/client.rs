@@ -274,6 +274,7 @@ impl Client {
         wanted: impl Fn(&Update) -> Option<Result<T, ClientError>>,
     ) -> Result<T, ClientError> {
         let deadline = Instant::now() + self.patience;
+        let mut is_late = false;
         loop {
             self.flush()?;
             while let Some(update) = self.inbox.next()? {
@@ -282,13 +283,13 @@ impl Client {
                     None => self.set_aside.push_back(update),
                 }
             }
-            let more = self.inbox.fill(&mut self.stream)?;
-            // Also while other updates keep coming.
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            // Also while other updates keep coming; but what has come is looked at.
+            if is_late {
                 return Err(ClientError::TimedOut);
             }
-            if !more {
+            let left = deadline.saturating_duration_since(Instant::now());
+            is_late = left.is_zero();
+            if !self.inbox.fill(&mut self.stream)? && !is_late {
                 self.wait_for_stream(left)?;
             }
         }

@@ -88,5 +88,6 @@ pub(crate) fn listen(node: NodeId, layout: &Layout, kind: BellKind) -> Result<Be
 /// Says that the node is up: its process id, in `run/NODE.pid`.
 pub(crate) fn announce(node: NodeId, layout: &Layout) -> Result<(), NodeError> {
     let line = format!("{}\n", std::process::id());
-    pares_os::replace_file(&layout.pid(node), line.as_bytes()).map_err(NodeError::io("announcing the node"))
+    pares_os::replace_file_unsynced(&layout.pid(node), line.as_bytes())
+        .map_err(NodeError::io("announcing the node"))
 }

@@ -127,8 +127,8 @@ impl RealSockets {
         let address = before.filter(|_| configured.port() == 0).unwrap_or(configured);
         let sockets = Self::listen(address, bell).map_err(|source| NodeError::Listen { address, source })?;
         let written = sockets.address();
-        let written =
-            written.and_then(|address| pares_os::replace_file(&path, address.to_string().as_bytes()));
+        let written = written
+            .and_then(|address| pares_os::replace_file_unsynced(&path, address.to_string().as_bytes()));
         written.map_err(NodeError::io("writing the gateway's address down"))?;
         Ok(sockets)
     }

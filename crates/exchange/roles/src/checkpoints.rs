@@ -320,12 +320,34 @@ pub fn remove_above(
     shard: ShardId,
     position: Position,
 ) -> Result<(), NodeError> {
-    for (_, path) in list(world, dir, shard)?.into_iter().filter(|(at, _)| *at > position) {
-        world
-            .remove_file(&path)
-            .map_err(NodeError::io("removing a checkpoint that is not to be believed"))?;
+    above(world, dir, shard, position)?.iter().try_for_each(|file| remove(world, file))
+}
+
+/// The checkpoint files of a shard above a position, newest first.
+///
+/// # Errors
+/// If the directory cannot be listed.
+pub(crate) fn above(
+    world: &impl World,
+    dir: &Path,
+    shard: ShardId,
+    position: Position,
+) -> Result<Vec<PathBuf>, NodeError> {
+    let all = list(world, dir, shard)?.into_iter();
+    Ok(all.filter(|(at, _)| *at > position).map(|(_, file)| file).collect())
+}
+
+/// Removes a checkpoint's file; one that is gone is removed.
+///
+/// # Errors
+/// If it cannot be.
+pub(crate) fn remove(world: &impl World, file: &Path) -> Result<(), NodeError> {
+    match world.remove_file(file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(NodeError::io("removing a checkpoint that is not to be believed")(error))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// The checkpoint files of a shard, newest first.

@@ -223,12 +223,16 @@ impl<W: World> Tail<W> {
             opened => opened,
         };
         self.reader = match unless_gone(opened) {
-            Ok(reader) => reader,
+            Ok(reader) => {
+                self.unreadable = false;
+                reader
+            }
             // Its marks are damaged. Told once; until they are repaired there is no log.
             Err(error) if error.is_damage() => {
                 if !std::mem::replace(&mut self.told, true) {
                     self.tell(&error);
                 }
+                self.unreadable = true;
                 None
             }
             Err(error) => return Err(error),

@@ -21,6 +21,7 @@ const BREATH: Duration = Duration::from_millis(10);
 pub(super) type Source = (VenueId, ShardId);
 
 /// What the writer is to do.
+#[derive(Clone)]
 pub(super) enum Order {
     Begin {
         source: Source,
@@ -43,6 +44,8 @@ pub(super) enum Order {
     },
     /// Remove what a venue has handed out, and each shard's checkpoints above a position.
     Distrust(VenueId, Vec<(ShardId, Position)>),
+    /// Remove these, which could not be before. Newer ones of other venues stay.
+    Remove(VenueId, Vec<PathBuf>),
 }
 
 /// What the writer has done.
@@ -51,8 +54,8 @@ pub(super) enum Done {
     Whole(ShardId, Position, Offset),
     /// Something became of one.
     Became(Stored),
-    /// Some that were to be removed could not be.
-    NotRemoved(VenueId, Vec<(ShardId, Position)>),
+    /// Some that were to be removed could not be: this is left to do.
+    NotRemoved(Order),
 }
 
 /// What became of a checkpoint, or of several.
@@ -124,6 +127,7 @@ impl<W: World> CheckpointWriter<W> {
             Order::Finish { source, replay_from, piece } => self.finish(source, replay_from, &piece),
             Order::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
             Order::Distrust(venue, above) => Ok(Some(self.distrust(venue, above))),
+            Order::Remove(venue, files) => Ok(Some(self.remove(venue, files))),
         };
         done.unwrap_or(Some(Done::Became(Stored::Failed))).is_none_or(|done| self.done.send(done).is_ok())
     }
@@ -187,17 +191,33 @@ impl<W: World> CheckpointWriter<W> {
             }
             self.named.remove(&shard);
         }
-        let remove = |&(shard, to)| checkpoints::remove_above(&self.world, &self.dir, shard, to);
-        match above.iter().try_for_each(remove) {
-            Ok(()) => Done::Became(Stored::Removed(venue)),
-            Err(error) => {
-                if !std::mem::replace(&mut self.told, true) {
-                    self.world.complain(&format_args!(
-                        "checkpoints that venue-{venue} may have spoilt are still there: {error}; tried again"
-                    ));
-                }
-                Done::NotRemoved(venue, above)
+        let files = above.iter().map(|&(shard, to)| checkpoints::above(&self.world, &self.dir, shard, to));
+        match files.collect::<Result<Vec<_>, _>>() {
+            Ok(files) => self.remove(venue, files.concat()),
+            Err(error) => self.not_removed(venue, &error, Order::Distrust(venue, above)),
+        }
+    }
+
+    fn remove(&mut self, venue: VenueId, files: Vec<PathBuf>) -> Done {
+        let (mut left, mut first_error) = (Vec::new(), None);
+        for file in files {
+            if let Err(error) = checkpoints::remove(&self.world, &file) {
+                first_error.get_or_insert(error);
+                left.push(file);
             }
         }
+        match first_error {
+            None => Done::Became(Stored::Removed(venue)),
+            Some(error) => self.not_removed(venue, &error, Order::Remove(venue, left)),
+        }
+    }
+
+    fn not_removed(&mut self, venue: VenueId, error: &NodeError, left: Order) -> Done {
+        if !std::mem::replace(&mut self.told, true) {
+            self.world.complain(&format_args!(
+                "checkpoints that venue-{venue} may have spoilt are still there: {error}; tried again"
+            ));
+        }
+        Done::NotRemoved(left)
     }
 }

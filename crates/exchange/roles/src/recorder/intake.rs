@@ -43,9 +43,9 @@ pub(super) struct CheckpointIntake {
     from_writer: Receiver<Done>,
     failed: u64,
     /// What the writer is still to be told of venues that are not to be believed.
-    distrusted: Vec<(VenueId, Vec<(ShardId, Position)>)>,
+    distrusted: Vec<Order>,
     /// What it could not remove.
-    left: Vec<(VenueId, Vec<(ShardId, Position)>)>,
+    left: Vec<Order>,
 }
 
 /// The way to the writer, which is woken only when it sleeps.
@@ -132,14 +132,14 @@ impl CheckpointIntake {
                 self.whole.remove(shard);
             }
         }
-        self.distrusted.push((venue, above));
+        self.distrusted.push(Order::Distrust(venue, above));
     }
 
     /// The way to the writer is short: what does not fit goes with the next cycle, for it must not be lost.
     fn tell_distrusted(&mut self) {
-        while let Some((venue, above)) = self.distrusted.pop() {
-            if !self.to_writer.send(Order::Distrust(venue, above.clone())) {
-                self.distrusted.push((venue, above));
+        while let Some(order) = self.distrusted.pop() {
+            if !self.to_writer.send(order.clone()) {
+                self.distrusted.push(order);
                 return;
             }
         }
@@ -159,10 +159,7 @@ impl CheckpointIntake {
                     self.whole.insert(shard, (position, replay_from));
                 }
                 Done::Became(stored) => return Some(stored),
-                Done::NotRemoved(venue, above) => {
-                    self.left.push((venue, above));
-                    return Some(Stored::Failed);
-                }
+                Done::NotRemoved(left) => self.left.push(left),
             }
         }
         self.failed = self.failed.checked_sub(1)?;

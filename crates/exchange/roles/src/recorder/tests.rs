@@ -217,6 +217,27 @@ fn checkpoints_of_a_wrong_venue_that_cannot_be_removed_are_told_of_and_removed_l
 }
 
 #[test]
+fn a_checkpoint_that_cannot_be_removed_takes_no_later_one_with_it() {
+    let world = TestWorld::new();
+    let dir = Layout::new("").checkpoints(RecorderId(0));
+    let (node, stuck) = (&mut open(&world), world.real(&dir.join("0-900.ckpt")));
+    std::fs::create_dir_all(&stuck).unwrap();
+    crate::shut_out::Note { venue: 0, recorder: 1, found: None, disputed: Vec::new() }.write(&world).unwrap();
+    let noted = |node: &mut RecorderNode<TestWorld>| {
+        (0..5_000).for_each(|_| _ = node.work().unwrap());
+        world.run_tasks();
+        (0..5_000).for_each(|_| _ = node.work().unwrap());
+        crate::shut_out::Note::read(&world, VenueId(0), RecorderId(0)).unwrap().is_some()
+    };
+    assert!(!noted(node), "one is still there");
+    let later = dir.join("0-950.ckpt");
+    world.create_file(&later).unwrap();
+    assert!(!noted(node) && world.real(&later).exists(), "another venue's, made since");
+    std::fs::remove_dir(&stuck).unwrap();
+    assert!(noted(node) && world.real(&later).exists());
+}
+
+#[test]
 fn a_recorder_whose_marks_are_lost_or_damaged_makes_its_log_anew() {
     for lost in [true, false] {
         let world = TestWorld::new();

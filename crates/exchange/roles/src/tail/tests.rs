@@ -143,8 +143,10 @@ fn a_log_whose_marks_are_damaged_is_as_good_as_none_and_its_node_is_asked_to_rep
     bytes[0] ^= 1;
     std::fs::write(&marks, &bytes).unwrap();
     let mut tail = Tail::new(&world, LOG, Offset::START);
-    assert!(drain(&mut tail).is_empty());
+    assert!(drain(&mut tail).is_empty() && tail.is_unreadable());
     assert_eq!((world.complaints().lines().count(), repair_asked::is_asked(&world, LOG)), (1, true));
+    take_away(&world);
+    assert!(drain(&mut tail).is_empty() && !tail.is_unreadable(), "there is none, and nothing wrong with it");
 }
 
 #[test]
