@@ -43,12 +43,37 @@ id! {
 id! {
     /// Chosen by the member for each request, unique per member for life: repeating one is harmless
     /// and returns the first answer.
+    ///
+    /// ```text
+    ///  63            48 47                                   0
+    /// +----------------+--------------------------------------+
+    /// | series         | number, rising in its series         |
+    /// +----------------+--------------------------------------+
+    /// ```
     ClientOrderId(u64)
 }
 id! {
     /// One life of the window. A full restart of everything starts the next one, so that a decision
     /// nobody recorded can never be mistaken for a decision of the present (design section 5).
     Epoch(u32)
+}
+
+impl ClientOrderId {
+    const NUMBER_BITS: u32 = 48;
+
+    /// The series it is numbered in. A member has 65,536 of them, for programs that count for themselves.
+    #[must_use]
+    #[inline]
+    pub fn series(self) -> u16 {
+        (self.0 >> Self::NUMBER_BITS) as u16
+    }
+
+    /// Its number in the series. Of two names of a series the later one has the higher number; gaps are free.
+    #[must_use]
+    #[inline]
+    pub fn number(self) -> u64 {
+        self.0 & ((1 << Self::NUMBER_BITS) - 1)
+    }
 }
 
 /// A place in a shard's total order: 0, 1, 2, ...
@@ -160,6 +185,13 @@ mod tests {
         assert_eq!(id.gateway(), GatewayId(65_535));
         assert_eq!(id.sequence(), RequestId::SEQUENCE_MAX);
         assert_eq!(RequestId::from_bits(id.to_bits()), Some(id));
+    }
+
+    #[test]
+    fn a_name_is_a_series_and_a_number() {
+        let name = ClientOrderId(7 << 48 | 9);
+        assert_eq!((name.series(), name.number()), (7, 9));
+        assert_eq!(ClientOrderId(u64::MAX).number(), (1 << 48) - 1);
     }
 
     #[test]

@@ -153,6 +153,10 @@ coded! {
         SymbolInUse = 50 "symbol_in_use",
         /// The instrument is not quarantined: there is nothing to release it from.
         NotQuarantined = 51 "not_quarantined",
+        /// The name lies below all that is remembered of its series: if it was used, its answer is in the record; this time nothing was done.
+        TooOld = 52 "too_old",
+        /// The shard takes no more series of names.
+        TooManySeries = 53 "too_many_series",
     }
 }
 

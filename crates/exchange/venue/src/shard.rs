@@ -9,7 +9,7 @@ use pares_types::{
 
 use crate::CheckpointError;
 use crate::checkpoint::{self, Piece, State, Taking};
-use crate::names::RecentNames;
+use crate::names::Names;
 use crate::ordering::Ordering;
 use crate::progress::{Progress, ResultAt, Stall, VenueSink};
 use crate::quarantine::Quarantine;
@@ -33,7 +33,7 @@ pub struct Recorded<'a> {
 pub struct Shard<B> {
     id: ShardId,
     ordering: Ordering,
-    names: RecentNames,
+    names: Names,
     quarantine: Quarantine,
     market: Market<B>,
     /// Where the matching engine failed before.
@@ -52,7 +52,7 @@ impl<B: Book> Shard<B> {
     /// As [`Market::new`].
     #[must_use]
     pub fn new(id: ShardId, instruments: &[Instrument]) -> Self {
-        let (names, quarantine) = (RecentNames::new(), Quarantine::default());
+        let (names, quarantine) = (Names::new(), Quarantine::default());
         Self::build(id, Ordering::new(), names, quarantine, Market::new(instruments))
     }
 
@@ -73,7 +73,7 @@ impl<B: Book> Shard<B> {
     fn build(
         id: ShardId,
         ordering: Ordering,
-        names: RecentNames,
+        names: Names,
         quarantine: Quarantine,
         market: Market<B>,
     ) -> Self {
@@ -302,14 +302,16 @@ impl<B: Book> Shard<B> {
     fn execute(&mut self, request: &Request, is_void: bool) -> Outcome {
         self.events.clear();
         // Times have no names worth remembering: a gateway never uses one twice, and hearing one again is harmless.
-        let is_new =
-            request.command == Command::Time || self.names.insert(request.member, request.client_order_id);
+        let is_new = match request.command {
+            Command::Time => Ok(()),
+            _ => self.names.insert(request.member, request.client_order_id),
+        };
         if is_void {
             self.quarantine.enter(request.instrument);
             return refused(request, Reason::Void);
         }
-        if !is_new {
-            return refused(request, Reason::DuplicateRequest);
+        if let Err(reason) = is_new {
+            return refused(request, reason);
         }
         if let Some(reason) = self.quarantine.refusal(request) {
             return refused(request, reason);

@@ -40,7 +40,8 @@ fn assert_everything_happened(tally: &Tally) {
     use pares_types::Reason::{
         DuplicateRequest, Halted, InstrumentExists, MalformedRequest, NotBlocked, NotQuarantined,
         NotRecorded, NotSignedOn, Overloaded, Quarantined, StorageUnavailable, SymbolInUse, Throttled,
-        TooManyBusts, TooManyInstruments, TooManyPegs, UnknownClientOrderId, UnknownInstrument, Void,
+        TooManyBusts, TooManyInstruments, TooManyPegs, TooManySeries, TooOld, UnknownClientOrderId,
+        UnknownInstrument, Void,
     };
     let elsewhere = [
         DuplicateRequest,
@@ -59,6 +60,8 @@ fn assert_everything_happened(tally: &Tally) {
         TooManyBusts,
         TooManyInstruments,
         TooManyPegs,
+        TooManySeries,
+        TooOld,
         UnknownClientOrderId,
         UnknownInstrument,
         Void,

@@ -1,8 +1,8 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! head   "PARESCK4" | shard | position | gateways n | (gateway, through)* | names n | (member, name)* |
-//!        quarantined n | instrument* | time | blocked n | member* | books n
+//! head   "PARESCK5" | shard | position | gateways n | (gateway, through)* | series n |
+//!        (member, series, floor)* | names n | (member, name)* | quarantined n | instrument* | time | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
 //! ```
@@ -25,10 +25,10 @@ mod book;
 use pares_book::{Book, Copied, InstrumentError, Market, MarketError, RestoreError};
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
-use crate::names::{NAMES_MAX, RecentNames};
+use crate::names::Names;
 use crate::quarantine::Quarantine;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK4");
+const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK5");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,7 +85,7 @@ pub enum Piece {
 pub(crate) struct State<B> {
     pub(crate) position: Position,
     pub(crate) through: Vec<(GatewayId, u64)>,
-    pub(crate) names: RecentNames,
+    pub(crate) names: Names,
     pub(crate) quarantine: Quarantine,
     pub(crate) market: Market<B>,
     pub(crate) state_hash: u64,
@@ -100,7 +100,7 @@ fn put_head<B: Book>(
     out: &mut Vec<u8>,
     (shard, position): (ShardId, Position),
     through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-    (names, quarantine): (&RecentNames, &Quarantine),
+    (names, quarantine): (&Names, &Quarantine),
     market: &Market<B>,
 ) {
     out.clear();
@@ -111,6 +111,12 @@ fn put_head<B: Book>(
     for (gateway, sequence) in through {
         put(out, u64::from(gateway.0));
         put(out, sequence);
+    }
+    put(out, names.floors().len() as u64);
+    for ((member, series), floor) in names.floors() {
+        put(out, u64::from(member.0));
+        put(out, u64::from(series));
+        put(out, floor);
     }
     put(out, names.iter().len() as u64);
     for (member, name) in names.iter() {
@@ -137,7 +143,7 @@ impl Taking {
         out: &mut Vec<u8>,
         place: (ShardId, Position),
         through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-        small: (&RecentNames, &Quarantine),
+        small: (&Names, &Quarantine),
         market: &mut Market<B>,
         state_hash: u64,
     ) -> Self {
@@ -263,16 +269,12 @@ impl Input<'_> {
         (0..fits.ok_or(CheckpointError::Truncated)?).map(|_| read(self)).collect()
     }
 
-    fn names(&mut self) -> Result<RecentNames, CheckpointError> {
-        let list =
+    fn names(&mut self) -> Result<Names, CheckpointError> {
+        let floors = self
+            .list(24, |input| Ok(((MemberId(input.u32("member")?), input.u16("series")?), input.u64()?)))?;
+        let kept =
             self.list(16, |input| Ok((MemberId(input.u32("member")?), ClientOrderId(input.u64()?))))?;
-        let mut names = RecentNames::new();
-        let all_new = list.iter().all(|&(member, name)| names.insert(member, name));
-        if all_new && list.len() <= NAMES_MAX {
-            Ok(names)
-        } else {
-            Err(CheckpointError::InvalidField("names"))
-        }
+        Names::restore(&floors, &kept).ok_or(CheckpointError::InvalidField("names"))
     }
 
     fn market<B: Book>(&mut self) -> Result<Market<B>, CheckpointError> {
