@@ -1,6 +1,8 @@
 //! From the committed stream to the session that asked: the one answer to a request.
 
-use pares_types::{Answer, ClientOrderId, Event, MemberId, Outcome, Position, Quantity, Reply, Request};
+use pares_types::{
+    Answer, ClientOrderId, Command, Event, MemberId, Outcome, Position, Quantity, Reply, Request, Status,
+};
 
 use crate::fan_out::FanOut;
 use crate::names::{Kind, NameIndex, State};
@@ -44,7 +46,9 @@ impl Gateway {
         }
         self.report(position, request, outcome, events, sink);
         let answer = of(position, request, outcome, events.len());
-        if let Some((asker, answer)) = self.settle(answer, request, place) {
+        let settled = self.settle(answer, request, place);
+        self.follow_orders(request, outcome, events);
+        if let Some((asker, answer)) = settled {
             self.deliver(asker, request, answer, sink);
         }
     }
@@ -92,7 +96,7 @@ impl Gateway {
             Kind::Enter | Kind::Other => Some(place).filter(|_| entry.id == request.id),
         };
         if let Some(place) = place {
-            self.names.get_mut(name).set_state(State::Answered(place));
+            self.names.set_state(name, State::Answered(place));
         }
     }
 
@@ -128,7 +132,8 @@ impl Gateway {
                 (answer, place)
             }
         };
-        self.names.get_mut(name).set_state(State::Answered(place));
+        let lives = matches!(request.command, Command::Enter(_)) && answer.status != Status::Refused;
+        self.names.answer(name, place, if lives { answer.remaining } else { Quantity::ZERO });
         Some((asker, answer))
     }
 
@@ -148,7 +153,7 @@ impl Gateway {
         self.fan_outs.remove(&name);
         // All books together hold fewer than 2^32 orders; a venue that is wrong may say anything.
         let cancelled = u32::try_from(cancelled).unwrap_or(u32::MAX);
-        self.names.get_mut(name).cancelled = cancelled;
+        self.names.set_cancelled(name, cancelled);
         Some((Answer { executed: Quantity(cancelled.into()), ..spoken }, place))
     }
 

@@ -10,7 +10,7 @@
 //! do not; requests to all shards, of which also a shard that stands still gets a part, four times.
 //!
 //! ```text
-//!   in_flight_max   |-- halted shard: orders --|- cancels -|-- left: the other shards --|
+//!   in_flight_max   |-- halted shard: orders --|- cancels -|-- left: the other shards --|-- the exchange's --|
 //! ```
 
 use std::collections::VecDeque;
@@ -18,6 +18,9 @@ use std::collections::VecDeque;
 use pares_types::{ClientOrderId, RequestId};
 
 use crate::SessionId;
+
+/// How many requests of the exchange may be in flight beyond what members may have.
+const EXCHANGE_ROOM: usize = 1_024;
 
 /// One request in flight.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +43,10 @@ pub(crate) struct Undurable {
 pub(crate) enum Weight {
     /// An order, or a change of one.
     Order,
-    /// What reduces its member's risk, or comes from the exchange.
+    /// What reduces its member's risk.
     Relief,
+    /// What the exchange asks for. It has room of its own on top, so that whatever members have in flight it can halt and block.
+    Exchange,
 }
 
 /// The requests in flight.
@@ -64,8 +69,14 @@ impl Flights {
         match (shard, weight) {
             (Some(shard), Weight::Order) => self.shards[shard].len() < left,
             (Some(shard), Weight::Relief) => self.shards[shard].len() < 2 * left,
+            (None, Weight::Exchange) => self.left_for_exchange() >= self.shards.len(),
+            (Some(_), Weight::Exchange) => self.left_for_exchange() > 0,
             (None, _) => left >= self.shards.len() && self.shards.iter().all(|queue| queue.len() < 4 * left),
         }
+    }
+
+    fn left_for_exchange(&self) -> usize {
+        (self.in_flight_max + EXCHANGE_ROOM + self.shards.len()).saturating_sub(self.in_flight)
     }
 
     /// Whether one more session can wait for its request to be durable.

@@ -144,8 +144,19 @@ impl Gateway {
         if clock::made(request) {
             return;
         }
-        let name = self.names.find_or_insert(request);
+        let known = self.names.find(request.member, request.client_order_id);
+        // Its answer was followed and forgotten, or it never comes: nobody would settle the name.
+        if known.is_none() && self.is_over(request) {
+            return;
+        }
+        let name = known.unwrap_or_else(|| self.names.insert(request));
         self.note_part(name, request);
+    }
+
+    /// Whether the request's place in the committed stream was passed.
+    fn is_over(&self, request: &Request) -> bool {
+        let shard = self.shard_index(request.shard).map(|shard| &self.shards[shard]);
+        shard.is_some_and(|shard| request.id.sequence() <= shard.committed_of(request.id.gateway()))
     }
 
     /// The gateway's log is durable below `durable_offset`: the sessions that want to know are told.
@@ -194,6 +205,12 @@ impl Gateway {
     #[must_use]
     pub fn names(&self) -> usize {
         self.names.len()
+    }
+
+    /// Of these, names that cannot make room for others: in flight, or of orders that live.
+    #[must_use]
+    pub fn names_needed(&self) -> usize {
+        self.names.needed()
     }
 
     /// The id of the last request of this gateway seen anywhere; [`RequestId::NONE`] before the first.

@@ -117,6 +117,7 @@ impl Gateway {
         match self.names.find(member, asking.client_order_id) {
             Some(name) if self.is_lost(name) => self.take_new(asking, Some(name), request, sink),
             Some(name) => self.repeat(asking, name, sink),
+            None if self.names.is_too_old(member, asking.client_order_id) => Err(Reason::TooOld),
             None => self.take_new(asking, None, request, sink),
         }
     }
@@ -151,9 +152,8 @@ impl Gateway {
 
     /// `session` is the one to be told from now on.
     fn await_answer(&mut self, name: NameIndex, session: SessionId) {
-        let entry = self.names.get_mut(name);
-        let before = entry.state();
-        entry.set_state(State::Pending(Some(session)));
+        let before = self.names.get(name).state();
+        self.names.set_state(name, State::Pending(Some(session)));
         if let State::Pending(Some(asker)) = before {
             self.sessions.end(asker);
         }
@@ -171,7 +171,7 @@ impl Gateway {
         if self.patience.is_over(route.shard) {
             return Err(Reason::NotRecorded);
         }
-        self.check_room(asking.session, &request, &route)?;
+        self.check_room((asking.session, asking.member), &request, &route)?;
         let first = route.shard.unwrap_or(0);
         let (numbered, offset) = self.journal(asking.stamp(), &route, first, sink)?;
         let name = lost.unwrap_or_else(|| self.names.insert(&numbered));
@@ -214,17 +214,28 @@ impl Gateway {
         let entry = self.names.find(member, name).map(|index| self.names.get(index));
         match entry {
             Some(entry) if entry.kind == Kind::Enter => Ok((entry.instrument, OrderId(entry.id))),
+            // No order that lives is forgotten.
+            None if self.names.is_too_old(member, name) => Err(Reason::UnknownOrder),
             _ => Err(Reason::UnknownClientOrderId),
         }
     }
 
-    fn check_room(&self, session: SessionId, request: &ClientRequest, route: &Route) -> Result<(), Reason> {
+    fn check_room(
+        &self,
+        (session, member): (SessionId, MemberId),
+        request: &ClientRequest,
+        route: &Route,
+    ) -> Result<(), Reason> {
         use ClientRequest::{Cancel, Exchange, MassCancel};
         let reduces_risk = matches!(request, Cancel { .. } | MassCancel { .. } | Exchange { .. });
-        let weight = if reduces_risk { Weight::Relief } else { Weight::Order };
+        let weight = if reduces_risk { relief_of(member) } else { Weight::Order };
         self.sessions.check_room(session, self.config.session_in_flight_max, reduces_risk)?;
-        let kept_for_cancels = if reduces_risk { 0 } else { self.config.names_max / 16 };
-        let names_room = self.names.len() < self.config.names_max - kept_for_cancels;
+        let names_max = match weight {
+            Weight::Order => self.config.names_max - self.config.names_max / 16,
+            Weight::Relief => self.config.names_max,
+            Weight::Exchange => usize::MAX,
+        };
+        let names_room = self.names.needed() < names_max;
         let flight_room = self.flights.has_room(route.shard, weight);
         // A device that does not sync holds up only those who wait for it.
         let durable_room = self.flights.has_undurable_room() || !self.sessions.wants_journalled(session);
@@ -268,7 +279,8 @@ impl Gateway {
             part.sequence() <= self.shards[shard].committed_of(part.gateway())
         };
         let missing: Vec<usize> = fan_out.missing(lost).collect();
-        if !missing.iter().all(|&shard| self.flights.has_room(Some(shard), Weight::Relief)) {
+        let weight = relief_of(asking.member);
+        if !missing.iter().all(|&shard| self.flights.has_room(Some(shard), weight)) {
             return Err(Reason::Overloaded);
         }
         let route = Route { instrument: InstrumentId(0), shard: None, command: fan_out.command };
@@ -285,6 +297,11 @@ impl Gateway {
             self.flights.await_durable(Undurable { offset, session, client_order_id, request });
         }
     }
+}
+
+/// The weight of what reduces risk: the exchange's own requests never lack room.
+fn relief_of(member: MemberId) -> Weight {
+    if member == MemberId(0) { Weight::Exchange } else { Weight::Relief }
 }
 
 /// What only the exchange may ask for, and a member of itself.

@@ -12,11 +12,12 @@
 //!                 | repeat answered:  answer_again(place of the first answer)
 //!  on_committed --> trades, cancels, news to the orders' owners, then the answer to the asker
 //!
-//!  a name:  (unknown) --journal / peer's log--> Pending --first commit--> Answered(place), for life
+//!  a name:  (unknown) --journal / peer's log--> Pending --first commit--> Answered(place) --room is needed--> too old
 //! ```
 //!
 //! - *Identity.* Member and client order id name a request for life. Gateways tail each other's logs and
-//!   the committed stream, so each knows every name. Two gateways can still take the same new name at the
+//!   the committed stream, so each knows every name in flight, that of every order that lives, and the latest of the others; what is older
+//!   is too old to be repeated (`names.rs`). Two gateways can still take the same new name at the
 //!   same instant; the venues then refuse the second with [`Reason::DuplicateRequest`], and its asker
 //!   gets the first answer.
 //! - *Order ids.* An order's id is the id of the request that entered it, known the moment the request is
@@ -41,8 +42,10 @@ mod clock;
 mod fan_out;
 mod flights;
 mod gateway;
+mod index;
 mod intake;
 mod names;
+mod orders;
 mod pace;
 mod patience;
 mod recover;
@@ -77,8 +80,8 @@ pub struct GatewayConfig {
     /// Requests of this gateway that may be unanswered, at least one per shard. No shard has more than its share of them
     /// (`flights.rs`): one that is halted leaves room for the others.
     pub in_flight_max: usize,
-    /// Names (one per request ever taken in, by any gateway) up to which new ones are admitted; the last
-    /// sixteenth is kept for cancels. About 50 bytes of memory each.
+    /// Names of requests, of all gateways, that are kept. Those in flight and of living orders always are; beyond so many of them nothing
+    /// new is admitted, and the last sixteenth is kept for cancels. About 60 bytes of memory each.
     pub names_max: usize,
 }
 

@@ -1,20 +1,34 @@
-//! Every name ever used, and what became of its request.
+//! The names of requests lately taken in, and what became of each.
 //!
-//! Names live for ever and come by the million, so each costs 40 bytes in one vector plus a 4-byte slot
-//! or two in open-addressing indexes over it. The usual map of maps would cost three times that and stall
-//! on growth; these are sized for `names_max` at the start and only grow if other gateways overshoot it.
+//! Every name ever used would be the obvious thing to keep, and ends in a gateway that is full for life. A name is needed while its request
+//! is in flight and while its order lives, since amends and cancels name it. After that it only serves to answer a repeat, and
+//! makes room for newer ones, the longest finished first. What was forgotten lies below the *floor* of its series (decision 15): a repeat
+//! of it is too old. That is a courtesy to the member; a shard never executes a name twice, whatever is known here.
+//!
+//! Names come by the million, so each costs 48 bytes in one vector plus a 4-byte slot or two in open-addressing indexes over it.
 //!
 //! ```text
 //!  (member, client order id) --by_name--+
 //!                                       v
-//!                              entries: Entry, Entry, Entry, ...   (in order of arrival)
+//!                              entries: Entry, Entry, free, Entry, ...
 //!                                       ^
 //!  OrderId of an entered order --by_order+
+//!
+//!  in flight --answered--> lives (an order on the book) --nothing remains--> finished --room is needed--> forgotten
+//!                    \\--(all others)------------------------------------------^
 //! ```
 
-use pares_types::{ClientOrderId, Command, InstrumentId, MemberId, OrderId, RecorderId, Request, RequestId};
+use std::collections::{BTreeMap, VecDeque};
 
+use pares_types::{
+    ClientOrderId, Command, InstrumentId, MemberId, OrderId, Quantity, RecorderId, Request, RequestId,
+};
+
+use crate::index::Index;
 use crate::{Place, SessionId};
+
+/// Series whose floors are kept. Of further ones nothing is, and their shards refuse what was forgotten.
+const FLOORS_MAX: usize = 1 << 18;
 
 /// A name's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +83,8 @@ pub(crate) struct Entry {
     word: u64,
     pub(crate) member: MemberId,
     pub(crate) instrument: InstrumentId,
+    /// Shares of an order that are still on the book, or held.
+    remaining: Quantity,
     /// Orders cancelled by an answered fan-out.
     pub(crate) cancelled: u32,
     recorder: RecorderId,
@@ -77,7 +93,7 @@ pub(crate) struct Entry {
 }
 /// What a name takes, its places in two indexes aside, bytes.
 pub const NAME_BYTES: usize = size_of::<Entry>();
-const _: () = assert!(NAME_BYTES == 40);
+const _: () = assert!(NAME_BYTES == 48);
 
 impl Entry {
     fn new(request: &Request) -> Self {
@@ -87,6 +103,7 @@ impl Entry {
             word: 0,
             member: request.member,
             instrument: request.instrument,
+            remaining: Quantity::ZERO,
             cancelled: 0,
             recorder: RecorderId(0),
             tag: Tag::Pending,
@@ -106,7 +123,12 @@ impl Entry {
         self.tag == Tag::Answered
     }
 
-    pub(crate) fn set_state(&mut self, state: State) {
+    /// Nobody needs it but for a repeat.
+    fn is_finished(&self) -> bool {
+        self.is_answered() && self.remaining == Quantity::ZERO
+    }
+
+    fn set_state(&mut self, state: State) {
         match state {
             State::Pending(None) => self.tag = Tag::Pending,
             State::Pending(Some(session)) => (self.tag, self.word) = (Tag::Asked, session.0),
@@ -120,48 +142,111 @@ impl Entry {
 /// The table.
 pub(crate) struct Names {
     entries: Vec<Entry>,
+    /// Entries that hold no name.
+    free: Vec<u32>,
+    /// Those that hold a finished one, the longest finished first.
+    finished: VecDeque<u32>,
     by_name: Index,
     by_order: Index,
+    /// By series, the number below which names may have been forgotten.
+    floors: BTreeMap<(MemberId, u16), u64>,
+    names_max: usize,
     seed: u64,
 }
 
 impl Names {
-    /// A table that takes `names_max` names without growing. `seed` keeps a member from choosing names
+    /// A table of `names_max` names; it has more only while more are in flight or live. `seed` keeps a member from choosing names
     /// that all fall on one slot; nothing observable depends on it.
     pub(crate) fn new(names_max: usize, seed: u64) -> Self {
         Self {
             entries: Vec::with_capacity(names_max),
+            free: Vec::new(),
+            finished: VecDeque::new(),
             by_name: Index::new(names_max),
             by_order: Index::new(names_max),
+            floors: BTreeMap::new(),
+            names_max,
             seed,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.len() - self.free.len()
+    }
+
+    /// Names that cannot make room: in flight, or of orders that live.
+    pub(crate) fn needed(&self) -> usize {
+        self.len() - self.finished.len()
     }
 
     pub(crate) fn find(&self, member: MemberId, name: ClientOrderId) -> Option<NameIndex> {
         let hash = hash_name(self.seed, member, name);
-        self.by_name.find(hash, |index| {
+        let found = self.by_name.find(hash, |index| {
             let entry = &self.entries[index as usize];
             entry.client_order_id == name && entry.member == member
-        })
+        });
+        found.map(NameIndex)
     }
 
-    /// The entry of an order, by the id of the request that entered it.
-    pub(crate) fn find_order(&self, order: OrderId) -> Option<&Entry> {
+    /// Whether the name may have been used and forgotten.
+    pub(crate) fn is_too_old(&self, member: MemberId, name: ClientOrderId) -> bool {
+        self.floors.get(&(member, name.series())).is_some_and(|floor| name.number() < *floor)
+    }
+
+    /// The name of an order, by the id of the request that entered it.
+    pub(crate) fn find_order(&self, order: OrderId) -> Option<NameIndex> {
         let hash = hash_id(self.seed, order.0);
-        let found = self.by_order.find(hash, |index| self.entries[index as usize].id == order.0);
-        found.map(|index| self.get(index))
+        self.by_order.find(hash, |index| self.entries[index as usize].id == order.0).map(NameIndex)
     }
 
     pub(crate) fn get(&self, index: NameIndex) -> &Entry {
         &self.entries[index.0 as usize]
     }
 
-    pub(crate) fn get_mut(&mut self, index: NameIndex) -> &mut Entry {
-        &mut self.entries[index.0 as usize]
+    pub(crate) fn set_cancelled(&mut self, index: NameIndex, cancelled: u32) {
+        self.entries[index.0 as usize].cancelled = cancelled;
+    }
+
+    pub(crate) fn set_state(&mut self, index: NameIndex, state: State) {
+        self.change(index, |entry| entry.set_state(state));
+    }
+
+    /// The name's request is committed; so many shares of the order that it entered are there.
+    pub(crate) fn answer(&mut self, index: NameIndex, place: Place, remaining: Quantity) {
+        self.change(index, |entry| {
+            entry.remaining = remaining;
+            entry.set_state(State::Answered(place));
+        });
+    }
+
+    /// So many shares of the order are still there. An order of which nothing is known changes nothing.
+    pub(crate) fn set_remaining(&mut self, order: OrderId, remaining: impl FnOnce(Quantity) -> Quantity) {
+        if let Some(index) = self.find_order(order) {
+            self.change(index, |entry| entry.remaining = remaining(entry.remaining));
+        }
+    }
+
+    /// Changes an entry that may be finished by it. Who is finished stays so: nothing brings an order back.
+    fn change(&mut self, index: NameIndex, change: impl FnOnce(&mut Entry)) {
+        let entry = &mut self.entries[index.0 as usize];
+        let before = (entry.is_finished(), entry.remaining);
+        change(entry);
+        if before.0 {
+            entry.remaining = before.1;
+        } else if entry.is_finished() {
+            self.finished.push_back(index.0);
+            // There are more while more are in flight or alive at once.
+            self.make_room(self.names_max);
+        }
+    }
+
+    /// Forgets those that have been finished for the longest time until there are `to` names, or none is finished.
+    fn make_room(&mut self, to: usize) {
+        while self.len() > to
+            && let Some(oldest) = self.finished.pop_front()
+        {
+            self.forget(oldest);
+        }
     }
 
     /// The entry of the request's name; a new one, pending, if there is none.
@@ -172,28 +257,51 @@ impl Names {
         }
     }
 
-    /// Adds a name that is not in the table.
+    /// Adds a name that is not in the table; forgets those finished for the longest time, if there is no room.
     pub(crate) fn insert(&mut self, request: &Request) -> NameIndex {
-        let index = u32::try_from(self.entries.len()).expect("names_max is far below 2^32");
-        self.entries.push(Entry::new(request));
+        self.make_room(self.names_max.saturating_sub(1));
+        let entry = Entry::new(request);
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.entries[index as usize] = entry;
+                index
+            }
+            None => {
+                self.entries.push(entry);
+                u32::try_from(self.entries.len() - 1).expect("names_max is far below 2^32")
+            }
+        };
         let (entries, seed) = (&self.entries, self.seed);
-        self.by_name.insert(index, |index| {
-            let entry = &entries[index as usize];
-            hash_name(seed, entry.member, entry.client_order_id)
-        });
+        self.by_name.insert(index, |index| hash_of_name(entries, seed, index));
         self.index_order(index);
         NameIndex(index)
     }
 
+    fn forget(&mut self, index: u32) {
+        let (entries, seed) = (&self.entries, self.seed);
+        let Entry { member, client_order_id: name, .. } = entries[index as usize];
+        self.by_name.remove(index, |index| hash_of_name(entries, seed, index));
+        self.by_order.remove(index, |index| hash_id(seed, entries[index as usize].id));
+        self.free.push(index);
+        let series = (member, name.series());
+        if self.floors.len() < FLOORS_MAX || self.floors.contains_key(&series) {
+            let floor = self.floors.entry(series).or_default();
+            *floor = (*floor).max(name.number() + 1);
+        }
+    }
+
     /// The name's request turned out to be `request`: another gateway's came first.
     pub(crate) fn identify(&mut self, index: NameIndex, request: &Request) {
-        let entry = self.get_mut(index);
-        if entry.id != request.id {
-            entry.id = request.id;
-            entry.instrument = request.instrument;
-            entry.kind = Kind::of(request);
-            self.index_order(index.0);
+        if self.get(index).id == request.id {
+            return;
         }
+        let (entries, seed) = (&self.entries, self.seed);
+        self.by_order.remove(index.0, |index| hash_id(seed, entries[index as usize].id));
+        let entry = &mut self.entries[index.0 as usize];
+        entry.id = request.id;
+        entry.instrument = request.instrument;
+        entry.kind = Kind::of(request);
+        self.index_order(index.0);
     }
 
     fn index_order(&mut self, index: u32) {
@@ -204,55 +312,9 @@ impl Names {
     }
 }
 
-/// An open-addressing index of entries, linear probing, at most three quarters full. Nothing is removed.
-struct Index {
-    /// Entry number plus one; 0 is empty.
-    slots: Vec<u32>,
-    used: usize,
-}
-
-impl Index {
-    fn new(entries_max: usize) -> Self {
-        Self { slots: vec![0; (entries_max / 3 * 4 + 8).next_power_of_two()], used: 0 }
-    }
-
-    fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<NameIndex> {
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let index = self.slots[at].checked_sub(1)?;
-            if is_it(index) {
-                return Some(NameIndex(index));
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    fn insert(&mut self, index: u32, hash_of: impl Fn(u32) -> u64) {
-        if (self.used + 1) * 4 > self.slots.len() * 3 {
-            self.grow(&hash_of);
-        }
-        self.put(index, hash_of(index));
-    }
-
-    fn put(&mut self, index: u32, hash: u64) {
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        while self.slots[at] != 0 {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = index + 1;
-        self.used += 1;
-    }
-
-    fn grow(&mut self, hash_of: &impl Fn(u32) -> u64) {
-        let doubled = vec![0; self.slots.len() * 2];
-        let old = std::mem::replace(&mut self.slots, doubled);
-        self.used = 0;
-        for index in old.into_iter().filter_map(|slot| slot.checked_sub(1)) {
-            self.put(index, hash_of(index));
-        }
-    }
+fn hash_of_name(entries: &[Entry], seed: u64, index: u32) -> u64 {
+    let entry = &entries[index as usize];
+    hash_name(seed, entry.member, entry.client_order_id)
 }
 
 fn hash_name(seed: u64, member: MemberId, name: ClientOrderId) -> u64 {
@@ -274,60 +336,4 @@ fn mix(a: u64, b: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pares_types::{GatewayId, NewOrder, Quantity, ShardId, Side, Timestamp};
-
-    fn enter(sequence: u64, member: u32, name: u64) -> Request {
-        let order = NewOrder::market(Side::Buy, Quantity(1));
-        Request {
-            id: RequestId::new(GatewayId(1), sequence),
-            stamp: Timestamp(0),
-            member: MemberId(member),
-            client_order_id: ClientOrderId(name),
-            instrument: InstrumentId(1),
-            shard: ShardId(0),
-            command: Command::Enter(order),
-        }
-    }
-
-    #[test]
-    fn every_name_and_order_is_found_after_growth() {
-        let mut names = Names::new(4, 7);
-        for sequence in 1..=1_000 {
-            names.insert(&enter(sequence, sequence as u32 % 3, sequence));
-        }
-        for sequence in 1..=1_000 {
-            let request = enter(sequence, sequence as u32 % 3, sequence);
-            let index = names.find(request.member, request.client_order_id).unwrap();
-            assert_eq!(names.get(index).id, request.id);
-            assert_eq!(names.find_order(OrderId(request.id)).unwrap().client_order_id.0, sequence);
-        }
-    }
-
-    #[test]
-    fn the_same_name_of_two_members_is_two_names() {
-        let mut names = Names::new(4, 0);
-        names.insert(&enter(1, 1, 5));
-        assert_eq!(names.find(MemberId(2), ClientOrderId(5)), None);
-    }
-
-    #[test]
-    fn an_order_that_lost_the_race_for_its_name_is_no_longer_found() {
-        let mut names = Names::new(4, 0);
-        let index = names.insert(&enter(1, 1, 5));
-        names.identify(index, &enter(2, 1, 5));
-        assert!(names.find_order(OrderId(RequestId::new(GatewayId(1), 1))).is_none());
-        assert!(names.find_order(OrderId(RequestId::new(GatewayId(1), 2))).is_some());
-    }
-
-    #[test]
-    fn a_state_comes_back_as_it_was_set() {
-        let mut entry = Entry::new(&enter(1, 1, 1));
-        let answered = State::Answered(Place { recorder: RecorderId(2), offset: 99 });
-        for state in [State::Pending(Some(SessionId(u64::MAX))), State::Pending(None), answered] {
-            entry.set_state(state);
-            assert_eq!(entry.state(), state);
-        }
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@
 //! second offer, and is answered when it commits or when its member repeats it.
 
 use pares_types::{
-    Command, InstrumentId, MemberId, Outcome, Position, Request, RequestId, ShardId, Timestamp,
+    Command, Event, InstrumentId, MemberId, Outcome, Position, Request, RequestId, ShardId, Timestamp,
 };
 
 use crate::fan_out::FanOut;
@@ -15,7 +15,7 @@ use crate::names::{Kind, NameIndex};
 use crate::{Gateway, Place, answer, clock};
 
 impl Gateway {
-    /// A committed record, of whichever gateway, lies at `place` with that many events. In order of
+    /// A committed record, of whichever gateway, lies at `place`. In order of
     /// position within each shard; positions seen before are ignored.
     ///
     /// # Panics
@@ -25,11 +25,12 @@ impl Gateway {
         position: Position,
         request: &Request,
         outcome: &Outcome,
-        events: usize,
+        events: &[Event],
         place: Place,
     ) {
         if self.follow(request, outcome, position) {
-            self.settle(answer::of(position, request, outcome, events), request, place);
+            self.settle(answer::of(position, request, outcome, events.len()), request, place);
+            self.follow_orders(request, outcome, events);
         }
     }
 

@@ -111,7 +111,7 @@ impl Gateway {
             Command::Enter(order) => (order.quantity, request.client_order_id),
             Command::Amend(amendment) => {
                 // An amend has a name of its own.
-                let order = self.names.find_order(amendment.target);
+                let order = self.names.find_order(amendment.target).map(|name| self.names.get(name));
                 let name = order.map_or(request.client_order_id, |entry| entry.client_order_id);
                 (amendment.quantity, name)
             }
@@ -172,7 +172,7 @@ impl Gateway {
     /// Tells the owner of one side of a busted trade, whom only the order's name gives away.
     fn report_bust(&self, reading: &Reading, order: OrderId, busted: &Event, sink: &mut impl GatewaySink) {
         let Event::Busted { position: traded_at, index, price, quantity, .. } = *busted else { return };
-        let Some(entry) = self.names.find_order(order) else { return };
+        let Some(entry) = self.names.find_order(order).map(|name| self.names.get(name)) else { return };
         let bust = TradeBusted {
             client_order_id: entry.client_order_id,
             order,

@@ -160,6 +160,8 @@ pub struct Ills {
     pub refused_for_room: u64,
     /// Requests refused because nothing was being recorded.
     pub refused_unrecorded: u64,
+    /// Requests refused because their names were forgotten.
+    pub too_old: u64,
     /// Disks that were slow for a while.
     pub slow: u64,
     /// Syncs that failed.

@@ -191,7 +191,7 @@ impl World {
         for (shard, followed) in self.shards.iter().zip(followed) {
             for record in &shard.committed {
                 let Record { position, request, outcome, events } = record;
-                gateway.recover_committed(*position, request, outcome, events.len(), record.place());
+                gateway.recover_committed(*position, request, outcome, events, record.place());
             }
             *followed = shard.committed.len();
         }

@@ -87,7 +87,7 @@ pub struct SystemConfig {
     pub sessions_max: usize,
     /// Sessions a member may have at one gateway: each of its trades is told to all of them.
     pub member_sessions_max: usize,
-    /// Names (member, client order id) a gateway remembers.
+    /// Names (member, client order id) a gateway keeps: all in flight and of living orders, and the latest of the others.
     pub names_max: usize,
     /// Milliseconds between two times a gateway tells a shard in which something can become due.
     pub clock_ms: u64,

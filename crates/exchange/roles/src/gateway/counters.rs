@@ -10,6 +10,7 @@ counters! {
     Sessions "sessions" "Connections."
     InFlight "in_flight" "Requests journalled and not committed."
     Names "names" "Names known."
+    NamesNeeded "names_needed" "Names that cannot make room for others: requests in flight, and orders that live."
     RefusedConnections "refused_connections" "Connections refused because there were too many."
     MalformedConnections "malformed_connections" "Connections closed because of what they sent."
     SlowConnections "slow_connections" "Connections closed because they did not read."

@@ -249,6 +249,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         edge.counters.set(Counter::Sessions, edge.connections.len() as u64);
         edge.counters.set(Counter::InFlight, self.rules.in_flight() as u64);
         edge.counters.set(Counter::Names, self.rules.names() as u64);
+        edge.counters.set(Counter::NamesNeeded, self.rules.names_needed() as u64);
         edge.counters.set(Counter::RefusedConnections, edge.connections.refused);
         edge.counters.set(Counter::MalformedConnections, edge.connections.malformed);
         edge.counters.set(Counter::SlowConnections, edge.connections.slow);

@@ -75,17 +75,21 @@ fn recover_committed<W: World>(
     committed: &mut CommittedStream<W>,
     (id, life): (GatewayId, Epoch),
 ) -> Result<u64, NodeError> {
-    let mut last = 0;
+    let (mut last, mut events) = (0, Vec::new());
     loop {
         let read = committed.poll(usize::MAX, |item| {
             match item {
                 Committed::Result { recorder, offset, record } => {
                     let (request, outcome) = (record.request()?, record.outcome()?);
-                    let (place, events) = (Place { recorder, offset: offset.0 }, record.events().len());
+                    let place = Place { recorder, offset: offset.0 };
+                    events.clear();
+                    for event in record.events() {
+                        events.push(event?);
+                    }
                     if record.epoch() == life && request.id.gateway() == id {
                         last = last.max(request.id.sequence());
                     }
-                    rules.recover_committed(record.position(), &request, &outcome, events, place);
+                    rules.recover_committed(record.position(), &request, &outcome, &events, place);
                 }
                 Committed::Shown { record } => rules.recover_uncommitted(&record.request()?),
                 Committed::Moved { .. } | Committed::CheckpointStored { .. } => {}

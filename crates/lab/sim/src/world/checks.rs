@@ -13,7 +13,7 @@ use crate::random::mix;
 use crate::record::Record;
 use crate::scenario::Durability;
 
-use super::{World, index, recorder_id, shard_id};
+use super::{NAMES_MAX, SESSION_IN_FLIGHT_MAX, World, gateway_id, index, recorder_id, shard_id};
 
 /// What of a recorder's log nothing can take back, by shard; kept up to date as the log grows.
 pub(super) struct Safe {
@@ -147,9 +147,7 @@ impl World<'_> {
         match node {
             NodeId::Gateway(_) => {
                 let in_flight = self.machine.counter(&node.to_string(), "in_flight").unwrap_or_default();
-                // A repeated mass cancel of everything has its missing parts taken in on top.
-                let most = self.scenario.in_flight_max + self.scenario.shards * self.clients.len();
-                if in_flight as usize <= most {
+                if in_flight as usize <= self.in_flight_max() {
                     return Ok(());
                 }
                 Err(Broken { invariant: "I6 bounded", what: format!("{node} has {in_flight} in flight") })
@@ -159,6 +157,12 @@ impl World<'_> {
         }
     }
 
+    /// A repeated mass cancel of everything has its missing parts taken in on top, and the exchange has room of its own.
+    fn in_flight_max(&self) -> usize {
+        let parts = self.scenario.shards * self.clients.len();
+        self.scenario.in_flight_max + parts + 2 * usize::from(SESSION_IN_FLIGHT_MAX)
+    }
+
     fn check_venue(&mut self, venue: usize) -> Result<(), Broken> {
         let Some(node) = self.venue(venue) else { return Ok(()) };
         let pending = node.pending_len();
@@ -166,8 +170,7 @@ impl World<'_> {
             .seated()
             .map(|shard| (usize::from(shard.id().0), shard.position(), shard.state_hash()))
             .collect();
-        let in_flight = self.scenario.in_flight_max + self.scenario.shards * self.clients.len();
-        let most = self.scenario.gateways * in_flight + 512;
+        let most = self.scenario.gateways * self.in_flight_max() + 512;
         if pending > most {
             let what = format!("venue {venue} has {pending} pending");
             return Err(Broken { invariant: "I6 bounded", what });
@@ -194,7 +197,14 @@ impl World<'_> {
                 return Ok(false);
             }
         }
-        Ok(self.nodes().into_iter().all(|node| self.is_up(node) || self.is_shut_out_node(node)))
+        // A gateway counts in its first turn.
+        let has_counted = |node: &NodeId| {
+            let counted = self.machine.counter(&node.to_string(), "names");
+            !matches!(node, NodeId::Gateway(_)) || counted > Some(0)
+        };
+        let nodes = self.nodes();
+        Ok(nodes.iter().all(has_counted)
+            && nodes.into_iter().all(|node| self.is_up(node) || self.is_shut_out_node(node)))
     }
 
     /// Faults stopped long ago and somebody still waits.
@@ -224,9 +234,11 @@ impl World<'_> {
     /// All is at rest: everything answered, every replica the same, every share accounted for.
     pub(super) fn check_end(&mut self) -> Result<(), Broken> {
         let poison = self.poison();
+        let mut orders = 0;
         for shard in 0..self.scenario.shards {
             self.ledger.check_poison(shard, poison)?;
             let resting = self.ledger.accounts(shard)?;
+            orders += resting.len() as u64;
             let replayed = self.ledger.replay(shard, &self.instruments[shard])?;
             self.ledger.tally(shard, &mut self.summary);
             for venue in 0..self.scenario.venues {
@@ -249,6 +261,20 @@ impl World<'_> {
             }
         }
         self.collect_counts();
+        self.check_names(orders)
+    }
+
+    /// A gateway keeps the names of all orders that live, and beyond those only so many.
+    fn check_names(&self, orders: u64) -> Result<(), Broken> {
+        for gateway in 0..self.scenario.gateways {
+            let name = gateway_id(gateway).to_string();
+            let of = |counter: &str| self.machine.counter(&name, counter).unwrap_or_default();
+            let (names, needed) = (of("names"), of("names_needed"));
+            if needed != orders || names > needed.max(NAMES_MAX as u64) {
+                let what = format!("{name} has {names} names and needs {needed}; {orders} orders live");
+                return Err(Broken { invariant: "I6 bounded", what });
+            }
+        }
         Ok(())
     }
 

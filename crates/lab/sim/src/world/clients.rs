@@ -282,13 +282,16 @@ impl World<'_> {
         let now_ns = self.now_ns;
         self.summary.rejected += 1;
         self.summary.ills.refused_for_room += u64::from(reason == Reason::StorageUnavailable);
+        self.summary.ills.too_old += u64::from(reason == Reason::TooOld);
         self.summary.ills.refused_unrecorded += u64::from(reason == Reason::NotRecorded);
         let client = &mut self.clients[client];
         let Some(open) = client.open.get_mut(&name) else { return };
         (open.spoilt, open.retry_at_ns) = (true, now_ns + wait_ns);
         let request = open.request;
-        // Either no gateway takes it, ever, or its order will never exist.
-        if reason == Reason::UnknownInstrument || client.target_abandoned(&request) {
+        // Either no gateway takes it, ever, or its answer or its order is forgotten, or its order will never exist.
+        if matches!(reason, Reason::UnknownInstrument | Reason::TooOld | Reason::UnknownOrder)
+            || client.target_abandoned(&request)
+        {
             client.open.remove(&name);
             client.abandoned.insert(name);
         }

@@ -40,6 +40,9 @@ use checks::Safe;
 
 /// Once faults have stopped, everything must be answered within this.
 const DRAIN_NS: u64 = 3_000 * MS;
+/// Names that a gateway keeps: few, so that it forgets.
+const NAMES_MAX: usize = 160;
+const SESSION_IN_FLIGHT_MAX: u16 = 32;
 /// Between two looks at whether all is at rest: out of step with the clocks.
 const LOOK_NS: u64 = 1_370_000;
 
@@ -334,10 +337,10 @@ fn config(scenario: &Scenario) -> SystemConfig {
         window: u32::try_from(scenario.window).expect("a small window"),
         checkpoint_every: scenario.checkpoint_every,
         in_flight_max: scenario.in_flight_max,
-        session_in_flight_max: 32,
+        session_in_flight_max: SESSION_IN_FLIGHT_MAX,
         quorum_patience_ms: scenario.patience_ns / MS,
         sessions_max: 64,
-        names_max: 8_192,
+        names_max: NAMES_MAX,
         clock_ms: 1,
         gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); scenario.gateways],
         instruments: instruments(scenario),

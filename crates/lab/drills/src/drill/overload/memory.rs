@@ -16,7 +16,7 @@ use pares_os::CountersReader;
 pub(super) struct Sample {
     /// Anonymous memory.
     pub(super) anon_kib: BTreeMap<String, u64>,
-    /// What of it gateways' tables of names take: a name is remembered for life, up to `names_max` of them.
+    /// What of it gateways' tables of names take: the latest `names_max` are kept.
     pub(super) names_kib: BTreeMap<String, u64>,
 }
 

@@ -67,7 +67,7 @@ pub struct Endurance {
     pub anon_kib_start: BTreeMap<String, u64>,
     /// The same in the last tenth.
     pub anon_kib_end: BTreeMap<String, u64>,
-    /// What the gateway's names took in between, KiB: each is remembered for life, up to `names_max`.
+    /// What the gateway's names took in between, KiB: the latest `names_max` are kept.
     pub names_kib: u64,
     /// How much the node that grew most has grown beside names, percent.
     pub growth_percent: f64,

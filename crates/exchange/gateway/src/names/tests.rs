@@ -1,0 +1,108 @@
+//! Names found, changed and forgotten.
+
+use super::*;
+use pares_types::{GatewayId, NewOrder, Quantity, ShardId, Side, Timestamp};
+
+fn enter(sequence: u64, member: u32, name: u64) -> Request {
+    let order = NewOrder::market(Side::Buy, Quantity(1));
+    Request {
+        id: RequestId::new(GatewayId(1), sequence),
+        stamp: Timestamp(0),
+        member: MemberId(member),
+        client_order_id: ClientOrderId(name),
+        instrument: InstrumentId(1),
+        shard: ShardId(0),
+        command: Command::Enter(order),
+    }
+}
+
+#[test]
+fn every_name_and_order_is_found_after_growth() {
+    let mut names = Names::new(4, 7);
+    for sequence in 1..=1_000 {
+        names.insert(&enter(sequence, sequence as u32 % 3, sequence));
+    }
+    for sequence in 1..=1_000 {
+        let request = enter(sequence, sequence as u32 % 3, sequence);
+        let index = names.find(request.member, request.client_order_id).unwrap();
+        assert_eq!(names.get(index).id, request.id);
+        let order = names.find_order(OrderId(request.id)).unwrap();
+        assert_eq!(names.get(order).client_order_id.0, sequence);
+    }
+}
+
+#[test]
+fn the_same_name_of_two_members_is_two_names() {
+    let mut names = Names::new(4, 0);
+    names.insert(&enter(1, 1, 5));
+    assert_eq!(names.find(MemberId(2), ClientOrderId(5)), None);
+}
+
+#[test]
+fn an_order_that_lost_the_race_for_its_name_is_no_longer_found() {
+    let mut names = Names::new(4, 0);
+    let index = names.insert(&enter(1, 1, 5));
+    names.identify(index, &enter(2, 1, 5));
+    assert!(names.find_order(OrderId(RequestId::new(GatewayId(1), 1))).is_none());
+    assert!(names.find_order(OrderId(RequestId::new(GatewayId(1), 2))).is_some());
+}
+
+#[test]
+fn a_state_comes_back_as_it_was_set() {
+    let mut entry = Entry::new(&enter(1, 1, 1));
+    let answered = State::Answered(Place { recorder: RecorderId(2), offset: 99 });
+    for state in [State::Pending(Some(SessionId(u64::MAX))), State::Pending(None), answered] {
+        entry.set_state(state);
+        assert_eq!(entry.state(), state);
+    }
+}
+
+fn answered(names: &mut Names, sequence: u64, remaining: u64) {
+    let request = enter(sequence, 1, sequence);
+    let index = names.find_or_insert(&request);
+    names.answer(index, Place { recorder: RecorderId(0), offset: sequence }, Quantity(remaining));
+}
+
+fn known(names: &Names, sequence: u64) -> bool {
+    names.find(MemberId(1), ClientOrderId(sequence)).is_some()
+}
+
+#[test]
+fn the_longest_finished_makes_room_and_is_too_old_from_then_on() {
+    let mut names = Names::new(3, 7);
+    (1..=9).for_each(|sequence| answered(&mut names, sequence, 0));
+    assert_eq!((names.len(), names.needed()), (3, 0));
+    assert!(!known(&names, 6) && known(&names, 7));
+    let is_too_old = |number| names.is_too_old(MemberId(1), ClientOrderId(number));
+    assert!(is_too_old(1) && is_too_old(6) && !is_too_old(7) && !is_too_old(10));
+    assert!(!names.is_too_old(MemberId(2), ClientOrderId(1)), "another member");
+    assert!(!is_too_old(1 << 48 | 1), "another series");
+}
+
+#[test]
+fn what_is_in_flight_or_lives_is_never_forgotten() {
+    let mut names = Names::new(3, 7);
+    answered(&mut names, 1, 100);
+    names.insert(&enter(2, 1, 2));
+    (3..=9).for_each(|sequence| answered(&mut names, sequence, 0));
+    assert!(known(&names, 1) && known(&names, 2) && known(&names, 9));
+    assert_eq!((names.len(), names.needed()), (3, 2));
+
+    let order = OrderId(enter(1, 1, 1).id);
+    names.set_remaining(order, |left| Quantity(left.0 - 60));
+    names.set_remaining(order, |left| Quantity(left.0 - 40));
+    (10..=12).for_each(|sequence| answered(&mut names, sequence, 0));
+    assert!(!known(&names, 1) && names.find_order(order).is_none(), "nothing of it remains");
+    names.set_remaining(order, |_| Quantity(5));
+    assert_eq!(names.needed(), 1);
+}
+
+#[test]
+fn an_order_that_is_finished_stays_so() {
+    let mut names = Names::new(1, 7);
+    answered(&mut names, 1, 0);
+    names.set_remaining(OrderId(enter(1, 1, 1).id), |_| Quantity(5));
+    answered(&mut names, 2, 0);
+    answered(&mut names, 3, 0);
+    assert_eq!((names.len(), names.needed()), (1, 0));
+}

@@ -1,0 +1,69 @@
+//! What is left of each order, as the committed stream tells it.
+//!
+//! The names of orders that live are never forgotten, since amends and cancels name them. Events up to the first [`Event::Incoming`] have the
+//! request's own order as the incoming one, and the outcome says what is left of it then (of one just entered its name has taken it); the events after it concern others, or
+//! what became of it later (docs/rules.md, section 9).
+
+use pares_types::{Command, Event, OrderId, Outcome, Quantity, Request, Status};
+
+use crate::Gateway;
+use crate::names::Names;
+
+/// The order that trades with those on the book, and what is left of it.
+#[derive(Clone, Copy)]
+enum Incoming {
+    /// The request's own, if it has one.
+    Own,
+    Other(OrderId, Quantity),
+}
+
+impl Gateway {
+    /// A record of the committed stream, after its own name was settled.
+    pub(crate) fn follow_orders(&mut self, request: &Request, outcome: &Outcome, events: &[Event]) {
+        let first = events.iter().position(|event| matches!(event, Event::Incoming { .. }));
+        let (own, others) = events.split_at(first.unwrap_or(events.len()));
+        let mut incoming = Incoming::Own;
+        for event in own {
+            follow_event(&mut self.names, outcome.order, &mut incoming, event);
+        }
+        let is_of_an_earlier = matches!(request.command, Command::Amend(_) | Command::Cancel { .. });
+        if is_of_an_earlier && outcome.status != Status::Refused {
+            self.names.set_remaining(outcome.order, |_| outcome.remaining);
+        }
+        for event in others {
+            follow_event(&mut self.names, outcome.order, &mut incoming, event);
+        }
+    }
+}
+
+fn follow_event(names: &mut Names, own: OrderId, incoming: &mut Incoming, event: &Event) {
+    match *event {
+        Event::Fill { resting, quantity, resting_remaining, .. } => {
+            names.set_remaining(resting, |_| resting_remaining);
+            if let Incoming::Other(order, left) = incoming {
+                *left = without(*left, quantity);
+                names.set_remaining(*order, |_| *left);
+            }
+        }
+        Event::Incoming { order, quantity, .. } => {
+            *incoming = Incoming::Other(order, quantity);
+            names.set_remaining(order, |_| quantity);
+        }
+        Event::Rested { order, quantity, .. } => names.set_remaining(order, |_| quantity),
+        Event::Cancelled { order, quantity, .. } => match incoming {
+            // The outcome says it.
+            Incoming::Own if order == own => {}
+            Incoming::Other(other, left) if *other == order => {
+                *left = without(*left, quantity);
+                names.set_remaining(order, |_| *left);
+            }
+            _ => names.set_remaining(order, |left| without(left, quantity)),
+        },
+        Event::Busted { .. } | Event::PhaseEntered { .. } | Event::Auction { .. } | Event::Instrument(_) => {}
+    }
+}
+
+/// A wrong venue's results are recorded until it is found, and need not add up.
+fn without(left: Quantity, gone: Quantity) -> Quantity {
+    Quantity(left.0.saturating_sub(gone.0))
+}

@@ -1,0 +1,144 @@
+//! Names without end: whatever was asked before, a gateway has room for what matters now.
+
+use pares_types::{ClientOrderId, ClientRequest, Command, MemberId, Phase, Reason, Reply, Side};
+
+use super::rules::{rejection, with};
+use super::world::{World, amend, cancel, enter, exchange, mass_cancel};
+use crate::GatewayConfig;
+
+const NAMES_MAX: usize = 16;
+
+fn small() -> World {
+    of(NAMES_MAX)
+}
+
+fn of(names_max: usize) -> World {
+    let mut world = with(|config| GatewayConfig { names_max, ..config });
+    world.sign_on(0, 9, 0);
+    world
+}
+
+fn buy(name: u64) -> ClientRequest {
+    enter(name, 1, Side::Buy, 10, 100)
+}
+
+fn sell(name: u64) -> ClientRequest {
+    enter(name, 1, Side::Sell, 10, 100)
+}
+
+fn is_refused(world: &mut World) -> bool {
+    world.replies(0).iter().any(|(_, reply)| matches!(reply, Reply::Rejected { .. }))
+}
+
+/// Two names are used each time, and no order is left.
+fn trade(world: &mut World, names: std::ops::Range<u64>) {
+    for name in names {
+        world.ask(0, 1, buy(2 * name));
+        world.ask(0, 1, sell(2 * name + 1));
+        world.settle();
+        assert!(!is_refused(world), "{name}");
+    }
+}
+
+#[test]
+fn names_that_are_finished_make_room_for_ever() {
+    let mut world = small();
+    trade(&mut world, 1..200);
+    let gateway = &world.gates[0].gateway;
+    assert_eq!((gateway.names(), gateway.names_needed()), (NAMES_MAX, 0));
+    world.ask(0, 1, buy(2));
+    assert_eq!(rejection(&mut world), Reason::TooOld);
+    world.ask(0, 1, sell(399));
+    assert!(matches!(world.replies(0)[..], [(1, Reply::Answer(answer))] if answer.repeat));
+}
+
+#[test]
+fn an_order_that_lives_is_amended_and_cancelled_by_name_however_old_it_is() {
+    let mut world = small();
+    world.ask(0, 1, enter(1, 2, Side::Buy, 10, 50));
+    trade(&mut world, 1..200);
+    world.ask(0, 1, amend(1_000, 1, 20, 50));
+    world.settle();
+    trade(&mut world, 600..700);
+    world.ask(0, 1, cancel(2_000, 1));
+    world.settle();
+    assert!(!is_refused(&mut world));
+    trade(&mut world, 2_100..2_200);
+    world.ask(0, 1, cancel(5_000, 1));
+    assert_eq!(rejection(&mut world), Reason::UnknownOrder, "it is gone");
+}
+
+#[test]
+fn a_gateway_that_starts_again_knows_the_same() {
+    let mut world = small();
+    world.ask(0, 1, enter(1, 2, Side::Buy, 10, 50));
+    trade(&mut world, 1..200);
+    world.restart(0, GatewayConfig { names_max: NAMES_MAX, ..super::world::config(0) });
+    while world.read_peer(0) {}
+    assert_eq!((world.gates[0].gateway.names(), world.gates[0].gateway.names_needed()), (NAMES_MAX, 1));
+    world.sign_on(0, 1, 7);
+    world.ask(0, 1, buy(2));
+    assert_eq!(rejection(&mut world), Reason::TooOld);
+    world.ask(0, 1, cancel(1_000, 1));
+    world.settle();
+    assert_eq!(world.gates[0].gateway.names_needed(), 0);
+}
+
+/// The requests of a log that were committed long ago come again when another gateway's log is read from its beginning.
+#[test]
+fn what_was_forgotten_does_not_come_back_from_another_gateway_s_log() {
+    let mut world = small();
+    world.sign_on(1, 2, 8);
+    for name in 1..100 {
+        world.ask(1, 2, enter(2 * name, 1, Side::Buy, 10, 100));
+        world.ask(1, 2, enter(2 * name + 1, 1, Side::Sell, 10, 100));
+        world.settle();
+    }
+    world.restart(0, GatewayConfig { names_max: NAMES_MAX, ..super::world::config(0) });
+    while world.read_peer(0) {}
+    assert_eq!((world.gates[0].gateway.names(), world.gates[0].gateway.names_needed()), (NAMES_MAX, 0));
+}
+
+#[test]
+fn everything_is_full_and_cancels_halts_and_blocks_pass() {
+    let mut world = of(64);
+    for name in 1..=60 {
+        world.ask(0, 1, enter(name, 1 + (name % 2) as u32, Side::Buy, 10, 100));
+        world.settle();
+    }
+    assert!(!is_refused(&mut world));
+    world.ask(0, 1, buy(100));
+    assert_eq!(rejection(&mut world), Reason::Overloaded);
+    let relief = [
+        (1, cancel(101, 1)),
+        (1, mass_cancel(102, 1)),
+        (9, exchange(103, 1, Command::SetPhase(Phase::Halted))),
+        (9, exchange(104, 0, Command::Block { member: MemberId(7) })),
+    ];
+    for (session, request) in relief {
+        world.ask(0, session, request);
+        assert!(!is_refused(&mut world), "{request:?}");
+    }
+    world.settle();
+    assert_eq!(world.gates[0].gateway.names_needed(), 0, "the block has cancelled all");
+    world.ask(0, 1, cancel(105, 2));
+    assert!(!is_refused(&mut world), "a name that was used lately");
+    assert!(world.gates[0].gateway.first_answer(crate::SessionId(1), ClientOrderId(101)).is_some());
+}
+
+/// Its requests in flight take no room from anybody, and nobody takes theirs.
+#[test]
+fn with_all_room_in_flight_taken_the_exchange_still_halts_and_blocks() {
+    let mut world = with(|config| GatewayConfig { in_flight_max: 4, session_in_flight_max: 2, ..config });
+    for session in 2..=5 {
+        world.sign_on(0, session, 7);
+        (0..9).for_each(|name| world.ask(0, session, cancel(10 * session + name, 1)));
+        (0..9).for_each(|name| world.ask(0, session, mass_cancel(100 * session + name, 1)));
+        (0..9).for_each(|name| world.ask(0, session, buy(1_000 * session + name)));
+    }
+    assert!(is_refused(&mut world), "members have used up theirs");
+    world.sign_on(0, 9, 0);
+    world.ask(0, 9, exchange(1, 1, Command::SetPhase(Phase::Halted)));
+    world.ask(0, 9, exchange(2, 0, Command::Block { member: MemberId(7) }));
+    assert!(!is_refused(&mut world));
+}
