@@ -125,7 +125,7 @@ impl Making<'_> {
             Err(e) => return Err(fail("rename")(e.into())),
         }
         if self.synced {
-            self.keeping.directory().map_err(|refused| fail("sync the directory of")(refused.into()))?;
+            self.keeping.name().map_err(fail("sync the directory of"))?;
         }
         Ok(Segment { map, base })
     }

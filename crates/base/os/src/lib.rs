@@ -26,6 +26,7 @@ pub mod scheduling;
 
 pub use bell::{Bell, BellKind, Bells, Ringer};
 pub use counters::{CountersReader, CountersWriter};
+pub use error::lacks_descriptors;
 pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter};
 pub use mapping::{MapError, Mapping};
 pub use replace_file::replace_file;
