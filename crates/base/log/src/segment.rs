@@ -208,6 +208,14 @@ impl Tail {
         found as u64
     }
 
+    /// As [`Tail::clear_rest`], and has the next sync write all of it. Where a sync of zeros failed, memory has them and the device may
+    /// still have records, which would follow on the next ones after a loss of power.
+    pub(crate) fn clear_rest_anew(&mut self) -> u64 {
+        let found = self.clear_rest();
+        self.rest(self.room()).fill(0);
+        found
+    }
+
     #[inline]
     fn rest(&mut self, len: usize) -> &mut [u8] {
         // SAFETY: `self` is the only writer of the log (one Tail per held lock) and borrowed for as long as the slice
