@@ -1,10 +1,13 @@
 //! `pares site` as an operator runs it: real processes, killed with SIGKILL.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+use std::io::ErrorKind;
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
+use pares_site::SitesConfig;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -32,9 +35,20 @@ struct Running(Child);
 
 impl Running {
     fn start(site: &str, dir: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+        Self::start_after("", site, dir)
+    }
+
+    /// As it runs after a command of the shell.
+    fn start_after(first: &str, site: &str, dir: &Path) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{first}\nexec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_pares")]);
         command.args(["site", "run", "--site", site, "--dir"]).arg(dir);
         Self(command.stdout(std::process::Stdio::null()).spawn().unwrap())
+    }
+
+    /// Its descriptors.
+    fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.0.id())).unwrap().count()
     }
 }
 
@@ -138,6 +152,32 @@ fn one_process_runs_all_sites_until_its_terminal_closes() {
     assert!(ended.status.success(), "{ended:?}");
     assert!(String::from_utf8(ended.stdout).unwrap().ends_with("0.0: stopped\nstopped\n"));
     assert_eq!(output("status", dir).status.code(), Some(3));
+}
+
+fn is_closed(connection: &TcpStream) -> bool {
+    match connection.peek(&mut [0]) {
+        Ok(count) => count == 0,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    }
+}
+
+#[test]
+fn idle_clients_leave_a_site_descriptors_for_its_own_files() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    site("init --clusters 1 --sites 1 --durability os --no-tls", dir).unwrap();
+    let running = Running::start_after("ulimit -Sn 64; ulimit -Hn 256", "0.0", dir);
+    assert_eq!(site("execute put a 1", dir).unwrap(), "a is 1");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", running.0.id())).unwrap();
+    let limit = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    assert_eq!(limit.split_whitespace().nth(3), Some("256"), "{limit}");
+    let address = SitesConfig::load(dir).unwrap().sites[0].clients;
+    let idle: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+    idle.iter().for_each(|connection| connection.set_nonblocking(true).unwrap());
+    until("what does not fit is closed", || idle.iter().filter(|idle| is_closed(idle)).count() >= 300 - 128);
+    assert!(running.open_files() <= 192, "{} of 256", running.open_files());
+    drop(idle);
+    until("there is room again", || site("execute put a 2", dir).is_ok());
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Keeping<'_> {
     /// Keeps the name of a segment just made. Without a descriptor for the directory nothing was synced, so nothing is lost.
     pub(crate) fn name(&self) -> io::Result<()> {
         match self.device.sync_dir(self.dir) {
-            Err(error) if pares_os::lacks_descriptors(&error) => Err(error),
+            Err(error) if pares_os::descriptors::are_out(&error) => Err(error),
             synced => Ok(self.kept(synced)?),
         }
     }

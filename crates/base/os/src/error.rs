@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use rustix::io::Errno;
+use crate::descriptors;
 
 /// Why a file could not be mapped. Nothing is mapped and no other file was touched.
 #[derive(Debug, thiserror::Error)]
@@ -35,19 +35,14 @@ impl MapError {
         }
     }
 
-    /// Whether the disk (or quota) had no room, or there was [no descriptor](lacks_descriptors).
+    /// Whether the disk (or quota) had no room, or there was [no descriptor](descriptors::are_out).
     pub fn is_full(&self) -> bool {
         match self {
             MapError::Io { source, .. } => {
                 matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-                    || lacks_descriptors(source)
+                    || descriptors::are_out(source)
             }
             MapError::Empty { .. } => false,
         }
     }
-}
-
-/// Whether a file was not opened because this process, or the host, has as many open as it may have. No file was touched.
-pub fn lacks_descriptors(error: &io::Error) -> bool {
-    [Errno::MFILE, Errno::NFILE].map(|errno| Some(errno.raw_os_error())).contains(&error.raw_os_error())
 }

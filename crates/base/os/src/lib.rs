@@ -12,11 +12,13 @@
 //! | [`histogram`] | a latency distribution | one thread of that node |
 //!
 //! [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
+//! [`descriptors`] says how many files and connections a process may have.
 //! [`process`] keeps a second supervisor off a directory, and tells a process to end. [`replace_file`] puts a file there whole or not at all.
 
 pub mod bell;
 pub mod clock;
 pub mod counters;
+pub mod descriptors;
 mod error;
 pub mod histogram;
 pub mod mapping;
@@ -26,7 +28,6 @@ pub mod scheduling;
 
 pub use bell::{Bell, BellKind, Bells, Ringer};
 pub use counters::{CountersReader, CountersWriter};
-pub use error::lacks_descriptors;
 pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter};
 pub use mapping::{MapError, Mapping};
 pub use replace_file::replace_file;
