@@ -1,10 +1,14 @@
 //! `pares site` as an operator runs it: real processes, killed with SIGKILL.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+use std::io::ErrorKind;
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pares_site::SitesConfig;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -27,14 +31,31 @@ fn output(arguments: &str, dir: &Path) -> Output {
     pares.output().unwrap()
 }
 
-/// One site, killed at the end.
+/// One site, or one process that runs them all; killed at the end.
 struct Running(Child);
 
 impl Running {
     fn start(site: &str, dir: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
+        Self::start_after("", site, dir)
+    }
+
+    /// As it runs after a command of the shell.
+    fn start_after(first: &str, site: &str, dir: &Path) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{first}\nexec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_pares")]);
         command.args(["site", "run", "--site", site, "--dir"]).arg(dir);
-        Self(command.stdout(std::process::Stdio::null()).spawn().unwrap())
+        Self(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    /// How it ends by itself.
+    fn ended(&mut self) -> ExitStatus {
+        until("it ends", || self.0.try_wait().unwrap().is_some());
+        self.0.wait().unwrap()
+    }
+
+    /// Its descriptors.
+    fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.0.id())).unwrap().count()
     }
 }
 
@@ -115,11 +136,13 @@ fn a_site_with_a_log_does_not_begin_from_nothing() {
     assert!(site("run --site 0.0 --rejoin", dir).unwrap_err().contains("needs no --rejoin"));
 }
 
-/// `pares site up` over everything in `dir`, and what it says.
-fn up(dir: &Path) -> Child {
+/// `pares site up` over everything in `dir`, in a terminal that may close, whatever this test was started to ignore: a signal that is
+/// handled here has its ordinary effect there.
+fn up(dir: &Path) -> Running {
+    signal_hook::flag::register(Signal::HUP.as_raw(), Arc::default()).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_pares"));
     command.args(["site", "up", "--dir"]).arg(dir);
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+    Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
 }
 
 #[test]
@@ -127,17 +150,43 @@ fn one_process_runs_all_sites_until_its_terminal_closes() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     site("init --clusters 1 --sites 1 --durability os --no-tls", dir).unwrap();
-    let first = up(dir);
+    let mut first = up(dir);
     until("it runs", || output("status", dir).status.code() == Some(0));
-    let second = up(dir).wait_with_output().unwrap();
-    assert_eq!(second.status.code(), Some(1));
-    let said = String::from_utf8(second.stderr).unwrap();
+    let mut second = up(dir);
+    assert_eq!(second.ended().code(), Some(1));
+    let said = std::io::read_to_string(second.0.stderr.take().unwrap()).unwrap();
     assert!(said.contains("another `pares site up` runs the sites in"), "{said}");
-    kill_process(Pid::from_child(&first), Signal::HUP).unwrap();
-    let ended = first.wait_with_output().unwrap();
-    assert!(ended.status.success(), "{ended:?}");
-    assert!(String::from_utf8(ended.stdout).unwrap().ends_with("0.0: stopped\nstopped\n"));
+    kill_process(Pid::from_child(&first.0), Signal::HUP).unwrap();
+    let status = first.ended();
+    let said = std::io::read_to_string(first.0.stdout.take().unwrap()).unwrap();
+    assert!(status.success() && said.ends_with("0.0: stopped\nstopped\n"), "{status}: {said}");
     assert_eq!(output("status", dir).status.code(), Some(3));
+}
+
+fn is_closed(connection: &TcpStream) -> bool {
+    match connection.peek(&mut [0]) {
+        Ok(count) => count == 0,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    }
+}
+
+#[test]
+fn idle_clients_leave_a_site_descriptors_for_its_own_files() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path();
+    site("init --clusters 1 --sites 1 --durability os --no-tls", dir).unwrap();
+    let running = Running::start_after("ulimit -Sn 64; ulimit -Hn 256", "0.0", dir);
+    assert_eq!(site("execute put a 1", dir).unwrap(), "a is 1");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", running.0.id())).unwrap();
+    let limit = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    assert_eq!(limit.split_whitespace().nth(3), Some("256"), "{limit}");
+    let address = SitesConfig::load(dir).unwrap().sites[0].clients;
+    let idle: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+    idle.iter().for_each(|connection| connection.set_nonblocking(true).unwrap());
+    until("what does not fit is closed", || idle.iter().filter(|idle| is_closed(idle)).count() >= 300 - 128);
+    assert!(running.open_files() <= 192, "{} of 256", running.open_files());
+    drop(idle);
+    until("there is room again", || site("execute put a 2", dir).is_ok());
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub trait Device: Debug + Send + Sync + 'static {
     /// ahead, `roll.tmp` when the writer makes it in line, `open.tmp` when the log is opened.
     ///
     /// # Errors
-    /// [`MapError::Io`]; with `StorageFull` the log refuses records until there is room, and takes more then.
+    /// [`MapError::Io`]; with one that [`MapError::is_full`] the log refuses records until there is room, and takes more then.
     fn make(&self, path: &Path, len: usize) -> Result<Mapping, MapError> {
         Mapping::create(path, len)
     }
@@ -71,6 +71,14 @@ impl Keeping<'_> {
 
     pub(crate) fn directory(&self) -> Result<(), AppendError> {
         self.kept(self.device.sync_dir(self.dir))
+    }
+
+    /// Keeps the name of a segment just made. Without a descriptor for the directory nothing was synced, so nothing is lost.
+    pub(crate) fn name(&self) -> io::Result<()> {
+        match self.device.sync_dir(self.dir) {
+            Err(error) if pares_os::descriptors::are_out(&error) => Err(error),
+            synced => Ok(self.kept(synced)?),
+        }
     }
 
     pub(crate) fn marks(&self) -> Result<(), AppendError> {

@@ -120,9 +120,9 @@ pub enum AppendError {
         /// Bytes allowed.
         max: usize,
     },
-    /// The segment is used up and the disk has no room for another. Nothing is damaged: appending works again once
-    /// there is room, without a restart.
-    #[error("the disk is full: make room, then appending works again")]
+    /// The segment is used up and the disk has no room for another, or there is no descriptor to make it with. Nothing is
+    /// damaged: appending works again once there is room, without a restart.
+    #[error("the disk is full, or too many files are open: make room, then appending works again")]
     Full,
     /// A write or sync failed once; nothing more is accepted, because retrying could report lost data as stored.
     #[error("the log is poisoned by a failed write: {}", io::Error::from_raw_os_error(*errno))]

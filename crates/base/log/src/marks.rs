@@ -246,7 +246,7 @@ pub struct LogStats {
     pub rolls: u64,
     /// Rolls for which no segment was ready, so that the writer made it in line.
     pub rolls_unprepared: u64,
-    /// Appends refused because the disk was full.
+    /// Appends refused because there was no room, or no descriptor, for another segment.
     pub refused_full: u64,
     /// Segments made ahead.
     pub segments_prepared: u64,

@@ -287,7 +287,7 @@ pub(crate) fn cut(dir: &Path, at: Offset) -> Result<u64, OpenError> {
         return Err(OpenError::NotABoundary { offset: at });
     }
     let mut tail = Tail::new(Arc::new(segment), limit);
-    let cut_bytes = tail.clear_rest() + remove_after(dir, &tail)?;
+    let cut_bytes = tail.clear_rest_anew() + remove_after(dir, &tail)?;
     marks.set(Mark::Synced, synced.min(end));
     if end <= synced || marks.poisoned() == 0 {
         enter(keeping, &tail, true)?;

@@ -125,7 +125,7 @@ impl Making<'_> {
             Err(e) => return Err(fail("rename")(e.into())),
         }
         if self.synced {
-            self.keeping.directory().map_err(|refused| fail("sync the directory of")(refused.into()))?;
+            self.keeping.name().map_err(fail("sync the directory of"))?;
         }
         Ok(Segment { map, base })
     }
@@ -206,6 +206,14 @@ impl Tail {
         }
         debug_assert_eq!(position, self.position);
         found as u64
+    }
+
+    /// As [`Tail::clear_rest`], and has the next sync write all of it. Where a sync of zeros failed, memory has them and the device may
+    /// still have records, which would follow on the next ones after a loss of power.
+    pub(crate) fn clear_rest_anew(&mut self) -> u64 {
+        let found = self.clear_rest();
+        self.rest(self.room()).fill(0);
+        found
     }
 
     #[inline]

@@ -96,6 +96,8 @@ impl Shared {
             self.marks.set(Mark::Synced, target);
             self.marks.add(Mark::Syncs, 1);
             latency.record(mono_ns() - start);
+            // Another thread may have poisoned the log meanwhile: the marks on the device need not know of this sync then.
+            self.check_poison()?;
         }
         if self.config.durability == Durability::Disk {
             self.marks.set(Mark::Durable, target);

@@ -31,7 +31,7 @@ pub struct Writer {
     /// Counted since the last publish.
     appends: u64,
     bytes: u64,
-    /// Not before this moment is a segment made in line again after the disk was full.
+    /// Not before this moment is a segment made in line again after there was no room for it.
     retry_full_ns: u64,
     /// Segments begun but not yet entered in the list that other threads see; nearly always empty.
     begun: Vec<Arc<Segment>>,

@@ -3,10 +3,16 @@
 
 mod common;
 
-use std::path::Path;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use common::{flip_bit, lose_power, numbered, overwrite, payloads, segment_file, small};
-use pares_log::{Durability, Offset, OpenError, ReadError, Reader, Recovery, Writer, cut, verify};
+use common::{EIO, flip_bit, lose_power, numbered, overwrite, payloads, segment_file, small, wait_until};
+use pares_log::{
+    AppendError, Device, Durability, MarksReader, Offset, OpenError, ReadError, Reader, Recovery, Writer,
+    cut, verify,
+};
 use proptest::prelude::*;
 use tempfile::tempdir;
 
@@ -346,4 +352,41 @@ fn a_reader_stays_before_a_segment_that_the_kernel_does_not_let_it_look_at() {
         assert_eq!(reader.skip_damage(), Offset(4096 + 64));
         assert!(!reader.next().unwrap_err().is_damage());
     }
+}
+
+/// A device that keeps no name of a segment made ahead, and gives segments back only once that is known.
+#[derive(Debug, Default)]
+struct Racing {
+    dir: Mutex<Option<PathBuf>>,
+}
+
+impl Device for Racing {
+    fn sync(&self, path: &Path, file: &File) -> io::Result<()> {
+        let dir = self.dir.lock().unwrap().clone();
+        if let (Some(dir), true) = (dir, path.extension().is_some_and(|extension| extension == "seg")) {
+            wait_until(|| MarksReader::open(&dir).unwrap().stats().poisoned != 0);
+        }
+        file.sync_data()
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        match std::thread::current().name() {
+            Some("log-prepare") => {
+                wait_until(|| self.dir.lock().unwrap().is_some());
+                Err(io::Error::from_raw_os_error(EIO))
+            }
+            _ => File::open(dir)?.sync_all(),
+        }
+    }
+}
+
+#[test]
+fn a_sync_during_which_the_log_is_poisoned_promises_nothing() {
+    let dir = tempdir().unwrap();
+    let racing = Arc::new(Racing::default());
+    let config = small().durability(Durability::Disk).device(racing.clone());
+    let (mut writer, _) = Writer::open(dir.path(), config).unwrap();
+    writer.append(b"on the device").unwrap();
+    *racing.dir.lock().unwrap() = Some(dir.path().to_owned());
+    assert_eq!(writer.sync(), Err(AppendError::Poisoned { errno: EIO }));
 }

@@ -4,9 +4,9 @@
 mod common;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use common::{EIO, ENOSPC, Held, Sick, numbered, payloads, small, wait_until};
+use common::{EIO, EMFILE, ENFILE, ENOSPC, Held, Sick, numbered, payloads, small, wait_until};
 use pares_log::{
     AppendError, Config, Durability, MarksReader, Offset, OpenError, ReadError, Reader, Recovery, Writer,
     verify,
@@ -238,12 +238,15 @@ fn a_failed_sync_poisons_the_log_for_good() {
     assert_eq!((recovery.tail, payloads(&log_of(&dir))), (safe, vec![b"safe".to_vec()]));
 }
 
-#[test]
-fn a_full_disk_refuses_and_room_makes_it_go_on() {
+/// Appends until the log refuses because `fault` keeps it from making a segment; once it does not, the log goes on.
+fn refuses_until_it_can_make_a_segment(
+    durability: Durability,
+    errno: i32,
+    fault: impl Fn(&Sick) -> &AtomicI32,
+) {
     let sick = Arc::new(Sick::default());
-    sick.make.store(ENOSPC, Ordering::Relaxed);
-    let dir = tempdir().unwrap();
-    let (mut writer, _) = Writer::open(dir.path(), small().device(sick.clone())).unwrap();
+    let (dir, mut writer) = new_log(small().durability(durability).device(sick.clone()));
+    fault(&sick).store(errno, Ordering::Relaxed);
     let mut accepted = Vec::new();
     let refused = (0..).map(numbered).find_map(|payload| match writer.append(&payload) {
         Ok(_) => {
@@ -252,14 +255,31 @@ fn a_full_disk_refuses_and_room_makes_it_go_on() {
         }
         Err(e) => Some(e),
     });
-    assert_eq!(refused, Some(AppendError::Full));
+    assert_eq!(refused, Some(AppendError::Full), "{errno}");
     writer.publish();
-    assert_eq!(payloads(dir.path()), accepted);
-    sick.make.store(0, Ordering::Relaxed);
+    assert_eq!(payloads(&log_of(&dir)), accepted);
+    fault(&sick).store(0, Ordering::Relaxed);
     wait_until(|| writer.append(b"room again").is_ok());
-    writer.publish();
+    writer.sync().unwrap();
     accepted.push(b"room again".to_vec());
-    assert_eq!(payloads(dir.path()), accepted);
+    assert_eq!(payloads(&log_of(&dir)), accepted);
+    assert_eq!(MarksReader::open(&log_of(&dir)).unwrap().stats().poisoned, 0);
+}
+
+#[test]
+fn a_full_disk_refuses_and_room_makes_it_go_on() {
+    refuses_until_it_can_make_a_segment(Durability::Os, ENOSPC, |sick| &sick.make);
+}
+
+#[test]
+fn a_process_or_host_out_of_descriptors_refuses_and_is_not_poisoned() {
+    for errno in [EMFILE, ENFILE] {
+        for durability in [Durability::Os, Durability::Disk] {
+            refuses_until_it_can_make_a_segment(durability, errno, |sick| &sick.make);
+        }
+        // The directory has to be opened for its sync.
+        refuses_until_it_can_make_a_segment(Durability::Disk, errno, |sick| &sick.sync_dir);
+    }
 }
 
 #[test]

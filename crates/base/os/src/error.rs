@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::descriptors;
+
 /// Why a file could not be mapped. Nothing is mapped and no other file was touched.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
@@ -33,11 +35,12 @@ impl MapError {
         }
     }
 
-    /// Whether the disk (or quota) had no room.
+    /// Whether the disk (or quota) had no room, or there was [no descriptor](descriptors::are_out).
     pub fn is_full(&self) -> bool {
         match self {
             MapError::Io { source, .. } => {
                 matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+                    || descriptors::are_out(source)
             }
             MapError::Empty { .. } => false,
         }

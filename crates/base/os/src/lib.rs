@@ -12,11 +12,13 @@
 //! | [`histogram`] | a latency distribution | one thread of that node |
 //!
 //! [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
+//! [`descriptors`] says how many files and connections a process may have.
 //! [`process`] keeps a second supervisor off a directory, and tells a process to end. [`replace_file`] and [`replace_file_unsynced`] put a file there whole or not at all.
 
 pub mod bell;
 pub mod clock;
 pub mod counters;
+pub mod descriptors;
 mod error;
 pub mod histogram;
 pub mod mapping;

@@ -14,12 +14,11 @@ use std::time::Duration;
 use mio::net::{TcpListener, TcpStream};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
-use pares_os::{Bell, BellKind};
+use pares_os::{Bell, BellKind, descriptors};
 use pares_roles::config::{Layout, SystemConfig};
 use pares_roles::world::{Ready, Sockets};
 use pares_types::GatewayId;
 use rustix::net::sockopt;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::NodeError;
 use crate::world::complain;
@@ -50,8 +49,8 @@ const UNACKNOWLEDGED_MS: u32 = 60_000;
 /// have; the operator is told if they are too few.
 pub(crate) fn within_limits(config: SystemConfig) -> SystemConfig {
     let wanted = config.sessions_max;
-    let limit = raise_limit();
-    let sessions_max = sessions_within(limit, wanted);
+    let limit = descriptors::raise_limit();
+    let sessions_max = descriptors::connections_within(limit, RESERVE, wanted);
     if sessions_max < wanted {
         complain(&format_args!(
             "sessions_max is {wanted}, and this process may have {} descriptors only: takes {sessions_max} sessions. Raise the \
@@ -61,21 +60,6 @@ pub(crate) fn within_limits(config: SystemConfig) -> SystemConfig {
         ));
     }
     SystemConfig { sessions_max, ..config }
-}
-
-/// The limit on descriptors, raised as far as the system allows; `None` if there is none.
-fn raise_limit() -> Option<u64> {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
-        Ok(()) => maximum,
-        Err(_) => current,
-    }
-}
-
-/// How many of `wanted` sessions that many descriptors are enough for, the reserve left out; at least one.
-fn sessions_within(limit: Option<u64>, wanted: usize) -> usize {
-    let room = limit.map_or(u64::MAX, |limit| limit.saturating_sub(RESERVE).max(1));
-    wanted.min(usize::try_from(room).unwrap_or(usize::MAX))
 }
 
 /// A listener and its connections.
@@ -181,19 +165,6 @@ impl Sockets for RealSockets {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sessions_leave_a_reserve_of_descriptors() {
-        let limits = [Some(0), Some(1_024), Some(10_127), Some(10_128), None];
-        let taken = limits.map(|limit| sessions_within(limit, 10_000));
-        assert_eq!(taken, [1, 896, 9_999, 10_000, 10_000]);
-    }
-
-    #[test]
-    fn a_limit_is_raised_to_the_most_that_the_system_allows() {
-        let most = getrlimit(Resource::Nofile).maximum;
-        assert_eq!((raise_limit(), getrlimit(Resource::Nofile).current), (most, most));
-    }
 
     #[test]
     fn the_kernel_asks_accepted_connections_for_a_sign_of_life() {

@@ -1,5 +1,7 @@
 //! What can go wrong, one enum per kind of operation.
 
+use std::io;
+
 /// Why a journal did not take or give a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
@@ -22,6 +24,12 @@ pub enum JournalError {
     Damaged {
         /// What is wrong, and where.
         what: String,
+    },
+    /// A write or sync failed while the log was opened after one had failed before. Nothing that was promised is lost.
+    #[error("the cluster's log cannot be opened, for its disk fails: {}", io::Error::from_raw_os_error(*errno))]
+    Device {
+        /// The kernel's error number.
+        errno: i32,
     },
     /// The memory that stands for a disk was told to fail.
     #[error("the simulated disk failed")]

@@ -1,9 +1,8 @@
 //! Where a replica keeps what it must not forget: records, appended and made durable in batches.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
-use pares_log::{Config, Durability, Offset, OpenError, ReadError, Reader, Writer};
+use pares_log::{Config, Durability, MarksReader, Offset, OpenError, ReadError, Reader, Writer};
 
 use crate::error::JournalError;
 
@@ -53,11 +52,12 @@ pub struct Files {
 }
 
 impl Files {
-    /// Opens the log in `dir`, creating it as needed; cuts a torn tail. `segment_bytes` is for a log that is new: a multiple of
-    /// 4,096 up to 1 GiB, four times the longest record at least.
+    /// Opens the log in `dir`, creating it as needed; cuts a torn tail, and after a failed write or sync what was not durable.
+    /// `segment_bytes` is for a log that is new: a multiple of 4,096 up to 1 GiB, four times the longest record at least.
     ///
     /// # Errors
-    /// [`JournalError::Damaged`], or [`JournalError::Read`] with what `pares-log` said: locked or not to be read.
+    /// [`JournalError::Damaged`]; [`JournalError::Device`] if it fails again; [`JournalError::Read`] with what `pares-log` said: locked
+    /// or not to be read.
     pub fn open(dir: &Path, durability: Durability, segment_bytes: u64) -> Result<Files, JournalError> {
         let config = Config::default().segment_bytes(segment_bytes).durability(durability);
         Files::open_with(dir, durability, config)
@@ -68,8 +68,29 @@ impl Files {
     /// # Errors
     /// As [`Files::open`].
     pub fn open_with(dir: &Path, durability: Durability, config: Config) -> Result<Files, JournalError> {
-        let (writer, _recovery) = Writer::open(dir, config.durability(durability)).map_err(not_opened)?;
+        let config = config.durability(durability);
+        let opened = match Writer::open(dir, config.clone()) {
+            Err(OpenError::Poisoned { .. }) => {
+                cut_to_durable(dir)?;
+                Writer::open(dir, config)
+            }
+            opened => opened,
+        };
+        let (writer, _recovery) = opened.map_err(not_opened)?;
         Ok(Files { dir: dir.to_owned(), writer, durability })
+    }
+}
+
+/// Lifts the poison of a write or sync that failed. A replica votes, acknowledges and commits only when [`Journal::sync`] has
+/// returned, so nothing above `durable` was promised: on the device with `disk`, written with `os`.
+fn cut_to_durable(dir: &Path) -> Result<(), JournalError> {
+    let durable = MarksReader::open(dir).map_err(not_read)?.stats().durable;
+    match pares_log::cut(dir, durable) {
+        Ok(_cut_bytes) => Ok(()),
+        Err(OpenError::NotABoundary { offset }) => {
+            Err(JournalError::Damaged { what: format!("what was durable does not reach to offset {offset}") })
+        }
+        Err(error) => Err(not_opened(error)),
     }
 }
 
@@ -79,13 +100,7 @@ fn not_opened(error: OpenError) -> JournalError {
         OpenError::Damaged { offset, promised, what } => {
             JournalError::Damaged { what: format!("{what} at offset {offset}, below {promised}") }
         }
-        OpenError::Poisoned { errno, synced } => {
-            let error = io::Error::from_raw_os_error(errno);
-            let what = format!(
-                "an earlier write failed ({error}), and only what lies below offset {synced} is certain"
-            );
-            JournalError::Damaged { what }
-        }
+        OpenError::Poisoned { errno, .. } => JournalError::Device { errno },
         error if error.is_damage() => JournalError::Damaged { what: error.to_string() },
         error => JournalError::Read { what: error.to_string() },
     }

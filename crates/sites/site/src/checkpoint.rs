@@ -6,7 +6,7 @@
 //! members that are a little behind. Who is further behind gets a state:
 //!
 //! ```text
-//!   base      | crc u32 | index u64 | base |               the file `base`, replaced whole; crc32c of what follows it
+//!   base      | form u32 | crc u32 | index u64 | base |    the file `base`, replaced whole; crc32c of what follows it
 //!   state     | base | stored | chunks of the store |      the store may be ahead of the base: the log is recalled up to there
 //! ```
 
@@ -21,6 +21,8 @@ use crate::world::{Notes, World};
 
 /// The note that holds the last base.
 const BASE: &str = "base";
+/// The form of that note. It changes when an older release could no longer read it; those before 2 had no number.
+const FORM: u32 = 2;
 /// Bytes of one piece of a state.
 const PIECE_BYTES: usize = 1 << 20;
 
@@ -80,12 +82,17 @@ impl Bases {
 
 fn sealed(placed: &Placed) -> Vec<u8> {
     let bytes = placed.to_bytes();
-    [&crc32c::crc32c(&bytes).to_le_bytes()[..], &bytes].concat()
+    [&FORM.to_le_bytes(), &crc32c::crc32c(&bytes).to_le_bytes(), &bytes[..]].concat()
 }
 
 /// A promise or an era that has changed would break what the site has told others.
 fn opened(note: &[u8]) -> Result<Placed, ProcessError> {
-    let (crc, bytes) = note.split_first_chunk::<4>().ok_or(ProcessError::Base)?;
+    let (form, rest) = note.split_first_chunk::<4>().ok_or(ProcessError::Base)?;
+    let found = u32::from_le_bytes(*form);
+    if found != FORM {
+        return Err(ProcessError::Form { found, known: FORM });
+    }
+    let (crc, bytes) = rest.split_first_chunk::<4>().ok_or(ProcessError::Base)?;
     if crc32c::crc32c(bytes) != u32::from_le_bytes(*crc) {
         return Err(ProcessError::Base);
     }
@@ -165,7 +172,24 @@ mod tests {
             let mut changed = note.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
             notes.write_note(BASE, &changed).unwrap();
-            assert!(matches!(Bases::open(&notes, 0).err(), Some(ProcessError::Base)), "bit {bit}");
+            match Bases::open(&notes, 0).err() {
+                Some(ProcessError::Form { .. }) if bit < 32 => {}
+                Some(ProcessError::Base) => {}
+                other => panic!("bit {bit}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_base_of_another_release_is_not_called_damaged() {
+        let notes = Machine::default();
+        let placed = (20u64, base(30)).to_bytes();
+        let with_crc = [&crc32c::crc32c(&placed).to_le_bytes()[..], &placed].concat();
+        for note in [placed, with_crc] {
+            notes.write_note(BASE, &note).unwrap();
+            let refused = Bases::open(&notes, 0).err().unwrap();
+            assert!(refused.to_string().contains("start the release that wrote it"), "{refused}");
+            assert!(refused.is_damage());
         }
     }
 

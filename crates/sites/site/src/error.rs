@@ -49,6 +49,17 @@ pub enum ProcessError {
          with its whole cluster, as docs/operations.md says under Sites"
     )]
     Base,
+    /// What the log begins with is written in a form that this release does not know.
+    #[error(
+        "the file `base` has form {found}, this release reads form {known}: start the release that wrote it; if this one did, the \
+         file is damaged (docs/operations.md, Sites)"
+    )]
+    Form {
+        /// The form found.
+        found: u32,
+        /// The form that is known.
+        known: u32,
+    },
     /// The log begins behind what the store holds.
     #[error(
         "the store holds version {stored}, and the log begins at {base}: the store was lost, or is an old copy; put the store of \
@@ -85,7 +96,12 @@ impl ProcessError {
             Self::Open(error) => error.is_damage(),
             Self::Journal(error) | Self::Log(LogError::Journal(error)) => error.is_damage(),
             Self::Log(LogError::Forgotten { .. }) => true,
-            Self::Content(_) | Self::Returning(_) | Self::Life(_) | Self::Base | Self::Gap { .. } => true,
+            Self::Content(_)
+            | Self::Returning(_)
+            | Self::Life(_)
+            | Self::Base
+            | Self::Form { .. }
+            | Self::Gap { .. } => true,
             Self::Config(_)
             | Self::Links(_)
             | Self::Refused(_)

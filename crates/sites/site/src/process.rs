@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use pares_cluster::{Durability, Files, Replica};
 use pares_link::{Links, LinksConfig};
+use pares_os::descriptors;
 use pares_store::{RedbStore, Store};
 use pares_wice::SiteId;
 
@@ -21,6 +22,8 @@ use crate::world::{Clock, Notes, World};
 
 /// Bytes of one segment of the cluster's log.
 const SEGMENT_BYTES: u64 = 16 << 20;
+/// Descriptors for the log, the store, notes, connections that have not said who they are, and one to close a client that finds no room.
+const RESERVE: u64 = 128;
 
 /// A site on this machine.
 pub type Process<A> = Cycle<Host, A>;
@@ -40,9 +43,20 @@ impl Host {
     /// If the site or its certificate is missing, or its directory cannot be made.
     pub fn new(config: &SitesConfig, site: SiteId, dir: &Path) -> Result<Self, ProcessError> {
         let own = dir.join(format!("site-{}-{}", site.cluster.0, site.number));
-        let links = config.links(site, dir)?;
+        let mut links = config.links(site, dir)?;
+        leave_descriptors(&mut links);
         std::fs::create_dir_all(&own)?;
         Ok(Self { own, links, durability: config.durability(), began: Instant::now() })
+    }
+}
+
+/// Has the system give this process as many descriptors as it may have, and takes no more clients than leave enough for the site's
+/// own files and for other sites.
+fn leave_descriptors(links: &mut LinksConfig) {
+    let reserve = RESERVE + links.peers.len() as u64;
+    let limit = descriptors::raise_limit();
+    if let Some(clients) = &mut links.clients {
+        clients.count_max = descriptors::connections_within(limit, reserve, clients.count_max);
     }
 }
 

@@ -14,6 +14,8 @@ use pares_log::{Config, Device, Offset, Reader};
 use pares_os::{MapError, Mapping};
 
 pub(crate) const EIO: i32 = 5;
+pub(crate) const ENFILE: i32 = 23;
+pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOSPC: i32 = 28;
 
 /// A device that fails when it is told to. Error numbers are as the kernel would give them, zero for none.
