@@ -3,7 +3,7 @@
 //! One whose disk fails must not keep its peers from trading. But what it alone had recorded is not recorded any more then: the
 //! windows begin behind what the others have, and other requests get its positions. Were it to come back as it was, there would be
 //! two histories. So the start leaves a note first, and the recorder, whose log can be opened again, makes it anew without
-//! what it was left alone with.
+//! what it was left alone with. While the note is there nobody else reads that recorder's log or its checkpoints.
 //!
 //! ```text
 //! DIR/left-out/recorder-1        from which position of each shard on recorder 1 was left alone, and by which start
@@ -66,14 +66,19 @@ impl LeftOut {
     }
 }
 
+/// Whether the recorder is left out, or may be: the note is there, or nobody can tell. Its log and its checkpoints are not read.
+pub(crate) fn is_noted(world: &impl World, recorder: RecorderId) -> bool {
+    !world.open_file(&path(recorder)).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 /// Removes the note: the recorder's log is made anew.
-pub(crate) fn forget(world: &impl World, recorder: RecorderId) {
+///
+/// # Errors
+/// If it stays. Nobody reads that recorder's log then.
+pub(crate) fn forget(world: &impl World, recorder: RecorderId) -> Result<(), NodeError> {
     match world.remove_file(&path(recorder)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            // It costs another repair at the next start, and nothing else.
-            world.complain(&format_args!("{} cannot be removed: {error}", path(recorder).display()));
-        }
-        _ => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(NodeError::io("removing the note that a recorder is left out")),
     }
 }
 

@@ -27,6 +27,8 @@ struct Shared {
     complaints: Mutex<Vec<String>>,
     /// The request at which the matching engine panics.
     poison: Mutex<Option<RequestId>>,
+    /// A file that cannot be removed.
+    held: Mutex<Option<&'static str>>,
     /// Whether there is no room for another task.
     crowded: AtomicBool,
     /// Both clocks.
@@ -46,6 +48,7 @@ impl TestWorld {
             tasks: Mutex::default(),
             complaints: Mutex::default(),
             poison: Mutex::default(),
+            held: Mutex::default(),
             crowded: AtomicBool::default(),
             now_ns: AtomicU64::default(),
         }))
@@ -64,6 +67,11 @@ impl TestWorld {
     /// The matching engine panics at that request from now on; or at none any more.
     pub(crate) fn poison(&self, request: Option<RequestId>) {
         *self.0.poison.lock().unwrap() = request;
+    }
+
+    /// That file cannot be removed from now on; or every file can.
+    pub(crate) fn hold(&self, path: Option<&'static str>) {
+        *self.0.held.lock().unwrap() = path;
     }
 
     /// Time passes.
@@ -193,6 +201,9 @@ impl World for TestWorld {
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
+        if self.0.held.lock().unwrap().is_some_and(|held| Path::new(held) == path) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         fs::remove_file(self.real(path))
     }
 

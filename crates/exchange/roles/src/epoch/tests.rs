@@ -1,10 +1,12 @@
 //! Starts: with all there is, with disks away, damaged, or back.
 
 use super::*;
+use crate::committed::{Committed, CommittedStream};
 use crate::duty::Duty;
 use crate::recorder::RecorderNode;
 use crate::testing::TestWorld;
 use crate::testing::records::{config, result};
+use pares_log::Offset;
 use pares_types::VenueId;
 
 const FIRST: NodeId = NodeId::Recorder(RecorderId(0));
@@ -36,6 +38,32 @@ fn break_disk(world: &TestWorld, log: NodeId) {
 fn mend_disk(world: &TestWorld, log: NodeId) {
     world.remove_file(log.to_string().as_ref()).unwrap();
     world.rename("broken".as_ref(), log.to_string().as_ref()).unwrap();
+}
+
+/// A recorder's disk is not there: its directory is empty.
+fn take_away(world: &TestWorld, log: NodeId) {
+    world.rename(log.to_string().as_ref(), format!("away-{log}").as_ref()).unwrap();
+}
+
+fn bring_back(world: &TestWorld, log: NodeId) {
+    std::fs::remove_dir_all(world.real(log.to_string().as_ref())).unwrap();
+    world.rename(format!("away-{log}").as_ref(), log.to_string().as_ref()).unwrap();
+}
+
+/// What gateways and venues take for recorded: epoch and position.
+fn committed(world: &TestWorld) -> Vec<(u32, u64)> {
+    let mut stream = CommittedStream::new(world, &config(), |_| Offset::START).unwrap();
+    let mut committed = Vec::new();
+    for _ in 0..200 {
+        let read = stream.poll(usize::MAX, |item| {
+            if let Committed::Result { record, .. } = item {
+                committed.push((record.epoch().0, record.position().0));
+            }
+            Ok(())
+        });
+        read.unwrap();
+    }
+    committed
 }
 
 #[test]
@@ -141,11 +169,10 @@ fn a_recorder_whose_disk_was_away_comes_back_without_what_was_given_up() {
     let world = TestWorld::new();
     world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
     world.publish(SECOND, &[result(1, 0)]);
-    world.rename(FIRST.to_string().as_ref(), "away".as_ref()).unwrap();
+    take_away(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (2, 1));
     world.publish(SECOND, &[result(2, 1), result(2, 2)]);
-    std::fs::remove_dir_all(world.real(FIRST.to_string().as_ref())).unwrap();
-    world.rename("away".as_ref(), FIRST.to_string().as_ref()).unwrap();
+    bring_back(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (3, 3));
     assert_eq!(world.results(FIRST), [(1, 0), (2, 1), (2, 2)]);
     assert!(world.complaints().contains("shard 0 from 1 on"), "{}", world.complaints());
@@ -156,10 +183,9 @@ fn a_recorder_whose_disk_was_away_brings_back_what_nothing_was_recorded_over() {
     let world = TestWorld::new();
     world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
     world.publish(SECOND, &[result(1, 0)]);
-    world.rename(FIRST.to_string().as_ref(), "away".as_ref()).unwrap();
+    take_away(&world, FIRST);
     next(&world);
-    std::fs::remove_dir_all(world.real(FIRST.to_string().as_ref())).unwrap();
-    world.rename("away".as_ref(), FIRST.to_string().as_ref()).unwrap();
+    bring_back(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (3, 3));
 }
 
@@ -173,4 +199,41 @@ fn a_recorder_left_out_counts_again_at_the_next_start_as_far_as_it_may() {
     mend_disk(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (3, 0));
     assert_eq!(world.results(FIRST), []);
+}
+
+#[test]
+fn nobody_reads_what_was_given_up_while_its_recorder_cannot_make_its_log_anew() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    take_away(&world, FIRST);
+    next(&world);
+    world.publish(SECOND, &[result(2, 1), result(2, 2)]);
+    bring_back(&world, FIRST);
+    world.create_file("recorder-0/checkpoints".as_ref()).unwrap();
+    assert_eq!((next(&world), begins(&world)), (3, 3));
+    let valid = [(1, 0), (2, 1), (2, 2)];
+    assert_eq!(committed(&world), valid, "the log is whole, and does not count");
+    world.remove_file("recorder-0/checkpoints".as_ref()).unwrap();
+    run(&world, 0, 3);
+    assert_eq!(world.results(FIRST), valid);
+    world.publish(FIRST, &[result(3, 3)]);
+    assert_eq!(committed(&world).last(), Some(&(3, 3)), "it is read again");
+}
+
+#[test]
+fn a_recorder_whose_note_stays_is_one_that_cannot_be_read() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    break_disk(&world, FIRST);
+    next(&world);
+    mend_disk(&world, FIRST);
+    world.hold(Some("left-out/recorder-0"));
+    world.publish(SECOND, &[result(2, 1)]);
+    assert_eq!((next(&world), begins(&world)), (3, 2));
+    assert_eq!(world.complaints().matches("goes on without recorder-0").count(), 2, "{}", world.complaints());
+    world.hold(None);
+    assert_eq!((next(&world), begins(&world)), (4, 2));
+    assert_eq!(world.results(FIRST), [(1, 0), (2, 1)]);
 }

@@ -45,7 +45,7 @@ pub(crate) fn whole<T, W: World>(
         other => return other,
     };
     repair(world, id, config, (&why, left_out))?;
-    left_out::forget(world, id);
+    left_out::forget(world, id)?;
     open()
 }
 
