@@ -6,10 +6,11 @@
 //! what it was left alone with. While the note is there nobody else reads that recorder's log or its checkpoints.
 //!
 //! ```text
-//! DIR/left-out/recorder-1        from which position of each shard on recorder 1 was left alone, and by which start
+//! DIR/left-out/recorder-1        which lives of the windows began without recorder 1, and where
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fmt::{self, Display};
 use std::io;
 use std::path::PathBuf;
 
@@ -20,20 +21,31 @@ use serde::{Deserialize, Serialize};
 use crate::world::World;
 use crate::{Layout, NodeError, NodeId, whole_file};
 
-/// What of a recorder's log does not count any more.
+/// What of a recorder's log does not count any more: behind the beginning of each of these lives, all that is of earlier ones. Nothing
+/// in any other recorder's log counts there either.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LeftOut {
-    /// The life of the windows that began without it.
+    lives: BTreeSet<Life>,
+}
+
+/// A life of a shard's window that began without the recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Life {
+    shard: u16,
     epoch: u32,
-    /// Where it began, shard by shard.
-    first: BTreeMap<String, u64>,
+    /// The position at which it began.
+    first: u64,
 }
 
 impl LeftOut {
-    /// By a start that begins there.
-    pub(crate) fn new(epoch: Epoch, first: &BTreeMap<ShardId, Position>) -> Self {
-        let first = first.iter().map(|(shard, position)| (shard.to_string(), position.0)).collect();
-        Self { epoch: epoch.0, first }
+    /// By lives that began there.
+    pub(crate) fn new(lives: impl IntoIterator<Item = (ShardId, Epoch, Position)>) -> Self {
+        let life = |(shard, epoch, first): (ShardId, Epoch, Position)| Life {
+            shard: shard.0,
+            epoch: epoch.0,
+            first: first.0,
+        };
+        Self { lives: lives.into_iter().map(life).collect() }
     }
 
     /// Notes it, durably. What is noted already counts: the recorder has not been back since.
@@ -56,13 +68,22 @@ impl LeftOut {
 
     /// From where on the recorder was left alone.
     pub(crate) fn first(&self, shard: ShardId) -> Option<Position> {
-        self.first.get(&shard.to_string()).copied().map(Position)
+        let lives = self.lives.iter().filter(|life| life.shard == shard.0);
+        lives.map(|life| Position(life.first)).min()
     }
 
-    /// Whether a record of its log was passed over by the start.
+    /// Whether a record was passed over by a start.
     pub(crate) fn concerns(&self, record: &ResultRecord<'_>) -> bool {
-        record.epoch().0 < self.epoch
-            && self.first(record.shard()).is_some_and(|first| record.position() >= first)
+        let (shard, epoch, position) = (record.shard().0, record.epoch().0, record.position().0);
+        self.lives.iter().any(|life| life.shard == shard && epoch < life.epoch && position >= life.first)
+    }
+}
+
+impl Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shards: BTreeSet<_> = self.lives.iter().map(|life| ShardId(life.shard)).collect();
+        let first = |shard| self.first(shard).map(|first| format!("shard {shard} from {first} on"));
+        f.write_str(&shards.into_iter().filter_map(first).collect::<Vec<_>>().join(", "))
     }
 }
 

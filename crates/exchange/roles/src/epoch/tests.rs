@@ -237,3 +237,105 @@ fn a_recorder_whose_note_stays_is_one_that_cannot_be_read() {
     assert_eq!((next(&world), begins(&world)), (4, 2));
     assert_eq!(world.results(FIRST), [(1, 0), (2, 1)]);
 }
+
+/// With three recorders.
+fn of_three() -> SystemConfig {
+    SystemConfig { recorders: 3, ..config() }
+}
+
+fn next_of_three(world: &TestWorld) -> u32 {
+    begin(world, &of_three(), OnLoss::Refuse).unwrap().0
+}
+
+const THIRD: NodeId = NodeId::Recorder(RecorderId(2));
+
+#[test]
+fn two_recorders_that_come_back_do_not_give_each_other_what_was_given_up() {
+    let world = TestWorld::new();
+    for log in [FIRST, SECOND] {
+        world.publish(log, &[result(1, 0), result(1, 1), result(1, 2)]);
+    }
+    world.publish(THIRD, &[result(1, 0)]);
+    [FIRST, SECOND].into_iter().for_each(|log| take_away(&world, log));
+    assert_eq!(next_of_three(&world), 2);
+    world.publish(THIRD, &[result(2, 1), result(2, 2), result(2, 3)]);
+    [FIRST, SECOND].into_iter().for_each(|log| bring_back(&world, log));
+    assert_eq!((next_of_three(&world), begins(&world)), (3, 4));
+    for log in [FIRST, SECOND, THIRD] {
+        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
+    }
+}
+
+#[test]
+fn a_damaged_recorder_takes_nothing_that_was_given_up_from_one_that_comes_back() {
+    let world = TestWorld::new();
+    world.publish(SECOND, &[result(1, 0), result(1, 1), result(1, 2)]);
+    for log in [FIRST, THIRD] {
+        world.publish(log, &[result(1, 0)]);
+    }
+    take_away(&world, SECOND);
+    assert_eq!(next_of_three(&world), 2);
+    let offsets = world.publish(FIRST, &[result(2, 1), result(2, 2)]);
+    world.publish(THIRD, &[result(2, 1), result(2, 2), result(2, 3)]);
+    world.flip(FIRST, offsets[0]);
+    bring_back(&world, SECOND);
+    assert_eq!((next_of_three(&world), begins(&world)), (3, 4));
+    for log in [FIRST, SECOND, THIRD] {
+        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
+    }
+}
+
+#[test]
+fn the_only_recorder_of_a_later_life_may_be_damaged_as_another_comes_back() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    take_away(&world, FIRST);
+    next(&world);
+    let offsets = world.publish(SECOND, &[result(2, 1), result(2, 2), result(2, 3)]);
+    world.publish(NodeId::Venue(VenueId(0)), &[result(2, 1), result(2, 2), result(2, 3)]);
+    world.flip(SECOND, offsets[1]);
+    bring_back(&world, FIRST);
+    assert_eq!((next(&world), begins(&world)), (3, 4));
+    for log in [FIRST, SECOND] {
+        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
+    }
+}
+
+#[test]
+fn what_was_recorded_in_several_lives_since_is_given_to_one_that_comes_back() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &(0..9).map(|position| result(1, position)).collect::<Vec<_>>());
+    world.publish(SECOND, &[result(1, 0)]);
+    take_away(&world, FIRST);
+    next(&world);
+    world.publish(SECOND, &[result(2, 1), result(2, 2)]);
+    std::fs::remove_dir_all(world.real("recorder-0".as_ref())).unwrap();
+    next(&world);
+    world.publish(SECOND, &[result(3, 3), result(3, 4)]);
+    bring_back(&world, FIRST);
+    assert_eq!((next(&world), begins(&world)), (4, 5));
+    assert_eq!(world.results(FIRST), [(1, 0), (2, 1), (2, 2), (3, 3), (3, 4)]);
+}
+
+#[test]
+fn a_start_is_refused_if_only_a_repair_shows_what_was_given_up_and_the_next_one_goes_on() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    take_away(&world, FIRST);
+    next(&world);
+    let offsets = world.publish(SECOND, &[result(2, 1), result(2, 2), result(2, 3)]);
+    world.publish(NodeId::Venue(VenueId(0)), &[result(2, 1), result(2, 2), result(2, 3)]);
+    world.flip(SECOND, offsets[1]);
+    let marks = world.real("recorder-1/marks".as_ref());
+    std::fs::write(&marks, std::fs::read(&marks).unwrap().iter().map(|byte| !byte).collect::<Vec<_>>())
+        .unwrap();
+    bring_back(&world, FIRST);
+    let refused = begin(&world, &config(), OnLoss::Refuse).unwrap_err().to_string();
+    assert!(refused.contains("recorder-0 has what an earlier start gave up: shard 0 from 1 on"), "{refused}");
+    assert_eq!((next(&world), begins(&world)), (3, 4));
+    for log in [FIRST, SECOND] {
+        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
+    }
+}
