@@ -48,12 +48,13 @@ impl LeftOut {
         Self { lives: lives.into_iter().map(life).collect() }
     }
 
-    /// Notes it, durably. What is noted already counts: the recorder has not been back since.
-    pub(crate) fn note(&self, world: &impl World, recorder: RecorderId) -> Result<(), NodeError> {
-        if Self::read(world, recorder)?.is_some() {
-            return Ok(());
-        }
-        let text = toml::to_string(self).expect("a note is always valid TOML");
+    /// Adds it to what is noted, durably: the recorder may have been left out before, by lives of other shards.
+    ///
+    /// # Errors
+    /// If what is noted cannot be read, or the note cannot be written.
+    pub(crate) fn note(mut self, world: &impl World, recorder: RecorderId) -> Result<(), NodeError> {
+        self.lives.extend(Self::read(world, recorder)?.into_iter().flat_map(|noted| noted.lives));
+        let text = toml::to_string(&self).expect("a note is always valid TOML");
         let written = whole_file::write(world, &path(recorder), &text);
         written.map_err(NodeError::io("noting that a recorder is left out"))
     }
@@ -105,4 +106,41 @@ pub(crate) fn forget(world: &impl World, recorder: RecorderId) -> Result<(), Nod
 
 fn path(recorder: RecorderId) -> PathBuf {
     Layout::new("").left_out().join(NodeId::Recorder(recorder).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestWorld;
+    use crate::testing::records::result;
+
+    const RECORDER: RecorderId = RecorderId(0);
+
+    fn noted(world: &TestWorld) -> LeftOut {
+        LeftOut::read(world, RECORDER).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_note_is_added_to_what_is_noted() {
+        let world = TestWorld::new();
+        let lives =
+            [(2, 5), (4, 9), (3, 5)].map(|(epoch, first)| (ShardId(0), Epoch(epoch), Position(first)));
+        for life in lives {
+            LeftOut::new([life]).note(&world, RECORDER).unwrap();
+        }
+        assert_eq!(noted(&world), LeftOut::new(lives));
+        assert_eq!(noted(&world).to_string(), "shard 0 from 5 on");
+        let of = [(1, 4), (1, 5), (2, 5), (3, 5), (3, 9), (4, 9)].map(|(epoch, at)| result(epoch, at));
+        let concerns = of.map(|record| noted(&world).concerns(&ResultRecord::read(&record).unwrap()));
+        assert_eq!(concerns, [false, true, true, false, true, false]);
+    }
+
+    #[test]
+    fn a_note_that_says_nothing_is_an_error_and_not_written_over() {
+        let world = TestWorld::new();
+        world.create_file(&path(RECORDER)).unwrap();
+        let note = LeftOut::new([(ShardId(0), Epoch(2), Position(5))]);
+        assert!(matches!(note.note(&world, RECORDER), Err(NodeError::Read { .. })));
+        assert!(is_noted(&world, RECORDER) && !is_noted(&world, RecorderId(1)));
+    }
 }

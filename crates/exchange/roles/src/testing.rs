@@ -295,7 +295,7 @@ impl File for fs::File {
     }
 }
 
-/// Records as nodes of a test write them, all of the first shard.
+/// Records as nodes of a test write them.
 pub(crate) mod records {
     use super::*;
     use pares_types::{
@@ -311,19 +311,24 @@ pub(crate) mod records {
         SystemConfig { segment_mib: 2, window: 1_024, ..SystemConfig::default() }
     }
 
-    /// What venue 0 says about a position in an epoch.
+    /// What venue 0 says about a position of the first shard in an epoch.
     pub(crate) fn result(epoch: u32, position: u64) -> Vec<u8> {
+        result_of(ShardId(0), epoch, position)
+    }
+
+    /// What venue 0 says about a position in an epoch.
+    pub(crate) fn result_of(shard: ShardId, epoch: u32, position: u64) -> Vec<u8> {
         let request = Request {
             id: RequestId::new(GatewayId(0), position + 1),
             stamp: Timestamp(1),
             member: MemberId(1),
             client_order_id: ClientOrderId(1),
             instrument: InstrumentId(1),
-            shard: ShardId(0),
+            shard,
             command: Command::Time,
         };
         let place = ResultPlace {
-            shard: ShardId(0),
+            shard,
             epoch: Epoch(epoch),
             position: Position(position),
             venue: VenueId(0),

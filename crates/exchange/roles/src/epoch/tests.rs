@@ -5,7 +5,7 @@ use crate::committed::{Committed, CommittedStream};
 use crate::duty::Duty;
 use crate::recorder::RecorderNode;
 use crate::testing::TestWorld;
-use crate::testing::records::{config, result};
+use crate::testing::records::{config, result, result_of};
 use pares_log::Offset;
 use pares_types::VenueId;
 
@@ -338,4 +338,25 @@ fn a_start_is_refused_if_only_a_repair_shows_what_was_given_up_and_the_next_one_
     for log in [FIRST, SECOND] {
         assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
     }
+}
+
+#[test]
+fn a_start_that_goes_without_a_recorder_noted_before_notes_what_it_gives_up_itself() {
+    let world = TestWorld::new();
+    let other = ShardId(1);
+    let both = |epoch, position| [result(epoch, position), result_of(other, epoch, position)];
+    world.publish(FIRST, &[both(1, 0), both(1, 1), both(1, 2)].concat());
+    world.publish(SECOND, &both(1, 0));
+    take_away(&world, FIRST);
+    next(&world);
+    world.publish(SECOND, &[result(2, 1)]);
+    bring_back(&world, FIRST);
+    world.create_file("recorder-0/checkpoints".as_ref()).unwrap();
+    assert_eq!((next(&world), begins(&world)), (3, 2), "without it, and in the other shard from 1 on");
+    world.publish(SECOND, &[result_of(other, 3, 1)]);
+    world.remove_file("recorder-0/checkpoints".as_ref()).unwrap();
+    run(&world, 0, 3);
+    let mut recorded = world.results(FIRST);
+    recorded.sort_unstable();
+    assert_eq!(recorded, [(1, 0), (1, 0), (2, 1), (3, 1)]);
 }
