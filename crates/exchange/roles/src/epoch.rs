@@ -14,6 +14,8 @@
 //! ```
 //! Only the supervisor does this, holding the system's lock, before any node runs.
 
+mod past;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -123,15 +125,13 @@ impl Found {
             .map(|(id, opened)| (id, opened.map_err(NodeError::from).and_then(|()| read(id))));
         let logs: Vec<_> = logs.collect();
         // A repair takes from the others what they have: all that does not count is noted before the first.
-        note_past(world, config, &logs)?;
+        past::note(world, config, &logs)?;
         for (id, log) in logs {
             let mut log = Some(log);
             let whole = recorder::repair::whole(world, id, config, || log.take().unwrap_or_else(|| read(id)));
             found.add(world, id, whole)?;
         }
-        if let Some((id, left_out)) = past(&found.each).pop_first() {
-            return Err(still_past(id, &left_out));
-        }
+        past::check(&found.each)?;
         found.sum_up();
         match found.why.take() {
             None => Ok(found),
@@ -198,57 +198,6 @@ impl Found {
         }
         Ok(self)
     }
-}
-
-/// Notes what does not count of recorders that are [past](past), by what can be read of their logs.
-fn note_past(
-    world: &impl World,
-    config: &SystemConfig,
-    logs: &[(RecorderId, Result<Contents, NodeError>)],
-) -> Result<(), NodeError> {
-    let mut each = BTreeMap::new();
-    for (id, log) in logs {
-        let contents = match log {
-            Ok(contents) => Some(contents.clone()),
-            Err(error) if error.is_damage() => recorder::salvaged(world, *id, config).ok(),
-            Err(_) => None,
-        };
-        each.extend(contents.map(|contents| (*id, contents)));
-    }
-    for (id, left_out) in past(&each) {
-        world.complain(&format_args!(
-            "{} has what an earlier start gave up, and others have other records there: {left_out}",
-            NodeId::Recorder(id),
-        ));
-        left_out.note(world, id)?;
-    }
-    Ok(())
-}
-
-/// Recorders that a start went without, because their disks were away, and that are back with what was given up then: another
-/// log has a life that begins where they have a record of an earlier one. A start begins a shard behind all that is recorded, so
-/// what an earlier epoch has from there on it had given up.
-fn past(each: &BTreeMap<RecorderId, Contents>) -> BTreeMap<RecorderId, LeftOut> {
-    let mut past: BTreeMap<RecorderId, Vec<_>> = BTreeMap::new();
-    for (&(shard, later), &(begun, _)) in each.values().flat_map(|other| &other.lives) {
-        for (&id, contents) in each {
-            // Positions rise with epochs along a log, so the last life before says it.
-            let before = contents.lives.range((shard, Epoch(0))..(shard, later)).next_back();
-            if before.is_some_and(|(_, &(_, last))| last >= begun) {
-                past.entry(id).or_default().push((shard, later, begun));
-            }
-        }
-    }
-    past.into_iter().map(|(id, lives)| (id, LeftOut::new(lives))).collect()
-}
-
-/// A log that could not be read before the repairs shows what another one should not have.
-fn still_past(id: RecorderId, left_out: &LeftOut) -> NodeError {
-    let recorder = NodeId::Recorder(id);
-    NodeError::Refused(format!(
-        "a log that was just repaired shows that {recorder} has what an earlier start gave up: {left_out}. Start again. If \
-         that says the same, move {recorder}'s directory away: it makes its log anew from the others'"
-    ))
 }
 
 /// Whether it is that recorder's trouble alone.

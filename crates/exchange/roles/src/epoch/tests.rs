@@ -360,3 +360,32 @@ fn a_start_that_goes_without_a_recorder_noted_before_notes_what_it_gives_up_itse
     recorded.sort_unstable();
     assert_eq!(recorded, [(1, 0), (1, 0), (2, 1), (3, 1)]);
 }
+
+#[test]
+fn a_start_is_refused_where_two_recorders_each_recorded_without_what_the_other_had() {
+    // Of the second, also where it ends before the third life begins.
+    for end in [3, 6] {
+        let world = TestWorld::new();
+        world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+        world.publish(SECOND, &[result(1, 0)]);
+        take_away(&world, FIRST);
+        next(&world);
+        world.publish(SECOND, &(1..end).map(|position| result(2, position)).collect::<Vec<_>>());
+        bring_back(&world, FIRST);
+        take_away(&world, SECOND);
+        assert_eq!((next(&world), begins(&world)), (3, 3));
+        world.publish(FIRST, &(3..9).map(|position| result(3, position)).collect::<Vec<_>>());
+        bring_back(&world, SECOND);
+        let had = [FIRST, SECOND].map(|log| world.results(log));
+        for _ in 0..2 {
+            let refused = begin(&world, &config(), OnLoss::Refuse).unwrap_err().to_string();
+            let named = ["recorder-0", "recorder-1", "shard 0", "from 1 on"];
+            assert!(named.iter().all(|named| refused.contains(named)), "{refused}");
+            assert_eq!([FIRST, SECOND].map(|log| world.results(log)), had, "nothing is changed");
+        }
+        take_away(&world, SECOND);
+        assert_eq!((next(&world), begins(&world)), (4, 9));
+        run(&world, 1, 4);
+        assert_eq!([FIRST, SECOND].map(|log| world.results(log)), [had[0].clone(), had[0].clone()]);
+    }
+}
