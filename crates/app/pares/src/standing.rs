@@ -91,11 +91,9 @@ fn restore(
     world: &HostWorld,
     from: &mut BTreeMap<RecorderId, Offset>,
 ) -> Shard<FastBook> {
-    let of = |&recorder: &RecorderId| {
-        let dir = Layout::new("").checkpoints(recorder);
-        // Without them the log is read from farther back, if it reaches there.
-        (recorder, checkpoints::checkpoints(world, &dir, id).unwrap_or_default())
-    };
+    // Without them the log is read from farther back, if it reaches there.
+    let of =
+        |&recorder: &RecorderId| (recorder, checkpoints::stored_by(world, recorder, id).unwrap_or_default());
     let stored: BTreeMap<RecorderId, Vec<StoredCheckpoint>> = from.keys().map(of).collect();
     let mut newest: Vec<&StoredCheckpoint> = stored.values().flatten().collect();
     newest.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.position()));

@@ -12,8 +12,8 @@
 //! - *Its own record wins* wherever it is whole, also above what was known to be on the device: the checksum says that it is
 //!   what was written, it is decided and final, and in the new log it is synced anew. Whether an older sync failed does not
 //!   matter to the bytes that came back.
-//! - *Peers next*: what lies in a peer's log is recorded. *Venues last*, and only decisions of the life of the window in force,
-//!   which nobody can have decided otherwise.
+//! - *Peers next*: what lies in a peer's log is recorded, but for what a start gave up, which the caller leaves out. *Venues
+//!   last*, and only decisions of the life of the window in force, which nobody can have decided otherwise.
 //! - *Promised and nowhere* is a loss: a hole below a whole record that the log had promised to keep, or an end below what
 //!   the window knows to be recorded. It is named, and nothing is replaced.
 //! - A hole below records that were *not* promised (the tail a loss of power tore) ends the shard there instead, as

@@ -17,10 +17,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use pares_log::Offset;
-use pares_types::{Position, ShardId, VenueId};
+use pares_types::{Position, RecorderId, ShardId, VenueId};
 
-use crate::NodeError;
+use crate::config::Layout;
 use crate::world::{File, World};
+use crate::{NodeError, left_out};
 
 const MAGIC: &[u8; 8] = b"PARESCF2";
 const HEAD_BYTES: usize = 56;
@@ -265,6 +266,21 @@ impl StoredCheckpoint {
             true => copy.name(replay_from),
             false => Ok(()),
         }
+    }
+}
+
+/// A recorder's checkpoints of a shard, as [`checkpoints`]. None of a recorder that is left out: their states may be given up.
+///
+/// # Errors
+/// As [`checkpoints`].
+pub fn stored_by(
+    world: &impl World,
+    recorder: RecorderId,
+    shard: ShardId,
+) -> Result<Vec<StoredCheckpoint>, NodeError> {
+    match left_out::is_noted(world, recorder) {
+        true => Ok(Vec::new()),
+        false => checkpoints(world, &Layout::new("").checkpoints(recorder), shard),
     }
 }
 

@@ -14,6 +14,8 @@
 //! ```
 //! Only the supervisor does this, holding the system's lock, before any node runs.
 
+mod past;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -47,7 +49,8 @@ pub fn begin<W: World>(world: &W, config: &SystemConfig, on_loss: OnLoss) -> Res
     lost::settle(world, config, first, on_loss)?;
     note(world, epoch)?;
     for &id in &found.unread {
-        LeftOut::new(epoch, first).note(world, id)?;
+        let lives = first.iter().map(|(&shard, &position)| (shard, epoch, position));
+        LeftOut::new(lives).note(world, id)?;
     }
     // What nodes of the last life said of themselves must not be taken for what those of this one say.
     for node in NodeId::all(config) {
@@ -113,21 +116,22 @@ impl Found {
         let mut found =
             Self { each: BTreeMap::new(), all: Contents::nothing(config)?, unread: Vec::new(), why: None };
         // Opening for writing keeps whole records that were not published yet; what the recorder will find when it starts
-        // must be counted here. All are opened before any is repaired, which takes from the others what they publish.
+        // must be counted here. All are opened before any is read.
         let open = |id| world.write_log(NodeId::Recorder(id), recorder::log_config(config)).map(drop);
         let opened: Vec<_> = config.recorder_ids().map(|id| (id, open(id))).collect();
-        for (id, mut opened) in opened {
-            let read = recorder::repair::whole(world, id, config, || {
-                std::mem::replace(&mut opened, Ok(()))?;
-                recorder::recorded(world, id, config)
-            });
-            found.add(world, id, read)?;
+        let read = |id| recorder::recorded(world, id, config);
+        let logs = opened
+            .into_iter()
+            .map(|(id, opened)| (id, opened.map_err(NodeError::from).and_then(|()| read(id))));
+        let logs: Vec<_> = logs.collect();
+        // A repair takes from the others what they have: all that does not count is noted before the first.
+        past::note(world, config, &logs)?;
+        for (id, log) in logs {
+            let mut log = Some(log);
+            let whole = recorder::repair::whole(world, id, config, || log.take().unwrap_or_else(|| read(id)));
+            found.add(world, id, whole)?;
         }
-        for (id, past) in found.past() {
-            found.leave_out(world, id, &past)?;
-            let read = || recorder::recorded(world, id, config);
-            found.add(world, id, recorder::repair::whole(world, id, config, read))?;
-        }
+        past::check(&found.each)?;
         found.sum_up();
         match found.why.take() {
             None => Ok(found),
@@ -152,42 +156,6 @@ impl Found {
             Err(error) => return Err(error),
         }
         Ok(())
-    }
-
-    /// Notes that from there on nothing of a recorder's log counts.
-    fn leave_out(
-        &mut self,
-        world: &impl World,
-        id: RecorderId,
-        past: &BTreeMap<ShardId, Position>,
-    ) -> Result<(), NodeError> {
-        let shards = past.iter().map(|(shard, first)| format!("shard {shard} from {first} on"));
-        world.complain(&format_args!(
-            "{} has what an earlier start gave up, and others have other records there: {}",
-            NodeId::Recorder(id),
-            shards.collect::<Vec<_>>().join(", ")
-        ));
-        let latest = self.each.values().map(|contents| contents.epoch).max();
-        self.each.remove(&id);
-        LeftOut::new(latest.unwrap_or(Epoch(0)), past).note(world, id)
-    }
-
-    /// Recorders that a start went without, because their disks were away, and that are back with what was given up then. By
-    /// shard: the first position of theirs at which another log has a record of a later epoch than the one there. A start begins
-    /// a shard behind all that is recorded, so what an earlier epoch has from there on it had given up.
-    fn past(&self) -> BTreeMap<RecorderId, BTreeMap<ShardId, Position>> {
-        let mut past: BTreeMap<RecorderId, BTreeMap<ShardId, Position>> = BTreeMap::new();
-        for (&(shard, later), &(begun, _)) in self.each.values().flat_map(|other| &other.lives) {
-            for (&id, contents) in &self.each {
-                // Positions rise with epochs along a log, so the last life before says it.
-                let before = contents.lives.range((shard, Epoch(0))..(shard, later)).next_back();
-                if before.is_some_and(|(_, &(_, last))| last >= begun) {
-                    let first = past.entry(id).or_default().entry(shard).or_insert(begun);
-                    *first = begun.min(*first);
-                }
-            }
-        }
-        past
     }
 
     fn sum_up(&mut self) {

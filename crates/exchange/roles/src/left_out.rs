@@ -3,13 +3,14 @@
 //! One whose disk fails must not keep its peers from trading. But what it alone had recorded is not recorded any more then: the
 //! windows begin behind what the others have, and other requests get its positions. Were it to come back as it was, there would be
 //! two histories. So the start leaves a note first, and the recorder, whose log can be opened again, makes it anew without
-//! what it was left alone with.
+//! what it was left alone with. While the note is there nobody else reads that recorder's log or its checkpoints.
 //!
 //! ```text
-//! DIR/left-out/recorder-1        from which position of each shard on recorder 1 was left alone, and by which start
+//! DIR/left-out/recorder-1        which lives of the windows began without recorder 1, and where
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fmt::{self, Display};
 use std::io;
 use std::path::PathBuf;
 
@@ -20,28 +21,40 @@ use serde::{Deserialize, Serialize};
 use crate::world::World;
 use crate::{Layout, NodeError, NodeId, whole_file};
 
-/// What of a recorder's log does not count any more.
+/// What of a recorder's log does not count any more: behind the beginning of each of these lives, all that is of earlier ones. Nothing
+/// in any other recorder's log counts there either.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LeftOut {
-    /// The life of the windows that began without it.
+    lives: BTreeSet<Life>,
+}
+
+/// A life of a shard's window that began without the recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Life {
+    shard: u16,
     epoch: u32,
-    /// Where it began, shard by shard.
-    first: BTreeMap<String, u64>,
+    /// The position at which it began.
+    first: u64,
 }
 
 impl LeftOut {
-    /// By a start that begins there.
-    pub(crate) fn new(epoch: Epoch, first: &BTreeMap<ShardId, Position>) -> Self {
-        let first = first.iter().map(|(shard, position)| (shard.to_string(), position.0)).collect();
-        Self { epoch: epoch.0, first }
+    /// By lives that began there.
+    pub(crate) fn new(lives: impl IntoIterator<Item = (ShardId, Epoch, Position)>) -> Self {
+        let life = |(shard, epoch, first): (ShardId, Epoch, Position)| Life {
+            shard: shard.0,
+            epoch: epoch.0,
+            first: first.0,
+        };
+        Self { lives: lives.into_iter().map(life).collect() }
     }
 
-    /// Notes it, durably. What is noted already counts: the recorder has not been back since.
-    pub(crate) fn note(&self, world: &impl World, recorder: RecorderId) -> Result<(), NodeError> {
-        if Self::read(world, recorder)?.is_some() {
-            return Ok(());
-        }
-        let text = toml::to_string(self).expect("a note is always valid TOML");
+    /// Adds it to what is noted, durably: the recorder may have been left out before, by lives of other shards.
+    ///
+    /// # Errors
+    /// If what is noted cannot be read, or the note cannot be written.
+    pub(crate) fn note(mut self, world: &impl World, recorder: RecorderId) -> Result<(), NodeError> {
+        self.lives.extend(Self::read(world, recorder)?.into_iter().flat_map(|noted| noted.lives));
+        let text = toml::to_string(&self).expect("a note is always valid TOML");
         let written = whole_file::write(world, &path(recorder), &text);
         written.map_err(NodeError::io("noting that a recorder is left out"))
     }
@@ -56,27 +69,78 @@ impl LeftOut {
 
     /// From where on the recorder was left alone.
     pub(crate) fn first(&self, shard: ShardId) -> Option<Position> {
-        self.first.get(&shard.to_string()).copied().map(Position)
+        let lives = self.lives.iter().filter(|life| life.shard == shard.0);
+        lives.map(|life| Position(life.first)).min()
     }
 
-    /// Whether a record of its log was passed over by the start.
+    /// Whether a record was passed over by a start.
     pub(crate) fn concerns(&self, record: &ResultRecord<'_>) -> bool {
-        record.epoch().0 < self.epoch
-            && self.first(record.shard()).is_some_and(|first| record.position() >= first)
+        let (shard, epoch, position) = (record.shard().0, record.epoch().0, record.position().0);
+        self.lives.iter().any(|life| life.shard == shard && epoch < life.epoch && position >= life.first)
     }
 }
 
+impl Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shards: BTreeSet<_> = self.lives.iter().map(|life| ShardId(life.shard)).collect();
+        let first = |shard| self.first(shard).map(|first| format!("shard {shard} from {first} on"));
+        f.write_str(&shards.into_iter().filter_map(first).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Whether the recorder is left out, or may be: the note is there, or nobody can tell. Its log and its checkpoints are not read.
+pub(crate) fn is_noted(world: &impl World, recorder: RecorderId) -> bool {
+    !world.open_file(&path(recorder)).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
 /// Removes the note: the recorder's log is made anew.
-pub(crate) fn forget(world: &impl World, recorder: RecorderId) {
+///
+/// # Errors
+/// If it stays. Nobody reads that recorder's log then.
+pub(crate) fn forget(world: &impl World, recorder: RecorderId) -> Result<(), NodeError> {
     match world.remove_file(&path(recorder)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            // It costs another repair at the next start, and nothing else.
-            world.complain(&format_args!("{} cannot be removed: {error}", path(recorder).display()));
-        }
-        _ => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(NodeError::io("removing the note that a recorder is left out")),
     }
 }
 
 fn path(recorder: RecorderId) -> PathBuf {
     Layout::new("").left_out().join(NodeId::Recorder(recorder).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestWorld;
+    use crate::testing::records::result;
+
+    const RECORDER: RecorderId = RecorderId(0);
+
+    fn noted(world: &TestWorld) -> LeftOut {
+        LeftOut::read(world, RECORDER).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_note_is_added_to_what_is_noted() {
+        let world = TestWorld::new();
+        let lives =
+            [(2, 5), (4, 9), (3, 5)].map(|(epoch, first)| (ShardId(0), Epoch(epoch), Position(first)));
+        for life in lives {
+            LeftOut::new([life]).note(&world, RECORDER).unwrap();
+        }
+        assert_eq!(noted(&world), LeftOut::new(lives));
+        assert_eq!(noted(&world).to_string(), "shard 0 from 5 on");
+        let of = [(1, 4), (1, 5), (2, 5), (3, 5), (3, 9), (4, 9)].map(|(epoch, at)| result(epoch, at));
+        let concerns = of.map(|record| noted(&world).concerns(&ResultRecord::read(&record).unwrap()));
+        assert_eq!(concerns, [false, true, true, false, true, false]);
+    }
+
+    #[test]
+    fn a_note_that_says_nothing_is_an_error_and_not_written_over() {
+        let world = TestWorld::new();
+        world.create_file(&path(RECORDER)).unwrap();
+        let note = LeftOut::new([(ShardId(0), Epoch(2), Position(5))]);
+        assert!(matches!(note.note(&world, RECORDER), Err(NodeError::Read { .. })));
+        assert!(is_noted(&world, RECORDER) && !is_noted(&world, RecorderId(1)));
+    }
 }

@@ -60,7 +60,7 @@ impl Lost {
 
 /// A recorder's checkpoints. Those that cannot be listed say nothing: one recorder's disk keeps no system from starting.
 fn stored_by<W: World>(world: &W, recorder: RecorderId, shard: ShardId) -> Vec<StoredCheckpoint> {
-    let stored = checkpoints::checkpoints(world, &Layout::new("").checkpoints(recorder), shard);
+    let stored = checkpoints::stored_by(world, recorder, shard);
     let told = |error: &NodeError| {
         world.complain(&format_args!(
             "whether positions are lost that recorder-{recorder} had checkpoints of cannot be told: {error}"

@@ -4,14 +4,15 @@
 //! is an empty one. A node whose disk was replaced begins a new log where the old one lay, and a reader that still has the old
 //! one mapped would wait there for ever. Looking for either costs system calls, so it is done only now and then, and only by a
 //! reader that has nothing to read.
+//!
+//! A recorder that a start left out has no log either, until it has made its log anew: what the start gave up is in it.
 
 use std::fmt::Display;
 
 use pares_log::{LogReader, Offset, ReadError, Record};
 
-use crate::NodeId;
-use crate::repair_asked;
 use crate::world::World;
+use crate::{NodeId, left_out, repair_asked};
 
 /// Polls with nothing to read between two looks for a log that is not there, or for another in its place, unless
 /// [`Tail::look`] asks for one.
@@ -213,6 +214,8 @@ impl<W: World> Tail<W> {
         if !std::mem::take(&mut self.due) && self.polls % LOOK_EVERY != 1 {
             return Ok(false);
         }
+        // Asked before: the log may be made anew, and the note removed, while it is being opened.
+        let is_left_out = matches!(self.log, NodeId::Recorder(id) if left_out::is_noted(&self.world, id));
         let opened = match self.world.read_log(self.log, self.from) {
             Err(ReadError::Released { .. }) => self.world.read_log_from_start(self.log),
             // Made anew since the place was written down.
@@ -225,7 +228,7 @@ impl<W: World> Tail<W> {
         self.reader = match unless_gone(opened) {
             Ok(reader) => {
                 self.unreadable = false;
-                reader
+                reader.filter(|_| !is_left_out)
             }
             // Its marks are damaged. Told once; until they are repaired there is no log.
             Err(error) if error.is_damage() => {

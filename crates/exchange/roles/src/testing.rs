@@ -27,6 +27,8 @@ struct Shared {
     complaints: Mutex<Vec<String>>,
     /// The request at which the matching engine panics.
     poison: Mutex<Option<RequestId>>,
+    /// A file that cannot be removed.
+    held: Mutex<Option<&'static str>>,
     /// Whether there is no room for another task.
     crowded: AtomicBool,
     /// Both clocks.
@@ -46,6 +48,7 @@ impl TestWorld {
             tasks: Mutex::default(),
             complaints: Mutex::default(),
             poison: Mutex::default(),
+            held: Mutex::default(),
             crowded: AtomicBool::default(),
             now_ns: AtomicU64::default(),
         }))
@@ -64,6 +67,11 @@ impl TestWorld {
     /// The matching engine panics at that request from now on; or at none any more.
     pub(crate) fn poison(&self, request: Option<RequestId>) {
         *self.0.poison.lock().unwrap() = request;
+    }
+
+    /// That file cannot be removed from now on; or every file can.
+    pub(crate) fn hold(&self, path: Option<&'static str>) {
+        *self.0.held.lock().unwrap() = path;
     }
 
     /// Time passes.
@@ -193,6 +201,9 @@ impl World for TestWorld {
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
+        if self.0.held.lock().unwrap().is_some_and(|held| Path::new(held) == path) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         fs::remove_file(self.real(path))
     }
 
@@ -284,7 +295,7 @@ impl File for fs::File {
     }
 }
 
-/// Records as nodes of a test write them, all of the first shard.
+/// Records as nodes of a test write them.
 pub(crate) mod records {
     use super::*;
     use pares_types::{
@@ -300,19 +311,24 @@ pub(crate) mod records {
         SystemConfig { segment_mib: 2, window: 1_024, ..SystemConfig::default() }
     }
 
-    /// What venue 0 says about a position in an epoch.
+    /// What venue 0 says about a position of the first shard in an epoch.
     pub(crate) fn result(epoch: u32, position: u64) -> Vec<u8> {
+        result_of(ShardId(0), epoch, position)
+    }
+
+    /// What venue 0 says about a position in an epoch.
+    pub(crate) fn result_of(shard: ShardId, epoch: u32, position: u64) -> Vec<u8> {
         let request = Request {
             id: RequestId::new(GatewayId(0), position + 1),
             stamp: Timestamp(1),
             member: MemberId(1),
             client_order_id: ClientOrderId(1),
             instrument: InstrumentId(1),
-            shard: ShardId(0),
+            shard,
             command: Command::Time,
         };
         let place = ResultPlace {
-            shard: ShardId(0),
+            shard,
             epoch: Epoch(epoch),
             position: Position(position),
             venue: VenueId(0),

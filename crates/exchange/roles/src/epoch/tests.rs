@@ -1,10 +1,12 @@
 //! Starts: with all there is, with disks away, damaged, or back.
 
 use super::*;
+use crate::committed::{Committed, CommittedStream};
 use crate::duty::Duty;
 use crate::recorder::RecorderNode;
 use crate::testing::TestWorld;
-use crate::testing::records::{config, result};
+use crate::testing::records::{config, result, result_of};
+use pares_log::Offset;
 use pares_types::VenueId;
 
 const FIRST: NodeId = NodeId::Recorder(RecorderId(0));
@@ -36,6 +38,32 @@ fn break_disk(world: &TestWorld, log: NodeId) {
 fn mend_disk(world: &TestWorld, log: NodeId) {
     world.remove_file(log.to_string().as_ref()).unwrap();
     world.rename("broken".as_ref(), log.to_string().as_ref()).unwrap();
+}
+
+/// A recorder's disk is not there: its directory is empty.
+fn take_away(world: &TestWorld, log: NodeId) {
+    world.rename(log.to_string().as_ref(), format!("away-{log}").as_ref()).unwrap();
+}
+
+fn bring_back(world: &TestWorld, log: NodeId) {
+    std::fs::remove_dir_all(world.real(log.to_string().as_ref())).unwrap();
+    world.rename(format!("away-{log}").as_ref(), log.to_string().as_ref()).unwrap();
+}
+
+/// What gateways and venues take for recorded: epoch and position.
+fn committed(world: &TestWorld) -> Vec<(u32, u64)> {
+    let mut stream = CommittedStream::new(world, &config(), |_| Offset::START).unwrap();
+    let mut committed = Vec::new();
+    for _ in 0..200 {
+        let read = stream.poll(usize::MAX, |item| {
+            if let Committed::Result { record, .. } = item {
+                committed.push((record.epoch().0, record.position().0));
+            }
+            Ok(())
+        });
+        read.unwrap();
+    }
+    committed
 }
 
 #[test]
@@ -141,11 +169,10 @@ fn a_recorder_whose_disk_was_away_comes_back_without_what_was_given_up() {
     let world = TestWorld::new();
     world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
     world.publish(SECOND, &[result(1, 0)]);
-    world.rename(FIRST.to_string().as_ref(), "away".as_ref()).unwrap();
+    take_away(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (2, 1));
     world.publish(SECOND, &[result(2, 1), result(2, 2)]);
-    std::fs::remove_dir_all(world.real(FIRST.to_string().as_ref())).unwrap();
-    world.rename("away".as_ref(), FIRST.to_string().as_ref()).unwrap();
+    bring_back(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (3, 3));
     assert_eq!(world.results(FIRST), [(1, 0), (2, 1), (2, 2)]);
     assert!(world.complaints().contains("shard 0 from 1 on"), "{}", world.complaints());
@@ -156,10 +183,9 @@ fn a_recorder_whose_disk_was_away_brings_back_what_nothing_was_recorded_over() {
     let world = TestWorld::new();
     world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
     world.publish(SECOND, &[result(1, 0)]);
-    world.rename(FIRST.to_string().as_ref(), "away".as_ref()).unwrap();
+    take_away(&world, FIRST);
     next(&world);
-    std::fs::remove_dir_all(world.real(FIRST.to_string().as_ref())).unwrap();
-    world.rename("away".as_ref(), FIRST.to_string().as_ref()).unwrap();
+    bring_back(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (3, 3));
 }
 
@@ -173,4 +199,193 @@ fn a_recorder_left_out_counts_again_at_the_next_start_as_far_as_it_may() {
     mend_disk(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (3, 0));
     assert_eq!(world.results(FIRST), []);
+}
+
+#[test]
+fn nobody_reads_what_was_given_up_while_its_recorder_cannot_make_its_log_anew() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    take_away(&world, FIRST);
+    next(&world);
+    world.publish(SECOND, &[result(2, 1), result(2, 2)]);
+    bring_back(&world, FIRST);
+    world.create_file("recorder-0/checkpoints".as_ref()).unwrap();
+    assert_eq!((next(&world), begins(&world)), (3, 3));
+    let valid = [(1, 0), (2, 1), (2, 2)];
+    assert_eq!(committed(&world), valid, "the log is whole, and does not count");
+    world.remove_file("recorder-0/checkpoints".as_ref()).unwrap();
+    run(&world, 0, 3);
+    assert_eq!(world.results(FIRST), valid);
+    world.publish(FIRST, &[result(3, 3)]);
+    assert_eq!(committed(&world).last(), Some(&(3, 3)), "it is read again");
+}
+
+#[test]
+fn a_recorder_whose_note_stays_is_one_that_cannot_be_read() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    break_disk(&world, FIRST);
+    next(&world);
+    mend_disk(&world, FIRST);
+    world.hold(Some("left-out/recorder-0"));
+    world.publish(SECOND, &[result(2, 1)]);
+    assert_eq!((next(&world), begins(&world)), (3, 2));
+    assert_eq!(world.complaints().matches("goes on without recorder-0").count(), 2, "{}", world.complaints());
+    world.hold(None);
+    assert_eq!((next(&world), begins(&world)), (4, 2));
+    assert_eq!(world.results(FIRST), [(1, 0), (2, 1)]);
+}
+
+/// With three recorders.
+fn of_three() -> SystemConfig {
+    SystemConfig { recorders: 3, ..config() }
+}
+
+fn next_of_three(world: &TestWorld) -> u32 {
+    begin(world, &of_three(), OnLoss::Refuse).unwrap().0
+}
+
+const THIRD: NodeId = NodeId::Recorder(RecorderId(2));
+
+#[test]
+fn two_recorders_that_come_back_do_not_give_each_other_what_was_given_up() {
+    let world = TestWorld::new();
+    for log in [FIRST, SECOND] {
+        world.publish(log, &[result(1, 0), result(1, 1), result(1, 2)]);
+    }
+    world.publish(THIRD, &[result(1, 0)]);
+    [FIRST, SECOND].into_iter().for_each(|log| take_away(&world, log));
+    assert_eq!(next_of_three(&world), 2);
+    world.publish(THIRD, &[result(2, 1), result(2, 2), result(2, 3)]);
+    [FIRST, SECOND].into_iter().for_each(|log| bring_back(&world, log));
+    assert_eq!((next_of_three(&world), begins(&world)), (3, 4));
+    for log in [FIRST, SECOND, THIRD] {
+        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
+    }
+}
+
+#[test]
+fn a_damaged_recorder_takes_nothing_that_was_given_up_from_one_that_comes_back() {
+    let world = TestWorld::new();
+    world.publish(SECOND, &[result(1, 0), result(1, 1), result(1, 2)]);
+    for log in [FIRST, THIRD] {
+        world.publish(log, &[result(1, 0)]);
+    }
+    take_away(&world, SECOND);
+    assert_eq!(next_of_three(&world), 2);
+    let offsets = world.publish(FIRST, &[result(2, 1), result(2, 2)]);
+    world.publish(THIRD, &[result(2, 1), result(2, 2), result(2, 3)]);
+    world.flip(FIRST, offsets[0]);
+    bring_back(&world, SECOND);
+    assert_eq!((next_of_three(&world), begins(&world)), (3, 4));
+    for log in [FIRST, SECOND, THIRD] {
+        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
+    }
+}
+
+#[test]
+fn the_only_recorder_of_a_later_life_may_be_damaged_as_another_comes_back() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    take_away(&world, FIRST);
+    next(&world);
+    let offsets = world.publish(SECOND, &[result(2, 1), result(2, 2), result(2, 3)]);
+    world.publish(NodeId::Venue(VenueId(0)), &[result(2, 1), result(2, 2), result(2, 3)]);
+    world.flip(SECOND, offsets[1]);
+    bring_back(&world, FIRST);
+    assert_eq!((next(&world), begins(&world)), (3, 4));
+    for log in [FIRST, SECOND] {
+        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
+    }
+}
+
+#[test]
+fn what_was_recorded_in_several_lives_since_is_given_to_one_that_comes_back() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &(0..9).map(|position| result(1, position)).collect::<Vec<_>>());
+    world.publish(SECOND, &[result(1, 0)]);
+    take_away(&world, FIRST);
+    next(&world);
+    world.publish(SECOND, &[result(2, 1), result(2, 2)]);
+    std::fs::remove_dir_all(world.real("recorder-0".as_ref())).unwrap();
+    next(&world);
+    world.publish(SECOND, &[result(3, 3), result(3, 4)]);
+    bring_back(&world, FIRST);
+    assert_eq!((next(&world), begins(&world)), (4, 5));
+    assert_eq!(world.results(FIRST), [(1, 0), (2, 1), (2, 2), (3, 3), (3, 4)]);
+}
+
+#[test]
+fn a_start_is_refused_if_only_a_repair_shows_what_was_given_up_and_the_next_one_goes_on() {
+    let world = TestWorld::new();
+    world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+    world.publish(SECOND, &[result(1, 0)]);
+    take_away(&world, FIRST);
+    next(&world);
+    let offsets = world.publish(SECOND, &[result(2, 1), result(2, 2), result(2, 3)]);
+    world.publish(NodeId::Venue(VenueId(0)), &[result(2, 1), result(2, 2), result(2, 3)]);
+    world.flip(SECOND, offsets[1]);
+    let marks = world.real("recorder-1/marks".as_ref());
+    std::fs::write(&marks, std::fs::read(&marks).unwrap().iter().map(|byte| !byte).collect::<Vec<_>>())
+        .unwrap();
+    bring_back(&world, FIRST);
+    let refused = begin(&world, &config(), OnLoss::Refuse).unwrap_err().to_string();
+    assert!(refused.contains("recorder-0 has what an earlier start gave up: shard 0 from 1 on"), "{refused}");
+    assert_eq!((next(&world), begins(&world)), (3, 4));
+    for log in [FIRST, SECOND] {
+        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
+    }
+}
+
+#[test]
+fn a_start_that_goes_without_a_recorder_noted_before_notes_what_it_gives_up_itself() {
+    let world = TestWorld::new();
+    let other = ShardId(1);
+    let both = |epoch, position| [result(epoch, position), result_of(other, epoch, position)];
+    world.publish(FIRST, &[both(1, 0), both(1, 1), both(1, 2)].concat());
+    world.publish(SECOND, &both(1, 0));
+    take_away(&world, FIRST);
+    next(&world);
+    world.publish(SECOND, &[result(2, 1)]);
+    bring_back(&world, FIRST);
+    world.create_file("recorder-0/checkpoints".as_ref()).unwrap();
+    assert_eq!((next(&world), begins(&world)), (3, 2), "without it, and in the other shard from 1 on");
+    world.publish(SECOND, &[result_of(other, 3, 1)]);
+    world.remove_file("recorder-0/checkpoints".as_ref()).unwrap();
+    run(&world, 0, 3);
+    let mut recorded = world.results(FIRST);
+    recorded.sort_unstable();
+    assert_eq!(recorded, [(1, 0), (1, 0), (2, 1), (3, 1)]);
+}
+
+#[test]
+fn a_start_is_refused_where_two_recorders_each_recorded_without_what_the_other_had() {
+    // Of the second, also where it ends before the third life begins.
+    for end in [3, 6] {
+        let world = TestWorld::new();
+        world.publish(FIRST, &[result(1, 0), result(1, 1), result(1, 2)]);
+        world.publish(SECOND, &[result(1, 0)]);
+        take_away(&world, FIRST);
+        next(&world);
+        world.publish(SECOND, &(1..end).map(|position| result(2, position)).collect::<Vec<_>>());
+        bring_back(&world, FIRST);
+        take_away(&world, SECOND);
+        assert_eq!((next(&world), begins(&world)), (3, 3));
+        world.publish(FIRST, &(3..9).map(|position| result(3, position)).collect::<Vec<_>>());
+        bring_back(&world, SECOND);
+        let had = [FIRST, SECOND].map(|log| world.results(log));
+        for _ in 0..2 {
+            let refused = begin(&world, &config(), OnLoss::Refuse).unwrap_err().to_string();
+            let named = ["recorder-0", "recorder-1", "shard 0", "from 1 on"];
+            assert!(named.iter().all(|named| refused.contains(named)), "{refused}");
+            assert_eq!([FIRST, SECOND].map(|log| world.results(log)), had, "nothing is changed");
+        }
+        take_away(&world, SECOND);
+        assert_eq!((next(&world), begins(&world)), (4, 9));
+        run(&world, 1, 4);
+        assert_eq!([FIRST, SECOND].map(|log| world.results(log)), [had[0].clone(), had[0].clone()]);
+    }
 }

@@ -36,7 +36,7 @@ use gate::Gate;
 use intake::CheckpointIntake;
 use shard::{ShardRecord, offer, recover};
 
-pub(crate) use shard::{Contents, recorded};
+pub(crate) use shard::{Contents, recorded, salvaged};
 
 /// Records taken from one source before the next is looked at.
 const BATCH_MAX: usize = 512;

@@ -45,7 +45,7 @@ pub(crate) fn whole<T, W: World>(
         other => return other,
     };
     repair(world, id, config, (&why, left_out))?;
-    left_out::forget(world, id);
+    left_out::forget(world, id)?;
     open()
 }
 
@@ -64,7 +64,7 @@ fn repair<W: World>(
     let mut work = Work {
         world,
         new: world.replace_log(log, super::log_config(config))?,
-        others: others(id, config),
+        others: others(world, id, config, left_out.as_ref()),
         repair: Repair::new(),
         checkpoints: checkpoints_of(world, config, &checkpoints, left_out.as_ref())?,
         left_out,
@@ -106,8 +106,10 @@ fn recorded_marks(world: &impl World, config: &SystemConfig) -> Result<Recorded,
 /// Another log to take records from.
 struct Other {
     log: NodeId,
-    /// Of a venue's log only decisions of this life count; everything in a recorder's log does.
+    /// Of a venue's log only decisions of this life count; of a recorder's log all but what is given up.
     life: Epoch,
+    /// What is given up, by what is noted of the recorder whose log is repaired, and of the one whose log this is.
+    left_out: Vec<LeftOut>,
 }
 
 impl Other {
@@ -117,15 +119,21 @@ impl Other {
     }
 
     fn counts(&self, record: &ResultRecord<'_>) -> bool {
-        matches!(self.log, NodeId::Recorder(_)) || record.epoch() == self.life
+        (matches!(self.log, NodeId::Recorder(_)) || record.epoch() == self.life)
+            && !self.left_out.iter().any(|left_out| left_out.concerns(record))
     }
 }
 
-/// Peers first.
-fn others(id: RecorderId, config: &SystemConfig) -> Vec<Other> {
-    let peers = config.recorder_ids().filter(|&peer| peer != id).map(NodeId::Recorder);
-    let logs = peers.chain(config.venue_ids().map(NodeId::Venue));
-    logs.map(|log| Other { log, life: Epoch(0) }).collect()
+/// Peers first; none of whom nobody can tell what counts.
+fn others(world: &impl World, id: RecorderId, config: &SystemConfig, own: Option<&LeftOut>) -> Vec<Other> {
+    let other = |log, theirs: Option<LeftOut>| {
+        let left_out = own.cloned().into_iter().chain(theirs).collect();
+        Other { log, life: Epoch(0), left_out }
+    };
+    let peers = config.recorder_ids().filter(|&peer| peer != id);
+    let peers =
+        peers.filter_map(|peer| Some(other(NodeId::Recorder(peer), LeftOut::read(world, peer).ok()?)));
+    peers.chain(config.venue_ids().map(|venue| other(NodeId::Venue(venue), None))).collect()
 }
 
 /// A checkpoint that is kept: its shard and position, and where replay starts in the new log, once known.

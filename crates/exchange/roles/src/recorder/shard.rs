@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use pares_log::{LogReader, Offset, ReadError};
+use pares_log::{LogReader, LogSalvage, Offset, ReadError};
 use pares_recorder::{Acceptance, Offer, Source, Statement};
 use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
 
 use super::gate::{Gate, content};
 use crate::config::SystemConfig;
+use crate::left_out::LeftOut;
 use crate::world::World;
 use crate::{NodeError, NodeId};
 
@@ -106,7 +107,15 @@ impl Contents {
         Ok(Self { next, lives: BTreeMap::new(), epoch: Epoch(0), gateways: BTreeSet::new() })
     }
 
-    fn add(&mut self, record: &ResultRecord<'_>) -> Result<(), NodeError> {
+    /// Counts a record, unless a start passed it over.
+    fn take(&mut self, payload: &[u8], left_out: Option<&LeftOut>) -> Result<(), NodeError> {
+        if record::schema(payload) != Some(record::RESULT) {
+            return Ok(());
+        }
+        let record = ResultRecord::read(payload)?;
+        if left_out.is_some_and(|left_out| left_out.concerns(&record)) {
+            return Ok(());
+        }
         let (shard, epoch, position) = (record.shard(), record.epoch(), record.position());
         self.next.insert(shard, position.next());
         let (first, last) = self.lives.entry((shard, epoch)).or_insert((position, position));
@@ -117,7 +126,7 @@ impl Contents {
     }
 }
 
-/// What a recorder's log holds.
+/// What counts of a recorder's log.
 ///
 /// # Errors
 /// If the log is damaged. A log that does not exist holds nothing.
@@ -127,15 +136,33 @@ pub(crate) fn recorded(
     config: &SystemConfig,
 ) -> Result<Contents, NodeError> {
     let mut found = Contents::nothing(config)?;
+    let left_out = LeftOut::read(world, id)?;
     let mut log = match world.read_log_from_start(NodeId::Recorder(id)) {
         Ok(log) => log,
         Err(ReadError::NotYet { .. }) => return Ok(found),
         Err(error) => return Err(error.into()),
     };
     while let Some(entry) = log.next()? {
-        if record::schema(entry.payload) == Some(record::RESULT) {
-            found.add(&ResultRecord::read(entry.payload)?)?;
-        }
+        found.take(entry.payload, left_out.as_ref())?;
+    }
+    Ok(found)
+}
+
+/// What counts of a recorder's log and is whole, though the log is damaged.
+///
+/// # Errors
+/// If not even that can be read.
+pub(crate) fn salvaged(
+    world: &impl World,
+    id: RecorderId,
+    config: &SystemConfig,
+) -> Result<Contents, NodeError> {
+    let mut found = Contents::nothing(config)?;
+    let left_out = LeftOut::read(world, id)?;
+    let mut log = world.salvage_log(NodeId::Recorder(id))?;
+    while let Some(entry) = log.next() {
+        // What this build does not understand is nothing to compare.
+        let _ = found.take(entry.payload, left_out.as_ref());
     }
     Ok(found)
 }

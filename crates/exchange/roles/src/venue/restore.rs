@@ -17,7 +17,7 @@ use super::seat::{Bench, Order, ShardSeat};
 use crate::NodeError;
 use crate::checkpoints::{self, StoredCheckpoint};
 use crate::committed::CommittedStream;
-use crate::config::{Layout, SystemConfig};
+use crate::config::SystemConfig;
 use crate::world::World;
 
 /// Checkpoints of all shards together that load in no time to speak of.
@@ -38,7 +38,7 @@ pub(super) struct Restored {
 /// A recorder's checkpoints of a shard whose heads are intact, newest first. If they cannot be listed, others' have to do, or a longer
 /// replay.
 fn stored<W: World>(world: &W, recorder: RecorderId, shard: ShardId) -> Vec<StoredCheckpoint> {
-    let stored = checkpoints::checkpoints(world, &Layout::new("").checkpoints(recorder), shard);
+    let stored = checkpoints::stored_by(world, recorder, shard);
     let told = |error: &NodeError| {
         world.complain(&format_args!(
             "shard {shard}: checkpoints of recorder-{recorder} are passed over: {error}"

@@ -293,6 +293,15 @@ fn a_checkpoint_of_a_future_that_did_not_happen_is_passed_over() {
 }
 
 #[test]
+fn a_checkpoint_of_a_recorder_that_is_left_out_is_passed_over() {
+    let rig = Rig::new(5);
+    rig.store_checkpoint(4);
+    let note = crate::left_out::LeftOut::new([(SHARD, EPOCH, Position(2))]);
+    note.note(&rig.world, RecorderId(0)).unwrap();
+    assert_eq!(rig.open().unwrap().seats[0].reached, Position(0));
+}
+
+#[test]
 fn a_shard_whose_engine_panics_is_restored_and_the_request_void() {
     let mut rig = Rig::new(0);
     rig.ask(1..4);
