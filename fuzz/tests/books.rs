@@ -42,8 +42,10 @@ fn assert_happened(tally: &Tally, kinds: usize, elsewhere: &[Reason]) {
 }
 
 /// What gateways refuse, and what needs more orders or instruments than a few bytes name.
-const NEVER: [Reason; 14] = [
+const NEVER: [Reason; 16] = [
     Reason::DuplicateRequest,
+    Reason::TooOld,
+    Reason::TooManySeries,
     Reason::Halted,
     Reason::Overloaded,
     Reason::StorageUnavailable,
