@@ -15,7 +15,7 @@
 //!  OrderId of an entered order --by_order+
 //!
 //!  in flight --answered--> lives (an order on the book) --nothing remains--> finished --room is needed--> forgotten
-//!                    \\--(all others)------------------------------------------^
+//!                    \--(all others)-------------------------------------------^
 //! ```
 
 use std::collections::{BTreeMap, VecDeque};
