@@ -3,9 +3,13 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 /// Runs a copy of `pares` that has this laboratory beside it, or none.
 fn pares(arguments: &[&str], laboratory: Option<&str>) -> Output {
+    // A process that another test starts while a program is being written here has it open for writing, and nobody can run it.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("pares");
     std::fs::copy(env!("CARGO_BIN_EXE_pares"), &program).unwrap();
