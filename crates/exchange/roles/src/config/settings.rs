@@ -123,7 +123,7 @@ impl Default for SystemConfig {
             quorum_patience_ms: 500,
             sessions_max: 4_096,
             member_sessions_max: 64,
-            names_max: 16 << 20,
+            names_max: 4 << 20,
             clock_ms: 1_000,
             engine_budget_ms: 4,
             segment_mib: 4,
