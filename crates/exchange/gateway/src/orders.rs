@@ -1,13 +1,14 @@
 //! What is left of each order, as the committed stream tells it.
 //!
-//! The names of orders that live are never forgotten, since amends and cancels name them. Events up to the first [`Event::Incoming`] have the
-//! request's own order as the incoming one, and the outcome says what is left of it then (of one just entered its name has taken it); the events after it concern others, or
-//! what became of it later (docs/rules.md, section 9).
+//! The names of orders that live are never forgotten, since amends and cancels name them. Events up to the first [`Event::Incoming`]
+//! have the request's own order as the incoming one, and the outcome says what is left of it then; the events after it concern others,
+//! or what became of it later (docs/rules.md, section 9). An order just entered has what its answer said.
 
 use pares_types::{Command, Event, OrderId, Outcome, Quantity, Request, Status};
 
 use crate::Gateway;
 use crate::names::Names;
+use crate::report::left_after;
 
 /// The order that trades with those on the book, and what is left of it.
 #[derive(Clone, Copy)]
@@ -41,7 +42,7 @@ fn follow_event(names: &mut Names, own: OrderId, incoming: &mut Incoming, event:
         Event::Fill { resting, quantity, resting_remaining, .. } => {
             names.set_remaining(resting, |_| resting_remaining);
             if let Incoming::Other(order, left) = incoming {
-                *left = without(*left, quantity);
+                *left = left_after(*left, quantity);
                 names.set_remaining(*order, |_| *left);
             }
         }
@@ -54,16 +55,11 @@ fn follow_event(names: &mut Names, own: OrderId, incoming: &mut Incoming, event:
             // The outcome says it.
             Incoming::Own if order == own => {}
             Incoming::Other(other, left) if *other == order => {
-                *left = without(*left, quantity);
+                *left = left_after(*left, quantity);
                 names.set_remaining(order, |_| *left);
             }
-            _ => names.set_remaining(order, |left| without(left, quantity)),
+            _ => names.set_remaining(order, |left| left_after(left, quantity)),
         },
         Event::Busted { .. } | Event::PhaseEntered { .. } | Event::Auction { .. } | Event::Instrument(_) => {}
     }
-}
-
-/// A wrong venue's results are recorded until it is found, and need not add up.
-fn without(left: Quantity, gone: Quantity) -> Quantity {
-    Quantity(left.0.saturating_sub(gone.0))
 }

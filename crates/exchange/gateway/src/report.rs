@@ -207,6 +207,6 @@ fn change(cause: RestCause) -> OrderChange {
 
 /// What is left of an order after that many shares of it are gone. Until a wrong venue is found its results are recorded like all
 /// others and need not add up; a gateway passes on what is recorded, and does not die of it.
-fn left_after(left: Quantity, gone: Quantity) -> Quantity {
+pub(crate) fn left_after(left: Quantity, gone: Quantity) -> Quantity {
     Quantity(left.0.saturating_sub(gone.0))
 }

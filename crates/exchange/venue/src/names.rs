@@ -113,7 +113,11 @@ impl Names {
         if kept.len() > NAMES_MAX || !kept.iter().all(of_known) {
             return None;
         }
-        kept.iter().all(|&(member, name)| names.insert(member, name).is_ok()).then_some(names)
+        // One that came late may lie below its floor: those above it were forgotten first.
+        for &name in kept {
+            names.find(name).is_err().then(|| names.keep(name))?;
+        }
+        Some(names)
     }
 
     /// The table slot of a name, or the free slot where it would go.
@@ -245,10 +249,22 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_came_late_is_restored_though_its_floor_is_above_it() {
+        let mut names = Names::new();
+        names.insert(A, name(0, 1_000_000)).unwrap();
+        names.insert(A, name(0, 1)).unwrap();
+        (0..FULL - 1).for_each(|number| names.insert(MemberId(9), name(0, number)).unwrap());
+        assert_eq!(names.iter().next(), Some((A, name(0, 1))), "the higher one was forgotten first");
+        let mut restored = restored(&names).unwrap();
+        assert!(restored.iter().eq(names.iter()) && restored.floors().eq(names.floors()));
+        assert_eq!(restored.insert(A, name(0, 1)), Err(Reason::DuplicateRequest));
+    }
+
+    #[test]
     fn no_shard_has_names_without_their_series() {
         let kept = [(A, name(0, 1))];
         assert!(Names::restore(&[], &kept).is_none());
-        assert!(Names::restore(&[((A, 0), 2)], &kept).is_none(), "below its floor");
+        assert!(Names::restore(&[((A, 0), 0)], &[kept[0], kept[0]]).is_none(), "twice");
         assert!(Names::restore(&[((A, 1), 0), ((A, 0), 0)], &kept).is_none(), "out of order");
         assert!(Names::restore(&[((A, 0), 0)], &kept).is_some());
     }
@@ -273,6 +289,8 @@ mod tests {
                 }
             }
             prop_assert!(names.iter().eq(kept));
+            let restored = restored(&names).unwrap();
+            prop_assert!(restored.iter().eq(names.iter()) && restored.floors().eq(names.floors()));
         }
     }
 }
