@@ -54,8 +54,13 @@ impl Shard {
         self.committed[gateway] = self.committed[gateway].max(id.sequence());
     }
 
+    /// Whether the request is committed here, or never will be: one gateway's requests are, in the order of their sequence.
+    pub(crate) fn has_passed(&self, id: RequestId) -> bool {
+        id.sequence() <= self.committed_of(id.gateway())
+    }
+
     /// The highest sequence of that gateway committed in the shard.
-    pub(crate) fn committed_of(&self, gateway: GatewayId) -> u64 {
+    fn committed_of(&self, gateway: GatewayId) -> u64 {
         self.committed.get(usize::from(gateway.0)).copied().unwrap_or_default()
     }
 }
@@ -146,17 +151,13 @@ impl Gateway {
         }
         let known = self.names.find(request.member, request.client_order_id);
         // Its answer was followed and forgotten, or it never comes: nobody would settle the name.
-        if known.is_none() && self.is_over(request) {
+        let is_over =
+            self.shard_index(request.shard).is_some_and(|at| self.shards[at].has_passed(request.id));
+        if known.is_none() && is_over {
             return;
         }
         let name = known.unwrap_or_else(|| self.names.insert(request));
         self.note_part(name, request);
-    }
-
-    /// Whether the request's place in the committed stream was passed.
-    fn is_over(&self, request: &Request) -> bool {
-        let shard = self.shard_index(request.shard).map(|shard| &self.shards[shard]);
-        shard.is_some_and(|shard| request.id.sequence() <= shard.committed_of(request.id.gateway()))
     }
 
     /// The gateway's log is durable below `durable_offset`: the sessions that want to know are told.

@@ -147,7 +147,7 @@ impl Gateway {
             return false;
         }
         let shard = self.shard_of(entry.instrument).map(|shard| &self.shards[shard]);
-        shard.is_some_and(|shard| entry.id.sequence() <= shard.committed_of(entry.id.gateway()))
+        shard.is_some_and(|shard| shard.has_passed(entry.id))
     }
 
     /// `session` is the one to be told from now on.
@@ -275,9 +275,7 @@ impl Gateway {
     ) -> Result<(), Reason> {
         let Some(fan_out) = self.fan_outs.get(&name) else { return Ok(()) };
         // As in `is_lost`: a part that the venues could not read will not be committed.
-        let lost = |shard: usize, part: RequestId| {
-            part.sequence() <= self.shards[shard].committed_of(part.gateway())
-        };
+        let lost = |shard: usize, part: RequestId| self.shards[shard].has_passed(part);
         let missing: Vec<usize> = fan_out.missing(lost).collect();
         let weight = relief_of(asking.member);
         if !missing.iter().all(|&shard| self.flights.has_room(Some(shard), weight)) {

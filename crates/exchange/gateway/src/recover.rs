@@ -53,7 +53,7 @@ impl Gateway {
         assert_eq!(request.id.gateway(), self.config.id, "a gateway's log holds its own requests");
         self.note_own(request.id, request.stamp);
         let Some(shard) = self.shard_index(request.shard) else { return };
-        if request.id.sequence() > self.shards[shard].committed_of(self.config.id) {
+        if !self.shards[shard].has_passed(request.id) {
             self.flights.take_off(shard, request.id.sequence(), offset);
             if clock::made(request) {
                 self.clock.on_journalled(shard, request.id.sequence(), Timestamp(0));
