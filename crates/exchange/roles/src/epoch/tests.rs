@@ -249,6 +249,13 @@ fn next_of_three(world: &TestWorld) -> u32 {
 
 const THIRD: NodeId = NodeId::Recorder(RecorderId(2));
 
+/// All of them have the second life from position 1 on, and nothing that was given up.
+fn have_the_later_life(world: &TestWorld, logs: &[NodeId]) {
+    for &log in logs {
+        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
+    }
+}
+
 #[test]
 fn two_recorders_that_come_back_do_not_give_each_other_what_was_given_up() {
     let world = TestWorld::new();
@@ -261,9 +268,7 @@ fn two_recorders_that_come_back_do_not_give_each_other_what_was_given_up() {
     world.publish(THIRD, &[result(2, 1), result(2, 2), result(2, 3)]);
     [FIRST, SECOND].into_iter().for_each(|log| bring_back(&world, log));
     assert_eq!((next_of_three(&world), begins(&world)), (3, 4));
-    for log in [FIRST, SECOND, THIRD] {
-        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
-    }
+    have_the_later_life(&world, &[FIRST, SECOND, THIRD]);
 }
 
 #[test]
@@ -280,9 +285,7 @@ fn a_damaged_recorder_takes_nothing_that_was_given_up_from_one_that_comes_back()
     world.flip(FIRST, offsets[0]);
     bring_back(&world, SECOND);
     assert_eq!((next_of_three(&world), begins(&world)), (3, 4));
-    for log in [FIRST, SECOND, THIRD] {
-        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
-    }
+    have_the_later_life(&world, &[FIRST, SECOND, THIRD]);
 }
 
 #[test]
@@ -297,9 +300,7 @@ fn the_only_recorder_of_a_later_life_may_be_damaged_as_another_comes_back() {
     world.flip(SECOND, offsets[1]);
     bring_back(&world, FIRST);
     assert_eq!((next(&world), begins(&world)), (3, 4));
-    for log in [FIRST, SECOND] {
-        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
-    }
+    have_the_later_life(&world, &[FIRST, SECOND]);
 }
 
 #[test]
@@ -335,9 +336,7 @@ fn a_start_is_refused_if_only_a_repair_shows_what_was_given_up_and_the_next_one_
     let refused = begin(&world, &config(), OnLoss::Refuse).unwrap_err().to_string();
     assert!(refused.contains("recorder-0 has what an earlier start gave up: shard 0 from 1 on"), "{refused}");
     assert_eq!((next(&world), begins(&world)), (3, 4));
-    for log in [FIRST, SECOND] {
-        assert_eq!(world.results(log), [(1, 0), (2, 1), (2, 2), (2, 3)], "{log}");
-    }
+    have_the_later_life(&world, &[FIRST, SECOND]);
 }
 
 #[test]
