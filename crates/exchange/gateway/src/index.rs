@@ -1,13 +1,30 @@
 //! Where in a table an entry lies, by a hash of it.
 //!
-//! Names come by the million: a map that owns its keys would take three times the memory, and stall as it grows. This one holds 4 bytes
-//! for each entry and asks the table for the rest.
+//! Names come by the million: a map that owns its keys would take three times the memory, and stall as it grows. This one holds 8 bytes
+//! for each entry, its number and half of its hash, and asks the table only where that half is the right one: a look into the table is a
+//! miss of the processor's caches. hashbrown's `HashTable` does the same, but leaves marks where entries were taken out, and once there are
+//! too many of them stalls for as long as it takes to place all others anew.
 
 /// An open-addressing index of entries, linear probing, at most three quarters full.
 pub(crate) struct Index {
-    /// Entry number plus one; 0 is empty.
-    slots: Vec<u32>,
+    /// An entry's number plus one below, the lower half of its hash above; 0 is empty.
+    slots: Vec<u64>,
     used: usize,
+}
+
+/// What a slot holds of an entry.
+fn slot_of(index: u32, hash: u64) -> u64 {
+    hash << 32 | u64::from(index + 1)
+}
+
+/// The entry in a slot; `None` if it is empty.
+fn entry_in(slot: u64) -> Option<u32> {
+    (slot as u32).checked_sub(1)
+}
+
+/// As much of the entry's hash as its slot holds: enough to place it in the largest index.
+fn hash_in(slot: u64) -> usize {
+    (slot >> 32) as usize
 }
 
 impl Index {
@@ -18,59 +35,56 @@ impl Index {
 
     /// The entry with that hash for which `is_it` holds.
     pub(crate) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        self.place(hash, is_it).map(|at| self.slots[at] - 1)
+        self.place(hash, is_it).and_then(|at| entry_in(self.slots[at]))
     }
 
     fn place(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<usize> {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
-            let index = self.slots[at].checked_sub(1)?;
-            if is_it(index) {
+            let slot = self.slots[at];
+            let index = entry_in(slot)?;
+            if hash_in(slot) == (hash as u32) as usize && is_it(index) {
                 return Some(at);
             }
             at = (at + 1) & mask;
         }
     }
 
-    /// Adds an entry that is not there; `hash_of` gives the hash of any.
-    pub(crate) fn insert(&mut self, index: u32, hash_of: impl Fn(u32) -> u64) {
+    /// Adds an entry that is not there.
+    pub(crate) fn insert(&mut self, index: u32, hash: u64) {
         if (self.used + 1) * 4 > self.slots.len() * 3 {
-            self.grow(&hash_of);
+            let doubled = vec![0; self.slots.len() * 2];
+            let old = std::mem::replace(&mut self.slots, doubled);
+            old.into_iter().filter(|slot| *slot != 0).for_each(|slot| self.put(slot));
         }
-        self.put(index, hash_of(index));
-    }
-
-    fn put(&mut self, index: u32, hash: u64) {
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        while self.slots[at] != 0 {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = index + 1;
+        self.put(slot_of(index, hash));
         self.used += 1;
     }
 
-    fn grow(&mut self, hash_of: &impl Fn(u32) -> u64) {
-        let doubled = vec![0; self.slots.len() * 2];
-        let old = std::mem::replace(&mut self.slots, doubled);
-        self.used = 0;
-        for index in old.into_iter().filter_map(|slot| slot.checked_sub(1)) {
-            self.put(index, hash_of(index));
+    fn put(&mut self, slot: u64) {
+        let mask = self.slots.len() - 1;
+        let mut at = hash_in(slot) & mask;
+        while self.slots[at] != 0 {
+            at = (at + 1) & mask;
         }
+        self.slots[at] = slot;
     }
 
     /// Takes an entry out, if it is there. What was pushed past its slot moves back, so that no search ends too early.
-    pub(crate) fn remove(&mut self, index: u32, hash_of: impl Fn(u32) -> u64) {
-        let Some(mut hole) = self.place(hash_of(index), |found| found == index) else { return };
+    pub(crate) fn remove(&mut self, index: u32, hash: u64) {
+        let Some(mut hole) = self.place(hash, |found| found == index) else { return };
         let mask = self.slots.len() - 1;
         let mut at = hole;
         loop {
             at = (at + 1) & mask;
-            let Some(next) = self.slots[at].checked_sub(1) else { break };
-            let home = hash_of(next) as usize & mask;
+            let next = self.slots[at];
+            if next == 0 {
+                break;
+            }
+            let home = hash_in(next) & mask;
             if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
-                self.slots[hole] = self.slots[at];
+                self.slots[hole] = next;
                 hole = at;
             }
         }
@@ -93,8 +107,8 @@ mod tests {
             let (mut index, mut set) = (Index::new(4), BTreeSet::new());
             for (entry, adds) in steps {
                 match (adds, set.contains(&entry)) {
-                    (true, false) => index.insert(entry, hash),
-                    (false, _) => index.remove(entry, hash),
+                    (true, false) => index.insert(entry, hash(entry)),
+                    (false, _) => index.remove(entry, hash(entry)),
                     (true, true) => continue,
                 }
                 if adds { set.insert(entry); } else { set.remove(&entry); }

@@ -81,7 +81,7 @@ pub struct GatewayConfig {
     /// (`flights.rs`): one that is halted leaves room for the others.
     pub in_flight_max: usize,
     /// Names of requests, of all gateways, that are kept. Those in flight and of living orders always are; beyond so many of them nothing
-    /// new is admitted, and the last sixteenth is kept for cancels. About 60 bytes of memory each.
+    /// new is admitted, and the last sixteenth is kept for cancels. About 80 bytes of memory each.
     pub names_max: usize,
 }
 

@@ -5,7 +5,7 @@
 //! makes room for newer ones, the longest finished first. What was forgotten lies below the *floor* of its series (decision 15): a repeat
 //! of it is too old. That is a courtesy to the member; a shard never executes a name twice, whatever is known here.
 //!
-//! Names come by the million, so each costs 48 bytes in one vector plus a 4-byte slot or two in open-addressing indexes over it.
+//! Names come by the million, so each costs 48 bytes in one vector plus an 8-byte slot or two in open-addressing indexes over it.
 //!
 //! ```text
 //!  (member, client order id) --by_name--+
@@ -271,17 +271,15 @@ impl Names {
                 u32::try_from(self.entries.len() - 1).expect("names_max is far below 2^32")
             }
         };
-        let (entries, seed) = (&self.entries, self.seed);
-        self.by_name.insert(index, |index| hash_of_name(entries, seed, index));
+        self.by_name.insert(index, hash_name(self.seed, request.member, request.client_order_id));
         self.index_order(index);
         NameIndex(index)
     }
 
     fn forget(&mut self, index: u32) {
-        let (entries, seed) = (&self.entries, self.seed);
-        let Entry { member, client_order_id: name, .. } = entries[index as usize];
-        self.by_name.remove(index, |index| hash_of_name(entries, seed, index));
-        self.by_order.remove(index, |index| hash_id(seed, entries[index as usize].id));
+        let Entry { id, member, client_order_id: name, .. } = self.entries[index as usize];
+        self.by_name.remove(index, hash_name(self.seed, member, name));
+        self.by_order.remove(index, hash_id(self.seed, id));
         self.free.push(index);
         let series = (member, name.series());
         if self.floors.len() < FLOORS_MAX || self.floors.contains_key(&series) {
@@ -295,8 +293,7 @@ impl Names {
         if self.get(index).id == request.id {
             return;
         }
-        let (entries, seed) = (&self.entries, self.seed);
-        self.by_order.remove(index.0, |index| hash_id(seed, entries[index as usize].id));
+        self.by_order.remove(index.0, hash_id(self.seed, self.get(index).id));
         let entry = &mut self.entries[index.0 as usize];
         entry.id = request.id;
         entry.instrument = request.instrument;
@@ -305,16 +302,11 @@ impl Names {
     }
 
     fn index_order(&mut self, index: u32) {
-        if self.entries[index as usize].kind == Kind::Enter {
-            let (entries, seed) = (&self.entries, self.seed);
-            self.by_order.insert(index, |index| hash_id(seed, entries[index as usize].id));
+        let entry = &self.entries[index as usize];
+        if entry.kind == Kind::Enter {
+            self.by_order.insert(index, hash_id(self.seed, entry.id));
         }
     }
-}
-
-fn hash_of_name(entries: &[Entry], seed: u64, index: u32) -> u64 {
-    let entry = &entries[index as usize];
-    hash_name(seed, entry.member, entry.client_order_id)
 }
 
 fn hash_name(seed: u64, member: MemberId, name: ClientOrderId) -> u64 {
