@@ -141,7 +141,7 @@ impl<T: Read + Write> TlsStream<T> {
             match self.flush() {
                 Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
                 _ if !self.tls.is_handshaking() => return Ok(true),
-                _ if self.ended => return Err(ErrorKind::UnexpectedEof.into()),
+                _ if self.ended => return Err(no_tls()),
                 _ if taken.drained => return Ok(false),
                 _ => {}
             }
@@ -207,11 +207,22 @@ impl<T: Read + Write> TlsStream<T> {
     }
 }
 
+fn no_tls() -> io::Error {
+    io::Error::new(
+        ErrorKind::UnexpectedEof,
+        "closed within the TLS handshake: is that a port that speaks TLS?",
+    )
+}
+
 impl<T: Read + Write> Read for TlsStream<T> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut read = self.take_kept(into);
         let mut records = 0;
-        while read < into.len() && !self.ended {
+        while read < into.len() {
+            if self.ended {
+                let broken_off = read == 0 && self.tls.is_handshaking();
+                return if broken_off { Err(no_tls()) } else { Ok(read) };
+            }
             let taken = self.take(&mut into[read..])?;
             read += taken.bytes;
             records += taken.records;

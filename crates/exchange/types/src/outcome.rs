@@ -157,6 +157,8 @@ coded! {
         TooOld = 52 "too_old",
         /// The shard takes no more series of names.
         TooManySeries = 53 "too_many_series",
+        /// Gateway: it speaks TLS, and this connection came without.
+        TlsRequired = 90 "tls_required",
     }
 }
 
