@@ -130,20 +130,25 @@ impl<T: Read + Write> TlsStream<T> {
         &mut self.socket
     }
 
+    /// TLS's own end of it.
+    pub fn tls(&mut self) -> &mut Connection {
+        &mut self.tls
+    }
+
     /// Goes on with the handshake as far as that goes now. Says whether it is over. Bytes that came behind it are kept.
     ///
     /// # Errors
     /// `InvalidData` if the other end does not speak TLS or shows a certificate that is not good: it was told. `UnexpectedEof`
     /// if it has gone. Others as the socket says.
     pub fn shake_hands(&mut self) -> io::Result<bool> {
+        let mut is_drained = false;
         loop {
-            let taken = self.take(&mut [])?;
             match self.flush() {
                 Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
                 _ if !self.tls.is_handshaking() => return Ok(true),
                 _ if self.ended => return Err(no_tls()),
-                _ if taken.drained => return Ok(false),
-                _ => {}
+                _ if is_drained => return Ok(false),
+                _ => is_drained = self.take(&mut [])?.drained,
             }
         }
     }

@@ -40,7 +40,7 @@ impl Default for Options {
 pub struct Tls {
     trust: Trust,
     /// What the gateway's certificate must name: a host name or an IP address.
-    pub server_name: String,
+    server_name: String,
 }
 
 impl Tls {
@@ -64,6 +64,12 @@ impl Tls {
     #[must_use]
     pub fn believing(trust: Trust) -> Self {
         Self { trust, server_name: GATEWAYS_NAME.into() }
+    }
+
+    /// Only the gateway whose certificate bears that host name or IP address.
+    #[must_use]
+    pub fn named(self, server_name: &str) -> Self {
+        Self { server_name: server_name.into(), ..self }
     }
 }
 
