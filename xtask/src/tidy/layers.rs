@@ -8,7 +8,7 @@
 //!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan   what proves and measures
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
 //!   exchange   node  history | roles  window  client | book  sequencer  recorder  gateway  venue | types  wire
-//!   base       link  log  text | os                                     what everything stands on
+//!   base       link  log  text | os  tls                                what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
 //! or draw a random number, not even through somebody else: what they may reach is listed, and everything
@@ -68,7 +68,8 @@ const RULES: u8 = 1;
 pub(super) const CRATES: &[Place] = &[
     place("base", "pares-os", 2, &[]),
     place("base", "pares-log", 2, &["pares-os"]), // is made of mapped files
-    place("base", "pares-link", 2, &[]),
+    place("base", "pares-tls", 2, &[]),
+    place("base", "pares-link", 2, &["pares-tls"]), // is TLS where clusters are apart
     place("base", "pares-text", 2, &[]),
     place("exchange", "pares-types", 0, &[]),
     place("exchange", "pares-wire", 0, &["pares-types"]), // gives the vocabulary its bytes

@@ -4,10 +4,11 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use rustls::{ClientConnection, StreamOwned};
+use pares_tls::{ClientConnection, Trust};
+use rustls::StreamOwned;
 
 use crate::frame;
-use crate::tls::{Trust, site_name};
+use crate::tls::site_name;
 
 /// An application's connection. Never used again, not even for the same application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::frame;
 use crate::hello::SYSTEM_MAX;
-use crate::tls::Identity;
+use crate::tls::SiteIdentity;
 
 /// Another site.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct LinksConfig {
     /// All other sites it talks to.
     pub peers: Vec<Peer>,
     /// Its certificate; needed as soon as anything is TLS.
-    pub identity: Option<Identity>,
+    pub identity: Option<SiteIdentity>,
     /// Applications, if it serves any.
     pub clients: Option<ClientsConfig>,
     /// Payload of a frame between sites, bytes. All sites must be told the same.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::clients::ClientId;
 use crate::ended::Ended;
-use crate::tls::TlsError;
+use pares_tls::TlsError;
 
 /// Who is told what happens on the connections. Called from within [`Links::poll`](crate::Links::poll) only.
 pub trait LinkSink {

@@ -1,200 +1,102 @@
 //! Who a site is, and how it proves it: certificates of the system's own authority.
 //!
-//! Between clusters lies a network that others own. Encryption alone would hide the traffic and still let anybody
-//! with a certificate of any authority pretend to be a site, so both ends show one (mutual TLS), only the
-//! system's own authority is believed, and the certificate must name the very site that its owner says it is.
-//! TLS 1.3 only: both ends are of one release, so nothing older has to be spoken to.
+//! Between clusters lies a network that others own, so both ends show a certificate (mutual TLS), and it must name the very site
+//! that its owner says it is.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use rustls::client::{Resumption, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
-use rustls::version::TLS13;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig};
+use pares_tls::{
+    Authority, Callers, ClientConnection, IssueError, Lifetime, ServerConfig, TlsError, TlsFiles, Trust,
+};
 
 use crate::ended::Ended;
 
 /// The name a site's certificate must bear: cluster and number within it are the halves of the site's number.
 #[must_use]
 pub fn site_name(number: u16, system: &str) -> String {
-    format!("site-{}-{}.{system}", number >> 8, number & 0xff)
+    format!("{}.{system}", stem(number))
 }
 
-/// Where a site's certificate lies. `issue` writes them under these names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// The authority's certificate.
-    pub ca: PathBuf,
-    /// The site's certificate, and those between it and the authority, if any.
-    pub certificate: PathBuf,
-    /// The site's private key.
-    pub key: PathBuf,
+/// Where the certificate of site `number` lies in `dir`. [`issue`] writes it under these names.
+#[must_use]
+pub fn site_files(dir: &Path, number: u16) -> TlsFiles {
+    TlsFiles::named(dir, &stem(number))
 }
 
-impl TlsFiles {
-    /// Those of site `number` in `dir`, as [`issue`](crate::issue()) names them.
-    #[must_use]
-    pub fn in_dir(dir: &Path, number: u16) -> Self {
-        let site = format!("site-{}-{}", number >> 8, number & 0xff);
-        Self {
-            ca: dir.join("ca.pem"),
-            certificate: dir.join(format!("{site}.pem")),
-            key: dir.join(format!("{site}.key.pem")),
+fn stem(number: u16) -> String {
+    format!("site-{}-{}", number >> 8, number & 0xff)
+}
+
+/// Makes the certificates of `sites` in `dir`: `ca.pem`, `ca.key.pem`, and for each site `site-C-N.pem` and
+/// `site-C-N.key.pem`. What is there already stays as it is, so that sites can be added later; to replace a
+/// certificate, delete it first. Keys are readable by their owner only. Each site needs `ca.pem` and its own two files;
+/// `ca.key.pem` is needed only here, and anybody who has it can be any site. The certificates do not expire.
+///
+/// # Errors
+/// If `ca.pem` is there without its key, a file cannot be read or written, or a name cannot stand in a certificate. Files already written stay.
+pub fn issue(dir: &Path, system: &str, sites: &[u16]) -> Result<(), IssueError> {
+    let authority = Authority::in_dir(dir, system)?;
+    for &site in sites {
+        let files = site_files(dir, site);
+        if !files.exist() {
+            authority.issue(&files, &[site_name(site, system)], Lifetime::Endless)?;
         }
     }
-}
-
-/// Why certificates cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file cannot be read as what it should be.
-    #[error("{path}: {why}: issue certificates first, or correct the path", path = path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// They do not go together.
-    #[error("the certificate, its key and the authority do not go together ({0}): issue them anew")]
-    Mismatch(String),
-    /// The certificate is another site's.
-    #[error("the certificate does not name {0}: give this site its own")]
-    WrongName(String),
-}
-
-impl TlsError {
-    fn file(path: &Path, why: impl ToString) -> Self {
-        Self::File { path: path.to_owned(), why: why.to_string() }
-    }
+    Ok(())
 }
 
 /// A site's certificate and what it believes of others'.
 #[derive(Clone, Debug)]
-pub struct Identity {
-    certificate: CertificateDer<'static>,
+pub struct SiteIdentity {
+    own: Arc<pares_tls::Identity>,
     /// For sites that dial here: they must show a certificate.
     pub(crate) sites: Arc<ServerConfig>,
     /// For sites dialled from here: they are shown one.
-    dial: Arc<ClientConfig>,
+    dial: Trust,
     /// For applications: only this end shows a certificate.
     pub(crate) clients: Arc<ServerConfig>,
 }
 
-impl Identity {
+impl SiteIdentity {
     /// Reads the files.
     ///
     /// # Errors
     /// If one is missing or not what it should be, or they do not go together.
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
-        let chain = certificates(&files.certificate)?;
-        let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|why| TlsError::file(&files.key, why))?;
-        let roots = Arc::new(authority(&files.ca)?);
-        let mismatch = |error: rustls::Error| TlsError::Mismatch(error.to_string());
-        let verifier = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider())
-            .build()
-            .map_err(|error| TlsError::Mismatch(error.to_string()))?;
-        let sites = server()
-            .with_client_cert_verifier(verifier)
-            .with_single_cert(chain.clone(), key.clone_key())
-            .map_err(mismatch)?;
-        let clients = server()
-            .with_no_client_auth()
-            .with_single_cert(chain.clone(), key.clone_key())
-            .map_err(mismatch)?;
-        let certificate = chain.first().expect("read as not empty").clone();
-        let dial = client(roots).with_client_auth_cert(chain, key).map_err(mismatch)?;
-        let (sites, clients) = (without_resumption(sites), without_resumption(clients));
-        Ok(Self { certificate, sites, dial: resumed_never(dial), clients })
+        let own = pares_tls::Identity::load(files)?;
+        let (sites, clients) = (own.server(Callers::Certified)?, own.server(Callers::Anybody)?);
+        Ok(Self { dial: own.trust()?, own: Arc::new(own), sites, clients })
     }
 
     /// Whether the certificate bears `name`.
     pub(crate) fn check_own_name(&self, name: &str) -> Result<(), TlsError> {
-        if names(&self.certificate, name) { Ok(()) } else { Err(TlsError::WrongName(name.to_owned())) }
+        self.own.check_name(name)
     }
 
     /// The TLS of a connection to the site of that name.
     pub(crate) fn dial(&self, name: &str) -> Result<ClientConnection, Ended> {
-        connection(&self.dial, name)
+        self.dial.dial(name).map_err(|_| Ended::WrongName(name.to_owned()))
     }
 }
 
-/// What an application believes: the authority of the system it uses. It shows no certificate of its own.
-#[derive(Clone, Debug)]
-pub struct Trust(Arc<ClientConfig>);
+#[cfg(test)]
+mod tests {
+    use std::fs;
 
-impl Trust {
-    /// Reads the authority's certificate.
-    ///
-    /// # Errors
-    /// If there is none in the file.
-    pub fn load(ca: &Path) -> Result<Self, TlsError> {
-        Ok(Self(resumed_never(client(Arc::new(authority(ca)?)).with_no_client_auth())))
+    use super::*;
+
+    #[test]
+    fn a_site_added_later_has_the_same_authority() {
+        let dir = tempfile::tempdir().unwrap();
+        issue(dir.path(), "pares", &[0x0100]).unwrap();
+        let before = fs::read(dir.path().join("site-1-0.pem")).unwrap();
+        let authority = fs::read(dir.path().join("ca.pem")).unwrap();
+        issue(dir.path(), "pares", &[0x0100, 0x0101]).unwrap();
+        assert_eq!(fs::read(dir.path().join("site-1-0.pem")).unwrap(), before);
+        assert_eq!(fs::read(dir.path().join("ca.pem")).unwrap(), authority);
+        let added = SiteIdentity::load(&site_files(dir.path(), 0x0101)).unwrap();
+        added.check_own_name("site-1-1.pares").unwrap();
+        added.check_own_name("site-1-0.pares").unwrap_err();
     }
-
-    pub(crate) fn dial(&self, name: &str) -> Result<ClientConnection, Ended> {
-        connection(&self.0, name)
-    }
-}
-
-/// Whether a certificate, verified before, bears `name`.
-pub(crate) fn names(certificate: &CertificateDer<'_>, name: &str) -> bool {
-    let (Ok(parsed), Ok(name)) = (ParsedCertificate::try_from(certificate), ServerName::try_from(name))
-    else {
-        return false;
-    };
-    verify_server_name(&parsed, &name).is_ok()
-}
-
-fn connection(config: &Arc<ClientConfig>, name: &str) -> Result<ClientConnection, Ended> {
-    let wanted = ServerName::try_from(name.to_owned()).map_err(|_| Ended::WrongName(name.to_owned()))?;
-    ClientConnection::new(config.clone(), wanted).map_err(Ended::Tls)
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let chain = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|why| TlsError::file(path, why))?;
-    if chain.is_empty() { Err(TlsError::file(path, "holds no certificate")) } else { Ok(chain) }
-}
-
-fn authority(path: &Path) -> Result<RootCertStore, TlsError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
-        roots.add(certificate).map_err(|why| TlsError::file(path, why))?;
-    }
-    Ok(roots)
-}
-
-fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
-}
-
-fn server() -> rustls::ConfigBuilder<ServerConfig, rustls::WantsVerifier> {
-    ServerConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&TLS13])
-        .expect("ring has suites of TLS 1.3")
-}
-
-fn client(roots: Arc<RootCertStore>) -> rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert> {
-    ClientConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&TLS13])
-        .expect("ring has suites of TLS 1.3")
-        .with_root_certificates(roots)
-}
-
-// Connections last for days: a handshake saved is nothing, and certificates are looked at every time.
-
-fn without_resumption(mut config: ServerConfig) -> Arc<ServerConfig> {
-    config.send_tls13_tickets = 0;
-    Arc::new(config)
-}
-
-fn resumed_never(mut config: ClientConfig) -> Arc<ClientConfig> {
-    config.resumption = Resumption::disabled();
-    Arc::new(config)
 }

@@ -9,7 +9,7 @@ use crate::hello::{HELLO_MAX, Hello, HelloError};
 use crate::remote::Remote;
 use crate::sink::{Counts, LinkSink};
 use crate::table::{Role, Table};
-use crate::tls::names;
+use pares_tls::names;
 
 /// One connection's turn.
 pub(crate) struct Turn<'a> {

@@ -1,11 +1,12 @@
 //! A first trade: one member offers, another buys. Start an exchange (`pares up`), then
-//! `cargo run -p pares-client --example first_trade -- 127.0.0.1:7100`.
+//! `cargo run -p pares-client --example first_trade -- 127.0.0.1:7100`. With TLS the authority's certificate comes behind the
+//! address: `... 127.0.0.1:7100 pares-data/keys/ca.pem`.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // printing what it did is what an example is for
 
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pares_client::{Answer, Client, ClientError, ClientRequest, Update};
+use pares_client::{Answer, Client, ClientError, ClientRequest, Options, Tls, Update};
 use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Reason, Side};
 
 fn main() -> ExitCode {
@@ -20,8 +21,10 @@ fn main() -> ExitCode {
 
 fn trade() -> Result<(), ClientError> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7100".into());
-    let mut seller = Client::connect(address.as_str(), MemberId(1))?;
-    let mut buyer = Client::connect(address.as_str(), MemberId(2))?;
+    let tls = std::env::args().nth(2).map(|authority| Tls::of_exchange(authority.as_ref())).transpose()?;
+    let options = Options { tls, ..Options::default() };
+    let mut seller = Client::connect_with(address.as_str(), MemberId(1), options.clone())?;
+    let mut buyer = Client::connect_with(address.as_str(), MemberId(2), options)?;
     // Names are for life: the time makes this run's its own.
     let name = ClientOrderId(nanoseconds_since_1970());
 

@@ -42,8 +42,7 @@ impl Inbox {
                 Ok(true)
             }
             Err(error) if is_not_now(&error) => Ok(false),
-            Err(error) if is_gone(&error) => Err(ClientError::Closed),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(ended(error)),
         }
     }
 
@@ -86,9 +85,13 @@ impl Outbox {
                 Ok(count) => self.sent += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if is_gone(&error) => return Err(ClientError::Closed),
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(ended(error)),
             }
+        }
+        // A stream may have taken bytes that its socket has not.
+        match to.flush() {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(ended(error)),
+            _ => {}
         }
         self.bytes.drain(..self.sent);
         self.sent = 0;
@@ -104,8 +107,15 @@ fn is_not_now(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::TimedOut)
 }
 
-fn is_gone(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe)
+/// What an error of the connection means.
+fn ended(error: io::Error) -> ClientError {
+    match error.kind() {
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => {
+            ClientError::Closed
+        }
+        ErrorKind::InvalidData => ClientError::Handshake(error),
+        _ => error.into(),
+    }
 }
 
 #[cfg(test)]

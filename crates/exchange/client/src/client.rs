@@ -3,12 +3,15 @@
 use std::collections::VecDeque;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use pares_tls::{Identity, Stream, TlsError, TlsFiles, TlsStream, Trust};
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
     Side,
 };
+use pares_wire::GATEWAYS_NAME;
 use pares_wire::frame::{self, Ping, SIGN_ON_JOURNALLED, SignOn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -16,24 +19,64 @@ use crate::buffers::{Inbox, Outbox};
 use crate::{ClientError, Update};
 
 /// How a client connects and waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Also report when each request is durable in the gateway's journal.
     pub journalled: bool,
     /// How long to wait for the sign-on, and in [`Client::submit_and_wait`] for the answer.
     pub patience: Duration,
+    /// For gateways whose port is TLS.
+    pub tls: Option<Tls>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { journalled: false, patience: Duration::from_secs(5) }
+        Self { journalled: false, patience: Duration::from_secs(5), tls: None }
+    }
+}
+
+/// Whom to believe to be a gateway.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    trust: Trust,
+    /// What the gateway's certificate must name: a host name or an IP address.
+    server_name: String,
+}
+
+impl Tls {
+    /// Any gateway of the exchange whose authority's certificate (`ca.pem`) lies in that file.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn of_exchange(authority: &Path) -> Result<Self, TlsError> {
+        Ok(Self::believing(Trust::load(authority)?))
+    }
+
+    /// The same, and shows the certificate in `files` to a gateway that asks for one.
+    ///
+    /// # Errors
+    /// If one of the files is not there, or they do not go together.
+    pub fn certified(files: &TlsFiles) -> Result<Self, TlsError> {
+        Ok(Self::believing(Identity::load(files)?.trust()?))
+    }
+
+    /// Any gateway that can prove its name to `trust`.
+    #[must_use]
+    pub fn believing(trust: Trust) -> Self {
+        Self { trust, server_name: GATEWAYS_NAME.into() }
+    }
+
+    /// Only the gateway whose certificate bears that host name or IP address.
+    #[must_use]
+    pub fn named(self, server_name: &str) -> Self {
+        Self { server_name: server_name.into(), ..self }
     }
 }
 
 /// A signed-on connection to a gateway. Nothing blocks but connecting, [`Client::wait`] and
 /// [`Client::submit_and_wait`].
 pub struct Client {
-    stream: TcpStream,
+    stream: Stream<TcpStream>,
     inbox: Inbox,
     outbox: Outbox,
     /// Updates that came while something else was waited for; they are handed out first.
@@ -66,6 +109,12 @@ impl Client {
         let name = address.to_string();
         let stream = TcpStream::connect(address).and_then(prepare);
         let stream = stream.map_err(|source| ClientError::Connect { address: name, source })?;
+        let stream = match options.tls {
+            None => Stream::Plain(stream),
+            Some(Tls { trust, server_name }) => {
+                Stream::Tls(Box::new(TlsStream::new(stream, trust.dial(&server_name)?)))
+            }
+        };
         let mut client = Self {
             stream,
             inbox: Inbox::new(),
@@ -200,7 +249,7 @@ impl Client {
     /// # Errors
     /// If the connection is lost.
     pub fn flush(&mut self) -> Result<bool, ClientError> {
-        self.outbox.flush(&mut self.stream)
+        Ok(self.outbox.flush(&mut self.stream)? && !self.stream.holds_output())
     }
 
     /// Flushes; if not everything went, waits a while for the gateway to read on.
@@ -236,12 +285,14 @@ impl Client {
     /// # Errors
     /// If the operating system refuses to wait.
     pub fn wait(&self, timeout: Duration) -> Result<bool, ClientError> {
-        if self.set_aside.is_empty() { self.wait_for_stream(timeout) } else { Ok(true) }
+        let is_there = !self.set_aside.is_empty() || self.stream.holds_input();
+        if is_there { Ok(true) } else { self.wait_for_stream(timeout) }
     }
 
     fn wait_for_stream(&self, timeout: Duration) -> Result<bool, ClientError> {
-        let write = if self.outbox.is_empty() { PollFlags::empty() } else { PollFlags::OUT };
-        let mut fds = [PollFd::new(&self.stream, PollFlags::IN | write)];
+        let is_sent = self.outbox.is_empty() && !self.stream.holds_output();
+        let write = if is_sent { PollFlags::empty() } else { PollFlags::OUT };
+        let mut fds = [PollFd::new(self.stream.socket_ref(), PollFlags::IN | write)];
         let seconds = i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX);
         let timeout = Timespec { tv_sec: seconds, tv_nsec: timeout.subsec_nanos().into() };
         match poll(&mut fds, Some(&timeout)) {
@@ -298,7 +349,7 @@ impl Client {
 
 impl AsFd for Client {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
+        self.stream.socket_ref().as_fd()
     }
 }
 

@@ -28,6 +28,14 @@ pub enum ClientError {
     /// The other end does not speak the protocol.
     #[error("the other end does not speak this order entry protocol ({0}): check the port and both versions")]
     Protocol(#[from] WireError),
+    /// TLS failed: one end does not believe the other's certificate, or the gateway's port is not TLS.
+    #[error(
+        "TLS: {0}: is that the authority (ca.pem) of this exchange, does its gateways' port speak TLS, and does it ask for a certificate?"
+    )]
+    Handshake(io::Error),
+    /// The certificates to use are no good.
+    #[error(transparent)]
+    Certificates(#[from] pares_tls::TlsError),
     /// Nothing came in time. The connection is intact; the request may still be answered.
     #[error("no answer in time: wait on, or connect to another gateway and repeat the request")]
     TimedOut,

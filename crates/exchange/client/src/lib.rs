@@ -27,8 +27,9 @@ mod error;
 mod open_requests;
 mod update;
 
-pub use client::{Client, Options};
+pub use client::{Client, Options, Tls};
 pub use error::ClientError;
 pub use open_requests::OpenRequests;
+pub use pares_tls::{TlsError, TlsFiles};
 pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Role, Trade, TradeBusted};
 pub use update::Update;

@@ -15,11 +15,15 @@
 //! | [`duty`] | the duty cycle as a loop, and how it idles |
 //! | `venue` | the threads of a venue |
 //! | [`sockets`] | a gateway's sockets |
+//! | `handshakes` | TLS handshakes of those who connect, on a thread of their own |
+//! | [`keys`] | the certificates of a system |
 //! | [`config`] | the system's configuration file, and where everything lies |
 //! | [`supervisor`] | `pares up`: starts the processes, restarts what dies, leaves no orphan |
 
 pub mod config;
 pub mod duty;
+mod handshakes;
+pub mod keys;
 mod leftovers;
 pub mod process;
 pub mod readmit;

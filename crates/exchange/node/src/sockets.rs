@@ -1,7 +1,7 @@
 //! The real sockets of a gateway: a listener, connections, and the node's bell, in one poll.
 //!
 //! ```text
-//!   listener ---+
+//!   listener ---+    (with TLS the thread of `handshakes` has the listener, and wakes this poll)
 //!   streams  ---+--> epoll --> Ready, once each time something becomes ready
 //!   bell     ---+    (a named pipe: it ends the wait; the duty cycle drains it)
 //! ```
@@ -9,19 +9,23 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mio::net::{TcpListener, TcpStream};
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Interest, Poll, Token, Waker};
 use pares_os::{Bell, BellKind, descriptors};
-use pares_roles::config::{Layout, SystemConfig};
-use pares_roles::world::{Ready, Sockets};
+use pares_roles::config::{Layout, SystemConfig, TlsSetting};
+use pares_roles::gateway::strangers_max;
+use pares_roles::world::{Ready, Sockets, TurnedAway};
+use pares_tls::{ServerConfig, Stream};
 use pares_types::GatewayId;
 use rustix::net::sockopt;
 
-use crate::NodeError;
+use crate::handshakes::Handshakes;
 use crate::world::complain;
+use crate::{NodeError, keys};
 
 /// The kind of bell a gateway sleeps on: one that a poll of sockets can wait for too.
 pub const BELL: BellKind = BellKind::Fifo;
@@ -50,13 +54,16 @@ const UNACKNOWLEDGED_MS: u32 = 60_000;
 pub(crate) fn within_limits(config: SystemConfig) -> SystemConfig {
     let wanted = config.sessions_max;
     let limit = descriptors::raise_limit();
-    let sessions_max = descriptors::connections_within(limit, RESERVE, wanted);
+    // Those that shake hands have descriptors, and are no sessions yet.
+    let shaking = if config.tls == TlsSetting::On { strangers_max(wanted) } else { 0 };
+    let reserve = RESERVE + shaking as u64;
+    let sessions_max = descriptors::connections_within(limit, reserve, wanted);
     if sessions_max < wanted {
         complain(&format_args!(
             "sessions_max is {wanted}, and this process may have {} descriptors only: takes {sessions_max} sessions. Raise the \
              limit (`ulimit -n`, or LimitNOFILE= of the service) to {}",
             limit.unwrap_or(u64::MAX),
-            wanted as u64 + RESERVE
+            wanted as u64 + reserve
         ));
     }
     SystemConfig { sessions_max, ..config }
@@ -66,7 +73,24 @@ pub(crate) fn within_limits(config: SystemConfig) -> SystemConfig {
 pub struct RealSockets {
     poll: Poll,
     events: Events,
-    listener: TcpListener,
+    door: Door,
+    address: SocketAddr,
+    /// Registered while they held input: no readiness will tell of it.
+    holding: Vec<usize>,
+}
+
+/// How a gateway whose port is TLS shakes hands.
+pub struct Handshaking {
+    /// What it shows, and what it asks for.
+    pub tls: Arc<ServerConfig>,
+    /// How many at a time.
+    pub count_max: usize,
+}
+
+/// Where connections come from.
+enum Door {
+    Plain(TcpListener),
+    Tls(Handshakes),
 }
 
 impl RealSockets {
@@ -77,21 +101,23 @@ impl RealSockets {
     ///
     /// # Panics
     /// If the bell is of another kind.
-    pub fn listen(address: SocketAddr, bell: &Bell) -> io::Result<Self> {
+    pub fn listen(address: SocketAddr, bell: &Bell, tls: Option<Handshaking>) -> io::Result<Self> {
         let poll = Poll::new()?;
-        let mut listener = TcpListener::bind(address)?;
-        // Before it listens: connections inherit it.
-        sockopt::set_socket_recv_buffer_size(&listener, RECEIVE_BYTES)?;
-        sockopt::set_socket_keepalive(&listener, true)?;
-        sockopt::set_tcp_keepidle(&listener, SILENCE)?;
-        sockopt::set_tcp_keepintvl(&listener, ASK_EVERY)?;
-        sockopt::set_tcp_keepcnt(&listener, ASKS_MAX)?;
-        sockopt::set_tcp_user_timeout(&listener, UNACKNOWLEDGED_MS)?;
-        rustix::net::listen(&listener, BACKLOG)?;
-        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let mut listener = listener(address)?;
+        let address = listener.local_addr()?;
         let bell = bell.fd().expect("a gateway's bell is a named pipe");
         poll.registry().register(&mut SourceFd(&bell.as_raw_fd()), BELL_TOKEN, Interest::READABLE)?;
-        Ok(Self { poll, events: Events::with_capacity(1024), listener })
+        let door = match tls {
+            None => {
+                poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+                Door::Plain(listener)
+            }
+            Some(Handshaking { tls, count_max }) => {
+                let waker = Waker::new(poll.registry(), LISTENER)?;
+                Door::Tls(Handshakes::start(listener, tls, count_max, waker)?)
+            }
+        };
+        Ok(Self { poll, events: Events::with_capacity(1024), door, address, holding: Vec::new() })
     }
 
     /// Listens where the configuration says and writes the address down; a gateway that starts again, and whose port was the
@@ -109,43 +135,67 @@ impl RealSockets {
         let configured = config.gateways[usize::from(id.0)];
         let before = std::fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
         let address = before.filter(|_| configured.port() == 0).unwrap_or(configured);
-        let sockets = Self::listen(address, bell).map_err(|source| NodeError::Listen { address, source })?;
-        let written = sockets.address();
-        let written = written
-            .and_then(|address| pares_os::replace_file_unsynced(&path, address.to_string().as_bytes()));
-        written.map_err(NodeError::io("writing the gateway's address down"))?;
+        let count_max = strangers_max(config.sessions_max);
+        let tls = keys::server(layout, id, config)?.map(|tls| Handshaking { tls, count_max });
+        let sockets =
+            Self::listen(address, bell, tls).map_err(|source| NodeError::Listen { address, source })?;
+        pares_os::replace_file_unsynced(&path, sockets.address.to_string().as_bytes())
+            .map_err(NodeError::io("writing the gateway's address down"))?;
         Ok(sockets)
-    }
-
-    /// The address listened at.
-    ///
-    /// # Errors
-    /// As the system says.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
     }
 }
 
-impl Sockets for RealSockets {
-    type Stream = TcpStream;
+/// A socket that listens. What it is told before, its connections inherit.
+fn listener(address: SocketAddr) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
+    sockopt::set_socket_recv_buffer_size(&listener, RECEIVE_BYTES)?;
+    sockopt::set_socket_keepalive(&listener, true)?;
+    sockopt::set_tcp_keepidle(&listener, SILENCE)?;
+    sockopt::set_tcp_keepintvl(&listener, ASK_EVERY)?;
+    sockopt::set_tcp_keepcnt(&listener, ASKS_MAX)?;
+    sockopt::set_tcp_user_timeout(&listener, UNACKNOWLEDGED_MS)?;
+    rustix::net::listen(&listener, BACKLOG)?;
+    Ok(listener)
+}
 
-    fn accept(&mut self) -> io::Result<TcpStream> {
-        let (stream, _) = self.listener.accept()?;
+impl Sockets for RealSockets {
+    type Stream = Stream<TcpStream>;
+
+    fn accept(&mut self) -> io::Result<Self::Stream> {
+        let listener = match &self.door {
+            Door::Plain(listener) => listener,
+            Door::Tls(handshakes) => return handshakes.accept(),
+        };
+        let (stream, _) = listener.accept()?;
         // Latency matters more than segments; a socket that cannot be told so still works.
         let _ = stream.set_nodelay(true);
-        Ok(stream)
+        Ok(Stream::Plain(stream))
     }
 
-    fn register(&mut self, stream: &mut TcpStream, slot: usize) -> io::Result<()> {
-        self.poll.registry().register(stream, Token(slot), Interest::READABLE.add(Interest::WRITABLE))
+    fn register(&mut self, stream: &mut Self::Stream, slot: usize) -> io::Result<()> {
+        if stream.holds_input() {
+            self.holding.push(slot);
+        }
+        let interest = Interest::READABLE.add(Interest::WRITABLE);
+        self.poll.registry().register(stream.socket(), Token(slot), interest)
     }
 
-    fn deregister(&mut self, stream: &mut TcpStream) {
+    fn deregister(&mut self, stream: &mut Self::Stream) {
         // One that cannot be deregistered leaves the poll when it is dropped.
-        let _ = self.poll.registry().deregister(stream);
+        let _ = self.poll.registry().deregister(stream.socket());
+    }
+
+    fn turned_away(&self) -> TurnedAway {
+        match &self.door {
+            Door::Plain(_) => TurnedAway::default(),
+            Door::Tls(handshakes) => handshakes.turned_away(),
+        }
     }
 
     fn poll(&mut self, timeout: Duration, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let timeout = if self.holding.is_empty() { timeout } else { Duration::ZERO };
+        let held = self.holding.drain(..);
+        ready.extend(held.map(|slot| Ready::Stream { slot, readable: true, writable: false }));
         match self.poll.poll(&mut self.events, Some(timeout)) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             result => result?,
@@ -172,11 +222,12 @@ mod tests {
         let bells = pares_os::Bells::create(dir.path()).unwrap();
         let bell =
             bells.listen(crate::config::bells::of(crate::NodeId::Gateway(GatewayId(0))), BELL).unwrap();
-        let mut sockets = RealSockets::listen("127.0.0.1:0".parse().unwrap(), &bell).unwrap();
-        let _client = std::net::TcpStream::connect(sockets.address().unwrap()).unwrap();
-        let stream = sockets.accept().unwrap();
-        assert!(sockopt::socket_keepalive(&stream).unwrap());
-        assert_eq!(sockopt::tcp_keepidle(&stream).unwrap(), SILENCE);
-        assert_eq!(sockopt::tcp_user_timeout(&stream).unwrap(), UNACKNOWLEDGED_MS);
+        let mut sockets = RealSockets::listen("127.0.0.1:0".parse().unwrap(), &bell, None).unwrap();
+        let _client = std::net::TcpStream::connect(sockets.address).unwrap();
+        let mut stream = sockets.accept().unwrap();
+        let stream = stream.socket();
+        assert!(sockopt::socket_keepalive(&*stream).unwrap());
+        assert_eq!(sockopt::tcp_keepidle(&*stream).unwrap(), SILENCE);
+        assert_eq!(sockopt::tcp_user_timeout(&*stream).unwrap(), UNACKNOWLEDGED_MS);
     }
 }

@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::config::{self, Layout, SystemConfig};
 use crate::leftovers::{await_leftovers, check_not_stopped, take_lock};
 use crate::lost::OnLoss;
-use crate::{HostWorld, NodeError, NodeId, epoch, shut_out};
+use crate::{HostWorld, NodeError, NodeId, epoch, keys, shut_out};
 
 pub use crate::leftovers::{PARENT, end_with_parent};
 
@@ -138,6 +138,7 @@ impl Supervisor {
             config::save(config, &layout.config())?;
         }
         let config = config::load(&layout.config())?;
+        keys::ensure(&layout, &config)?;
         await_leftovers(&config, &layout, stop)?;
         let world = HostWorld::new(&layout)?;
         let epoch = epoch::begin(&world, &config, on_loss)?;

@@ -267,6 +267,22 @@ pub trait Sockets: Send + 'static {
     /// # Errors
     /// As the system says.
     fn poll(&mut self, timeout: Duration, ready: &mut Vec<Ready>) -> io::Result<()>;
+
+    /// Connections that ended before they were handed out, so far.
+    fn turned_away(&self) -> TurnedAway {
+        TurnedAway::default()
+    }
+}
+
+/// Connections that ended in their handshake, before a gateway saw them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TurnedAway {
+    /// Because of what they sent, or the certificate they showed or did not.
+    pub failed: u64,
+    /// Because nothing useful came for too long.
+    pub silent: u64,
+    /// Because there were too many.
+    pub crowded: u64,
 }
 
 /// What became ready.

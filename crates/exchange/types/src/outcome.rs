@@ -157,6 +157,8 @@ coded! {
         TooOld = 52 "too_old",
         /// The shard takes no more series of names.
         TooManySeries = 53 "too_many_series",
+        /// Gateway: it speaks TLS, and this connection came without.
+        TlsRequired = 90 "tls_required",
     }
 }
 
@@ -358,8 +360,9 @@ mod tests {
 
     #[test]
     fn every_reason_stands_at_its_code() {
-        for (code, reason) in Reason::ALL.into_iter().enumerate() {
-            assert_eq!(reason as usize, code);
+        assert!(Reason::ALL.is_sorted_by_key(|reason| *reason as u8));
+        for reason in Reason::ALL {
+            assert_eq!(Reason::of(reason as u8), Some(reason));
             assert_eq!(reason.word(), snake(&format!("{reason:?}")));
         }
     }

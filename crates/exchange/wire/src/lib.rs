@@ -10,6 +10,9 @@
 //!
 //! Bytes become domain types (`pares-types`) here and nowhere else; nothing here panics on any input.
 
+/// The name that the certificates of all gateways bear, whatever their address.
+pub const GATEWAYS_NAME: &str = "gateways.pares";
+
 mod code;
 pub mod frame;
 pub mod record;

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pares_roles::world::{Ready, Sockets};
+use pares_roles::world::{Ready, Sockets, TurnedAway};
 use pares_wire::frame::{self, Message, SignedOn};
 
 use crate::Faults;
@@ -35,6 +35,10 @@ impl<S: Sockets> Sockets for FaultySockets<S> {
 
     fn poll(&mut self, timeout: Duration, ready: &mut Vec<Ready>) -> io::Result<()> {
         self.inner.poll(timeout, ready)
+    }
+
+    fn turned_away(&self) -> TurnedAway {
+        self.inner.turned_away()
     }
 }
 

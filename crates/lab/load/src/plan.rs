@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
+use pares_client::Tls;
 use pares_flow::{FlowInstrument, SyntheticConfig, SyntheticFlow};
 use pares_node::SystemConfig;
 use pares_types::{ClientOrderId, InstrumentId, MemberId, Price, Quantity};
@@ -36,6 +37,8 @@ impl FromStr for Rate {
 pub struct LoadPlan {
     /// The gateways; member `k` uses gateway `k` modulo their number.
     pub addresses: Vec<SocketAddr>,
+    /// Whom to believe to be a gateway, if their ports are TLS.
+    pub tls: Option<Tls>,
     /// Members, one connection each.
     pub members: u32,
     /// How fast.
@@ -70,6 +73,7 @@ impl LoadPlan {
         Self {
             members: u32::try_from(addresses.len()).expect("at most 16 gateways"),
             addresses,
+            tls: None,
             rate,
             duration: None,
             seed: 1,

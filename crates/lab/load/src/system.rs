@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pares_node::{Layout, Supervisor, SystemConfig};
+use pares_client::Tls;
+use pares_node::{Layout, Supervisor, SystemConfig, keys};
 use pares_types::{GatewayId, RecorderId};
 
 use crate::error::LabError;
@@ -106,6 +107,15 @@ impl ScratchSystem {
     /// If a gateway has not said so.
     pub fn addresses(&self) -> Result<Vec<SocketAddr>, LabError> {
         addresses(self.supervisor.layout(), self.supervisor.config())
+    }
+
+    /// Whom to believe to be a gateway; none if their ports are not TLS.
+    ///
+    /// # Errors
+    /// If the operator's certificate cannot be used.
+    pub fn tls(&self) -> Result<Option<Tls>, LabError> {
+        let trust = keys::operator(self.supervisor.layout(), self.supervisor.config())?;
+        Ok(trust.map(Tls::believing))
     }
 }
 

@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use pares_cluster::Durability;
-use pares_link::{ClientsConfig, Identity, LinksConfig, Peer, TlsFiles};
+use pares_link::{ClientsConfig, LinksConfig, Peer, SiteIdentity, site_files};
 use pares_wice::{ClusterId, ClusterSet, Isolation, Settings, SiteId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -229,7 +229,7 @@ impl SitesConfig {
         });
         let mut links = LinksConfig::new(number_of(site), &self.system, here.peers, peers.collect());
         if let Some(tls) = tls {
-            links.identity = Some(Identity::load(&TlsFiles::in_dir(&dir.join(tls), number_of(site)))?);
+            links.identity = Some(SiteIdentity::load(&site_files(&dir.join(tls), number_of(site)))?);
         }
         links.clients = Some(ClientsConfig::listening(here.clients));
         Ok(links)

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pares_node::config::TlsSetting;
 use pares_node::lost::OnLoss;
 use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
 
@@ -68,6 +69,17 @@ fn tell(supervisor: &Supervisor) {
         // One that is missing below does not say where.
         if let Ok(address) = std::fs::read_to_string(layout.gateway_address(gateway)) {
             pares_text::tell!("gateway-{gateway} listens on {}", address.trim());
+        }
+    }
+    if config.tls == TlsSetting::On {
+        let keys = layout.keys();
+        pares_text::tell!("TLS: certificates and keys are in {}; members need its ca.pem", keys.display());
+        let key = keys.join("ca.key.pem");
+        if key.exists() {
+            pares_text::tell!(
+                "who has {} can be any gateway or member: keep it where nobody else reads",
+                key.display()
+            );
         }
     }
     for node in supervisor.missing() {

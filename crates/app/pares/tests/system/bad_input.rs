@@ -17,18 +17,18 @@ use crate::common::exchange::{Exchange, gateway, small};
 use crate::common::{PATIENCE, cancel, limit, random};
 
 /// A member that wants to trade in peace.
-struct Bystander {
+pub(crate) struct Bystander {
     client: Client,
     names: u64,
 }
 
 impl Bystander {
-    fn new(exchange: &Exchange) -> Self {
+    pub(crate) fn new(exchange: &Exchange) -> Self {
         Self { client: exchange.client(0, 1_000), names: 0 }
     }
 
     /// A trade, with itself.
-    fn trades(&mut self) {
+    pub(crate) fn trades(&mut self) {
         for side in [Side::Sell, Side::Buy] {
             self.names += 1;
             let answer = self.client.submit_and_wait(&limit(self.names, 3, side, 1, 500_000)).unwrap();
@@ -39,7 +39,7 @@ impl Bystander {
 }
 
 /// A connection that speaks bytes.
-fn raw(address: SocketAddr) -> TcpStream {
+pub(crate) fn raw(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
@@ -56,7 +56,7 @@ fn signed_on(address: SocketAddr, member: u32) -> TcpStream {
 }
 
 /// The next frame; none if the connection is closed.
-fn read_frame(stream: &mut TcpStream) -> Option<GatewayFrame> {
+pub(crate) fn read_frame(stream: &mut TcpStream) -> Option<GatewayFrame> {
     let mut bytes = vec![0; 4];
     if !read_all(stream, &mut bytes) {
         return None;

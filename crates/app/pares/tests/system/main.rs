@@ -23,6 +23,7 @@ mod repeats;
 mod restart;
 mod stopped;
 mod supervision;
+mod tls;
 mod topologies;
 
 /// The program under test.

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use pares_link::hello::Hello;
-use pares_link::{Identity, Links, LinksConfig, LinksError, Peer, TlsError, TlsFiles, frame, issue};
+use pares_link::{Links, LinksConfig, LinksError, Peer, SiteIdentity, TlsError, frame, issue, site_files};
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -154,10 +154,10 @@ fn tls_where_there_is_no_certificate_is_refused() {
 }
 
 /// Site `LOW` of the same system by another authority.
-fn of_another_authority() -> Identity {
+fn of_another_authority() -> SiteIdentity {
     let dir = tempfile::tempdir().unwrap();
     issue(dir.path(), SYSTEM, &[LOW, HIGH]).unwrap();
-    Identity::load(&TlsFiles::in_dir(dir.path(), LOW)).unwrap()
+    SiteIdentity::load(&site_files(dir.path(), LOW)).unwrap()
 }
 
 #[test]
@@ -177,10 +177,10 @@ fn a_dialler_of_another_authority_is_refused_by_the_listener() {
     let mut b = Site::open(high(true));
     let dir = tempfile::tempdir().unwrap();
     issue(dir.path(), SYSTEM, &[LOW]).unwrap();
-    let mut files = TlsFiles::in_dir(dir.path(), LOW);
+    let mut files = site_files(dir.path(), LOW);
     files.ca = crate::rig::certificates().join("ca.pem");
     let mut settings = low(b.address(), true);
-    settings.identity = Some(Identity::load(&files).unwrap());
+    settings.identity = Some(SiteIdentity::load(&files).unwrap());
     let mut a = Site::open(settings);
     step_both(&mut a, &mut b, |a, b| {
         b.failed_with("invalid peer certificate") && a.failed_with("received fatal alert")
@@ -229,7 +229,7 @@ fn liar_with_certificate_of(
 ) -> impl FnMut() -> std::io::Result<()> {
     use rustls::pki_types::pem::PemObject;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-    let files = TlsFiles::in_dir(crate::rig::certificates(), owner);
+    let files = site_files(crate::rig::certificates(), owner);
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&files.ca).unwrap()).unwrap();
     let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());

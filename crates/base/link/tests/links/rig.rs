@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use pares_link::{
-    ClientId, ClientsConfig, Ended, Identity, LinkSink, Links, LinksConfig, Peer, TlsFiles, issue,
+    ClientId, ClientsConfig, Ended, LinkSink, Links, LinksConfig, Peer, SiteIdentity, issue, site_files,
 };
 
 pub(crate) const SYSTEM: &str = "pares";
@@ -128,8 +128,8 @@ pub(crate) fn certificates() -> &'static Path {
     path
 }
 
-pub(crate) fn identity(number: u16) -> Identity {
-    Identity::load(&TlsFiles::in_dir(certificates(), number)).unwrap()
+pub(crate) fn identity(number: u16) -> SiteIdentity {
+    SiteIdentity::load(&site_files(certificates(), number)).unwrap()
 }
 
 pub(crate) fn any_port() -> SocketAddr {

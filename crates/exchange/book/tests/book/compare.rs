@@ -40,7 +40,7 @@ impl Tally {
         }
         self.requests += 1;
         self.statuses[outcome.status as usize] += 1;
-        self.reasons.resize(pares_types::Reason::ALL.len(), 0);
+        self.reasons.resize(usize::from(u8::MAX) + 1, 0);
         self.reasons[outcome.reason as usize] += 1;
     }
 }

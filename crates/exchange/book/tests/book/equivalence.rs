@@ -40,8 +40,8 @@ fn assert_everything_happened(tally: &Tally) {
     use pares_types::Reason::{
         DuplicateRequest, Halted, InstrumentExists, MalformedRequest, NotBlocked, NotQuarantined,
         NotRecorded, NotSignedOn, Overloaded, Quarantined, StorageUnavailable, SymbolInUse, Throttled,
-        TooManyBusts, TooManyInstruments, TooManyPegs, TooManySeries, TooOld, UnknownClientOrderId,
-        UnknownInstrument, Void,
+        TlsRequired, TooManyBusts, TooManyInstruments, TooManyPegs, TooManySeries, TooOld,
+        UnknownClientOrderId, UnknownInstrument, Void,
     };
     let elsewhere = [
         DuplicateRequest,
@@ -57,6 +57,7 @@ fn assert_everything_happened(tally: &Tally) {
         StorageUnavailable,
         SymbolInUse,
         Throttled,
+        TlsRequired,
         TooManyBusts,
         TooManyInstruments,
         TooManyPegs,

@@ -11,6 +11,7 @@
 //! DIR/epoch                         the number of the last start
 //! DIR/run/                          what only lives while the system does: windows, bells, counters
 //! DIR/lock                          held by the supervisor
+//! DIR/keys/                         with TLS: the authority, the gateways' certificates and the operator's
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -63,6 +64,12 @@ impl Layout {
     #[must_use]
     pub fn epoch(&self) -> PathBuf {
         self.root.join("epoch")
+    }
+
+    /// The authority, the gateways' certificates and the operator's.
+    #[must_use]
+    pub fn keys(&self) -> PathBuf {
+        self.root.join("keys")
     }
 
     /// What only lives while the system does.

@@ -11,6 +11,7 @@ use pares_wire::record;
 use serde::{Deserialize, Serialize};
 
 use super::InstrumentConfig;
+use super::exposure::{ClientCertificates, TlsSetting};
 use crate::NodeError;
 
 /// Bytes of the largest result there can be.
@@ -98,8 +99,14 @@ pub struct SystemConfig {
     pub segment_mib: u64,
     /// The gateways' addresses, one per gateway. Port 0 takes a free one (see `run/gateway-G.addr`).
     pub gateways: Vec<SocketAddr>,
-    /// Whether gateways may listen beyond loopback, where anybody may speak for any member and read along.
+    /// Whether gateways may listen beyond loopback although anybody there may speak for any member, or read along.
     pub gateways_exposed: bool,
+    /// Whether the gateways' ports are TLS 1.3.
+    pub tls: TlsSetting,
+    /// Names and addresses that the gateways' certificates bear besides their own.
+    pub tls_names: Vec<String>,
+    /// Whether members must show a certificate of this system's authority.
+    pub client_certificates: ClientCertificates,
     /// What is traded.
     pub instruments: Vec<InstrumentConfig>,
 }
@@ -129,6 +136,9 @@ impl Default for SystemConfig {
             segment_mib: 4,
             gateways: vec![SocketAddr::from(([127, 0, 0, 1], 7100))],
             gateways_exposed: false,
+            tls: TlsSetting::Off,
+            tls_names: Vec::new(),
+            client_certificates: ClientCertificates::None,
             instruments: SYMBOLS
                 .iter()
                 .zip(1..)
@@ -227,18 +237,6 @@ impl SystemConfig {
             return wrong("`names_max` must be between 16 and 2147483648");
         }
         Ok(())
-    }
-
-    fn check_exposure(&self) -> Result<(), NodeError> {
-        let exposed = self.gateways.iter().find(|address| !address.ip().is_loopback());
-        match exposed.filter(|_| !self.gateways_exposed) {
-            None => Ok(()),
-            Some(address) => Err(NodeError::Config(format!(
-                "gateway {address} would listen beyond this machine: there is no sign-on and no encryption, so \
-                 everybody who reaches it can trade for any member, run the market as the exchange, and read all that \
-                 passes. Listen on loopback (127.0.0.1), or set `gateways_exposed = true` if that network is trusted"
-            ))),
-        }
     }
 
     /// The instruments of each shard.
@@ -370,22 +368,6 @@ mod tests {
         second("ALFB").unwrap();
         for symbol in ["ALFA", "alfa"] {
             assert!(second(symbol).unwrap_err().to_string().contains("instrument 2"), "{symbol}");
-        }
-    }
-
-    #[test]
-    fn a_gateway_beyond_loopback_is_refused_unless_that_is_understood() {
-        let config = |address: &str, gateways_exposed| {
-            let gateways = vec![address.parse().unwrap()];
-            SystemConfig { gateways, gateways_exposed, ..SystemConfig::default() }.check()
-        };
-        for address in ["0.0.0.0:7100", "192.0.2.1:7100", "[::]:0"] {
-            let refusal = config(address, false).unwrap_err().to_string();
-            assert!(refusal.contains(address) && refusal.contains("gateways_exposed"), "{refusal}");
-            config(address, true).unwrap();
-        }
-        for address in ["127.0.0.1:0", "127.9.9.9:1", "[::1]:0"] {
-            config(address, false).unwrap();
         }
     }
 

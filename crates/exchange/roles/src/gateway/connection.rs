@@ -36,6 +36,12 @@ pub(super) enum Close {
     Refused,
 }
 
+impl Close {
+    fn of(error: &std::io::Error) -> Self {
+        if error.kind() == ErrorKind::InvalidData { Self::Malformed } else { Self::Gone }
+    }
+}
+
 /// How a read ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadState {
@@ -131,7 +137,7 @@ impl<T: Read + Write> Connection<T> {
                 Ok(ReadState::Drained)
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(ReadState::More),
-            Err(_) => Err(Close::Gone),
+            Err(error) => Err(Close::of(&error)),
         }
     }
 
@@ -188,8 +194,13 @@ impl<T: Read + Write> Connection<T> {
                 Ok(written) => self.sent += written,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Close::Gone),
+                Err(error) => return Err(Close::of(&error)),
             }
+        }
+        // A stream may have taken bytes that its socket has not.
+        match self.stream.flush() {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(Close::of(&error)),
+            _ => {}
         }
         self.give_back_sent();
         let unsent_max = if crowded { OUT_MAX_CROWDED } else { OUT_MAX };

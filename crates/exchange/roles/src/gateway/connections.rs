@@ -27,7 +27,7 @@ use pares_types::{ClientOrderId, Reason, Reply};
 use pares_wire::frame;
 
 use super::connection::{Close, Connection, Incoming, ReadState};
-use crate::world::{Ready, Sockets};
+use crate::world::{Ready, Sockets, TurnedAway};
 
 /// Frames taken in before their answers are looked after; connections that were not read have the next turn.
 const FRAMES_MAX: usize = 4_096;
@@ -96,6 +96,10 @@ impl<S: Sockets> Connections<S> {
             slow: 0,
             silent: 0,
         }
+    }
+
+    pub(super) fn turned_away(&self) -> TurnedAway {
+        self.sockets.turned_away()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -173,8 +177,7 @@ impl<S: Sockets> Connections<S> {
 
     /// Whether one more may be there without having signed on. The oldest makes room if it has had the time to.
     fn has_room_for_a_stranger(&mut self, mono_ns: u64) -> bool {
-        let (part, few) = STRANGERS;
-        if self.strangers.len() < (self.sessions_max / part).max(few) {
+        if self.strangers.len() < strangers_max(self.sessions_max) {
             return true;
         }
         let &(since_ns, slot) = self.strangers.first().expect("there are many");
@@ -355,6 +358,13 @@ impl<S: Sockets> Connections<S> {
             Close::Refused => self.refused += 1,
         }
     }
+}
+
+/// How many of so many connections may be there without having signed on.
+#[must_use]
+pub fn strangers_max(sessions_max: usize) -> usize {
+    let (part, few) = STRANGERS;
+    (sessions_max / part).max(few)
 }
 
 fn write_refusal(output: &mut Vec<u8>, reason: Reason) {

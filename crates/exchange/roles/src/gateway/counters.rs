@@ -15,6 +15,7 @@ counters! {
     MalformedConnections "malformed_connections" "Connections closed because of what they sent."
     SlowConnections "slow_connections" "Connections closed because they did not read."
     SilentConnections "silent_connections" "Connections closed because nothing useful came for too long."
+    FailedHandshakes "failed_handshakes" "Connections closed because their TLS handshake failed."
     Trades "trades" "Trades told."
     SlowedReads "slowed_reads" "How often a connection was left unread for a while."
     ShardsNotRecorded "shards_not_recorded" "Shards for which nothing is taken in because nothing is recorded."

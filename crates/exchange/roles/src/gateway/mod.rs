@@ -24,6 +24,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+pub use connections::strangers_max;
 use pares_book::Instrument;
 pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
@@ -250,10 +251,12 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         edge.counters.set(Counter::InFlight, self.rules.in_flight() as u64);
         edge.counters.set(Counter::Names, self.rules.names() as u64);
         edge.counters.set(Counter::NamesNeeded, self.rules.names_needed() as u64);
-        edge.counters.set(Counter::RefusedConnections, edge.connections.refused);
+        let turned_away = edge.connections.turned_away();
+        edge.counters.set(Counter::FailedHandshakes, turned_away.failed);
+        edge.counters.set(Counter::RefusedConnections, edge.connections.refused + turned_away.crowded);
         edge.counters.set(Counter::MalformedConnections, edge.connections.malformed);
         edge.counters.set(Counter::SlowConnections, edge.connections.slow);
-        edge.counters.set(Counter::SilentConnections, edge.connections.silent);
+        edge.counters.set(Counter::SilentConnections, edge.connections.silent + turned_away.silent);
         edge.counters.set(Counter::SlowedReads, edge.connections.parkings);
         let unreadable = self.peers.iter().filter(|peer| peer.is_unreadable()).count();
         edge.counters.set(Counter::UnreadableLogs, (unreadable + self.committed.unreadable()) as u64);

@@ -3,8 +3,20 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use pares_load::{LabError, LabResult, Load, LoadPlan, Observed, Rate, ScratchSystem, setup::Args};
+use pares_load::{LabError, LabResult, Load, LoadPlan, Observed, Rate, ScratchSystem, setup};
+use pares_node::SystemConfig;
+use pares_node::config::TlsSetting;
 use serde::Serialize;
+
+/// Arguments of `pares bench end-to-end`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    setup: setup::Args,
+    /// Over TLS
+    #[arg(long)]
+    tls: bool,
+}
 
 /// What a run gave.
 #[derive(Clone, Debug, Serialize)]
@@ -63,10 +75,10 @@ impl Figures {
 /// If the system does not come up, or something was lost or answered twice.
 pub fn run(args: &Args) -> LabResult {
     let figures = measure(args)?;
-    if args.json {
+    if args.setup.json {
         pares_text::say!("{}", serde_json::to_string(&figures).expect("figures are plain numbers"));
     } else {
-        print(args, &figures);
+        print(&args.setup, &figures);
     }
     match (figures.lost, figures.duplicated) {
         (0, 0) => Ok(()),
@@ -78,11 +90,13 @@ pub fn run(args: &Args) -> LabResult {
 ///
 /// # Errors
 /// If the system does not come up or a connection is lost.
-pub(crate) fn measure(args: &Args) -> Result<Figures, LabError> {
-    let mut system = ScratchSystem::start(&args.config(), args.dir.clone())?;
+pub(crate) fn measure(Args { setup: args, tls }: &Args) -> Result<Figures, LabError> {
+    let tls = if *tls { TlsSetting::On } else { TlsSetting::Off };
+    let mut system = ScratchSystem::start(&SystemConfig { tls, ..args.config() }, args.dir.clone())?;
     let mut plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.rate);
     plan.duration = Some(Duration::from_secs(args.seconds));
     plan.seed = args.seed;
+    plan.tls = system.tls()?;
     if args.rate == Rate::Max {
         plan.in_flight_max = args.in_flight;
     }
@@ -99,7 +113,7 @@ pub(crate) fn measure(args: &Args) -> Result<Figures, LabError> {
     Ok(Figures::of(&observed, args.seconds as f64))
 }
 
-fn print(args: &Args, figures: &Figures) {
+fn print(args: &setup::Args, figures: &Figures) {
     pares_text::say!(
         "{} gateways, {} venues, {} recorders, {} symbols, sequencer {}, durability {:?}",
         args.gateways,

@@ -8,7 +8,7 @@ pub mod peer;
 pub mod sequencer;
 
 use clap::Subcommand;
-use pares_load::{LabResult, setup};
+use pares_load::LabResult;
 
 /// Arguments of `pares bench`.
 #[derive(clap::Args)]
@@ -24,7 +24,7 @@ enum Bench {
     /// Agreeing on an order: time per position, alone and against another process, beside a bare compare-and-swap
     Sequencer(sequencer::Args),
     /// A whole exchange under load: throughput, and latency from the scheduled send time to the answer
-    EndToEnd(setup::Args),
+    EndToEnd(end_to_end::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
     KillSwitch(kill_switch::Args),
     /// Members' latency while a venue takes a checkpoint of a large state, and while one joins with it

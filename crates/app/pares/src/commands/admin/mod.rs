@@ -11,8 +11,8 @@ use std::cell::LazyCell;
 use std::path::PathBuf;
 
 use pares_book::{Book, TimetableRow};
-use pares_client::{Answer, Client, ClientError, ClientRequest};
-use pares_node::{Layout, NodeId, SystemConfig};
+use pares_client::{Answer, Client, ClientError, ClientRequest, Options, Tls};
+use pares_node::{Layout, NodeId, SystemConfig, keys};
 use pares_types::{
     BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, Phase, Position, Reason, Rule, Status,
     Symbol, Timestamp,
@@ -261,8 +261,10 @@ fn recorded_trade(
 }
 
 fn connect(asked: Option<&str>, config: &SystemConfig, layout: &Layout) -> Result<Client, CommandError> {
+    let tls = keys::operator(layout, config)?.map(Tls::believing);
+    let options = Options { tls, ..Options::default() };
     if let Some(address) = asked {
-        return Ok(Client::connect(address, EXCHANGE)?);
+        return Ok(Client::connect_with(address, EXCHANGE, options)?);
     }
     let mut last = CommandError::Failed(format!(
         "no gateway has published its address in {}; is the system up?",
@@ -270,7 +272,7 @@ fn connect(asked: Option<&str>, config: &SystemConfig, layout: &Layout) -> Resul
     ));
     for id in config.gateway_ids() {
         let Ok(address) = std::fs::read_to_string(layout.gateway_address(id)) else { continue };
-        match Client::connect(address.trim(), EXCHANGE) {
+        match Client::connect_with(address.trim(), EXCHANGE, options.clone()) {
             Ok(client) => return Ok(client),
             Err(error) => last = error.into(),
         }

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use pares_client::Client;
+use pares_client::{Client, ClientError, Options, Tls};
 use pares_node::config::InstrumentConfig;
 use pares_node::supervisor::Death;
-use pares_node::{Layout, NodeId, Supervisor, SystemConfig};
+use pares_node::{Layout, NodeId, Supervisor, SystemConfig, keys};
 use pares_os::CountersReader;
 use pares_types::{GatewayId, MemberId, RecorderId, VenueId};
 use rustix::process::Signal;
@@ -127,7 +127,18 @@ impl Exchange {
 
     /// A member signed on at a gateway.
     pub(crate) fn client(&self, gateway: u16, member: u32) -> Client {
-        Client::connect(self.addresses()[usize::from(gateway)], MemberId(member)).unwrap()
+        self.connect(gateway, member, self.tls()).unwrap()
+    }
+
+    /// The same, believing and showing what `tls` says.
+    pub(crate) fn connect(&self, gateway: u16, member: u32, tls: Option<Tls>) -> Result<Client, ClientError> {
+        let options = Options { tls, ..Options::default() };
+        Client::connect_with(self.addresses()[usize::from(gateway)], MemberId(member), options)
+    }
+
+    /// What the operator shows and believes.
+    pub(crate) fn tls(&self) -> Option<Tls> {
+        keys::operator(&self.layout, &self.config).unwrap().map(Tls::believing)
     }
 
     /// Restarts what is dead. To be called often while something may die.

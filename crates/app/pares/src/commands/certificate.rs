@@ -1,0 +1,32 @@
+//! `pares certificate`: what a member's program shows a gateway that asks for a certificate.
+
+use std::path::PathBuf;
+
+use pares_node::{Layout, keys};
+
+use crate::error::CommandResult;
+
+/// Arguments of `pares certificate`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Who is to show it: letters, digits and dashes, such as member-7
+    name: String,
+    /// For how many days it is believed
+    #[arg(long, default_value_t = 365)]
+    days: u32,
+    /// The system's directory
+    #[arg(long, default_value = "pares-data")]
+    dir: PathBuf,
+}
+
+/// Issues the certificate and says what to hand over.
+///
+/// # Errors
+/// If it cannot be issued.
+pub fn run(args: &Args) -> CommandResult {
+    let files = keys::issue(&Layout::new(&args.dir), &args.name, args.days)?;
+    pares_text::say!("certificate  {}", files.certificate.display());
+    pares_text::say!("key          {}", files.key.display());
+    pares_text::say!("authority    {}", files.ca.display());
+    Ok(())
+}

@@ -1,0 +1,273 @@
+//! Gateways whose ports are TLS: what members and strangers meet there, while another member trades on.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime};
+
+use pares_client::{Client, ClientError, Options, Tls};
+use pares_node::config::{ClientCertificates, TlsSetting};
+use pares_node::{SystemConfig, keys};
+use pares_tls::{Authority, Connection, Lifetime, TlsFiles, TlsStream, Trust};
+use pares_types::{ClientOrderId, MemberId, Reason, Reply, Side, Status};
+use pares_wire::GATEWAYS_NAME;
+use pares_wire::frame::{self, GatewayFrame, SignOn};
+
+use crate::PROGRAM;
+use crate::bad_input::{Bystander, raw, read_frame};
+use crate::common::exchange::{Exchange, addresses, gateway, small};
+use crate::common::process::Up;
+use crate::common::{PATIENCE, eventually, limit, random};
+
+/// A system whose gateways' ports are TLS.
+fn with_tls() -> SystemConfig {
+    SystemConfig { tls: TlsSetting::On, ..small(1) }
+}
+
+/// The same, and members must show a certificate.
+fn mutual() -> SystemConfig {
+    SystemConfig { client_certificates: ClientCertificates::Required, ..with_tls() }
+}
+
+/// A connection in TLS whose handshake is over.
+fn shaken(exchange: &Exchange) -> TlsStream<TcpStream> {
+    let trust = Trust::load(&exchange.layout().keys().join("ca.pem")).unwrap();
+    let mut stream = TlsStream::new(raw(exchange.addresses()[0]), trust.dial(GATEWAYS_NAME).unwrap());
+    assert!(stream.shake_hands().unwrap());
+    stream
+}
+
+/// The first bytes of a handshake that are sent by a client.
+fn hello(exchange: &Exchange) -> Vec<u8> {
+    let trust = Trust::load(&exchange.layout().keys().join("ca.pem")).unwrap();
+    let mut bytes = Vec::new();
+    trust.dial(GATEWAYS_NAME).unwrap().write_tls(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn an_order_over_tls_through_a_fresh_pares_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let up = Up::start(dir.path(), &with_tls());
+    let keys = up.layout.keys();
+    assert!(up.said.contains(&keys.display().to_string()), "{}", up.said);
+    let tls = Some(Tls::of_exchange(&keys.join("ca.pem")).unwrap());
+    let address = addresses(&up.layout, &up.config)[0];
+    let options = Options { tls, ..Options::default() };
+    let mut client = Client::connect_with(address, MemberId(7), options).unwrap();
+    let rests = client.submit_and_wait(&limit(1, 1, Side::Sell, 100, 2_238_200)).unwrap();
+    assert_eq!(rests.status, Status::Resting);
+    let asked = Command::new(PROGRAM).args(["admin", "time", "--dir"]).arg(dir.path()).output().unwrap();
+    assert!(asked.status.success(), "{asked:?}");
+}
+
+#[test]
+fn a_member_trades_with_its_certificate_and_is_refused_without_with_an_old_one_and_with_anothers() {
+    let exchange = Exchange::start(&mutual());
+    let mut bystander = Bystander::new(&exchange);
+    let layout = exchange.layout();
+    let issued = Command::new(PROGRAM).args(["certificate", "member-7", "--dir"]).arg(layout.root()).output();
+    assert!(issued.as_ref().unwrap().status.success(), "{issued:?}");
+    let good = TlsFiles::named(&layout.keys(), "member-7");
+    let mut client = exchange.connect(0, 7, Some(Tls::certified(&good).unwrap())).unwrap();
+    client.submit_and_wait(&limit(1, 1, Side::Sell, 100, 2_238_200)).unwrap();
+
+    let expired = TlsFiles::named(&layout.keys(), "late");
+    let yesterday = Lifetime::Until(SystemTime::now() - Duration::from_secs(86_400));
+    let authority = Authority::in_dir(&layout.keys(), "pares").unwrap();
+    authority.issue(&expired, &["late.pares".into()], yesterday).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let strange = TlsFiles::named(elsewhere.path(), "member-7");
+    let other = Authority::in_dir(elsewhere.path(), "another").unwrap();
+    other.issue(&strange, &["member-7.pares".into()], Lifetime::Endless).unwrap();
+    let strange = TlsFiles { ca: good.ca.clone(), ..strange };
+
+    let refused = [
+        (Tls::of_exchange(&good.ca).unwrap(), "CertificateRequired"),
+        (Tls::certified(&expired).unwrap(), "CertificateExpired"),
+        (Tls::certified(&strange).unwrap(), "UnknownCA"),
+    ];
+    for (tls, why) in refused {
+        let told = exchange.connect(0, 8, Some(tls)).err().expect("refused").to_string();
+        assert!(told.contains(why), "{told}");
+        bystander.trades();
+    }
+    eventually("all three are counted", || exchange.counter(gateway(0), "failed_handshakes") == 3);
+    assert!(exchange.complaints().contains("TLS handshake with 127.0.0.1"), "{}", exchange.complaints());
+}
+
+#[test]
+fn a_client_refuses_a_gateway_of_another_authority_or_name() {
+    let exchange = Exchange::start(&with_tls());
+    let mut bystander = Bystander::new(&exchange);
+    let elsewhere = tempfile::tempdir().unwrap();
+    Authority::in_dir(elsewhere.path(), "pares").unwrap();
+    let wrong_authority = Tls::of_exchange(&elsewhere.path().join("ca.pem")).unwrap();
+    let right = Tls::of_exchange(&exchange.layout().keys().join("ca.pem")).unwrap();
+    let wrong_name = right.clone().named("gateways.example.com");
+    for tls in [wrong_authority, wrong_name] {
+        let error = exchange.connect(0, 7, Some(tls)).err().expect("refused");
+        assert!(matches!(error, ClientError::Handshake(_)), "{error}");
+        bystander.trades();
+    }
+    // Any name that the certificate bears will do.
+    for name in ["127.0.0.1", "localhost", "gateway-0.pares"] {
+        exchange.connect(0, 7, Some(right.clone().named(name))).unwrap();
+    }
+    eventually("the gateway was told", || exchange.counter(gateway(0), "failed_handshakes") == 2);
+}
+
+#[test]
+fn a_gateway_whose_certificate_has_expired_gets_another_at_the_next_start() {
+    let mut exchange = Exchange::start(&with_tls());
+    exchange.stop();
+    let keys = exchange.layout().keys();
+    let files = TlsFiles::named(&keys, "gateway-0");
+    let names = [GATEWAYS_NAME, "gateway-0.pares", "localhost", "127.0.0.1"].map(String::from);
+    let yesterday = Lifetime::Until(SystemTime::now() - Duration::from_secs(86_400));
+    Authority::in_dir(&keys, "pares").unwrap().issue(&files, &names, yesterday).unwrap();
+    exchange.start_again();
+    exchange.client(0, 7);
+}
+
+#[test]
+fn a_client_without_tls_is_told_so_in_its_own_words() {
+    let exchange = Exchange::start(&with_tls());
+    let mut bystander = Bystander::new(&exchange);
+    let error = exchange.connect(0, 7, None).err().expect("refused");
+    assert!(matches!(error, ClientError::Rejected(Reason::TlsRequired)), "{error}");
+    let mut stream = raw(exchange.addresses()[0]);
+    stream.write_all(&[0]).unwrap();
+    let (client_order_id, reason) = (ClientOrderId(0), Reason::TlsRequired);
+    let told = Some(GatewayFrame::Reply(Reply::Rejected { client_order_id, reason }));
+    assert_eq!(read_frame(&mut stream), told);
+    assert_eq!(read_frame(&mut stream), None);
+    bystander.trades();
+    assert_eq!(exchange.counter(gateway(0), "failed_handshakes"), 2);
+}
+
+#[test]
+fn a_client_with_tls_at_a_port_without_is_told_what_to_look_at() {
+    let exchange = Exchange::start(&small(1));
+    let mut bystander = Bystander::new(&exchange);
+    let elsewhere = tempfile::tempdir().unwrap();
+    Authority::in_dir(elsewhere.path(), "pares").unwrap();
+    let tls = Tls::of_exchange(&elsewhere.path().join("ca.pem")).unwrap();
+    let error = exchange.connect(0, 7, Some(tls)).err().expect("refused");
+    assert!(error.to_string().contains("is that a port that speaks TLS?"), "{error}");
+    bystander.trades();
+    assert_eq!(exchange.counter(gateway(0), "malformed_connections"), 1);
+}
+
+#[test]
+fn garbage_in_the_handshake_closes_the_connection_and_nobody_else_notices() {
+    let exchange = Exchange::start(&with_tls());
+    let mut bystander = Bystander::new(&exchange);
+    let hello = hello(&exchange);
+    let mut random = random(5);
+    for round in 0..200 {
+        let mut stream = raw(exchange.addresses()[0]);
+        let mut bytes = match round % 2 {
+            0 => (0..2_000).map(|_| random.next_u64() as u8).collect(),
+            _ => hello.clone(),
+        };
+        for _ in 0..8 {
+            let at = 5 + random.below(bytes.len() as u64 - 5) as usize;
+            bytes[at] ^= 1 << random.below(8);
+        }
+        bytes[0] = 0x16;
+        // It may be closed before all of it is sent, or the damage does no harm.
+        let _ = stream.write_all(&bytes);
+        if round % 20 == 0 {
+            bystander.trades();
+        }
+    }
+    bystander.trades();
+    eventually("most are counted", || exchange.counter(gateway(0), "failed_handshakes") > 50);
+}
+
+#[test]
+fn a_handshake_without_end_is_closed() {
+    let exchange = Exchange::start(&with_tls());
+    let mut bystander = Bystander::new(&exchange);
+    let mut stream = raw(exchange.addresses()[0]);
+    // The head of a handshake message of 64 KiB less one, and record after record of it.
+    let mut bytes = vec![0x16, 3, 1, 0x40, 0, 1, 0, 0xff, 0xff];
+    bytes.resize(5 + 0x4000, 0);
+    while stream.write_all(&bytes).is_ok() {
+        bytes[5..9].fill(0);
+        bystander.trades();
+    }
+    eventually("it is counted", || exchange.counter(gateway(0), "failed_handshakes") == 1);
+}
+
+#[test]
+fn half_handshakes_are_closed_in_the_end_and_leave_room_for_those_who_trade() {
+    // Sixteen strangers at a time.
+    let exchange = Exchange::start(&SystemConfig { sessions_max: 64, ..with_tls() });
+    let mut bystander = Bystander::new(&exchange);
+    let hello = hello(&exchange);
+    let mut halves: Vec<TcpStream> = Vec::new();
+    for round in 0..400 {
+        let mut stream = raw(exchange.addresses()[0]);
+        let _ = stream.write_all(&hello[..hello.len() / (1 + round % 2)]);
+        halves.push(stream);
+        if round % 50 == 0 {
+            bystander.trades();
+        }
+    }
+    eventually("those beyond the room are closed", || {
+        exchange.counter(gateway(0), "refused_connections") > 300
+    });
+    let begun = Instant::now();
+    while exchange.counter(gateway(0), "silent_connections") == 0 {
+        assert!(begun.elapsed() < PATIENCE, "the others are closed in the end");
+        bystander.trades();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    eventually("somebody who can shake hands is let in", || exchange.connect(0, 7, exchange.tls()).is_ok());
+}
+
+#[test]
+fn new_keys_without_end_end_the_connection_and_nobody_else_notices() {
+    let exchange = Exchange::start(&with_tls());
+    let mut bystander = Bystander::new(&exchange);
+    let mut stream = shaken(&exchange);
+    let mut bytes = Vec::new();
+    frame::write(&mut bytes, &SignOn { member: 7.into(), ..SignOn::default() });
+    stream.write_all(&bytes).unwrap();
+    assert!(stream.read(&mut [0; 64]).unwrap() > 0, "it is signed on");
+    let begun = Instant::now();
+    loop {
+        let Connection::Client(tls) = stream.tls() else { panic!("a client") };
+        tls.refresh_traffic_keys().unwrap();
+        if stream.flush().is_err() {
+            break;
+        }
+        bystander.trades();
+        assert!(begun.elapsed() < PATIENCE, "closed in the end");
+    }
+    eventually("it is counted", || exchange.counter(gateway(0), "malformed_connections") == 1);
+}
+
+#[test]
+fn damaged_records_end_the_connection_and_nobody_else_notices() {
+    let exchange = Exchange::start(&with_tls());
+    let mut bystander = Bystander::new(&exchange);
+    for _ in 0..20 {
+        let mut stream = shaken(&exchange);
+        // A record of the right length that nobody has encrypted.
+        stream.socket().write_all(&[0x17, 3, 3, 0, 64]).unwrap();
+        stream.socket().write_all(&[7; 64]).unwrap();
+        assert!(stream.read(&mut [0; 64]).is_err(), "told why");
+        bystander.trades();
+    }
+    eventually("all are counted", || exchange.counter(gateway(0), "malformed_connections") == 20);
+}
+
+#[test]
+fn a_certificate_is_issued_to_nobody_whose_name_is_the_systems_own() {
+    let exchange = Exchange::start(&with_tls());
+    assert!(keys::issue(exchange.layout(), "gateway-0", 1).is_err());
+    exchange.client(0, 7);
+}

@@ -1,0 +1,176 @@
+//! Making certificates: a system's own authority, and what it issues.
+//!
+//! A public authority would vouch for names in the world's name space, which a system has no use for, and would have to
+//! be asked again every few months. A system's own authority is two files.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose,
+};
+
+use crate::error::IssueError;
+use crate::identity::TlsFiles;
+
+/// From when until when a certificate is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// It does not expire.
+    Endless,
+    /// From an hour ago, for clocks that are late, until then.
+    Until(SystemTime),
+}
+
+/// The one that issues a system's certificates: `ca.pem` and `ca.key.pem` in one directory.
+pub struct Authority(Issuer<'static, KeyPair>);
+
+impl Authority {
+    /// The authority in `dir`, made if it is not there: a directory and a key that are their owner's alone.
+    ///
+    /// # Errors
+    /// If `ca.pem` is there without its key, or a file cannot be read or written. Files already written stay.
+    pub fn in_dir(dir: &Path, system: &str) -> Result<Self, IssueError> {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+        made.map_err(|source| IssueError::File { path: dir.to_owned(), source })?;
+        let (certificate_path, key_path) = (dir.join("ca.pem"), dir.join("ca.key.pem"));
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name = common_name(&format!("authority of {system}"));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        if certificate_path.exists() {
+            // A new authority in its place would cut off everybody there is.
+            if !key_path.exists() {
+                return Err(IssueError::NoKey(key_path));
+            }
+            let pem = fs::read_to_string(&key_path)
+                .map_err(|source| IssueError::File { path: key_path.clone(), source })?;
+            return Ok(Self(Issuer::new(params, KeyPair::from_pem(&pem)?)));
+        }
+        let key = KeyPair::generate()?;
+        write(&key_path, &key.serialize_pem(), 0o600)?;
+        write(&certificate_path, &params.self_signed(&key)?.pem(), 0o644)?;
+        Ok(Self(Issuer::new(params, key)))
+    }
+
+    /// Issues a certificate for `names`, host names or IP addresses, and writes it with a new key, which is readable by its owner
+    /// only. The first name is also the one that people see. Either end of a connection may show it.
+    ///
+    /// # Errors
+    /// If a name cannot stand in a certificate, or a file cannot be written.
+    pub fn issue(&self, files: &TlsFiles, names: &[String], lifetime: Lifetime) -> Result<(), IssueError> {
+        // An IP address becomes one in the certificate too.
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name = common_name(names.first().map_or("", String::as_str));
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        if let Lifetime::Until(end) = lifetime {
+            let epoch = rcgen::date_time_ymd(1970, 1, 1);
+            let since_epoch = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap_or_default();
+            let begin = SystemTime::now().min(end) - Duration::from_secs(3_600);
+            (params.not_before, params.not_after) = (epoch + since_epoch(begin), epoch + since_epoch(end));
+        }
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.0)?;
+        // The key first: a certificate without its key is replaced by the next call, as both are looked for.
+        write(&files.key, &key.serialize_pem(), 0o600)?;
+        write(&files.certificate, &certificate.pem(), 0o644)
+    }
+}
+
+fn common_name(name: &str) -> DistinguishedName {
+    let mut distinguished = DistinguishedName::new();
+    distinguished.push(DnType::CommonName, name);
+    distinguished
+}
+
+/// Writes a file that appears as a whole or not at all, with its mode from the first moment on.
+fn write(path: &Path, text: &str, mode: u32) -> Result<(), IssueError> {
+    let unfinished = path.with_extension("unfinished");
+    let write = || {
+        // One left over by a crash may be readable by others: begin with none.
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&unfinished)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&unfinished, path)
+    };
+    write().map_err(|source| IssueError::File { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::{Identity, TlsError};
+
+    fn issued(dir: &Path, name: &str, lifetime: Lifetime) -> TlsFiles {
+        let files = TlsFiles::named(dir, name);
+        let names = [format!("{name}.pares"), "127.0.0.1".to_owned()];
+        Authority::in_dir(dir, "pares").unwrap().issue(&files, &names, lifetime).unwrap();
+        files
+    }
+
+    #[test]
+    fn keys_are_their_owners_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let keys = dir.path().join("keys");
+        issued(&keys, "one", Lifetime::Endless);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&keys), 0o700);
+        for name in ["ca.key.pem", "one.key.pem"] {
+            assert_eq!(mode(&keys.join(name)), 0o600, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_authority_whose_key_was_put_away_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        issued(dir.path(), "one", Lifetime::Endless);
+        let authority = fs::read(dir.path().join("ca.pem")).unwrap();
+        fs::remove_file(dir.path().join("ca.key.pem")).unwrap();
+        assert!(matches!(Authority::in_dir(dir.path(), "pares"), Err(IssueError::NoKey(_))));
+        assert_eq!(fs::read(dir.path().join("ca.pem")).unwrap(), authority);
+    }
+
+    #[test]
+    fn anothers_key_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) =
+            (issued(dir.path(), "one", Lifetime::Endless), issued(dir.path(), "two", Lifetime::Endless));
+        assert!(matches!(Identity::load(&TlsFiles { key: two.key, ..one }), Err(TlsError::Mismatch(_))));
+    }
+
+    #[test]
+    fn a_certificate_bears_its_names_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let identity = Identity::load(&issued(dir.path(), "one", Lifetime::Endless)).unwrap();
+        identity.check_issued().unwrap();
+        ["one.pares", "127.0.0.1"].map(|name| identity.check_name(name).unwrap());
+        ["two.pares", "127.0.0.2"].map(|name| identity.check_name(name).unwrap_err());
+    }
+
+    #[test]
+    fn what_has_expired_or_is_anothers_is_not_believed() {
+        let dir = tempfile::tempdir().unwrap();
+        let day = Duration::from_secs(86_400);
+        for (lifetime, good) in [(SystemTime::now() - day, false), (SystemTime::now() + day, true)] {
+            let files = issued(dir.path(), "one", Lifetime::Until(lifetime));
+            assert_eq!(Identity::load(&files).unwrap().check_issued().is_ok(), good);
+        }
+        let others = tempfile::tempdir().unwrap();
+        let ca = issued(others.path(), "one", Lifetime::Endless).ca;
+        let files = TlsFiles { ca, ..TlsFiles::named(dir.path(), "one") };
+        Identity::load(&files).unwrap().check_issued().unwrap_err();
+    }
+}

@@ -1,0 +1,320 @@
+//! TLS handshakes of those who connect to a gateway, on a thread of their own.
+//!
+//! A handshake costs a tenth of a millisecond of the processor, a thousand orders' worth, and anybody may ask for one. In the duty cycle
+//! a flood of them would make every member wait. Here it takes what others leave: the thread has a low priority, and a
+//! gateway meets a connection when its handshake is over.
+//!
+//! ```text
+//!             first byte         handshake over
+//!  accepted ------------> TLS ------------------> handed out: the gateway's stranger
+//!     |                    |
+//!     +--- no TLS: told so +--- failed, silent, or the oldest of too many: closed and counted
+//! ```
+//! What one may cost is bounded: 16 KiB of input, ten seconds, and as many at a time as a gateway takes strangers.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token, Waker};
+use pares_roles::world::TurnedAway;
+use pares_tls::{ServerConfig, ServerConnection, Stream, TlsStream};
+use pares_types::{ClientOrderId, Reason, Reply};
+use pares_wire::frame;
+
+use crate::world::complain;
+
+const LISTENER: Token = Token(usize::MAX);
+/// A handshake must be over within this.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The same while there are as many as there may be.
+const CROWDED_PATIENCE: Duration = Duration::from_secs(1);
+/// The longest sleep.
+const SLEEP_MAX: Duration = Duration::from_millis(500);
+/// Between two tries to accept while descriptors are out.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Connections accepted before those that are there are looked after.
+const ACCEPTS_MAX: usize = 64;
+/// Between two complaints: strangers must not fill the disk.
+const COMPLAIN_EVERY: Duration = Duration::from_secs(1);
+/// What the thread is nicer than the gateway: a tenth of a processor for which others wait.
+const NICE: i32 = 10;
+/// The first byte of a TLS connection.
+const TLS_FIRST: u8 = 0x16;
+
+/// The handshakes of a gateway, and who has come through them.
+pub(crate) struct Handshakes {
+    done: Receiver<Stream<TcpStream>>,
+    shared: Arc<Shared>,
+}
+
+/// What both threads know.
+#[derive(Default)]
+struct Shared {
+    /// Done, and not taken in by the gateway.
+    waiting: AtomicUsize,
+    failed: AtomicU64,
+    silent: AtomicU64,
+    crowded: AtomicU64,
+    /// The gateway is gone.
+    over: AtomicBool,
+}
+
+impl Handshakes {
+    /// Takes in who connects to `listener`, at most `count_max` at a time, and rings `waker` for each that is ready.
+    ///
+    /// # Errors
+    /// If there is no descriptor or no thread left.
+    pub(crate) fn start(
+        mut listener: TcpListener,
+        tls: Arc<ServerConfig>,
+        count_max: usize,
+        waker: Waker,
+    ) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let (sender, done) = channel();
+        let shared = Arc::new(Shared::default());
+        let mut hall = Hall {
+            poll,
+            listener,
+            tls,
+            count_max,
+            halves: BTreeMap::new(),
+            accepted: 0,
+            may_accept: true,
+            complaints: Complaints::default(),
+            done: sender,
+            waker,
+            shared: Arc::clone(&shared),
+        };
+        std::thread::Builder::new().name("handshakes".into()).spawn(move || hall.run())?;
+        Ok(Self { done, shared })
+    }
+
+    /// The next connection whose handshake is over; `WouldBlock` if there is none.
+    ///
+    /// # Panics
+    /// If the thread has panicked.
+    pub(crate) fn accept(&self) -> io::Result<Stream<TcpStream>> {
+        match self.done.try_recv() {
+            Ok(stream) => {
+                self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
+                Ok(stream)
+            }
+            Err(TryRecvError::Empty) => Err(ErrorKind::WouldBlock.into()),
+            Err(TryRecvError::Disconnected) => panic!("the thread of handshakes ends after its gateway"),
+        }
+    }
+
+    /// Who ended before that.
+    pub(crate) fn turned_away(&self) -> TurnedAway {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let shared = &self.shared;
+        TurnedAway {
+            failed: read(&shared.failed),
+            silent: read(&shared.silent),
+            crowded: read(&shared.crowded),
+        }
+    }
+}
+
+impl Drop for Handshakes {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The thread's own.
+struct Hall {
+    poll: Poll,
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    count_max: usize,
+    /// By the order in which they came.
+    halves: BTreeMap<usize, Half>,
+    accepted: usize,
+    /// Whether somebody may be waiting to be accepted: it is told once.
+    may_accept: bool,
+    complaints: Complaints,
+    done: Sender<Stream<TcpStream>>,
+    waker: Waker,
+    shared: Arc<Shared>,
+}
+
+impl Hall {
+    fn run(&mut self) {
+        pares_os::scheduling::ordinary();
+        // One that cannot be nice is as eager as the gateway.
+        let _ = rustix::process::nice(NICE);
+        let mut events = Events::with_capacity(256);
+        while !self.shared.over.load(Ordering::Relaxed) {
+            let _ = self.poll.poll(&mut events, Some(self.sleep_max()));
+            for event in &events {
+                match event.token() {
+                    LISTENER => self.may_accept = true,
+                    Token(number) => self.go_on(number),
+                }
+            }
+            self.accept();
+            self.sweep();
+        }
+    }
+
+    fn sleep_max(&self) -> Duration {
+        let Some(oldest) = self.halves.values().next() else {
+            return if self.may_accept { PAUSE } else { SLEEP_MAX };
+        };
+        let left = PATIENCE.saturating_sub(oldest.since.elapsed());
+        left.min(if self.may_accept { PAUSE } else { SLEEP_MAX })
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..ACCEPTS_MAX {
+            if !self.may_accept {
+                return;
+            }
+            match self.listener.accept() {
+                Ok((stream, peer)) => self.admit(stream, peer),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.may_accept = false,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted
+                    ) => {}
+                // Descriptors or memory are out: tried again after a pause.
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn admit(&mut self, mut stream: TcpStream, peer: SocketAddr) {
+        if !self.has_room() {
+            self.shared.crowded.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        // Latency matters more than segments; a socket that cannot be told so still works.
+        let _ = stream.set_nodelay(true);
+        let number = self.accepted;
+        self.accepted += 1;
+        let interest = Interest::READABLE.add(Interest::WRITABLE);
+        let registered = self.poll.registry().register(&mut stream, Token(number), interest);
+        let tls = ServerConnection::new(Arc::clone(&self.tls));
+        if let (Ok(()), Ok(tls)) = (registered, tls) {
+            let stream = TlsStream::new(stream, tls);
+            self.halves.insert(number, Half { stream, peer, since: Instant::now(), is_tls: false });
+        }
+    }
+
+    /// Whether there is room for one more. The oldest makes room if it has had the time to be ready.
+    fn has_room(&mut self) -> bool {
+        if self.halves.len() + self.shared.waiting.load(Ordering::Relaxed) < self.count_max {
+            return true;
+        }
+        let late = self.halves.first_entry().filter(|half| half.get().since.elapsed() > CROWDED_PATIENCE);
+        let Some(late) = late else { return false };
+        late.remove();
+        self.shared.crowded.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    fn go_on(&mut self, number: usize) {
+        let Some(half) = self.halves.get_mut(&number) else { return };
+        let state = half.go_on();
+        if matches!(state, Ok(false)) {
+            return;
+        }
+        let mut half = self.halves.remove(&number).expect("just found");
+        let _ = self.poll.registry().deregister(half.stream.socket());
+        match state {
+            Ok(_) => {
+                self.shared.waiting.fetch_add(1, Ordering::Relaxed);
+                // Without its gateway the thread is about to end; one that cannot be woken looks by itself.
+                let _ = self.done.send(Stream::Tls(Box::new(half.stream)));
+                let _ = self.waker.wake();
+            }
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                self.shared.failed.fetch_add(1, Ordering::Relaxed);
+                self.complaints.say(half.peer, &error);
+            }
+            // It has gone, or its connection broke.
+            Err(_) => {}
+        }
+    }
+
+    /// Ends those that take too long.
+    fn sweep(&mut self) {
+        while let Some(late) = self.halves.first_entry().filter(|half| half.get().since.elapsed() > PATIENCE)
+        {
+            late.remove();
+            self.shared.silent.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A handshake under way.
+struct Half {
+    stream: TlsStream<TcpStream>,
+    peer: SocketAddr,
+    since: Instant,
+    /// Its first byte says that it is TLS.
+    is_tls: bool,
+}
+
+impl Half {
+    /// Goes on as far as that goes now. Says whether it is over.
+    fn go_on(&mut self) -> io::Result<bool> {
+        if !self.is_tls {
+            let mut first = [0];
+            match self.stream.socket().peek(&mut first) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(_) if first[0] != TLS_FIRST => return Err(self.refuse_plain()),
+                Ok(_) => self.is_tls = true,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.stream.shake_hands()
+    }
+
+    /// Tells a client that speaks the protocol without TLS, in its own words, what it lacks.
+    fn refuse_plain(&mut self) -> io::Error {
+        let mut told = Vec::new();
+        let (client_order_id, reason) = (ClientOrderId(0), Reason::TlsRequired);
+        frame::write_reply(&mut told, &Reply::Rejected { client_order_id, reason });
+        // As far as the socket takes it; what is unread would end the connection before it is read.
+        let socket = self.stream.socket();
+        let _ = socket.read(&mut [0; 4_096]);
+        let _ = socket.write(&told);
+        io::Error::new(ErrorKind::InvalidData, "came without TLS, and was told so")
+    }
+}
+
+/// What is said to the operator of handshakes that failed.
+#[derive(Default)]
+struct Complaints {
+    said: Option<Instant>,
+    unsaid: u64,
+}
+
+impl Complaints {
+    fn say(&mut self, peer: SocketAddr, why: &io::Error) {
+        if self.said.is_some_and(|said| said.elapsed() < COMPLAIN_EVERY) {
+            self.unsaid += 1;
+            return;
+        }
+        let others = match std::mem::take(&mut self.unsaid) {
+            0 => String::new(),
+            count => format!("; {count} others failed since the last such line"),
+        };
+        complain(&format_args!("TLS handshake with {peer} failed: {why}{others}"));
+        self.said = Some(Instant::now());
+    }
+}

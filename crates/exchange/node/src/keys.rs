@@ -1,0 +1,179 @@
+//! The certificates of a system whose gateways speak TLS: `DIR/keys`.
+//!
+//! ```text
+//! ca.pem            the authority: members need it, and nobody may change it on its way to them
+//! ca.key.pem        its key: who has it can be any gateway and any member. Needed to issue more
+//! gateway-G.pem     what gateway G shows           gateway-G.key.pem    its key
+//! operator.pem      what `pares admin` shows       operator.key.pem     its key
+//! NAME.pem          what a member shows            NAME.key.pem         its key: `pares certificate NAME`
+//! ```
+
+use std::time::{Duration, SystemTime};
+
+use pares_tls::{
+    Authority, Callers, Identity, IssueError, Lifetime, ServerConfig, TlsError, TlsFiles, Trust,
+};
+use pares_types::GatewayId;
+use pares_wire::GATEWAYS_NAME;
+
+use crate::NodeError;
+use crate::config::{ClientCertificates, Layout, SystemConfig, TlsSetting};
+
+/// The system's name in its certificates.
+const SYSTEM: &str = "pares";
+/// Whose certificate local commands show.
+const OPERATOR: &str = "operator";
+
+/// Has every gateway of a system with TLS a certificate that names it. The authority and what is missing are made; what is there
+/// and still good stays.
+///
+/// # Errors
+/// If the authority's key was put away and a certificate is needed, or files cannot be read or written.
+pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
+    if config.tls == TlsSetting::Off {
+        return Ok(());
+    }
+    let gateways = config.gateway_ids().map(|id| (files_of(layout, id), names(id, config)));
+    let operator = (TlsFiles::named(&layout.keys(), OPERATOR), vec![format!("{OPERATOR}.{SYSTEM}")]);
+    for (files, names) in gateways.chain([operator]) {
+        if !is_good(&files, &names)? {
+            let authority = Authority::in_dir(&layout.keys(), SYSTEM).map_err(not_issued)?;
+            authority.issue(&files, &names, Lifetime::Endless).map_err(not_issued)?;
+        }
+    }
+    Ok(())
+}
+
+/// Issues a certificate for a member's program, in place of one it has: `NAME.pem` and `NAME.key.pem` in `DIR/keys`.
+///
+/// # Errors
+/// If the name cannot stand in a certificate or is the system's own, the authority's key was put away, or files cannot be written.
+pub fn issue(layout: &Layout, name: &str, days: u32) -> Result<TlsFiles, NodeError> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    let is_own = name == "ca" || name == OPERATOR || name.starts_with("gateway-");
+    if name.is_empty() || is_own || !name.chars().all(plain) {
+        let why = format!(
+            "`{name}`: a name is letters, digits and dashes, and not `ca`, `{OPERATOR}` or `gateway-...`"
+        );
+        return Err(NodeError::Refused(why));
+    }
+    let files = TlsFiles::named(&layout.keys(), name);
+    let end = SystemTime::now() + Duration::from_secs(u64::from(days) * 86_400);
+    let authority = Authority::in_dir(&layout.keys(), SYSTEM).map_err(not_issued)?;
+    authority.issue(&files, &[format!("{name}.{SYSTEM}")], Lifetime::Until(end)).map_err(not_issued)?;
+    Ok(files)
+}
+
+/// What a gateway shows, and what it asks of those who connect. None if its port is not TLS.
+///
+/// # Errors
+/// If its certificate cannot be used.
+pub(crate) fn server(
+    layout: &Layout,
+    id: GatewayId,
+    config: &SystemConfig,
+) -> Result<Option<std::sync::Arc<ServerConfig>>, NodeError> {
+    if config.tls == TlsSetting::Off {
+        return Ok(None);
+    }
+    let callers = match config.client_certificates {
+        ClientCertificates::None => Callers::Anybody,
+        ClientCertificates::Required => Callers::Certified,
+    };
+    let identity = Identity::load(&files_of(layout, id)).map_err(not_usable)?;
+    // Members would refuse it: better that the operator is told why.
+    identity.check_issued().map_err(not_usable)?;
+    identity.server(callers).map(Some).map_err(not_usable)
+}
+
+/// What a program on this machine shows and believes, to speak to the gateways as the operator's. None without TLS.
+///
+/// # Errors
+/// If the operator's certificate cannot be used.
+pub fn operator(layout: &Layout, config: &SystemConfig) -> Result<Option<Trust>, NodeError> {
+    if config.tls == TlsSetting::Off {
+        return Ok(None);
+    }
+    let identity = Identity::load(&TlsFiles::named(&layout.keys(), OPERATOR)).map_err(not_usable)?;
+    identity.trust().map(Some).map_err(not_usable)
+}
+
+fn files_of(layout: &Layout, id: GatewayId) -> TlsFiles {
+    TlsFiles::named(&layout.keys(), &format!("gateway-{id}"))
+}
+
+/// What a gateway's certificate must bear: the name of all gateways first, since members ask for that.
+fn names(id: GatewayId, config: &SystemConfig) -> Vec<String> {
+    let address = config.gateways[usize::from(id.0)].ip();
+    let mut names = vec![GATEWAYS_NAME.to_owned(), format!("gateway-{id}.{SYSTEM}")];
+    if address.is_loopback() {
+        names.push("localhost".into());
+    }
+    if !address.is_unspecified() {
+        names.push(address.to_string());
+    }
+    names.extend(config.tls_names.iter().cloned());
+    names
+}
+
+/// Whether the certificate is there, bears those names and is believed now. One that cannot be read is the operator's to look at.
+fn is_good(files: &TlsFiles, names: &[String]) -> Result<bool, NodeError> {
+    if !files.exist() {
+        return Ok(false);
+    }
+    let identity = Identity::load(files).map_err(not_usable)?;
+    let is_named = names.iter().all(|name| identity.check_name(name).is_ok());
+    Ok(is_named && identity.check_issued().is_ok())
+}
+
+fn not_issued(error: IssueError) -> NodeError {
+    NodeError::Refused(error.to_string())
+}
+
+fn not_usable(error: TlsError) -> NodeError {
+    NodeError::Refused(format!("{error}; `pares up` issues those of gateways that are missing"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn system() -> (tempfile::TempDir, Layout, SystemConfig) {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        (dir, layout, SystemConfig { tls: TlsSetting::On, ..SystemConfig::default() })
+    }
+
+    fn certificate(layout: &Layout) -> Vec<u8> {
+        std::fs::read(files_of(layout, GatewayId(0)).certificate).unwrap()
+    }
+
+    #[test]
+    fn a_certificate_stays_until_it_lacks_a_name() {
+        let (_dir, layout, config) = system();
+        ensure(&layout, &config).unwrap();
+        let first = certificate(&layout);
+        ensure(&layout, &config).unwrap();
+        assert_eq!(certificate(&layout), first);
+        let renamed = SystemConfig { tls_names: vec!["exchange.example.com".into()], ..config };
+        ensure(&layout, &renamed).unwrap();
+        assert_ne!(certificate(&layout), first);
+        assert!(server(&layout, GatewayId(0), &renamed).unwrap().is_some());
+    }
+
+    #[test]
+    fn without_tls_no_keys_are_made() {
+        let (_dir, layout, config) = system();
+        ensure(&layout, &SystemConfig { tls: TlsSetting::Off, ..config }).unwrap();
+        assert!(!layout.keys().exists());
+    }
+
+    #[test]
+    fn nobody_is_issued_the_certificate_of_a_gateway() {
+        let (_dir, layout, _config) = system();
+        for name in ["gateway-0", "operator", "ca", "", "../x", "a.b"] {
+            assert!(issue(&layout, name, 1).is_err(), "{name}");
+        }
+        assert!(issue(&layout, "member-7", 1).unwrap().exist());
+    }
+}
