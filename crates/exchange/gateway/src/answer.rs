@@ -1,12 +1,22 @@
 //! From the committed stream to the session that asked: the one answer to a request.
 
 use pares_types::{
-    Answer, ClientOrderId, Command, Event, MemberId, Outcome, Position, Quantity, Reply, Request, Status,
+    Answer, ClientOrderId, Command, Event, MemberId, Outcome, Position, Quantity, Reason, Reply, Request,
+    Status,
 };
 
-use crate::fan_out::FanOut;
+use crate::fan_out::Whole;
+use crate::look_up::LookUp;
 use crate::names::{Kind, NameIndex, State};
 use crate::{Gateway, GatewaySink, Place, SessionId, clock};
+
+/// A name's first answer, as far as this gateway has read.
+pub(crate) struct Settled {
+    asker: Option<SessionId>,
+    answer: Answer,
+    /// The first answer lies before all that it has read, in full or in part.
+    is_elsewhere: bool,
+}
 
 /// The answer a committed record gives.
 pub(crate) fn of(position: Position, request: &Request, outcome: &Outcome, events: usize) -> Answer {
@@ -48,8 +58,8 @@ impl Gateway {
         let answer = of(position, request, outcome, events.len());
         let settled = self.settle(answer, request, place);
         self.follow_orders(request, outcome, events);
-        if let Some((asker, answer)) = settled {
-            self.deliver(asker, request, answer, sink);
+        if let Some(settled) = settled {
+            self.deliver(settled, request, sink);
         }
     }
 
@@ -83,20 +93,20 @@ impl Gateway {
     ) {
         let Some(name) = self.names.find(request.member, request.client_order_id) else { return };
         let entry = self.names.get(name);
-        let State::Answered(before) = entry.state() else { return };
+        let State::Answered(Some(before)) = entry.state() else { return };
         if before.recorder != place.recorder {
             return;
         }
         let place = match entry.kind {
             Kind::FanOut => {
                 let answer = of(position, request, outcome, events);
-                self.settle_part(name, request, answer, place).map(|(_, place)| place)
+                self.settle_part(name, request, answer, place).and_then(|(_, place)| place)
             }
             // A refusal as duplicate has the same name and is not the first answer.
             Kind::Enter | Kind::Other => Some(place).filter(|_| entry.id == request.id),
         };
         if let Some(place) = place {
-            self.names.set_state(name, State::Answered(place));
+            self.names.set_state(name, State::Answered(Some(place)));
         }
     }
 
@@ -105,20 +115,15 @@ impl Gateway {
     pub fn first_answer(&self, session: SessionId, name: ClientOrderId) -> Option<(MemberId, Place)> {
         let member = self.sessions.member(session)?;
         match self.names.get(self.names.find(member, name)?).state() {
-            State::Answered(place) => Some((member, place)),
+            State::Answered(place) => Some((member, place?)),
             State::Pending(_) => None,
         }
     }
 
     /// Notes a committed answer under its name. If that is the name's first, returns it with the session
-    /// waiting for it. A refusal as duplicate comes after the answer it stands behind, in the same shard, so
-    /// it is never the first, unless the record of that answer was no longer there to recover from.
-    pub(crate) fn settle(
-        &mut self,
-        answer: Answer,
-        request: &Request,
-        place: Place,
-    ) -> Option<(Option<SessionId>, Answer)> {
+    /// waiting for it. A refusal as duplicate comes after the answer it stands behind, in the same shard; it is the first here only if
+    /// that one lies before all that this gateway has read.
+    pub(crate) fn settle(&mut self, answer: Answer, request: &Request, place: Place) -> Option<Settled> {
         if clock::made(request) {
             return None;
         }
@@ -129,48 +134,45 @@ impl Gateway {
             Kind::FanOut => self.settle_part(name, request, answer, place)?,
             Kind::Enter | Kind::Other => {
                 self.fan_outs.remove(&name);
-                (answer, place)
+                (answer, Some(place).filter(|_| answer.reason != Reason::DuplicateRequest))
             }
         };
         let lives = matches!(request.command, Command::Enter(_)) && answer.status != Status::Refused;
         self.names.answer(name, place, if lives { answer.remaining } else { Quantity::ZERO });
-        Some((asker, answer))
+        Some(Settled { asker, answer, is_elsewhere: place.is_none() })
     }
 
     /// Notes a part of a request to all shards; the whole answer if it was the last one.
-    fn settle_part(
+    pub(crate) fn settle_part(
         &mut self,
         name: NameIndex,
         request: &Request,
         answer: Answer,
         place: Place,
-    ) -> Option<(Answer, Place)> {
-        let shards = self.shards.len();
+    ) -> Option<(Answer, Option<Place>)> {
         let shard = self.shard_index(answer.shard)?;
-        let fan_out = self.fan_outs.entry(name).or_insert_with(|| FanOut::new(shards, request.command));
+        let fan_out = self.fan_out(name, request);
         fan_out.on_committed(shard, answer, place);
-        let (spoken, place, cancelled) = fan_out.complete()?;
+        let whole = fan_out.complete()?;
         self.fan_outs.remove(&name);
+        let Whole::Answer(spoken, place, cancelled) = whole else { return Some((answer, None)) };
         // All books together hold fewer than 2^32 orders; a venue that is wrong may say anything.
         let cancelled = u32::try_from(cancelled).unwrap_or(u32::MAX);
         self.names.set_cancelled(name, cancelled);
-        Some((Answer { executed: Quantity(cancelled.into()), ..spoken }, place))
+        Some((Answer { executed: Quantity(cancelled.into()), ..spoken }, Some(place)))
     }
 
     /// To the session that asked last; if it is gone, or this gateway's request has nobody waiting since a
     /// restart, to the member's newest. Another gateway answers its own.
-    fn deliver(
-        &mut self,
-        asker: Option<SessionId>,
-        request: &Request,
-        answer: Answer,
-        sink: &mut impl GatewaySink,
-    ) {
+    fn deliver(&mut self, settled: Settled, request: &Request, sink: &mut impl GatewaySink) {
+        let Settled { asker, answer, is_elsewhere } = settled;
         let here = asker.is_some() || request.id.gateway() == self.config.id;
         let alive = asker.filter(|&asker| self.sessions.end(asker));
         let newest = || self.sessions.of_member(request.member).last().copied().filter(|_| here);
-        if let Some(session) = alive.or_else(newest) {
-            sink.reply(session, Reply::Answer(answer));
+        match alive.or_else(newest) {
+            Some(session) if is_elsewhere => sink.look_up(LookUp::instead_of(session, request, answer)),
+            Some(session) => sink.reply(session, Reply::Answer(answer)),
+            None => {}
         }
     }
 }

@@ -18,7 +18,18 @@ enum Part {
     Missing,
     /// Journalled, last under this number.
     Pending(RequestId),
+    /// Before all that this gateway has read.
+    Before,
     Committed,
+}
+
+/// All parts are committed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whole {
+    /// The speaker's answer, its place, and the orders cancelled in total.
+    Answer(Answer, Place, u64),
+    /// Some before all that this gateway has read.
+    Elsewhere,
 }
 
 /// A request to all shards that is not committed in full.
@@ -33,8 +44,10 @@ pub(crate) struct FanOut {
 }
 
 impl FanOut {
-    pub(crate) fn new(shards: usize, command: Command) -> Self {
-        Self { command, parts: vec![Part::Missing; shards].into(), cancelled: 0, speaker: None }
+    /// `before`: of each shard whether the part was committed there before all that this gateway has read.
+    pub(crate) fn new(before: impl Iterator<Item = bool>, command: Command) -> Self {
+        let part = |before| if before { Part::Before } else { Part::Missing };
+        Self { command, parts: before.map(part).collect(), cancelled: 0, speaker: None }
     }
 
     /// Shards for which no gateway has journalled a part, or one that is lost.
@@ -42,7 +55,7 @@ impl FanOut {
         let is_missing = move |shard: usize, part: Part| match part {
             Part::Missing => true,
             Part::Pending(part) => lost(shard, part),
-            Part::Committed => false,
+            Part::Before | Part::Committed => false,
         };
         self.parts
             .iter()
@@ -53,14 +66,14 @@ impl FanOut {
 
     /// A part is journalled.
     pub(crate) fn on_journalled(&mut self, shard: usize, part: RequestId) {
-        if self.parts[shard] != Part::Committed {
+        if !matches!(self.parts[shard], Part::Before | Part::Committed) {
             self.parts[shard] = Part::Pending(part);
         }
     }
 
     /// A part is committed with that answer. Only a shard's first counts.
     pub(crate) fn on_committed(&mut self, shard: usize, answer: Answer, place: Place) {
-        if self.parts[shard] == Part::Committed {
+        if matches!(self.parts[shard], Part::Before | Part::Committed) {
             return;
         }
         self.parts[shard] = Part::Committed;
@@ -75,10 +88,16 @@ impl FanOut {
         }
     }
 
-    /// The speaker's answer, its place and the orders cancelled in total, once every part is committed.
-    pub(crate) fn complete(&self) -> Option<(Answer, Place, u64)> {
-        let all = self.parts.iter().all(|part| *part == Part::Committed);
-        let (_, answer, place) = self.speaker.filter(|_| all)?;
-        Some((answer, place, self.cancelled))
+    /// What came of it, once every part is committed.
+    pub(crate) fn complete(&self) -> Option<Whole> {
+        let is_over = |part: &Part| matches!(part, Part::Before | Part::Committed);
+        if !self.parts.iter().all(is_over) {
+            return None;
+        }
+        if self.parts.contains(&Part::Before) {
+            return Some(Whole::Elsewhere);
+        }
+        let (_, answer, place) = self.speaker?;
+        Some(Whole::Answer(answer, place, self.cancelled))
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use pares_types::{
-    GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId, Timestamp,
+    ClientOrderId, GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId,
+    Timestamp,
 };
 
 use crate::clock::{self, Clock};
@@ -43,15 +44,17 @@ pub(crate) struct Shard {
     pub(crate) next: Option<Position>,
     /// The highest sequence committed in the shard, by gateway id.
     committed: Vec<u64>,
+    /// The names committed last before the checkpoint from which it was recovered, in order.
+    pub(crate) before: Box<[(MemberId, ClientOrderId)]>,
 }
 
 impl Shard {
-    pub(crate) fn note_committed(&mut self, id: RequestId) {
-        let gateway = usize::from(id.gateway().0);
+    pub(crate) fn note_committed(&mut self, gateway: GatewayId, sequence: u64) {
+        let gateway = usize::from(gateway.0);
         if gateway >= self.committed.len() {
             self.committed.resize(gateway + 1, 0);
         }
-        self.committed[gateway] = self.committed[gateway].max(id.sequence());
+        self.committed[gateway] = self.committed[gateway].max(sequence);
     }
 
     /// Whether the request is committed here, or never will be: one gateway's requests are, in the order of their sequence.
@@ -90,7 +93,7 @@ impl Gateway {
         );
         assert!(config.session_in_flight_max >= 1, "a session needs room for one request");
         assert!(config.member_sessions_max >= 1, "a member needs a session");
-        let shard = |id| Shard { id, next: None, committed: Vec::new() };
+        let shard = |id| Shard { id, next: None, committed: Vec::new(), before: Box::default() };
         Self {
             instruments: instruments.into(),
             flights: Flights::new(ids.len(), config.in_flight_max),

@@ -6,16 +6,17 @@ use pares_types::{
 };
 
 use crate::flights::{Undurable, Weight};
+use crate::look_up::LookUp;
 use crate::names::{Kind, NameIndex, State};
 use crate::{Gateway, GatewaySink, SessionId, clock};
 
 /// What one call works on.
 #[derive(Clone, Copy)]
-struct Asking {
-    now: Timestamp,
-    session: SessionId,
-    member: MemberId,
-    client_order_id: ClientOrderId,
+pub(crate) struct Asking {
+    pub(crate) now: Timestamp,
+    pub(crate) session: SessionId,
+    pub(crate) member: MemberId,
+    pub(crate) client_order_id: ClientOrderId,
 }
 
 impl Asking {
@@ -63,7 +64,7 @@ impl Gateway {
         self.reject(now, session, client_order_id, Reason::MalformedRequest, sink);
     }
 
-    fn reject(
+    pub(crate) fn reject(
         &mut self,
         now: Timestamp,
         session: SessionId,
@@ -115,17 +116,43 @@ impl Gateway {
             self.sessions.check_pace(session, self.config.session_pace, now)?;
         }
         match self.names.find(member, asking.client_order_id) {
+            None if self.names.is_below_floor(member, asking.client_order_id) => {
+                sink.look_up(LookUp::before_asking(session, member, request));
+                Ok(())
+            }
+            known => self.take_or_repeat(asking, known, request, sink),
+        }
+    }
+
+    /// A name that is known, or surely not used, or looked for in vain: only its shard can say then.
+    pub(crate) fn take_or_repeat(
+        &mut self,
+        asking: Asking,
+        known: Option<NameIndex>,
+        request: ClientRequest,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(), Reason> {
+        match known {
             Some(name) if self.is_lost(name) => self.take_new(asking, Some(name), request, sink),
             Some(name) => self.repeat(asking, name, sink),
-            None if self.names.is_too_old(member, asking.client_order_id) => Err(Reason::TooOld),
             None => self.take_new(asking, None, request, sink),
         }
     }
 
-    fn repeat(&mut self, asking: Asking, name: NameIndex, sink: &mut impl GatewaySink) -> Result<(), Reason> {
+    pub(crate) fn repeat(
+        &mut self,
+        asking: Asking,
+        name: NameIndex,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(), Reason> {
         match self.names.get(name).state() {
-            State::Answered(place) => {
+            State::Answered(Some(place)) => {
                 sink.answer_again(asking.session, place, asking.client_order_id);
+                Ok(())
+            }
+            State::Answered(None) => {
+                let (member, name) = (asking.member, asking.client_order_id);
+                sink.look_up(LookUp::of_known(asking.session, member, name));
                 Ok(())
             }
             State::Pending(asker) => {
@@ -215,7 +242,7 @@ impl Gateway {
         match entry {
             Some(entry) if entry.kind == Kind::Enter => Ok((entry.instrument, OrderId(entry.id))),
             // No order that lives is forgotten.
-            None if self.names.is_too_old(member, name) => Err(Reason::UnknownOrder),
+            None if self.names.is_below_floor(member, name) => Err(Reason::UnknownOrder),
             _ => Err(Reason::UnknownClientOrderId),
         }
     }

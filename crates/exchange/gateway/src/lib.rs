@@ -10,14 +10,15 @@
 //!  on_request --names: new?--> journal [gateway, sequence] ----> log ----> venues
 //!                 | repeat in flight: the newest asker gets the answer
 //!                 | repeat answered:  answer_again(place of the first answer)
+//!                 | perhaps used long ago: look_up(name), its first answer or on to its shard
 //!  on_committed --> trades, cancels, news to the orders' owners, then the answer to the asker
 //!
-//!  a name:  (unknown) --journal / peer's log--> Pending --first commit--> Answered(place) --room is needed--> too old
+//!  a name:  (unknown) --journal / peer's log--> Pending --first commit--> Answered(place) --room is needed--> on disk only
 //! ```
 //!
 //! - *Identity.* Member and client order id name a request for life. Gateways tail each other's logs and
 //!   the committed stream, so each knows every name in flight, that of every order that lives, and the latest of the others; what is older
-//!   is too old to be repeated (`names.rs`). Two gateways can still take the same new name at the
+//!   is looked for on disk (`look_up.rs`), and what is not found there its shard decides about. Two gateways can still take the same new name at the
 //!   same instant; the venues then refuse the second with [`Reason::DuplicateRequest`], and its asker
 //!   gets the first answer.
 //! - *Order ids.* An order's id is the id of the request that entered it, known the moment the request is
@@ -44,6 +45,7 @@ mod flights;
 mod gateway;
 mod index;
 mod intake;
+mod look_up;
 mod names;
 mod orders;
 mod pace;
@@ -59,6 +61,7 @@ mod tests;
 use pares_types::{ClientOrderId, GatewayId, Reason, RecorderId, Request};
 
 pub use gateway::Gateway;
+pub use look_up::{Found, LookUp};
 pub use names::NAME_BYTES;
 pub use pace::Pace;
 pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Reply, Role, Trade, TradeBusted};
@@ -114,6 +117,10 @@ pub trait GatewaySink {
     /// The answer `session` asks for lies at `place`: read the record there and send what
     /// [`Gateway::replay_answer`] makes of it.
     fn answer_again(&mut self, session: SessionId, place: Place, client_order_id: ClientOrderId);
+
+    /// Where the answer lies that somebody asks for is not known: look for all committed records of that name, and tell
+    /// [`Gateway::on_looked_up`] what was found.
+    fn look_up(&mut self, look_up: LookUp);
 
     /// `session` asks faster than it can be refused: it is best left unread for `pause_ns` from now, the last time this is said
     /// counts. What was read from it already is still asked. An edge that cannot leave anybody unread ignores it.

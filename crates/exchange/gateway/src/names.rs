@@ -2,8 +2,8 @@
 //!
 //! Every name ever used would be the obvious thing to keep, and ends in a gateway that is full for life. A name is needed while its request
 //! is in flight and while its order lives, since amends and cancels name it. After that it only serves to answer a repeat, and
-//! makes room for newer ones, the longest finished first. What was forgotten lies below the *floor* of its series (decision 15): a repeat
-//! of it is too old. That is a courtesy to the member; a shard never executes a name twice, whatever is known here.
+//! makes room for newer ones, the longest finished first. What was forgotten, or lies before all that was read, is below the *floor* of its series
+//! (decision 15): a repeat of it is looked for on disk. A shard never executes a name twice, whatever is known here.
 //!
 //! Names come by the million, so each costs 48 bytes in one vector plus an 8-byte slot or two in open-addressing indexes over it.
 //!
@@ -21,7 +21,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{
-    ClientOrderId, Command, InstrumentId, MemberId, OrderId, Quantity, RecorderId, Request, RequestId,
+    ClientOrderId, Command, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request,
+    RequestId,
 };
 
 use crate::index::Index;
@@ -46,7 +47,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn of(request: &Request) -> Self {
+    pub(crate) fn of(request: &Request) -> Self {
         match request.command {
             Command::Enter(_) => Self::Enter,
             // No instrument has the id 0.
@@ -61,8 +62,8 @@ impl Kind {
 pub(crate) enum State {
     /// Journalled by some gateway, not committed yet; the session that asked here last waits for it.
     Pending(Option<SessionId>),
-    /// Committed: the first answer lies there.
-    Answered(Place),
+    /// Committed: the first answer lies there; `None` before all that this gateway has read.
+    Answered(Option<Place>),
 }
 
 /// [`State`] without its payload, which shares a word.
@@ -71,6 +72,7 @@ enum Tag {
     Pending,
     Asked,
     Answered,
+    AnsweredBefore,
 }
 
 /// One name.
@@ -111,16 +113,33 @@ impl Entry {
         }
     }
 
+    /// Of an order that was there before all that this gateway has read.
+    fn living(order: &LivingOrder) -> Self {
+        Self {
+            id: order.order.0,
+            client_order_id: order.client_order_id,
+            word: 0,
+            member: order.member,
+            instrument: order.instrument,
+            remaining: order.remaining,
+            cancelled: 0,
+            recorder: RecorderId(0),
+            tag: Tag::AnsweredBefore,
+            kind: Kind::Enter,
+        }
+    }
+
     pub(crate) fn state(&self) -> State {
         match self.tag {
             Tag::Pending => State::Pending(None),
             Tag::Asked => State::Pending(Some(SessionId(self.word))),
-            Tag::Answered => State::Answered(Place { recorder: self.recorder, offset: self.word }),
+            Tag::Answered => State::Answered(Some(Place { recorder: self.recorder, offset: self.word })),
+            Tag::AnsweredBefore => State::Answered(None),
         }
     }
 
     pub(crate) fn is_answered(&self) -> bool {
-        self.tag == Tag::Answered
+        matches!(self.tag, Tag::Answered | Tag::AnsweredBefore)
     }
 
     /// Nobody needs it but for a repeat.
@@ -132,9 +151,10 @@ impl Entry {
         match state {
             State::Pending(None) => self.tag = Tag::Pending,
             State::Pending(Some(session)) => (self.tag, self.word) = (Tag::Asked, session.0),
-            State::Answered(place) => {
+            State::Answered(Some(place)) => {
                 (self.tag, self.word, self.recorder) = (Tag::Answered, place.offset, place.recorder);
             }
+            State::Answered(None) => self.tag = Tag::AnsweredBefore,
         }
     }
 }
@@ -188,8 +208,8 @@ impl Names {
         found.map(NameIndex)
     }
 
-    /// Whether the name may have been used and forgotten.
-    pub(crate) fn is_too_old(&self, member: MemberId, name: ClientOrderId) -> bool {
+    /// Whether the name, which is not in the table, may have been used.
+    pub(crate) fn is_below_floor(&self, member: MemberId, name: ClientOrderId) -> bool {
         self.floors.get(&(member, name.series())).is_some_and(|floor| name.number() < *floor)
     }
 
@@ -212,7 +232,7 @@ impl Names {
     }
 
     /// The name's request is committed; so many shares of the order that it entered are there.
-    pub(crate) fn answer(&mut self, index: NameIndex, place: Place, remaining: Quantity) {
+    pub(crate) fn answer(&mut self, index: NameIndex, place: Option<Place>, remaining: Quantity) {
         self.change(index, |entry| {
             entry.remaining = remaining;
             entry.set_state(State::Answered(place));
@@ -260,7 +280,17 @@ impl Names {
     /// Adds a name that is not in the table; forgets those finished for the longest time, if there is no room.
     pub(crate) fn insert(&mut self, request: &Request) -> NameIndex {
         self.make_room(self.names_max.saturating_sub(1));
-        let entry = Entry::new(request);
+        self.add(Entry::new(request))
+    }
+
+    /// Adds the name of an order that lives, unless there is one already.
+    pub(crate) fn insert_living(&mut self, order: &LivingOrder) {
+        if self.find(order.member, order.client_order_id).is_none() {
+            self.add(Entry::living(order));
+        }
+    }
+
+    fn add(&mut self, entry: Entry) -> NameIndex {
         let index = match self.free.pop() {
             Some(index) => {
                 self.entries[index as usize] = entry;
@@ -281,10 +311,14 @@ impl Names {
         self.by_name.remove(index, hash_name(self.seed, member, name));
         self.by_order.remove(index, hash_id(self.seed, id));
         self.free.push(index);
-        let series = (member, name.series());
+        self.raise_floor((member, name.series()), name.number() + 1);
+    }
+
+    /// Names of the series with a number below that one may have been used.
+    pub(crate) fn raise_floor(&mut self, series: (MemberId, u16), to: u64) {
         if self.floors.len() < FLOORS_MAX || self.floors.contains_key(&series) {
             let floor = self.floors.entry(series).or_default();
-            *floor = (*floor).max(name.number() + 1);
+            *floor = (*floor).max(to);
         }
     }
 

@@ -1,13 +1,14 @@
 //! Rebuilding a gateway from the logs after a restart.
 //!
-//! First every committed record, of all gateways, and every record that too few recorders have to commit it;
-//! then every request of the gateway's own log; then the other gateways' logs through
+//! First of each shard what a checkpoint of it says, if there is one; then every committed record behind that, of all gateways, and
+//! every record that too few recorders have to commit it; then every request of the gateway's own log; then the other gateways' logs through
 //! [`Gateway::on_peer_request`]. What is in its own log and not committed is
 //! in flight again with nobody waiting for it: it is still in the log the venues read, so it needs no
 //! second offer, and is answered when it commits or when its member repeats it.
 
 use pares_types::{
-    Command, Event, InstrumentId, MemberId, Outcome, Position, Request, RequestId, ShardId, Timestamp,
+    Command, Event, InstrumentId, MemberId, Outcome, Position, Request, RequestId, ShardId, ShardView,
+    Timestamp,
 };
 
 use crate::fan_out::FanOut;
@@ -15,6 +16,32 @@ use crate::names::{Kind, NameIndex};
 use crate::{Gateway, Place, answer, clock};
 
 impl Gateway {
+    /// A checkpoint says what a shard was when it was taken. Before all records of the shard, which are ignored below that.
+    ///
+    /// Names that it has executed lie below their floors from then on, and repeats of them are looked for on disk; those of orders that
+    /// live are known.
+    pub fn recover_shard(&mut self, shard: ShardId, view: &ShardView) {
+        let Some(at) = self.shard_index(shard) else { return };
+        self.shards[at].next = Some(view.position);
+        for &(gateway, sequence) in &view.through {
+            self.shards[at].note_committed(gateway, sequence);
+            if gateway == self.config.id {
+                self.note_own(sequence, view.time);
+            }
+        }
+        view.floors.iter().for_each(|&(series, floor)| self.names.raise_floor(series, floor));
+        for &(member, name) in &view.kept {
+            self.names.raise_floor((member, name.series()), name.number() + 1);
+        }
+        let mut before = view.kept.clone();
+        before.sort_unstable();
+        self.shards[at].before = before.into();
+        view.orders.iter().for_each(|order| self.names.insert_living(order));
+        if view.timed {
+            self.clock.watch(at);
+        }
+    }
+
     /// A committed record, of whichever gateway, lies at `place`. In order of
     /// position within each shard; positions seen before are ignored.
     ///
@@ -39,7 +66,7 @@ impl Gateway {
     /// then only this record says that its sequence is used.
     pub fn recover_uncommitted(&mut self, request: &Request) {
         if request.id.gateway() == self.config.id {
-            self.note_own(request.id, request.stamp);
+            self.note_own(request.id.sequence(), request.stamp);
         }
         self.on_peer_request(request);
     }
@@ -51,7 +78,7 @@ impl Gateway {
     /// If it is another gateway's, or not in the order of the log.
     pub fn recover_own(&mut self, request: &Request, offset: u64) {
         assert_eq!(request.id.gateway(), self.config.id, "a gateway's log holds its own requests");
-        self.note_own(request.id, request.stamp);
+        self.note_own(request.id.sequence(), request.stamp);
         let Some(shard) = self.shard_index(request.shard) else { return };
         if !self.shards[shard].has_passed(request.id) {
             self.flights.take_off(shard, request.id.sequence(), offset);
@@ -70,7 +97,7 @@ impl Gateway {
         let follows = request.id.gateway() == self.config.id && request.id.sequence() > *last;
         if follows {
             *last = request.id.sequence();
-            self.note_own(request.id, request.stamp);
+            self.note_own(request.id.sequence(), request.stamp);
         }
         follows
     }
@@ -82,7 +109,7 @@ impl Gateway {
         let shards: Vec<ShardId> = self.shards.iter().map(|shard| shard.id).collect();
         let telling = |shard| {
             let id = RequestId::new(self.config.id, self.sequence_last + 1);
-            self.note_own(id, now.max(Timestamp(self.stamp_last.0 + 1)));
+            self.note_own(id.sequence(), now.max(Timestamp(self.stamp_last.0 + 1)));
             let (member, client_order_id) = (MemberId(0), clock::name_of(id));
             let (stamp, instrument) = (self.stamp_last, InstrumentId(0));
             Request { id, stamp, member, client_order_id, instrument, shard, command: Command::Time }
@@ -100,7 +127,7 @@ impl Gateway {
             }
             assert!(followed.next.is_none_or(|next| position == next), "gap in a shard's committed stream");
             followed.next = Some(position.next());
-            followed.note_committed(request.id);
+            followed.note_committed(request.id.gateway(), request.id.sequence());
             self.patience.on_record(shard);
             if clock::needed_after(request, outcome) {
                 self.clock.watch(shard);
@@ -111,7 +138,7 @@ impl Gateway {
             }
         }
         if own {
-            self.note_own(request.id, request.stamp);
+            self.note_own(request.id.sequence(), request.stamp);
         }
         true
     }
@@ -123,9 +150,9 @@ impl Gateway {
         }
     }
 
-    /// No later request may have this id, or a stamp not above this one.
-    fn note_own(&mut self, id: RequestId, stamp: Timestamp) {
-        self.sequence_last = self.sequence_last.max(id.sequence());
+    /// No later request may have this sequence, or a stamp not above this one.
+    fn note_own(&mut self, sequence: u64, stamp: Timestamp) {
+        self.sequence_last = self.sequence_last.max(sequence);
         self.stamp_last = self.stamp_last.max(stamp);
     }
 
@@ -135,10 +162,15 @@ impl Gateway {
         if entry.kind != Kind::FanOut || entry.is_answered() {
             return;
         }
-        let shards = self.shards.len();
-        let fan_out = self.fan_outs.entry(name).or_insert_with(|| FanOut::new(shards, request.command));
-        if let Ok(shard) = self.shards.binary_search_by_key(&request.shard, |shard| shard.id) {
-            fan_out.on_journalled(shard, request.id);
+        if let Some(shard) = self.shard_index(request.shard) {
+            self.fan_out(name, request).on_journalled(shard, request.id);
         }
+    }
+
+    /// The request to all shards of that name, of which `request` is a part.
+    pub(crate) fn fan_out(&mut self, name: NameIndex, request: &Request) -> &mut FanOut {
+        let key = (request.member, request.client_order_id);
+        let before = self.shards.iter().map(|shard| shard.before.binary_search(&key).is_ok());
+        self.fan_outs.entry(name).or_insert_with(|| FanOut::new(before, request.command))
     }
 }

@@ -18,6 +18,7 @@
 //! | [`repair_asked`] | asking a node to repair its log |
 //! | [`committed`] | the recorders' logs merged into the one committed stream |
 //! | [`checkpoints`] | checkpoint files |
+//! | `resume` | from which checkpoint to start |
 //! | [`venue`] | the role of a venue |
 //! | [`epoch`] | starting the windows' next life |
 //! | [`lost`] | positions that are known to be lost |
@@ -38,6 +39,7 @@ pub mod lost;
 mod node_id;
 pub mod recorder;
 pub mod repair_asked;
+mod resume;
 pub mod shut_out;
 pub mod tail;
 #[cfg(test)]

@@ -16,6 +16,7 @@ mod request;
 mod session;
 mod symbol;
 mod units;
+mod view;
 
 pub use ids::{
     ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
@@ -31,3 +32,4 @@ pub use session::{
 };
 pub use symbol::{Symbol, SymbolError};
 pub use units::{HASH_EVERY, Price, Quantity, Timestamp};
+pub use view::{LivingOrder, ShardView};

@@ -50,7 +50,7 @@ fn an_order_that_lost_the_race_for_its_name_is_no_longer_found() {
 #[test]
 fn a_state_comes_back_as_it_was_set() {
     let mut entry = Entry::new(&enter(1, 1, 1));
-    let answered = State::Answered(Place { recorder: RecorderId(2), offset: 99 });
+    let answered = State::Answered(Some(Place { recorder: RecorderId(2), offset: 99 }));
     for state in [State::Pending(Some(SessionId(u64::MAX))), State::Pending(None), answered] {
         entry.set_state(state);
         assert_eq!(entry.state(), state);
@@ -60,7 +60,7 @@ fn a_state_comes_back_as_it_was_set() {
 fn answered(names: &mut Names, sequence: u64, remaining: u64) {
     let request = enter(sequence, 1, sequence);
     let index = names.find_or_insert(&request);
-    names.answer(index, Place { recorder: RecorderId(0), offset: sequence }, Quantity(remaining));
+    names.answer(index, Some(Place { recorder: RecorderId(0), offset: sequence }), Quantity(remaining));
 }
 
 fn known(names: &Names, sequence: u64) -> bool {
@@ -68,15 +68,15 @@ fn known(names: &Names, sequence: u64) -> bool {
 }
 
 #[test]
-fn the_longest_finished_makes_room_and_is_too_old_from_then_on() {
+fn the_longest_finished_makes_room_and_is_below_the_floor_from_then_on() {
     let mut names = Names::new(3, 7);
     (1..=9).for_each(|sequence| answered(&mut names, sequence, 0));
     assert_eq!((names.len(), names.needed()), (3, 0));
     assert!(!known(&names, 6) && known(&names, 7));
-    let is_too_old = |number| names.is_too_old(MemberId(1), ClientOrderId(number));
-    assert!(is_too_old(1) && is_too_old(6) && !is_too_old(7) && !is_too_old(10));
-    assert!(!names.is_too_old(MemberId(2), ClientOrderId(1)), "another member");
-    assert!(!is_too_old(1 << 48 | 1), "another series");
+    let is_below_floor = |number| names.is_below_floor(MemberId(1), ClientOrderId(number));
+    assert!(is_below_floor(1) && is_below_floor(6) && !is_below_floor(7) && !is_below_floor(10));
+    assert!(!names.is_below_floor(MemberId(2), ClientOrderId(1)), "another member");
+    assert!(!is_below_floor(1 << 48 | 1), "another series");
 }
 
 #[test]

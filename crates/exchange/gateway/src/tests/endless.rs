@@ -1,9 +1,11 @@
 //! Names without end: whatever was asked before, a gateway has room for what matters now.
 
-use pares_types::{ClientOrderId, ClientRequest, Command, MemberId, Phase, Reason, Reply, Side};
+use pares_types::{
+    Answer, ClientOrderId, ClientRequest, Command, GatewayId, MemberId, Phase, Reason, Reply, Side,
+};
 
 use super::rules::{rejection, with};
-use super::world::{World, amend, cancel, enter, exchange, mass_cancel};
+use super::world::{SHARDS, World, amend, cancel, enter, exchange, mass_cancel};
 use crate::GatewayConfig;
 
 const NAMES_MAX: usize = 16;
@@ -46,10 +48,16 @@ fn names_that_are_finished_make_room_for_ever() {
     trade(&mut world, 1..200);
     let gateway = &world.gates[0].gateway;
     assert_eq!((gateway.names(), gateway.names_needed()), (NAMES_MAX, 0));
-    world.ask(0, 1, buy(2));
-    assert_eq!(rejection(&mut world), Reason::TooOld);
-    world.ask(0, 1, sell(399));
-    assert!(matches!(world.replies(0)[..], [(1, Reply::Answer(answer))] if answer.repeat));
+    let journalled = world.gates[0].sink.log.len();
+    for repeat in [buy(2), sell(399)] {
+        world.ask(0, 1, repeat);
+        let name = repeat.client_order_id();
+        let is_first = |answer: &Answer| answer.repeat && answer.client_order_id == name;
+        assert!(matches!(&world.replies(0)[..], [(1, Reply::Answer(answer))] if is_first(answer)));
+    }
+    assert_eq!(world.gates[0].sink.log.len(), journalled);
+    world.ask(0, 1, buy(1));
+    assert_eq!(world.gates[0].sink.log.len(), journalled + 1, "it is late, and new");
 }
 
 #[test]
@@ -77,8 +85,6 @@ fn a_gateway_that_starts_again_knows_the_same() {
     while world.read_peer(0) {}
     assert_eq!((world.gates[0].gateway.names(), world.gates[0].gateway.names_needed()), (NAMES_MAX, 1));
     world.sign_on(0, 1, 7);
-    world.ask(0, 1, buy(2));
-    assert_eq!(rejection(&mut world), Reason::TooOld);
     world.ask(0, 1, cancel(1_000, 1));
     world.settle();
     assert_eq!(world.gates[0].gateway.names_needed(), 0);
@@ -141,4 +147,90 @@ fn with_all_room_in_flight_taken_the_exchange_still_halts_and_blocks() {
     world.ask(0, 9, exchange(1, 1, Command::SetPhase(Phase::Halted)));
     world.ask(0, 9, exchange(2, 0, Command::Block { member: MemberId(7) }));
     assert!(!is_refused(&mut world));
+}
+
+/// Of each checkpoint a gateway may start from, as many records as it leaves to be read.
+fn from_checkpoint(world: &mut World, left: [usize; SHARDS]) {
+    let taken = [0, 1].map(|shard: usize| world.shards[shard].committed.len() - left[shard]);
+    world.restart_from(0, super::world::config(0), taken);
+    while world.read_peer(0) {}
+    world.sign_on(0, 1, 7);
+    world.replies(0);
+}
+
+#[test]
+fn a_gateway_that_starts_from_checkpoints_knows_what_lives_and_looks_up_the_rest() {
+    let mut world = small();
+    world.ask(0, 1, enter(1, 2, Side::Buy, 10, 50));
+    trade(&mut world, 1..20);
+    from_checkpoint(&mut world, [0, 0]);
+    assert_eq!((world.gates[0].gateway.names(), world.gates[0].gateway.names_needed()), (1, 1));
+    let journalled = world.gates[0].sink.log.len();
+    for repeat in [enter(1, 2, Side::Buy, 10, 50), buy(2), sell(39)] {
+        for _ in 0..2 {
+            world.ask(0, 1, repeat);
+            assert!(matches!(world.replies(0)[..], [(1, Reply::Answer(answer))] if answer.repeat));
+        }
+    }
+    assert_eq!(world.gates[0].sink.log.len(), journalled);
+    world.ask(0, 1, cancel(1_000, 2));
+    assert_eq!(rejection(&mut world), Reason::UnknownOrder, "it is gone");
+    world.ask(0, 1, cancel(1_000, 1));
+    world.settle();
+    assert!(!is_refused(&mut world));
+    assert_eq!(world.gates[0].gateway.names_needed(), 0);
+    assert_eq!(world.gates[0].sink.log.last().unwrap().id.sequence(), journalled as u64 + 1);
+}
+
+#[test]
+fn a_request_to_all_shards_may_lie_on_both_sides_of_the_checkpoints() {
+    for left in [[0, 0], [0, 1], [1, 0], [1, 1]] {
+        let mut world = small();
+        (1..=2).for_each(|name| world.ask(0, 1, enter(name, name as u32, Side::Buy, 10, 50)));
+        world.ask(0, 1, mass_cancel(3, 0));
+        world.settle();
+        from_checkpoint(&mut world, left);
+        assert_eq!(world.gates[0].gateway.names_needed(), 0, "{left:?}");
+        world.ask(0, 1, mass_cancel(3, 0));
+        let is_whole = |answer: &Answer| answer.repeat && answer.executed.0 == 2;
+        let replies = world.replies(0);
+        assert!(matches!(&replies[..], [(1, Reply::Answer(answer))] if is_whole(answer)), "{replies:?}");
+    }
+}
+
+#[test]
+fn of_a_request_to_all_shards_that_was_taken_in_half_the_rest_is_taken_in_when_it_is_found() {
+    let mut world = small();
+    world.gates[0].sink.room = 1;
+    world.ask(0, 1, mass_cancel(3, 0));
+    world.gates[0].sink.room = usize::MAX;
+    world.settle();
+    from_checkpoint(&mut world, [0, 0]);
+    world.ask(0, 1, mass_cancel(3, 0));
+    assert_eq!(world.gates[0].sink.log.len(), 2, "one was there");
+    world.settle();
+    assert!(matches!(world.replies(0)[..], [(1, Reply::Answer(_))]));
+}
+
+/// Its first one lies before the checkpoint, so the second's refusal is all that the gateway reads.
+#[test]
+fn who_asked_again_before_a_checkpoint_gets_the_first_answer_all_the_same() {
+    let mut world = small();
+    world.sign_on(1, 2, 7);
+    world.ask(1, 2, buy(1));
+    world.ask(0, 1, buy(1));
+    world.commit(1, 0);
+    world.ask(1, 2, sell(2));
+    world.commit(1, 0);
+    from_checkpoint(&mut world, [0, 0]);
+    world.ask(0, 1, buy(1));
+    world.settle();
+    let is_first =
+        |answer: &Answer| answer.request.gateway() == GatewayId(2) && answer.reason == Reason::None;
+    let replies = world.replies(0);
+    assert!(
+        replies.iter().all(|(_, reply)| matches!(reply, Reply::Answer(answer) if is_first(answer))),
+        "{replies:?}"
+    );
+    assert!(!replies.is_empty());
 }

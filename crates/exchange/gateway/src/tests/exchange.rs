@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use pares_types::{
-    CancelCause, ClientOrderId, Command, Event, InstrumentId, MemberId, NewOrder, OrderId, OrderKind,
-    Outcome, Position, Price, Quantity, Reason, RecorderId, Request, Side, Status,
+    CancelCause, ClientOrderId, Command, Event, InstrumentId, LivingOrder, MemberId, NewOrder, OrderId,
+    OrderKind, Outcome, Position, Price, Quantity, Reason, RecorderId, Request, ShardView, Side, Status,
 };
 
-use crate::Place;
+use crate::{Found, Place};
 
 /// A committed record.
 #[derive(Clone, Debug)]
@@ -22,6 +22,11 @@ pub(super) struct Record {
 impl Record {
     pub(super) fn place(&self) -> Place {
         Place { recorder: RecorderId(self.request.shard.0), offset: self.position.0 }
+    }
+
+    pub(super) fn found(&self) -> Found {
+        let Self { position, request, outcome, .. } = *self;
+        Found { position, request, outcome, events: self.events.len(), place: self.place() }
     }
 
     pub(super) fn is_duplicate(&self) -> bool {
@@ -41,10 +46,19 @@ struct Resting {
     remaining: Quantity,
 }
 
+impl Resting {
+    fn living(&self) -> LivingOrder {
+        let Self { id: order, member, name: client_order_id, instrument, remaining, .. } = *self;
+        LivingOrder { member, client_order_id, order, instrument, remaining }
+    }
+}
+
 /// One shard.
 #[derive(Default)]
 pub(super) struct Shard {
     pub(super) committed: Vec<Record>,
+    /// What a checkpoint says after each of them.
+    pub(super) views: Vec<ShardView>,
     book: Vec<Resting>,
     /// How many steps of the time or a phase are told that there is more to do.
     pub(super) unfinished: u32,
@@ -65,6 +79,20 @@ impl Shard {
         };
         let position = Position(self.committed.len() as u64);
         self.committed.push(Record { position, request, outcome, events });
+        self.views.push(self.view(&request));
+    }
+
+    /// What a checkpoint says now, `last` being the request executed last.
+    fn view(&self, last: &Request) -> ShardView {
+        let mut view = self.views.last().cloned().unwrap_or_default();
+        let gateway = last.id.gateway();
+        view.through.retain(|(of, _)| *of != gateway);
+        view.through.push((gateway, last.id.sequence()));
+        view.position = Position(self.committed.len() as u64);
+        view.kept = self.names.iter().copied().collect();
+        view.time = view.time.max(last.stamp);
+        view.orders = self.book.iter().map(Resting::living).collect();
+        view
     }
 
     fn execute(&mut self, request: &Request, events: &mut Vec<Event>) -> Outcome {

@@ -22,7 +22,7 @@ enum Operation {
     Commit { gate: usize, shard: usize },
     Follow { gate: usize, shard: usize },
     ReadPeer { gate: usize },
-    Restart { gate: usize },
+    Restart { gate: usize, taken: [usize; SHARDS] },
     Room { gate: usize, room: usize },
     Tick { gate: usize },
 }
@@ -37,7 +37,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         6 => (gate.clone(), 0..SHARDS).prop_map(|(gate, shard)| Commit { gate, shard }),
         6 => (gate.clone(), 0..SHARDS).prop_map(|(gate, shard)| Follow { gate, shard }),
         4 => gate.clone().prop_map(|gate| ReadPeer { gate }),
-        1 => gate.clone().prop_map(|gate| Restart { gate }),
+        1 => (gate.clone(), [0..40usize, 0..40]).prop_map(|(gate, taken)| Restart { gate, taken }),
         2 => gate.clone().prop_map(|gate| Tick { gate }),
         1 => (gate, prop_oneof![0..2usize, Just(usize::MAX)]).prop_map(|(gate, room)| Room { gate, room }),
     ]
@@ -100,9 +100,9 @@ impl Model {
             Operation::ReadPeer { gate } => {
                 self.world.read_peer(gate);
             }
-            Operation::Restart { gate } => {
+            Operation::Restart { gate, taken } => {
                 self.world.now += 1;
-                self.world.restart(gate, config(gate));
+                self.world.restart_from(gate, config(gate), taken);
                 self.world.start_clock(gate, 1, &[ShardId(0)]);
                 let log = self.world.gates[gate].sink.log.iter();
                 let named = log.filter(|request| request.command != Command::Time);

@@ -6,7 +6,7 @@ use pares_types::{
 };
 
 use super::exchange::{Record, Shard};
-use crate::{Gateway, GatewayConfig, GatewaySink, Pace, Place, SessionId};
+use crate::{Gateway, GatewayConfig, GatewaySink, LookUp, Pace, Place, SessionId};
 
 /// Bytes of a record in a gateway's log.
 pub(super) const RECORD: u64 = 64;
@@ -37,6 +37,7 @@ pub(super) struct Sink {
     pub(super) log: Vec<Request>,
     pub(super) replies: Vec<(SessionId, Reply)>,
     pub(super) again: Vec<(SessionId, Place)>,
+    pub(super) look_ups: Vec<LookUp>,
     /// Sessions to be left unread, and for how long.
     pub(super) later: Vec<(SessionId, u64)>,
     /// Requests the log still takes.
@@ -56,6 +57,10 @@ impl GatewaySink for Sink {
 
     fn answer_again(&mut self, session: SessionId, place: Place, _: ClientOrderId) {
         self.again.push((session, place));
+    }
+
+    fn look_up(&mut self, look_up: LookUp) {
+        self.look_ups.push(look_up);
     }
 
     fn read_later(&mut self, session: SessionId, pause_ns: u64) {
@@ -108,6 +113,7 @@ impl World {
     pub(super) fn ask(&mut self, gate: usize, session: u64, request: ClientRequest) {
         let Gate { gateway, sink, .. } = &mut self.gates[gate];
         gateway.on_request(Timestamp(self.now), SessionId(session), request, sink);
+        self.look_up(gate);
         self.read_again(gate);
     }
 
@@ -120,6 +126,21 @@ impl World {
     pub(super) fn on_time(&mut self, gate: usize, now: u64) {
         let Gate { gateway, sink, .. } = &mut self.gates[gate];
         gateway.on_time(Timestamp(now), sink);
+    }
+
+    /// What the edge does for `look_up`: all that the gateway takes for committed is on disk.
+    fn look_up(&mut self, gate: usize) {
+        let Gate { gateway, sink, followed, .. } = &mut self.gates[gate];
+        for look_up in std::mem::take(&mut sink.look_ups) {
+            let shards = self.shards.iter().zip(&*followed);
+            let records = shards.flat_map(|(shard, &followed)| &shard.committed[..followed]);
+            let name = (look_up.member, look_up.client_order_id);
+            let own = records.filter(|one| {
+                (one.request.member, one.request.client_order_id) == name && !one.is_duplicate()
+            });
+            let found: Vec<_> = own.map(Record::found).collect();
+            gateway.on_looked_up(Timestamp(self.now), &look_up, &found, sink);
+        }
     }
 
     /// What the edge does for `answer_again`.
@@ -160,6 +181,7 @@ impl World {
         followed[shard] += 1;
         let Record { position, request, outcome, events } = record;
         gateway.on_committed(*position, request, outcome, events, record.place(), sink);
+        self.look_up(gate);
         true
     }
 
@@ -186,10 +208,23 @@ impl World {
 
     /// The gateway dies and comes back; its clients are gone, the logs are not.
     pub(super) fn restart(&mut self, gate: usize, config: GatewayConfig) {
+        self.restart_from(gate, config, [0; SHARDS]);
+    }
+
+    /// The same, from checkpoints of the shards that were taken after so many records of each, modulo how many there are; 0 for none.
+    pub(super) fn restart_from(&mut self, gate: usize, config: GatewayConfig, taken: [usize; SHARDS]) {
+        let taken: Vec<_> =
+            taken.iter().zip(&self.shards).map(|(at, shard)| at % (shard.committed.len() + 1)).collect();
         let Gate { gateway, sink, followed, peer_read } = &mut self.gates[gate];
         *gateway = Gateway::new(config, instruments()).with_hash_seed(self.now);
-        for (shard, followed) in self.shards.iter().zip(followed) {
-            for record in &shard.committed {
+        for (id, shard) in (0..).zip(&self.shards) {
+            let taken = taken[usize::from(id)];
+            if let Some(view) = taken.checked_sub(1).and_then(|last| shard.views.get(last)) {
+                gateway.recover_shard(ShardId(id), view);
+            }
+        }
+        for ((shard, followed), taken) in self.shards.iter().zip(followed).zip(taken) {
+            for record in &shard.committed[taken..] {
                 let Record { position, request, outcome, events } = record;
                 gateway.recover_committed(*position, request, outcome, events, record.place());
             }

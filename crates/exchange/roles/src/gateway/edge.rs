@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pares_gateway::{GatewaySink, Place, SessionId};
+use pares_gateway::{GatewaySink, LookUp, Place, SessionId};
 use pares_log::{AppendError, LogWriter};
 use pares_types::{ClientOrderId, Reason, Reply, Request};
 use pares_wire::frame;
@@ -27,6 +27,8 @@ pub(super) struct Edge<W: World, S: Sockets> {
     pub(super) appended: bool,
     /// Who asked again for which answer.
     pub(super) again: VecDeque<(SessionId, ClientOrderId)>,
+    /// Names that are to be looked for on disk.
+    pub(super) look_ups: VecDeque<LookUp>,
     /// Why the log takes nothing ever again.
     pub(super) poisoned: Option<AppendError>,
 }
@@ -75,6 +77,15 @@ impl<W: World, S: Sockets> GatewaySink for Edge<W, S> {
             self.again.push_back((session, name));
         } else {
             self.reply(session, Reply::Rejected { client_order_id: name, reason: Reason::Overloaded });
+        }
+    }
+
+    fn look_up(&mut self, look_up: LookUp) {
+        let LookUp { session, client_order_id, .. } = look_up;
+        if self.look_ups.len() < AGAIN_MAX {
+            self.look_ups.push_back(look_up);
+        } else {
+            self.reply(session, Reply::Rejected { client_order_id, reason: Reason::Overloaded });
         }
     }
 

@@ -45,6 +45,7 @@ use crate::{NodeError, NodeId, epoch, repair_asked};
 use connection::{Close, Incoming};
 use connections::Connections;
 use edge::Edge;
+use recover::Start;
 use repeats::FirstAnswers;
 use sync::SyncTask;
 
@@ -86,7 +87,10 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let counters =
             world.create_counters(&node.to_string(), COUNTERS).map_err(NodeError::io("making counters"))?;
         let open = || recover::open(&world, id, life, config);
-        let known = || recover::record(&world, id, life, config).map(|record| record.rules);
+        let known = || {
+            let record = recover::record(&world, (id, life), config, Start::Checkpoints);
+            record.map(|record| record.rules)
+        };
         let (writer, rules, committed) = repair::whole(&world, node, config, open, known)?;
         let lookout = repair_asked::done(&world, node);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
@@ -101,6 +105,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             venues: config.venue_ids().map(NodeId::Venue).collect(),
             appended: false,
             again: VecDeque::new(),
+            look_ups: VecDeque::new(),
             poisoned: None,
             world,
         };
@@ -241,6 +246,14 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         }
     }
 
+    /// Looks for the names that wait for it.
+    fn look_up(&mut self) {
+        while let Some(look_up) = self.edge.look_ups.pop_front() {
+            let now = Timestamp(self.edge.world.now_ns());
+            self.rules.on_looked_up(now, &look_up, &[], &mut self.edge);
+        }
+    }
+
     fn housekeep(&mut self) {
         let edge = &mut self.edge;
         let answered = self.rules.answered_offset(edge.writer.tail().0);
@@ -300,6 +313,7 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         let durable = self.edge.writer.durable().0;
         self.rules.on_journalled(durable, &mut self.edge);
         self.first_answers.answer(&self.rules, &mut self.edge);
+        self.look_up();
         self.edge.connections.flush(|session| self.rules.on_disconnect(session));
         self.housekeep();
         Ok(work)

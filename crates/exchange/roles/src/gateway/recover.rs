@@ -1,39 +1,101 @@
-//! What a gateway learns from the logs as it starts.
+//! What a gateway learns from checkpoints and logs as it starts.
+//!
+//! Reading the record from its beginning takes longer with every day. So each shard is taken from its newest checkpoint, as a joining venue
+//! does, and the committed stream is read from there; without one, or if none can be read, from its beginning. Whatever a gateway does not
+//! know makes it slower to answer, and never has a request executed twice: that is up to the shards.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pares_gateway::{Gateway, Place};
 use pares_log::{LogReader, Offset, OpenError};
-use pares_types::{Epoch, GatewayId};
+use pares_sequencer::Sequencer;
+use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId, ShardView};
+use pares_venue::checkpoint;
 use pares_wire::record::RequestRecord;
 
 use crate::committed::{Committed, CommittedStream};
 use crate::config::SystemConfig;
+use crate::epoch::window;
+use crate::resume::resume;
 use crate::world::World;
 use crate::{NodeError, NodeId};
 
-/// What a gateway knows from the recorders' logs alone.
+/// From where the record is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    Checkpoints,
+    Beginning,
+}
+
+/// What a gateway knows from the record alone.
 pub(super) struct Record<W: World> {
     pub(super) rules: Gateway,
     committed: CommittedStream<W>,
-    /// The number of this gateway's last request that was recorded in this life of the windows; 0 if none was.
+    /// At least the number of this gateway's last request that was recorded in this life of the windows; 0 if none was. Exactly that if
+    /// read from the beginning; a checkpoint does not say in which life it was.
     last: u64,
 }
 
-/// Reads all committed records.
+/// Learns what the record says.
 pub(super) fn record<W: World>(
     world: &W,
-    id: GatewayId,
-    life: Epoch,
+    (id, life): (GatewayId, Epoch),
     config: &SystemConfig,
+    start: Start,
 ) -> Result<Record<W>, NodeError> {
     let mut rules = super::rules(id, config, world)?;
-    let mut committed = CommittedStream::new(world, config, |_| Offset::START)?;
+    let (mut committed, through) = match start {
+        Start::Checkpoints => from_checkpoints(world, id, config, &mut rules)?,
+        Start::Beginning => (CommittedStream::new(world, config, |_| Offset::START)?, 0),
+    };
     let last = recover_committed(&mut rules, &mut committed, (id, life))?;
-    Ok(Record { rules, committed, last })
+    Ok(Record { rules, committed, last: last.max(through) })
 }
 
-/// Opens the gateway's log, and reads all committed records, then the requests of that log.
+/// Each shard from its newest checkpoint, and the committed stream from there. Says which request of this gateway was the last before.
+fn from_checkpoints<W: World>(
+    world: &W,
+    id: GatewayId,
+    config: &SystemConfig,
+    rules: &mut Gateway,
+) -> Result<(CommittedStream<W>, u64), NodeError> {
+    let mut replay_from: BTreeMap<RecorderId, Offset> =
+        config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
+    let (mut positions, mut through) = (Vec::new(), 0);
+    for shard in config.shards()?.into_keys() {
+        let view = |state: &[u8]| checkpoint::view(shard, state).map(|view| (view.position, view));
+        let resumed = resume(world, config, (shard, past(world, config, shard)?), view);
+        for (recorder, from) in &mut replay_from {
+            *from = (*from).min(resumed.replay_from[recorder]);
+        }
+        if let Some(view) = resumed.state {
+            rules.recover_shard(shard, &view);
+            positions.push((shard, view.position));
+            through = through.max(through_of(&view, id));
+        }
+    }
+    let mut committed = CommittedStream::new(world, config, |recorder| replay_from[&recorder])?;
+    positions.into_iter().for_each(|(shard, position)| committed.start_at(shard, position));
+    Ok((committed, through))
+}
+
+/// At most how far a checkpoint of this past can be. In order of arrival nobody says what is recorded now.
+fn past<W: World>(world: &W, config: &SystemConfig, shard: ShardId) -> Result<Position, NodeError> {
+    match config.sequencer {
+        true => Ok(window(world, shard)?.recorded()),
+        false => Ok(Position(u64::MAX)),
+    }
+}
+
+fn through_of(view: &ShardView, id: GatewayId) -> u64 {
+    view.through.iter().find(|(of, _)| *of == id).map_or(0, |(_, sequence)| *sequence)
+}
+
+/// A gateway's log, what it knows, and the committed stream behind that.
+pub(super) type Opened<W> = (<W as World>::Writer, Gateway, CommittedStream<W>);
+
+/// Opens the gateway's log, and learns what the record says, then the requests of that log.
 ///
 /// Only the start of everything makes a gateway's log ([`epoch::begin`](crate::epoch::begin)). Where there is none, or one that
 /// ends before what was recorded of it in this life of the windows, another was lost: venues may have read it to any number, and
@@ -43,14 +105,26 @@ pub(super) fn open<W: World>(
     id: GatewayId,
     life: Epoch,
     config: &SystemConfig,
-) -> Result<(W::Writer, Gateway, CommittedStream<W>), NodeError> {
+) -> Result<Opened<W>, NodeError> {
     let log = NodeId::Gateway(id);
     let lost = || NodeError::LogLost { gateway: id, log: PathBuf::from(log.to_string()) };
     let writer = match world.write_log(log, super::log_config(config).existing()) {
         Err(OpenError::Absent { .. }) => return Err(lost()),
         opened => opened?,
     };
-    let Record { mut rules, committed, last } = record(world, id, life, config)?;
+    for start in [Start::Checkpoints, Start::Beginning] {
+        let Record { mut rules, committed, last } = record(world, (id, life), config, start)?;
+        if recover_own(world, id, &mut rules, last)? >= last {
+            return Ok((writer, rules, committed));
+        }
+        // In an earlier life it may have been: power was lost, and the log's end with it.
+    }
+    Err(lost())
+}
+
+/// Reads the requests of the gateway's own log. Says which is the last that is known to have been there, `last` being recorded.
+fn recover_own(world: &impl World, id: GatewayId, rules: &mut Gateway, last: u64) -> Result<u64, NodeError> {
+    let log = NodeId::Gateway(id);
     let mut own = world.read_log_from_start(log)?;
     // What is released was recorded; which numbers that were nobody can tell.
     let mut end = if own.released() > Offset::START { last } else { 0 };
@@ -66,7 +140,7 @@ pub(super) fn open<W: World>(
         end = request.id.sequence();
         rules.recover_own(&request, offset);
     }
-    if end < last { Err(lost()) } else { Ok((writer, rules, committed)) }
+    Ok(end)
 }
 
 /// Says which was this gateway's last request that was recorded in this life.

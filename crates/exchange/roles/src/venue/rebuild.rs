@@ -200,15 +200,15 @@ impl<W: World> Building<W> {
         let past = Order::open(world, config, *shard)?.past();
         let restored = world.attempt(|| restore_shard(world, config, (*shard, instruments), past));
         let mut restored = restored.ok_or(NodeError::Panicked)?;
-        if self.beyond.is_some_and(|beyond| restored.shard.position() <= beyond) {
+        if self.beyond.is_some_and(|beyond| restored.state.position() <= beyond) {
             return Ok(false);
         }
-        restored.shard.suspect(*failed_at);
+        restored.state.suspect(*failed_at);
         let mut committed = CommittedStream::new(world, config, |recorder| restored.replay_from[&recorder])?;
-        committed.start_at(*shard, restored.shard.position());
+        committed.start_at(*shard, restored.state.position());
         let mut site = lock(&self.site);
         if !matches!(*site, Site::Taken) {
-            *site = Site::Built(Box::new(restored.shard));
+            *site = Site::Built(Box::new(restored.state));
             self.committed = Some(committed);
         }
         Ok(true)

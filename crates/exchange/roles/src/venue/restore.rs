@@ -1,8 +1,4 @@
 //! Restoring a shard: its newest checkpoint, and where the committed stream must be read from.
-//!
-//! The newest checkpoint may be of a future that did not happen: power was lost, or a backup brought back, and the logs ended
-//! before it. So one above what is recorded is passed over. Recorders name a checkpoint only once all below it is
-//! recorded, hence none of this past is.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,37 +11,15 @@ use pares_venue::Shard;
 use super::out::Draft;
 use super::seat::{Bench, Order, ShardSeat};
 use crate::NodeError;
-use crate::checkpoints::{self, StoredCheckpoint};
 use crate::committed::CommittedStream;
 use crate::config::SystemConfig;
+use crate::resume::{Resumed, resume, stored};
 use crate::world::World;
 
 /// Checkpoints of all shards together that load in no time to speak of.
 const USUAL_BYTES: u64 = 16 << 20;
 /// What every byte beyond takes a venue that others leave half a processor.
 const LOAD_NS_PER_BYTE: u64 = 40;
-
-/// A shard from its newest checkpoint at any recorder, with where each recorder's log must be read from to go on.
-pub(super) struct Restored {
-    pub(super) shard: Shard<FastBook>,
-    pub(super) replay_from: BTreeMap<RecorderId, Offset>,
-    /// How far into the committed stream its checkpoint reaches.
-    pub(super) reach: Offset,
-    /// Checkpoints that were passed over, of a future that did not happen.
-    pub(super) passed_over: usize,
-}
-
-/// A recorder's checkpoints of a shard whose heads are intact, newest first. If they cannot be listed, others' have to do, or a longer
-/// replay.
-fn stored<W: World>(world: &W, recorder: RecorderId, shard: ShardId) -> Vec<StoredCheckpoint> {
-    let stored = checkpoints::stored_by(world, recorder, shard);
-    let told = |error: &NodeError| {
-        world.complain(&format_args!(
-            "shard {shard}: checkpoints of recorder-{recorder} are passed over: {error}"
-        ));
-    };
-    stored.inspect_err(told).unwrap_or_default()
-}
 
 /// How much longer than usual loading the newest checkpoints may take, because they are large.
 ///
@@ -66,45 +40,10 @@ pub(super) fn restore_shard<W: World>(
     config: &SystemConfig,
     (shard, instruments): (ShardId, &[Instrument]),
     past: Position,
-) -> Restored {
-    let of = |id| stored(world, id, shard).into_iter().map(move |checkpoint| (id, checkpoint));
-    let mut all: Vec<(RecorderId, StoredCheckpoint)> = config.recorder_ids().flat_map(of).collect();
-    let found = all.len();
-    all.retain(|(_, checkpoint)| checkpoint.position() <= past);
-    let passed_over = found - all.len();
-    let (state, reach) =
-        newest(world, shard, &all).unwrap_or_else(|| (Shard::new(shard, instruments), Offset::START));
-    let replay_from = config.recorder_ids().map(|recorder| {
-        // A recorder whose newest checkpoint is not too new tells where its log must be read from.
-        let fits = |c: &StoredCheckpoint| c.position() <= state.position();
-        let own = all.iter().filter(|(of, c)| *of == recorder && fits(c)).map(|(_, c)| c);
-        let own = own.max_by_key(|c| c.position());
-        (recorder, own.map_or(Offset::START, StoredCheckpoint::replay_from))
-    });
-    let replay_from = replay_from.collect();
-    Restored { shard: state, replay_from, reach, passed_over }
-}
-
-/// The shard from the newest of its checkpoints that can be read and restored, and that checkpoint's reach. One at a time is in
-/// memory.
-fn newest<W: World>(
-    world: &W,
-    shard: ShardId,
-    stored: &[(RecorderId, StoredCheckpoint)],
-) -> Option<(Shard<FastBook>, Offset)> {
-    let mut newest: Vec<_> = stored.iter().map(|(_, checkpoint)| checkpoint).collect();
-    newest.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.position()));
-    newest.into_iter().find_map(|checkpoint| {
-        let state = checkpoint.read(world, || world.give_way())?;
-        let restored = Shard::restore(shard, &state).inspect_err(|error| {
-            let position = checkpoint.position();
-            world.complain(&format_args!(
-                "shard {shard}: the checkpoint at {position} cannot be restored: {error}; passed over"
-            ));
-        });
-        world.give_way();
-        Some((restored.ok()?, checkpoint.replay_from()))
-    })
+) -> Resumed<Shard<FastBook>> {
+    let restore = |state: &[u8]| Shard::restore(shard, state).map(|shard| (shard.position(), shard));
+    let resumed = resume(world, config, (shard, past), restore);
+    resumed.or_else(|| Shard::new(shard, instruments))
 }
 
 /// Each shard from its newest checkpoint, and the committed stream from there.
@@ -132,10 +71,10 @@ pub(super) fn restore<W: World>(
         seats.push(ShardSeat {
             id: shard,
             resynced_at: order.recorded(),
-            reached: restored.shard.position(),
+            reached: restored.state.position(),
             bench: Some(Box::new(Bench {
                 world: world.clone(),
-                shard: restored.shard,
+                shard: restored.state,
                 order,
                 draft: draft(),
             })),

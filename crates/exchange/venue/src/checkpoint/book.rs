@@ -41,16 +41,29 @@ pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, deadline: Timestamp) 
     book.for_each_held(&mut |order| put_order(out, order));
 }
 
-/// A book and its deadline.
-pub(super) fn decode<B: Book>(input: &mut Input<'_>) -> Result<(B, Timestamp), CheckpointError> {
+/// A book as it lies in a checkpoint.
+pub(super) struct Written {
+    pub(super) instrument: Instrument,
+    pub(super) snapshot: Snapshot,
+    deadline: Timestamp,
+}
+
+impl Written {
+    /// A book and its deadline.
+    pub(super) fn restore<B: Book>(self) -> Result<(B, Timestamp), CheckpointError> {
+        let book = B::restore(self.instrument, &self.snapshot)
+            .map_err(|error| CheckpointError::Book(self.instrument.id, error))?;
+        Ok((book, self.deadline))
+    }
+}
+
+pub(super) fn decode(input: &mut Input<'_>) -> Result<Written, CheckpointError> {
     let instrument = input.instrument()?;
     let trading = input.trading()?;
     let deadline = Timestamp(input.u64()?);
     let priority_next = Priority(input.u64()?);
     let orders = input.list(64, Input::order)?;
-    let book = B::restore(instrument, &Snapshot { priority_next, trading, orders })
-        .map_err(|error| CheckpointError::Book(instrument.id, error))?;
-    Ok((book, deadline))
+    Ok(Written { instrument, snapshot: Snapshot { priority_next, trading, orders }, deadline })
 }
 
 fn put_price(out: &mut Vec<u8>, price: Price) {

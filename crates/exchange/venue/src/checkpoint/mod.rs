@@ -21,12 +21,14 @@
 //! takes it in last. The bytes are the same either way.
 
 mod book;
+mod view;
 
 use pares_book::{Book, Copied, InstrumentError, Market, MarketError, RestoreError};
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::names::Names;
 use crate::quarantine::Quarantine;
+pub use view::view;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK5");
 
@@ -211,8 +213,43 @@ fn step(sum: u64, word: u64) -> u64 {
     (sum ^ word).wrapping_mul(ODD).rotate_left(29)
 }
 
-/// Reads a checkpoint of that shard.
-pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, CheckpointError> {
+/// All of a checkpoint but its tail, with what `book` makes of each book.
+struct Content<T> {
+    position: Position,
+    through: Vec<(GatewayId, u64)>,
+    names: Names,
+    quarantine: Quarantine,
+    time: Timestamp,
+    blocked: Vec<MemberId>,
+    books: Vec<T>,
+    state_hash: u64,
+}
+
+/// Reads a checkpoint of that shard, book by book.
+fn read<T>(
+    shard: ShardId,
+    bytes: &[u8],
+    mut book: impl FnMut(book::Written) -> Result<T, CheckpointError>,
+) -> Result<Content<T>, CheckpointError> {
+    let mut input = open(shard, bytes)?;
+    let content = Content {
+        position: Position(input.u64()?),
+        through: input.list(16, |input| Ok((GatewayId(input.u16("gateway")?), input.u64()?)))?,
+        names: input.names()?,
+        quarantine: input.quarantine()?,
+        time: Timestamp(input.u64()?),
+        blocked: input.list(8, |input| Ok(MemberId(input.u32("blocked")?)))?,
+        books: input.list(book::BYTES_MIN, |input| book(book::decode(input)?))?,
+        state_hash: input.u64()?,
+    };
+    match input.0.len() {
+        0 => Ok(content),
+        trailing => Err(CheckpointError::TrailingBytes(trailing)),
+    }
+}
+
+/// What comes behind the shard, if the bytes are those that were written.
+fn open(shard: ShardId, bytes: &[u8]) -> Result<Input<'_>, CheckpointError> {
     if Input(bytes).u64()? != MAGIC {
         return Err(CheckpointError::Magic);
     }
@@ -223,21 +260,19 @@ pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, 
         return Err(CheckpointError::Damaged);
     }
     let mut input = Input(&content[size_of_val(&MAGIC)..]);
-    let of = ShardId(input.u16("shard")?);
-    if of != shard {
-        return Err(CheckpointError::OtherShard(of));
+    match ShardId(input.u16("shard")?) {
+        of if of == shard => Ok(input),
+        other => Err(CheckpointError::OtherShard(other)),
     }
-    let position = Position(input.u64()?);
-    let through = input.list(16, |input| Ok((GatewayId(input.u16("gateway")?), input.u64()?)))?;
-    let names = input.names()?;
-    let quarantine = input.list(8, |input| Ok(InstrumentId(input.u32("quarantined")?)))?;
-    let quarantine = Quarantine::of(quarantine).ok_or(CheckpointError::InvalidField("quarantined"))?;
-    let market = input.market()?;
-    let state_hash = input.u64()?;
-    match input.0.len() {
-        0 => Ok(State { position, through, names, quarantine, market, state_hash }),
-        trailing => Err(CheckpointError::TrailingBytes(trailing)),
-    }
+}
+
+/// Reads a checkpoint of that shard.
+pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, CheckpointError> {
+    let Content { position, through, names, quarantine, time, blocked, books, state_hash } =
+        read(shard, bytes, book::Written::restore::<B>)?;
+    let (books, deadlines) = books.into_iter().unzip();
+    let market = Market::restore(books, deadlines, blocked, time)?;
+    Ok(State { position, through, names, quarantine, market, state_hash })
 }
 
 struct Input<'a>(&'a [u8]);
@@ -277,11 +312,8 @@ impl Input<'_> {
         Names::restore(&floors, &kept).ok_or(CheckpointError::InvalidField("names"))
     }
 
-    fn market<B: Book>(&mut self) -> Result<Market<B>, CheckpointError> {
-        let time = Timestamp(self.u64()?);
-        let blocked = self.list(8, |input| Ok(MemberId(input.u32("blocked")?)))?;
-        let books = self.list(book::BYTES_MIN, book::decode::<B>)?;
-        let (books, deadlines) = books.into_iter().unzip();
-        Ok(Market::restore(books, deadlines, blocked, time)?)
+    fn quarantine(&mut self) -> Result<Quarantine, CheckpointError> {
+        let instruments = self.list(8, |input| Ok(InstrumentId(input.u32("quarantined")?)))?;
+        Quarantine::of(instruments).ok_or(CheckpointError::InvalidField("quarantined"))
     }
 }

@@ -1,13 +1,13 @@
 //! Checkpoints: the state comes back whole, on either book, or not at all.
 
-use pares_book::{Book, FastBook, NaiveBook};
+use pares_book::{Book, FastBook, NaiveBook, RestingOrder};
 use pares_sequencer::Sequencer;
 use pares_types::{
-    BustedTrade, Command, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Peg, Phase,
-    Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol,
+    BustedTrade, Command, GatewayId, InstrumentId, LivingOrder, MemberId, NewOrder, OrderId, OrderKind, Peg,
+    Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol,
     TimeInForce, Timestamp,
 };
-use pares_venue::{CheckpointError, Shard, names};
+use pares_venue::{CheckpointError, Shard, checkpoint, names};
 
 use crate::rig::{SHARD, Venue, cancel, enter, named, request, window};
 
@@ -138,6 +138,35 @@ fn a_restored_shard_has_the_instruments_it_had_then() {
     let expected: Vec<_> = venue.shard.books().iter().map(|book| *book.instrument()).collect();
     assert_eq!(of(restored.books()), expected);
     assert_eq!(expected.iter().map(|one| one.id.0).collect::<Vec<_>>(), [1, 2, 7]);
+}
+
+#[test]
+fn a_view_says_the_same_as_the_restored_shard() {
+    let bytes = lived().checkpoint();
+    let view = checkpoint::view(SHARD, &bytes).unwrap();
+    let restored = restore::<NaiveBook>(&bytes).unwrap();
+    let mut orders = Vec::new();
+    for book in restored.books() {
+        let mut tell = |order: &RestingOrder| {
+            orders.push((book.instrument().id, order.order, order.client_order_id, order.remaining));
+        };
+        [Side::Buy, Side::Sell].map(|side| book.for_each_order(side, &mut tell));
+        book.for_each_held(&mut tell);
+    }
+    let of = |order: &LivingOrder| (order.instrument, order.order, order.client_order_id, order.remaining);
+    assert!(orders.len() > 5 && view.orders.iter().map(of).eq(orders), "{view:?}");
+    assert_eq!((view.position, view.time), (restored.position(), restored.market().time()));
+    assert_eq!(view.through.iter().map(|(gateway, _)| gateway.0).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(view.timed && !view.kept.is_empty() && !view.floors.is_empty());
+}
+
+#[test]
+fn a_view_of_a_damaged_checkpoint_or_of_another_shard_s_is_refused() {
+    let mut bytes = lived().checkpoint();
+    let other = ShardId(SHARD.0 + 1);
+    assert_eq!(checkpoint::view(other, &bytes).err(), Some(CheckpointError::OtherShard(SHARD)));
+    bytes[100] ^= 1;
+    assert_eq!(checkpoint::view(SHARD, &bytes).err(), Some(CheckpointError::Damaged));
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! From which checkpoint of a shard to start, and where the committed stream must be read from then. For venues and gateways.
+//!
+//! The newest checkpoint may be of a future that did not happen: power was lost, or a backup brought back, and the logs ended
+//! before it. So one above what is recorded is passed over. Recorders name a checkpoint only once all below it is
+//! recorded, hence none of this past is.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use pares_log::Offset;
+use pares_types::{Position, RecorderId, ShardId};
+use pares_venue::CheckpointError;
+
+use crate::NodeError;
+use crate::checkpoints::{self, StoredCheckpoint};
+use crate::config::SystemConfig;
+use crate::world::World;
+
+/// What was made of a shard's newest checkpoint at any recorder, with where each recorder's log must be read from to go on.
+pub(crate) struct Resumed<T> {
+    pub(crate) state: T,
+    pub(crate) replay_from: BTreeMap<RecorderId, Offset>,
+    /// How far into the committed stream the checkpoint reaches.
+    pub(crate) reach: Offset,
+    /// Checkpoints that were passed over, of a future that did not happen.
+    pub(crate) passed_over: usize,
+}
+
+impl<T> Resumed<Option<T>> {
+    /// What begins at the beginning if there is no checkpoint.
+    pub(crate) fn or_else(self, new: impl FnOnce() -> T) -> Resumed<T> {
+        let Self { state, replay_from, reach, passed_over } = self;
+        Resumed { state: state.unwrap_or_else(new), replay_from, reach, passed_over }
+    }
+}
+
+/// A recorder's checkpoints of a shard whose heads are intact, newest first. If they cannot be listed, others' have to do, or a longer
+/// replay.
+pub(crate) fn stored<W: World>(world: &W, recorder: RecorderId, shard: ShardId) -> Vec<StoredCheckpoint> {
+    let stored = checkpoints::stored_by(world, recorder, shard);
+    let told = |error: &NodeError| {
+        world.complain(&format_args!(
+            "shard {shard}: checkpoints of recorder-{recorder} are passed over: {error}"
+        ));
+    };
+    stored.inspect_err(told).unwrap_or_default()
+}
+
+/// The newest checkpoint of the shard, at most at `past`, of which `read` makes something: that, and the position it says.
+pub(crate) fn resume<T, W: World>(
+    world: &W,
+    config: &SystemConfig,
+    (shard, past): (ShardId, Position),
+    read: impl Fn(&[u8]) -> Result<(Position, T), CheckpointError>,
+) -> Resumed<Option<T>> {
+    let of = |id| stored(world, id, shard).into_iter().map(move |checkpoint| (id, checkpoint));
+    let mut all: Vec<(RecorderId, StoredCheckpoint)> = config.recorder_ids().flat_map(of).collect();
+    let found = all.len();
+    all.retain(|(_, checkpoint)| checkpoint.position() <= past);
+    let passed_over = found - all.len();
+    let (position, state, reach) = match newest(world, shard, &all, read) {
+        Some(((position, state), reach)) => (position, Some(state), reach),
+        None => (Position(0), None, Offset::START),
+    };
+    let replay_from = config.recorder_ids().map(|recorder| {
+        // A recorder whose newest checkpoint is not too new tells where its log must be read from.
+        let fits = |c: &StoredCheckpoint| c.position() <= position;
+        let own = all.iter().filter(|(of, c)| *of == recorder && fits(c)).map(|(_, c)| c);
+        let own = own.max_by_key(|c| c.position());
+        (recorder, own.map_or(Offset::START, StoredCheckpoint::replay_from))
+    });
+    let replay_from = replay_from.collect();
+    Resumed { state, replay_from, reach, passed_over }
+}
+
+/// What `read` makes of the newest checkpoint that it can read, and that one's reach. One at a time is in memory.
+fn newest<T, W: World>(
+    world: &W,
+    shard: ShardId,
+    stored: &[(RecorderId, StoredCheckpoint)],
+    read: impl Fn(&[u8]) -> Result<T, CheckpointError>,
+) -> Option<(T, Offset)> {
+    let mut newest: Vec<_> = stored.iter().map(|(_, checkpoint)| checkpoint).collect();
+    newest.sort_by_key(|checkpoint| Reverse(checkpoint.position()));
+    newest.into_iter().find_map(|checkpoint| {
+        let state = checkpoint.read(world, || world.give_way())?;
+        let restored = read(&state).inspect_err(|error| {
+            let position = checkpoint.position();
+            world.complain(&format_args!(
+                "shard {shard}: the checkpoint at {position} cannot be restored: {error}; passed over"
+            ));
+        });
+        world.give_way();
+        Some((restored.ok()?, checkpoint.replay_from()))
+    })
+}

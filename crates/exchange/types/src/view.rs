@@ -1,0 +1,37 @@
+//! A shard as one of its checkpoints has it, as far as a gateway must know.
+
+use crate::{ClientOrderId, GatewayId, InstrumentId, MemberId, OrderId, Position, Quantity, Timestamp};
+
+/// What a shard's checkpoint says to a gateway.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShardView {
+    /// The next position to execute.
+    pub position: Position,
+    /// The highest sequence executed of each gateway.
+    pub through: Vec<(GatewayId, u64)>,
+    /// Of each series of a member the number below which every name counts as used.
+    pub floors: Vec<((MemberId, u16), u64)>,
+    /// The names executed last, oldest first.
+    pub kept: Vec<(MemberId, ClientOrderId)>,
+    /// The shard's time.
+    pub time: Timestamp,
+    /// Whether something can become due in it by itself.
+    pub timed: bool,
+    /// The orders on its books, and those that are held.
+    pub orders: Vec<LivingOrder>,
+}
+
+/// An order of which something remains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LivingOrder {
+    /// Whose.
+    pub member: MemberId,
+    /// The member's name for it.
+    pub client_order_id: ClientOrderId,
+    /// The exchange's.
+    pub order: OrderId,
+    /// Of what.
+    pub instrument: InstrumentId,
+    /// Shares, shown or not.
+    pub remaining: Quantity,
+}

@@ -1,0 +1,43 @@
+//! A checkpoint as a gateway reads it: who was asked what, and which orders live. Books are not built for it.
+
+use pares_types::{LivingOrder, ShardId, ShardView, TimeInForce};
+
+use super::book::Written;
+use super::{CheckpointError, Content, read};
+
+/// Reads a checkpoint of that shard. That its state is the one that was saved only its [restoring](crate::Shard::restore) shows.
+///
+/// # Errors
+/// If the bytes are no checkpoint of this shard.
+pub fn view(shard: ShardId, bytes: &[u8]) -> Result<ShardView, CheckpointError> {
+    let (mut orders, mut timed) = (Vec::new(), false);
+    let Content { position, through, names, time, .. } = read(shard, bytes, |book| {
+        timed |= is_timed(&book);
+        orders.extend(living(&book));
+        Ok(())
+    })?;
+    let (floors, kept) = (names.floors().collect(), names.iter().collect());
+    Ok(ShardView { position, through, floors, kept, time, timed, orders })
+}
+
+fn living(book: &Written) -> impl Iterator<Item = LivingOrder> {
+    let instrument = book.instrument.id;
+    book.snapshot.orders.iter().map(move |order| LivingOrder {
+        member: order.member,
+        client_order_id: order.client_order_id,
+        order: order.order,
+        instrument,
+        remaining: order.remaining,
+    })
+}
+
+/// Whether an order may expire, a row of a timetable or a volatility call may come, or a phase has something left to do.
+fn is_timed(book: &Written) -> bool {
+    let Written { instrument, snapshot, .. } = book;
+    let dated = |stay| matches!(stay, TimeInForce::Gtd { .. });
+    !instrument.timetable.rows().is_empty()
+        || instrument.call_ns != 0
+        || snapshot.trading.phase.is_call()
+        || snapshot.trading.transition.is_some()
+        || snapshot.orders.iter().any(|order| dated(order.time_in_force))
+}
