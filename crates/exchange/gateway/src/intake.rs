@@ -317,7 +317,10 @@ fn check_permission(member: MemberId, command: Command) -> Result<(), Reason> {
 /// Whether every shard gets a part of the request.
 fn is_for_all(instrument: InstrumentId, command: Command) -> bool {
     match command {
-        Command::Block { .. } | Command::Unblock { .. } => true,
+        Command::Block { .. }
+        | Command::Unblock { .. }
+        | Command::BeginDay { .. }
+        | Command::EndDay { .. } => true,
         Command::MassCancel { .. } | Command::Time => instrument == InstrumentId(0),
         _ => false,
     }

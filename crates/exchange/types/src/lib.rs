@@ -9,6 +9,7 @@
 //! ```
 
 mod coded;
+mod day;
 mod ids;
 mod outcome;
 mod phase;
@@ -17,6 +18,7 @@ mod session;
 mod symbol;
 mod units;
 
+pub use day::{BusinessDay, DayError};
 pub use ids::{
     ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
     ShardId, VenueId,

@@ -3,7 +3,7 @@
 //! A code that no value has is refused by the name of its field; none is ever reused.
 
 use pares_types::{
-    CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase, Price, Quantity,
+    BusinessDay, CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase, Price, Quantity,
     Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TimeInForce, Timestamp,
 };
 
@@ -22,7 +22,8 @@ pub fn status(code: u8) -> Result<Status, WireError> {
 /// # Errors
 /// If no reason has that code.
 pub fn reason(code: u8) -> Result<Reason, WireError> {
-    Reason::ALL.get(usize::from(code)).copied().ok_or(WireError::InvalidField("reason"))
+    let found = Reason::ALL.binary_search_by_key(&code, |reason| *reason as u8);
+    found.map(|at| Reason::ALL[at]).map_err(|_| WireError::InvalidField("reason"))
 }
 
 pub(crate) fn cause(code: u8) -> Result<CancelCause, WireError> {
@@ -234,4 +235,10 @@ fn scheduled(code: i64) -> Result<Option<Phase>, WireError> {
 fn from_one<T: Copy>(all: &[T], code: u8, field: &'static str) -> Result<T, WireError> {
     let index = usize::from(code).checked_sub(1);
     index.and_then(|index| all.get(index)).copied().ok_or(WireError::InvalidField(field))
+}
+
+/// A business day: not 0, and no later than people can write it.
+pub(crate) fn business_day(day: i64) -> Result<BusinessDay, WireError> {
+    let day = u32::try_from(day).map(BusinessDay).ok();
+    day.filter(|day| (BusinessDay(1)..=BusinessDay::MAX).contains(day)).ok_or(WireError::InvalidField("day"))
 }

@@ -59,13 +59,7 @@ impl Replay {
         };
         let outcome = match refusal {
             None => self.market.apply(request, &mut self.events),
-            Some(reason) => Outcome {
-                status: Status::Refused,
-                reason,
-                order: OrderId(request.id),
-                executed: Quantity::ZERO,
-                remaining: Quantity::ZERO,
-            },
+            Some(reason) => self.market.refuse(request, reason),
         };
         if outcome == record.outcome && self.events == record.events {
             return Ok(());

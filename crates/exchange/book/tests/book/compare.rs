@@ -34,13 +34,14 @@ impl Tally {
                 Event::PhaseEntered { .. } => 4,
                 Event::Auction { .. } => 5,
                 Event::Busted { .. } => 6,
-                Event::Instrument(_) => 7,
+                // Of a market, not of a book.
+                _ => 7,
             };
             self.events[kind] += 1;
         }
         self.requests += 1;
         self.statuses[outcome.status as usize] += 1;
-        self.reasons.resize(pares_types::Reason::ALL.len(), 0);
+        self.reasons.resize(256, 0);
         self.reasons[outcome.reason as usize] += 1;
     }
 }

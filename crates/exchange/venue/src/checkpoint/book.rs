@@ -1,7 +1,7 @@
 //! One book of a checkpoint.
 //!
 //! ```text
-//! book        instrument | trading | deadline | priority_next | orders n | order*
+//! book        instrument | trading | deadline | statistics | priority_next | orders n | order*
 //! instrument  id | symbol, 16 bytes | tick rows n | (from, tick)* | lot | quantity_max | value_max |
 //!             price_min | price_max | orders_max | step_max | static_band | dynamic_band | call_ns |
 //!             schedule rows n | (at_ns, phase)*
@@ -15,7 +15,7 @@
 //! Most orders are plain limit orders that show all they have: theirs is the short form.
 
 use pares_book::{
-    Book, Instrument, Priority, RestingOrder, Snapshot, Symbol, TickRow, TickTable, Timetable, TimetableRow,
+    Beside, Book, Instrument, Priority, RestingOrder, Snapshot, Symbol, TickRow, TickTable, Timetable, TimetableRow,
     Trading, Transition,
 };
 use pares_types::{
@@ -23,16 +23,18 @@ use pares_types::{
     RequestId, SelfTrade, Side, TimeInForce, Timestamp,
 };
 
+use super::day::put_statistics;
 use super::{CheckpointError, Input, put};
 
 /// Bytes of a book without orders, rows and busts.
-pub(super) const BYTES_MIN: usize = 35 * 8;
+pub(super) const BYTES_MIN: usize = 42 * 8;
 const HAS_MORE: u64 = 1 << 32;
 
-pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, deadline: Timestamp) {
+pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, beside: Beside) {
     put_instrument(out, book.instrument());
     put_trading(out, book.trading());
-    put(out, deadline.0);
+    put(out, beside.deadline.0);
+    put_statistics(out, &beside.statistics);
     put(out, book.priority_next().0);
     put(out, book.orders_len() as u64);
     for side in [Side::Buy, Side::Sell] {
@@ -41,16 +43,16 @@ pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, deadline: Timestamp) 
     book.for_each_held(&mut |order| put_order(out, order));
 }
 
-/// A book and its deadline.
-pub(super) fn decode<B: Book>(input: &mut Input<'_>) -> Result<(B, Timestamp), CheckpointError> {
+/// A book and what lies beside it.
+pub(super) fn decode<B: Book>(input: &mut Input<'_>) -> Result<(B, Beside), CheckpointError> {
     let instrument = input.instrument()?;
     let trading = input.trading()?;
-    let deadline = Timestamp(input.u64()?);
+    let beside = Beside { deadline: Timestamp(input.u64()?), statistics: input.statistics()? };
     let priority_next = Priority(input.u64()?);
     let orders = input.list(64, Input::order)?;
     let book = B::restore(instrument, &Snapshot { priority_next, trading, orders })
         .map_err(|error| CheckpointError::Book(instrument.id, error))?;
-    Ok((book, deadline))
+    Ok((book, beside))
 }
 
 fn put_price(out: &mut Vec<u8>, price: Price) {
@@ -187,7 +189,7 @@ fn phase(code: u64) -> Result<Phase, CheckpointError> {
 }
 
 impl Input<'_> {
-    fn price(&mut self) -> Result<Price, CheckpointError> {
+    pub(super) fn price(&mut self) -> Result<Price, CheckpointError> {
         Ok(Price(self.u64()?.cast_signed()))
     }
 

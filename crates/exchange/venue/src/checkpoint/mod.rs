@@ -1,12 +1,12 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! head   "PARESCK5" | shard | position | gateways n | (gateway, through)* | series n |
-//!        (member, series, floor)* | names n | (member, name)* | quarantined n | instrument* | time | blocked n | member* | books n
+//! head   "PARESCK6" | shard | position | gateways n | (gateway, through)* | series n |
+//!        (member, series, floor)* | names n | (member, name)* | quarantined n | instrument* | time | day | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
 //! ```
-//! The module `book` says what a book is made of. The instrument with all its rules is part of it, for instruments come,
+//! The modules `book` and `day` say what a book and a day are made of. The instrument with all its rules is part of it, for instruments come,
 //! change and go while a shard lives, and what is configured is only what it began with.
 //!
 //! Every number is a little-endian u64, counts included: plain beats small, since a checkpoint is written
@@ -21,6 +21,7 @@
 //! takes it in last. The bytes are the same either way.
 
 mod book;
+mod day;
 
 use pares_book::{Book, Copied, InstrumentError, Market, MarketError, RestoreError};
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
@@ -28,7 +29,7 @@ use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, Sh
 use crate::names::Names;
 use crate::quarantine::Quarantine;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK5");
+const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK6");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -126,6 +127,7 @@ fn put_head<B: Book>(
     put(out, quarantine.instruments().len() as u64);
     quarantine.instruments().iter().for_each(|instrument| put(out, u64::from(instrument.0)));
     put(out, market.time().0);
+    day::encode(out, market.day());
     put(out, market.blocked().len() as u64);
     market.blocked().iter().for_each(|member| put(out, u64::from(member.0)));
     put(out, market.books().len() as u64);
@@ -279,9 +281,10 @@ impl Input<'_> {
 
     fn market<B: Book>(&mut self) -> Result<Market<B>, CheckpointError> {
         let time = Timestamp(self.u64()?);
+        let day = day::decode(self)?;
         let blocked = self.list(8, |input| Ok(MemberId(input.u32("blocked")?)))?;
         let books = self.list(book::BYTES_MIN, book::decode::<B>)?;
-        let (books, deadlines) = books.into_iter().unzip();
-        Ok(Market::restore(books, deadlines, blocked, time)?)
+        let (books, beside) = books.into_iter().unzip();
+        Ok(Market::restore(books, beside, blocked, time, day)?)
     }
 }
