@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use pares_types::{
-    GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId, Timestamp,
+    BusinessDay, GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId,
+    Timestamp,
 };
 
 use crate::clock::{self, Clock};
+use crate::days::{DayStage, DayTimes, Days};
 use crate::fan_out::FanOut;
 use crate::flights::Flights;
 use crate::names::{NameIndex, Names};
@@ -30,6 +32,7 @@ pub struct Gateway {
     pub(crate) sessions: Sessions,
     pub(crate) flights: Flights,
     pub(crate) clock: Clock,
+    pub(crate) days: Days,
     pub(crate) patience: Patience,
     /// The highest sequence of this gateway seen anywhere.
     pub(crate) sequence_last: u64,
@@ -95,6 +98,7 @@ impl Gateway {
             instruments: instruments.into(),
             flights: Flights::new(ids.len(), config.in_flight_max),
             clock: Clock::new(ids.len()),
+            days: Days::new(ids.len()),
             patience: Patience::new(ids.len(), config.patience_ns),
             shards: ids.into_iter().map(shard).collect(),
             names: Names::new(config.names_max, 0),
@@ -122,6 +126,23 @@ impl Gateway {
         self.clock.start(every_ns);
         timed.into_iter().for_each(|shard| self.watch_clock(shard));
         self
+    }
+
+    /// The same with a timetable of business days, by which [`Gateway::on_time`] begins and ends them. Call before anything else.
+    ///
+    /// # Panics
+    /// If a time is none of a day.
+    #[must_use]
+    pub fn with_days(mut self, times: DayTimes) -> Self {
+        self.days.start(times);
+        self
+    }
+
+    /// The business day of a shard when the records began that are followed.
+    pub fn recover_day(&mut self, shard: ShardId, day: BusinessDay, stage: DayStage) {
+        if let Some(shard) = self.shard_index(shard) {
+            self.days.restore(shard, day, stage);
+        }
     }
 
     /// A session speaks for `member` from now on, and with `wants_journalled` is told when each of its

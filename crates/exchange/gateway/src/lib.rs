@@ -39,6 +39,7 @@
 
 mod answer;
 mod clock;
+mod days;
 mod fan_out;
 mod flights;
 mod gateway;
@@ -58,6 +59,7 @@ mod tests;
 
 use pares_types::{ClientOrderId, GatewayId, Reason, RecorderId, Request};
 
+pub use days::{DayStage, DayTimes};
 pub use gateway::Gateway;
 pub use names::NAME_BYTES;
 pub use pace::Pace;

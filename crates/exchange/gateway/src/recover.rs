@@ -102,6 +102,7 @@ impl Gateway {
             followed.next = Some(position.next());
             followed.note_committed(request.id);
             self.patience.on_record(shard);
+            self.days.follow(shard, request, outcome);
             if clock::needed_after(request, outcome) {
                 self.clock.watch(shard);
             }

@@ -1,9 +1,11 @@
 //! The configuration of one system, and where everything of it lies.
 
+mod day;
 mod instrument;
 mod layout;
 mod settings;
 
+pub use day::DayConfig;
 pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
 pub use layout::{Layout, bells};
 pub use settings::{DurabilitySetting, ROLE_MAX, SystemConfig};

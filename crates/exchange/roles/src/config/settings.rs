@@ -10,7 +10,7 @@ use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
 use pares_wire::record;
 use serde::{Deserialize, Serialize};
 
-use super::InstrumentConfig;
+use super::{DayConfig, InstrumentConfig};
 use crate::NodeError;
 
 /// Bytes of the largest result there can be.
@@ -100,6 +100,9 @@ pub struct SystemConfig {
     pub gateways: Vec<SocketAddr>,
     /// Whether gateways may listen beyond loopback, where anybody may speak for any member and read along.
     pub gateways_exposed: bool,
+    /// When business days begin and end; left out, they do so by hand only, if at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day: Option<DayConfig>,
     /// What is traded.
     pub instruments: Vec<InstrumentConfig>,
 }
@@ -129,6 +132,7 @@ impl Default for SystemConfig {
             segment_mib: 4,
             gateways: vec![SocketAddr::from(([127, 0, 0, 1], 7100))],
             gateways_exposed: false,
+            day: None,
             instruments: SYMBOLS
                 .iter()
                 .zip(1..)
@@ -197,6 +201,7 @@ impl SystemConfig {
                 "`segment_mib` is too small: a record is at most a quarter of a segment, and a result must fit one",
             );
         }
+        self.day.as_ref().map(DayConfig::times).transpose()?;
         self.check_gateways()?;
         self.check_exposure()?;
         for (shard, instruments) in self.shards()? {
