@@ -6,7 +6,7 @@
 //! each goes on as restored from the other's.
 
 use pares_book::{Book, FastBook, Market, NaiveBook};
-use pares_types::{Event, Outcome, Reason, Request, Status};
+use pares_types::{Event, Outcome, Request, Status};
 
 use crate::damage::Random;
 use crate::requests::Requests;
@@ -39,12 +39,13 @@ impl Tally {
                 Event::PhaseEntered { .. } => 4,
                 Event::Auction { .. } => 5,
                 Event::Busted { .. } => 6,
-                Event::Instrument(_) => 7,
+                // Of a market, not of a book.
+                _ => 7,
             };
             self.events[kind] += 1;
         }
         self.statuses[outcome.status as usize] += 1;
-        self.reasons.resize(Reason::ALL.len(), 0);
+        self.reasons.resize(256, 0);
         self.reasons[outcome.reason as usize] += 1;
     }
 }
@@ -149,7 +150,8 @@ fn assert_markets_alike<A: Book, B: Book>(one: &Market<A>, other: &Market<B>, la
 
 fn restored_market<B: Book>(from: &Market<impl Book>) -> Market<B> {
     let books = from.books().iter().map(restored).collect();
-    let market = Market::restore(books, from.deadlines().to_vec(), from.blocked().to_vec(), from.time());
+    let beside = from.beside().collect();
+    let market = Market::restore(books, beside, from.blocked().to_vec(), from.time(), from.day().clone());
     market.expect("a market's state is a legal one")
 }
 

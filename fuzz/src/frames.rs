@@ -1,10 +1,10 @@
 //! Frames of the order entry protocol, from either end.
 
 use pares_types::{
-    Answer, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, InstrumentId,
-    MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg, Phase, Position, Price,
-    Quantity, Reason, Reply, RequestId, Role, Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
-    Trade, TradeBusted,
+    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command,
+    InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg, Phase,
+    Position, Price, Quantity, Reason, Reply, RequestId, Role, Rule, ShardId, Side, Status, Symbol,
+    TimeInForce, Timestamp, Trade, TradeBusted,
 };
 use pares_wire::frame::{self, ClientFrame, GatewayFrame, Ping, Pong, SignOn};
 
@@ -88,6 +88,11 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
         exchange(Command::AddInstrument(Symbol::new("ALFA").expect("a legal name"))),
         exchange(Command::RemoveInstrument),
         exchange(Command::Time),
+        ClientRequest::Exchange {
+            client_order_id,
+            instrument: everywhere,
+            command: Command::EndDay { day: BusinessDay(7) },
+        },
         exchange(Command::Bust(BustedTrade {
             position: Position(3),
             index: 1,

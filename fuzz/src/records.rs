@@ -2,10 +2,10 @@
 
 use pares_log::record as log;
 use pares_types::{
-    Amendment, BustedTrade, CancelCause, ClientOrderId, Command, Epoch, Event, GatewayId, IncomingCause,
-    InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Outcome, Peg, Phase, Position, Price, Quantity,
-    Reason, Request, RequestId, RestCause, Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
-    VenueId,
+    Amendment, BusinessDay, BustedTrade, CancelCause, ClientOrderId, Command, Epoch, Event, GatewayId,
+    IncomingCause, InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Outcome, Peg, Phase, Position,
+    Price, Quantity, Reason, Request, RequestId, RestCause, Rule, ShardId, Side, Status, Symbol, TimeInForce,
+    Timestamp, VenueId,
 };
 use pares_wire::record::{
     self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, request_bytes,
@@ -158,6 +158,8 @@ fn commands() -> Vec<Command> {
         Command::Block { member },
         Command::Unblock { member },
         Command::Bust(busted()),
+        Command::BeginDay { day: BusinessDay(7) },
+        Command::EndDay { day: BusinessDay(7) },
     ]
 }
 
@@ -214,6 +216,9 @@ fn events() -> Vec<Event> {
     let firm = Event::Auction { price, quantity, surplus: quantity, surplus_side: side, firm: true };
     vec![
         Event::Instrument(InstrumentId(7)),
+        Event::DayPrices { open: price, high: price, low: price, last: price },
+        Event::DayVolume { closing: None, quantity, trades: 1 },
+        Event::DayEnded { day: BusinessDay(7), requests: 1, orders: 2, trades: 3, quantity, state_hash: 4 },
         Event::Cancelled { order, member, client_order_id, quantity, cause: CancelCause::Expired },
         Event::Incoming { order, member, client_order_id, side, price, quantity, cause },
         Event::Rested {

@@ -15,9 +15,9 @@
 
 use pares_book::{Instrument, Symbol, TickRow, TickTable, Timetable, TimetableRow};
 use pares_types::{
-    Amendment, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, OrderId,
-    OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side,
-    TimeInForce, Timestamp,
+    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder,
+    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId,
+    Side, TimeInForce, Timestamp,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -193,7 +193,13 @@ impl Requests<'_> {
                 let entered = self.target();
                 (Command::Cancel { target: entered.order }, entered.instrument, Some(entered.member))
             }
-            47..=54 => (Command::Time, self.all_or_one(), EXCHANGE),
+            54 => {
+                let day = BusinessDay(1 + self.bytes.below(4) as u32);
+                let begins = self.bytes.below(2) == 0;
+                let command = if begins { Command::BeginDay { day } } else { Command::EndDay { day } };
+                (command, self.all_or_one(), EXCHANGE)
+            }
+            47..=53 => (Command::Time, self.all_or_one(), EXCHANGE),
             55..=56 => (Command::SetPhase(self.phase()), self.instrument(), EXCHANGE),
             57..=58 => {
                 let instrument = self.instrument();

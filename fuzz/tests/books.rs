@@ -69,6 +69,9 @@ fn books_answer_random_bytes_alike() {
         Reason::InstrumentExists,
         Reason::SymbolInUse,
         Reason::NotBlocked,
+        Reason::DayOver,
+        Reason::DayNotOver,
+        Reason::WrongDay,
     ];
     let elsewhere = [&NEVER[..], &of_markets, &[Reason::TooManyPegs]].concat();
     assert_happened(&run(compare_books::<NaiveBook, FastBook>), 7, &elsewhere);

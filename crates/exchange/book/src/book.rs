@@ -44,7 +44,7 @@ pub trait Book: Sized {
     /// `Block` is a mass cancel of the member it names, `RemoveInstrument` one of everybody's.
     ///
     /// # Panics
-    /// If the request is for another instrument (or for all of them and neither `MassCancel`, `Block` nor `Time`), has no
+    /// If the request is for another instrument (or for all of them and none of `MassCancel`, `Block`, `Time`, `BeginDay`, `EndDay`), has no
     /// id, or enters an order whose id is on the book: the layers below route and deduplicate, and
     /// going on would fork the replicas.
     fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome;
@@ -148,8 +148,9 @@ pub(crate) fn assert_routed(instrument: &Instrument, request: &Request) {
 
 #[cold]
 fn assert_for_all(instrument: &Instrument, request: &Request) {
-    use pares_types::Command::{Block, MassCancel, Time};
-    let to_all = matches!(request.command, MassCancel { .. } | Block { .. } | Time);
+    use pares_types::Command::{BeginDay, Block, EndDay, MassCancel, Time};
+    let to_all =
+        matches!(request.command, MassCancel { .. } | Block { .. } | Time | BeginDay { .. } | EndDay { .. });
     assert!(
         request.instrument.0 == 0 && to_all,
         "request {} for instrument {} came to the book of {}",

@@ -92,7 +92,9 @@ mod validate;
 pub use book::{Book, Level};
 pub use fast::FastBook;
 pub use instrument::{Instrument, InstrumentError};
-pub use market::{Copied, KEPT_ORDERS_MAX, Market, MarketError, WriteBook};
+pub use market::{
+    Beside, Copied, Day, DayCount, KEPT_ORDERS_MAX, Market, MarketError, Stage, Statistics, Totals, WriteBook,
+};
 pub use naive::NaiveBook;
 pub use pares_types::Symbol;
 pub use snapshot::{RestoreError, Snapshot};

@@ -166,6 +166,10 @@ impl Gateway {
     /// restart, to the member's newest. Another gateway answers its own.
     fn deliver(&mut self, settled: Settled, request: &Request, sink: &mut impl GatewaySink) {
         let Settled { asker, answer, is_elsewhere } = settled;
+        // Of what a gateway asks by itself nobody is told.
+        if clock::is_reserved(request.member, request.client_order_id) {
+            return;
+        }
         let here = asker.is_some() || request.id.gateway() == self.config.id;
         let alive = asker.filter(|&asker| self.sessions.end(asker));
         let newest = || self.sessions.of_member(request.member).last().copied().filter(|_| here);

@@ -47,8 +47,17 @@ pub(crate) fn needed_after(request: &Request, outcome: &Outcome) -> bool {
         Command::Amend(amendment) => amendment.time_in_force.is_some_and(dated),
         Command::SetRule(rule) => matches!(rule, Rule::Schedule { .. } | Rule::CallTime { .. }),
         Command::SetPhase(phase) => phase.is_call() || outcome.reason == Reason::Unfinished,
+        Command::BeginDay { .. } | Command::EndDay { .. } => outcome.reason == Reason::Unfinished,
         _ => false,
     }
+}
+
+/// Whether the time goes on with what such a request has left undone.
+fn goes_on(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Time | Command::SetPhase(_) | Command::BeginDay { .. } | Command::EndDay { .. }
+    )
 }
 
 /// The clock of one gateway.
@@ -96,7 +105,7 @@ impl Clock {
     pub(crate) fn on_own_committed(&mut self, shard: usize, request: &Request, reason: Reason) {
         let dial = &mut self.shards[shard];
         dial.in_flight = dial.in_flight.filter(|&sequence| sequence > request.id.sequence());
-        if matches!(request.command, Command::Time | Command::SetPhase(_)) {
+        if goes_on(&request.command) {
             dial.unfinished = reason == Reason::Unfinished;
             if dial.unfinished {
                 dial.due = Timestamp(0);

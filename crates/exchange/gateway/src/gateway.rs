@@ -8,6 +8,7 @@ use pares_types::{
 };
 
 use crate::clock::{self, Clock};
+use crate::days::{DayTimes, Days};
 use crate::fan_out::FanOut;
 use crate::flights::Flights;
 use crate::names::{NameIndex, Names};
@@ -31,6 +32,7 @@ pub struct Gateway {
     pub(crate) sessions: Sessions,
     pub(crate) flights: Flights,
     pub(crate) clock: Clock,
+    pub(crate) days: Days,
     pub(crate) patience: Patience,
     /// The highest sequence of this gateway seen anywhere.
     pub(crate) sequence_last: u64,
@@ -98,6 +100,7 @@ impl Gateway {
             instruments: instruments.into(),
             flights: Flights::new(ids.len(), config.in_flight_max),
             clock: Clock::new(ids.len()),
+            days: Days::new(ids.len()),
             patience: Patience::new(ids.len(), config.patience_ns),
             shards: ids.into_iter().map(shard).collect(),
             names: Names::new(config.names_max, 0),
@@ -124,6 +127,16 @@ impl Gateway {
     pub fn with_clock(mut self, every_ns: u64, timed: impl IntoIterator<Item = ShardId>) -> Self {
         self.clock.start(every_ns);
         timed.into_iter().for_each(|shard| self.watch_clock(shard));
+        self
+    }
+
+    /// The same with a timetable of business days, by which [`Gateway::on_time`] begins and ends them. Call before anything else.
+    ///
+    /// # Panics
+    /// If a time is none of a day.
+    #[must_use]
+    pub fn with_days(mut self, times: DayTimes) -> Self {
+        self.days.start(times);
         self
     }
 

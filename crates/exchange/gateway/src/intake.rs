@@ -8,7 +8,7 @@ use pares_types::{
 use crate::flights::{Undurable, Weight};
 use crate::look_up::LookUp;
 use crate::names::{Kind, NameIndex, State};
-use crate::{Gateway, GatewaySink, SessionId, clock};
+use crate::{Gateway, GatewaySink, SessionId, clock, days};
 
 /// What one call works on.
 #[derive(Clone, Copy)]
@@ -79,9 +79,13 @@ impl Gateway {
         }
     }
 
-    /// Tells the time to every shard that is due for it (see [`Gateway::with_clock`]). What the log does not
-    /// take is tried again at the next call.
+    /// Tells the time to every shard that is due for it (see [`Gateway::with_clock`]), and begins and ends business days
+    /// ([`Gateway::with_days`]). What the log does not take is tried again at the next call, or a little later.
     pub fn on_time(&mut self, now: Timestamp, sink: &mut impl GatewaySink) {
+        if let Some(command) = self.days.due_now(now) {
+            // Whatever keeps it, it is asked again.
+            let _ = self.pass_day(now, command, sink);
+        }
         let route = Route { instrument: InstrumentId(0), shard: None, command: Command::Time };
         while let Some(shard) = self.clock.due_now(now) {
             let name = clock::name_of(RequestId::new(self.config.id, self.sequence_last + 1));
@@ -96,7 +100,43 @@ impl Gateway {
     /// When [`Gateway::on_time`] has something to do, unless something is committed before; `None` for never.
     #[must_use]
     pub fn time_due(&self) -> Option<Timestamp> {
-        self.clock.next_due()
+        [self.clock.next_due(), self.days.next_due()].into_iter().flatten().min()
+    }
+
+    /// Asks all shards to begin or end a day, those that nobody has asked yet.
+    fn pass_day(
+        &mut self,
+        now: Timestamp,
+        command: Command,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(), Reason> {
+        let stamp = (now, MemberId(0), days::name_of(command));
+        match self.names.find(stamp.1, stamp.2) {
+            Some(name) => self.journal_missing_parts(stamp, name, sink),
+            None => {
+                let route = Route { instrument: InstrumentId(0), shard: None, command };
+                self.journal_new(stamp, &route, None, sink).map(|_| ())
+            }
+        }
+    }
+
+    /// Journals a request under a name that is new, or lost; for all shards perhaps not all of it.
+    fn journal_new(
+        &mut self,
+        stamp: Stamp,
+        route: &Route,
+        lost: Option<NameIndex>,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(NameIndex, RequestId, u64), Reason> {
+        let (numbered, offset) = self.journal(stamp, route, route.shard.unwrap_or(0), sink)?;
+        let name = lost.unwrap_or_else(|| self.names.insert(&numbered));
+        self.names.identify(name, &numbered);
+        self.note_part(name, &numbered);
+        if route.shard.is_none() {
+            // Those before a failure stand: a repeat has the rest taken in.
+            self.journal_missing_parts(stamp, name, sink)?;
+        }
+        Ok((name, numbered.id, offset))
     }
 
     fn take_in(
@@ -159,7 +199,7 @@ impl Gateway {
                 if asker != Some(asking.session) {
                     self.sessions.check_room(asking.session, self.config.session_in_flight_max, false)?;
                 }
-                self.journal_missing_parts(asking, name, sink)?;
+                self.journal_missing_parts(asking.stamp(), name, sink)?;
                 self.await_answer(name, asking.session);
                 Ok(())
             }
@@ -199,17 +239,9 @@ impl Gateway {
             return Err(Reason::NotRecorded);
         }
         self.check_room((asking.session, asking.member), &request, &route)?;
-        let first = route.shard.unwrap_or(0);
-        let (numbered, offset) = self.journal(asking.stamp(), &route, first, sink)?;
-        let name = lost.unwrap_or_else(|| self.names.insert(&numbered));
-        self.names.identify(name, &numbered);
-        self.note_part(name, &numbered);
-        if route.shard.is_none() {
-            // Those before a failure stand: a repeat has the rest taken in.
-            self.journal_missing_parts(asking, name, sink)?;
-        }
+        let (name, id, offset) = self.journal_new(asking.stamp(), &route, lost, sink)?;
         self.await_answer(name, asking.session);
-        self.await_durable(asking, numbered.id, offset);
+        self.await_durable(asking, id, offset);
         Ok(())
     }
 
@@ -296,7 +328,7 @@ impl Gateway {
     /// Journals the parts of a request to all shards that nobody has journalled, or whose journal nobody could read.
     fn journal_missing_parts(
         &mut self,
-        asking: Asking,
+        stamp: Stamp,
         name: NameIndex,
         sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
@@ -304,13 +336,13 @@ impl Gateway {
         // As in `is_lost`: a part that the venues could not read will not be committed.
         let lost = |shard: usize, part: RequestId| self.shards[shard].has_passed(part);
         let missing: Vec<usize> = fan_out.missing(lost).collect();
-        let weight = relief_of(asking.member);
+        let weight = relief_of(stamp.1);
         if !missing.iter().all(|&shard| self.flights.has_room(Some(shard), weight)) {
             return Err(Reason::Overloaded);
         }
         let route = Route { instrument: InstrumentId(0), shard: None, command: fan_out.command };
         for shard in missing {
-            let (part, _) = self.journal(asking.stamp(), &route, shard, sink)?;
+            let (part, _) = self.journal(stamp, &route, shard, sink)?;
             self.note_part(name, &part);
         }
         Ok(())
@@ -344,7 +376,10 @@ fn check_permission(member: MemberId, command: Command) -> Result<(), Reason> {
 /// Whether every shard gets a part of the request.
 fn is_for_all(instrument: InstrumentId, command: Command) -> bool {
     match command {
-        Command::Block { .. } | Command::Unblock { .. } => true,
+        Command::Block { .. }
+        | Command::Unblock { .. }
+        | Command::BeginDay { .. }
+        | Command::EndDay { .. } => true,
         Command::MassCancel { .. } | Command::Time => instrument == InstrumentId(0),
         _ => false,
     }

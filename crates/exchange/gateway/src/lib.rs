@@ -40,6 +40,7 @@
 
 mod answer;
 mod clock;
+mod days;
 mod fan_out;
 mod flights;
 mod gateway;
@@ -60,6 +61,7 @@ mod tests;
 
 use pares_types::{ClientOrderId, GatewayId, Reason, RecorderId, Request};
 
+pub use days::DayTimes;
 pub use gateway::Gateway;
 pub use look_up::{Found, LookUp};
 pub use names::NAME_BYTES;

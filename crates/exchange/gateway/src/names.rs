@@ -291,6 +291,7 @@ impl Names {
     }
 
     fn add(&mut self, entry: Entry) -> NameIndex {
+        let hash = hash_name(self.seed, entry.member, entry.client_order_id);
         let index = match self.free.pop() {
             Some(index) => {
                 self.entries[index as usize] = entry;
@@ -301,7 +302,7 @@ impl Names {
                 u32::try_from(self.entries.len() - 1).expect("names_max is far below 2^32")
             }
         };
-        self.by_name.insert(index, hash_name(self.seed, request.member, request.client_order_id));
+        self.by_name.insert(index, hash);
         self.index_order(index);
         NameIndex(index)
     }

@@ -60,6 +60,7 @@ fn follow_event(names: &mut Names, own: OrderId, incoming: &mut Incoming, event:
             }
             _ => names.set_remaining(order, |left| left_after(left, quantity)),
         },
-        Event::Busted { .. } | Event::PhaseEntered { .. } | Event::Auction { .. } | Event::Instrument(_) => {}
+        // Of the market, not of an order.
+        _ => {}
     }
 }

@@ -23,6 +23,7 @@ impl Gateway {
     pub fn recover_shard(&mut self, shard: ShardId, view: &ShardView) {
         let Some(at) = self.shard_index(shard) else { return };
         self.shards[at].next = Some(view.position);
+        self.days.restore(at, view.day, view.stage);
         for &(gateway, sequence) in &view.through {
             self.shards[at].note_committed(gateway, sequence);
             if gateway == self.config.id {
@@ -129,6 +130,7 @@ impl Gateway {
             followed.next = Some(position.next());
             followed.note_committed(request.id.gateway(), request.id.sequence());
             self.patience.on_record(shard);
+            self.days.follow(shard, request, outcome);
             if clock::needed_after(request, outcome) {
                 self.clock.watch(shard);
             }

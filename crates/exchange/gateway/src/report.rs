@@ -100,7 +100,11 @@ impl Gateway {
                 }
                 Event::Instrument(instrument) => reading.instrument = instrument,
                 // Of the market, not of an order.
-                Event::PhaseEntered { .. } | Event::Auction { .. } => {}
+                Event::PhaseEntered { .. }
+                | Event::Auction { .. }
+                | Event::DayPrices { .. }
+                | Event::DayVolume { .. }
+                | Event::DayEnded { .. } => {}
             }
         }
     }

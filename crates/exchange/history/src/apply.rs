@@ -145,7 +145,8 @@ impl Step<'_> {
                 reading.instrument = instrument.0;
                 Ok(())
             }
-            Event::PhaseEntered { .. } | Event::Auction { .. } => Ok(()),
+            // Of the market, not of an order.
+            _ => Ok(()),
         }
     }
 

@@ -9,6 +9,7 @@
 //! ```
 
 mod coded;
+mod day;
 mod ids;
 mod outcome;
 mod phase;
@@ -18,6 +19,7 @@ mod symbol;
 mod units;
 mod view;
 
+pub use day::{BusinessDay, DayError, DayStage};
 pub use ids::{
     ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
     ShardId, VenueId,

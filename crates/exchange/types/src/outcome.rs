@@ -2,7 +2,8 @@
 
 use crate::coded::coded;
 use crate::{
-    ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, Side, Timestamp,
+    BusinessDay, ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, Side,
+    Timestamp,
 };
 
 /// The one result of one request, recorded at its position (invariant I3). For an order, `executed` and
@@ -157,6 +158,12 @@ coded! {
         TooOld = 52 "too_old",
         /// The shard takes no more series of names.
         TooManySeries = 53 "too_many_series",
+        /// No business day is on: orders are taken again when the next one begins. Cancels pass.
+        DayOver = 60 "day_over",
+        /// The business day before has not ended.
+        DayNotOver = 61 "day_not_over",
+        /// Not the business day that is on, or one that does not come after the last one.
+        WrongDay = 62 "wrong_day",
         /// Gateway: it speaks TLS, and this connection came without.
         TlsRequired = 90 "tls_required",
     }
@@ -272,6 +279,41 @@ pub enum Event {
     },
     /// What follows happened in this instrument. Only in requests for all instruments (instrument 0).
     Instrument(InstrumentId),
+    /// At the end of a business day: the prices at which the instrument traded. Only if it did.
+    DayPrices {
+        /// Of its first trade.
+        open: Price,
+        /// The highest.
+        high: Price,
+        /// The lowest.
+        low: Price,
+        /// Of its last trade.
+        last: Price,
+    },
+    /// At the end of a business day: how much of the instrument was traded, and its closing price.
+    DayVolume {
+        /// Of this day, or of the last one it had a price on.
+        closing: Option<Price>,
+        /// Shares traded.
+        quantity: Quantity,
+        /// Trades.
+        trades: u64,
+    },
+    /// The business day is over in the shard. The last event of the request that ended it.
+    DayEnded {
+        /// The day.
+        day: BusinessDay,
+        /// Requests since the day began, this one included.
+        requests: u64,
+        /// Orders taken in.
+        orders: u64,
+        /// Trades.
+        trades: u64,
+        /// Shares traded.
+        quantity: Quantity,
+        /// A digest of all books, statistics and totals.
+        state_hash: u64,
+    },
 }
 
 /// Why an order became the incoming one. Codes are part of the protocol.

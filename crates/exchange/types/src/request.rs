@@ -1,8 +1,8 @@
 //! What is asked for, as it travels from a gateway through the total order into the record.
 
 use crate::{
-    ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, RequestId, Rule,
-    ShardId, Symbol, Timestamp,
+    BusinessDay, ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, RequestId,
+    Rule, ShardId, Symbol, Timestamp,
 };
 
 /// One numbered request. The gateway that took it in stamps and numbers it; nothing changes it after.
@@ -65,6 +65,17 @@ pub enum Command {
     },
     /// Declare a trade void. The exchange only.
     Bust(BustedTrade),
+    /// Begin a business day: orders are taken again. The exchange only, for instrument 0.
+    BeginDay {
+        /// The day: later than any before.
+        day: BusinessDay,
+    },
+    /// End the business day: close every instrument without a trade and record its prices. The exchange only, for
+    /// instrument 0.
+    EndDay {
+        /// The day that is on.
+        day: BusinessDay,
+    },
 }
 
 /// A new order.

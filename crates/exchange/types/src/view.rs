@@ -1,6 +1,9 @@
 //! A shard as one of its checkpoints has it, as far as a gateway must know.
 
-use crate::{ClientOrderId, GatewayId, InstrumentId, MemberId, OrderId, Position, Quantity, Timestamp};
+use crate::{
+    BusinessDay, ClientOrderId, DayStage, GatewayId, InstrumentId, MemberId, OrderId, Position, Quantity,
+    Timestamp,
+};
 
 /// What a shard's checkpoint says to a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +18,10 @@ pub struct ShardView {
     pub kept: Vec<(MemberId, ClientOrderId)>,
     /// The shard's time.
     pub time: Timestamp,
+    /// Its business day.
+    pub day: BusinessDay,
+    /// How far that has come.
+    pub stage: DayStage,
     /// Whether something can become due in it by itself.
     pub timed: bool,
     /// The orders on its books, and those that are held.

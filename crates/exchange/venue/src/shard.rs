@@ -3,8 +3,7 @@
 use pares_book::{Book, Instrument, Market};
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
 use pares_types::{
-    Command, Epoch, Event, HASH_EVERY, InstrumentId, OrderId, Outcome, Position, Quantity, Reason, Request,
-    RequestId, ShardId, Status,
+    Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Request, RequestId, ShardId,
 };
 
 use crate::CheckpointError;
@@ -308,13 +307,13 @@ impl<B: Book> Shard<B> {
         };
         if is_void {
             self.quarantine.enter(request.instrument);
-            return refused(request, Reason::Void);
+            return self.market.refuse(request, Reason::Void);
         }
         if let Err(reason) = is_new {
-            return refused(request, reason);
+            return self.market.refuse(request, reason);
         }
         if let Some(reason) = self.quarantine.refusal(request) {
-            return refused(request, reason);
+            return self.market.refuse(request, reason);
         }
         self.market.apply(request, &mut self.events)
     }
@@ -366,16 +365,6 @@ pub struct Gap {
     pub next: Position,
     /// The record's.
     pub met: Position,
-}
-
-fn refused(request: &Request, reason: Reason) -> Outcome {
-    Outcome {
-        status: Status::Refused,
-        reason,
-        order: OrderId(request.id),
-        executed: Quantity::ZERO,
-        remaining: Quantity::ZERO,
-    }
 }
 
 /// The finaliser of `SplitMix64`: every input bit reaches every output bit.

@@ -3,8 +3,8 @@
 //! A code that no value has is refused by the name of its field; none is ever reused.
 
 use pares_types::{
-    CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase, Price, Quantity,
-    Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TimeInForce, Timestamp,
+    BusinessDay, CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase, Price,
+    Quantity, Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TimeInForce, Timestamp,
 };
 
 use crate::WireError;
@@ -234,4 +234,10 @@ fn scheduled(code: i64) -> Result<Option<Phase>, WireError> {
 fn from_one<T: Copy>(all: &[T], code: u8, field: &'static str) -> Result<T, WireError> {
     let index = usize::from(code).checked_sub(1);
     index.and_then(|index| all.get(index)).copied().ok_or(WireError::InvalidField(field))
+}
+
+/// A business day: not 0, and no later than people can write it.
+pub(crate) fn business_day(day: i64) -> Result<BusinessDay, WireError> {
+    let day = u32::try_from(day).map(BusinessDay).ok();
+    day.filter(|day| (BusinessDay(1)..=BusinessDay::MAX).contains(day)).ok_or(WireError::InvalidField("day"))
 }

@@ -83,6 +83,7 @@ fn the_order_entry_page_lays_frames_out_as_the_code_does() {
         &page,
         SignOn EnterOrder AmendOrder CancelOrder MassCancel Ping EnterOrderExtended AmendOrderExtended
         SetPhase SetRule AddInstrument RemoveInstrument BlockMember UnblockMember BustTrade TellTime
+        BeginDay EndDay
         OrderNews TradeBusted
         SignedOn Journalled Answer Trade Cancelled Rejected Pong
     );

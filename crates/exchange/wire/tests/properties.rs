@@ -1,11 +1,11 @@
 //! Whatever is written reads back the same; whatever is not a message is refused without a panic.
 
 use pares_types::{
-    Answer, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Epoch, Event,
-    GatewayId, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind,
-    OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request, RequestId, RestCause,
-    Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted,
-    VenueId,
+    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Epoch,
+    Event, GatewayId, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId,
+    OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request, RequestId,
+    RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade,
+    TradeBusted, VenueId,
 };
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame, GatewayFrame};
@@ -143,6 +143,10 @@ fn busted_trade() -> impl Strategy<Value = BustedTrade> {
     )
 }
 
+fn day() -> impl Strategy<Value = BusinessDay> {
+    (1..=BusinessDay::MAX.0).prop_map(BusinessDay)
+}
+
 /// What has no message of its own.
 fn exchange_command() -> impl Strategy<Value = Command> {
     let symbol = "[!-~]{1,16}".prop_map(|name| Symbol::new(&name).expect("printable"));
@@ -155,6 +159,8 @@ fn exchange_command() -> impl Strategy<Value = Command> {
         member().prop_map(|member| Command::Block { member }),
         member().prop_map(|member| Command::Unblock { member }),
         busted_trade().prop_map(Command::Bust),
+        day().prop_map(|day| Command::BeginDay { day }),
+        day().prop_map(|day| Command::EndDay { day }),
     ]
 }
 
@@ -189,7 +195,20 @@ fn parties() -> impl Strategy<Value = Parties> {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    prop_oneof![order_event(), book_event()]
+    prop_oneof![order_event(), book_event(), day_event()]
+}
+
+fn day_event() -> impl Strategy<Value = Event> {
+    let prices = (price(), price(), price(), price());
+    let volume = (trigger(), quantity(), any::<u64>());
+    let totals = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>());
+    prop_oneof![
+        prices.prop_map(|(open, high, low, last)| Event::DayPrices { open, high, low, last }),
+        volume.prop_map(|(closing, quantity, trades)| Event::DayVolume { closing, quantity, trades }),
+        (day(), totals, quantity()).prop_map(|(day, (requests, orders, trades, state_hash), quantity)| {
+            Event::DayEnded { day, requests, orders, trades, quantity, state_hash }
+        }),
+    ]
 }
 
 fn order_event() -> impl Strategy<Value = Event> {
@@ -280,8 +299,14 @@ fn result_place() -> impl Strategy<Value = ResultPlace> {
 
 fn client_request() -> impl Strategy<Value = ClientRequest> {
     let exchange = (name(), instrument(), exchange_command()).prop_map(|(name, instrument, command)| {
-        // These two are for all instruments, and their frames do not say so.
-        let all = matches!(command, Command::Block { .. } | Command::Unblock { .. });
+        // These are for all instruments, and their frames do not say so.
+        let all = matches!(
+            command,
+            Command::Block { .. }
+                | Command::Unblock { .. }
+                | Command::BeginDay { .. }
+                | Command::EndDay { .. }
+        );
         let instrument = if all { InstrumentId(0) } else { instrument };
         ClientRequest::Exchange { client_order_id: name, instrument, command }
     });

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_gateway::{Answer, ClientRequest};
 use pares_types::{
-    BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms, OrderId,
-    OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, Rule, SelfTrade, Side, Symbol, TimeInForce,
-    Timestamp,
+    BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
+    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, Rule, SelfTrade, Side, Symbol,
+    TimeInForce, Timestamp,
 };
 
 use crate::random::Random;
@@ -37,6 +37,8 @@ pub(crate) struct Client {
     pub(crate) open: BTreeMap<u64, Open>,
     /// Names under which orders were entered.
     entered: Vec<u64>,
+    /// Of the exchange: the business day it began last, and how many requests it has made to pass on to the next.
+    day: (u32, u32),
     pub(crate) answers: BTreeMap<u64, Answer>,
     /// Names whose request no gateway takes.
     pub(crate) abandoned: BTreeSet<u64>,
@@ -57,6 +59,7 @@ impl Client {
             names: 0,
             open: BTreeMap::new(),
             entered: Vec::new(),
+            day: (0, 0),
             answers: BTreeMap::new(),
             abandoned: BTreeSet::new(),
             first_answers: BTreeSet::new(),
@@ -116,6 +119,7 @@ impl Client {
     fn rule(&mut self, client_order_id: ClientOrderId, instrument: InstrumentId) -> ClientRequest {
         let member = MemberId(1 + self.random.below(4) as u32);
         let command = match self.random.below(100) {
+            _ if self.day.1 > 0 => self.pass_day(),
             0..=34 => Command::SetPhase(Phase::Continuous),
             35..=49 => Command::SetPhase(Phase::ALL[self.random.index(Phase::ALL.len())]),
             50..=54 => Command::SetRule(Rule::StepMax(self.random.between(1, 6) as u32)),
@@ -128,11 +132,28 @@ impl Client {
             79..=81 => Command::AddInstrument(Symbol::new("NEW").expect("a legal symbol")),
             82..=83 => Command::Bust(self.bust()),
             84..=86 => Command::Block { member },
+            87..=89 => self.pass_day(),
             _ => Command::Unblock { member },
         };
-        let everywhere = matches!(command, Command::Block { .. } | Command::Unblock { .. });
+        let everywhere = matches!(
+            command,
+            Command::Block { .. }
+                | Command::Unblock { .. }
+                | Command::BeginDay { .. }
+                | Command::EndDay { .. }
+        );
         let instrument = if everywhere { EVERYWHERE } else { instrument };
         ClientRequest::Exchange { client_order_id, instrument, command }
+    }
+
+    /// On to the next business day: an end, and more than one begin, since the first may overtake the end.
+    fn pass_day(&mut self) -> Command {
+        let (day, asked) = self.day;
+        self.day = if asked == 3 { (day + 1, 0) } else { (day, asked + 1) };
+        match (asked, day) {
+            (0, 1..) => Command::EndDay { day: BusinessDay(day) },
+            _ => Command::BeginDay { day: BusinessDay(day + 1) },
+        }
     }
 
     /// A trade nobody made, as far as this client knows: venues do not look it up.

@@ -333,10 +333,8 @@ impl Accounts {
                     self.expect_left(order, quantity.0)
                 }
             }
-            Event::PhaseEntered { .. }
-            | Event::Auction { .. }
-            | Event::Busted { .. }
-            | Event::Instrument(_) => Ok(()),
+            // Of the market, not of an order.
+            _ => Ok(()),
         }
     }
 

@@ -13,10 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_book::{Instrument, Market, NaiveBook};
-use pares_types::{
-    ClientOrderId, Command, Event, InstrumentId, MemberId, OrderId, Outcome, Position, Quantity, Reason,
-    Request, Status,
-};
+use pares_types::{ClientOrderId, Command, Event, InstrumentId, MemberId, Position, Reason, Request, Status};
 
 use crate::client::{EVERYWHERE, EXCHANGE};
 use crate::record::Record;
@@ -59,13 +56,7 @@ impl Replay {
         };
         let outcome = match refusal {
             None => self.market.apply(request, &mut self.events),
-            Some(reason) => Outcome {
-                status: Status::Refused,
-                reason,
-                order: OrderId(request.id),
-                executed: Quantity::ZERO,
-                remaining: Quantity::ZERO,
-            },
+            Some(reason) => self.market.refuse(request, reason),
         };
         if outcome == record.outcome && self.events == record.events {
             return Ok(());

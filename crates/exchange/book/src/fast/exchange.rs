@@ -39,6 +39,11 @@ impl FastBook {
             }
             Command::RemoveInstrument => self.remove_all(step),
             Command::Bust(bust) => self.bust(&bust, step),
+            Command::BeginDay { day } => {
+                self.begin_day(day, request.stamp);
+                Ok(Reason::None)
+            }
+            Command::EndDay { .. } => Ok(self.end_day(step)),
             Command::AddInstrument(_) | Command::Unblock { .. } => Ok(Reason::None),
             Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } => {
                 unreachable!("applied elsewhere")

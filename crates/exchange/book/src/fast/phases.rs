@@ -5,8 +5,8 @@ use super::slab::Slot;
 use super::{FastBook, Step};
 use crate::{RestingOrder, Transition};
 use pares_types::{
-    CancelCause, DAY_NS, Event, EventSink, Outcome, Phase, Price, Quantity, Reason, Request, RestCause, Side,
-    TimeInForce, Timestamp,
+    BusinessDay, CancelCause, DAY_NS, Event, EventSink, Outcome, Phase, Price, Quantity, Reason, Request,
+    RestCause, Side, TimeInForce, Timestamp,
 };
 
 impl FastBook {
@@ -24,6 +24,36 @@ impl FastBook {
         self.trading.indicated = None;
         let (until, reference) = (self.trading.until, self.trading.reference);
         step.emit(Event::PhaseEntered { phase, until, reference });
+    }
+
+    /// Ends the business day here (docs/rules.md, section 11): nothing trades any more, then what is for the day goes.
+    pub(super) fn end_day<S: EventSink>(&mut self, step: &mut Step<'_, S>) -> Reason {
+        let (phase, transition, last) = (self.trading.phase, self.trading.transition, self.trading.last);
+        let closed = phase == Phase::Closed && transition.is_none();
+        if !closed && let Some(last) = last {
+            (self.trading.closing, self.trading.reference) = (Some(last), Some(last));
+        }
+        if !closed && (phase != Phase::Halted || transition.is_some()) {
+            self.begin_transition(Phase::Halted, step);
+        }
+        let now = step.now;
+        if !self.cancel_where(step, |order| doom(order, Phase::Closed, now)) {
+            return Reason::Unfinished;
+        }
+        if !closed {
+            self.trading.busts.clear();
+            self.enter_phase(Phase::Closed, step);
+        }
+        Reason::None
+    }
+
+    /// A business day begins: what the timetable says of the time before it is passed over.
+    pub(super) fn begin_day(&mut self, day: BusinessDay, stamp: Timestamp) {
+        if self.instrument.timetable.rows().is_empty() {
+            return;
+        }
+        let done = &mut self.trading.timetable_done;
+        *done = (*done).max(stamp.min(day.midnight()));
     }
 
     /// Begins the transition to a phase and goes as far as one step may.

@@ -18,11 +18,20 @@ use std::collections::BTreeMap;
 
 use pares_types::{InstrumentId, Timestamp};
 
-use super::Market;
+use super::{Market, Statistics};
 use crate::Book;
 
-/// Writes a book and its deadline behind what is there.
-pub type WriteBook<B> = fn(&mut Vec<u8>, &B, Timestamp);
+/// Writes a book and what is beside it behind what is there.
+pub type WriteBook<B> = fn(&mut Vec<u8>, &B, Beside);
+
+/// What a market keeps beside each book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// See [`Market::deadlines`].
+    pub deadline: Timestamp,
+    /// What was traded today.
+    pub statistics: Statistics,
+}
 
 /// Orders of the books that one request may have kept, unless they are all in one book: a millisecond or two. A request that would
 /// need more ends the copy; its caller begins another one.
@@ -65,7 +74,7 @@ impl<B: Book> Copying<B> {
 
     /// The book at that place is about to change. Says whether the copy can go on.
     #[cold]
-    fn keep(&mut self, at: usize, book: &B, deadline: Timestamp) -> bool {
+    fn keep(&mut self, at: usize, book: &B, beside: Beside) -> bool {
         if !self.awaited[at] {
             return true;
         }
@@ -74,7 +83,7 @@ impl<B: Book> Copying<B> {
             return false;
         }
         let mut bytes = Vec::with_capacity(BOOK_BYTES + ORDER_BYTES * book.orders_len());
-        (self.write)(&mut bytes, book, deadline);
+        (self.write)(&mut bytes, book, beside);
         self.kept.insert(book.instrument().id, bytes);
         self.awaited[at] = false;
         self.kept_now = Some(kept_now);
@@ -119,7 +128,8 @@ impl<B: Book> Market<B> {
         match (kept_first, awaited) {
             (Some(kept), at) if at.is_none_or(|at| *kept.key() < id(at)) => out.append(&mut kept.remove()),
             (_, Some(at)) => {
-                (copying.write)(out, &self.books[at], self.deadlines[at]);
+                let (deadline, statistics) = (self.deadlines[at], self.statistics[at]);
+                (copying.write)(out, &self.books[at], Beside { deadline, statistics });
                 copying.awaited[at] = false;
             }
             (_, None) => {
@@ -138,8 +148,12 @@ impl<B: Book> Market<B> {
     /// To be called before anything of the book at that place changes, its deadline included.
     #[inline]
     pub(super) fn before_change(&mut self, at: usize) {
+        if self.copying.is_none() {
+            return;
+        }
+        let beside = self.beside_at(at);
         if let Some(copying) = &mut self.copying
-            && !copying.keep(at, &self.books[at], self.deadlines[at])
+            && !copying.keep(at, &self.books[at], beside)
         {
             self.copying = None;
         }

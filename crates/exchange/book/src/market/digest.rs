@@ -77,7 +77,7 @@ impl Digest {
 }
 
 /// The finaliser of `SplitMix64`: every input bit reaches every output bit.
-fn mix(value: u64) -> u64 {
+pub(super) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     value ^ (value >> 31)

@@ -9,11 +9,11 @@ use pares_types::{
     Timestamp,
 };
 
-use super::{Market, accepted, permit, refused};
+use super::{Market, Stage, accepted, permit, refused};
 use crate::{Book, Instrument};
 
 /// A sink that counts, and says whose events follow before a book's first.
-struct Announcing<'a, S> {
+pub(super) struct Announcing<'a, S> {
     sink: &'a mut S,
     /// Events so far, the announcements included.
     count: u32,
@@ -33,12 +33,22 @@ impl<S: EventSink> EventSink for Announcing<'_, S> {
 }
 
 impl<'a, S: EventSink> Announcing<'a, S> {
-    fn new(sink: &'a mut S) -> Self {
+    pub(super) fn new(sink: &'a mut S) -> Self {
         Self { sink, count: 0, unannounced: None }
     }
 
-    fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.count >= Instrument::STEP_MAX
+    }
+
+    /// What follows, if anything, happens in that instrument.
+    pub(super) fn announce(&mut self, instrument: InstrumentId) {
+        self.unannounced = Some(instrument);
+    }
+
+    /// Where events of no instrument go.
+    pub(super) fn into_inner(self) -> &'a mut S {
+        self.sink
     }
 }
 
@@ -50,7 +60,11 @@ impl<B: Book> Market<B> {
             return self.cancel_everywhere(request, request.member, side, sink);
         }
         let is_known = match request.command {
-            Command::Time | Command::Block { .. } | Command::Unblock { .. } => everywhere,
+            Command::Time
+            | Command::Block { .. }
+            | Command::Unblock { .. }
+            | Command::BeginDay { .. }
+            | Command::EndDay { .. } => everywhere,
             Command::AddInstrument(_) => !everywhere,
             _ => false,
         };
@@ -61,7 +75,10 @@ impl<B: Book> Market<B> {
             return refused(request, reason);
         }
         match request.command {
+            Command::Time if self.day.stage != Stage::On => self.go_on_with_day(request, sink),
             Command::Time => self.tell_time(request, sink),
+            Command::BeginDay { day } => self.begin_day(request, day, sink),
+            Command::EndDay { day } => self.end_day(request, day, sink),
             Command::AddInstrument(symbol) => self.add_instrument(request, symbol),
             Command::Block { member } => {
                 if let Err(place) = self.blocked.binary_search(&member) {
@@ -98,7 +115,7 @@ impl<B: Book> Market<B> {
                 left += orders_of(&self.books[at], member, side);
                 continue;
             }
-            sink.unannounced = Some(self.books[at].instrument().id);
+            sink.announce(self.books[at].instrument().id);
             let outcome = self.apply_at(at, request, &mut sink);
             assert_eq!(outcome.status, Status::MassCancelled, "a mass cancel is never refused");
             cancelled += outcome.executed.0;
@@ -126,7 +143,7 @@ impl<B: Book> Market<B> {
                 unfinished = true;
                 break;
             }
-            sink.unannounced = Some(self.books[at].instrument().id);
+            sink.announce(self.books[at].instrument().id);
             let outcome = self.apply_at(at, request, &mut sink);
             assert_eq!(outcome.status, Status::Accepted, "the time is never refused");
             unfinished |= outcome.reason == Reason::Unfinished;

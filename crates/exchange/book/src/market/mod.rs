@@ -21,8 +21,12 @@
 //! | where is an instrument's book? | `directory` |
 //! | what is the state hash of them all? | `digest` |
 //! | what were they all like at one moment? | `copying` |
+//! | what business day is it, and what was traded in it? | `day` |
+//! | how does one day end and the next begin? | `days` |
 
 mod copying;
+mod day;
+mod days;
 mod digest;
 mod directory;
 mod everywhere;
@@ -35,9 +39,11 @@ use pares_types::{
 };
 
 use crate::{Book, Instrument};
-pub use copying::{Copied, KEPT_ORDERS_MAX, WriteBook};
+pub use copying::{Beside, Copied, KEPT_ORDERS_MAX, WriteBook};
+pub use day::{Day, DayCount, Stage, Statistics, Totals};
 
 use copying::Copying;
+use day::Counting;
 use digest::Digest;
 use directory::Directory;
 
@@ -52,6 +58,9 @@ pub struct Market<B> {
     directory: Directory,
     /// When each book next has something to do by itself, beside the books.
     deadlines: Vec<Timestamp>,
+    /// What was traded in each today, beside the books.
+    statistics: Vec<Statistics>,
+    day: Day,
     digest: Digest,
     /// In ascending order; mostly nobody.
     blocked: Vec<MemberId>,
@@ -94,39 +103,42 @@ impl<B: Book> Market<B> {
         let mut instruments = instruments.to_vec();
         instruments.sort_unstable_by_key(|instrument| instrument.id);
         let books: Vec<B> = instruments.into_iter().map(B::new).collect();
-        let deadlines = books.iter().map(due_at).collect();
-        Self::build(books, deadlines, Vec::new(), Timestamp(0))
+        let beside = |book| Beside { deadline: due_at(book), statistics: Statistics::default() };
+        let beside = books.iter().map(beside).collect();
+        Self::build(books, beside, Vec::new(), Timestamp(0), Day::default())
             .expect("instruments of a shard have different ids")
     }
 
-    /// The market that had these [`books`](Self::books), [`deadlines`](Self::deadlines),
-    /// [blocked members](Self::blocked) and that [`time`](Self::time). The two behave alike from then on, and their [`state_hash`](Self::state_hash) is equal.
+    /// The market that had these [`books`](Self::books) and what lies [beside](Self::beside) each, these
+    /// [blocked members](Self::blocked), that [`time`](Self::time) and that [`day`](Self::day). The two behave alike from then on, and their [`state_hash`](Self::state_hash) is equal.
     ///
     /// # Errors
     /// [`MarketError`] if no market can have had them.
     pub fn restore(
         books: Vec<B>,
-        deadlines: Vec<Timestamp>,
+        beside: Vec<Beside>,
         blocked: Vec<MemberId>,
         time: Timestamp,
+        day: Day,
     ) -> Result<Self, MarketError> {
-        for (book, &deadline) in books.iter().zip(&deadlines) {
+        for (book, &Beside { deadline, .. }) in books.iter().zip(&beside) {
             if deadline != book.deadline() && deadline != due_at(book) {
                 return Err(MarketError::Deadline(book.instrument().id));
             }
         }
-        Self::build(books, deadlines, blocked, time)
+        Self::build(books, beside, blocked, time, day)
     }
 
     fn build(
         books: Vec<B>,
-        deadlines: Vec<Timestamp>,
+        beside: Vec<Beside>,
         blocked: Vec<MemberId>,
         time: Timestamp,
+        day: Day,
     ) -> Result<Self, MarketError> {
         let ids: Vec<InstrumentId> = books.iter().map(|book| book.instrument().id).collect();
         let ascending = ids.windows(2).all(|two| two[0] < two[1]);
-        if !ascending || ids.len() > Instrument::SHARD_MAX || deadlines.len() != ids.len() {
+        if !ascending || ids.len() > Instrument::SHARD_MAX || beside.len() != ids.len() {
             return Err(MarketError::Instruments);
         }
         if blocked.windows(2).any(|two| two[0] >= two[1]) {
@@ -134,7 +146,8 @@ impl<B: Book> Market<B> {
         }
         let digest = Digest::of(&books);
         let directory = Directory::new(ids);
-        Ok(Self { books, directory, deadlines, digest, blocked, time, copying: None })
+        let (deadlines, statistics) = beside.into_iter().map(|one| (one.deadline, one.statistics)).unzip();
+        Ok(Self { books, directory, deadlines, statistics, day, digest, blocked, time, copying: None })
     }
 
     /// Applies the next request of the total order and says what became of it.
@@ -145,8 +158,15 @@ impl<B: Book> Market<B> {
         if let Some(copying) = &mut self.copying {
             copying.next_request();
         }
+        self.day.requests += 1;
         if !self.blocked.is_empty()
-            && let Some(outcome) = self.refuse_blocked(request)
+            && self.blocked.binary_search(&request.member).is_ok()
+            && let Some(outcome) = self.refuse_new(request, Reason::Blocked)
+        {
+            return outcome;
+        }
+        if self.day.stage != Stage::On
+            && let Some(outcome) = self.refuse_new(request, Reason::DayOver)
         {
             return outcome;
         }
@@ -161,9 +181,17 @@ impl<B: Book> Market<B> {
                 Command::RemoveInstrument => return self.remove_instrument(at, request, sink),
                 Command::AddInstrument(_) => return refused(request, Reason::InstrumentExists),
                 // These are of the whole shard, and this one names an instrument of it.
-                Command::Block { .. } | Command::Unblock { .. } => {
+                Command::Block { .. }
+                | Command::Unblock { .. }
+                | Command::BeginDay { .. }
+                | Command::EndDay { .. } => {
                     return refused(request, Reason::UnknownInstrument);
                 }
+                Command::SetPhase(phase) if self.day.stage != Stage::On && !rests(phase) => {
+                    return refused(request, Reason::DayOver);
+                }
+                // Its timetable waits for the day.
+                Command::Time if self.day.stage != Stage::On => return accepted(request),
                 Command::SetRule(rule @ Rule::Schedule { .. }) => self.catch_up(at, request, rule),
                 _ => {}
             }
@@ -190,6 +218,27 @@ impl<B: Book> Market<B> {
         &self.deadlines
     }
 
+    /// What lies beside each book, in the order of [`books`](Self::books).
+    pub fn beside(&self) -> impl ExactSizeIterator<Item = Beside> + '_ {
+        (0..self.books.len()).map(|at| self.beside_at(at))
+    }
+
+    fn beside_at(&self, at: usize) -> Beside {
+        Beside { deadline: self.deadlines[at], statistics: self.statistics[at] }
+    }
+
+    /// The business day.
+    #[must_use]
+    pub fn day(&self) -> &Day {
+        &self.day
+    }
+
+    /// Refuses a request that is not told to any book, but counted.
+    pub fn refuse(&mut self, request: &Request, reason: Reason) -> Outcome {
+        self.day.requests += 1;
+        refused(request, reason)
+    }
+
     /// The blocked members, in ascending order.
     #[must_use]
     pub fn blocked(&self) -> &[MemberId] {
@@ -205,7 +254,8 @@ impl<B: Book> Market<B> {
     /// A digest of the whole state; see [`Book::state_hash`].
     #[must_use]
     pub fn state_hash(&self) -> u64 {
-        self.digest.value(&self.books, &self.blocked, self.time)
+        let books = self.digest.value(&self.books, &self.blocked, self.time);
+        digest::mix(books ^ self.day.hash())
     }
 
     /// Makes the next [`state_hash`](Self::state_hash) cheap: from then on only books that were touched are hashed again.
@@ -229,18 +279,20 @@ impl<B: Book> Market<B> {
             );
         }
         assert_eq!(self.deadlines.len(), self.books.len());
-        assert_eq!(self.state_hash(), Digest::of(&self.books).value(&self.books, &self.blocked, self.time));
+        assert_eq!(self.statistics.len(), self.books.len());
+        let kept = self.digest.value(&self.books, &self.blocked, self.time);
+        assert_eq!(kept, Digest::of(&self.books).value(&self.books, &self.blocked, self.time));
     }
 
-    /// What a blocked member asks is refused, before all other checks, if it would bring shares to a book.
-    fn refuse_blocked(&self, request: &Request) -> Option<Outcome> {
+    /// Refuses, before all other checks, what would bring shares to a book: of a blocked member, or while no day is on.
+    #[cold]
+    fn refuse_new(&self, request: &Request, reason: Reason) -> Option<Outcome> {
         let target = match request.command {
             Command::Enter(_) => None,
             Command::Amend(amendment) => Some(amendment.target),
             _ => return None,
         };
-        self.blocked.binary_search(&request.member).ok()?;
-        let outcome = refused(request, Reason::Blocked);
+        let outcome = refused(request, reason);
         let Some(target) = target else { return Some(outcome) };
         let order = self.book(request.instrument).and_then(|book| book.order(target));
         let (executed, remaining) = order
@@ -251,7 +303,10 @@ impl<B: Book> Market<B> {
 
     fn apply_at(&mut self, at: usize, request: &Request, sink: &mut impl EventSink) -> Outcome {
         self.before_change(at);
-        let outcome = self.books[at].apply(request, sink);
+        let (day, statistics) = (&mut self.day, &mut self.statistics[at]);
+        let mut sink = Counting { sink, day, statistics, incoming: request.member };
+        let outcome = self.books[at].apply(request, &mut sink);
+        self.day.count_outcome(request, &outcome);
         let is_told = request.command == Command::Time && outcome.status == Status::Accepted;
         self.settle_tables(at, is_told);
         outcome
@@ -292,6 +347,7 @@ impl<B: Book> Market<B> {
         let at = self.directory.insert(instrument.id);
         self.digest.insert(at, &self.books, &book);
         self.deadlines.insert(at, due_at(&book));
+        self.statistics.insert(at, Statistics::default());
         self.books.insert(at, book);
         if let Some(copying) = &mut self.copying {
             copying.insert(at);
@@ -306,6 +362,7 @@ impl<B: Book> Market<B> {
             self.digest.remove(at, &self.books);
             self.directory.remove(at);
             self.deadlines.remove(at);
+            self.statistics.remove(at);
             self.books.remove(at);
             if let Some(copying) = &mut self.copying {
                 copying.remove(at);
@@ -319,6 +376,11 @@ impl<B: Book> Market<B> {
 /// change the auction price, which the next time request tells.
 fn due_at<B: Book>(book: &B) -> Timestamp {
     if book.trading().phase.is_call() { Timestamp(0) } else { book.deadline() }
+}
+
+/// Phases in which nothing trades or gathers.
+fn rests(phase: Phase) -> bool {
+    matches!(phase, Phase::Closed | Phase::Halted)
 }
 
 /// Whether only the exchange may ask for that, a member's own kill switch aside.

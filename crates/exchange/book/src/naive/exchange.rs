@@ -25,6 +25,8 @@ impl NaiveBook {
             Command::RemoveInstrument => self.remove_instrument(step, request),
             Command::Block { member } => self.mass_cancel(step, request, member, None, CancelCause::Blocked),
             Command::Bust(trade) => self.bust(step, request, &trade),
+            Command::BeginDay { day } => self.begin_day(request, day),
+            Command::EndDay { .. } => self.end_day(step, request),
             Command::AddInstrument(_) | Command::Unblock { .. } => accepted(request, false),
             Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
                 unreachable!("members ask for that")

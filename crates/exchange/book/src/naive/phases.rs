@@ -1,7 +1,8 @@
 //! From one phase to the next: docs/rules.md, section 6.
 
 use pares_types::{
-    CancelCause, Event, EventSink, Outcome, Phase, Reason, Request, RestCause, TimeInForce, Timestamp,
+    BusinessDay, CancelCause, Event, EventSink, Outcome, Phase, Reason, Request, RestCause, TimeInForce,
+    Timestamp,
 };
 
 use super::{NaiveBook, Step, accepted, refused};
@@ -32,6 +33,35 @@ impl NaiveBook {
         }
         self.begin_transition(step, to);
         accepted(request, self.trading.transition.is_some())
+    }
+
+    /// Closes the instrument without a trade: docs/rules.md, section 11. It is halted first, and stays so while there are orders
+    /// to cancel.
+    pub(super) fn end_day(&mut self, step: &mut Step<impl EventSink>, request: &Request) -> Outcome {
+        let pending = self.trading.transition.is_some();
+        if self.trading.phase != Phase::Closed || pending {
+            if self.trading.last.is_some() {
+                self.trading.closing = self.trading.last;
+                self.trading.reference = self.trading.last;
+            }
+            if self.trading.phase != Phase::Halted || pending {
+                self.begin_transition(step, Phase::Halted);
+            }
+        }
+        let swept = self.sweep(step, Phase::Closed);
+        if swept && self.trading.phase != Phase::Closed {
+            self.enter_phase(step, Phase::Closed);
+        }
+        accepted(request, !swept)
+    }
+
+    /// Rows of the timetable before the day, or before now if that is earlier, are passed over.
+    pub(super) fn begin_day(&mut self, request: &Request, day: BusinessDay) -> Outcome {
+        if !self.instrument.timetable.rows().is_empty() {
+            let passed = day.midnight().min(request.stamp);
+            self.trading.timetable_done = self.trading.timetable_done.max(passed);
+        }
+        accepted(request, false)
     }
 
     pub(super) fn begin_transition(&mut self, step: &mut Step<impl EventSink>, to: Phase) {

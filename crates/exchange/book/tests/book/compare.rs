@@ -34,7 +34,8 @@ impl Tally {
                 Event::PhaseEntered { .. } => 4,
                 Event::Auction { .. } => 5,
                 Event::Busted { .. } => 6,
-                Event::Instrument(_) => 7,
+                // Of a market, not of a book.
+                _ => 7,
             };
             self.events[kind] += 1;
         }

@@ -47,6 +47,8 @@ fn assert_everything_happened(tally: &Tally) {
         DuplicateRequest,
         Halted,
         InstrumentExists,
+        pares_types::Reason::DayNotOver,
+        pares_types::Reason::DayOver,
         MalformedRequest,
         NotBlocked,
         NotQuarantined,
@@ -66,6 +68,7 @@ fn assert_everything_happened(tally: &Tally) {
         UnknownClientOrderId,
         UnknownInstrument,
         Void,
+        pares_types::Reason::WrongDay,
         pares_types::Reason::Blocked,
     ];
     for (kind, count) in tally.events[..7].iter().enumerate() {

@@ -5,9 +5,9 @@
 
 use pares_book::{Book, Instrument, TickTable, Timetable, TimetableRow};
 use pares_types::{
-    Amendment, BustedTrade, ClientOrderId, Command, GatewayId, MemberId, NewOrder, OrderId, OrderKind, Peg,
-    Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side, Symbol,
-    TimeInForce, Timestamp,
+    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, MemberId, NewOrder, OrderId,
+    OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side,
+    Symbol, TimeInForce, Timestamp,
 };
 
 /// Knuth's 64-bit linear congruential generator.
@@ -179,6 +179,8 @@ impl Flow {
             995 => Command::Unblock { member: MemberId(1) },
             996 => Command::AddInstrument(Symbol::new("NEW").unwrap()),
             997 => Command::RemoveInstrument,
+            998 if self.random.one_in(2) => Command::EndDay { day: BusinessDay(7) },
+            998 => Command::BeginDay { day: BusinessDay(7) },
             _ => Command::Amend(Amendment::new(self.target(book), Price(100_000), Quantity(10))),
         }
     }

@@ -150,10 +150,8 @@ impl Rebuilt {
                 }
                 self.orders.push(rested);
             }
-            Event::PhaseEntered { .. }
-            | Event::Auction { .. }
-            | Event::Busted { .. }
-            | Event::Instrument(_) => {}
+            // Of the market, not of an order.
+            _ => {}
         }
         self.orders.retain(|order| !order.remaining.is_zero());
     }

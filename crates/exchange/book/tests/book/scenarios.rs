@@ -119,6 +119,8 @@ scenarios!(
     stops_in_order,
     stops_meet_a_band,
     stops_trigger,
+    the_day_ends_in_steps,
+    the_day_ends_without_a_trade,
     the_kill_switch,
     tick_tables,
     volatility_call,

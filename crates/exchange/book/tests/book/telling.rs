@@ -65,7 +65,7 @@ pub(crate) fn tell_event(event: &Event, names: &Names) -> String {
             let (resting, incoming) = (names.of(resting), names.of(incoming));
             format!("busted {position}.{index}: {quantity} @ {} of {resting} with {incoming}", money(price))
         }
-        Event::Instrument(instrument) => format!("instrument {instrument}"),
+        _ => panic!("{event:?} is of a market, not of a book"),
     }
 }
 

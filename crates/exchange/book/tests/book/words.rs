@@ -2,8 +2,8 @@
 
 use crate::telling::Names;
 use pares_types::{
-    Amendment, BustedTrade, Command, MemberId, NewOrder, OrderKind, Peg, Phase, Position, Price, Quantity,
-    Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
+    Amendment, BusinessDay, BustedTrade, Command, MemberId, NewOrder, OrderKind, Peg, Phase, Position, Price,
+    Quantity, Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
 };
 
 /// The command of a line, without who asks.
@@ -36,6 +36,8 @@ pub(crate) fn command(words: &[&str], names: &Names) -> Command {
             })
         }
         ["remove"] => Command::RemoveInstrument,
+        ["begin", "day", number] => Command::BeginDay { day: BusinessDay(number.parse().unwrap()) },
+        ["end", "day", number] => Command::EndDay { day: BusinessDay(number.parse().unwrap()) },
         ["add"] => Command::AddInstrument(Symbol::new("NEW").unwrap()),
         _ => panic!("not understood: {words:?}"),
     }

@@ -1,6 +1,7 @@
 //! The gateway's rules, put to the test from outside: whole gateways before a small exchange.
 
 mod clock;
+mod days;
 mod endless;
 mod exchange;
 mod news;

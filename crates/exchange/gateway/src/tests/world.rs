@@ -6,7 +6,7 @@ use pares_types::{
 };
 
 use super::exchange::{Record, Shard};
-use crate::{Gateway, GatewayConfig, GatewaySink, LookUp, Pace, Place, SessionId};
+use crate::{DayTimes, Gateway, GatewayConfig, GatewaySink, LookUp, Pace, Place, SessionId};
 
 /// Bytes of a record in a gateway's log.
 pub(super) const RECORD: u64 = 64;
@@ -121,6 +121,12 @@ impl World {
         let bare = Gateway::new(config(gate), []);
         let gateway = std::mem::replace(&mut self.gates[gate].gateway, bare);
         self.gates[gate].gateway = gateway.with_clock(every_ns, timed.iter().copied());
+    }
+
+    pub(super) fn start_days(&mut self, gate: usize, times: DayTimes) {
+        let bare = Gateway::new(config(gate), []);
+        let gateway = std::mem::replace(&mut self.gates[gate].gateway, bare);
+        self.gates[gate].gateway = gateway.with_days(times);
     }
 
     pub(super) fn on_time(&mut self, gate: usize, now: u64) {

@@ -202,5 +202,7 @@ fn without_order(command: &Command) -> &'static str {
         Command::Block { .. } => "block",
         Command::Unblock { .. } => "unblock",
         Command::Bust(_) => "bust",
+        Command::BeginDay { .. } => "begin_day",
+        Command::EndDay { .. } => "end_day",
     }
 }

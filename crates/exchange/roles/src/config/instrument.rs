@@ -181,7 +181,7 @@ impl InstrumentConfig {
 }
 
 /// Nanoseconds since midnight of `HH:MM:SS` or `HH:MM`.
-fn nanoseconds(at: &str) -> Option<u64> {
+pub(super) fn nanoseconds(at: &str) -> Option<u64> {
     let (at, fraction) = at.split_once('.').map_or((at, "0"), |(at, fraction)| (at, fraction));
     let is_number = |text: &str, most: usize| {
         (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())

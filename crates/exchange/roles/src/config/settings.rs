@@ -10,8 +10,8 @@ use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
 use pares_wire::record;
 use serde::{Deserialize, Serialize};
 
-use super::InstrumentConfig;
 use super::exposure::{ClientCertificates, TlsSetting};
+use super::{DayConfig, InstrumentConfig};
 use crate::NodeError;
 
 /// Bytes of the largest result there can be.
@@ -107,6 +107,9 @@ pub struct SystemConfig {
     pub tls_names: Vec<String>,
     /// Whether members must show a certificate of this system's authority.
     pub client_certificates: ClientCertificates,
+    /// When business days begin and end; left out, they do so by hand only, if at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub day: Option<DayConfig>,
     /// What is traded.
     pub instruments: Vec<InstrumentConfig>,
 }
@@ -139,6 +142,7 @@ impl Default for SystemConfig {
             tls: TlsSetting::Off,
             tls_names: Vec::new(),
             client_certificates: ClientCertificates::None,
+            day: None,
             instruments: SYMBOLS
                 .iter()
                 .zip(1..)
@@ -207,6 +211,7 @@ impl SystemConfig {
                 "`segment_mib` is too small: a record is at most a quarter of a segment, and a result must fit one",
             );
         }
+        self.day.as_ref().map(DayConfig::times).transpose()?;
         self.check_gateways()?;
         self.check_exposure()?;
         for (shard, instruments) in self.shards()? {

@@ -351,7 +351,11 @@ fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Ga
         names_max: config.names_max,
     };
     let rules = Gateway::new(rules, instruments).with_hash_seed(world.now_ns());
-    Ok(rules.with_clock(config.clock_ms * 1_000_000, timed))
+    let rules = rules.with_clock(config.clock_ms * 1_000_000, timed);
+    Ok(match &config.day {
+        Some(day) => rules.with_days(day.times()?),
+        None => rules,
+    })
 }
 
 /// Whether something in the instrument becomes due by itself, from the start.

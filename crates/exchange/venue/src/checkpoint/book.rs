@@ -1,7 +1,7 @@
 //! One book of a checkpoint.
 //!
 //! ```text
-//! book        instrument | trading | deadline | priority_next | orders n | order*
+//! book        instrument | trading | deadline | statistics | priority_next | orders n | order*
 //! instrument  id | symbol, 16 bytes | tick rows n | (from, tick)* | lot | quantity_max | value_max |
 //!             price_min | price_max | orders_max | step_max | static_band | dynamic_band | call_ns |
 //!             schedule rows n | (at_ns, phase)*
@@ -15,24 +15,26 @@
 //! Most orders are plain limit orders that show all they have: theirs is the short form.
 
 use pares_book::{
-    Book, Instrument, Priority, RestingOrder, Snapshot, Symbol, TickRow, TickTable, Timetable, TimetableRow,
-    Trading, Transition,
+    Beside, Book, Instrument, Priority, RestingOrder, Snapshot, Symbol, TickRow, TickTable, Timetable,
+    TimetableRow, Trading, Transition,
 };
 use pares_types::{
     ClientOrderId, InstrumentId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity,
     RequestId, SelfTrade, Side, TimeInForce, Timestamp,
 };
 
+use super::day::put_statistics;
 use super::{CheckpointError, Input, put};
 
 /// Bytes of a book without orders, rows and busts.
-pub(super) const BYTES_MIN: usize = 35 * 8;
+pub(super) const BYTES_MIN: usize = 42 * 8;
 const HAS_MORE: u64 = 1 << 32;
 
-pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, deadline: Timestamp) {
+pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, beside: Beside) {
     put_instrument(out, book.instrument());
     put_trading(out, book.trading());
-    put(out, deadline.0);
+    put(out, beside.deadline.0);
+    put_statistics(out, &beside.statistics);
     put(out, book.priority_next().0);
     put(out, book.orders_len() as u64);
     for side in [Side::Buy, Side::Sell] {
@@ -45,25 +47,25 @@ pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, deadline: Timestamp) 
 pub(super) struct Written {
     pub(super) instrument: Instrument,
     pub(super) snapshot: Snapshot,
-    deadline: Timestamp,
+    beside: Beside,
 }
 
 impl Written {
-    /// A book and its deadline.
-    pub(super) fn restore<B: Book>(self) -> Result<(B, Timestamp), CheckpointError> {
+    /// A book and what lies beside it.
+    pub(super) fn restore<B: Book>(self) -> Result<(B, Beside), CheckpointError> {
         let book = B::restore(self.instrument, &self.snapshot)
             .map_err(|error| CheckpointError::Book(self.instrument.id, error))?;
-        Ok((book, self.deadline))
+        Ok((book, self.beside))
     }
 }
 
 pub(super) fn decode(input: &mut Input<'_>) -> Result<Written, CheckpointError> {
     let instrument = input.instrument()?;
     let trading = input.trading()?;
-    let deadline = Timestamp(input.u64()?);
+    let beside = Beside { deadline: Timestamp(input.u64()?), statistics: input.statistics()? };
     let priority_next = Priority(input.u64()?);
     let orders = input.list(64, Input::order)?;
-    Ok(Written { instrument, snapshot: Snapshot { priority_next, trading, orders }, deadline })
+    Ok(Written { instrument, snapshot: Snapshot { priority_next, trading, orders }, beside })
 }
 
 fn put_price(out: &mut Vec<u8>, price: Price) {
@@ -200,7 +202,7 @@ fn phase(code: u64) -> Result<Phase, CheckpointError> {
 }
 
 impl Input<'_> {
-    fn price(&mut self) -> Result<Price, CheckpointError> {
+    pub(super) fn price(&mut self) -> Result<Price, CheckpointError> {
         Ok(Price(self.u64()?.cast_signed()))
     }
 

@@ -1,12 +1,12 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! head   "PARESCK5" | shard | position | gateways n | (gateway, through)* | series n |
-//!        (member, series, floor)* | names n | (member, name)* | quarantined n | instrument* | time | blocked n | member* | books n
+//! head   "PARESCK6" | shard | position | gateways n | (gateway, through)* | series n |
+//!        (member, series, floor)* | names n | (member, name)* | quarantined n | instrument* | time | day | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
 //! ```
-//! The module `book` says what a book is made of. The instrument with all its rules is part of it, for instruments come,
+//! The modules `book` and `day` say what a book and a day are made of. The instrument with all its rules is part of it, for instruments come,
 //! change and go while a shard lives, and what is configured is only what it began with.
 //!
 //! Every number is a little-endian u64, counts included: plain beats small, since a checkpoint is written
@@ -21,16 +21,17 @@
 //! takes it in last. The bytes are the same either way.
 
 mod book;
+mod day;
 mod view;
 
-use pares_book::{Book, Copied, InstrumentError, Market, MarketError, RestoreError};
+use pares_book::{Book, Copied, Day, InstrumentError, Market, MarketError, RestoreError};
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::names::Names;
 use crate::quarantine::Quarantine;
 pub use view::view;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK5");
+const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK6");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -128,6 +129,7 @@ fn put_head<B: Book>(
     put(out, quarantine.instruments().len() as u64);
     quarantine.instruments().iter().for_each(|instrument| put(out, u64::from(instrument.0)));
     put(out, market.time().0);
+    day::encode(out, market.day());
     put(out, market.blocked().len() as u64);
     market.blocked().iter().for_each(|member| put(out, u64::from(member.0)));
     put(out, market.books().len() as u64);
@@ -220,6 +222,7 @@ struct Content<T> {
     names: Names,
     quarantine: Quarantine,
     time: Timestamp,
+    day: Day,
     blocked: Vec<MemberId>,
     books: Vec<T>,
     state_hash: u64,
@@ -238,6 +241,7 @@ fn read<T>(
         names: input.names()?,
         quarantine: input.quarantine()?,
         time: Timestamp(input.u64()?),
+        day: day::decode(&mut input)?,
         blocked: input.list(8, |input| Ok(MemberId(input.u32("blocked")?)))?,
         books: input.list(book::BYTES_MIN, |input| book(book::decode(input)?))?,
         state_hash: input.u64()?,
@@ -268,10 +272,10 @@ fn open(shard: ShardId, bytes: &[u8]) -> Result<Input<'_>, CheckpointError> {
 
 /// Reads a checkpoint of that shard.
 pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, CheckpointError> {
-    let Content { position, through, names, quarantine, time, blocked, books, state_hash } =
+    let Content { position, through, names, quarantine, time, day, blocked, books, state_hash } =
         read(shard, bytes, book::Written::restore::<B>)?;
-    let (books, deadlines) = books.into_iter().unzip();
-    let market = Market::restore(books, deadlines, blocked, time)?;
+    let (books, beside) = books.into_iter().unzip();
+    let market = Market::restore(books, beside, blocked, time, day)?;
     Ok(State { position, through, names, quarantine, market, state_hash })
 }
 

@@ -1,6 +1,7 @@
 //! A checkpoint as a gateway reads it: who was asked what, and which orders live. Books are not built for it.
 
-use pares_types::{LivingOrder, ShardId, ShardView, TimeInForce};
+use pares_book::Stage;
+use pares_types::{DayStage, LivingOrder, ShardId, ShardView, TimeInForce};
 
 use super::book::Written;
 use super::{CheckpointError, Content, read};
@@ -11,13 +12,20 @@ use super::{CheckpointError, Content, read};
 /// If the bytes are no checkpoint of this shard.
 pub fn view(shard: ShardId, bytes: &[u8]) -> Result<ShardView, CheckpointError> {
     let (mut orders, mut timed) = (Vec::new(), false);
-    let Content { position, through, names, time, .. } = read(shard, bytes, |book| {
+    let Content { position, through, names, time, day, .. } = read(shard, bytes, |book| {
         timed |= is_timed(&book);
         orders.extend(living(&book));
         Ok(())
     })?;
     let (floors, kept) = (names.floors().collect(), names.iter().collect());
-    Ok(ShardView { position, through, floors, kept, time, timed, orders })
+    let stage = match day.stage() {
+        Stage::On => DayStage::On,
+        Stage::Ending { .. } => DayStage::Ending,
+        Stage::Over => DayStage::Over,
+        Stage::Beginning { .. } => DayStage::Beginning,
+    };
+    timed |= matches!(stage, DayStage::Ending | DayStage::Beginning);
+    Ok(ShardView { position, through, floors, kept, time, day: day.number(), stage, timed, orders })
 }
 
 fn living(book: &Written) -> impl Iterator<Item = LivingOrder> {

@@ -150,7 +150,7 @@ fn a_view_says_the_same_as_the_restored_shard() {
         let mut tell = |order: &RestingOrder| {
             orders.push((book.instrument().id, order.order, order.client_order_id, order.remaining));
         };
-        [Side::Buy, Side::Sell].map(|side| book.for_each_order(side, &mut tell));
+        [Side::Buy, Side::Sell].into_iter().for_each(|side| book.for_each_order(side, &mut tell));
         book.for_each_held(&mut tell);
     }
     let of = |order: &LivingOrder| (order.instrument, order.order, order.client_order_id, order.remaining);

@@ -271,6 +271,28 @@ message! {
     }
 }
 message! {
+    /// Client to gateway, the exchange only: begin a business day in all shards.
+    24 BeginDay (16) {
+        /// The name of this request.
+        client_order_id: U64,
+        /// The day, days since the Unix epoch; later than any before.
+        day: U32,
+        /// Zero.
+        reserved: U32,
+    }
+}
+message! {
+    /// Client to gateway, the exchange only: end the business day in all shards.
+    25 EndDay (16) {
+        /// The name of this request.
+        client_order_id: U64,
+        /// The day that is on, days since the Unix epoch.
+        day: U32,
+        /// Zero.
+        reserved: U32,
+    }
+}
+message! {
     /// Gateway to client: signed on.
     129 SignedOn (24) {
         /// The sign-on's token.

@@ -6,15 +6,15 @@ use pares_types::{
 };
 
 use super::{
-    AddInstrument, AmendOrder, AmendOrderExtended, BlockMember, BustTrade, CancelOrder, EnterOrder,
-    EnterOrderExtended, MassCancel, Message, RemoveInstrument, SetPhase, SetRule, TellTime, UnblockMember,
-    VERSION, body, write,
+    AddInstrument, AmendOrder, AmendOrderExtended, BeginDay, BlockMember, BustTrade, CancelOrder, EndDay,
+    EnterOrder, EnterOrderExtended, MassCancel, Message, RemoveInstrument, SetPhase, SetRule, TellTime,
+    UnblockMember, VERSION, body, write,
 };
 use crate::WireError;
 use crate::code::{
-    FLAG_DISPLAY, FLAG_TRIGGER, GOOD_TILL_DATE, display, flags_code, is_extended, known, new_time_in_force,
-    order_id, order_kind, order_kind_code, phase, rule, rule_code, self_trade, side, sides, sides_code,
-    time_in_force, time_in_force_code, trigger,
+    FLAG_DISPLAY, FLAG_TRIGGER, GOOD_TILL_DATE, business_day, display, flags_code, is_extended, known,
+    new_time_in_force, order_id, order_kind, order_kind_code, phase, rule, rule_code, self_trade, side,
+    sides, sides_code, time_in_force, time_in_force_code, trigger,
 };
 
 /// Appends a request to `out` as a frame.
@@ -148,6 +148,12 @@ fn write_exchange(out: &mut Vec<u8>, name: ClientOrderId, instrument: Instrument
             write(out, &frame);
         }
         Command::Time => write(out, &TellTime { client_order_id, instrument, reserved: 0.into() }),
+        Command::BeginDay { day } => {
+            write(out, &BeginDay { client_order_id, day: day.0.into(), reserved: 0.into() });
+        }
+        Command::EndDay { day } => {
+            write(out, &EndDay { client_order_id, day: day.0.into(), reserved: 0.into() });
+        }
         Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
             panic!("{command:?} has a request of its own")
         }
@@ -298,6 +304,18 @@ fn decode_exchange(kind: u8, bytes: &[u8]) -> Result<ClientRequest, WireError> {
             let frame: TellTime = body(bytes)?;
             zero(&frame.reserved.to_bytes())?;
             (frame.client_order_id, frame.instrument, Command::Time)
+        }
+        BeginDay::KIND => {
+            let frame: BeginDay = body(bytes)?;
+            zero(&frame.reserved.to_bytes())?;
+            let day = business_day(frame.day.get().into())?;
+            (frame.client_order_id, 0.into(), Command::BeginDay { day })
+        }
+        EndDay::KIND => {
+            let frame: EndDay = body(bytes)?;
+            zero(&frame.reserved.to_bytes())?;
+            let day = business_day(frame.day.get().into())?;
+            (frame.client_order_id, 0.into(), Command::EndDay { day })
         }
         _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
     };

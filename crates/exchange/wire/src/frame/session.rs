@@ -9,8 +9,8 @@ use pares_types::{ClientOrderId, ClientRequest, Reply};
 
 use super::reply::{answer, busted, cancelled, journalled, news, rejected, trade};
 use super::{
-    Answer, Cancelled, EnterOrder, EnterOrderExtended, Journalled, MassCancel, Message, OrderNews, Ping,
-    Pong, Rejected, SignOn, SignedOn, TellTime, Trade, TradeBusted, VERSION, body, request,
+    Answer, BeginDay, Cancelled, EndDay, EnterOrder, EnterOrderExtended, Journalled, MassCancel, Message,
+    OrderNews, Ping, Pong, Rejected, SignOn, SignedOn, TellTime, Trade, TradeBusted, VERSION, body, request,
 };
 use crate::WireError;
 
@@ -64,7 +64,8 @@ pub fn request_name(kind: u8, bytes: &[u8]) -> ClientOrderId {
 fn is_request(kind: u8) -> bool {
     let plain = EnterOrder::KIND..=MassCancel::KIND;
     let more = EnterOrderExtended::KIND..=TellTime::KIND;
-    plain.contains(&kind) || more.contains(&kind)
+    let days = BeginDay::KIND..=EndDay::KIND;
+    plain.contains(&kind) || more.contains(&kind) || days.contains(&kind)
 }
 
 /// Reads a frame's body as a gateway's message.

@@ -8,7 +8,7 @@ use zerocopy::little_endian::{I64, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::WireError;
-use crate::code::{cause, incoming_cause, order_id, phase, rest_cause, side};
+use crate::code::{business_day, cause, incoming_cause, order_id, phase, rest_cause, side};
 
 /// The `kind` byte: which [`Event`] an [`EventRecord`] carries.
 mod kind {
@@ -20,6 +20,9 @@ mod kind {
     pub(super) const AUCTION: u8 = 6;
     pub(super) const BUSTED: u8 = 7;
     pub(super) const INSTRUMENT: u8 = 8;
+    pub(super) const DAY_PRICES: u8 = 9;
+    pub(super) const DAY_VOLUME: u8 = 10;
+    pub(super) const DAY_ENDED: u8 = 11;
 }
 
 /// One event of a result. What a kind does not use is zero.
@@ -38,7 +41,7 @@ pub struct EventRecord {
     pub remaining: U64,
     /// The order's owner; of a busted trade its index; the instrument.
     pub member: U32,
-    /// 1 fill, 2 cancelled, 3 incoming, 4 rested, 5 phase entered, 6 auction, 7 busted, 8 instrument.
+    /// 1 fill, 2 cancelled, 3 incoming, 4 rested, 5 phase entered, 6 auction, 7 busted, 8 instrument, 9 day prices, 10 day volume, 11 day ended.
     pub kind: u8,
     /// Cause code; of a phase the phase.
     pub cause: u8,
@@ -136,9 +139,40 @@ impl EventRecord {
             Event::Instrument(instrument) => {
                 Self { member: instrument.0.into(), kind: kind::INSTRUMENT, ..Self::default() }
             }
-            Event::Fill { .. } | Event::Cancelled { .. } | Event::Incoming { .. } | Event::Rested { .. } => {
-                unreachable!("an order's event")
-            }
+            _ => Self::of_the_day(event),
+        }
+    }
+
+    /// Events of a business day's end.
+    fn of_the_day(event: &Event) -> Self {
+        match *event {
+            Event::DayPrices { open, high, low, last } => Self {
+                order: open.0.cast_unsigned().into(),
+                client_order_id: high.0.cast_unsigned().into(),
+                price: last.0.into(),
+                remaining: low.0.cast_unsigned().into(),
+                kind: kind::DAY_PRICES,
+                ..Self::default()
+            },
+            Event::DayVolume { closing, quantity, trades } => Self {
+                price: closing.unwrap_or_default().0.into(),
+                quantity: quantity.0.into(),
+                remaining: trades.into(),
+                kind: kind::DAY_VOLUME,
+                flag: closing.is_some().into(),
+                ..Self::default()
+            },
+            Event::DayEnded { day, requests, orders, trades, quantity, state_hash } => Self {
+                order: orders.into(),
+                client_order_id: requests.into(),
+                price: state_hash.cast_signed().into(),
+                quantity: quantity.0.into(),
+                remaining: trades.into(),
+                member: day.0.into(),
+                kind: kind::DAY_ENDED,
+                ..Self::default()
+            },
+            _ => unreachable!("an order's or a book's event"),
         }
     }
 
@@ -166,6 +200,25 @@ impl EventRecord {
                 quantity: self.quantity(),
             }),
             kind::INSTRUMENT => Ok(Event::Instrument(InstrumentId(self.member.get()))),
+            kind::DAY_PRICES => Ok(Event::DayPrices {
+                open: Price(self.order.get().cast_signed()),
+                high: Price(self.client_order_id.get().cast_signed()),
+                low: Price(self.remaining.get().cast_signed()),
+                last: self.price(),
+            }),
+            kind::DAY_VOLUME => Ok(Event::DayVolume {
+                closing: self.flag()?.then_some(self.price()),
+                quantity: self.quantity(),
+                trades: self.remaining.get(),
+            }),
+            kind::DAY_ENDED => Ok(Event::DayEnded {
+                day: business_day(self.member.get().into())?,
+                requests: self.client_order_id.get(),
+                orders: self.order.get(),
+                trades: self.remaining.get(),
+                quantity: self.quantity(),
+                state_hash: self.price.get().cast_unsigned(),
+            }),
             _ => Err(WireError::InvalidField("kind")),
         }
     }

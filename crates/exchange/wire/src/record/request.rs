@@ -19,9 +19,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::{REQUEST, VERSION, check};
 use crate::WireError;
 use crate::code::{
-    FLAG_DISPLAY, FLAG_TRIGGER, display, flags_code, is_extended, known, new_time_in_force, order_id,
-    order_kind, order_kind_code, phase, request_id, rule, rule_code, self_trade, side, sides, sides_code,
-    time_in_force, time_in_force_code, trigger,
+    FLAG_DISPLAY, FLAG_TRIGGER, business_day, display, flags_code, is_extended, known, new_time_in_force,
+    order_id, order_kind, order_kind_code, phase, request_id, rule, rule_code, self_trade, side, sides,
+    sides_code, time_in_force, time_in_force_code, trigger,
 };
 
 /// The `command` byte: which [`Command`] a [`RequestRecord`] carries.
@@ -42,6 +42,8 @@ mod command {
     pub(super) const BLOCK: u8 = 10 | EXTENDED;
     pub(super) const UNBLOCK: u8 = 11 | EXTENDED;
     pub(super) const BUST: u8 = 12 | EXTENDED;
+    pub(super) const BEGIN_DAY: u8 = 13 | EXTENDED;
+    pub(super) const END_DAY: u8 = 14 | EXTENDED;
 }
 
 /// How far `self_trade` is shifted in its byte.
@@ -74,7 +76,7 @@ pub struct RequestRecord {
     /// The instrument; 0 = all of the shard, where the command allows it.
     pub instrument: U32,
     /// 1 enter, 2 amend, 3 cancel, 4 mass cancel, 5 time, 6 set phase, 7 set rule, 8 add instrument, 9 remove
-    /// instrument, 10 block, 11 unblock, 12 bust; plus 128 if an extension follows.
+    /// instrument, 10 block, 11 unblock, 12 bust, 13 begin day, 14 end day; plus 128 if an extension follows.
     pub command: u8,
     /// 1 buy, 2 sell; for a mass cancel 0 means both; 0 for all others.
     pub side: u8,
@@ -111,7 +113,7 @@ const _: () = assert!(size_of::<TermsRecord>() == EXTENSION_BYTES);
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct OperandsRecord {
-    /// Of a rule its first operand; of a bust the trade's position.
+    /// Of a rule its first operand; of a bust the trade's position; the business day, days since the Unix epoch.
     pub first: I64,
     /// Of a rule its second operand; of a bust [`OrderId`] bits of the incoming order.
     pub second: I64,
@@ -269,6 +271,12 @@ impl RequestRecord {
                 (command::UNBLOCK, OperandsRecord { member: member.0.into(), ..none })
             }
             Command::Bust(trade) => (command::BUST, self.set_bust(&trade)),
+            Command::BeginDay { day } => {
+                (command::BEGIN_DAY, OperandsRecord { first: i64::from(day.0).into(), ..none })
+            }
+            Command::EndDay { day } => {
+                (command::END_DAY, OperandsRecord { first: i64::from(day.0).into(), ..none })
+            }
             _ => unreachable!("{command:?} has no operands"),
         };
         self.command = code;
@@ -345,6 +353,8 @@ impl RequestRecord {
             command::BLOCK => Command::Block { member: member()? },
             command::UNBLOCK => Command::Unblock { member: member()? },
             command::BUST => Command::Bust(self.to_bust(&operands()?)?),
+            command::BEGIN_DAY => Command::BeginDay { day: business_day(operands()?.first.get())? },
+            command::END_DAY => Command::EndDay { day: business_day(operands()?.first.get())? },
             _ => return Err(WireError::InvalidField("command")),
         })
     }

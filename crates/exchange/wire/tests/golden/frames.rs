@@ -313,6 +313,21 @@ fn frames_of_the_exchange() {
         0030  00 00 00 00 24 23 22 21 d2 d1 00 00
     "#]],
     );
+    let day = BusinessDay(0x21_2223);
+    check(
+        &asked(Command::BeginDay { day }),
+        expect![[r#"
+        0000  14 00 18 01 18 17 16 15 14 13 12 11 23 22 21 00
+        0010  00 00 00 00
+    "#]],
+    );
+    check(
+        &asked(Command::EndDay { day }),
+        expect![[r#"
+        0000  14 00 19 01 18 17 16 15 14 13 12 11 23 22 21 00
+        0010  00 00 00 00
+    "#]],
+    );
     check(
         &asked(Command::Time),
         expect![[r#"

@@ -6,11 +6,11 @@ mod records;
 
 use expect_test::Expect;
 use pares_types::{
-    Amendment, Answer, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Epoch,
-    Event, GatewayId, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId,
-    OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request, RequestId,
-    RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade,
-    TradeBusted, VenueId,
+    Amendment, Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest,
+    Command, Epoch, Event, GatewayId, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange,
+    OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request,
+    RequestId, RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
+    Trade, TradeBusted, VenueId,
 };
 use pares_wire::frame::{self, Message, Ping, Pong, SignOn, SignedOn};
 use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultPlace};
@@ -44,7 +44,7 @@ fn told(reply: &Reply) -> Vec<u8> {
 }
 
 const NAME: ClientOrderId = ClientOrderId(0x1112_1314_1516_1718);
-const INSTRUMENT: InstrumentId = InstrumentId(0x2122_2324);
+const INSTRUMENT: InstrumentId = InstrumentId(0x21_222324);
 const SHARD: ShardId = ShardId(0x3132);
 const POSITION: Position = Position(0x4142_4344_4546_4748);
 const PRICE: Price = Price(2_238_200);

@@ -10,12 +10,12 @@ mod rule;
 use std::cell::LazyCell;
 use std::path::PathBuf;
 
-use pares_book::{Book, TimetableRow};
+use pares_book::{Book, Day, Stage, TimetableRow};
 use pares_client::{Answer, Client, ClientError, ClientRequest, Options, Tls};
 use pares_node::{Layout, NodeId, SystemConfig, keys};
 use pares_types::{
-    BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, Phase, Position, Reason, Rule, Status,
-    Symbol, Timestamp,
+    BusinessDay, BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, Phase, Position, Reason, Rule,
+    Status, Symbol, Timestamp,
 };
 use serde_json::json;
 
@@ -98,12 +98,31 @@ enum What {
         /// Symbol or id
         instrument: String,
     },
+    /// Begin or end a business day
+    Day {
+        #[command(subcommand)]
+        what: DayChange,
+    },
     /// Send the current time: apply due timetable rows and expire orders; gateways do so by themselves
     Time,
     /// Let a venue that was shut out take part again, once a right build of it is in place
     Readmit {
         /// Which one: venue-0, venue-1, ...
         venue: NodeId,
+    },
+}
+
+#[derive(clap::Subcommand)]
+enum DayChange {
+    /// Take orders again, on a later day than before
+    Begin {
+        /// The date; today (UTC) unless given
+        day: Option<BusinessDay>,
+    },
+    /// Close every instrument and record the day; orders for more than a day live on
+    End {
+        /// The date; the day that is on unless given
+        day: Option<BusinessDay>,
     },
 }
 
@@ -188,8 +207,26 @@ fn request(
         // A time for one instrument is what releases it.
         What::Release { instrument } => (named(instrument)?, Command::Time),
         What::Time => (all, Command::Time),
+        What::Day { what: DayChange::Begin { day } } => {
+            let today = BusinessDay::of(Timestamp(pares_os::clock::now_ns()));
+            (all, Command::BeginDay { day: day.unwrap_or(today) })
+        }
+        What::Day { what: DayChange::End { day } } => {
+            (all, Command::EndDay { day: day.map_or_else(|| day_on(config, layout), Ok)? })
+        }
         What::Readmit { .. } => unreachable!("no request"),
     })
+}
+
+/// The day that is on, as the record has it.
+fn day_on(config: &SystemConfig, layout: &Layout) -> Result<BusinessDay, CommandError> {
+    let standing = Standing::read(config, layout)?;
+    let on = standing.shards().map(|shard| shard.market().day()).find(|day| day.stage() != Stage::Over);
+    match on.map(Day::number) {
+        Some(BusinessDay::NONE) => Err(CommandError::Failed("no business day has begun yet".to_owned())),
+        Some(day) => Ok(day),
+        None => Err(CommandError::Failed("the business day has ended already".to_owned())),
+    }
 }
 
 /// What instruments are called now: as the record has it, or as configured if it cannot be read.

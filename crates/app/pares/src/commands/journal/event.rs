@@ -41,6 +41,18 @@ pub fn line(event: &Event) -> String {
             format!("{quantity} at {price} of {incoming} with {resting} busted ({position}.{index})")
         }
         Event::Instrument(instrument) => format!("in instrument {instrument}"),
+        Event::DayPrices { open, high, low, last } => {
+            format!("traded from {low} to {high}, first at {open}, last at {last}")
+        }
+        Event::DayVolume { closing, quantity, trades } => {
+            let closing =
+                closing.map_or("no closing price".to_owned(), |price| format!("closing price {price}"));
+            format!("{closing}, {quantity} shares in {trades} trades")
+        }
+        Event::DayEnded { day, requests, orders, trades, quantity, state_hash } => format!(
+            "day {day} ended: {requests} requests, {orders} orders, {quantity} shares in {trades} trades, \
+             state {state_hash:016x}"
+        ),
     }
 }
 
@@ -125,6 +137,28 @@ fn book_fields(event: &Event) -> Value {
             "quantity": quantity.0,
         }),
         Event::Instrument(instrument) => json!({ "event": "instrument", "instrument": instrument.0 }),
+        Event::DayPrices { open, high, low, last } => json!({
+            "event": "day_prices",
+            "open": open.to_string(),
+            "high": high.to_string(),
+            "low": low.to_string(),
+            "last": last.to_string(),
+        }),
+        Event::DayVolume { closing, quantity, trades } => json!({
+            "event": "day_volume",
+            "closing": closing.map(|price| price.to_string()),
+            "quantity": quantity.0,
+            "trades": trades,
+        }),
+        Event::DayEnded { day, requests, orders, trades, quantity, state_hash } => json!({
+            "event": "day_ended",
+            "day": day.to_string(),
+            "requests": requests,
+            "orders": orders,
+            "trades": trades,
+            "quantity": quantity.0,
+            "state_hash": format!("{state_hash:016x}"),
+        }),
         _ => unreachable!("an order's event"),
     }
 }

@@ -26,6 +26,8 @@ pub fn line(request: &Request) -> String {
             "bust {}.{}: {} at {} of {} with {}",
             trade.position, trade.index, trade.quantity, trade.price, trade.incoming, trade.resting
         ),
+        Command::BeginDay { day } => format!("begin_day {day}"),
+        Command::EndDay { day } => format!("end_day {day}"),
     };
     let Request { id, member, client_order_id, instrument, .. } = request;
     format!("{id} member {member} name {client_order_id} instrument {instrument}: {what}")
@@ -189,6 +191,8 @@ fn exchange_fields(command: &Command) -> Value {
             "price": trade.price.to_string(),
             "quantity": trade.quantity.0,
         }),
+        Command::BeginDay { day } => json!({ "command": "begin_day", "day": day.to_string() }),
+        Command::EndDay { day } => json!({ "command": "end_day", "day": day.to_string() }),
         _ => json!({ "command": name(command) }),
     }
 }

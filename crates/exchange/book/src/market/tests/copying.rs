@@ -5,18 +5,18 @@ use proptest::prelude::*;
 use super::model::{IDS, command};
 use super::*;
 use crate::FastBook;
-use crate::market::{Copied, KEPT_ORDERS_MAX};
+use crate::market::{Beside, Copied, KEPT_ORDERS_MAX};
 
-fn write<B: Book>(out: &mut Vec<u8>, book: &B, deadline: Timestamp) {
-    let text = format!("{:?} {:?} {deadline:?}\n", book.instrument(), book.snapshot());
+fn write<B: Book>(out: &mut Vec<u8>, book: &B, beside: Beside) {
+    let text = format!("{:?} {:?} {beside:?}\n", book.instrument(), book.snapshot());
     out.extend_from_slice(text.as_bytes());
 }
 
 /// All books, at once.
 fn written<B: Book>(market: &Market<B>) -> Vec<u8> {
     let mut out = Vec::new();
-    for (book, deadline) in market.books().iter().zip(market.deadlines()) {
-        write(&mut out, book, *deadline);
+    for (book, beside) in market.books().iter().zip(market.beside()) {
+        write(&mut out, book, beside);
     }
     out
 }

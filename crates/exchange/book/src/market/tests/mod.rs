@@ -1,6 +1,7 @@
 //! A market rule by rule, and against a model that has no tables beside its books.
 
 mod copying;
+mod days;
 mod model;
 mod rules;
 

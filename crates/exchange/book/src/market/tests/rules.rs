@@ -4,6 +4,7 @@ use pares_types::{Amendment, CancelCause, DAY_NS, Phase, Rule, TimeInForce};
 
 use super::*;
 use crate::MarketError;
+use crate::market::{Beside, Day};
 
 const MASS_CANCEL: Command = Command::MassCancel { side: None };
 
@@ -307,8 +308,8 @@ fn a_schedule_counts_from_the_last_time_told_to_all() {
     assert_eq!(rig.announced(), [(1, 1), (2, 1)]);
 }
 
-fn parts(market: &Market<NaiveBook>) -> (Vec<NaiveBook>, Vec<Timestamp>, Vec<MemberId>) {
-    (market.books().to_vec(), market.deadlines().to_vec(), market.blocked().to_vec())
+fn parts(market: &Market<NaiveBook>) -> (Vec<NaiveBook>, Vec<Beside>, Vec<MemberId>) {
+    (market.books().to_vec(), market.beside().collect(), market.blocked().to_vec())
 }
 
 #[test]
@@ -319,8 +320,9 @@ fn a_market_restored_from_its_parts_is_the_same() {
     rig.ask(0, 1, Command::SetPhase(Phase::OpeningCall));
     rig.time(7);
     rig.rests(1, 1, Side::Buy, 500);
-    let (books, deadlines, blocked) = parts(&rig.market);
-    let restored = Market::restore(books, deadlines, blocked, rig.market.time()).unwrap();
+    let (books, beside, blocked) = parts(&rig.market);
+    let day = rig.market.day().clone();
+    let restored = Market::restore(books, beside, blocked, rig.market.time(), day).unwrap();
     restored.audit();
     assert_eq!(restored.state_hash(), rig.market.state_hash());
     assert_eq!(restored.deadlines(), [Timestamp(0), Timestamp::NEVER]);
@@ -329,17 +331,18 @@ fn a_market_restored_from_its_parts_is_the_same() {
 #[test]
 fn parts_that_no_market_had_are_refused() {
     let rig = Rig::new(&[1, 2]);
-    let (books, deadlines, _) = parts(&rig.market);
-    let restore = |books: &[NaiveBook], deadlines: &[Timestamp], blocked: &[u32]| {
+    let (books, beside, _) = parts(&rig.market);
+    let restore = |books: &[NaiveBook], beside: &[Beside], blocked: &[u32]| {
         let blocked = blocked.iter().map(|&member| MemberId(member)).collect();
-        Market::restore(books.to_vec(), deadlines.to_vec(), blocked, Timestamp(0)).err()
+        Market::restore(books.to_vec(), beside.to_vec(), blocked, Timestamp(0), Day::default()).err()
     };
-    assert_eq!(restore(&books, &deadlines, &[3, 4]), None);
-    assert_eq!(restore(&books, &deadlines, &[4, 4]), Some(MarketError::Blocked));
-    assert_eq!(restore(&books, &deadlines[1..], &[]), Some(MarketError::Instruments));
+    assert_eq!(restore(&books, &beside, &[3, 4]), None);
+    assert_eq!(restore(&books, &beside, &[4, 4]), Some(MarketError::Blocked));
+    assert_eq!(restore(&books, &beside[1..], &[]), Some(MarketError::Instruments));
     let twice = [books[1].clone(), books[1].clone()];
-    assert_eq!(restore(&twice, &deadlines, &[]), Some(MarketError::Instruments));
-    let other = restore(&books, &[Timestamp::NEVER, Timestamp(5)], &[]);
+    assert_eq!(restore(&twice, &beside, &[]), Some(MarketError::Instruments));
+    let late = Beside { deadline: Timestamp(5), ..beside[1] };
+    let other = restore(&books, &[beside[0], late], &[]);
     assert_eq!(other, Some(MarketError::Deadline(InstrumentId(2))));
 }
 

@@ -1,0 +1,101 @@
+//! Business days by the timetable of two gateways.
+
+use pares_types::{BusinessDay, Command, DAY_NS, DayStage, MemberId, Request, ShardId, ShardView};
+
+use super::world::{World, config, exchange};
+use crate::DayTimes;
+
+const HOUR_NS: u64 = 3_600_000_000_000;
+/// A Monday.
+const MONDAY: u32 = 20_780;
+const TIMES: DayTimes = DayTimes { begin_ns: 8 * HOUR_NS, end_ns: 18 * HOUR_NS, weekends: false };
+
+fn at(day: u32, hour: u64) -> u64 {
+    u64::from(day) * DAY_NS + hour * HOUR_NS
+}
+
+fn timed() -> World {
+    let mut world = World::new();
+    (0..2).for_each(|gate| world.start_days(gate, TIMES));
+    world
+}
+
+/// What a gateway asks at that time.
+fn asks(world: &mut World, gate: usize, now: u64) -> Vec<Request> {
+    let before = world.gates[gate].sink.log.len();
+    world.on_time(gate, now);
+    world.gates[gate].sink.log[before..].to_vec()
+}
+
+fn begin(day: u32) -> Command {
+    Command::BeginDay { day: BusinessDay(day) }
+}
+
+fn end(day: u32) -> Command {
+    Command::EndDay { day: BusinessDay(day) }
+}
+
+/// To each shard, that.
+fn is_asked(asked: &[Request], command: Command) {
+    assert_eq!(asked.iter().map(|one| one.shard.0).collect::<Vec<_>>(), [0, 1], "{asked:?}");
+    assert!(asked.iter().all(|one| one.command == command && one.member == MemberId(0)), "{asked:?}");
+}
+
+#[test]
+fn a_day_begins_and_ends_by_the_timetable_once_whoever_asks() {
+    let mut world = timed();
+    assert_eq!(asks(&mut world, 0, at(MONDAY, 7)), []);
+    is_asked(&asks(&mut world, 0, at(MONDAY, 8)), begin(MONDAY));
+    // The other one has read of it, and of the shards nothing yet.
+    world.read_peer(1);
+    world.read_peer(1);
+    assert_eq!(asks(&mut world, 1, at(MONDAY, 9)), []);
+    world.settle();
+    assert_eq!(asks(&mut world, 1, at(MONDAY, 17)), []);
+    is_asked(&asks(&mut world, 1, at(MONDAY, 18)), end(MONDAY));
+    // At the same instant, under the same name: the shards refuse the second.
+    is_asked(&asks(&mut world, 0, at(MONDAY, 18)), end(MONDAY));
+    world.settle();
+    assert_eq!(asks(&mut world, 0, at(MONDAY, 23)), []);
+    is_asked(&asks(&mut world, 0, at(MONDAY + 1, 8)), begin(MONDAY + 1));
+}
+
+#[test]
+fn a_weekend_is_passed_over_and_so_are_days_that_nobody_began() {
+    let mut world = timed();
+    assert_eq!(asks(&mut world, 0, at(MONDAY - 1, 12)), []);
+    let over = ShardView { day: BusinessDay(MONDAY), stage: DayStage::Over, ..ShardView::default() };
+    for shard in [ShardId(0), ShardId(1)] {
+        world.gates[0].gateway.recover_shard(shard, &over);
+    }
+    is_asked(&asks(&mut world, 0, at(MONDAY + 3, 12)), begin(MONDAY + 3));
+}
+
+#[test]
+fn what_the_log_did_not_take_is_asked_again() {
+    let mut world = timed();
+    world.gates[0].sink.room = 1;
+    assert_eq!(asks(&mut world, 0, at(MONDAY, 8)).len(), 1, "one shard's part");
+    world.gates[0].sink.room = 9;
+    assert_eq!(asks(&mut world, 0, at(MONDAY, 8) + 500_000_000), [], "not at once");
+    let rest = asks(&mut world, 0, at(MONDAY, 9));
+    assert_eq!(rest.iter().map(|one| one.shard.0).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn a_day_ended_by_hand_is_not_begun_again_and_the_session_is_answered_once() {
+    let mut world = timed();
+    world.sign_on(0, 2, 0);
+    asks(&mut world, 0, at(MONDAY, 8));
+    world.settle();
+    assert_eq!(world.replies(0), [], "of the timetable's request nobody is told");
+    world.ask(0, 2, exchange(1, 0, end(MONDAY)));
+    world.settle();
+    assert_eq!(world.replies(0).len(), 1);
+    assert_eq!(asks(&mut world, 0, at(MONDAY, 12)), []);
+    // As after a restart.
+    world.restart(0, config(0));
+    world.start_days(0, TIMES);
+    assert_eq!(asks(&mut world, 0, at(MONDAY, 13)), []);
+    is_asked(&asks(&mut world, 0, at(MONDAY + 1, 8)), begin(MONDAY + 1));
+}
