@@ -3,7 +3,7 @@
 //! An enum, the list of its variants, their names for people and the page that documents them are four places that can differ.
 //! Here all of them come from one list; a test holds the page against it.
 
-/// Defines an enum of codes with `ALL`, `word`, `meaning` and [`Display`](core::fmt::Display), which is the word.
+/// Defines an enum of codes with `ALL`, `of`, `word`, `meaning` and [`Display`](core::fmt::Display), which is the word.
 macro_rules! coded {
     (
         $(#[$about:meta])*
@@ -21,6 +21,15 @@ macro_rules! coded {
         impl $name {
             /// All of them, in the order of their codes.
             pub const ALL: [Self; [$($code),*].len()] = [$(Self::$variant),*];
+
+            /// The one of that code.
+            #[must_use]
+            pub const fn of(code: u8) -> Option<Self> {
+                match code {
+                    $($code => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
 
             /// Its name, everywhere: in commands, in the history, in the documentation.
             #[must_use]

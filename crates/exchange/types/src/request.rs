@@ -1,7 +1,8 @@
 //! What is asked for, as it travels from a gateway through the total order into the record.
 
 use crate::{
-    ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, RequestId, Rule,
+    ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, Registration, RequestId,
+    Rule,
     ShardId, Symbol, Timestamp,
 };
 
@@ -65,6 +66,8 @@ pub enum Command {
     },
     /// Declare a trade void. The exchange only.
     Bust(BustedTrade),
+    /// Change the register, which the lowest shard keeps. The exchange only, for instrument 0.
+    Register(Registration),
 }
 
 /// A new order.
@@ -268,6 +271,11 @@ pub enum SelfTrade {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_is_as_large_as_its_largest_order() {
+        assert!(size_of::<Registration>() <= size_of::<NewOrder>());
+    }
 
     #[test]
     fn a_buy_crosses_offers_at_or_below_its_limit() {

@@ -22,7 +22,7 @@ pub fn status(code: u8) -> Result<Status, WireError> {
 /// # Errors
 /// If no reason has that code.
 pub fn reason(code: u8) -> Result<Reason, WireError> {
-    Reason::ALL.get(usize::from(code)).copied().ok_or(WireError::InvalidField("reason"))
+    Reason::of(code).ok_or(WireError::InvalidField("reason"))
 }
 
 pub(crate) fn cause(code: u8) -> Result<CancelCause, WireError> {
