@@ -22,8 +22,9 @@ mod session;
 
 pub use message::{
     AddInstrument, AmendOrder, AmendOrderExtended, Answer, BlockMember, BustTrade, CancelOrder, Cancelled,
-    EnterOrder, EnterOrderExtended, Journalled, MassCancel, Message, OrderNews, Ping, Pong, Rejected,
-    RemoveInstrument, SetPhase, SetRule, SignOn, SignedOn, TellTime, Trade, TradeBusted, UnblockMember,
+    Challenge, ChangeRegister, EnterOrder, EnterOrderExtended, Journalled, MassCancel, Message, OrderNews,
+    Ping, Pong, Proof, Rejected, RemoveInstrument, SetPhase, SetRule, SignOn, SignedOn, TellTime, Trade,
+    TradeBusted, UnblockMember,
 };
 pub use reply::{ANSWER_REPEAT, write_reply};
 pub use request::write_request;

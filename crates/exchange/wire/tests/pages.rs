@@ -83,7 +83,7 @@ fn the_order_entry_page_lays_frames_out_as_the_code_does() {
         &page,
         SignOn EnterOrder AmendOrder CancelOrder MassCancel Ping EnterOrderExtended AmendOrderExtended
         SetPhase SetRule AddInstrument RemoveInstrument BlockMember UnblockMember BustTrade TellTime
-        OrderNews TradeBusted
+        OrderNews TradeBusted ChangeRegister Proof Challenge
         SignedOn Journalled Answer Trade Cancelled Rejected Pong
     );
     assert!(page.contains(&format!("is at most {FRAME_MAX}")));
