@@ -39,7 +39,7 @@ impl FastBook {
             }
             Command::RemoveInstrument => self.remove_all(step),
             Command::Bust(bust) => self.bust(&bust, step),
-            Command::AddInstrument(_) | Command::Unblock { .. } => Ok(Reason::None),
+            Command::AddInstrument(_) | Command::Unblock { .. } | Command::Register(_) => Ok(Reason::None),
             Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } => {
                 unreachable!("applied elsewhere")
             }

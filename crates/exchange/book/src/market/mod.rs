@@ -161,7 +161,7 @@ impl<B: Book> Market<B> {
                 Command::RemoveInstrument => return self.remove_instrument(at, request, sink),
                 Command::AddInstrument(_) => return refused(request, Reason::InstrumentExists),
                 // These are of the whole shard, and this one names an instrument of it.
-                Command::Block { .. } | Command::Unblock { .. } => {
+                Command::Block { .. } | Command::Unblock { .. } | Command::Register(_) => {
                     return refused(request, Reason::UnknownInstrument);
                 }
                 Command::SetRule(rule @ Rule::Schedule { .. }) => self.catch_up(at, request, rule),

@@ -25,7 +25,9 @@ impl NaiveBook {
             Command::RemoveInstrument => self.remove_instrument(step, request),
             Command::Block { member } => self.mass_cancel(step, request, member, None, CancelCause::Blocked),
             Command::Bust(trade) => self.bust(step, request, &trade),
-            Command::AddInstrument(_) | Command::Unblock { .. } => accepted(request, false),
+            Command::AddInstrument(_) | Command::Unblock { .. } | Command::Register(_) => {
+                accepted(request, false)
+            }
             Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
                 unreachable!("members ask for that")
             }

@@ -1,12 +1,12 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! head   "PARESCK5" | shard | position | gateways n | (gateway, through)* | series n |
-//!        (member, series, floor)* | names n | (member, name)* | quarantined n | instrument* | time | blocked n | member* | books n
+//! head   "PARESCK6" | shard | position | gateways n | (gateway, through)* | series n |
+//!        (member, series, floor)* | names n | (member, name)* | quarantined n | instrument* | register | time | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
 //! ```
-//! The module `book` says what a book is made of. The instrument with all its rules is part of it, for instruments come,
+//! What the register is made of says `pares-register` (`words.rs`). The module `book` says what a book is made of. The instrument with all its rules is part of it, for instruments come,
 //! change and go while a shard lives, and what is configured is only what it began with.
 //!
 //! Every number is a little-endian u64, counts included: plain beats small, since a checkpoint is written
@@ -23,12 +23,13 @@
 mod book;
 
 use pares_book::{Book, Copied, InstrumentError, Market, MarketError, RestoreError};
+use pares_register::Register;
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::names::Names;
 use crate::quarantine::Quarantine;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK5");
+const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK6");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,6 +88,7 @@ pub(crate) struct State<B> {
     pub(crate) through: Vec<(GatewayId, u64)>,
     pub(crate) names: Names,
     pub(crate) quarantine: Quarantine,
+    pub(crate) register: Register,
     pub(crate) market: Market<B>,
     pub(crate) state_hash: u64,
 }
@@ -100,7 +102,7 @@ fn put_head<B: Book>(
     out: &mut Vec<u8>,
     (shard, position): (ShardId, Position),
     through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-    (names, quarantine): (&Names, &Quarantine),
+    (names, quarantine, register): (&Names, &Quarantine, &Register),
     market: &Market<B>,
 ) {
     out.clear();
@@ -125,6 +127,7 @@ fn put_head<B: Book>(
     }
     put(out, quarantine.instruments().len() as u64);
     quarantine.instruments().iter().for_each(|instrument| put(out, u64::from(instrument.0)));
+    register.write(&mut |word| put(out, word));
     put(out, market.time().0);
     put(out, market.blocked().len() as u64);
     market.blocked().iter().for_each(|member| put(out, u64::from(member.0)));
@@ -143,7 +146,7 @@ impl Taking {
         out: &mut Vec<u8>,
         place: (ShardId, Position),
         through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-        small: (&Names, &Quarantine),
+        small: (&Names, &Quarantine, &Register),
         market: &mut Market<B>,
         state_hash: u64,
     ) -> Self {
@@ -232,10 +235,12 @@ pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, 
     let names = input.names()?;
     let quarantine = input.list(8, |input| Ok(InstrumentId(input.u32("quarantined")?)))?;
     let quarantine = Quarantine::of(quarantine).ok_or(CheckpointError::InvalidField("quarantined"))?;
+    let register =
+        Register::read(&mut || input.u64().ok()).ok_or(CheckpointError::InvalidField("register"))?;
     let market = input.market()?;
     let state_hash = input.u64()?;
     match input.0.len() {
-        0 => Ok(State { position, through, names, quarantine, market, state_hash }),
+        0 => Ok(State { position, through, names, quarantine, register, market, state_hash }),
         trailing => Err(CheckpointError::TrailingBytes(trailing)),
     }
 }
