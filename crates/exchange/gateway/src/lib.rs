@@ -34,10 +34,13 @@
 //!   bounded by what is left for the others.
 //! - *Nothing recorded.* A shard in which something is in flight and nothing is committed for longer than `patience_ns` takes
 //!   nothing new until its next record ([`Gateway::watch`]). Repeats and what is in flight are answered when it comes.
+//! - *Who may ask what* says the register, a part of the lowest shard's state that is followed like everything else
+//!   (`permits.rs`). Who is revoked there is disconnected as the record is read.
 //! - *The time.* Venues know no time but that of requests; gateways tell it to the shards that need it
 //!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and nobody is answered.
 
 mod answer;
+mod attempts;
 mod clock;
 mod fan_out;
 mod flights;
@@ -48,6 +51,8 @@ mod names;
 mod orders;
 mod pace;
 mod patience;
+mod permits;
+mod prices;
 mod recover;
 mod refusals;
 mod report;
@@ -68,6 +73,8 @@ pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Reply, Role, 
 pub struct GatewayConfig {
     /// Which gateway this is; stable over restarts.
     pub id: GatewayId,
+    /// Whether sessions sign on by a key of the register; otherwise anybody is whom he says he is, and may do everything.
+    pub sign_on_required: bool,
     /// Sessions a member may have, at least 1: each of its trades is told to all of them.
     pub member_sessions_max: usize,
     /// Requests one session may have unanswered, at least 1; of those that reduce its risk a sixteenth more.
@@ -114,6 +121,9 @@ pub trait GatewaySink {
     /// The answer `session` asks for lies at `place`: read the record there and send what
     /// [`Gateway::replay_answer`] makes of it.
     fn answer_again(&mut self, session: SessionId, place: Place, client_order_id: ClientOrderId);
+
+    /// `session` is signed off: it is to be told why, and disconnected.
+    fn disconnect(&mut self, session: SessionId, reason: Reason);
 
     /// `session` asks faster than it can be refused: it is best left unread for `pause_ns` from now, the last time this is said
     /// counts. What was read from it already is still asked. An edge that cannot leave anybody unread ignores it.
