@@ -8,7 +8,7 @@
 //!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan   what proves and measures
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
 //!   exchange   node  history | roles  window  client | book  sequencer  register  recorder  gateway  venue | types  wire
-//!   base       link  log  text | os                                     what everything stands on
+//!   base       keys  link  log  text | os                                     what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
 //! or draw a random number, not even through somebody else: what they may reach is listed, and everything
@@ -68,6 +68,7 @@ const RULES: u8 = 1;
 pub(super) const CRATES: &[Place] = &[
     place("base", "pares-os", 2, &[]),
     place("base", "pares-log", 2, &["pares-os"]), // is made of mapped files
+    place("base", "pares-keys", 2, &[]),
     place("base", "pares-link", 2, &[]),
     place("base", "pares-text", 2, &[]),
     place("exchange", "pares-types", 0, &[]),
