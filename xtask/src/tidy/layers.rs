@@ -7,8 +7,8 @@
 //!   app        pares                                                    the command line
 //!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan   what proves and measures
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
-//!   exchange   node  history | roles  window  client | book  sequencer  recorder  gateway  venue | types  wire
-//!   base       link  log  text | os  tls                                what everything stands on
+//!   exchange   node  history | roles  window  client | book  sequencer  register  recorder  gateway  venue | types  wire
+//!   base       keys  link  log  text | os  tls                                what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
 //! or draw a random number, not even through somebody else: what they may reach is listed, and everything
@@ -69,15 +69,17 @@ pub(super) const CRATES: &[Place] = &[
     place("base", "pares-os", 2, &[]),
     place("base", "pares-log", 2, &["pares-os"]), // is made of mapped files
     place("base", "pares-tls", 2, &[]),
+    place("base", "pares-keys", 2, &[]),
     place("base", "pares-link", 2, &["pares-tls"]), // is TLS where clusters are apart
     place("base", "pares-text", 2, &[]),
     place("exchange", "pares-types", 0, &[]),
     place("exchange", "pares-wire", 0, &["pares-types"]), // gives the vocabulary its bytes
     place("exchange", "pares-book", 1, &[]),
     place("exchange", "pares-sequencer", 1, &[]),
-    place("exchange", "pares-venue", 1, &["pares-book", "pares-sequencer"]), // executes on the one what the other decides
+    place("exchange", "pares-register", 1, &[]),
+    place("exchange", "pares-venue", 1, &["pares-book", "pares-sequencer", "pares-register"]), // executes on the one what the other decides
     place("exchange", "pares-recorder", 1, &[]),
-    place("exchange", "pares-gateway", 1, &[]),
+    place("exchange", "pares-gateway", 1, &["pares-register"]), // follows what a venue decides of it
     place("exchange", "pares-window", 2, &[]),
     place("exchange", "pares-client", 2, &[]),
     place("exchange", "pares-roles", 2, &[]),

@@ -58,8 +58,13 @@ impl Gateway {
         let answer = of(position, request, outcome, events.len());
         let settled = self.settle(answer, request, place);
         self.follow_orders(request, outcome, events);
+        self.prices.follow(request, events);
         if let Some(settled) = settled {
             self.deliver(settled, request, sink);
+        }
+        // The last that an operator hears who shuts himself out is that it is done.
+        if let Some(change) = self.follow_register(request, outcome) {
+            self.enforce(&change, sink);
         }
     }
 

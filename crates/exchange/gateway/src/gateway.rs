@@ -2,17 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use pares_register::Register;
 use pares_types::{
     ClientOrderId, GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId,
     Timestamp,
 };
 
+use crate::attempts::Attempts;
 use crate::clock::{self, Clock};
 use crate::days::{DayTimes, Days};
 use crate::fan_out::FanOut;
 use crate::flights::Flights;
 use crate::names::{NameIndex, Names};
 use crate::patience::Patience;
+use crate::permits::Asker;
+use crate::prices::Prices;
 use crate::sessions::Sessions;
 use crate::{GatewayConfig, GatewaySink, SessionId};
 
@@ -30,6 +34,9 @@ pub struct Gateway {
     pub(crate) names: Names,
     pub(crate) fan_outs: BTreeMap<NameIndex, FanOut>,
     pub(crate) sessions: Sessions,
+    pub(crate) register: Register,
+    pub(crate) attempts: Attempts,
+    pub(crate) prices: Prices,
     pub(crate) flights: Flights,
     pub(crate) clock: Clock,
     pub(crate) days: Days,
@@ -106,6 +113,9 @@ impl Gateway {
             names: Names::new(config.names_max, 0),
             fan_outs: BTreeMap::new(),
             sessions: Sessions::default(),
+            register: Register::new(None),
+            attempts: Attempts::default(),
+            prices: Prices::default(),
             sequence_last: 0,
             stamp_last: Timestamp(0),
             config,
@@ -140,19 +150,28 @@ impl Gateway {
         self
     }
 
-    /// A session speaks for `member` from now on, and with `wants_journalled` is told when each of its
-    /// requests is durable in the gateway's log.
+    /// A session speaks for a member from now on, as the one of that number, and with `wants_journalled` is told when each of its
+    /// requests is durable in the gateway's log. Where sign-on is required it has proved its key
+    /// ([`Gateway::key_to_prove`]); who signed on as the same before is disconnected.
     ///
     /// # Errors
-    /// [`Reason::MalformedRequest`] if it is signed on already, [`Reason::Overloaded`] if the member has as many sessions as it
-    /// may. Nothing is changed, and the session is best disconnected.
+    /// [`Reason::MalformedRequest`] if it is signed on already, [`Reason::WrongKey`] if the register has no such session,
+    /// [`Reason::Overloaded`] if the member has as many sessions as it may. Nothing is changed, and the session is best disconnected.
     pub fn on_sign_on(
         &mut self,
         session: SessionId,
-        member: MemberId,
+        (member, number): (MemberId, u16),
         wants_journalled: bool,
+        sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
-        self.sessions.sign_on(session, member, wants_journalled, self.config.member_sessions_max)
+        let permit = self.permit_of((member, number)).ok_or(Reason::WrongKey)?;
+        if self.config.sign_on_required && !self.sessions.is_signed_on(session) {
+            self.take_over((member, number), sink);
+        }
+        let asker = Asker { member, number, permit };
+        self.sessions.sign_on(session, asker, wants_journalled, self.config.member_sessions_max)?;
+        self.sessions.set_permit(session, permit, self.config.session_pace);
+        Ok(())
     }
 
     /// The session is gone. What it asked stays in flight.

@@ -153,7 +153,7 @@ impl Gateway {
         }
         // Before the name is looked up, so that a flood costs no memory access but the session's own.
         if matches!(request, ClientRequest::Enter { .. } | ClientRequest::Amend { .. }) {
-            self.sessions.check_pace(session, self.config.session_pace, now)?;
+            self.sessions.check_pace(session, now)?;
         }
         match self.names.find(member, asking.client_order_id) {
             None if self.names.is_below_floor(member, asking.client_order_id) => {
@@ -213,7 +213,10 @@ impl Gateway {
         if entry.is_answered() || entry.kind == Kind::FanOut {
             return false;
         }
-        let shard = self.shard_of(entry.instrument).map(|shard| &self.shards[shard]);
+        // Of requests to one shard only those about the register name no instrument.
+        let shard =
+            if entry.instrument == InstrumentId(0) { Some(0) } else { self.shard_of(entry.instrument) };
+        let shard = shard.and_then(|shard| self.shards.get(shard));
         shard.is_some_and(|shard| shard.has_passed(entry.id))
     }
 
@@ -235,6 +238,9 @@ impl Gateway {
         sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
         let route = self.route(asking.member, request)?;
+        if let Some(asker) = self.sessions.asker(asking.session).filter(|_| self.config.sign_on_required) {
+            self.check_permit(asker, &request, route.instrument, asking.now)?;
+        }
         if self.patience.is_over(route.shard) {
             return Err(Reason::NotRecorded);
         }
@@ -265,7 +271,10 @@ impl Gateway {
         if is_for_all(instrument, command) && !self.shards.is_empty() {
             return Ok(Route { instrument: InstrumentId(0), shard: None, command });
         }
-        let shard = self.shard_of(instrument).ok_or(Reason::UnknownInstrument)?;
+        // The register is state of the lowest.
+        let lowest = matches!(command, Command::Register(_)) && !self.shards.is_empty();
+        let shard = if lowest { Some(0) } else { self.shard_of(instrument) };
+        let shard = shard.ok_or(Reason::UnknownInstrument)?;
         Ok(Route { instrument, shard: Some(shard), command })
     }
 

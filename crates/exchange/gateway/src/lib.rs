@@ -35,10 +35,13 @@
 //!   bounded by what is left for the others.
 //! - *Nothing recorded.* A shard in which something is in flight and nothing is committed for longer than `patience_ns` takes
 //!   nothing new until its next record ([`Gateway::watch`]). Repeats and what is in flight are answered when it comes.
+//! - *Who may ask what* says the register, a part of the lowest shard's state that is followed like everything else
+//!   (`permits.rs`). Who is revoked there is disconnected as the record is read.
 //! - *The time.* Venues know no time but that of requests; gateways tell it to the shards that need it
 //!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and nobody is answered.
 
 mod answer;
+mod attempts;
 mod clock;
 mod days;
 mod fan_out;
@@ -51,6 +54,8 @@ mod names;
 mod orders;
 mod pace;
 mod patience;
+mod permits;
+mod prices;
 mod recover;
 mod refusals;
 mod report;
@@ -73,6 +78,8 @@ pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Reply, Role, 
 pub struct GatewayConfig {
     /// Which gateway this is; stable over restarts.
     pub id: GatewayId,
+    /// Whether sessions sign on by a key of the register; otherwise anybody is whom he says he is, and may do everything.
+    pub sign_on_required: bool,
     /// Sessions a member may have, at least 1: each of its trades is told to all of them.
     pub member_sessions_max: usize,
     /// Requests one session may have unanswered, at least 1; of those that reduce its risk a sixteenth more.
@@ -123,6 +130,9 @@ pub trait GatewaySink {
     /// Where the answer lies that somebody asks for is not known: look for all committed records of that name, and tell
     /// [`Gateway::on_looked_up`] what was found.
     fn look_up(&mut self, look_up: LookUp);
+
+    /// `session` is signed off: it is to be told why, and disconnected.
+    fn disconnect(&mut self, session: SessionId, reason: Reason);
 
     /// `session` asks faster than it can be refused: it is best left unread for `pause_ns` from now, the last time this is said
     /// counts. What was read from it already is still asked. An edge that cannot leave anybody unread ignores it.

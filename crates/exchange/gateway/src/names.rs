@@ -18,7 +18,8 @@
 //!                    \--(all others)-------------------------------------------^
 //! ```
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::BuildHasherDefault;
 
 use pares_types::{
     ClientOrderId, Command, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request,
@@ -26,6 +27,7 @@ use pares_types::{
 };
 
 use crate::index::Index;
+use crate::sessions::Mixer;
 use crate::{Place, SessionId};
 
 /// Series whose floors are kept. Of further ones nothing is, and their shards refuse what was forgotten.
@@ -50,6 +52,7 @@ impl Kind {
     pub(crate) fn of(request: &Request) -> Self {
         match request.command {
             Command::Enter(_) => Self::Enter,
+            Command::Register(_) => Self::Other,
             // No instrument has the id 0.
             _ if request.instrument == InstrumentId(0) => Self::FanOut,
             _ => Self::Other,
@@ -172,6 +175,8 @@ pub(crate) struct Names {
     floors: BTreeMap<(MemberId, u16), u64>,
     names_max: usize,
     seed: u64,
+    /// Orders of each member that are in flight or live.
+    orders: HashMap<MemberId, u32, BuildHasherDefault<Mixer>>,
 }
 
 impl Names {
@@ -187,6 +192,7 @@ impl Names {
             floors: BTreeMap::new(),
             names_max,
             seed,
+            orders: HashMap::default(),
         }
     }
 
@@ -206,6 +212,24 @@ impl Names {
             entry.client_order_id == name && entry.member == member
         });
         found.map(NameIndex)
+    }
+
+    /// Orders of the member that are in flight or live.
+    pub(crate) fn orders_of(&self, member: MemberId) -> u32 {
+        self.orders.get(&member).copied().unwrap_or_default()
+    }
+
+    fn begin_order(&mut self, index: u32) {
+        let entry = &self.entries[index as usize];
+        if entry.kind == Kind::Enter && !entry.is_finished() {
+            *self.orders.entry(entry.member).or_default() += 1;
+        }
+    }
+
+    fn end_order(&mut self, member: MemberId) {
+        if let Some(orders) = self.orders.get_mut(&member) {
+            *orders = orders.saturating_sub(1);
+        }
     }
 
     /// Whether the name, which is not in the table, may have been used.
@@ -254,7 +278,9 @@ impl Names {
         if before.0 {
             entry.remaining = before.1;
         } else if entry.is_finished() {
+            let ended = Some(entry.member).filter(|_| entry.kind == Kind::Enter);
             self.finished.push_back(index.0);
+            ended.into_iter().for_each(|member| self.end_order(member));
             // There are more while more are in flight or alive at once.
             self.make_room(self.names_max);
         }
@@ -303,6 +329,7 @@ impl Names {
             }
         };
         self.by_name.insert(index, hash);
+        self.begin_order(index);
         self.index_order(index);
         NameIndex(index)
     }
@@ -330,9 +357,12 @@ impl Names {
         }
         self.by_order.remove(index.0, hash_id(self.seed, self.get(index).id));
         let entry = &mut self.entries[index.0 as usize];
+        let ended = Some(entry.member).filter(|_| entry.kind == Kind::Enter && !entry.is_finished());
         entry.id = request.id;
         entry.instrument = request.instrument;
         entry.kind = Kind::of(request);
+        ended.into_iter().for_each(|member| self.end_order(member));
+        self.begin_order(index.0);
         self.index_order(index.0);
     }
 

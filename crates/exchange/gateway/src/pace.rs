@@ -36,6 +36,12 @@ impl Pace {
         Self { interval_ns, ahead_ns: interval_ns * u64::from(burst.max(1) - 1) }
     }
 
+    /// The slower of both.
+    #[must_use]
+    pub(crate) fn slower(self, other: Self) -> Self {
+        if other.interval_ns > self.interval_ns { other } else { self }
+    }
+
     /// Whether a session that has used its share up to `used` may send one more order now; if so it has used more.
     pub(crate) fn admits(self, used: &mut Timestamp, now: Timestamp) -> bool {
         if self.interval_ns == 0 {

@@ -59,6 +59,8 @@ impl Gateway {
         if self.follow(request, outcome, position) {
             self.settle(answer::of(position, request, outcome, events.len()), request, place);
             self.follow_orders(request, outcome, events);
+            self.prices.follow(request, events);
+            self.follow_register(request, outcome);
         }
     }
 

@@ -3,15 +3,19 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use pares_register::Permit;
 use pares_types::{MemberId, Reason, Timestamp};
 
+use crate::permits::Asker;
 use crate::refusals::Refusals;
 use crate::{Pace, SessionId};
 
 /// One signed-on session.
 #[derive(Clone, Copy, Debug)]
 struct Session {
-    member: MemberId,
+    asker: Asker,
+    /// How fast it may ask.
+    pace: Pace,
     wants_journalled: bool,
     in_flight: u32,
     /// See [`Pace::admits`].
@@ -39,19 +43,21 @@ impl Sessions {
     pub(crate) fn sign_on(
         &mut self,
         session: SessionId,
-        member: MemberId,
+        asker: Asker,
         wants_journalled: bool,
         member_sessions_max: usize,
     ) -> Result<(), Reason> {
         if self.sessions.contains_key(&session) {
             return Err(Reason::MalformedRequest);
         }
+        let member = asker.member;
         if self.of_member(member).len() >= member_sessions_max {
             return Err(Reason::Overloaded);
         }
-        let (paced, refused) = (Timestamp(0), Timestamp(0));
+        let (paced, refused, pace) = (Timestamp(0), Timestamp(0), Pace::FREE);
         self.journalled += usize::from(wants_journalled);
-        self.sessions.insert(session, Session { member, wants_journalled, in_flight: 0, paced, refused });
+        self.sessions
+            .insert(session, Session { asker, pace, wants_journalled, in_flight: 0, paced, refused });
         self.members.entry(member).or_default().push(session);
         Ok(())
     }
@@ -59,15 +65,31 @@ impl Sessions {
     pub(crate) fn disconnect(&mut self, session: SessionId) {
         let Some(gone) = self.sessions.remove(&session) else { return };
         self.journalled -= usize::from(gone.wants_journalled);
-        let Some(of_member) = self.members.get_mut(&gone.member) else { return };
+        let Some(of_member) = self.members.get_mut(&gone.asker.member) else { return };
         of_member.retain(|&other| other != session);
         if of_member.is_empty() {
-            self.members.remove(&gone.member);
+            self.members.remove(&gone.asker.member);
         }
     }
 
     pub(crate) fn member(&self, session: SessionId) -> Option<MemberId> {
-        self.sessions.get(&session).map(|session| session.member)
+        self.sessions.get(&session).map(|session| session.asker.member)
+    }
+
+    pub(crate) fn is_signed_on(&self, session: SessionId) -> bool {
+        self.sessions.contains_key(&session)
+    }
+
+    pub(crate) fn asker(&self, session: SessionId) -> Option<Asker> {
+        self.sessions.get(&session).map(|session| session.asker)
+    }
+
+    /// What it may do from now on, and no faster than `pace` either.
+    pub(crate) fn set_permit(&mut self, session: SessionId, permit: Permit, pace: Pace) {
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.asker.permit = permit;
+            session.pace = pace.slower(Pace::new(permit.limits.rate_max, permit.limits.burst_max));
+        }
     }
 
     pub(crate) fn wants_journalled(&self, session: SessionId) -> bool {
@@ -85,14 +107,9 @@ impl Sessions {
     }
 
     /// Whether the session may send one more order now; if so that is counted.
-    pub(crate) fn check_pace(
-        &mut self,
-        session: SessionId,
-        pace: Pace,
-        now: Timestamp,
-    ) -> Result<(), Reason> {
+    pub(crate) fn check_pace(&mut self, session: SessionId, now: Timestamp) -> Result<(), Reason> {
         let session = self.sessions.get_mut(&session).ok_or(Reason::NotSignedOn)?;
-        if pace.admits(&mut session.paced, now) { Ok(()) } else { Err(Reason::Throttled) }
+        if session.pace.admits(&mut session.paced, now) { Ok(()) } else { Err(Reason::Throttled) }
     }
 
     /// Whether the session may ask for one more answer. What reduces its risk may be a sixteenth more than the rest.
@@ -159,11 +176,15 @@ impl Hasher for Mixer {
 mod tests {
     use super::*;
 
+    fn of(member: u32) -> Asker {
+        Asker { member: MemberId(member), number: 0, permit: Permit::FREE }
+    }
+
     #[test]
     fn a_member_s_sessions_are_listed_oldest_first() {
         let mut sessions = Sessions::default();
         for session in [3, 1, 2] {
-            sessions.sign_on(SessionId(session), MemberId(7), false, 3).unwrap();
+            sessions.sign_on(SessionId(session), of(7), false, 3).unwrap();
         }
         sessions.disconnect(SessionId(1));
         assert_eq!(sessions.of_member(MemberId(7)), [SessionId(3), SessionId(2)]);
@@ -172,10 +193,10 @@ mod tests {
     #[test]
     fn signing_on_again_is_refused_and_changes_nothing() {
         let mut sessions = Sessions::default();
-        sessions.sign_on(SessionId(1), MemberId(7), false, 3).unwrap();
+        sessions.sign_on(SessionId(1), of(7), false, 3).unwrap();
         sessions.begin(SessionId(1));
         for member in [7, 8] {
-            let again = sessions.sign_on(SessionId(1), MemberId(member), true, 3);
+            let again = sessions.sign_on(SessionId(1), of(member), true, 3);
             assert_eq!(again, Err(Reason::MalformedRequest));
         }
         assert_eq!(sessions.of_member(MemberId(7)), [SessionId(1)]);
@@ -186,7 +207,7 @@ mod tests {
     fn a_member_has_so_many_sessions_and_one_more_once_one_has_gone() {
         let mut sessions = Sessions::default();
         let sign_on =
-            |sessions: &mut Sessions, session| sessions.sign_on(SessionId(session), MemberId(7), false, 2);
+            |sessions: &mut Sessions, session| sessions.sign_on(SessionId(session), of(7), false, 2);
         let three = [1, 2, 3].map(|session| sign_on(&mut sessions, session));
         assert_eq!(three, [Ok(()), Ok(()), Err(Reason::Overloaded)]);
         sessions.disconnect(SessionId(1));

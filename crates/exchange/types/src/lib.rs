@@ -13,6 +13,7 @@ mod day;
 mod ids;
 mod outcome;
 mod phase;
+mod register;
 mod request;
 mod session;
 mod symbol;
@@ -26,6 +27,7 @@ pub use ids::{
 };
 pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, Reason, RestCause, Status};
 pub use phase::{DAY_NS, Phase, Rule};
+pub use register::{Entry, Key, Limits, Proposal, Registration, Rights};
 pub use request::{
     Amendment, BustedTrade, Command, NewOrder, OrderKind, Peg, Request, SelfTrade, Side, TimeInForce,
 };

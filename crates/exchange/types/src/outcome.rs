@@ -164,6 +164,38 @@ coded! {
         DayNotOver = 61 "day_not_over",
         /// Not the business day that is on, or one that does not come after the last one.
         WrongDay = 62 "wrong_day",
+        /// Gateway: no such session signs on with that key.
+        WrongKey = 70 "wrong_key",
+        /// Gateway: too many wrong keys were tried for that session; try again shortly.
+        TooManyAttempts = 71 "too_many_attempts",
+        /// Gateway: the key of this session was changed or revoked; it is disconnected.
+        Revoked = 72 "revoked",
+        /// Gateway: another connection has signed on as this session; this one is disconnected.
+        TakenOver = 73 "taken_over",
+        /// Gateway: the session has no right to ask for that.
+        NoRight = 74 "no_right",
+        /// Gateway: more shares than the session may order at once.
+        QuantityLimit = 75 "quantity_limit",
+        /// Gateway: price times quantity is more than the session may order at once.
+        ValueLimit = 76 "value_limit",
+        /// Gateway: the limit lies farther beyond the last trade than the session may go.
+        PriceCollar = 77 "price_collar",
+        /// Gateway: the member has as many orders at work as it may.
+        OrdersLimit = 78 "orders_limit",
+        /// Gateway: a second operator has to ask for that; the first proposes it.
+        SecondOperator = 79 "second_operator",
+        /// Gateway: the name of an operator's request is not of the series that has its session's number.
+        OtherSeries = 80 "other_series",
+        /// The register has no such member.
+        UnknownMember = 81 "unknown_member",
+        /// The register has that member already.
+        MemberExists = 82 "member_exists",
+        /// The member has no such session.
+        UnknownSession = 83 "unknown_session",
+        /// The register takes no more members or sessions.
+        RegisterFull = 84 "register_full",
+        /// Nobody could change the register any more.
+        LastOperator = 85 "last_operator",
         /// Gateway: it speaks TLS, and this connection came without.
         TlsRequired = 90 "tls_required",
     }

@@ -1,8 +1,8 @@
 //! What is asked for, as it travels from a gateway through the total order into the record.
 
 use crate::{
-    BusinessDay, ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, RequestId,
-    Rule, ShardId, Symbol, Timestamp,
+    BusinessDay, ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity,
+    Registration, RequestId, Rule, ShardId, Symbol, Timestamp,
 };
 
 /// One numbered request. The gateway that took it in stamps and numbers it; nothing changes it after.
@@ -76,6 +76,8 @@ pub enum Command {
         /// The day that is on.
         day: BusinessDay,
     },
+    /// Change the register, which the lowest shard keeps. The exchange only, for instrument 0.
+    Register(Registration),
 }
 
 /// A new order.
@@ -279,6 +281,11 @@ pub enum SelfTrade {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_is_as_large_as_its_largest_order() {
+        assert!(size_of::<Registration>() <= size_of::<NewOrder>());
+    }
 
     #[test]
     fn a_buy_crosses_offers_at_or_below_its_limit() {

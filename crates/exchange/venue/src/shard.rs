@@ -1,9 +1,11 @@
 //! One shard at one venue: its place in the total order, its books, and what they lead to.
 
 use pares_book::{Book, Instrument, Market};
+use pares_register::{EXCHANGE, Register};
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
 use pares_types::{
-    Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Request, RequestId, ShardId,
+    Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Registration, Request,
+    RequestId, ShardId, Status,
 };
 
 use crate::CheckpointError;
@@ -34,6 +36,7 @@ pub struct Shard<B> {
     ordering: Ordering,
     names: Names,
     quarantine: Quarantine,
+    register: Register,
     market: Market<B>,
     /// Where the matching engine failed before.
     suspect: Option<Position>,
@@ -51,8 +54,14 @@ impl<B: Book> Shard<B> {
     /// As [`Market::new`].
     #[must_use]
     pub fn new(id: ShardId, instruments: &[Instrument]) -> Self {
-        let (names, quarantine) = (Names::new(), Quarantine::default());
-        Self::build(id, Ordering::new(), names, quarantine, Market::new(instruments))
+        let (names, quarantine, register) = (Names::new(), Quarantine::default(), Register::new(None));
+        Self::build(id, Ordering::new(), (names, quarantine, register), Market::new(instruments))
+    }
+
+    /// The same, and it begins with that register.
+    #[must_use]
+    pub fn with_register(self, register: Register) -> Self {
+        Self { register, ..self }
     }
 
     /// A shard as it was when the checkpoint was taken, with the instruments it had then.
@@ -60,9 +69,10 @@ impl<B: Book> Shard<B> {
     /// # Errors
     /// If the bytes are no checkpoint of this shard, or the state they give is not the one saved.
     pub fn restore(id: ShardId, bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let State { position, through, names, quarantine, market, state_hash } =
+        let State { position, through, names, quarantine, register, market, state_hash } =
             checkpoint::decode(id, bytes)?;
-        let shard = Self::build(id, Ordering::resume(position, &through), names, quarantine, market);
+        let small = (names, quarantine, register);
+        let shard = Self::build(id, Ordering::resume(position, &through), small, market);
         match shard.state_hash() {
             restored if restored == state_hash => Ok(shard),
             restored => Err(CheckpointError::HashDiffers { restored, saved: state_hash }),
@@ -72,8 +82,7 @@ impl<B: Book> Shard<B> {
     fn build(
         id: ShardId,
         ordering: Ordering,
-        names: Names,
-        quarantine: Quarantine,
+        (names, quarantine, register): (Names, Quarantine, Register),
         market: Market<B>,
     ) -> Self {
         Self {
@@ -81,6 +90,7 @@ impl<B: Book> Shard<B> {
             ordering,
             names,
             quarantine,
+            register,
             market,
             suspect: None,
             events: Vec::with_capacity(64),
@@ -126,6 +136,12 @@ impl<B: Book> Shard<B> {
         &self.market
     }
 
+    /// Who may do what. That of the lowest shard is the exchange's.
+    #[must_use]
+    pub fn register(&self) -> &Register {
+        &self.register
+    }
+
     /// A digest of the whole state: equal at equal positions on every replica, or something is broken.
     #[must_use]
     pub fn state_hash(&self) -> u64 {
@@ -136,6 +152,7 @@ impl<B: Book> Shard<B> {
         for instrument in self.quarantine.instruments() {
             hash = mix(hash ^ mix(u64::from(instrument.0) ^ 1 << 63));
         }
+        hash = mix(hash ^ self.register.digest());
         mix(hash ^ self.market.state_hash())
     }
 
@@ -315,7 +332,20 @@ impl<B: Book> Shard<B> {
         if let Some(reason) = self.quarantine.refusal(request) {
             return self.market.refuse(request, reason);
         }
-        self.market.apply(request, &mut self.events)
+        match &request.command {
+            Command::Register(change) => self.change_register(request, change),
+            _ => self.market.apply(request, &mut self.events),
+        }
+    }
+
+    fn change_register(&mut self, request: &Request, change: &Registration) -> Outcome {
+        if request.member != EXCHANGE {
+            return self.market.refuse(request, Reason::NotPermitted);
+        }
+        match self.register.apply(request.stamp, change) {
+            Ok(()) => Outcome { status: Status::Accepted, ..self.market.refuse(request, Reason::None) },
+            Err(reason) => self.market.refuse(request, reason),
+        }
     }
 
     /// Writes the state into `out` (emptied first) and says at which position it was taken: the
@@ -335,7 +365,7 @@ impl<B: Book> Shard<B> {
         let hash = self.state_hash();
         let through: Vec<_> = self.ordering.through().collect();
         let (place, through) = ((self.id, position), through.into_iter());
-        let small = (&self.names, &self.quarantine);
+        let small = (&self.names, &self.quarantine, &self.register);
         self.taking = Some(Taking::begin(out, place, through, small, &mut self.market, hash));
         position
     }

@@ -16,6 +16,9 @@ pub const GATEWAYS_NAME: &str = "gateways.pares";
 mod code;
 pub mod frame;
 pub mod record;
+mod register;
+
+pub use register::{TRANSCRIPT_BYTES, Transcript, VALUE_BYTES};
 
 /// Why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -85,6 +85,7 @@ fn the_order_entry_page_lays_frames_out_as_the_code_does() {
         SetPhase SetRule AddInstrument RemoveInstrument BlockMember UnblockMember BustTrade TellTime
         BeginDay EndDay
         OrderNews TradeBusted
+        OrderNews TradeBusted ChangeRegister Proof Challenge
         SignedOn Journalled Answer Trade Cancelled Rejected Pong
     );
     assert!(page.contains(&format!("is at most {FRAME_MAX}")));

@@ -1,11 +1,11 @@
 //! Whatever is written reads back the same; whatever is not a message is refused without a panic.
 
 use pares_types::{
-    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Epoch,
-    Event, GatewayId, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId,
-    OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request, RequestId,
-    RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade,
-    TradeBusted, VenueId,
+    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Entry,
+    Epoch, Event, GatewayId, IncomingCause, InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms,
+    OrderChange, OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Proposal, Quantity,
+    Reason, Registration, Reply, Request, RequestId, RestCause, Rights, Role, Rule, SelfTrade, ShardId, Side,
+    Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
 };
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame, GatewayFrame};
@@ -147,6 +147,39 @@ fn day() -> impl Strategy<Value = BusinessDay> {
     (1..=BusinessDay::MAX.0).prop_map(BusinessDay)
 }
 
+fn registration() -> impl Strategy<Value = Registration> {
+    let key = any::<[u8; 32]>();
+    let limits = (any::<(u64, u64)>(), any::<(u32, u32, u32, u32)>()).prop_map(
+        |((quantity_max, value_max), (collar, orders_max, rate_max, burst_max))| Limits {
+            quantity_max,
+            value_max,
+            collar,
+            orders_max,
+            rate_max,
+            burst_max,
+        },
+    );
+    let proposal = (instrument(), 1..=Proposal::KIND_MAX, any::<u32>())
+        .prop_map(|(instrument, kind, operand)| Proposal { instrument, kind, operand });
+    let rights = (0..=Rights::ALL.bits()).prop_map(|bits| Rights::from_bits(bits).expect("all are rights"));
+    let entry = prop_oneof![
+        Just(Entry::AddMember),
+        Just(Entry::RemoveMember),
+        key.prop_map(|key| Entry::SetKey(Key::Ed25519(key))),
+        key.prop_map(|key| Entry::SetKey(Key::Shared(key))),
+        Just(Entry::RevokeKey),
+        rights.prop_map(Entry::SetRights),
+        limits.prop_map(Entry::SetLimits),
+        any::<bool>().prop_map(Entry::SetFourEyes),
+        proposal.prop_map(Entry::Propose),
+    ];
+    (member(), any::<u16>(), entry).prop_map(|(member, session, entry)| Registration {
+        member,
+        session,
+        entry,
+    })
+}
+
 /// What has no message of its own.
 fn exchange_command() -> impl Strategy<Value = Command> {
     let symbol = "[!-~]{1,16}".prop_map(|name| Symbol::new(&name).expect("printable"));
@@ -161,6 +194,7 @@ fn exchange_command() -> impl Strategy<Value = Command> {
         busted_trade().prop_map(Command::Bust),
         day().prop_map(|day| Command::BeginDay { day }),
         day().prop_map(|day| Command::EndDay { day }),
+        registration().prop_map(Command::Register),
     ]
 }
 
@@ -306,6 +340,7 @@ fn client_request() -> impl Strategy<Value = ClientRequest> {
                 | Command::Unblock { .. }
                 | Command::BeginDay { .. }
                 | Command::EndDay { .. }
+                | Command::Register(_)
         );
         let instrument = if all { InstrumentId(0) } else { instrument };
         ClientRequest::Exchange { client_order_id: name, instrument, command }

@@ -44,7 +44,7 @@ impl FastBook {
                 Ok(Reason::None)
             }
             Command::EndDay { .. } => Ok(self.end_day(step)),
-            Command::AddInstrument(_) | Command::Unblock { .. } => Ok(Reason::None),
+            Command::AddInstrument(_) | Command::Unblock { .. } | Command::Register(_) => Ok(Reason::None),
             Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } => {
                 unreachable!("applied elsewhere")
             }

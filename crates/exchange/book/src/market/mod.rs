@@ -184,7 +184,8 @@ impl<B: Book> Market<B> {
                 Command::Block { .. }
                 | Command::Unblock { .. }
                 | Command::BeginDay { .. }
-                | Command::EndDay { .. } => {
+                | Command::EndDay { .. }
+                | Command::Register(_) => {
                     return refused(request, Reason::UnknownInstrument);
                 }
                 Command::SetPhase(phase) if self.day.stage != Stage::On && !rests(phase) => {

@@ -27,7 +27,9 @@ impl NaiveBook {
             Command::Bust(trade) => self.bust(step, request, &trade),
             Command::BeginDay { day } => self.begin_day(request, day),
             Command::EndDay { .. } => self.end_day(step, request),
-            Command::AddInstrument(_) | Command::Unblock { .. } => accepted(request, false),
+            Command::AddInstrument(_) | Command::Unblock { .. } | Command::Register(_) => {
+                accepted(request, false)
+            }
             Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
                 unreachable!("members ask for that")
             }

@@ -67,7 +67,11 @@ fn request(number: u64, instrument: u32, command: Command) -> Request {
 fn told(before: &[Request], request: &Request, outcome: (Status, u64, u64), events: &[Event]) -> String {
     let mut gateway = Gateway::new(config(0), instruments());
     let mut sink = Sink::default();
-    (1..=4).for_each(|id| gateway.on_sign_on(SessionId(id), MemberId(id as u32), false).unwrap());
+    (1..=4).for_each(|id| {
+        gateway
+            .on_sign_on(SessionId(id), (MemberId(id as u32), 0), false, &mut super::world::Sink::default())
+            .unwrap()
+    });
     let place = Place { recorder: RecorderId(0), offset: 0 };
     let (executed, remaining) = (Quantity(outcome.1), Quantity(outcome.2));
     let (order, reason) = (OrderId(request.id), Reason::None);

@@ -143,7 +143,12 @@ fn a_halted_shard_full_of_requests_does_not_keep_the_time_from_the_others() {
 fn a_member_s_sessions_beyond_its_most_are_refused() {
     let mut world = with(|config| GatewayConfig { member_sessions_max: 2, ..config });
     world.sign_on(0, 2, 7);
-    let third = world.gates[0].gateway.on_sign_on(SessionId(3), MemberId(7), false);
+    let third = world.gates[0].gateway.on_sign_on(
+        SessionId(3),
+        (MemberId(7), 0),
+        false,
+        &mut super::world::Sink::default(),
+    );
     assert_eq!(third, Err(Reason::Overloaded));
     world.sign_on(0, 3, 8);
 }

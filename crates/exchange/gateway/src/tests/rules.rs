@@ -303,7 +303,10 @@ fn a_full_disk_is_a_rejection_that_changes_nothing() {
 #[test]
 fn journalled_is_told_below_the_durable_mark_to_those_who_want_it() {
     let mut world = signed_on();
-    world.gates[0].gateway.on_sign_on(SessionId(2), MemberId(7), true).unwrap();
+    world.gates[0]
+        .gateway
+        .on_sign_on(SessionId(2), (MemberId(7), 0), true, &mut super::world::Sink::default())
+        .unwrap();
     for (session, name) in [(2, 1), (1, 2), (2, 3)] {
         world.ask(0, session, buy(name));
     }
@@ -426,7 +429,10 @@ fn a_part_of_a_mass_cancel_that_no_venue_could_read_is_taken_in_again_at_any_gat
 fn a_device_that_does_not_sync_holds_up_only_those_who_wait_for_it() {
     let mut world = World::with(|gate| GatewayConfig { in_flight_max: 4, ..config(gate) });
     world.sign_on(0, 1, 7);
-    world.gates[0].gateway.on_sign_on(SessionId(2), MemberId(7), true).unwrap();
+    world.gates[0]
+        .gateway
+        .on_sign_on(SessionId(2), (MemberId(7), 0), true, &mut super::world::Sink::default())
+        .unwrap();
     for name in 1..=4 {
         world.ask(0, 2, buy(name));
         world.settle();
@@ -459,7 +465,12 @@ fn a_sign_on_repeated_with_an_order_in_flight_changes_nothing() {
     let mut world = signed_on();
     world.ask(0, 1, buy(1));
     for member in [7, 8] {
-        let again = world.gates[0].gateway.on_sign_on(SessionId(1), MemberId(member), false);
+        let again = world.gates[0].gateway.on_sign_on(
+            SessionId(1),
+            (MemberId(member), 0),
+            false,
+            &mut super::world::Sink::default(),
+        );
         assert_eq!(again, Err(Reason::MalformedRequest));
     }
     world.settle();

@@ -22,6 +22,7 @@ pub(super) fn config(gate: usize) -> GatewayConfig {
     let id = GatewayId(gate as u16 + 1);
     GatewayConfig {
         id,
+        sign_on_required: false,
         member_sessions_max: 100,
         session_in_flight_max: 100,
         session_pace: Pace::FREE,
@@ -40,6 +41,8 @@ pub(super) struct Sink {
     pub(super) look_ups: Vec<LookUp>,
     /// Sessions to be left unread, and for how long.
     pub(super) later: Vec<(SessionId, u64)>,
+    /// Sessions that were signed off, and why.
+    pub(super) gone: Vec<(SessionId, Reason)>,
     /// Requests the log still takes.
     pub(super) room: usize,
 }
@@ -61,6 +64,10 @@ impl GatewaySink for Sink {
 
     fn look_up(&mut self, look_up: LookUp) {
         self.look_ups.push(look_up);
+    }
+
+    fn disconnect(&mut self, session: SessionId, reason: Reason) {
+        self.gone.push((session, reason));
     }
 
     fn read_later(&mut self, session: SessionId, pause_ns: u64) {
@@ -106,7 +113,12 @@ impl World {
     }
 
     pub(super) fn sign_on(&mut self, gate: usize, session: u64, member: u32) {
-        let signed_on = self.gates[gate].gateway.on_sign_on(SessionId(session), MemberId(member), false);
+        let signed_on = self.gates[gate].gateway.on_sign_on(
+            SessionId(session),
+            (MemberId(member), 0),
+            false,
+            &mut Sink::default(),
+        );
         assert_eq!(signed_on, Ok(()));
     }
 

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! head   "PARESCK6" | shard | position | gateways n | (gateway, through)* | series n |
-//!        (member, series, floor)* | names n | (member, name)* | quarantined n | instrument* | time | day | blocked n | member* | books n
+//!        (member, series, floor)* | names n | (member, name)* | quarantined n | instrument* | register | time | day | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
 //! ```
-//! The modules `book` and `day` say what a book and a day are made of. The instrument with all its rules is part of it, for instruments come,
+//! The modules `book` and `day` say what a book and a day are made of, `pares-register` (`words.rs`) what the register is made of. The instrument with all its rules is part of it, for instruments come,
 //! change and go while a shard lives, and what is configured is only what it began with.
 //!
 //! Every number is a little-endian u64, counts included: plain beats small, since a checkpoint is written
@@ -25,6 +25,7 @@ mod day;
 mod view;
 
 use pares_book::{Book, Copied, Day, InstrumentError, Market, MarketError, RestoreError};
+use pares_register::Register;
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::names::Names;
@@ -90,6 +91,7 @@ pub(crate) struct State<B> {
     pub(crate) through: Vec<(GatewayId, u64)>,
     pub(crate) names: Names,
     pub(crate) quarantine: Quarantine,
+    pub(crate) register: Register,
     pub(crate) market: Market<B>,
     pub(crate) state_hash: u64,
 }
@@ -103,7 +105,7 @@ fn put_head<B: Book>(
     out: &mut Vec<u8>,
     (shard, position): (ShardId, Position),
     through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-    (names, quarantine): (&Names, &Quarantine),
+    (names, quarantine, register): (&Names, &Quarantine, &Register),
     market: &Market<B>,
 ) {
     out.clear();
@@ -128,6 +130,7 @@ fn put_head<B: Book>(
     }
     put(out, quarantine.instruments().len() as u64);
     quarantine.instruments().iter().for_each(|instrument| put(out, u64::from(instrument.0)));
+    register.write(&mut |word| put(out, word));
     put(out, market.time().0);
     day::encode(out, market.day());
     put(out, market.blocked().len() as u64);
@@ -147,7 +150,7 @@ impl Taking {
         out: &mut Vec<u8>,
         place: (ShardId, Position),
         through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-        small: (&Names, &Quarantine),
+        small: (&Names, &Quarantine, &Register),
         market: &mut Market<B>,
         state_hash: u64,
     ) -> Self {
@@ -221,6 +224,7 @@ struct Content<T> {
     through: Vec<(GatewayId, u64)>,
     names: Names,
     quarantine: Quarantine,
+    register: Register,
     time: Timestamp,
     day: Day,
     blocked: Vec<MemberId>,
@@ -240,6 +244,7 @@ fn read<T>(
         through: input.list(16, |input| Ok((GatewayId(input.u16("gateway")?), input.u64()?)))?,
         names: input.names()?,
         quarantine: input.quarantine()?,
+        register: input.register()?,
         time: Timestamp(input.u64()?),
         day: day::decode(&mut input)?,
         blocked: input.list(8, |input| Ok(MemberId(input.u32("blocked")?)))?,
@@ -272,11 +277,11 @@ fn open(shard: ShardId, bytes: &[u8]) -> Result<Input<'_>, CheckpointError> {
 
 /// Reads a checkpoint of that shard.
 pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, CheckpointError> {
-    let Content { position, through, names, quarantine, time, day, blocked, books, state_hash } =
+    let Content { position, through, names, quarantine, register, time, day, blocked, books, state_hash } =
         read(shard, bytes, book::Written::restore::<B>)?;
     let (books, beside) = books.into_iter().unzip();
     let market = Market::restore(books, beside, blocked, time, day)?;
-    Ok(State { position, through, names, quarantine, market, state_hash })
+    Ok(State { position, through, names, quarantine, register, market, state_hash })
 }
 
 struct Input<'a>(&'a [u8]);
@@ -314,6 +319,10 @@ impl Input<'_> {
         let kept =
             self.list(16, |input| Ok((MemberId(input.u32("member")?), ClientOrderId(input.u64()?))))?;
         Names::restore(&floors, &kept).ok_or(CheckpointError::InvalidField("names"))
+    }
+
+    fn register(&mut self) -> Result<Register, CheckpointError> {
+        Register::read(&mut || self.u64().ok()).ok_or(CheckpointError::InvalidField("register"))
     }
 
     fn quarantine(&mut self) -> Result<Quarantine, CheckpointError> {

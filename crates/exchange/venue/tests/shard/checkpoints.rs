@@ -3,9 +3,9 @@
 use pares_book::{Book, FastBook, NaiveBook, RestingOrder};
 use pares_sequencer::Sequencer;
 use pares_types::{
-    BustedTrade, Command, GatewayId, InstrumentId, LivingOrder, MemberId, NewOrder, OrderId, OrderKind, Peg,
-    Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol,
-    TimeInForce, Timestamp,
+    BustedTrade, Command, Entry, GatewayId, InstrumentId, Key, Limits, LivingOrder, MemberId, NewOrder,
+    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Reason, Registration, Request, RequestId,
+    Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
 };
 use pares_venue::{CheckpointError, Shard, checkpoint, names};
 
@@ -48,6 +48,9 @@ fn lived() -> Venue<FastBook> {
         (5, 2, Command::Enter(opening)),
         (0, 0, Command::Time),
         (0, 0, Command::Block { member: MemberId(77) }),
+        (0, 0, registered(0, Entry::AddMember)),
+        (0, 0, registered(2, Entry::SetKey(Key::Ed25519([9; 32])))),
+        (0, 0, registered(0, Entry::SetLimits(Limits { quantity_max: 50, ..Limits::NONE }))),
     ];
     for (sequence, (member, instrument, command)) in (1..).zip(enter.into_iter().chain(rules)) {
         let asked = Request { instrument: InstrumentId(instrument), ..request(3, sequence, command) };
@@ -57,6 +60,10 @@ fn lived() -> Venue<FastBook> {
     let fine = |result: &crate::rig::Result| result.outcome.status != Status::Refused;
     assert!(venue.out.all.iter().all(fine), "{:?}", venue.out.all.iter().find(|one| !fine(one)));
     venue
+}
+
+fn registered(session: u16, entry: Entry) -> Command {
+    Command::Register(Registration { member: MemberId(77), session, entry })
 }
 
 /// A shard with orders on both books, gateways with a history, and names.
@@ -86,6 +93,8 @@ fn a_checkpoint_of_one_book_restores_on_the_other() {
     let restored = restore::<NaiveBook>(&bytes).unwrap();
     assert_eq!(restored.position(), venue.shard.position());
     assert_eq!(restored.state_hash(), venue.shard.state_hash());
+    assert_eq!(restored.register(), venue.shard.register());
+    assert_eq!(restored.register().key(MemberId(77), 2), Some(Key::Ed25519([9; 32])));
     let books = restored.books().iter().map(Book::snapshot);
     assert!(books.eq(venue.shard.books().iter().map(Book::snapshot)));
 }
@@ -206,4 +215,20 @@ fn names_are_forgotten_in_the_same_order_after_a_restore() {
         assert_eq!(venue.out.all.last(), joined.out.all.last(), "name {name}");
     }
     assert_eq!(venue.checkpoint(), joined.checkpoint());
+}
+
+#[test]
+fn only_the_exchange_changes_the_register() {
+    let mut venue = plain();
+    let hash = venue.shard.state_hash();
+    let asked = Request { instrument: InstrumentId(0), ..request(1, 50, registered(0, Entry::AddMember)) };
+    venue.receive(&[named(77, 1, asked)]);
+    venue.step();
+    let outcome = venue.out.all.last().unwrap().outcome;
+    assert_eq!((outcome.status, outcome.reason), (Status::Refused, Reason::NotPermitted));
+    venue.receive(&[named(0, 1, Request { id: RequestId::new(GatewayId(1), 51), ..asked })]);
+    venue.step();
+    assert_eq!(venue.out.all.last().unwrap().outcome.status, Status::Accepted);
+    assert!(venue.shard.register().members().any(|(member, _)| member == MemberId(77)));
+    assert_ne!(venue.shard.state_hash(), hash);
 }

@@ -29,14 +29,16 @@ macro_rules! message {
 message! {
     /// Client to gateway, first on every connection: who is speaking.
     1 SignOn (48) {
-        /// The member. Loopback trusts it; a credential comes with the sign-on issue.
+        /// The member; trusted where sign-on is open.
         member: U32,
         /// Bit 0: also send [`Journalled`] for each request.
         flags: U32,
         /// Echoed in [`SignedOn`].
         token: U64,
-        /// Zero; the place of a credential.
-        credential: [u8; 32],
+        /// Which of the member's sessions, from 1; where sign-on is open 0 will do.
+        session: U16,
+        /// Zero.
+        reserved: [u8; 30],
     }
 }
 message! {
@@ -293,6 +295,32 @@ message! {
     }
 }
 message! {
+    /// Client to gateway, the exchange: change an entry of the register.
+    17 ChangeRegister (48) {
+        /// The name of this request.
+        client_order_id: U64,
+        /// What is entered, as the entry says.
+        value: [u8; 32],
+        /// The member.
+        member: U32,
+        /// Which of its sessions; 0 is the member as a whole.
+        session: U16,
+        /// Entry code.
+        entry: u8,
+        /// Zero.
+        reserved: u8,
+    }
+}
+message! {
+    /// Client to gateway: the answer to [`Challenge`].
+    26 Proof (64) {
+        /// The first half of the Ed25519 signature of the transcript; with a shared secret all of the proof.
+        first: [u8; 32],
+        /// The second half; zero with a shared secret.
+        second: [u8; 32],
+    }
+}
+message! {
     /// Gateway to client: signed on.
     129 SignedOn (24) {
         /// The sign-on's token.
@@ -459,5 +487,16 @@ message! {
         shard: U16,
         /// Which event of its position the trade was, from 0.
         index: U16,
+    }
+}
+message! {
+    /// Gateway to client, in answer to [`SignOn`]: prove who you are.
+    138 Challenge (40) {
+        /// What the gateway has made up for this sign-on.
+        nonce: [u8; 32],
+        /// Which gateway.
+        gateway: U16,
+        /// Zero.
+        reserved: [u8; 6],
     }
 }

@@ -2,13 +2,13 @@
 
 use pares_types::{
     BustedTrade, ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, NewTerms, Position,
-    Price, Quantity, Symbol,
+    Price, Quantity, Registration, Symbol,
 };
 
 use super::{
-    AddInstrument, AmendOrder, AmendOrderExtended, BeginDay, BlockMember, BustTrade, CancelOrder, EndDay,
-    EnterOrder, EnterOrderExtended, MassCancel, Message, RemoveInstrument, SetPhase, SetRule, TellTime,
-    UnblockMember, VERSION, body, write,
+    AddInstrument, AmendOrder, AmendOrderExtended, BeginDay, BlockMember, BustTrade, CancelOrder,
+    ChangeRegister, EndDay, EnterOrder, EnterOrderExtended, MassCancel, Message, RemoveInstrument, SetPhase,
+    SetRule, TellTime, UnblockMember, VERSION, body, write,
 };
 use crate::WireError;
 use crate::code::{
@@ -16,6 +16,7 @@ use crate::code::{
     new_time_in_force, order_id, order_kind, order_kind_code, phase, rule, rule_code, self_trade, side,
     sides, sides_code, time_in_force, time_in_force_code, trigger,
 };
+use crate::register::{entry, entry_code};
 
 /// Appends a request to `out` as a frame.
 ///
@@ -146,6 +147,11 @@ fn write_exchange(out: &mut Vec<u8>, name: ClientOrderId, instrument: Instrument
                 reserved: 0.into(),
             };
             write(out, &frame);
+        }
+        Command::Register(Registration { member, session, entry }) => {
+            let (entry, value) = entry_code(entry);
+            let (member, session) = (member.0.into(), session.into());
+            write(out, &ChangeRegister { client_order_id, value, member, session, entry, reserved: 0 });
         }
         Command::Time => write(out, &TellTime { client_order_id, instrument, reserved: 0.into() }),
         Command::BeginDay { day } => {
@@ -299,6 +305,13 @@ fn decode_exchange(kind: u8, bytes: &[u8]) -> Result<ClientRequest, WireError> {
             let frame: BustTrade = body(bytes)?;
             zero(&frame.reserved.to_bytes())?;
             (frame.client_order_id, frame.instrument, Command::Bust(busted_trade(&frame)?))
+        }
+        ChangeRegister::KIND => {
+            let frame: ChangeRegister = body(bytes)?;
+            zero(&[frame.reserved])?;
+            let (member, session) = (MemberId(frame.member.get()), frame.session.get());
+            let entry = entry(frame.entry, frame.value)?;
+            (frame.client_order_id, 0.into(), Command::Register(Registration { member, session, entry }))
         }
         TellTime::KIND => {
             let frame: TellTime = body(bytes)?;

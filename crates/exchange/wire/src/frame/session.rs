@@ -9,8 +9,9 @@ use pares_types::{ClientOrderId, ClientRequest, Reply};
 
 use super::reply::{answer, busted, cancelled, journalled, news, rejected, trade};
 use super::{
-    Answer, BeginDay, Cancelled, EndDay, EnterOrder, EnterOrderExtended, Journalled, MassCancel, Message,
-    OrderNews, Ping, Pong, Rejected, SignOn, SignedOn, TellTime, Trade, TradeBusted, VERSION, body, request,
+    Answer, BeginDay, Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder, EnterOrderExtended,
+    Journalled, MassCancel, Message, OrderNews, Ping, Pong, Proof, Rejected, SignOn, SignedOn, Trade,
+    TradeBusted, VERSION, body, request,
 };
 use crate::WireError;
 
@@ -22,6 +23,8 @@ pub const SIGN_ON_JOURNALLED: u32 = 1;
 pub enum ClientFrame {
     /// Who is speaking.
     SignOn(SignOn),
+    /// That it is the one.
+    Proof(Proof),
     /// A request.
     Request(ClientRequest),
     /// Are you there?
@@ -31,6 +34,8 @@ pub enum ClientFrame {
 /// What a gateway may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatewayFrame {
+    /// Prove who you are.
+    Challenge(Challenge),
     /// Signed on.
     SignedOn(SignedOn),
     /// News of the member's requests and orders.
@@ -47,6 +52,7 @@ pub enum GatewayFrame {
 pub fn decode_client(kind: u8, bytes: &[u8]) -> Result<ClientFrame, WireError> {
     Ok(match kind {
         SignOn::KIND => ClientFrame::SignOn(sign_on(bytes)?),
+        Proof::KIND => ClientFrame::Proof(body(bytes)?),
         Ping::KIND => ClientFrame::Ping(body(bytes)?),
         _ if is_request(kind) => ClientFrame::Request(request::decode(kind, bytes)?),
         _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
@@ -63,7 +69,7 @@ pub fn request_name(kind: u8, bytes: &[u8]) -> ClientOrderId {
 
 fn is_request(kind: u8) -> bool {
     let plain = EnterOrder::KIND..=MassCancel::KIND;
-    let more = EnterOrderExtended::KIND..=TellTime::KIND;
+    let more = EnterOrderExtended::KIND..=ChangeRegister::KIND;
     let days = BeginDay::KIND..=EndDay::KIND;
     plain.contains(&kind) || more.contains(&kind) || days.contains(&kind)
 }
@@ -74,6 +80,7 @@ fn is_request(kind: u8) -> bool {
 /// If it is none, or a field is outside its legal range.
 pub fn decode_gateway(kind: u8, bytes: &[u8]) -> Result<GatewayFrame, WireError> {
     Ok(match kind {
+        Challenge::KIND => GatewayFrame::Challenge(body(bytes)?),
         SignedOn::KIND => GatewayFrame::SignedOn(body(bytes)?),
         Journalled::KIND => GatewayFrame::Reply(journalled(&body(bytes)?)?),
         Answer::KIND => GatewayFrame::Reply(Reply::Answer(answer(&body(bytes)?)?)),
@@ -92,6 +99,9 @@ fn sign_on(bytes: &[u8]) -> Result<SignOn, WireError> {
     // A flag this build does not know would ask for something it does not do.
     if sign_on.flags.get() & !SIGN_ON_JOURNALLED != 0 {
         return Err(WireError::InvalidField("flags"));
+    }
+    if sign_on.reserved != [0; 30] {
+        return Err(WireError::InvalidField("reserved"));
     }
     Ok(sign_on)
 }

@@ -11,7 +11,7 @@
 
 use pares_types::{
     Amendment, BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, NewOrder, OrderId, Position,
-    Price, Quantity, Request, ShardId, Symbol, TimeInForce, Timestamp,
+    Price, Quantity, Registration, Request, ShardId, Symbol, TimeInForce, Timestamp,
 };
 use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -23,6 +23,7 @@ use crate::code::{
     order_id, order_kind, order_kind_code, phase, request_id, rule, rule_code, self_trade, side, sides,
     sides_code, time_in_force, time_in_force_code, trigger,
 };
+use crate::register::{entry, entry_code};
 
 /// The `command` byte: which [`Command`] a [`RequestRecord`] carries.
 mod command {
@@ -44,6 +45,7 @@ mod command {
     pub(super) const BUST: u8 = 12 | EXTENDED;
     pub(super) const BEGIN_DAY: u8 = 13 | EXTENDED;
     pub(super) const END_DAY: u8 = 14 | EXTENDED;
+    pub(super) const REGISTER: u8 = 15 | EXTENDED;
 }
 
 /// How far `self_trade` is shifted in its byte.
@@ -76,7 +78,7 @@ pub struct RequestRecord {
     /// The instrument; 0 = all of the shard, where the command allows it.
     pub instrument: U32,
     /// 1 enter, 2 amend, 3 cancel, 4 mass cancel, 5 time, 6 set phase, 7 set rule, 8 add instrument, 9 remove
-    /// instrument, 10 block, 11 unblock, 12 bust, 13 begin day, 14 end day; plus 128 if an extension follows.
+    /// instrument, 10 block, 11 unblock, 12 bust, 13 begin day, 14 end day, 15 register; plus 128 if an extension follows.
     pub command: u8,
     /// 1 buy, 2 sell; for a mass cancel 0 means both; 0 for all others.
     pub side: u8,
@@ -113,17 +115,17 @@ const _: () = assert!(size_of::<TermsRecord>() == EXTENSION_BYTES);
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct OperandsRecord {
-    /// Of a rule its first operand; of a bust the trade's position; the business day, days since the Unix epoch.
+    /// Of a rule its first operand; of a bust the trade's position; of the register the first 8 bytes of the value; the business day, days since the Unix epoch.
     pub first: I64,
-    /// Of a rule its second operand; of a bust [`OrderId`] bits of the incoming order.
+    /// Of a rule its second operand; of a bust [`OrderId`] bits of the incoming order; of the register the next 8.
     pub second: I64,
-    /// Of a new instrument its symbol, then zeros.
+    /// Of a new instrument its symbol, then zeros; of the register the last 16.
     pub symbol: [u8; 16],
-    /// The member to block or unblock.
+    /// The member to block or unblock, or of the register.
     pub member: U32,
-    /// Of a bust, which event of its position the trade was.
+    /// Of a bust, which event of its position the trade was; of the register the session.
     pub index: U16,
-    /// The phase, or the rule.
+    /// The phase, the rule, or the entry.
     pub code: u8,
     /// Zero; later fields go here.
     pub reserved: u8,
@@ -277,6 +279,7 @@ impl RequestRecord {
             Command::EndDay { day } => {
                 (command::END_DAY, OperandsRecord { first: i64::from(day.0).into(), ..none })
             }
+            Command::Register(change) => (command::REGISTER, register_operands(change)),
             _ => unreachable!("{command:?} has no operands"),
         };
         self.command = code;
@@ -355,6 +358,7 @@ impl RequestRecord {
             command::BUST => Command::Bust(self.to_bust(&operands()?)?),
             command::BEGIN_DAY => Command::BeginDay { day: business_day(operands()?.first.get())? },
             command::END_DAY => Command::EndDay { day: business_day(operands()?.first.get())? },
+            command::REGISTER => Command::Register(to_registration(&operands()?)?),
             _ => return Err(WireError::InvalidField("command")),
         })
     }
@@ -409,6 +413,20 @@ impl RequestRecord {
             quantity: Quantity(self.quantity.get()),
         })
     }
+}
+
+fn register_operands(Registration { member, session, entry }: Registration) -> OperandsRecord {
+    let (code, value) = entry_code(entry);
+    let mut operands =
+        OperandsRecord { member: member.0.into(), index: session.into(), code, ..OperandsRecord::default() };
+    operands.as_mut_bytes()[..value.len()].copy_from_slice(&value);
+    operands
+}
+
+fn to_registration(operands: &OperandsRecord) -> Result<Registration, WireError> {
+    let value = operands.as_bytes().first_chunk().expect("40 bytes");
+    let (member, session) = (MemberId(operands.member.get()), operands.index.get());
+    Ok(Registration { member, session, entry: entry(operands.code, *value)? })
 }
 
 fn amends_more(amendment: &Amendment) -> bool {

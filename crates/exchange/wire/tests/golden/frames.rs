@@ -9,7 +9,8 @@ fn sign_on() {
         member: 0x7172_7374.into(),
         flags: frame::SIGN_ON_JOURNALLED.into(),
         token: 0xd1d2_d3d4_d5d6_d7d8.into(),
-        credential: [0; 32],
+        session: 0.into(),
+        reserved: [0; 30],
     };
     check(
         &framed(&sign_on),
@@ -328,6 +329,17 @@ fn frames_of_the_exchange() {
         0010  00 00 00 00
     "#]],
     );
+    let limits =
+        Limits { quantity_max: 1, value_max: 2, collar: 3, orders_max: 4, rate_max: 5, burst_max: 6 };
+    check(
+        &asked(Command::Register(Registration { member, session: 0x8182, entry: Entry::SetLimits(limits) })),
+        expect![[r#"
+            0000  34 00 11 01 18 17 16 15 14 13 12 11 01 00 00 00
+            0010  00 00 00 00 02 00 00 00 00 00 00 00 03 00 00 00
+            0020  04 00 00 00 05 00 00 00 06 00 00 00 74 73 72 71
+            0030  82 81 07 00
+        "#]],
+    );
     check(
         &asked(Command::Time),
         expect![[r#"
@@ -378,6 +390,29 @@ fn order_news_and_trade_busted() {
         0010  54 53 52 51 48 47 46 45 44 43 42 41 05 00 00 00
         0020  00 00 00 00 f8 26 22 00 00 00 00 00 64 00 00 00
         0030  00 00 00 00 24 23 22 21 32 31 d2 d1
+    "#]],
+    );
+}
+
+#[test]
+fn challenge_and_proof() {
+    let challenge = Challenge { nonce: [0xa1; 32], gateway: 0x5152.into(), reserved: [0; 6] };
+    check(
+        &framed(&challenge),
+        expect![[r#"
+        0000  2c 00 8a 01 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1
+        0010  a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1
+        0020  a1 a1 a1 a1 52 51 00 00 00 00 00 00
+    "#]],
+    );
+    check(
+        &framed(&Proof { first: [0xb1; 32], second: [0xc1; 32] }),
+        expect![[r#"
+        0000  44 00 1a 01 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1
+        0010  b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1
+        0020  b1 b1 b1 b1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1
+        0030  c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1
+        0040  c1 c1 c1 c1
     "#]],
     );
 }

@@ -7,12 +7,12 @@ mod records;
 use expect_test::Expect;
 use pares_types::{
     Amendment, Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest,
-    Command, Epoch, Event, GatewayId, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange,
-    OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request,
-    RequestId, RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
-    Trade, TradeBusted, VenueId,
+    Command, Entry, Epoch, Event, GatewayId, IncomingCause, InstrumentId, Limits, MemberId, NewOrder,
+    NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Proposal,
+    Quantity, Reason, Registration, Reply, Request, RequestId, RestCause, Role, Rule, SelfTrade, ShardId,
+    Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
 };
-use pares_wire::frame::{self, Message, Ping, Pong, SignOn, SignedOn};
+use pares_wire::frame::{self, Challenge, Message, Ping, Pong, Proof, SignOn, SignedOn};
 use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultPlace};
 use zerocopy::IntoBytes;
 

@@ -1,0 +1,195 @@
+//! Who may sign on, and what those who have may ask.
+//!
+//! Where sign-on is required, the register says it, which the gateway follows like everything else: from the committed stream. What a
+//! session may do is looked up when it signs on and when the register changes, so a request costs a comparison or two. It is
+//! refused before it is numbered: no venue sees it, and its name stays free. Cancels pass, whatever the limits are.
+
+use pares_register::{EXCHANGE, Permit, Register};
+use pares_types::{
+    ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, OrderKind, Outcome, Price,
+    Proposal, Quantity, Reason, Registration, Request, Rights, Status, Timestamp,
+};
+
+use crate::{Gateway, GatewaySink, SessionId};
+
+/// Who asks, and what that session may do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    pub(crate) member: MemberId,
+    pub(crate) number: u16,
+    pub(crate) permit: Permit,
+}
+
+impl Gateway {
+    /// The same, and it begins with that register: that of the lowest shard before its first position, or as far as the gateway follows it.
+    #[must_use]
+    pub fn with_register(self, register: Register) -> Self {
+        Self { register, ..self }
+    }
+
+    /// Who may do what, as far as the committed stream is followed.
+    #[must_use]
+    pub fn register(&self) -> &Register {
+        &self.register
+    }
+
+    /// The key that a session has to prove; `None` if there is no such session.
+    ///
+    /// # Errors
+    /// [`Reason::TooManyAttempts`] if too many wrong ones were tried for it lately: nothing is to be looked at.
+    pub fn key_to_prove(&self, who: (MemberId, u16), now: Timestamp) -> Result<Option<Key>, Reason> {
+        let key = self.register.key(who.0, who.1);
+        self.attempts.check(key.map(|_| who), now)?;
+        Ok(key)
+    }
+
+    /// A proof was wrong, or there is no such session.
+    pub fn on_wrong_key(&mut self, who: (MemberId, u16), now: Timestamp) {
+        let known = self.register.key(who.0, who.1).map(|_| who);
+        self.attempts.count(known, now);
+    }
+
+    /// What the session may do; `None` if it may not sign on.
+    pub(crate) fn permit_of(&self, (member, number): (MemberId, u16)) -> Option<Permit> {
+        if self.config.sign_on_required { self.register.permit(member, number) } else { Some(Permit::FREE) }
+    }
+
+    /// A change of the register that is committed.
+    pub(crate) fn follow_register(&mut self, request: &Request, outcome: &Outcome) -> Option<Registration> {
+        let Command::Register(change) = request.command else { return None };
+        let is_done = outcome.status == Status::Accepted && request.member == EXCHANGE;
+        // A venue that is wrong may record anything.
+        (is_done && self.register.apply(request.stamp, &change).is_ok()).then_some(change)
+    }
+
+    /// Disconnects whom the change shuts out, and has the others of the member keep to it.
+    pub(crate) fn enforce(&mut self, change: &Registration, sink: &mut impl GatewaySink) {
+        if !self.config.sign_on_required {
+            return;
+        }
+        let Self { attempts, register, .. } = self;
+        attempts.retain(|(member, number)| register.key(member, number).is_some());
+        let is_new_key = matches!(change.entry, Entry::SetKey(_));
+        for session in self.sessions.of_member(change.member).to_vec() {
+            let Some(Asker { member, number, .. }) = self.sessions.asker(session) else { continue };
+            match self.register.permit(member, number) {
+                Some(permit) if !(is_new_key && number == change.session) => {
+                    self.sessions.set_permit(session, permit, self.config.session_pace);
+                }
+                _ => {
+                    self.sessions.disconnect(session);
+                    sink.disconnect(session, Reason::Revoked);
+                }
+            }
+        }
+    }
+
+    /// A session of that name has proved its key again: who signed on as it before goes.
+    pub(crate) fn take_over(&mut self, who: (MemberId, u16), sink: &mut impl GatewaySink) {
+        let is_it = |session: &SessionId| {
+            self.sessions.asker(*session).is_some_and(|asker| (asker.member, asker.number) == who)
+        };
+        let before = self.sessions.of_member(who.0).iter().copied().find(is_it);
+        if let Some(before) = before {
+            self.sessions.disconnect(before);
+            sink.disconnect(before, Reason::TakenOver);
+        }
+    }
+
+    /// Whether the session may ask for that.
+    pub(crate) fn check_permit(
+        &self,
+        asker: Asker,
+        request: &ClientRequest,
+        instrument: InstrumentId,
+        now: Timestamp,
+    ) -> Result<(), Reason> {
+        let Asker { member, permit: Permit { rights, limits }, .. } = asker;
+        match request {
+            ClientRequest::Enter { order, .. } => {
+                let is_market = order.kind == OrderKind::Market;
+                let needed = if is_market { Rights::ENTER.or(Rights::MARKET_ORDERS) } else { Rights::ENTER };
+                check_right(rights, needed)?;
+                if limits.orders_max != 0 && self.names.orders_of(member) >= limits.orders_max {
+                    return Err(Reason::OrdersLimit);
+                }
+                check_size(&limits, limit_of(order), order.quantity, self.prices.last(instrument))
+            }
+            ClientRequest::Amend { terms, .. } => {
+                check_right(rights, Rights::AMEND)?;
+                check_size(&limits, Some(terms.price), terms.quantity, self.prices.last(instrument))
+            }
+            ClientRequest::Cancel { .. } | ClientRequest::MassCancel { .. } => Ok(()),
+            ClientRequest::Exchange { command, client_order_id, .. } if member == EXCHANGE => {
+                if client_order_id.series() != asker.number {
+                    return Err(Reason::OtherSeries);
+                }
+                self.check_operator(asker, command, instrument, now)
+            }
+            ClientRequest::Exchange { .. } => Ok(()),
+        }
+    }
+
+    fn check_operator(
+        &self,
+        asker: Asker,
+        command: &Command,
+        instrument: InstrumentId,
+        now: Timestamp,
+    ) -> Result<(), Reason> {
+        let rights = asker.permit.rights;
+        match command {
+            // To propose is the first half of what is proposed.
+            Command::Register(Registration { entry: Entry::Propose(_), session, .. }) => {
+                check_right(rights, Rights::CONTROL)?;
+                if *session == asker.number { Ok(()) } else { Err(Reason::NoRight) }
+            }
+            Command::Register(_) => check_right(rights, Rights::REGISTER),
+            _ => {
+                check_right(rights, Rights::CONTROL)?;
+                let proposal = Proposal::of(instrument, command).filter(|_| self.register.needs_four_eyes());
+                let seconded = |proposal| self.register.is_seconded(asker.number, proposal, now);
+                if proposal.is_none_or(seconded) { Ok(()) } else { Err(Reason::SecondOperator) }
+            }
+        }
+    }
+}
+
+fn check_right(rights: Rights, needed: Rights) -> Result<(), Reason> {
+    if rights.has(needed) { Ok(()) } else { Err(Reason::NoRight) }
+}
+
+fn limit_of(order: &NewOrder) -> Option<Price> {
+    match order.kind {
+        OrderKind::Limit { price } | OrderKind::Pegged { limit: price, .. } => Some(price),
+        OrderKind::Market => None,
+    }
+}
+
+/// A market order is worth what the last trade says.
+fn check_size(
+    limits: &Limits,
+    price: Option<Price>,
+    quantity: Quantity,
+    last: Option<Price>,
+) -> Result<(), Reason> {
+    if limits.quantity_max != 0 && quantity.0 > limits.quantity_max {
+        return Err(Reason::QuantityLimit);
+    }
+    let worth = price.or(last).map_or(0, |price| u128::from(price.0.unsigned_abs()) * u128::from(quantity.0));
+    if limits.value_max != 0 && worth > u128::from(limits.value_max) {
+        return Err(Reason::ValueLimit);
+    }
+    match (price, last) {
+        (Some(price), Some(last)) if limits.collar != 0 && is_beyond(price, last, limits.collar) => {
+            Err(Reason::PriceCollar)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the price is more than `collar` hundredths of a percent away.
+fn is_beyond(price: Price, last: Price, collar: u32) -> bool {
+    let away = u128::from(price.0.abs_diff(last.0)) * 10_000;
+    away > u128::from(last.0.unsigned_abs()) * u128::from(collar)
+}

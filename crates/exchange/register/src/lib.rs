@@ -1,0 +1,257 @@
+//! The register's rules: who takes part, by which keys, with which rights and limits.
+//!
+//! The obvious register is a file that every gateway reads, or a service that every gateway asks. Then two gateways differ for as long
+//! as a change is on its way, and nobody can say later who was let in at which moment. Here the register is state of the lowest shard,
+//! like its books: changed by requests that have a place in the total order, part of the state hash and of the checkpoint. A
+//! gateway applies the same requests to the same type as it follows the committed stream.
+//!
+//! ```text
+//!  operator --Register--> gateway --> lowest shard: apply --> record --> every gateway: apply, disconnect who is revoked
+//! ```
+//!
+//! - *Members and sessions.* A member has sessions, numbered from 1, each with one key. Session 0 in a request is the member as a whole.
+//! - *Rights and limits* are set for the member and for each session; what counts is what both allow ([`Register::permit`]).
+//! - *Operators* are the sessions of member 0. One of them can always change the register: what would leave none is refused.
+//! - *Four eyes.* A proposal says what an operator wants done; another one's request then finds it ([`Register::is_seconded`]). It
+//!   holds for ten minutes. A gateway's death takes none with it.
+//! - *Nothing secret* is in it, and nothing here computes a digest or a signature: keys are bytes to it.
+
+mod sessions;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use pares_types::{Entry, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp};
+
+use sessions::{Account, Session};
+
+/// The exchange, whose sessions are the operators.
+pub const EXCHANGE: MemberId = MemberId(0);
+/// The session of the operator that a system begins with.
+pub const FIRST_OPERATOR: u16 = 1;
+/// Members and sessions together.
+pub const ENTRIES_MAX: usize = 4_096;
+/// The highest session: the upper bit of a series of names is the gateways' own.
+pub const SESSION_MAX: u16 = 0x7fff;
+/// Proposals that wait; the oldest makes room.
+pub const PROPOSALS_MAX: usize = 16;
+/// How long a proposal holds.
+pub const PROPOSAL_NS: u64 = 600_000_000_000;
+
+/// What a session may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permit {
+    /// What it may ask.
+    pub rights: Rights,
+    /// How much.
+    pub limits: Limits,
+}
+
+impl Permit {
+    /// Everything, without limit.
+    pub const FREE: Self = Self { rights: Rights::ALL, limits: Limits::NONE };
+
+    /// What both allow.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { rights: self.rights.and(other.rights), limits: self.limits.and(other.limits) }
+    }
+}
+
+/// The register. Equal on all who applied the same requests to the same beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Register {
+    members: BTreeMap<MemberId, Account>,
+    four_eyes: bool,
+    /// Who proposed what, and when; the oldest first.
+    proposals: Vec<(u16, Proposal, Timestamp)>,
+    /// Members and sessions.
+    entries: usize,
+    digest: u64,
+}
+
+impl Register {
+    /// The register that a system begins with: one operator, if a key is given.
+    #[must_use]
+    pub fn new(operator: Option<Key>) -> Self {
+        let members = BTreeMap::from([(EXCHANGE, Account::new(Rights::ALL))]);
+        let mut register = Self { members, four_eyes: false, proposals: Vec::new(), entries: 1, digest: 0 };
+        if let Some(key) = operator {
+            let account = register.members.get_mut(&EXCHANGE).expect("just added");
+            account.sessions.insert(FIRST_OPERATOR, Session::new(key, Rights::ALL));
+            register.entries += 1;
+        }
+        register.digest = register.computed_digest();
+        register
+    }
+
+    /// Changes one entry. A request made at `stamp`; time need not rise.
+    ///
+    /// # Errors
+    /// Why nothing changed.
+    pub fn apply(&mut self, stamp: Timestamp, change: &Registration) -> Result<(), Reason> {
+        let Registration { member, session, entry } = *change;
+        self.check_place(change)?;
+        match entry {
+            Entry::AddMember => self.add_member(member)?,
+            Entry::RemoveMember => self.remove_member(member)?,
+            Entry::SetKey(key) => self.set_key(member, session, key)?,
+            Entry::RevokeKey => self.revoke(member, session)?,
+            Entry::SetRights(rights) => self.set_rights(member, session, rights)?,
+            Entry::SetLimits(limits) => self.permit_mut(member, session)?.limits = limits,
+            Entry::SetFourEyes(is_on) => self.four_eyes = is_on,
+            Entry::Propose(proposal) => self.propose(session, proposal, stamp),
+        }
+        self.digest = self.computed_digest();
+        Ok(())
+    }
+
+    /// Whether such an entry can be for such a session at all, and the member is there.
+    fn check_place(&self, change: &Registration) -> Result<(), Reason> {
+        let is_possible = match change.entry {
+            Entry::AddMember | Entry::RemoveMember => change.session == 0,
+            Entry::SetKey(_) | Entry::RevokeKey => change.session != 0,
+            Entry::SetRights(_) | Entry::SetLimits(_) => true,
+            Entry::SetFourEyes(_) => change.member == EXCHANGE && change.session == 0,
+            Entry::Propose(_) => change.member == EXCHANGE && change.session != 0,
+        };
+        if !is_possible || change.session > SESSION_MAX {
+            return Err(Reason::MalformedRequest);
+        }
+        let is_there = self.members.contains_key(&change.member);
+        if is_there || change.entry == Entry::AddMember { Ok(()) } else { Err(Reason::UnknownMember) }
+    }
+
+    fn add_member(&mut self, member: MemberId) -> Result<(), Reason> {
+        if self.members.contains_key(&member) {
+            return Err(Reason::MemberExists);
+        }
+        self.check_room()?;
+        self.members.insert(member, Account::new(Rights::TRADING));
+        self.entries += 1;
+        Ok(())
+    }
+
+    fn remove_member(&mut self, member: MemberId) -> Result<(), Reason> {
+        if member == EXCHANGE {
+            return Err(Reason::LastOperator);
+        }
+        let gone = self.members.remove(&member).ok_or(Reason::UnknownMember)?;
+        self.entries -= 1 + gone.sessions.len();
+        Ok(())
+    }
+
+    fn set_key(&mut self, member: MemberId, session: u16, key: Key) -> Result<(), Reason> {
+        let rights = if member == EXCHANGE { Rights::ALL } else { Rights::TRADING };
+        if self.key(member, session).is_none() {
+            self.check_room()?;
+            self.entries += 1;
+        }
+        let account = self.members.get_mut(&member).ok_or(Reason::UnknownMember)?;
+        account.sessions.entry(session).or_insert(Session::new(key, rights)).key = key;
+        Ok(())
+    }
+
+    fn revoke(&mut self, member: MemberId, session: u16) -> Result<(), Reason> {
+        let account = self.members.get_mut(&member).ok_or(Reason::UnknownMember)?;
+        let gone = account.sessions.remove(&session).ok_or(Reason::UnknownSession)?;
+        if member == EXCHANGE && !account.has_operator() {
+            account.sessions.insert(session, gone);
+            return Err(Reason::LastOperator);
+        }
+        self.entries -= 1;
+        if member == EXCHANGE {
+            self.proposals.retain(|(proposer, ..)| *proposer != session);
+        }
+        Ok(())
+    }
+
+    fn set_rights(&mut self, member: MemberId, session: u16, rights: Rights) -> Result<(), Reason> {
+        let permit = self.permit_mut(member, session)?;
+        let before = std::mem::replace(&mut permit.rights, rights);
+        let is_lost = member == EXCHANGE && !self.members[&EXCHANGE].has_operator();
+        if is_lost {
+            self.permit_mut(member, session)?.rights = before;
+            return Err(Reason::LastOperator);
+        }
+        Ok(())
+    }
+
+    fn propose(&mut self, session: u16, proposal: Proposal, stamp: Timestamp) {
+        self.proposals.retain(|(proposer, what, _)| (*proposer, *what) != (session, proposal));
+        if self.proposals.len() == PROPOSALS_MAX {
+            self.proposals.remove(0);
+        }
+        self.proposals.push((session, proposal, stamp));
+    }
+
+    fn permit_mut(&mut self, member: MemberId, session: u16) -> Result<&mut Permit, Reason> {
+        let account = self.members.get_mut(&member).ok_or(Reason::UnknownMember)?;
+        match session {
+            0 => Ok(&mut account.permit),
+            _ => account
+                .sessions
+                .get_mut(&session)
+                .map(|session| &mut session.permit)
+                .ok_or(Reason::UnknownSession),
+        }
+    }
+
+    fn check_room(&self) -> Result<(), Reason> {
+        if self.entries < ENTRIES_MAX { Ok(()) } else { Err(Reason::RegisterFull) }
+    }
+
+    /// The key that the session signs on with.
+    #[must_use]
+    pub fn key(&self, member: MemberId, session: u16) -> Option<Key> {
+        self.members.get(&member)?.sessions.get(&session).map(|session| session.key)
+    }
+
+    /// What the session may do; `None` if there is no such session.
+    #[must_use]
+    pub fn permit(&self, member: MemberId, session: u16) -> Option<Permit> {
+        let account = self.members.get(&member)?;
+        account.sessions.get(&session).map(|session| account.permit.and(session.permit))
+    }
+
+    /// Whether a request that can halt a market needs a second operator.
+    #[must_use]
+    pub fn needs_four_eyes(&self) -> bool {
+        self.four_eyes
+    }
+
+    /// Whether another operator proposed the same within ten minutes before `now`.
+    #[must_use]
+    pub fn is_seconded(&self, session: u16, proposal: Proposal, now: Timestamp) -> bool {
+        let holds = |stamp: Timestamp| now.0.saturating_sub(stamp.0) <= PROPOSAL_NS;
+        self.proposals
+            .iter()
+            .any(|&(proposer, what, stamp)| proposer != session && what == proposal && holds(stamp))
+    }
+
+    /// The members in ascending order, and what each may do as a whole.
+    pub fn members(&self) -> impl Iterator<Item = (MemberId, Permit)> {
+        self.members.iter().map(|(member, account)| (*member, account.permit))
+    }
+
+    /// A member's sessions in ascending order, their keys, and what is set for each.
+    pub fn sessions(&self, member: MemberId) -> impl Iterator<Item = (u16, Key, Permit)> {
+        let sessions = self.members.get(&member).into_iter().flat_map(|account| &account.sessions);
+        sessions.map(|(number, session)| (*number, session.key, session.permit))
+    }
+
+    /// The proposals that wait: who, what, when.
+    #[must_use]
+    pub fn proposals(&self) -> &[(u16, Proposal, Timestamp)] {
+        &self.proposals
+    }
+
+    /// A digest of all of it.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        self.digest
+    }
+}

@@ -1,0 +1,167 @@
+use pares_types::{
+    Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp,
+};
+use proptest::prelude::*;
+
+use crate::{ENTRIES_MAX, EXCHANGE, PROPOSAL_NS, Permit, Register};
+
+const NOW: Timestamp = Timestamp(1_000_000_000_000);
+
+fn key(number: u8) -> Key {
+    Key::Ed25519([number; 32])
+}
+
+fn register() -> Register {
+    Register::new(Some(key(1)))
+}
+
+fn apply(register: &mut Register, member: u32, session: u16, entry: Entry) -> Result<(), Reason> {
+    register.apply(NOW, &Registration { member: MemberId(member), session, entry })
+}
+
+#[test]
+fn a_member_is_added_given_a_key_and_removed_with_all_its_sessions() {
+    let mut register = register();
+    assert_eq!(apply(&mut register, 7, 1, Entry::SetKey(key(7))), Err(Reason::UnknownMember));
+    assert_eq!(apply(&mut register, 7, 0, Entry::AddMember), Ok(()));
+    assert_eq!(apply(&mut register, 7, 0, Entry::AddMember), Err(Reason::MemberExists));
+    assert_eq!(apply(&mut register, 7, 1, Entry::SetKey(key(7))), Ok(()));
+    assert_eq!(register.key(MemberId(7), 1), Some(key(7)));
+    assert_eq!(register.permit(MemberId(7), 1).unwrap().rights, Rights::TRADING);
+    assert_eq!(apply(&mut register, 7, 2, Entry::RevokeKey), Err(Reason::UnknownSession));
+    assert_eq!(apply(&mut register, 7, 0, Entry::RemoveMember), Ok(()));
+    assert_eq!((register.key(MemberId(7), 1), register.permit(MemberId(7), 1)), (None, None));
+    assert_eq!(register, self::register());
+}
+
+#[test]
+fn what_counts_is_what_member_and_session_both_allow() {
+    let mut register = register();
+    let limits =
+        |quantity_max, value_max| Entry::SetLimits(Limits { quantity_max, value_max, ..Limits::NONE });
+    apply(&mut register, 7, 0, Entry::AddMember).unwrap();
+    apply(&mut register, 7, 1, Entry::SetKey(key(7))).unwrap();
+    apply(&mut register, 7, 0, Entry::SetRights(Rights::ENTER)).unwrap();
+    apply(&mut register, 7, 0, limits(100, 0)).unwrap();
+    apply(&mut register, 7, 1, limits(200, 50)).unwrap();
+    let limits = Limits { quantity_max: 100, value_max: 50, ..Limits::NONE };
+    assert_eq!(register.permit(MemberId(7), 1), Some(Permit { rights: Rights::ENTER, limits }));
+}
+
+#[test]
+fn somebody_can_always_change_the_register() {
+    let mut register = register();
+    for (session, entry) in [
+        (1, Entry::RevokeKey),
+        (1, Entry::SetRights(Rights::CONTROL)),
+        (0, Entry::SetRights(Rights::NONE)),
+        (0, Entry::RemoveMember),
+    ] {
+        assert_eq!(apply(&mut register, 0, session, entry), Err(Reason::LastOperator), "{entry:?}");
+    }
+    assert_eq!(register, self::register());
+    apply(&mut register, 0, 2, Entry::SetKey(key(2))).unwrap();
+    apply(&mut register, 0, 1, Entry::RevokeKey).unwrap();
+}
+
+#[test]
+fn a_system_without_an_operator_takes_one() {
+    let mut register = Register::new(None);
+    assert_eq!(apply(&mut register, 0, 1, Entry::SetKey(key(1))), Ok(()));
+    assert_eq!(register, self::register());
+}
+
+#[test]
+fn a_proposal_is_seconded_by_another_operator_and_for_ten_minutes() {
+    let mut register = register();
+    let halt = Proposal { instrument: InstrumentId(3), kind: 1, operand: 7 };
+    apply(&mut register, 0, 2, Entry::SetKey(key(2))).unwrap();
+    apply(&mut register, 0, 2, Entry::Propose(halt)).unwrap();
+    let late = Timestamp(NOW.0 + PROPOSAL_NS);
+    assert!(register.is_seconded(1, halt, NOW) && register.is_seconded(1, halt, late));
+    assert!(!register.is_seconded(2, halt, NOW), "the proposer is no second operator");
+    assert!(!register.is_seconded(1, Proposal { operand: 1, ..halt }, NOW));
+    assert!(!register.is_seconded(1, halt, Timestamp(late.0 + 1)));
+    apply(&mut register, 0, 2, Entry::RevokeKey).unwrap();
+    assert!(!register.is_seconded(1, halt, NOW), "whose key is revoked proposes nothing");
+}
+
+#[test]
+fn an_entry_where_it_cannot_be_is_refused() {
+    let mut register = register();
+    for (member, session, entry) in [
+        (7, 1, Entry::AddMember),
+        (0, 0, Entry::SetKey(key(2))),
+        (0, 0x8000, Entry::SetKey(key(2))),
+        (0, 1, Entry::SetFourEyes(true)),
+        (0, 0, Entry::Propose(Proposal { instrument: InstrumentId(1), kind: 2, operand: 0 })),
+    ] {
+        assert_eq!(apply(&mut register, member, session, entry), Err(Reason::MalformedRequest), "{entry:?}");
+    }
+}
+
+#[test]
+fn a_full_register_takes_no_more_until_something_goes() {
+    let mut register = register();
+    for member in 1..=ENTRIES_MAX as u32 - 2 {
+        apply(&mut register, member, 0, Entry::AddMember).unwrap();
+    }
+    assert_eq!(apply(&mut register, 9_999, 0, Entry::AddMember), Err(Reason::RegisterFull));
+    assert_eq!(apply(&mut register, 5, 1, Entry::SetKey(key(1))), Err(Reason::RegisterFull));
+    assert_eq!(apply(&mut register, 0, 1, Entry::SetKey(key(2))), Ok(()), "a new key takes no room");
+    apply(&mut register, 6, 0, Entry::RemoveMember).unwrap();
+    apply(&mut register, 5, 1, Entry::SetKey(key(1))).unwrap();
+}
+
+fn entry() -> impl Strategy<Value = Entry> {
+    let rights = (0u32..32).prop_map(|bits| Entry::SetRights(Rights::from_bits(bits).unwrap()));
+    let limits = (0u64..3, 0u32..3)
+        .prop_map(|(quantity_max, collar)| Entry::SetLimits(Limits { quantity_max, collar, ..Limits::NONE }));
+    let proposal = (1u8..=3, 0u32..3)
+        .prop_map(|(kind, operand)| Entry::Propose(Proposal { instrument: InstrumentId(1), kind, operand }));
+    prop_oneof![
+        Just(Entry::AddMember),
+        Just(Entry::RemoveMember),
+        (0u8..4).prop_map(|number| Entry::SetKey(key(number))),
+        (0u8..4).prop_map(|number| Entry::SetKey(Key::Shared([number; 32]))),
+        Just(Entry::RevokeKey),
+        rights,
+        limits,
+        any::<bool>().prop_map(Entry::SetFourEyes),
+        proposal,
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_asked_an_operator_stays_and_the_words_say_it_all(
+        asked in prop::collection::vec((0u32..4, 0u16..4, entry()), 0..60),
+    ) {
+        let mut register = register();
+        for (member, session, entry) in asked {
+            let before = register.clone();
+            if apply(&mut register, member, session, entry).is_err() {
+                prop_assert_eq!(&register, &before);
+            }
+            let may_change = |(session, ..): (u16, Key, Permit)| {
+                register.permit(EXCHANGE, session).unwrap().rights.has(Rights::REGISTER)
+            };
+            prop_assert!(register.sessions(EXCHANGE).any(may_change));
+        }
+        let mut words = Vec::new();
+        register.write(&mut |word| words.push(word));
+        let mut rest = words.iter().copied();
+        prop_assert_eq!(Register::read(&mut || rest.next()), Some(register));
+        prop_assert_eq!(rest.next(), None);
+        for cut in 0..words.len() {
+            let mut some = words[..cut].iter().copied();
+            prop_assert_eq!(Register::read(&mut || some.next()), None);
+        }
+    }
+
+    #[test]
+    fn no_words_bring_it_down(words in prop::collection::vec(0u64..5, 0..80)) {
+        let mut words = words.into_iter();
+        let _ = Register::read(&mut || words.next());
+    }
+}

@@ -1,0 +1,204 @@
+//! Who may do what: the entries of the register.
+//!
+//! The register is a part of the lowest shard's state. The exchange changes it, one entry a request, so it is in the record who was
+//! let in, by which key, and when. Nothing in it is secret.
+
+use crate::{Command, InstrumentId, MemberId, Phase};
+
+/// One entry of the register, for a member or one of its sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Registration {
+    /// The member.
+    pub member: MemberId,
+    /// Which of its sessions, from 1; 0 is the member as a whole.
+    pub session: u16,
+    /// What is entered.
+    pub entry: Entry,
+}
+
+/// What is entered. Each is for the member as a whole, for a session, or for either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Entry {
+    /// The member takes part from now on.
+    AddMember,
+    /// The member and all its sessions are gone.
+    RemoveMember,
+    /// The session signs on with this key from now on, and no other; who signed on with another is disconnected.
+    SetKey(Key),
+    /// The session is gone.
+    RevokeKey,
+    /// What the session, or any of the member's, may ask.
+    SetRights(Rights),
+    /// How much the session, or any of the member's, may ask.
+    SetLimits(Limits),
+    /// Whether a request that can halt a market needs a second operator. The exchange as a whole only.
+    SetFourEyes(bool),
+    /// An operator's session proposes a request that needs a second operator.
+    Propose(Proposal),
+}
+
+/// What a session proves to have. Neither is secret: the first is public, the second says nothing of the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// An Ed25519 public key; the session signs.
+    Ed25519([u8; 32]),
+    /// SHA-256 of the client's key that is derived from a shared secret or a password; see docs/protocols/order-entry.md.
+    Shared([u8; 32]),
+}
+
+/// What a session may ask, as bits. Cancels are always allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rights(u32);
+
+impl Rights {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// Enter orders.
+    pub const ENTER: Self = Self(1);
+    /// Amend orders.
+    pub const AMEND: Self = Self(2);
+    /// Enter market orders.
+    pub const MARKET_ORDERS: Self = Self(4);
+    /// The exchange's requests about instruments, members' orders and trades.
+    pub const CONTROL: Self = Self(8);
+    /// The exchange's requests about the register.
+    pub const REGISTER: Self = Self(16);
+    /// What a member's session has unless it is told otherwise.
+    pub const TRADING: Self = Self(7);
+    /// All.
+    pub const ALL: Self = Self(31);
+    /// Each right with the word for it, in the order of the bits.
+    pub const WORDS: [(Self, &'static str); 5] = [
+        (Self::ENTER, "enter"),
+        (Self::AMEND, "amend"),
+        (Self::MARKET_ORDERS, "market_orders"),
+        (Self::CONTROL, "control"),
+        (Self::REGISTER, "register"),
+    ];
+
+    /// The bits.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The rights of these bits; `None` if one of them is no right.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        if bits & !Self::ALL.0 == 0 { Some(Self(bits)) } else { None }
+    }
+
+    /// Whether all of `others` are among them.
+    #[must_use]
+    #[inline]
+    pub const fn has(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    /// What both have.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// What either has.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// How much a session may ask. 0 is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Limits {
+    /// Shares of one order.
+    pub quantity_max: u64,
+    /// Price times quantity of one order, price units times shares.
+    pub value_max: u64,
+    /// How far beyond the last trade, or the reference price before there is one, a limit may lie on the side that trades, hundredths of a percent.
+    pub collar: u32,
+    /// Orders the member may have at work, over all its sessions.
+    pub orders_max: u32,
+    /// Orders and amends a session may send in a second.
+    pub rate_max: u32,
+    /// How many of them at once.
+    pub burst_max: u32,
+}
+
+impl Limits {
+    /// No limit.
+    pub const NONE: Self =
+        Self { quantity_max: 0, value_max: 0, collar: 0, orders_max: 0, rate_max: 0, burst_max: 0 };
+
+    /// The stricter of each. The burst is that of the lower rate.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let is_slower = stricter(self.rate_max, other.rate_max) == self.rate_max;
+        Self {
+            quantity_max: stricter(self.quantity_max, other.quantity_max),
+            value_max: stricter(self.value_max, other.value_max),
+            collar: stricter(self.collar, other.collar),
+            orders_max: stricter(self.orders_max, other.orders_max),
+            rate_max: stricter(self.rate_max, other.rate_max),
+            burst_max: if is_slower { self.burst_max } else { other.burst_max },
+        }
+    }
+}
+
+fn stricter<T: Ord + Default>(one: T, other: T) -> T {
+    let none = T::default();
+    match (one == none, other == none) {
+        (true, _) => other,
+        (_, true) => one,
+        _ => one.min(other),
+    }
+}
+
+/// A request that can halt a market, in few words: enough to know it again when a second operator asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Proposal {
+    /// The instrument; 0 for all.
+    pub instrument: InstrumentId,
+    /// 1 set phase, 2 remove instrument, 3 block.
+    pub kind: u8,
+    /// The phase, or the member.
+    pub operand: u32,
+}
+
+impl Proposal {
+    /// The highest kind.
+    pub const KIND_MAX: u8 = 3;
+
+    /// The request as a proposal; `None` if it cannot halt a market.
+    #[must_use]
+    pub fn of(instrument: InstrumentId, command: &Command) -> Option<Self> {
+        let (kind, operand) = match *command {
+            Command::SetPhase(phase @ (Phase::Halted | Phase::Closed)) => (1, phase as u32),
+            Command::RemoveInstrument => (2, 0),
+            Command::Block { member } => (3, member.0),
+            _ => return None,
+        };
+        Some(Self { instrument, kind, operand })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_limit_is_laxer_than_any() {
+        let one = Limits { quantity_max: 5, rate_max: 10, burst_max: 3, ..Limits::NONE };
+        let other = Limits { quantity_max: 9, value_max: 7, ..Limits::NONE };
+        let both = Limits { quantity_max: 5, value_max: 7, rate_max: 10, burst_max: 3, ..Limits::NONE };
+        assert_eq!((one.and(other), other.and(one)), (both, both));
+        assert_eq!(Limits::NONE.and(Limits::NONE), Limits::NONE);
+    }
+
+    #[test]
+    fn every_right_has_a_word() {
+        let all = Rights::WORDS.iter().fold(Rights::NONE, |all, (right, _)| all.or(*right));
+        assert_eq!(all, Rights::ALL);
+        assert_eq!(Rights::from_bits(32), None);
+    }
+}
