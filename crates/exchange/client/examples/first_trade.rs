@@ -1,12 +1,15 @@
-//! A first trade: one member offers, another buys. Start an exchange (`pares up`), then
-//! `cargo run -p pares-client --example first_trade -- 127.0.0.1:7100`.
+//! A first trade: one member offers, another buys. Start an exchange (`pares up`), let both in
+//! (`pares admin member add 1`, `pares admin member add 2`), then
+//! `cargo run -p pares-client --example first_trade -- 127.0.0.1:7100 pares-data/keys`.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // printing what it did is what an example is for
 
+use std::error::Error;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pares_client::{Answer, Client, ClientError, ClientRequest, Update};
-use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Reason, Side};
+use pares_client::{Answer, Client, ClientError, ClientRequest, FileError, KeyFile, Update};
+use pares_types::{ClientOrderId, InstrumentId, NewOrder, Price, Quantity, Reason, Side};
 
 fn main() -> ExitCode {
     match trade() {
@@ -18,10 +21,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn trade() -> Result<(), ClientError> {
+fn trade() -> Result<(), Box<dyn Error>> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7100".into());
-    let mut seller = Client::connect(address.as_str(), MemberId(1))?;
-    let mut buyer = Client::connect(address.as_str(), MemberId(2))?;
+    let keys = std::env::args().nth(2).unwrap_or_else(|| "pares-data/keys".into());
+    let mut seller = Client::connect_as(address.as_str(), &key(&keys, 1)?)?;
+    let mut buyer = Client::connect_as(address.as_str(), &key(&keys, 2)?)?;
     // Names are for life: the time makes this run's its own.
     let name = ClientOrderId(nanoseconds_since_1970());
 
@@ -34,7 +38,13 @@ fn trade() -> Result<(), ClientError> {
     println!("  {}: {} shares executed", told(&bid), bid.executed);
 
     print_trades("member 1", &mut seller)?;
-    print_trades("member 2", &mut buyer)
+    print_trades("member 2", &mut buyer)?;
+    Ok(())
+}
+
+/// The key of a member's first session, as `pares admin member add` made it.
+fn key(keys: &str, member: u32) -> Result<KeyFile, FileError> {
+    KeyFile::read(&Path::new(keys).join(format!("member-{member}-1.key")))
 }
 
 /// The status of a request and where it was executed; of one that was refused, why.

@@ -20,6 +20,7 @@
 
 pub mod config;
 pub mod duty;
+mod first_operator;
 mod leftovers;
 pub mod process;
 pub mod readmit;

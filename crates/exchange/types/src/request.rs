@@ -1,9 +1,8 @@
 //! What is asked for, as it travels from a gateway through the total order into the record.
 
 use crate::{
-    ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, Registration, RequestId,
-    Rule,
-    ShardId, Symbol, Timestamp,
+    ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, Registration,
+    RequestId, Rule, ShardId, Symbol, Timestamp,
 };
 
 /// One numbered request. The gateway that took it in stamps and numbers it; nothing changes it after.

@@ -202,5 +202,6 @@ fn without_order(command: &Command) -> &'static str {
         Command::Block { .. } => "block",
         Command::Unblock { .. } => "unblock",
         Command::Bust(_) => "bust",
+        Command::Register(_) => "register",
     }
 }

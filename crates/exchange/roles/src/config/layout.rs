@@ -10,6 +10,7 @@
 //! DIR/left-out/                     notes about recorders without which everything was started
 //! DIR/epoch                         the number of the last start
 //! DIR/run/                          what only lives while the system does: windows, bells, counters
+//! DIR/keys/operator.key             the secret of the first operator
 //! DIR/lock                          held by the supervisor
 //! ```
 
@@ -45,6 +46,18 @@ impl Layout {
     #[must_use]
     pub fn lock(&self) -> PathBuf {
         self.root.join("lock")
+    }
+
+    /// Where keys lie.
+    #[must_use]
+    pub fn keys(&self) -> PathBuf {
+        self.root.join("keys")
+    }
+
+    /// The secret of the first operator.
+    #[must_use]
+    pub fn operator_key(&self) -> PathBuf {
+        self.keys().join("operator.key")
     }
 
     /// Notes about venues that are shut out.

@@ -6,4 +6,4 @@ mod settings;
 
 pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
 pub use layout::{Layout, bells};
-pub use settings::{DurabilitySetting, ROLE_MAX, SystemConfig};
+pub use settings::{DurabilitySetting, ROLE_MAX, SignOnSetting, SystemConfig};

@@ -72,8 +72,8 @@ pub(super) fn restore_shard<W: World>(
     let found = all.len();
     all.retain(|(_, checkpoint)| checkpoint.position() <= past);
     let passed_over = found - all.len();
-    let (state, reach) =
-        newest(world, shard, &all).unwrap_or_else(|| (Shard::new(shard, instruments), Offset::START));
+    let (state, reach) = newest(world, shard, &all)
+        .unwrap_or_else(|| (Shard::new(shard, instruments).with_register(config.register()), Offset::START));
     let replay_from = config.recorder_ids().map(|recorder| {
         // A recorder whose newest checkpoint is not too new tells where its log must be read from.
         let fits = |c: &StoredCheckpoint| c.position() <= state.position();

@@ -382,16 +382,22 @@ fn order_news_and_trade_busted() {
 #[test]
 fn challenge_and_proof() {
     let challenge = Challenge { nonce: [0xa1; 32], gateway: 0x5152.into(), reserved: [0; 6] };
-    check(&framed(&challenge), expect![[r#"
+    check(
+        &framed(&challenge),
+        expect![[r#"
         0000  2c 00 8a 01 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1
         0010  a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1
         0020  a1 a1 a1 a1 52 51 00 00 00 00 00 00
-    "#]]);
-    check(&framed(&Proof { first: [0xb1; 32], second: [0xc1; 32] }), expect![[r#"
+    "#]],
+    );
+    check(
+        &framed(&Proof { first: [0xb1; 32], second: [0xc1; 32] }),
+        expect![[r#"
         0000  44 00 1a 01 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1
         0010  b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1 b1
         0020  b1 b1 b1 b1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1
         0030  c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1 c1
         0040  c1 c1 c1 c1
-    "#]]);
+    "#]],
+    );
 }

@@ -251,7 +251,9 @@ fn requests_of_the_exchange() {
     );
     let proposal = Proposal { instrument: InstrumentId(0xe1e2_e3e4), kind: 3, operand: 0xf1f2_f3f4 };
     let change = Registration { member: MemberId(0), session: 0x8182, entry: Entry::Propose(proposal) };
-    check(&recorded(Command::Register(change)), expect![[r#"
+    check(
+        &recorded(Command::Register(change)),
+        expect![[r#"
         0000  01 01 32 31 74 73 72 71 58 57 56 55 54 53 52 51
         0010  68 67 66 65 64 63 62 61 18 17 16 15 14 13 12 11
         0020  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
@@ -259,7 +261,8 @@ fn requests_of_the_exchange() {
         0040  e4 e3 e2 e1 f4 f3 f2 f1 03 00 00 00 00 00 00 00
         0050  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
         0060  00 00 00 00 82 81 09 00
-    "#]]);
+    "#]],
+    );
     check(
         &recorded(Command::Bust(trade_to_bust())),
         expect![[r#"

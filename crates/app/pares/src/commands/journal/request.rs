@@ -22,6 +22,9 @@ pub fn line(request: &Request) -> String {
         Command::RemoveInstrument => "remove_instrument".to_owned(),
         Command::Block { member } => format!("block member {member}"),
         Command::Unblock { member } => format!("unblock member {member}"),
+        Command::Register(change) => {
+            format!("register member {} session {}: {:?}", change.member, change.session, change.entry)
+        }
         Command::Bust(trade) => format!(
             "bust {}.{}: {} at {} of {} with {}",
             trade.position, trade.index, trade.quantity, trade.price, trade.incoming, trade.resting
@@ -188,6 +191,12 @@ fn exchange_fields(command: &Command) -> Value {
             "incoming": trade.incoming.to_string(),
             "price": trade.price.to_string(),
             "quantity": trade.quantity.0,
+        }),
+        Command::Register(change) => json!({
+            "command": "register",
+            "of_member": change.member.0,
+            "of_session": change.session,
+            "entry": format!("{:?}", change.entry),
         }),
         _ => json!({ "command": name(command) }),
     }
