@@ -4,6 +4,7 @@ mod clock;
 mod endless;
 mod exchange;
 mod news;
+mod permits;
 mod property;
 mod room;
 mod rules;
