@@ -119,8 +119,8 @@ fn who_is_revoked_is_disconnected_everywhere_and_stays_out() {
     }
     exchange.wait_until_up();
     for gateway in [0, 1] {
-        // It may be dying still.
-        eventually("the gateway refuses", || {
+        eventually("the gateway is back and refuses", || {
+            exchange.tick();
             matches!(sign_on(&exchange, gateway, &keys[0]), Err(ClientError::Rejected(Reason::WrongKey)))
         });
     }
@@ -221,4 +221,51 @@ fn a_sign_on_that_was_listened_to_is_of_no_use() {
         };
         assert_eq!((reason, wire.next()), (Reason::WrongKey, None));
     }
+}
+
+#[test]
+fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom() {
+    let exchange = Exchange::start(&required(1));
+    done(&exchange, "member add 7");
+    let mut client = known(&exchange, 0, &key(&exchange, 7, 1));
+    let rejected = |client: &mut Client, name, quantity| match client.submit_and_wait(&limit(
+        name,
+        1,
+        Side::Buy,
+        quantity,
+        2_238_200,
+    )) {
+        Err(ClientError::Rejected(reason)) => Some(reason),
+        Ok(_) => None,
+        Err(error) => panic!("{error}"),
+    };
+    done(&exchange, "member limit 7 --quantity 10 --orders 1");
+    assert_eq!(rejected(&mut client, 1, 11), Some(Reason::QuantityLimit));
+    assert_eq!(rejected(&mut client, 1, 10), None, "the name is free");
+    assert_eq!(rejected(&mut client, 2, 10), Some(Reason::OrdersLimit));
+    done(&exchange, "member right 7 --session 1 amend");
+    assert_eq!(rejected(&mut client, 3, 1), Some(Reason::NoRight));
+    assert_eq!(client.submit_and_wait(&cancel(4, 1)).unwrap().status, Status::Cancelled);
+
+    done(&exchange, "member key 0 2");
+    done(&exchange, "four-eyes on");
+    let second = exchange.layout().keys().join("member-0-2.key");
+    let second = format!("--key {}", second.display());
+    let (ok, said) = admin(&exchange, "block 7");
+    assert!(!ok && said.contains("second_operator"), "{said}");
+    done(&exchange, &format!("block 7 --propose {second}"));
+    done(&exchange, "block 7");
+    let (ok, said) = admin(&exchange, "member revoke 0 1");
+    assert!(ok, "another operator is left: {said}");
+    let (ok, said) = admin(&exchange, &format!("member revoke 0 2 {second}"));
+    assert!(!ok && said.contains("last_operator"), "{said}");
+
+    let audit: Value = serde_json::from_str(&done(&exchange, "audit --json")).unwrap();
+    let rows = audit["requests"].as_array().unwrap();
+    let by = |asked: &str| {
+        let of = rows.iter().find(|row| row["asked"].as_str().unwrap().contains(asked));
+        of.unwrap_or_else(|| panic!("no {asked}: {audit}"))["operator"].as_u64().unwrap()
+    };
+    assert_eq!((by("member 7: added"), by("Proposal"), by("block member 7")), (1, 2, 1));
+    assert!(rows.iter().any(|row| row["reason"] == "last_operator" && row["operator"] == 2), "{audit}");
 }

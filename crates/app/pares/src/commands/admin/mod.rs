@@ -4,6 +4,7 @@
 //! order, and answered from the record. So it is in the record who was blocked and when trading began. That a venue takes part
 //! again is no request: it changes no book, and is about files.
 
+mod audit;
 mod member;
 mod operator;
 mod readmit;
@@ -115,6 +116,8 @@ enum What {
         #[arg(value_parser = switch, action = clap::ArgAction::Set)]
         state: bool,
     },
+    /// Show which operator asked for what, from the record
+    Audit,
     /// Let a venue that was shut out take part again, once a right build of it is in place
     Readmit {
         /// Which one: venue-0, venue-1, ...
@@ -134,6 +137,7 @@ pub fn run(args: &Args) -> CommandResult {
     }
     let sign_on = || Operator::sign_on(args.gateway.as_deref(), args.key.as_deref(), &config, &layout);
     match &args.what {
+        What::Audit => return audit::run(&config, &layout, args.json),
         What::Member(what) => return member::run(what, sign_on, (&config, &layout), args.json),
         What::FourEyes { state } => {
             let answer = sign_on()?.register(EXCHANGE.0, 0, Entry::SetFourEyes(*state))?;
@@ -216,7 +220,9 @@ fn request(
         // A time for one instrument is what releases it.
         What::Release { instrument } => (named(instrument)?, Command::Time),
         What::Time => (all, Command::Time),
-        What::Readmit { .. } | What::Member(_) | What::FourEyes { .. } => unreachable!("no request"),
+        What::Readmit { .. } | What::Audit | What::Member(_) | What::FourEyes { .. } => {
+            unreachable!("no request")
+        }
     })
 }
 

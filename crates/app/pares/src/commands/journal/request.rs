@@ -1,6 +1,8 @@
 //! Requests in words, and as JSON.
 
-use pares_types::{Amendment, Command, NewOrder, OrderKind, Request, Rule, SelfTrade, TimeInForce};
+use pares_types::{
+    Amendment, Command, Entry, Key, NewOrder, OrderKind, Registration, Request, Rule, SelfTrade, TimeInForce,
+};
 use serde_json::{Map, Value, json};
 
 use crate::text::name;
@@ -8,7 +10,14 @@ use crate::utc;
 
 /// A request in a line.
 pub fn line(request: &Request) -> String {
-    let what = match request.command {
+    let Request { id, member, client_order_id, instrument, .. } = request;
+    let what = what(&request.command);
+    format!("{id} member {member} name {client_order_id} instrument {instrument}: {what}")
+}
+
+/// What is asked, in words.
+pub fn what(command: &Command) -> String {
+    match *command {
         Command::Enter(order) => order_words(&order),
         Command::Amend(amendment) => amendment_words(&amendment),
         Command::Cancel { target } => format!("cancel {target}"),
@@ -22,16 +31,29 @@ pub fn line(request: &Request) -> String {
         Command::RemoveInstrument => "remove_instrument".to_owned(),
         Command::Block { member } => format!("block member {member}"),
         Command::Unblock { member } => format!("unblock member {member}"),
-        Command::Register(change) => {
-            format!("register member {} session {}: {:?}", change.member, change.session, change.entry)
-        }
+        Command::Register(change) => registration_words(&change),
         Command::Bust(trade) => format!(
             "bust {}.{}: {} at {} of {} with {}",
             trade.position, trade.index, trade.quantity, trade.price, trade.incoming, trade.resting
         ),
+    }
+}
+
+fn registration_words(change: &Registration) -> String {
+    let whole = format!("member {}", change.member);
+    let of = if change.session == 0 { whole } else { format!("{whole} session {}", change.session) };
+    let what = match change.entry {
+        Entry::AddMember => "added".to_owned(),
+        Entry::RemoveMember => "removed".to_owned(),
+        Entry::SetKey(Key::Ed25519(_)) => "new key (ed25519)".to_owned(),
+        Entry::SetKey(Key::Shared(_)) => "new key (shared)".to_owned(),
+        Entry::RevokeKey => "revoked".to_owned(),
+        Entry::SetRights(rights) => format!("rights {:#b}", rights.bits()),
+        Entry::SetLimits(limits) => format!("{limits:?}"),
+        Entry::SetFourEyes(is_on) => format!("four eyes {}", if is_on { "on" } else { "off" }),
+        Entry::Propose(proposal) => format!("{proposal:?}"),
     };
-    let Request { id, member, client_order_id, instrument, .. } = request;
-    format!("{id} member {member} name {client_order_id} instrument {instrument}: {what}")
+    format!("register {of}: {what}")
 }
 
 fn order_words(order: &NewOrder) -> String {
