@@ -3,8 +3,9 @@
 use pares_book::{Book, FastBook, Instrument, NaiveBook, Symbol};
 use pares_sequencer::LocalWindow;
 use pares_types::{
-    ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, NewOrder, OrderKind, Outcome,
-    Peg, Position, Price, Quantity, Request, RequestId, ShardId, Side, TimeInForce, Timestamp,
+    ClientOrderId, Command, Entry, Epoch, Event, GatewayId, InstrumentId, Key, MemberId, NewOrder, OrderKind,
+    Outcome, Peg, Position, Price, Quantity, Registration, Request, RequestId, ShardId, Side, TimeInForce,
+    Timestamp,
 };
 use pares_venue::{CheckpointError, ResultAt, Shard, VenueSink};
 
@@ -111,6 +112,9 @@ fn request(sequence: u64) -> Request {
         3 => NewOrder { time_in_force: TimeInForce::Gtd { until: Timestamp(1_000) }, ..plain },
         _ => plain,
     };
+    if sequence.is_multiple_of(8) {
+        return registration(sequence);
+    }
     Request {
         id: RequestId::new(GatewayId((sequence % 2) as u16), sequence),
         stamp: Timestamp(sequence),
@@ -119,6 +123,22 @@ fn request(sequence: u64) -> Request {
         instrument: InstrumentId(1 + (sequence % 2) as u32),
         shard: ShardId(0),
         command: Command::Enter(order),
+    }
+}
+
+/// Members and their keys, since the register is in the checkpoint.
+fn registration(sequence: u64) -> Request {
+    let entry =
+        if sequence.is_multiple_of(16) { Entry::SetKey(Key::Ed25519([3; 32])) } else { Entry::AddMember };
+    let session = u16::from(sequence.is_multiple_of(16));
+    Request {
+        id: RequestId::new(GatewayId(0), sequence),
+        stamp: Timestamp(sequence),
+        member: MemberId(0),
+        client_order_id: ClientOrderId(sequence),
+        instrument: InstrumentId(0),
+        shard: ShardId(0),
+        command: Command::Register(Registration { member: MemberId(sequence as u32 / 16), session, entry }),
     }
 }
 

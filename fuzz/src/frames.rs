@@ -1,12 +1,12 @@
 //! Frames of the order entry protocol, from either end.
 
 use pares_types::{
-    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command,
-    InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg, Phase,
-    Position, Price, Quantity, Reason, Reply, RequestId, Role, Rule, ShardId, Side, Status, Symbol,
-    TimeInForce, Timestamp, Trade, TradeBusted,
+    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Entry,
+    InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg,
+    Phase, Position, Price, Quantity, Reason, Registration, Reply, RequestId, Rights, Role, Rule, ShardId,
+    Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted,
 };
-use pares_wire::frame::{self, ClientFrame, GatewayFrame, Ping, Pong, SignOn};
+use pares_wire::frame::{self, Challenge, ClientFrame, GatewayFrame, Ping, Pong, Proof, SignOn};
 
 /// Splits a client's stream and decodes each frame.
 pub fn client(bytes: &[u8]) {
@@ -66,6 +66,11 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
     let client_order_id = ClientOrderId(7);
     let (target, instrument) = (ClientOrderId(3), InstrumentId(1));
     let enter = |order| ClientRequest::Enter { client_order_id, instrument, order };
+    let registered = |session, entry| ClientRequest::Exchange {
+        client_order_id,
+        instrument: InstrumentId(0),
+        command: Command::Register(Registration { member: MemberId(9), session, entry }),
+    };
     let plain = NewOrder::limit(Side::Sell, Price(1_000_000), Quantity(100));
     let until = TimeInForce::Gtd { until: Timestamp(5) };
     let terms = NewTerms::new(Price(-5), Quantity(1));
@@ -106,16 +111,22 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
             instrument: everywhere,
             command: Command::Block { member: MemberId(9) },
         },
+        registered(0, Entry::AddMember),
+        registered(1, Entry::SetKey(Key::Ed25519([5; 32]))),
+        registered(1, Entry::SetRights(Rights::TRADING)),
+        registered(0, Entry::SetLimits(Limits { collar: 500, ..Limits::NONE })),
     ];
     let sign_on = SignOn {
         member: 1.into(),
         flags: frame::SIGN_ON_JOURNALLED.into(),
         token: 9.into(),
-        credential: [0; 32],
+        session: 1.into(),
+        reserved: [0; 30],
     };
     let mut seeds: Vec<Vec<u8>> =
         requests.iter().map(|request| framed(|out| frame::write_request(out, request))).collect();
     seeds.push(framed(|out| frame::write(out, &sign_on)));
+    seeds.push(framed(|out| frame::write(out, &Proof { first: [1; 32], second: [2; 32] })));
     seeds.push(framed(|out| frame::write(out, &Ping { token: 1.into() })));
     seeds.push(seeds.concat());
     seeds
@@ -214,6 +225,8 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
     ];
     let mut seeds: Vec<Vec<u8>> =
         replies.iter().map(|reply| framed(|out| frame::write_reply(out, reply))).collect();
+    let challenge = Challenge { nonce: [7; 32], gateway: 1.into(), reserved: [0; 6] };
+    seeds.push(framed(|out| frame::write(out, &challenge)));
     seeds.push(framed(|out| frame::write(out, &Pong { token: 1.into() })));
     seeds.push(seeds.concat());
     seeds

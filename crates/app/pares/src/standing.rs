@@ -34,7 +34,7 @@ impl Standing {
             config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
         let mut shards = BTreeMap::new();
         for (id, instruments) in config.shards()? {
-            let shard = restore(id, &instruments, &world, &mut from);
+            let shard = restore(config, (id, &instruments), &world, &mut from);
             shards.insert(id, shard);
         }
         let mut stream = CommittedStream::new(&world, config, |recorder| from[&recorder])?;
@@ -86,8 +86,8 @@ impl Standing {
 /// A shard from its newest checkpoint that can be read, else as it is configured; `from` is moved back to where its records
 /// begin in each recorder's log.
 fn restore(
-    id: ShardId,
-    instruments: &[Instrument],
+    config: &SystemConfig,
+    (id, instruments): (ShardId, &[Instrument]),
     world: &HostWorld,
     from: &mut BTreeMap<RecorderId, Offset>,
 ) -> Shard<FastBook> {
@@ -98,7 +98,10 @@ fn restore(
     let mut newest: Vec<&StoredCheckpoint> = stored.values().flatten().collect();
     newest.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.position()));
     let read = |checkpoint: &StoredCheckpoint| Shard::restore(id, &checkpoint.read(world, || ())?).ok();
-    let shard = newest.into_iter().find_map(read).unwrap_or_else(|| Shard::new(id, instruments));
+    let shard = newest
+        .into_iter()
+        .find_map(read)
+        .unwrap_or_else(|| Shard::new(id, instruments).with_register(config.register()));
     for (recorder, from) in from {
         // A recorder's own checkpoint says where its log must be read from, unless it is newer than the state.
         let own = stored[recorder].iter().filter(|checkpoint| checkpoint.position() <= shard.position());

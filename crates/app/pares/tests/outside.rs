@@ -38,7 +38,7 @@ struct Up(Child);
 impl Up {
     fn start(dir: &Path) -> (Self, String) {
         std::fs::create_dir_all(dir).unwrap();
-        std::fs::write(dir.join("pares.toml"), "gateways = [\"127.0.0.1:0\"]").unwrap();
+        std::fs::write(dir.join("pares.toml"), "sign_on = \"open\"\ngateways = [\"127.0.0.1:0\"]").unwrap();
         let mut command = Command::new(PARES);
         let up = Self(command.arg("up").arg("--dir").arg(dir).stdout(Stdio::null()).spawn().unwrap());
         let begun = Instant::now();

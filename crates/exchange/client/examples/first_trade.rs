@@ -1,12 +1,14 @@
-//! A first trade: one member offers, another buys. Start an exchange (`pares up`), then
-//! `cargo run -p pares-client --example first_trade -- 127.0.0.1:7100`. With TLS the authority's certificate comes behind the
-//! address: `... 127.0.0.1:7100 pares-data/keys/ca.pem`.
+//! A first trade: one member offers, another buys. Start an exchange (`pares up`), let both in
+//! (`pares admin member add 1`, `pares admin member add 2`), then
+//! `cargo run -p pares-client --example first_trade -- 127.0.0.1:7100 pares-data/keys`.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // printing what it did is what an example is for
 
+use std::error::Error;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pares_client::{Answer, Client, ClientError, ClientRequest, Options, Tls, Update};
+use pares_client::{Answer, Client, ClientError, ClientRequest, Credential, KeyFile, Options, Tls, Update};
 use pares_types::{ClientOrderId, InstrumentId, MemberId, NewOrder, Price, Quantity, Reason, Side};
 
 fn main() -> ExitCode {
@@ -19,12 +21,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn trade() -> Result<(), ClientError> {
+fn trade() -> Result<(), Box<dyn Error>> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7100".into());
-    let tls = std::env::args().nth(2).map(|authority| Tls::of_exchange(authority.as_ref())).transpose()?;
-    let options = Options { tls, ..Options::default() };
-    let mut seller = Client::connect_with(address.as_str(), MemberId(1), options.clone())?;
-    let mut buyer = Client::connect_with(address.as_str(), MemberId(2), options)?;
+    let keys = std::env::args().nth(2).unwrap_or_else(|| "pares-data/keys".into());
+    let mut seller = sign_on(&address, Path::new(&keys), 1)?;
+    let mut buyer = sign_on(&address, Path::new(&keys), 2)?;
     // Names are for life: the time makes this run's its own.
     let name = ClientOrderId(nanoseconds_since_1970());
 
@@ -37,7 +38,17 @@ fn trade() -> Result<(), ClientError> {
     println!("  {}: {} shares executed", told(&bid), bid.executed);
 
     print_trades("member 1", &mut seller)?;
-    print_trades("member 2", &mut buyer)
+    print_trades("member 2", &mut buyer)?;
+    Ok(())
+}
+
+/// Signs on as the member's first session, by the key that `pares admin member add` made; over TLS if the exchange has certificates.
+fn sign_on(address: &str, keys: &Path, member: u32) -> Result<Client, Box<dyn Error>> {
+    let key = KeyFile::read(&keys.join(format!("member-{member}-1.key")))?;
+    let authority = Some(keys.join("ca.pem")).filter(|path| path.exists());
+    let tls = authority.map(|path| Tls::of_exchange(&path)).transpose()?;
+    let options = Options { credential: Some(Credential::from(&key)), tls, ..Options::default() };
+    Ok(Client::connect_with(address, MemberId(member), options)?)
 }
 
 /// The status of a request and where it was executed; of one that was refused, why.

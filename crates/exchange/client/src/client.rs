@@ -6,13 +6,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use pares_keys::{KeyFile, Secret};
 use pares_tls::{Identity, Stream, TlsError, TlsFiles, TlsStream, Trust};
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
     Side,
 };
-use pares_wire::GATEWAYS_NAME;
-use pares_wire::frame::{self, Ping, SIGN_ON_JOURNALLED, SignOn};
+use pares_wire::frame::{self, Ping, Proof, SIGN_ON_JOURNALLED, SignOn};
+use pares_wire::{GATEWAYS_NAME, Transcript};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::buffers::{Inbox, Outbox};
@@ -21,6 +22,8 @@ use crate::{ClientError, Update};
 /// How a client connects and waits.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Which of the member's sessions to sign on as, and its secret; without one, a gateway that wants a proof refuses.
+    pub credential: Option<Credential>,
     /// Also report when each request is durable in the gateway's journal.
     pub journalled: bool,
     /// How long to wait for the sign-on, and in [`Client::submit_and_wait`] for the answer.
@@ -31,7 +34,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { journalled: false, patience: Duration::from_secs(5), tls: None }
+        Self { credential: None, journalled: false, patience: Duration::from_secs(5), tls: None }
     }
 }
 
@@ -73,6 +76,21 @@ impl Tls {
     }
 }
 
+/// One of a member's sessions, and what proves it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credential {
+    /// Which session, from 1.
+    pub session: u16,
+    /// Its secret.
+    pub secret: Secret,
+}
+
+impl From<&KeyFile> for Credential {
+    fn from(key: &KeyFile) -> Self {
+        Self { session: key.session, secret: key.secret.clone() }
+    }
+}
+
 /// A signed-on connection to a gateway. Nothing blocks but connecting, [`Client::wait`] and
 /// [`Client::submit_and_wait`].
 pub struct Client {
@@ -109,10 +127,10 @@ impl Client {
         let name = address.to_string();
         let stream = TcpStream::connect(address).and_then(prepare);
         let stream = stream.map_err(|source| ClientError::Connect { address: name, source })?;
-        let stream = match options.tls {
+        let stream = match &options.tls {
             None => Stream::Plain(stream),
             Some(Tls { trust, server_name }) => {
-                Stream::Tls(Box::new(TlsStream::new(stream, trust.dial(&server_name)?)))
+                Stream::Tls(Box::new(TlsStream::new(stream, trust.dial(server_name)?)))
             }
         };
         let mut client = Self {
@@ -125,20 +143,55 @@ impl Client {
             in_flight_max: 0,
             patience: options.patience,
         };
-        client.sign_on(options.journalled)?;
+        client.sign_on(&options)?;
         Ok(client)
     }
 
-    fn sign_on(&mut self, journalled: bool) -> Result<(), ClientError> {
-        let flags = if journalled { SIGN_ON_JOURNALLED } else { 0 };
-        let sign_on = SignOn { member: self.member.0.into(), flags: flags.into(), ..SignOn::default() };
+    /// Connects and signs on as the session that a key file names.
+    ///
+    /// # Errors
+    /// As [`Client::connect`]; [`ClientError::Rejected`] if the exchange does not know that key.
+    pub fn connect_as(address: impl ToSocketAddrs + ToString, key: &KeyFile) -> Result<Self, ClientError> {
+        let credential = Some(Credential::from(key));
+        Self::connect_with(address, MemberId(key.member), Options { credential, ..Options::default() })
+    }
+
+    fn sign_on(&mut self, options: &Options) -> Result<(), ClientError> {
+        let flags = if options.journalled { SIGN_ON_JOURNALLED } else { 0 };
+        let session = options.credential.as_ref().map_or(0, |credential| credential.session);
+        let member = self.member.0.into();
+        let sign_on = SignOn { member, flags: flags.into(), session: session.into(), ..SignOn::default() };
         self.outbox.push(|out| frame::write(out, &sign_on))?;
-        (self.gateway, self.in_flight_max) = self.wait_for(|update| match *update {
-            Update::SignedOn { gateway, in_flight_max, .. } => Some(Ok((gateway, in_flight_max))),
+        let asked = self.wait_for(|update| match *update {
+            Update::SignedOn { gateway, in_flight_max, .. } => Some(Ok(Err((gateway, in_flight_max)))),
+            Update::Challenged { gateway, nonce } => Some(Ok(Ok((gateway, nonce)))),
             Update::Rejected { reason, .. } => Some(Err(ClientError::Rejected(reason))),
             _ => None,
         })?;
+        (self.gateway, self.in_flight_max) = match asked {
+            Err(signed_on) => signed_on,
+            Ok(challenge) => self.prove(challenge, options.credential.as_ref())?,
+        };
         Ok(())
+    }
+
+    /// Answers the challenge.
+    fn prove(
+        &mut self,
+        (gateway, nonce): (GatewayId, [u8; 32]),
+        credential: Option<&Credential>,
+    ) -> Result<(GatewayId, u16), ClientError> {
+        let Credential { session, secret } = credential.ok_or(ClientError::NoKey)?;
+        let transcript = Transcript { nonce, gateway, member: self.member, session: *session, token: 0 };
+        let proof = secret.prove(&transcript.bytes());
+        let (first, second) = proof.split_first_chunk().expect("a proof has 64 bytes");
+        let second = second.try_into().expect("a proof has 64 bytes");
+        self.outbox.push(|out| frame::write(out, &Proof { first: *first, second }))?;
+        self.wait_for(|update| match *update {
+            Update::SignedOn { gateway, in_flight_max, .. } => Some(Ok((gateway, in_flight_max))),
+            Update::Rejected { reason, .. } => Some(Err(ClientError::Rejected(reason))),
+            _ => None,
+        })
     }
 
     /// The gateway at the other end.

@@ -42,6 +42,11 @@ pub enum ClientError {
     /// The gateway reads slower than the client writes. The connection is intact and nothing was buffered.
     #[error("too much is waiting to be sent: call flush until it returns true, then submit again")]
     Backlogged,
+    /// The gateway wants a proof, and there is no key to prove.
+    #[error(
+        "the gateway wants a key: give the key file of one of the member's sessions (`pares admin member key` makes one)"
+    )]
+    NoKey,
     /// The gateway did not take the request in. The connection is intact and the name still free.
     #[error("the gateway rejected the request: {0}: {meaning}", meaning = .0.meaning())]
     Rejected(Reason),

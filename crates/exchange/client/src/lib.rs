@@ -27,9 +27,11 @@ mod error;
 mod open_requests;
 mod update;
 
-pub use client::{Client, Options, Tls};
+pub use client::{Client, Credential, Options, Tls};
 pub use error::ClientError;
 pub use open_requests::OpenRequests;
+pub use pares_keys::{FileError, KeyFile, Secret, Verifier, from_hex};
 pub use pares_tls::{TlsError, TlsFiles};
 pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Role, Trade, TradeBusted};
+pub use pares_wire::password_salt;
 pub use update::Update;

@@ -18,6 +18,13 @@ pub enum Update {
         /// Requests this session may have unanswered.
         in_flight_max: u16,
     },
+    /// The gateway wants a proof before it accepts the sign-on; [`Client`](crate::Client) answers it by itself.
+    Challenged {
+        /// Which gateway.
+        gateway: GatewayId,
+        /// What it has made up.
+        nonce: [u8; 32],
+    },
     /// The request is durable in the gateway's journal and will be ordered.
     Journalled {
         /// Its name.
@@ -57,6 +64,9 @@ impl From<GatewayFrame> for Update {
                 member: MemberId(signed_on.member.get()),
                 in_flight_max: signed_on.in_flight_max.get(),
             },
+            GatewayFrame::Challenge(challenge) => {
+                Self::Challenged { gateway: GatewayId(challenge.gateway.get()), nonce: challenge.nonce }
+            }
             GatewayFrame::Reply(reply) => reply.into(),
             GatewayFrame::Pong(pong) => Self::Pong { token: pong.token.get() },
         }

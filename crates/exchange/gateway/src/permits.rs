@@ -33,6 +33,18 @@ impl Gateway {
         &self.register
     }
 
+    /// Whether sessions have to prove who they are.
+    #[must_use]
+    pub fn is_sign_on_required(&self) -> bool {
+        self.config.sign_on_required
+    }
+
+    /// Whether the session is signed on.
+    #[must_use]
+    pub fn is_signed_on(&self, session: SessionId) -> bool {
+        self.sessions.is_signed_on(session)
+    }
+
     /// The key that a session has to prove; `None` if there is no such session.
     ///
     /// # Errors

@@ -22,6 +22,7 @@
 
 pub mod config;
 pub mod duty;
+mod first_operator;
 mod handshakes;
 pub mod keys;
 mod leftovers;

@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::config::{self, Layout, SystemConfig};
 use crate::leftovers::{await_leftovers, check_not_stopped, take_lock};
 use crate::lost::OnLoss;
-use crate::{HostWorld, NodeError, NodeId, epoch, keys, shut_out};
+use crate::{HostWorld, NodeError, NodeId, epoch, first_operator, keys, shut_out};
 
 pub use crate::leftovers::{PARENT, end_with_parent};
 
@@ -137,6 +137,7 @@ impl Supervisor {
             config.check()?;
             config::save(config, &layout.config())?;
         }
+        first_operator::make(&layout)?;
         let config = config::load(&layout.config())?;
         keys::ensure(&layout, &config)?;
         await_leftovers(&config, &layout, stop)?;

@@ -124,6 +124,10 @@ impl World for HostWorld {
         clock::now_ns()
     }
 
+    fn random(&self) -> [u8; 32] {
+        pares_keys::random()
+    }
+
     fn mono_ns(&self) -> u64 {
         clock::mono_ns()
     }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pares_log::{Config, Offset, OpenError, ReadError, Reader, Replacement, Salvage, Writer};
@@ -33,6 +33,7 @@ struct Shared {
     crowded: AtomicBool,
     /// Both clocks.
     now_ns: AtomicU64,
+    randoms: AtomicU8,
 }
 
 /// The world of a test.
@@ -51,6 +52,7 @@ impl TestWorld {
             held: Mutex::default(),
             crowded: AtomicBool::default(),
             now_ns: AtomicU64::default(),
+            randoms: AtomicU8::default(),
         }))
     }
 
@@ -180,6 +182,10 @@ impl World for TestWorld {
 
     fn now_ns(&self) -> u64 {
         self.0.now_ns.load(Ordering::Relaxed)
+    }
+
+    fn random(&self) -> [u8; 32] {
+        [self.0.randoms.fetch_add(1, Ordering::Relaxed); 32]
     }
 
     fn mono_ns(&self) -> u64 {

@@ -104,6 +104,9 @@ pub trait World: Clone + Send + Sync + 'static {
     /// Nanoseconds since some moment. Never goes back.
     fn mono_ns(&self) -> u64;
 
+    /// Bytes that nobody can guess, others each time.
+    fn random(&self) -> [u8; 32];
+
     /// Creates a file to write and read, or empties the one that is there. Makes its directory if need be.
     /// All paths are relative to the system's directory.
     ///

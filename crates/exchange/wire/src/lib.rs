@@ -18,7 +18,7 @@ pub mod frame;
 pub mod record;
 mod register;
 
-pub use register::{TRANSCRIPT_BYTES, Transcript, VALUE_BYTES};
+pub use register::{TRANSCRIPT_BYTES, Transcript, VALUE_BYTES, password_salt};
 
 /// Why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -41,6 +41,15 @@ impl Transcript {
     }
 }
 
+/// What goes with a session's password, so that two with the same have different keys: `Pares salt 1`, member and session.
+#[must_use]
+pub fn password_salt(member: MemberId, session: u16) -> [u8; 18] {
+    let mut salt = *b"Pares salt 1......";
+    salt[12..16].copy_from_slice(&member.0.to_le_bytes());
+    salt[16..].copy_from_slice(&session.to_le_bytes());
+    salt
+}
+
 /// The code and the value.
 pub(crate) fn entry_code(entry: Entry) -> (u8, [u8; VALUE_BYTES]) {
     match entry {

@@ -93,6 +93,10 @@ impl<W: World> World for Faulty<W> {
         self.inner.now_ns()
     }
 
+    fn random(&self) -> [u8; 32] {
+        self.inner.random()
+    }
+
     fn mono_ns(&self) -> u64 {
         self.inner.mono_ns()
     }

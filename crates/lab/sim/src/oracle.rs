@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_book::{Instrument, Market, NaiveBook};
-use pares_types::{ClientOrderId, Command, Event, InstrumentId, MemberId, Position, Reason, Request, Status};
+use pares_types::{ClientOrderId, Command, Event, InstrumentId, MemberId, Position, Reason, Request};
 
 use crate::client::{EVERYWHERE, EXCHANGE};
 use crate::record::Record;
@@ -136,7 +136,9 @@ impl Witness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_types::{Epoch, GatewayId, NewOrder, Price, RequestId, ShardId, Side, Symbol, Timestamp};
+    use pares_types::{
+        Epoch, GatewayId, NewOrder, Price, Quantity, RequestId, ShardId, Side, Symbol, Timestamp,
+    };
 
     const MEMBER: MemberId = MemberId(1);
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pares_node::config::SignOnSetting;
 use pares_node::config::TlsSetting;
 use pares_node::lost::OnLoss;
 use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
@@ -50,7 +51,9 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
     let on_loss = if args.give_up_lost { OnLoss::GiveUp } else { OnLoss::Refuse };
     let layout = Layout::new(&args.dir);
-    Ok(Supervisor::start(&program, layout, &SystemConfig::default(), on_loss, stop)?)
+    // Whoever wants it open says so in the configuration.
+    let config = SystemConfig { sign_on: SignOnSetting::Required, ..SystemConfig::default() };
+    Ok(Supervisor::start(&program, layout, &config, on_loss, stop)?)
 }
 
 /// Says how the system has come up.
@@ -87,6 +90,15 @@ fn tell(supervisor: &Supervisor) {
     }
     for node in NodeId::all(config).into_iter().filter(|&node| supervisor.is_shut_out(node)) {
         pares_text::tell!("{node} is shut out and stays down until `pares admin readmit {node}`");
+    }
+    match config.sign_on {
+        SignOnSetting::Open => {
+            pares_text::tell!("sign-on is open: whoever reaches a gateway is whom he says he is")
+        }
+        SignOnSetting::Required => pares_text::tell!(
+            "sign-on needs a key; the operator's is {}. `pares admin member add 1` lets a member in",
+            layout.operator_key().display()
+        ),
     }
     pares_text::tell!(
         "Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.",

@@ -21,6 +21,7 @@ mod recorders;
 mod repair;
 mod repeats;
 mod restart;
+mod sign_on;
 mod stopped;
 mod supervision;
 mod tls;

@@ -5,6 +5,7 @@ mod days;
 mod endless;
 mod exchange;
 mod news;
+mod permits;
 mod property;
 mod room;
 mod rules;

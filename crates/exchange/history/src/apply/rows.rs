@@ -204,5 +204,6 @@ fn without_order(command: &Command) -> &'static str {
         Command::Bust(_) => "bust",
         Command::BeginDay { .. } => "begin_day",
         Command::EndDay { .. } => "end_day",
+        Command::Register(_) => "register",
     }
 }

@@ -10,6 +10,7 @@
 //! DIR/left-out/                     notes about recorders without which everything was started
 //! DIR/epoch                         the number of the last start
 //! DIR/run/                          what only lives while the system does: windows, bells, counters
+//! DIR/keys/operator.key             the secret of the first operator
 //! DIR/lock                          held by the supervisor
 //! DIR/keys/                         with TLS: the authority, the gateways' certificates and the operator's
 //! ```
@@ -48,6 +49,12 @@ impl Layout {
         self.root.join("lock")
     }
 
+    /// The secret of the first operator.
+    #[must_use]
+    pub fn operator_key(&self) -> PathBuf {
+        self.keys().join("operator.key")
+    }
+
     /// Notes about venues that are shut out.
     #[must_use]
     pub fn shut_out(&self) -> PathBuf {
@@ -66,7 +73,7 @@ impl Layout {
         self.root.join("epoch")
     }
 
-    /// The authority, the gateways' certificates and the operator's.
+    /// Where keys lie: the authority's, gateways' certificates, operators' and those of members that were made here.
     #[must_use]
     pub fn keys(&self) -> PathBuf {
         self.root.join("keys")

@@ -10,4 +10,4 @@ pub use day::DayConfig;
 pub use exposure::{ClientCertificates, TlsSetting};
 pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
 pub use layout::{Layout, bells};
-pub use settings::{DurabilitySetting, ROLE_MAX, SystemConfig};
+pub use settings::{DurabilitySetting, ROLE_MAX, SignOnSetting, SystemConfig};

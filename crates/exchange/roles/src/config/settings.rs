@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use pares_book::Instrument;
 use pares_log::Durability;
-use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
+use pares_register::Register;
+use pares_types::{GatewayId, Key, RecorderId, ShardId, VenueId};
 use pares_wire::record;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,23 @@ impl From<DurabilitySetting> for Durability {
     }
 }
 
+/// Whether sessions prove who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SignOnSetting {
+    /// By a key of the register.
+    Required,
+    /// Anybody is whom he says he is.
+    Open,
+}
+
+impl SignOnSetting {
+    /// What a file means that does not say.
+    const fn unsaid() -> Self {
+        Self::Required
+    }
+}
+
 /// A whole system, as `pares.toml` describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -97,6 +115,13 @@ pub struct SystemConfig {
     pub engine_budget_ms: u64,
     /// MiB per segment of the logs. Small ones restart faster; a roll costs next to nothing.
     pub segment_mib: u64,
+    /// Whether sessions prove who they are.
+    #[serde(default = "SignOnSetting::unsaid")]
+    pub sign_on: SignOnSetting,
+    /// The public key of the operator that the register begins with, 64 hexadecimal digits. What the exchange made of the register since
+    /// is in the record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator_key: Option<String>,
     /// The gateways' addresses, one per gateway. Port 0 takes a free one (see `run/gateway-G.addr`).
     pub gateways: Vec<SocketAddr>,
     /// Whether gateways may listen beyond loopback although anybody there may speak for any member, or read along.
@@ -137,6 +162,8 @@ impl Default for SystemConfig {
             clock_ms: 1_000,
             engine_budget_ms: 4,
             segment_mib: 4,
+            sign_on: SignOnSetting::Open,
+            operator_key: None,
             gateways: vec![SocketAddr::from(([127, 0, 0, 1], 7100))],
             gateways_exposed: false,
             tls: TlsSetting::Off,
@@ -212,6 +239,9 @@ impl SystemConfig {
             );
         }
         self.day.as_ref().map(DayConfig::times).transpose()?;
+        if self.operator_key.as_ref().is_some_and(|key| pares_keys::from_hex(key).is_none()) {
+            return wrong("`operator_key` is a public key, 64 hexadecimal digits");
+        }
         self.check_gateways()?;
         self.check_exposure()?;
         for (shard, instruments) in self.shards()? {
@@ -242,6 +272,13 @@ impl SystemConfig {
             return wrong("`names_max` must be between 16 and 2147483648");
         }
         Ok(())
+    }
+
+    /// The register that each shard begins with.
+    #[must_use]
+    pub fn register(&self) -> Register {
+        let key = self.operator_key.as_deref().and_then(pares_keys::from_hex);
+        Register::new(key.map(Key::Ed25519))
     }
 
     /// The instruments of each shard.

@@ -10,6 +10,8 @@ use pares_types::ClientOrderId;
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame};
 
+use super::sign_on::Asked;
+
 /// Unread output a client may pile up before it is disconnected.
 const OUT_MAX: usize = 8 << 20;
 /// The same while all clients together have piled up too much.
@@ -56,6 +58,8 @@ pub(super) struct Connection<T> {
     pub(super) generation: u32,
     /// Since when it has not signed on, by the monotonic clock.
     pub(super) stranger_since_ns: Option<u64>,
+    /// It has to prove who it is.
+    pub(super) asked: Option<Asked>,
     /// Since when a frame is incomplete.
     incomplete_since_ns: Option<u64>,
     input: Box<[u8]>,
@@ -81,6 +85,7 @@ impl<T: Read + Write> Connection<T> {
             stream,
             generation,
             stranger_since_ns: Some(mono_ns),
+            asked: None,
             incomplete_since_ns: None,
             // Small until the client proves to be one: ten thousand idle connections cost little.
             input: vec![0; 512].into_boxed_slice(),

@@ -27,6 +27,7 @@ use pares_types::{ClientOrderId, Reason, Reply};
 use pares_wire::frame;
 
 use super::connection::{Close, Connection, Incoming, ReadState};
+use super::sign_on::Asked;
 use crate::world::{Ready, Sockets, TurnedAway};
 
 /// Frames taken in before their answers are looked after; connections that were not read have the next turn.
@@ -193,6 +194,17 @@ impl<S: Sockets> Connections<S> {
         if self.connection(session).is_some() {
             self.refuse_slot(slot(session), reason, why);
         }
+    }
+
+    /// The session has to prove who it is. Says whether it was not asked before.
+    pub(super) fn ask_for_proof(&mut self, session: SessionId, asked: Asked) -> bool {
+        let connection = self.connection(session);
+        connection.is_some_and(|connection| connection.asked.replace(asked).is_none())
+    }
+
+    /// What the session has to prove; asked once.
+    pub(super) fn take_asked(&mut self, session: SessionId) -> Option<Asked> {
+        self.connection(session)?.asked.take()
     }
 
     /// Whether the session is there and not refused.

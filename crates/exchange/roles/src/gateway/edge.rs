@@ -8,6 +8,7 @@ use pares_types::{ClientOrderId, Reason, Reply, Request};
 use pares_wire::frame;
 use pares_wire::record::{request_bytes, write_request};
 
+use super::connection::Close;
 use super::connections::Connections;
 use super::counters::Counter;
 use crate::NodeId;
@@ -87,6 +88,10 @@ impl<W: World, S: Sockets> GatewaySink for Edge<W, S> {
         } else {
             self.reply(session, Reply::Rejected { client_order_id, reason: Reason::Overloaded });
         }
+    }
+
+    fn disconnect(&mut self, session: SessionId, reason: Reason) {
+        self.connections.refuse(session, reason, Close::Refused);
     }
 
     fn read_later(&mut self, session: SessionId, pause_ns: u64) {

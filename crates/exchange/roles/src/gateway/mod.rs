@@ -17,6 +17,7 @@ mod edge;
 mod recover;
 mod repair;
 mod repeats;
+mod sign_on;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -29,20 +30,20 @@ use pares_book::Instrument;
 pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
 use pares_log::{Config, LogWriter, Offset};
-use pares_types::{Event, GatewayId, MemberId, Reason, ShardId, Timestamp};
-use pares_wire::frame::{self, ClientFrame, Pong, SIGN_ON_JOURNALLED, SignOn, SignedOn};
+use pares_types::{Event, GatewayId, ShardId, Timestamp};
+use pares_wire::frame::{self, ClientFrame, Pong};
 use pares_wire::record::RequestRecord;
 
 pub(crate) use counters::{COUNTERS, Counter};
 
 use crate::committed::{Committed, CommittedStream};
-use crate::config::{DurabilitySetting, SystemConfig};
+use crate::config::{DurabilitySetting, SignOnSetting, SystemConfig};
 use crate::duty::{Duty, SLEEP_MAX};
 use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
 use crate::world::{Counters, Sockets, World};
 use crate::{NodeError, NodeId, epoch, repair_asked};
-use connection::{Close, Incoming};
+use connection::Incoming;
 use connections::Connections;
 use edge::Edge;
 use recover::Start;
@@ -201,31 +202,12 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 self.rules.on_request(Timestamp(now_ns), session, request, &mut self.edge);
             }
             ClientFrame::SignOn(sign_on) => self.on_sign_on(session, &sign_on),
+            ClientFrame::Proof(proof) => self.on_proof(Timestamp(now_ns), session, &proof),
             ClientFrame::Ping(ping) => {
                 if let Some(output) = self.edge.connections.output(session) {
                     frame::write(output, &Pong { token: ping.token });
                 }
             }
-        }
-    }
-
-    fn on_sign_on(&mut self, session: SessionId, sign_on: &SignOn) {
-        let member = MemberId(sign_on.member.get());
-        let journalled = sign_on.flags.get() & SIGN_ON_JOURNALLED != 0;
-        if let Err(reason) = self.rules.on_sign_on(session, member, journalled) {
-            let why = if reason == Reason::MalformedRequest { Close::Malformed } else { Close::Refused };
-            return self.edge.connections.refuse(session, reason, why);
-        }
-        self.edge.connections.sign_on(session);
-        let reply = SignedOn {
-            token: sign_on.token,
-            gateway: self.id.0.into(),
-            in_flight_max: self.in_flight_max.into(),
-            member: member.0.into(),
-            reserved: 0.into(),
-        };
-        if let Some(output) = self.edge.connections.output(session) {
-            frame::write(output, &reply);
         }
     }
 
@@ -343,6 +325,7 @@ fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Ga
         shards.into_iter().flat_map(|(shard, list)| list.into_iter().map(move |one| (one.id, shard)));
     let rules = Rules {
         id,
+        sign_on_required: config.sign_on == SignOnSetting::Required,
         member_sessions_max: config.member_sessions_max,
         session_in_flight_max: config.session_in_flight_max,
         session_pace: Pace::new(config.session_rate_max, config.session_burst_max),
@@ -350,7 +333,8 @@ fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Ga
         in_flight_max: config.in_flight_max,
         names_max: config.names_max,
     };
-    let rules = Gateway::new(rules, instruments).with_hash_seed(world.now_ns());
+    let rules =
+        Gateway::new(rules, instruments).with_register(config.register()).with_hash_seed(world.now_ns());
     let rules = rules.with_clock(config.clock_ms * 1_000_000, timed);
     Ok(match &config.day {
         Some(day) => rules.with_days(day.times()?),

@@ -43,7 +43,7 @@ pub(super) fn restore_shard<W: World>(
 ) -> Resumed<Shard<FastBook>> {
     let restore = |state: &[u8]| Shard::restore(shard, state).map(|shard| (shard.position(), shard));
     let resumed = resume(world, config, (shard, past), restore);
-    resumed.or_else(|| Shard::new(shard, instruments))
+    resumed.or_else(|| Shard::new(shard, instruments).with_register(config.register()))
 }
 
 /// Each shard from its newest checkpoint, and the committed stream from there.

@@ -264,6 +264,15 @@ impl World for Host {
         now_ns.saturating_add_signed(state.fate(self.node).clock_off_ns)
     }
 
+    /// Others each time, and the same from the same seed.
+    fn random(&self) -> [u8; 32] {
+        let mut state = self.machine.lock();
+        state.randoms += 1;
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&state.randoms.to_le_bytes());
+        bytes
+    }
+
     fn mono_ns(&self) -> u64 {
         self.machine.lock().now_ns
     }

@@ -65,6 +65,7 @@ pub(crate) struct State {
     pub(crate) net: Net,
     pub(crate) effects: Vec<Effect>,
     pub(crate) tasks_made: u64,
+    pub(crate) randoms: u64,
     /// What a reader does not see yet of a log: only what was there when it was cut off.
     pub(crate) cut: BTreeMap<(NodeId, NodeId), u64>,
     pub(crate) seam: Seam,
@@ -106,6 +107,7 @@ impl Machine {
             net: Net { descriptors_max: usize::MAX, ..Net::default() },
             effects: Vec::new(),
             tasks_made: 0,
+            randoms: 0,
             cut: BTreeMap::new(),
             seam,
             syncs_take_time,

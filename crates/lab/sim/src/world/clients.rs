@@ -113,10 +113,7 @@ impl World<'_> {
     fn sign_on(&self, client: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         let member = self.clients[client].member.0.into();
-        frame::write(
-            &mut bytes,
-            &SignOn { token: 0.into(), member, credential: [0; 32], flags: SIGN_ON_JOURNALLED.into() },
-        );
+        frame::write(&mut bytes, &SignOn { member, flags: SIGN_ON_JOURNALLED.into(), ..SignOn::default() });
         bytes
     }
 
@@ -246,7 +243,7 @@ impl World<'_> {
             rest = after;
             match frame::decode_gateway(kind, body) {
                 Ok(GatewayFrame::Reply(reply)) => self.on_reply(connection, reply)?,
-                Ok(GatewayFrame::SignedOn(_) | GatewayFrame::Pong(_)) => {}
+                Ok(GatewayFrame::Challenge(_) | GatewayFrame::SignedOn(_) | GatewayFrame::Pong(_)) => {}
                 Err(error) => {
                     let what = format!("gateway sent a frame that cannot be read: {error}");
                     return Err(Broken { invariant: "the protocol", what });

@@ -4,6 +4,9 @@
 //! order, and answered from the record. So it is in the record who was blocked and when trading began. That a venue takes part
 //! again is no request: it changes no book, and is about files.
 
+mod audit;
+mod member;
+mod operator;
 mod readmit;
 mod rule;
 
@@ -11,11 +14,11 @@ use std::cell::LazyCell;
 use std::path::PathBuf;
 
 use pares_book::{Book, Day, Stage, TimetableRow};
-use pares_client::{Answer, Client, ClientError, ClientRequest, Options, Tls};
-use pares_node::{Layout, NodeId, SystemConfig, keys};
+use pares_client::Answer;
+use pares_node::{Layout, NodeId, SystemConfig};
 use pares_types::{
-    BusinessDay, BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, Phase, Position, Reason, Rule,
-    Status, Symbol, Timestamp,
+    BusinessDay, BustedTrade, Command, Entry, InstrumentId, MemberId, Phase, Position, Reason, Rule, Status,
+    Symbol, Timestamp,
 };
 use serde_json::json;
 
@@ -24,10 +27,8 @@ use super::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::standing::Standing;
 use crate::text;
+use operator::{EXCHANGE, Operator};
 use rule::{NewRule, PhaseName};
-
-/// The exchange itself.
-const EXCHANGE: MemberId = MemberId(0);
 
 /// Arguments of `pares admin`.
 #[derive(clap::Args)]
@@ -40,6 +41,12 @@ pub struct Args {
     /// A gateway's address; by default the first of the system that answers
     #[arg(long, global = true)]
     gateway: Option<String>,
+    /// The operator's key file; by default keys/operator.key in the system's directory, if it is there
+    #[arg(long, global = true)]
+    key: Option<PathBuf>,
+    /// Do not ask for it, but propose it to a second operator
+    #[arg(long, global = true)]
+    propose: bool,
     /// One JSON object instead of a line
     #[arg(long, global = true)]
     json: bool,
@@ -105,6 +112,17 @@ enum What {
     },
     /// Send the current time: apply due timetable rows and expire orders; gateways do so by themselves
     Time,
+    /// Who takes part: members, their sessions, keys, rights and limits
+    #[command(subcommand)]
+    Member(member::What),
+    /// Whether what can halt a market needs a second operator: closing, halting, removing, blocking
+    FourEyes {
+        /// on or off
+        #[arg(value_parser = switch, action = clap::ArgAction::Set)]
+        state: bool,
+    },
+    /// Show which operator asked for what, from the record
+    Audit,
     /// Let a venue that was shut out take part again, once a right build of it is in place
     Readmit {
         /// Which one: venue-0, venue-1, ...
@@ -136,10 +154,24 @@ pub fn run(args: &Args) -> CommandResult {
     if let What::Readmit { venue } = args.what {
         return readmit::run(venue, &config, &layout, args.json);
     }
+    let sign_on = || Operator::sign_on(args.gateway.as_deref(), args.key.as_deref(), &config, &layout);
+    match &args.what {
+        What::Audit => return audit::run(&config, &layout, args.json),
+        What::Member(what) => return member::run(what, sign_on, (&config, &layout), args.json),
+        What::FourEyes { state } => {
+            let answer = sign_on()?.register(EXCHANGE.0, 0, Entry::SetFourEyes(*state))?;
+            text::print(&if args.json { as_json(&answer) } else { as_line(&answer) });
+            return Ok(());
+        }
+        _ => {}
+    }
     let (instrument, command) = request(&args.what, &config, &layout)?;
     let is_due = matches!(&command, Command::SetRule(rule) if is_due(instrument, *rule, &config, &layout));
-    let mut client = connect(args.gateway.as_deref(), &config, &layout)?;
-    let answer = ask(&mut client, instrument, command)?;
+    let mut operator = sign_on()?;
+    let answer = match args.propose {
+        true => operator.propose(instrument, &command)?,
+        false => operator.ask(instrument, command)?,
+    };
     text::print(&if args.json { as_json(&answer) } else { as_line(&answer) });
     match (answer.status, answer.reason) {
         (Status::Refused, reason) => {
@@ -214,7 +246,9 @@ fn request(
         What::Day { what: DayChange::End { day } } => {
             (all, Command::EndDay { day: day.map_or_else(|| day_on(config, layout), Ok)? })
         }
-        What::Readmit { .. } => unreachable!("no request"),
+        What::Readmit { .. } | What::Audit | What::Member(_) | What::FourEyes { .. } => {
+            unreachable!("no request")
+        }
     })
 }
 
@@ -262,6 +296,15 @@ impl Listed {
     }
 }
 
+/// Reads on or off.
+fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("it is on or off".into()),
+    }
+}
+
 /// Reads the id of a new instrument.
 fn id(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|&id| id > 0).ok_or_else(|| "an id is at least 1".into())
@@ -295,43 +338,6 @@ fn recorded_trade(
         if trade.aggressor == "sell" { (trade.buy.0, trade.sell.0) } else { (trade.sell.0, trade.buy.0) };
     let (price, quantity) = (trade.price, trade.quantity);
     Ok(BustedTrade { position: Position(position), index, resting, incoming, price, quantity })
-}
-
-fn connect(asked: Option<&str>, config: &SystemConfig, layout: &Layout) -> Result<Client, CommandError> {
-    let tls = keys::operator(layout, config)?.map(Tls::believing);
-    let options = Options { tls, ..Options::default() };
-    if let Some(address) = asked {
-        return Ok(Client::connect_with(address, EXCHANGE, options)?);
-    }
-    let mut last = CommandError::Failed(format!(
-        "no gateway has published its address in {}; is the system up?",
-        layout.run().display()
-    ));
-    for id in config.gateway_ids() {
-        let Ok(address) = std::fs::read_to_string(layout.gateway_address(id)) else { continue };
-        match Client::connect_with(address.trim(), EXCHANGE, options.clone()) {
-            Ok(client) => return Ok(client),
-            Err(error) => last = error.into(),
-        }
-    }
-    Err(last)
-}
-
-/// Asks, and goes on asking while a step did not suffice. Phases and the time go on by themselves.
-fn ask(client: &mut Client, instrument: InstrumentId, command: Command) -> Result<Answer, ClientError> {
-    let mut cancelled = 0;
-    loop {
-        // Names are for life: the time makes this one new.
-        let client_order_id = ClientOrderId(pares_os::clock::now_ns());
-        let request = ClientRequest::Exchange { client_order_id, instrument, command };
-        let mut answer = client.submit_and_wait(&request)?;
-        cancelled += answer.executed.0;
-        let to_repeat = matches!(command, Command::RemoveInstrument | Command::Block { .. });
-        if answer.reason != Reason::Unfinished || !to_repeat {
-            answer.executed.0 = cancelled;
-            return Ok(answer);
-        }
-    }
 }
 
 fn as_line(answer: &Answer) -> String {

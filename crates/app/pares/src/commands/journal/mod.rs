@@ -7,7 +7,7 @@ mod cut;
 mod decode;
 mod event;
 mod inspect;
-mod request;
+pub mod request;
 mod verify;
 
 use crate::error::CommandResult;

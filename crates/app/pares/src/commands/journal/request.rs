@@ -1,6 +1,8 @@
 //! Requests in words, and as JSON.
 
-use pares_types::{Amendment, Command, NewOrder, OrderKind, Request, Rule, SelfTrade, TimeInForce};
+use pares_types::{
+    Amendment, Command, Entry, Key, NewOrder, OrderKind, Registration, Request, Rule, SelfTrade, TimeInForce,
+};
 use serde_json::{Map, Value, json};
 
 use crate::text::name;
@@ -8,7 +10,14 @@ use crate::utc;
 
 /// A request in a line.
 pub fn line(request: &Request) -> String {
-    let what = match request.command {
+    let Request { id, member, client_order_id, instrument, .. } = request;
+    let what = what(&request.command);
+    format!("{id} member {member} name {client_order_id} instrument {instrument}: {what}")
+}
+
+/// What is asked, in words.
+pub fn what(command: &Command) -> String {
+    match *command {
         Command::Enter(order) => order_words(&order),
         Command::Amend(amendment) => amendment_words(&amendment),
         Command::Cancel { target } => format!("cancel {target}"),
@@ -22,15 +31,31 @@ pub fn line(request: &Request) -> String {
         Command::RemoveInstrument => "remove_instrument".to_owned(),
         Command::Block { member } => format!("block member {member}"),
         Command::Unblock { member } => format!("unblock member {member}"),
+        Command::Register(change) => registration_words(&change),
+        Command::BeginDay { day } => format!("begin_day {day}"),
+        Command::EndDay { day } => format!("end_day {day}"),
         Command::Bust(trade) => format!(
             "bust {}.{}: {} at {} of {} with {}",
             trade.position, trade.index, trade.quantity, trade.price, trade.incoming, trade.resting
         ),
-        Command::BeginDay { day } => format!("begin_day {day}"),
-        Command::EndDay { day } => format!("end_day {day}"),
+    }
+}
+
+fn registration_words(change: &Registration) -> String {
+    let whole = format!("member {}", change.member);
+    let of = if change.session == 0 { whole } else { format!("{whole} session {}", change.session) };
+    let what = match change.entry {
+        Entry::AddMember => "added".to_owned(),
+        Entry::RemoveMember => "removed".to_owned(),
+        Entry::SetKey(Key::Ed25519(_)) => "new key (ed25519)".to_owned(),
+        Entry::SetKey(Key::Shared(_)) => "new key (shared)".to_owned(),
+        Entry::RevokeKey => "revoked".to_owned(),
+        Entry::SetRights(rights) => format!("rights {:#b}", rights.bits()),
+        Entry::SetLimits(limits) => format!("{limits:?}"),
+        Entry::SetFourEyes(is_on) => format!("four eyes {}", if is_on { "on" } else { "off" }),
+        Entry::Propose(proposal) => format!("{proposal:?}"),
     };
-    let Request { id, member, client_order_id, instrument, .. } = request;
-    format!("{id} member {member} name {client_order_id} instrument {instrument}: {what}")
+    format!("register {of}: {what}")
 }
 
 fn order_words(order: &NewOrder) -> String {
@@ -193,6 +218,12 @@ fn exchange_fields(command: &Command) -> Value {
         }),
         Command::BeginDay { day } => json!({ "command": "begin_day", "day": day.to_string() }),
         Command::EndDay { day } => json!({ "command": "end_day", "day": day.to_string() }),
+        Command::Register(change) => json!({
+            "command": "register",
+            "of_member": change.member.0,
+            "of_session": change.session,
+            "entry": format!("{:?}", change.entry),
+        }),
         _ => json!({ "command": name(command) }),
     }
 }

@@ -1,0 +1,330 @@
+//! `pares admin member`: who takes part, by which keys, with which rights and limits.
+
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use pares_client::{KeyFile, Secret, Verifier, from_hex, password_salt};
+use pares_node::{Layout, SystemConfig};
+use pares_types::{Entry, Key, Limits, MemberId, Rights};
+use pares_venue::Shard;
+use serde_json::{Value, json};
+
+use super::operator::{EXCHANGE, Operator};
+use crate::error::{CommandError, CommandResult};
+use crate::standing::Standing;
+use crate::text::{self, Table};
+
+/// What to do with a member.
+#[derive(clap::Subcommand)]
+pub(super) enum What {
+    /// Let a member take part, and make a key for its session 1
+    Add {
+        /// The member
+        member: u32,
+        #[command(flatten)]
+        key: NewKey,
+    },
+    /// Give a session a key; one that it had is revoked by that
+    Key {
+        /// The member; 0 is the exchange, whose sessions are the operators
+        member: u32,
+        /// Which of its sessions, from 1
+        #[arg(value_parser = clap::value_parser!(u16).range(1..=0x7fff))]
+        session: u16,
+        #[command(flatten)]
+        key: NewKey,
+    },
+    /// Revoke a session, or all of a member; who is signed on is disconnected
+    Revoke {
+        /// The member
+        member: u32,
+        /// Which of its sessions; without one the member is removed
+        session: Option<u16>,
+    },
+    /// Set what a member, or one of its sessions, may ask; cancels are always allowed
+    Right {
+        /// The member
+        member: u32,
+        /// Only this session
+        #[arg(long, default_value_t = 0)]
+        session: u16,
+        /// enter, amend, market_orders; of operators control, register; none names none
+        #[arg(required = true, value_parser = right)]
+        rights: Vec<Rights>,
+    },
+    /// Set how much a member, or one of its sessions, may ask; what is not given has no limit
+    Limit {
+        /// The member
+        member: u32,
+        /// Only this session
+        #[arg(long, default_value_t = 0)]
+        session: u16,
+        #[command(flatten)]
+        limits: NewLimits,
+    },
+    /// Show members, sessions, rights and limits
+    List,
+}
+
+/// The key to be registered. A new one lies in keys/member-M-S.key in the system's directory, unless something else is given.
+#[derive(clap::Args)]
+pub(super) struct NewKey {
+    /// An Ed25519 public key, 64 hexadecimal digits, of which somebody else has the secret
+    #[arg(long)]
+    public_key: Option<String>,
+    /// Read a password from standard input; what is kept of it says nothing about it
+    #[arg(long, conflicts_with = "public_key")]
+    password: bool,
+}
+
+/// The limits; 0 is none.
+#[derive(clap::Args)]
+pub(super) struct NewLimits {
+    /// Shares of one order
+    #[arg(long, default_value_t = 0)]
+    quantity: u64,
+    /// Price times quantity of one order, ten-thousandths of the currency
+    #[arg(long, default_value_t = 0)]
+    value: u64,
+    /// How far from the last trade a limit may lie, hundredths of a percent
+    #[arg(long, default_value_t = 0)]
+    collar: u32,
+    /// Orders of the member at work
+    #[arg(long, default_value_t = 0)]
+    orders: u32,
+    /// Orders and amends a session may send in a second
+    #[arg(long, default_value_t = 0)]
+    rate: u32,
+    /// How many of them at once
+    #[arg(long, default_value_t = 100)]
+    burst: u32,
+}
+
+impl NewLimits {
+    fn limits(&self) -> Limits {
+        Limits {
+            quantity_max: self.quantity,
+            value_max: self.value,
+            collar: self.collar,
+            orders_max: self.orders,
+            rate_max: self.rate,
+            burst_max: if self.rate == 0 { 0 } else { self.burst },
+        }
+    }
+}
+
+fn right(word: &str) -> Result<Rights, String> {
+    if word == "none" {
+        return Ok(Rights::NONE);
+    }
+    let found = Rights::WORDS.iter().find(|(_, name)| *name == word);
+    found.map(|(right, _)| *right).ok_or_else(|| {
+        let words: Vec<&str> = Rights::WORDS.iter().map(|(_, name)| *name).collect();
+        format!("a right is one of {}, or none", words.join(", "))
+    })
+}
+
+/// Asks, and says what was done.
+pub(super) fn run(
+    what: &What,
+    sign_on: impl FnOnce() -> Result<Operator, CommandError>,
+    (config, layout): (&SystemConfig, &Layout),
+    as_json: bool,
+) -> CommandResult {
+    if let What::List = what {
+        return list(config, layout, as_json);
+    }
+    let mut operator = sign_on()?;
+    let done = match what {
+        What::Add { member, key } => add(&mut operator, *member, key, layout)?,
+        What::Key { member, session, key } => set_key(&mut operator, (*member, *session), key, layout)?,
+        What::Revoke { member, session: Some(session) } => {
+            operator.register(*member, *session, Entry::RevokeKey)?;
+            format!("session {session} of member {member} is revoked")
+        }
+        What::Revoke { member, session: None } => {
+            operator.register(*member, 0, Entry::RemoveMember)?;
+            format!("member {member} is removed")
+        }
+        What::Right { member, session, rights } => {
+            let rights = rights.iter().fold(Rights::NONE, |all, right| all.or(*right));
+            operator.register(*member, *session, Entry::SetRights(rights))?;
+            format!("{} may {}", who(*member, *session), words(rights))
+        }
+        What::Limit { member, session, limits } => {
+            operator.register(*member, *session, Entry::SetLimits(limits.limits()))?;
+            format!("{}: {}", who(*member, *session), limit_words(&limits.limits()))
+        }
+        What::List => unreachable!("listed above"),
+    };
+    text::print(&if as_json { json!({ "done": done }).to_string() } else { done });
+    Ok(())
+}
+
+fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> Result<String, CommandError> {
+    let made = MadeKey::of(key, (member, 1), layout)?;
+    let added = operator.register(member, 0, Entry::AddMember);
+    added.inspect_err(|_| made.discard())?;
+    operator.register(member, 1, Entry::SetKey(made.key)).inspect_err(|_| made.discard())?;
+    Ok(format!("member {member} takes part; session 1 signs on with {}", made.about))
+}
+
+fn set_key(
+    operator: &mut Operator,
+    (member, session): (u32, u16),
+    key: &NewKey,
+    layout: &Layout,
+) -> Result<String, CommandError> {
+    let made = MadeKey::of(key, (member, session), layout)?;
+    operator.register(member, session, Entry::SetKey(made.key)).inspect_err(|_| made.discard())?;
+    Ok(format!("session {session} of member {member} signs on with {}", made.about))
+}
+
+/// A key to be registered.
+struct MadeKey {
+    key: Key,
+    /// Where its secret is.
+    about: String,
+    /// Written just now.
+    file: Option<PathBuf>,
+}
+
+impl MadeKey {
+    fn of(wanted: &NewKey, who: (u32, u16), layout: &Layout) -> Result<Self, CommandError> {
+        if let Some(hex) = &wanted.public_key {
+            let key = from_hex(hex)
+                .ok_or_else(|| CommandError::Usage("a public key has 64 hexadecimal digits".into()))?;
+            return Ok(Self {
+                key: Key::Ed25519(key),
+                about: "the secret of that public key".into(),
+                file: None,
+            });
+        }
+        if wanted.password {
+            let secret = password(who)?;
+            return Ok(Self { key: registered(&secret), about: "that password".into(), file: None });
+        }
+        let (member, session) = who;
+        let path = layout.keys().join(format!("member-{member}-{session}.key"));
+        let key = KeyFile { member, session, secret: Secret::generate() };
+        key.write(&path).map_err(|error| CommandError::Usage(error.to_string()))?;
+        Ok(Self { key: registered(&key.secret), about: path.display().to_string(), file: Some(path) })
+    }
+
+    /// Nobody knows it.
+    fn discard(&self) {
+        if let Some(path) = &self.file {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn registered(secret: &Secret) -> Key {
+    match secret.verifier() {
+        Verifier::Ed25519(key) => Key::Ed25519(key),
+        Verifier::Shared(key) => Key::Shared(key),
+    }
+}
+
+/// The secret that the first line of standard input stands for.
+fn password((member, session): (u32, u16)) -> Result<Secret, CommandError> {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).map_err(CommandError::io("reading the password"))?;
+    let password = line.trim_end_matches(['\r', '\n']);
+    if password.is_empty() {
+        return Err(CommandError::Usage("a password has at least one character".into()));
+    }
+    let salt = password_salt(MemberId(member), session);
+    Secret::from_password(password.as_bytes(), &salt).map_err(|error| CommandError::Usage(error.to_string()))
+}
+
+fn who(member: u32, session: u16) -> String {
+    if session == 0 { format!("member {member}") } else { format!("session {session} of member {member}") }
+}
+
+fn words(rights: Rights) -> String {
+    let words: Vec<&str> =
+        Rights::WORDS.iter().filter(|(right, _)| rights.has(*right)).map(|(_, word)| *word).collect();
+    if words.is_empty() { "only cancel".into() } else { words.join(" ") }
+}
+
+fn limit_words(limits: &Limits) -> String {
+    let set: Vec<String> = limit_fields(limits)
+        .into_iter()
+        .filter(|(_, value)| *value != 0)
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    if set.is_empty() { "no limits".into() } else { set.join(", ") }
+}
+
+fn limit_fields(limits: &Limits) -> [(&'static str, u64); 6] {
+    [
+        ("quantity", limits.quantity_max),
+        ("value", limits.value_max),
+        ("collar", limits.collar.into()),
+        ("orders", limits.orders_max.into()),
+        ("rate", limits.rate_max.into()),
+        ("burst", limits.burst_max.into()),
+    ]
+}
+
+/// The register as the record has it.
+fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult {
+    let standing = Standing::read(config, layout)?;
+    let register = standing.shards().next().map(Shard::register).expect("a system has shards");
+    let mut rows = Vec::new();
+    for (member, permit) in register.members() {
+        rows.push((member, 0, "", permit));
+        for (session, key, permit) in register.sessions(member) {
+            let kind = if matches!(key, Key::Ed25519(_)) { "ed25519" } else { "shared" };
+            rows.push((member, session, kind, permit));
+        }
+    }
+    let four_eyes = register.needs_four_eyes();
+    if as_json {
+        let entries: Vec<Value> = rows
+            .iter()
+            .map(|(member, session, key, permit)| {
+                let limits: serde_json::Map<String, Value> = limit_fields(&permit.limits)
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), json!(value)))
+                    .collect();
+                json!({ "member": member.0, "session": session, "key": key, "rights": words(permit.rights), "limits": limits })
+            })
+            .collect();
+        text::print(&json!({ "four_eyes": four_eyes, "register": entries }).to_string());
+        return Ok(());
+    }
+    let mut table = Table::new(["member", "session", "key", "rights", "limits"]);
+    for (member, session, key, permit) in rows {
+        let name = if member == EXCHANGE { "exchange".into() } else { member.to_string() };
+        let session = if session == 0 { "all".into() } else { session.to_string() };
+        table.row(vec![name, session, key.into(), words(permit.rights), limit_words(&permit.limits)]);
+    }
+    text::print(&format!("{}four eyes: {}\n", table.render(), if four_eyes { "on" } else { "off" }));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_are_words() {
+        assert_eq!(right("enter"), Ok(Rights::ENTER));
+        assert_eq!(right("none"), Ok(Rights::NONE));
+        assert!(right("all").unwrap_err().contains("market_orders"));
+        assert_eq!(words(Rights::TRADING), "enter amend market_orders");
+    }
+
+    #[test]
+    fn a_discarded_key_leaves_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        let made = MadeKey::of(&NewKey { public_key: None, password: false }, (7, 1), &layout).unwrap();
+        let path = made.file.as_deref().unwrap();
+        assert!(path.exists());
+        made.discard();
+        assert!(!path.exists());
+    }
+}

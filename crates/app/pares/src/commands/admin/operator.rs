@@ -1,0 +1,123 @@
+//! An operator at a gateway.
+
+use std::path::{Path, PathBuf};
+
+use pares_client::{Answer, Client, ClientError, ClientRequest, Credential, KeyFile, Options, Tls};
+use pares_node::{Layout, SystemConfig, keys};
+use pares_types::{
+    ClientOrderId, Command, Entry, InstrumentId, MemberId, Proposal, Reason, Registration, Status,
+};
+
+use crate::error::CommandError;
+
+/// The exchange itself.
+pub(super) const EXCHANGE: MemberId = MemberId(0);
+
+/// How far nanoseconds since 1970 are shifted to fit a name's number: 48 bits, until the year 2116.
+const NUMBER_SHIFT: u32 = 14;
+
+/// An operator, signed on.
+pub(super) struct Operator {
+    client: Client,
+    session: u16,
+}
+
+impl Operator {
+    /// Signs on with that key, else with the one of the first operator if it lies with the system, else without any.
+    pub(super) fn sign_on(
+        gateway: Option<&str>,
+        key: Option<&Path>,
+        config: &SystemConfig,
+        layout: &Layout,
+    ) -> Result<Self, CommandError> {
+        let own = Some(layout.operator_key()).filter(|path| path.exists());
+        let path: Option<PathBuf> = key.map(Path::to_path_buf).or(own);
+        let key = path.map(|path| KeyFile::read(&path)).transpose();
+        let key = key.map_err(|error| CommandError::Usage(error.to_string()))?;
+        if let Some(other) = key.as_ref().filter(|key| key.member != EXCHANGE.0) {
+            return Err(CommandError::Usage(format!(
+                "that is a key of member {}, not of an operator",
+                other.member
+            )));
+        }
+        let session = key.as_ref().map_or(0, |key| key.session);
+        let client = connect(gateway, key.as_ref(), config, layout)?;
+        Ok(Self { client, session })
+    }
+
+    /// Asks, and goes on asking while a step did not suffice. Phases and the time go on by themselves.
+    pub(super) fn ask(&mut self, instrument: InstrumentId, command: Command) -> Result<Answer, ClientError> {
+        let mut cancelled = 0;
+        loop {
+            let client_order_id = self.new_name();
+            let request = ClientRequest::Exchange { client_order_id, instrument, command };
+            let mut answer = self.client.submit_and_wait(&request)?;
+            cancelled += answer.executed.0;
+            let to_repeat = matches!(command, Command::RemoveInstrument | Command::Block { .. });
+            if answer.reason != Reason::Unfinished || !to_repeat {
+                answer.executed.0 = cancelled;
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Has the register changed.
+    pub(super) fn register(
+        &mut self,
+        member: u32,
+        session: u16,
+        entry: Entry,
+    ) -> Result<Answer, CommandError> {
+        let change = Registration { member: MemberId(member), session, entry };
+        let answer = self.ask(InstrumentId(0), Command::Register(change))?;
+        match (answer.status, answer.reason) {
+            (Status::Refused, reason) => {
+                Err(CommandError::Failed(format!("refused: {reason}: {}", reason.meaning())))
+            }
+            _ => Ok(answer),
+        }
+    }
+
+    /// Proposes that another operator asks for it.
+    pub(super) fn propose(
+        &mut self,
+        instrument: InstrumentId,
+        command: &Command,
+    ) -> Result<Answer, CommandError> {
+        let proposal = Proposal::of(instrument, command);
+        let proposal = proposal.ok_or_else(|| CommandError::Usage("that needs no second operator".into()))?;
+        self.register(EXCHANGE.0, self.session, Entry::Propose(proposal))
+    }
+
+    /// Names are for life: the time makes this one new, and its series says whose it is.
+    fn new_name(&self) -> ClientOrderId {
+        let number = pares_os::clock::now_ns() >> NUMBER_SHIFT;
+        ClientOrderId(u64::from(self.session) << 48 | number)
+    }
+}
+
+fn connect(
+    asked: Option<&str>,
+    key: Option<&KeyFile>,
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<Client, CommandError> {
+    let tls = keys::operator(layout, config)?.map(Tls::believing);
+    let options = Options { credential: key.map(Credential::from), tls, ..Options::default() };
+    let connect = |address: &str| Client::connect_with(address, EXCHANGE, options.clone());
+    if let Some(address) = asked {
+        return Ok(connect(address)?);
+    }
+    let mut last = CommandError::Failed(format!(
+        "no gateway has published its address in {}; is the system up?",
+        layout.run().display()
+    ));
+    for id in config.gateway_ids() {
+        let Ok(address) = std::fs::read_to_string(layout.gateway_address(id)) else { continue };
+        match connect(address.trim()) {
+            Ok(client) => return Ok(client),
+            Err(error) => last = error.into(),
+        }
+    }
+    Err(last)
+}

@@ -1,0 +1,271 @@
+//! Who is who: keys, rights and limits, and that they hold at every gateway and after every death.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Command as Process, Stdio};
+
+use pares_client::{Client, ClientError, Credential, KeyFile, Options, Secret, Update};
+use pares_node::SystemConfig;
+use pares_node::config::SignOnSetting;
+use pares_types::{MemberId, Reason, Side, Status};
+use pares_wire::Transcript;
+use pares_wire::frame::{self, Challenge, GatewayFrame, Proof, SignOn};
+use serde_json::Value;
+
+use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
+use crate::common::{PATIENCE, cancel, eventually, limit};
+
+fn required(gateways: usize) -> SystemConfig {
+    SystemConfig { sign_on: SignOnSetting::Required, ..small(gateways) }
+}
+
+/// Runs `pares admin`. Whether it succeeded, and what it said.
+fn admin(exchange: &Exchange, arguments: &str) -> (bool, String) {
+    let mut process = Process::new(PROGRAM);
+    process.arg("admin").args(arguments.split_whitespace());
+    let output = process.arg("--dir").arg(exchange.layout().root()).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(said).unwrap())
+}
+
+fn done(exchange: &Exchange, arguments: &str) -> String {
+    let (ok, said) = admin(exchange, arguments);
+    assert!(ok, "{arguments}: {said}");
+    said
+}
+
+fn key(exchange: &Exchange, member: u32, session: u16) -> KeyFile {
+    KeyFile::read(&exchange.layout().keys().join(format!("member-{member}-{session}.key"))).unwrap()
+}
+
+fn sign_on(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Result<Client, ClientError> {
+    Client::connect_as(exchange.addresses()[gateway], key)
+}
+
+fn refusal(signed_on: Result<Client, ClientError>) -> Reason {
+    match signed_on {
+        Err(ClientError::Rejected(reason)) => reason,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("signed on"),
+    }
+}
+
+/// Signs on; a gateway knows a key once it has followed the record so far.
+fn known(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Client {
+    let mut client = None;
+    eventually("the key is known", || {
+        client = sign_on(exchange, gateway, key).ok();
+        client.is_some()
+    });
+    client.unwrap()
+}
+
+/// The reason for which the gateway ends the connection.
+fn end_of(client: &mut Client) -> Reason {
+    let mut reason = None;
+    while reason.is_none() {
+        assert!(client.wait(PATIENCE).unwrap(), "the connection ends");
+        let polled = client.poll(|update| {
+            if let Update::Rejected { reason: why, .. } = update {
+                reason = Some(why);
+            }
+        });
+        assert!(polled.is_ok() || reason.is_some(), "it is told why");
+    }
+    reason.unwrap()
+}
+
+#[test]
+fn a_member_signs_on_by_its_key_and_nobody_else_does() {
+    let exchange = Exchange::start(&required(2));
+    done(&exchange, "member add 7");
+    let own = key(&exchange, 7, 1);
+    for gateway in [0, 1] {
+        let mut client = known(&exchange, gateway, &own);
+        let answer = client.submit_and_wait(&limit(1 + gateway as u64, 1, Side::Buy, 5, 2_238_200)).unwrap();
+        assert_eq!(answer.status, Status::Resting);
+    }
+    let wrong = [
+        KeyFile { secret: Secret::generate(), ..own.clone() },
+        KeyFile { secret: Secret::Shared([7; 32]), ..own.clone() },
+        KeyFile { member: 8, ..own.clone() },
+        KeyFile { session: 2, ..own.clone() },
+        KeyFile { member: 0, ..own.clone() },
+    ];
+    for wrong in wrong {
+        assert_eq!(refusal(sign_on(&exchange, 0, &wrong)), Reason::WrongKey, "{wrong:?}");
+    }
+    let without = Client::connect(exchange.addresses()[0], MemberId(7));
+    assert!(matches!(without, Err(ClientError::NoKey)));
+}
+
+#[test]
+fn who_is_revoked_is_disconnected_everywhere_and_stays_out() {
+    let mut exchange = Exchange::start(&required(2));
+    done(&exchange, "member add 7");
+    done(&exchange, "member key 7 2");
+    let keys = [key(&exchange, 7, 1), key(&exchange, 7, 2)];
+    let mut clients =
+        [(0, 0), (1, 1)].map(|(gateway, session): (usize, usize)| known(&exchange, gateway, &keys[session]));
+    clients[0].submit_and_wait(&limit(1, 1, Side::Buy, 5, 2_238_200)).unwrap();
+    done(&exchange, "member revoke 7 2");
+    assert_eq!(end_of(&mut clients[1]), Reason::Revoked);
+    let answer = clients[0].submit_and_wait(&cancel(2, 1)).unwrap();
+    assert_eq!(answer.status, Status::Cancelled, "the other session stays");
+    done(&exchange, "member revoke 7");
+    assert_eq!(end_of(&mut clients[0]), Reason::Revoked);
+    for gateway_id in [0, 1] {
+        exchange.kill(gateway(gateway_id));
+    }
+    exchange.wait_until_up();
+    for gateway in [0, 1] {
+        eventually("the gateway is back and refuses", || {
+            exchange.tick();
+            matches!(sign_on(&exchange, gateway, &keys[0]), Err(ClientError::Rejected(Reason::WrongKey)))
+        });
+    }
+    exchange.stop();
+    exchange.start_again();
+    assert_eq!(refusal(sign_on(&exchange, 0, &keys[0])), Reason::WrongKey);
+    let list: Value = serde_json::from_str(&done(&exchange, "member list --json")).unwrap();
+    assert_eq!(list["register"].as_array().unwrap().len(), 2, "the exchange and its operator: {list}");
+}
+
+#[test]
+fn a_password_is_a_key_too() {
+    let exchange = Exchange::start(&required(1));
+    let mut process = Process::new(PROGRAM);
+    process.args(["admin", "member", "add", "7", "--password", "--dir"]).arg(exchange.layout().root());
+    let mut child = process.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"correct horse\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    let sign_on = |password: &[u8]| {
+        let salt = pares_client::password_salt(MemberId(7), 1);
+        let secret = Secret::from_password(password, &salt).unwrap();
+        let credential = Some(Credential { session: 1, secret });
+        let options = Options { credential, ..Options::default() };
+        Client::connect_with(exchange.addresses()[0], MemberId(7), options)
+    };
+    assert!(sign_on(b"correct horse").is_ok());
+    assert_eq!(refusal(sign_on(b"correct horsf")), Reason::WrongKey);
+}
+
+/// Sends frames and gives those that come back, as far as the connection lasts.
+struct Wire(TcpStream, Vec<u8>);
+
+impl Wire {
+    fn connect(exchange: &Exchange) -> Self {
+        let stream = TcpStream::connect(exchange.addresses()[0]).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(stream, Vec::new())
+    }
+
+    fn send(&mut self, message: &impl frame::Message) {
+        let mut bytes = Vec::new();
+        frame::write(&mut bytes, message);
+        self.0.write_all(&bytes).unwrap();
+    }
+
+    fn next(&mut self) -> Option<GatewayFrame> {
+        loop {
+            if let Some((kind, body, rest)) = frame::split(&self.1).unwrap() {
+                let (frame, rest) = (frame::decode_gateway(kind, body).unwrap(), rest.to_vec());
+                self.1 = rest;
+                return Some(frame);
+            }
+            let mut bytes = [0; 512];
+            let read = self.0.read(&mut bytes).unwrap_or(0);
+            if read == 0 {
+                return None;
+            }
+            self.1.extend_from_slice(&bytes[..read]);
+        }
+    }
+
+    fn challenge(&mut self, sign_on: &SignOn) -> Challenge {
+        self.send(sign_on);
+        match self.next() {
+            Some(GatewayFrame::Challenge(challenge)) => challenge,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_sign_on_that_was_listened_to_is_of_no_use() {
+    let exchange = Exchange::start(&required(1));
+    done(&exchange, "member add 7");
+    let key = key(&exchange, 7, 1);
+    let sign_on = SignOn { member: 7.into(), session: 1.into(), token: 9.into(), ..SignOn::default() };
+    let prove = |challenge: &Challenge| {
+        let gateway = pares_types::GatewayId(challenge.gateway.get());
+        let (member, session, token) = (MemberId(7), 1, 9);
+        let transcript = Transcript { nonce: challenge.nonce, gateway, member, session, token };
+        let proof = key.secret.prove(&transcript.bytes());
+        let (first, second) = proof.split_at(32);
+        Proof { first: first.try_into().unwrap(), second: second.try_into().unwrap() }
+    };
+    let mut wire = Wire::connect(&exchange);
+    let proof = prove(&wire.challenge(&sign_on));
+    wire.send(&proof);
+    assert!(matches!(wire.next(), Some(GatewayFrame::SignedOn(_))));
+    // The same bytes again, on a connection of its own, before and after a challenge.
+    let mut replayed = Wire::connect(&exchange);
+    replayed.challenge(&sign_on);
+    replayed.send(&proof);
+    let mut unasked = Wire::connect(&exchange);
+    unasked.send(&proof);
+    for mut wire in [replayed, unasked] {
+        let Some(GatewayFrame::Reply(pares_types::Reply::Rejected { reason, .. })) = wire.next() else {
+            panic!("it is refused")
+        };
+        assert_eq!((reason, wire.next()), (Reason::WrongKey, None));
+    }
+}
+
+#[test]
+fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom() {
+    let exchange = Exchange::start(&required(1));
+    done(&exchange, "member add 7");
+    let mut client = known(&exchange, 0, &key(&exchange, 7, 1));
+    let rejected = |client: &mut Client, name, quantity| match client.submit_and_wait(&limit(
+        name,
+        1,
+        Side::Buy,
+        quantity,
+        2_238_200,
+    )) {
+        Err(ClientError::Rejected(reason)) => Some(reason),
+        Ok(_) => None,
+        Err(error) => panic!("{error}"),
+    };
+    done(&exchange, "member limit 7 --quantity 10 --orders 1");
+    assert_eq!(rejected(&mut client, 1, 11), Some(Reason::QuantityLimit));
+    assert_eq!(rejected(&mut client, 1, 10), None, "the name is free");
+    assert_eq!(rejected(&mut client, 2, 10), Some(Reason::OrdersLimit));
+    done(&exchange, "member right 7 --session 1 amend");
+    assert_eq!(rejected(&mut client, 3, 1), Some(Reason::NoRight));
+    assert_eq!(client.submit_and_wait(&cancel(4, 1)).unwrap().status, Status::Cancelled);
+
+    done(&exchange, "member key 0 2");
+    done(&exchange, "four-eyes on");
+    let second = exchange.layout().keys().join("member-0-2.key");
+    let second = format!("--key {}", second.display());
+    let (ok, said) = admin(&exchange, "block 7");
+    assert!(!ok && said.contains("second_operator"), "{said}");
+    done(&exchange, &format!("block 7 --propose {second}"));
+    done(&exchange, "block 7");
+    let (ok, said) = admin(&exchange, "member revoke 0 1");
+    assert!(ok, "another operator is left: {said}");
+    let (ok, said) = admin(&exchange, &format!("member revoke 0 2 {second}"));
+    assert!(!ok && said.contains("last_operator"), "{said}");
+
+    let audit: Value = serde_json::from_str(&done(&exchange, "audit --json")).unwrap();
+    let rows = audit["requests"].as_array().unwrap();
+    let by = |asked: &str| {
+        let of = rows.iter().find(|row| row["asked"].as_str().unwrap().contains(asked));
+        of.unwrap_or_else(|| panic!("no {asked}: {audit}"))["operator"].as_u64().unwrap()
+    };
+    assert_eq!((by("member 7: added"), by("Proposal"), by("block member 7")), (1, 2, 1));
+    assert!(rows.iter().any(|row| row["reason"] == "last_operator" && row["operator"] == 2), "{audit}");
+}

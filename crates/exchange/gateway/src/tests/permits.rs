@@ -1,0 +1,260 @@
+//! Who may sign on, ask for what, and how much of it.
+
+use pares_register::{FIRST_OPERATOR, PROPOSAL_NS, Register};
+use pares_types::{
+    ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, Phase, Proposal, Quantity,
+    Reason, Registration, Reply, Rights, Side, Timestamp,
+};
+
+use super::world::{Gate, Sink, World, amend, cancel, config, enter, exchange, mass_cancel};
+use crate::{Gateway, GatewayConfig, SessionId};
+
+/// Sessions of the tests: two operators, and member 7's two.
+const OPERATOR: u64 = 10;
+const SECOND: u64 = 11;
+const TRADER: u64 = 1;
+const OTHER: u64 = 2;
+
+struct Floor {
+    world: World,
+    names: u64,
+}
+
+impl Floor {
+    /// Both gateways require sign-on; member 7 and two operators are registered and signed on at the first.
+    fn new() -> Self {
+        let mut world = World::with(|gate| GatewayConfig { sign_on_required: true, ..config(gate) });
+        for gate in &mut world.gates {
+            let bare = Gateway::new(config(0), []);
+            let gateway = std::mem::replace(&mut gate.gateway, bare);
+            gate.gateway = gateway.with_register(Register::new(Some(key(1))));
+        }
+        let mut floor = Self { world, names: 0 };
+        assert_eq!(floor.sign_on(OPERATOR, 0, FIRST_OPERATOR), Ok(()));
+        floor.register(7, 0, Entry::AddMember);
+        for (member, session) in [(7, 1), (7, 2), (0, 2)] {
+            floor.register(member, session, Entry::SetKey(key(9)));
+        }
+        assert_eq!(floor.sign_on(SECOND, 0, 2), Ok(()));
+        assert_eq!((floor.sign_on(TRADER, 7, 1), floor.sign_on(OTHER, 7, 2)), (Ok(()), Ok(())));
+        floor
+    }
+
+    fn sign_on(&mut self, session: u64, member: u32, number: u16) -> Result<(), Reason> {
+        let Gate { gateway, sink, .. } = &mut self.world.gates[0];
+        gateway.on_sign_on(SessionId(session), (MemberId(member), number), false, sink)
+    }
+
+    fn register(&mut self, member: u32, session: u16, entry: Entry) {
+        let change = Registration { member: MemberId(member), session, entry };
+        assert_eq!(self.operate(OPERATOR, 1, 0, Command::Register(change)), None, "{change:?}");
+    }
+
+    /// An operator asks; why it was rejected.
+    fn operate(&mut self, session: u64, number: u64, instrument: u32, command: Command) -> Option<Reason> {
+        self.names += 1;
+        self.ask(session, exchange(number << 48 | self.names, instrument, command))
+    }
+
+    /// Asks, and has everything committed. Why it was rejected.
+    fn ask(&mut self, session: u64, request: ClientRequest) -> Option<Reason> {
+        self.world.gates[0].sink.replies.clear();
+        self.world.ask(0, session, request);
+        let rejected = self.world.gates[0].sink.replies.iter().find_map(|(_, reply)| match reply {
+            Reply::Rejected { reason, .. } => Some(*reason),
+            _ => None,
+        });
+        self.world.settle();
+        rejected
+    }
+
+    fn sell(&mut self, session: u64, quantity: u64, price: i64) -> Option<Reason> {
+        self.names += 1;
+        self.ask(session, enter(self.names, 1, Side::Sell, quantity, price))
+    }
+
+    fn gone(&mut self) -> Vec<(SessionId, Reason)> {
+        std::mem::take(&mut self.world.gates[0].sink.gone)
+    }
+}
+
+fn key(number: u8) -> Key {
+    Key::Ed25519([number; 32])
+}
+
+fn limits(limits: Limits) -> Entry {
+    Entry::SetLimits(limits)
+}
+
+#[test]
+fn only_who_is_registered_signs_on_and_the_later_of_two_stays() {
+    let mut floor = Floor::new();
+    for (member, number) in [(7, 0), (7, 3), (8, 1), (0, 0)] {
+        assert_eq!(floor.sign_on(20, member, number), Err(Reason::WrongKey), "{member} {number}");
+    }
+    assert_eq!(floor.sign_on(20, 7, 1), Ok(()));
+    assert_eq!(floor.gone(), [(SessionId(TRADER), Reason::TakenOver)]);
+    assert_eq!(floor.sell(TRADER, 1, 100), Some(Reason::NotSignedOn));
+    assert_eq!((floor.sell(20, 1, 100), floor.sell(OTHER, 1, 100)), (None, None));
+}
+
+#[test]
+fn who_is_revoked_is_gone_as_the_record_is_read() {
+    let mut floor = Floor::new();
+    floor.register(7, 2, Entry::SetKey(key(3)));
+    assert_eq!(floor.gone(), [(SessionId(OTHER), Reason::Revoked)], "another key is another session");
+    assert_eq!(floor.sign_on(OTHER, 7, 2), Ok(()));
+    floor.register(7, 1, Entry::RevokeKey);
+    assert_eq!(floor.gone(), [(SessionId(TRADER), Reason::Revoked)]);
+    floor.register(7, 0, Entry::RemoveMember);
+    assert_eq!(floor.gone(), [(SessionId(OTHER), Reason::Revoked)]);
+    assert_eq!(floor.sell(OTHER, 1, 100), Some(Reason::NotSignedOn));
+    assert_eq!(floor.sign_on(OTHER, 7, 2), Err(Reason::WrongKey));
+    // The other gateway has read the same.
+    assert_eq!(floor.world.gates[1].gateway.register(), floor.world.gates[0].gateway.register());
+    floor.world.restart(0, GatewayConfig { sign_on_required: true, ..config(0) });
+    assert_eq!(floor.sign_on(OTHER, 7, 2), Err(Reason::WrongKey), "nor after a restart");
+}
+
+#[test]
+fn rights_hold_at_once_and_cancels_always_pass() {
+    let mut floor = Floor::new();
+    assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 5, 100)), None);
+    floor.register(7, 1, Entry::SetRights(Rights::NONE));
+    assert_eq!(floor.sell(TRADER, 5, 100), Some(Reason::NoRight));
+    assert_eq!(floor.ask(TRADER, amend(501, 500, 4, 100)), Some(Reason::NoRight));
+    assert_eq!(floor.sell(OTHER, 5, 100), None, "the other session may");
+    floor.register(7, 0, Entry::SetRights(Rights::ENTER));
+    let market = NewOrder::market(Side::Buy, Quantity(1));
+    let market = |name| {
+        let (client_order_id, instrument) = (pares_types::ClientOrderId(name), InstrumentId(1));
+        ClientRequest::Enter { client_order_id, instrument, order: market }
+    };
+    assert_eq!((floor.ask(OTHER, market(502)), floor.sell(OTHER, 5, 100)), (Some(Reason::NoRight), None));
+    assert_eq!((floor.ask(TRADER, cancel(503, 500)), floor.ask(TRADER, mass_cancel(504, 0))), (None, None));
+    // What was answered once is answered again.
+    assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 5, 100)), None);
+}
+
+#[test]
+fn what_is_beyond_a_limit_reaches_no_venue() {
+    let mut floor = Floor::new();
+    let journalled = |floor: &Floor| floor.world.gates[0].sink.log.len();
+    floor.register(7, 0, limits(Limits { quantity_max: 10, value_max: 900, ..Limits::NONE }));
+    let before = journalled(&floor);
+    assert_eq!(floor.sell(TRADER, 11, 10), Some(Reason::QuantityLimit));
+    assert_eq!(floor.sell(TRADER, 10, 91), Some(Reason::ValueLimit));
+    assert_eq!(journalled(&floor), before);
+    assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 10, 90)), None);
+    assert_eq!(floor.ask(TRADER, amend(501, 500, 11, 90)), Some(Reason::QuantityLimit));
+    floor.register(7, 0, limits(Limits::NONE));
+    assert_eq!(floor.sell(TRADER, 11, 1_000), None, "changeable while running");
+}
+
+#[test]
+fn a_limit_is_no_farther_from_the_last_trade_than_the_collar() {
+    let mut floor = Floor::new();
+    floor.register(7, 2, limits(Limits { collar: 1_000, ..Limits::NONE }));
+    assert_eq!(floor.sell(OTHER, 1, 999_999), None, "there was no trade");
+    for (side, session) in [(Side::Sell, TRADER), (Side::Buy, TRADER)] {
+        floor.names += 1;
+        let name = floor.names;
+        assert_eq!(floor.ask(session, enter(name, 1, side, 5, 1_000)), None);
+    }
+    for (price, expected) in
+        [(1_100, None), (900, None), (1_101, Some(Reason::PriceCollar)), (899, Some(Reason::PriceCollar))]
+    {
+        assert_eq!(floor.sell(OTHER, 1, price), expected, "{price}");
+    }
+    assert_eq!(floor.sell(TRADER, 1, 5_000), None, "the other session has none");
+}
+
+#[test]
+fn orders_at_work_are_counted_over_all_sessions_and_those_that_end_make_room() {
+    let mut floor = Floor::new();
+    floor.register(7, 0, limits(Limits { orders_max: 2, ..Limits::NONE }));
+    assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 5, 100)), None);
+    assert_eq!(floor.ask(OTHER, enter(501, 2, Side::Sell, 5, 100)), None);
+    assert_eq!(floor.sell(TRADER, 5, 100), Some(Reason::OrdersLimit));
+    assert_eq!(floor.ask(OTHER, cancel(502, 500)), None);
+    assert_eq!((floor.sell(TRADER, 5, 100), floor.sell(OTHER, 5, 100)), (None, Some(Reason::OrdersLimit)));
+    floor.world.restart(1, GatewayConfig { sign_on_required: true, ..config(1) });
+    let Gate { gateway, .. } = &floor.world.gates[1];
+    assert_eq!(gateway.names.orders_of(MemberId(7)), 2, "counted again from the logs");
+}
+
+#[test]
+fn the_rate_of_the_register_holds_beside_that_of_the_configuration() {
+    let mut floor = Floor::new();
+    floor.register(7, 1, limits(Limits { rate_max: 1, burst_max: 2, ..Limits::NONE }));
+    let told: Vec<_> = (0..4).map(|_| floor.sell(TRADER, 1, 100)).collect();
+    assert_eq!(told, [None, None, Some(Reason::Throttled), Some(Reason::Throttled)]);
+    assert_eq!(floor.sell(OTHER, 1, 100), None);
+}
+
+#[test]
+fn an_operator_does_what_its_rights_say_under_its_own_series() {
+    let mut floor = Floor::new();
+    let halt = Command::SetPhase(Phase::Halted);
+    assert_eq!(floor.operate(SECOND, 1, 1, halt), Some(Reason::OtherSeries), "in the name of the other");
+    assert_eq!(floor.operate(SECOND, 2, 1, halt), None);
+    floor.register(0, 2, Entry::SetRights(Rights::REGISTER));
+    assert_eq!(floor.operate(SECOND, 2, 1, halt), Some(Reason::NoRight));
+    floor.register(0, 2, Entry::SetRights(Rights::CONTROL));
+    let change = Registration { member: MemberId(8), session: 0, entry: Entry::AddMember };
+    assert_eq!(floor.operate(SECOND, 2, 0, Command::Register(change)), Some(Reason::NoRight));
+    assert_eq!(floor.ask(TRADER, exchange(900, 0, Command::Register(change))), Some(Reason::NotPermitted));
+}
+
+#[test]
+fn with_four_eyes_what_can_halt_a_market_needs_two_operators() {
+    let mut floor = Floor::new();
+    floor.register(0, 0, Entry::SetFourEyes(true));
+    let halt = Command::SetPhase(Phase::Halted);
+    let proposal = Proposal::of(InstrumentId(1), &halt).unwrap();
+    let propose = |session| {
+        Command::Register(Registration { member: MemberId(0), session, entry: Entry::Propose(proposal) })
+    };
+    assert_eq!(floor.operate(OPERATOR, 1, 1, halt), Some(Reason::SecondOperator));
+    assert_eq!(floor.operate(OPERATOR, 1, 0, propose(2)), Some(Reason::NoRight), "in the name of the other");
+    assert_eq!(floor.operate(OPERATOR, 1, 0, propose(1)), None);
+    assert_eq!(floor.operate(OPERATOR, 1, 1, halt), Some(Reason::SecondOperator), "its own second");
+    assert_eq!(floor.operate(SECOND, 2, 2, halt), Some(Reason::SecondOperator), "another instrument");
+    let block = Command::Block { member: MemberId(7) };
+    assert_eq!(floor.operate(SECOND, 2, 0, block), Some(Reason::SecondOperator));
+    assert_eq!(floor.operate(SECOND, 2, 1, halt), None);
+    assert_eq!(floor.operate(SECOND, 2, 1, Command::SetPhase(Phase::Continuous)), None, "that halts nothing");
+    floor.world.now += PROPOSAL_NS + 1_000;
+    assert_eq!(floor.operate(SECOND, 2, 1, halt), Some(Reason::SecondOperator), "ten minutes later");
+    assert_eq!(floor.ask(TRADER, exchange(901, 0, block)), None, "a member may always stop itself");
+}
+
+#[test]
+fn wrong_keys_are_slowed_by_session_and_nobody_learns_who_exists() {
+    let mut floor = Floor::new();
+    let gateway = &mut floor.world.gates[0].gateway;
+    let now = Timestamp(5_000_000_000);
+    let (known, unknown) = ((MemberId(7), 1), (MemberId(8), 1));
+    for who in [known, unknown] {
+        for _ in 0..10 {
+            assert!(gateway.key_to_prove(who, now).is_ok());
+            gateway.on_wrong_key(who, now);
+        }
+        assert_eq!(gateway.key_to_prove(who, now), Err(Reason::TooManyAttempts));
+    }
+    assert_eq!(
+        gateway.key_to_prove((MemberId(7), 2), now),
+        Ok(Some(key(9))),
+        "the other session is not concerned"
+    );
+}
+
+#[test]
+fn where_sign_on_is_open_nothing_of_this_holds() {
+    let mut world = World::new();
+    let gateway = &mut world.gates[0].gateway;
+    let signed_on = gateway.on_sign_on(SessionId(1), (MemberId(0), 0), false, &mut Sink::default());
+    assert_eq!(signed_on, Ok(()));
+    world.ask(0, 1, exchange(1, 1, Command::SetPhase(Phase::Halted)));
+    assert_eq!(world.gates[0].sink.log.len(), 1);
+}

@@ -1,0 +1,110 @@
+//! Signing on: who it is, and where that is required, the proof.
+//!
+//! ```text
+//!  stranger --SignOn--> challenged --Proof--> signed on           sign-on required
+//!  stranger --SignOn------------------------> signed on           sign-on open
+//! ```
+//! Everybody is challenged, also who names a session that does not exist, and a wrong proof is told like that. A challenge is made
+//! up for one connection and used once, so a proof that somebody wrote down fits no other sign-on.
+
+use pares_gateway::SessionId;
+use pares_keys::{PROOF_BYTES, Verifier};
+use pares_types::{GatewayId, Key, MemberId, Reason, Timestamp};
+use pares_wire::Transcript;
+use pares_wire::frame::{self, Challenge, Proof, SIGN_ON_JOURNALLED, SignOn, SignedOn};
+
+use super::GatewayNode;
+use super::connection::Close;
+use super::counters::Counter;
+use crate::world::{Counters, Sockets, World};
+
+/// A sign-on that waits for its proof.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    transcript: Transcript,
+    journalled: bool,
+}
+
+impl Asked {
+    fn new(gateway: GatewayId, nonce: [u8; 32], sign_on: &SignOn) -> Self {
+        let transcript = Transcript {
+            nonce,
+            gateway,
+            member: MemberId(sign_on.member.get()),
+            session: sign_on.session.get(),
+            token: sign_on.token.get(),
+        };
+        Self { transcript, journalled: sign_on.flags.get() & SIGN_ON_JOURNALLED != 0 }
+    }
+
+    fn who(&self) -> (MemberId, u16) {
+        (self.transcript.member, self.transcript.session)
+    }
+}
+
+impl<W: World, S: Sockets> GatewayNode<W, S> {
+    pub(super) fn on_sign_on(&mut self, session: SessionId, sign_on: &SignOn) {
+        if !self.rules.is_sign_on_required() {
+            return self.admit(session, &Asked::new(self.id, [0; 32], sign_on));
+        }
+        let asked = Asked::new(self.id, self.edge.world.random(), sign_on);
+        if self.rules.is_signed_on(session) || !self.edge.connections.ask_for_proof(session, asked) {
+            return self.edge.connections.refuse(session, Reason::MalformedRequest, Close::Malformed);
+        }
+        let challenge =
+            Challenge { nonce: asked.transcript.nonce, gateway: self.id.0.into(), reserved: [0; 6] };
+        if let Some(output) = self.edge.connections.output(session) {
+            frame::write(output, &challenge);
+        }
+    }
+
+    pub(super) fn on_proof(&mut self, now: Timestamp, session: SessionId, proof: &Proof) {
+        let asked = self.edge.connections.take_asked(session);
+        let checked = asked.ok_or(Reason::WrongKey).and_then(|asked| self.check(now, &asked, proof));
+        match checked {
+            Ok(asked) => self.admit(session, &asked),
+            Err(reason) => {
+                self.edge.counters.add(Counter::WrongKeys, 1);
+                self.edge.connections.refuse(session, reason, Close::Refused);
+            }
+        }
+    }
+
+    fn check(&mut self, now: Timestamp, asked: &Asked, proof: &Proof) -> Result<Asked, Reason> {
+        let key = self.rules.key_to_prove(asked.who(), now)?;
+        let mut bytes = [0; PROOF_BYTES];
+        bytes[..32].copy_from_slice(&proof.first);
+        bytes[32..].copy_from_slice(&proof.second);
+        if key.is_some_and(|key| verifier(key).accepts(&asked.transcript.bytes(), &bytes)) {
+            return Ok(*asked);
+        }
+        self.rules.on_wrong_key(asked.who(), now);
+        Err(Reason::WrongKey)
+    }
+
+    fn admit(&mut self, session: SessionId, asked: &Asked) {
+        let signed_on = self.rules.on_sign_on(session, asked.who(), asked.journalled, &mut self.edge);
+        if let Err(reason) = signed_on {
+            let why = if reason == Reason::MalformedRequest { Close::Malformed } else { Close::Refused };
+            return self.edge.connections.refuse(session, reason, why);
+        }
+        self.edge.connections.sign_on(session);
+        let reply = SignedOn {
+            token: asked.transcript.token.into(),
+            gateway: self.id.0.into(),
+            in_flight_max: self.in_flight_max.into(),
+            member: asked.transcript.member.0.into(),
+            reserved: 0.into(),
+        };
+        if let Some(output) = self.edge.connections.output(session) {
+            frame::write(output, &reply);
+        }
+    }
+}
+
+fn verifier(key: Key) -> Verifier {
+    match key {
+        Key::Ed25519(key) => Verifier::Ed25519(key),
+        Key::Shared(key) => Verifier::Shared(key),
+    }
+}
