@@ -48,6 +48,8 @@ enum Command {
     History(commands::history::Args),
     /// Ask as the exchange: phases, rules, instruments, blocks, busts
     Admin(commands::admin::Args),
+    /// Report a business day, as every recorder has it
+    Day(commands::day::Args),
     /// Look into a log, or check it
     Journal(commands::journal::Args),
     /// Run a database replicated between clusters of sites, look at it, ask it, and decide when a cluster is lost
@@ -82,6 +84,7 @@ fn run(command: Command) -> error::CommandResult {
         Command::Instruments(args) => commands::instruments::run(&args),
         Command::History(args) => commands::history::run(&args),
         Command::Admin(args) => commands::admin::run(&args),
+        Command::Day(args) => commands::day::run(&args),
         Command::Journal(args) => commands::journal::run(&args),
         Command::Site(args) => pares_operator::run(&args).map_err(Into::into),
         Command::Node(args) => commands::node::run(&args),

@@ -145,7 +145,9 @@ impl Watch {
         let trades = events.iter().any(|event| matches!(event, Event::Fill { .. }));
         assert!(!trades || matches!(stage, Stage::On | Stage::Beginning { .. }), "{stage:?}: {events:?}");
         if outcome.status == Status::Accepted && matches!(request.command, Command::BeginDay { .. }) && self.count.is_none() {
-            self.count = Some(DayCount::default());
+            let mut count = DayCount::default();
+            count.begin(request, outcome, events);
+            self.count = Some(count);
         }
         if let Some(&Event::DayEnded { requests, orders, trades, quantity, .. }) = events.last() {
             let day = self.count.take().expect("it had begun").day;
