@@ -7,7 +7,7 @@
 //!   app        pares                                                    the command line
 //!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan   what proves and measures
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
-//!   exchange   node  history | roles  window  client | book  sequencer  register  recorder  gateway  venue | types  wire
+//!   exchange   node  history  archive | roles  window  client | book  sequencer  register  recorder  gateway  venue | types  wire
 //!   base       keys  link  log  text | os  tls                                what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
@@ -83,6 +83,7 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-window", 2, &[]),
     place("exchange", "pares-client", 2, &[]),
     place("exchange", "pares-roles", 2, &[]),
+    place("exchange", "pares-archive", 3, &[]),
     place("exchange", "pares-history", 3, &[]),
     place("exchange", "pares-node", 3, &[]),
     place("sites", "pares-wice", 1, &[]),

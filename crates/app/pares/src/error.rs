@@ -29,6 +29,12 @@ pub enum CommandError {
     /// What was looked at runs, and something is wrong. Ends the program with [`CommandError::UNHEALTHY`].
     #[error("{0}")]
     Unhealthy(String),
+    /// Recorders do not say the same. Ends the program with [`CommandError::DISAGREE`].
+    #[error("{0}")]
+    Disagree(String),
+    /// Days, archives, backups.
+    #[error(transparent)]
+    Archive(#[from] pares_archive::ArchiveError),
     /// The operating system refused something.
     #[error("{doing}: {source}")]
     Io {
@@ -48,12 +54,16 @@ impl CommandError {
     /// The same when nobody has answered: what was asked may be done or not.
     pub const NO_ANSWER: u8 = 5;
 
+    /// The same when recorders do not say the same.
+    pub const DISAGREE: u8 = 7;
+
     /// What the program ends with.
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::NotRunning(_) | Self::Sites(OperatorError::NotRunning(_)) => Self::NOT_RUNNING,
             Self::Unhealthy(_) | Self::Sites(OperatorError::Unhealthy(_)) => Self::UNHEALTHY,
             Self::Sites(OperatorError::NoAnswer(_)) => Self::NO_ANSWER,
+            Self::Disagree(_) => Self::DISAGREE,
             Self::Sites(OperatorError::Damaged(_)) => OperatorError::DAMAGED,
             _ => 1,
         }

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod certificate;
+pub mod day;
 pub mod history;
 pub mod instruments;
 pub mod journal;

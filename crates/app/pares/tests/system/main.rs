@@ -12,6 +12,7 @@ mod common;
 
 mod admin;
 mod bad_input;
+mod days;
 mod descriptors;
 mod disk_full;
 mod first_trade;

@@ -241,6 +241,13 @@ pub struct DayCount {
 }
 
 impl DayCount {
+    /// The result that begins the day: it may have opened instruments with a trade, and is not counted itself.
+    pub fn begin(&mut self, request: &Request, outcome: &Outcome, events: &[Event]) {
+        *self = Self::default();
+        self.follow(request, outcome, events);
+        self.day.requests = 0;
+    }
+
     /// The next result after the one that began the day.
     pub fn follow(&mut self, request: &Request, outcome: &Outcome, events: &[Event]) {
         self.day.requests += 1;

@@ -168,7 +168,9 @@ impl Watch {
             && matches!(request.command, Command::BeginDay { .. })
             && self.count.is_none()
         {
-            self.count = Some(DayCount::default());
+            let mut count = DayCount::default();
+            count.begin(request, outcome, events);
+            self.count = Some(count);
         }
         if let Some(&Event::DayEnded { requests, orders, trades, quantity, .. }) = events.last() {
             let day = self.count.take().expect("it had begun").day;

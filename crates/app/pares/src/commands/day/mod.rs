@@ -1,0 +1,79 @@
+//! `pares day`: what happened on a business day.
+
+use std::path::PathBuf;
+
+use pares_archive::{Agreement, reports};
+use pares_node::Layout;
+use pares_types::{BusinessDay, RecorderId, ShardId};
+use serde_json::{Value, json};
+
+use super::stat::configuration;
+use crate::error::{CommandError, CommandResult};
+use crate::text;
+
+/// Arguments of `pares day`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// The system's directory
+    #[arg(long, global = true, default_value = "pares-data")]
+    dir: PathBuf,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Read a day out of each recorder's log, and compare; ends with status 7 if they differ
+    Report {
+        /// The date; the last day that ended unless given
+        day: Option<BusinessDay>,
+        /// One JSON object instead of lines
+        #[arg(long, conflicts_with = "html")]
+        json: bool,
+        /// A page instead of lines
+        #[arg(long)]
+        html: bool,
+    },
+}
+
+/// Does what is asked about days.
+///
+/// # Errors
+/// If there is no such system or day, a log cannot be read, or recorders do not agree.
+pub fn run(args: &Args) -> CommandResult {
+    let layout = Layout::new(&args.dir);
+    let What::Report { day, json, html } = &args.what;
+    let config = configuration(&layout)?;
+    let shards: Vec<ShardId> = config.shards()?.into_keys().collect();
+    let logs: Vec<(RecorderId, PathBuf)> =
+        config.recorder_ids().map(|id| (id, layout.recorder_log(id))).collect();
+    let logs: Vec<_> = logs.iter().map(|(id, log)| (*id, log.as_path())).collect();
+    let found = reports(&logs, &shards, *day)?;
+    text::print(&match (json, html) {
+        (true, _) => as_json(&found).to_string(),
+        (_, true) => found.html(),
+        _ => as_lines(&found),
+    });
+    match found.differences.len() {
+        0 => Ok(()),
+        count => Err(CommandError::Disagree(format!("the day's report has {count} differences"))),
+    }
+}
+
+fn as_lines(found: &Agreement) -> String {
+    let mut lines = found.report.lines();
+    found.differences.iter().for_each(|difference| lines.push_str(&format!("DIFFERS: {difference}\n")));
+    lines.trim_end().to_owned()
+}
+
+fn as_json(found: &Agreement) -> Value {
+    json!({
+        "day": found.report.day,
+        "recorders": found.recorders,
+        "agreed": found.differences.is_empty(),
+        "differences": found.differences,
+        "shards": found.report.shards,
+        "instruments": found.report.instruments,
+        "members": found.report.members,
+    })
+}
