@@ -95,6 +95,8 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
             incoming: OrderId(id(2)),
             price: Price(10),
             quantity: Quantity(1),
+            resting_owner: (MemberId(1), ClientOrderId(11)),
+            incoming_owner: (MemberId(2), ClientOrderId(21)),
         })),
         ClientRequest::Exchange {
             client_order_id,
@@ -136,6 +138,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             remaining: Quantity(95),
             events: 3,
             repeat: true,
+            number: 4,
         }),
         Reply::Trade(Trade {
             client_order_id,
@@ -149,6 +152,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             price: Price(10),
             quantity: Quantity(5),
             remaining: Quantity(0),
+            number: 4,
         }),
         Reply::Cancelled(Cancelled {
             client_order_id,
@@ -158,6 +162,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             instrument: InstrumentId(1),
             quantity: Quantity(5),
             cause: CancelCause::Reduced,
+            number: 4,
         }),
         Reply::News(OrderNews {
             client_order_id,
@@ -170,6 +175,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             price: Price(10),
             remaining: Quantity(5),
             shown: Quantity(1),
+            number: 4,
         }),
         Reply::Busted(TradeBusted {
             client_order_id,
@@ -181,6 +187,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             instrument: InstrumentId(1),
             price: Price(10),
             quantity: Quantity(5),
+            number: 4,
         }),
         Reply::News(OrderNews {
             client_order_id,
@@ -193,6 +200,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             price: Price(10),
             remaining: Quantity(5),
             shown: Quantity(1),
+            number: 4,
         }),
         Reply::Busted(TradeBusted {
             client_order_id,
@@ -204,6 +212,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             instrument: InstrumentId(1),
             price: Price(10),
             quantity: Quantity(5),
+            number: 4,
         }),
         Reply::Rejected { client_order_id, reason: Reason::Overloaded },
     ];

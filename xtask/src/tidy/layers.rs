@@ -7,7 +7,7 @@
 //!   app        pares                                                    the command line
 //!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan   what proves and measures
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
-//!   exchange   node  history | roles  window  client | book  sequencer  recorder  gateway  venue | types  wire
+//!   exchange   node  history | roles  window  client | book  sequencer  stream  recorder  gateway  venue | types  wire
 //!   base       link  log  text | os                                     what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
@@ -74,9 +74,11 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-wire", 0, &["pares-types"]), // gives the vocabulary its bytes
     place("exchange", "pares-book", 1, &[]),
     place("exchange", "pares-sequencer", 1, &[]),
-    place("exchange", "pares-venue", 1, &["pares-book", "pares-sequencer"]), // executes on the one what the other decides
+    place("exchange", "pares-stream", 1, &[]),
+    // Executes on the one what the other decides, and counts what the third tells.
+    place("exchange", "pares-venue", 1, &["pares-book", "pares-sequencer", "pares-stream"]),
     place("exchange", "pares-recorder", 1, &[]),
-    place("exchange", "pares-gateway", 1, &[]),
+    place("exchange", "pares-gateway", 1, &["pares-stream"]), // tells what it counts
     place("exchange", "pares-window", 2, &[]),
     place("exchange", "pares-client", 2, &[]),
     place("exchange", "pares-roles", 2, &[]),

@@ -1,8 +1,8 @@
 //! What a gateway tells a client.
 
 use pares_types::{
-    Answer, Cancelled, ClientOrderId, GatewayId, MemberId, OrderNews, Reason, Reply, RequestId, Trade,
-    TradeBusted,
+    Answer, Cancelled, ClientOrderId, GatewayId, MemberId, OrderNews, Reason, Reply, RequestId, ShardId,
+    Trade, TradeBusted,
 };
 use pares_wire::frame::GatewayFrame;
 
@@ -42,6 +42,22 @@ pub enum Update {
         /// Why.
         reason: Reason,
     },
+    /// The member's stream of a shard is told live from here on.
+    Resumed {
+        /// The shard.
+        shard: ShardId,
+        /// The number of the next message.
+        next: u64,
+    },
+    /// The member's stream of a shard is not told.
+    NotResumed {
+        /// The shard.
+        shard: ShardId,
+        /// Why.
+        reason: Reason,
+        /// The lowest number that is kept; 0 if none is.
+        oldest: u64,
+    },
     /// The answer to a ping.
     Pong {
         /// The ping's token.
@@ -58,6 +74,10 @@ impl From<GatewayFrame> for Update {
                 in_flight_max: signed_on.in_flight_max.get(),
             },
             GatewayFrame::Reply(reply) => reply.into(),
+            GatewayFrame::Resumed { shard, next, reason: Reason::None } => Self::Resumed { shard, next },
+            GatewayFrame::Resumed { shard, next: oldest, reason } => {
+                Self::NotResumed { shard, reason, oldest }
+            }
             GatewayFrame::Pong(pong) => Self::Pong { token: pong.token.get() },
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pares_stream::Numbers;
 use pares_types::{
     GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId, Timestamp,
 };
@@ -43,6 +44,8 @@ pub(crate) struct Shard {
     pub(crate) next: Option<Position>,
     /// The highest sequence committed in the shard, by gateway id.
     committed: Vec<u64>,
+    /// What members were told.
+    pub(crate) numbers: Numbers,
 }
 
 impl Shard {
@@ -90,7 +93,7 @@ impl Gateway {
         );
         assert!(config.session_in_flight_max >= 1, "a session needs room for one request");
         assert!(config.member_sessions_max >= 1, "a member needs a session");
-        let shard = |id| Shard { id, next: None, committed: Vec::new() };
+        let shard = |id| Shard { id, next: None, committed: Vec::new(), numbers: Numbers::default() };
         Self {
             instruments: instruments.into(),
             flights: Flights::new(ids.len(), config.in_flight_max),

@@ -83,7 +83,7 @@ impl Gateway {
     pub fn on_time(&mut self, now: Timestamp, sink: &mut impl GatewaySink) {
         let route = Route { instrument: InstrumentId(0), shard: None, command: Command::Time };
         while let Some(shard) = self.clock.due_now(now) {
-            let name = clock::name_of(RequestId::new(self.config.id, self.sequence_last + 1));
+            let name = ClientOrderId::of_gateway(RequestId::new(self.config.id, self.sequence_last + 1));
             // One a shard, so that it needs no room: a shard that is full must not keep the others from being told.
             if self.journal((now, MemberId(0), name), &route, shard, sink).is_err() {
                 return;

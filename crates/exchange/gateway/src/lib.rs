@@ -50,8 +50,8 @@ mod pace;
 mod patience;
 mod recover;
 mod refusals;
-mod report;
 mod sessions;
+mod streams;
 
 #[cfg(test)]
 mod tests;
@@ -62,6 +62,7 @@ pub use gateway::Gateway;
 pub use names::NAME_BYTES;
 pub use pace::Pace;
 pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Reply, Role, Trade, TradeBusted};
+pub use streams::Resume;
 
 /// How much a gateway takes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,12 +7,13 @@
 //! second offer, and is answered when it commits or when its member repeats it.
 
 use pares_types::{
-    Command, Event, InstrumentId, MemberId, Outcome, Position, Request, RequestId, ShardId, Timestamp,
+    ClientOrderId, Command, Event, InstrumentId, MemberId, Outcome, Position, Request, RequestId, ShardId,
+    Timestamp,
 };
 
 use crate::fan_out::FanOut;
 use crate::names::{Kind, NameIndex};
-use crate::{Gateway, Place, answer, clock};
+use crate::{Gateway, Place, clock};
 
 impl Gateway {
     /// A committed record, of whichever gateway, lies at `place`. In order of
@@ -29,7 +30,10 @@ impl Gateway {
         place: Place,
     ) {
         if self.follow(request, outcome, position) {
-            self.settle(answer::of(position, request, outcome, events.len()), request, place);
+            if let Some(shard) = self.shard_index(request.shard) {
+                self.shards[shard].numbers.count(request, outcome, events);
+            }
+            self.settle(pares_stream::answer(position, request, outcome, events.len()), request, place);
             self.follow_orders(request, outcome, events);
         }
     }
@@ -83,7 +87,7 @@ impl Gateway {
         let telling = |shard| {
             let id = RequestId::new(self.config.id, self.sequence_last + 1);
             self.note_own(id, now.max(Timestamp(self.stamp_last.0 + 1)));
-            let (member, client_order_id) = (MemberId(0), clock::name_of(id));
+            let (member, client_order_id) = (MemberId(0), ClientOrderId::of_gateway(id));
             let (stamp, instrument) = (self.stamp_last, InstrumentId(0));
             Request { id, stamp, member, client_order_id, instrument, shard, command: Command::Time }
         };

@@ -157,6 +157,10 @@ coded! {
         TooOld = 52 "too_old",
         /// The shard takes no more series of names.
         TooManySeries = 53 "too_many_series",
+        /// What the stream holds below that number is not kept any more.
+        NotKept = 54 "not_kept",
+        /// No shard has that number.
+        UnknownShard = 55 "unknown_shard",
     }
 }
 

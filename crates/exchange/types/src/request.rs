@@ -162,6 +162,10 @@ pub struct BustedTrade {
     pub price: Price,
     /// Shares traded.
     pub quantity: Quantity,
+    /// Who owned the resting order, and its name for it.
+    pub resting_owner: (MemberId, ClientOrderId),
+    /// Who owned the incoming order, and its name for it.
+    pub incoming_owner: (MemberId, ClientOrderId),
 }
 
 /// Buy or sell.

@@ -2,6 +2,7 @@
 
 use pares_book::{Book, Instrument, Market};
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
+use pares_stream::Numbers;
 use pares_types::{
     Command, Epoch, Event, HASH_EVERY, InstrumentId, OrderId, Outcome, Position, Quantity, Reason, Request,
     RequestId, ShardId, Status,
@@ -34,6 +35,8 @@ pub struct Shard<B> {
     id: ShardId,
     ordering: Ordering,
     names: Names,
+    /// What members were told.
+    numbers: Numbers,
     quarantine: Quarantine,
     market: Market<B>,
     /// Where the matching engine failed before.
@@ -61,9 +64,10 @@ impl<B: Book> Shard<B> {
     /// # Errors
     /// If the bytes are no checkpoint of this shard, or the state they give is not the one saved.
     pub fn restore(id: ShardId, bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let State { position, through, names, quarantine, market, state_hash } =
+        let State { position, through, names, numbers, quarantine, market, state_hash } =
             checkpoint::decode(id, bytes)?;
-        let shard = Self::build(id, Ordering::resume(position, &through), names, quarantine, market);
+        let mut shard = Self::build(id, Ordering::resume(position, &through), names, quarantine, market);
+        shard.numbers = numbers;
         match shard.state_hash() {
             restored if restored == state_hash => Ok(shard),
             restored => Err(CheckpointError::HashDiffers { restored, saved: state_hash }),
@@ -81,6 +85,7 @@ impl<B: Book> Shard<B> {
             id,
             ordering,
             names,
+            numbers: Numbers::default(),
             quarantine,
             market,
             suspect: None,
@@ -301,6 +306,12 @@ impl<B: Book> Shard<B> {
 
     fn execute(&mut self, request: &Request, is_void: bool) -> Outcome {
         self.events.clear();
+        let outcome = self.apply(request, is_void);
+        self.numbers.count(request, &outcome, &self.events);
+        outcome
+    }
+
+    fn apply(&mut self, request: &Request, is_void: bool) -> Outcome {
         // Times have no names worth remembering: a gateway never uses one twice, and hearing one again is harmless.
         let is_new = match request.command {
             Command::Time => Ok(()),
@@ -336,7 +347,7 @@ impl<B: Book> Shard<B> {
         let hash = self.state_hash();
         let through: Vec<_> = self.ordering.through().collect();
         let (place, through) = ((self.id, position), through.into_iter());
-        let small = (&self.names, &self.quarantine);
+        let small = (&self.names, &self.numbers, &self.quarantine);
         self.taking = Some(Taking::begin(out, place, through, small, &mut self.market, hash));
         position
     }

@@ -23,12 +23,14 @@ mod session;
 pub use message::{
     AddInstrument, AmendOrder, AmendOrderExtended, Answer, BlockMember, BustTrade, CancelOrder, Cancelled,
     EnterOrder, EnterOrderExtended, Journalled, MassCancel, Message, OrderNews, Ping, Pong, Rejected,
-    RemoveInstrument, SetPhase, SetRule, SignOn, SignedOn, TellTime, Trade, TradeBusted, UnblockMember,
+    RemoveInstrument, Resume, Resumed, SetPhase, SetRule, SignOn, SignedOn, TellTime, Trade, TradeBusted,
+    UnblockMember,
 };
 pub use reply::{ANSWER_REPEAT, write_reply};
 pub use request::write_request;
 pub use session::{
-    ClientFrame, GatewayFrame, SIGN_ON_JOURNALLED, decode_client, decode_gateway, request_name,
+    ClientFrame, GatewayFrame, SIGN_ON_JOURNALLED, decode_client, decode_gateway, request_name, write_resume,
+    write_resumed,
 };
 
 /// The version of the protocol in this build.

@@ -85,6 +85,7 @@ fn the_order_entry_page_lays_frames_out_as_the_code_does() {
         SetPhase SetRule AddInstrument RemoveInstrument BlockMember UnblockMember BustTrade TellTime
         OrderNews TradeBusted
         SignedOn Journalled Answer Trade Cancelled Rejected Pong
+        Resume Resumed
     );
     assert!(page.contains(&format!("is at most {FRAME_MAX}")));
     assert!(page.starts_with(&format!("# Order entry, version {}\n", frame::VERSION)));
@@ -188,12 +189,25 @@ fn the_records_page_lays_records_out_as_the_code_does() {
     );
     check_record!(
         &page,
+        BustRecord {
+            position: u64,
+            incoming: u64,
+            resting_client_order_id: u64,
+            incoming_client_order_id: u64,
+            resting_member: u32,
+            incoming_member: u32,
+            index: u16,
+            reserved: [u8; 6],
+        }
+    );
+    check_record!(
+        &page,
         OperandsRecord {
             first: i64,
             second: i64,
             symbol: [u8; 16],
             member: u32,
-            index: u16,
+            unused: u16,
             code: u8,
             reserved: u8,
         }
@@ -238,6 +252,7 @@ fn the_order_entry_page_s_example_is_what_is_sent() {
         remaining: Quantity(100),
         events: 0,
         repeat: false,
+        number: 1,
     };
     let mut answered = Vec::new();
     frame::write_reply(&mut answered, &Reply::Answer(answer));

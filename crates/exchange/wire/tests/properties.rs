@@ -131,16 +131,21 @@ fn rule() -> impl Strategy<Value = Rule> {
 }
 
 fn busted_trade() -> impl Strategy<Value = BustedTrade> {
-    (any::<u64>(), any::<u16>(), order_id(), order_id(), price(), quantity()).prop_map(
-        |(position, index, resting, incoming, price, quantity)| BustedTrade {
+    let owner = || (any::<u32>().prop_map(MemberId), name());
+    let trade = (any::<u64>(), any::<u16>(), order_id(), order_id(), price(), quantity());
+    (trade, owner(), owner()).prop_map(|(trade, resting_owner, incoming_owner)| {
+        let (position, index, resting, incoming, price, quantity) = trade;
+        BustedTrade {
             position: Position(position),
             index,
             resting,
             incoming,
             price,
             quantity,
-        },
-    )
+            resting_owner,
+            incoming_owner,
+        }
+    })
 }
 
 /// What has no message of its own.
@@ -238,7 +243,7 @@ fn order_event() -> impl Strategy<Value = Event> {
 
 fn book_event() -> impl Strategy<Value = Event> {
     let busted = |trade: BustedTrade| {
-        let BustedTrade { position, index, resting, incoming, price, quantity } = trade;
+        let BustedTrade { position, index, resting, incoming, price, quantity, .. } = trade;
         Event::Busted { resting, incoming, position, index, price, quantity }
     };
     let auction = (price(), quantity(), quantity(), side(), any::<bool>());
@@ -326,6 +331,7 @@ fn answer() -> impl Strategy<Value = Answer> {
                 remaining,
                 events,
                 repeat,
+                number: position.0,
             }
         },
     )
@@ -348,6 +354,7 @@ fn trade() -> impl Strategy<Value = Trade> {
                 price,
                 quantity,
                 remaining,
+                number: position.0,
             }
         },
     )
@@ -356,7 +363,7 @@ fn trade() -> impl Strategy<Value = Trade> {
 fn cancellation() -> impl Strategy<Value = Cancelled> {
     (about(), quantity(), cause()).prop_map(|(about, quantity, cause)| {
         let (client_order_id, order, shard, position, instrument) = about;
-        Cancelled { client_order_id, order, shard, position, instrument, quantity, cause }
+        Cancelled { client_order_id, order, shard, position, instrument, quantity, cause, number: 7 }
     })
 }
 
@@ -376,6 +383,7 @@ fn order_news() -> impl Strategy<Value = OrderNews> {
                 price,
                 remaining,
                 shown,
+                number: position.0,
             }
         },
     )
@@ -385,7 +393,19 @@ fn bust() -> impl Strategy<Value = TradeBusted> {
     (about(), busted_trade()).prop_map(|(about, trade)| {
         let (client_order_id, order, shard, position, instrument) = about;
         let BustedTrade { position: traded_at, index, price, quantity, .. } = trade;
-        TradeBusted { client_order_id, order, shard, position, traded_at, index, instrument, price, quantity }
+        let number = position.0;
+        TradeBusted {
+            client_order_id,
+            order,
+            shard,
+            position,
+            traded_at,
+            index,
+            instrument,
+            price,
+            quantity,
+            number,
+        }
     })
 }
 
@@ -406,7 +426,7 @@ proptest! {
     fn a_request_reads_back_as_written(request in request()) {
         let bytes = request_record(&request);
         prop_assert_eq!(RequestRecord::read(&bytes), Ok(request));
-        prop_assert!(bytes.len() == 64 || bytes.len() == record::REQUEST_BYTES_MAX);
+        prop_assert!([64, 104, record::REQUEST_BYTES_MAX].contains(&bytes.len()));
         prop_assert!(RequestRecord::read(&bytes[..bytes.len() - 1]).is_err(), "cut short");
         prop_assert!(RequestRecord::read(&[&bytes[..], &[0]].concat()).is_err(), "too long");
     }

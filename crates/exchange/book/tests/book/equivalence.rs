@@ -49,6 +49,7 @@ fn assert_everything_happened(tally: &Tally) {
         InstrumentExists,
         MalformedRequest,
         NotBlocked,
+        NotKept,
         NotQuarantined,
         NotRecorded,
         NotSignedOn,
@@ -64,6 +65,7 @@ fn assert_everything_happened(tally: &Tally) {
         TooOld,
         UnknownClientOrderId,
         UnknownInstrument,
+        UnknownShard,
         Void,
         pares_types::Reason::Blocked,
     ];

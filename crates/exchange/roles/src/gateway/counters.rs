@@ -20,5 +20,6 @@ counters! {
     ShardsNotRecorded "shards_not_recorded" "Shards for which nothing is taken in because nothing is recorded."
     Epoch "epoch" "The epoch that the answered offset belongs to."
     UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
+    Resuming "resuming" "Sessions being told from the record what they missed, each shard for itself."
     Damaged "damaged" "Records of other gateways passed over because they could not be read."
 }

@@ -1,8 +1,8 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! head   "PARESCK5" | shard | position | gateways n | (gateway, through)* | series n |
-//!        (member, series, floor)* | names n | (member, name)* | quarantined n | instrument* | time | blocked n | member* | books n
+//! head   "PARESCK6" | shard | position | gateways n | (gateway, through)* | series n |
+//!        (member, series, floor)* | names n | (member, name)* | told n | (member, number)* | quarantined n | instrument* | time | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
 //! ```
@@ -23,12 +23,13 @@
 mod book;
 
 use pares_book::{Book, Copied, InstrumentError, Market, MarketError, RestoreError};
+use pares_stream::Numbers;
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::names::Names;
 use crate::quarantine::Quarantine;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK5");
+const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK6");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +87,7 @@ pub(crate) struct State<B> {
     pub(crate) position: Position,
     pub(crate) through: Vec<(GatewayId, u64)>,
     pub(crate) names: Names,
+    pub(crate) numbers: Numbers,
     pub(crate) quarantine: Quarantine,
     pub(crate) market: Market<B>,
     pub(crate) state_hash: u64,
@@ -100,7 +102,7 @@ fn put_head<B: Book>(
     out: &mut Vec<u8>,
     (shard, position): (ShardId, Position),
     through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-    (names, quarantine): (&Names, &Quarantine),
+    (names, numbers, quarantine): (&Names, &Numbers, &Quarantine),
     market: &Market<B>,
 ) {
     out.clear();
@@ -123,6 +125,12 @@ fn put_head<B: Book>(
         put(out, u64::from(member.0));
         put(out, name.0);
     }
+    let told = numbers.sorted();
+    put(out, told.len() as u64);
+    for (member, number) in told {
+        put(out, u64::from(member.0));
+        put(out, number);
+    }
     put(out, quarantine.instruments().len() as u64);
     quarantine.instruments().iter().for_each(|instrument| put(out, u64::from(instrument.0)));
     put(out, market.time().0);
@@ -143,7 +151,7 @@ impl Taking {
         out: &mut Vec<u8>,
         place: (ShardId, Position),
         through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-        small: (&Names, &Quarantine),
+        small: (&Names, &Numbers, &Quarantine),
         market: &mut Market<B>,
         state_hash: u64,
     ) -> Self {
@@ -230,12 +238,14 @@ pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, 
     let position = Position(input.u64()?);
     let through = input.list(16, |input| Ok((GatewayId(input.u16("gateway")?), input.u64()?)))?;
     let names = input.names()?;
+    let numbers = input.list(16, |input| Ok((MemberId(input.u32("member")?), input.u64()?)))?;
+    let numbers = Numbers::restore(&numbers).ok_or(CheckpointError::InvalidField("told"))?;
     let quarantine = input.list(8, |input| Ok(InstrumentId(input.u32("quarantined")?)))?;
     let quarantine = Quarantine::of(quarantine).ok_or(CheckpointError::InvalidField("quarantined"))?;
     let market = input.market()?;
     let state_hash = input.u64()?;
     match input.0.len() {
-        0 => Ok(State { position, through, names, quarantine, market, state_hash }),
+        0 => Ok(State { position, through, names, numbers, quarantine, market, state_hash }),
         trailing => Err(CheckpointError::TrailingBytes(trailing)),
     }
 }

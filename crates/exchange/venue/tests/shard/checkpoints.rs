@@ -3,9 +3,9 @@
 use pares_book::{Book, FastBook, NaiveBook};
 use pares_sequencer::Sequencer;
 use pares_types::{
-    BustedTrade, Command, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Peg, Phase,
-    Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol,
-    TimeInForce, Timestamp,
+    BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, OrderId, OrderKind,
+    Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side, Status,
+    Symbol, TimeInForce, Timestamp,
 };
 use pares_venue::{CheckpointError, Shard, names};
 
@@ -34,6 +34,8 @@ fn lived() -> Venue<FastBook> {
         incoming: OrderId(RequestId::new(GatewayId(2), 5)),
         price: Price(100),
         quantity: Quantity(4),
+        resting_owner: (MemberId(1), ClientOrderId(11)),
+        incoming_owner: (MemberId(2), ClientOrderId(21)),
     };
     let opening = NewOrder { time_in_force: TimeInForce::AtOpen, ..plain(Side::Sell, 40) };
     let rules = [
