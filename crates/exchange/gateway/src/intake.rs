@@ -190,8 +190,8 @@ impl Gateway {
         let (instrument, command) = match request {
             ClientRequest::Enter { instrument, order, .. } => (instrument, Command::Enter(order)),
             ClientRequest::Amend { target, terms, .. } => {
-                let (instrument, target) = self.order_named(member, target)?;
-                (instrument, Command::Amend(terms.of(target)))
+                let (instrument, order) = self.order_named(member, target)?;
+                (instrument, Command::Amend(terms.of(order, target)))
             }
             ClientRequest::Cancel { target, .. } => {
                 let (instrument, target) = self.order_named(member, target)?;

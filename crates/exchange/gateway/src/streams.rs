@@ -12,7 +12,7 @@
 //! The turn from the record to live needs no overlap: both are read by one thread, and the position to come is the same for both.
 
 use pares_stream::Told;
-use pares_types::{ClientOrderId, MemberId, OrderId, Position, Reason, Reply, ShardId};
+use pares_types::{MemberId, Position, Reason, Reply, ShardId};
 
 use crate::{Gateway, GatewaySink, SessionId};
 
@@ -84,12 +84,6 @@ impl Gateway {
         self.shard_index(shard).and_then(|at| self.shards[at].next).unwrap_or_default()
     }
 
-    /// The member's name for an order, while it is known.
-    #[must_use]
-    pub fn order_name(&self, order: OrderId) -> Option<ClientOrderId> {
-        self.names.find_order(order).map(|name| self.names.get(name).client_order_id)
-    }
-
     /// All shards, in order.
     pub fn shards(&self) -> impl Iterator<Item = ShardId> + '_ {
         self.shards.iter().map(|shard| shard.id)
@@ -103,11 +97,10 @@ impl Gateway {
     /// Tells all sessions of those concerned, and gives the answer's number; 0 if it has none.
     pub(crate) fn report(&mut self, told: &Told<'_>, sink: &mut impl GatewaySink) -> u64 {
         let at = self.shard_index(told.request.shard);
-        let Self { names, sessions, shards, .. } = self;
+        let Self { sessions, shards, .. } = self;
         let mut numbers = at.map(|at| &mut shards[at].numbers);
         let mut answered = 0;
-        let name_of = |order| names.find_order(order).map(|name| names.get(name).client_order_id);
-        told.read(name_of, |member, reply| {
+        told.read(|member, reply| {
             let number = numbers.as_mut().map_or(0, |numbers| numbers.next(member));
             let is_answer = matches!(reply, Reply::Answer(_));
             if is_answer {

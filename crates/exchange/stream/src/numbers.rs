@@ -24,7 +24,7 @@ impl Numbers {
     /// Counts what the record of a request tells, wherever it lies.
     pub fn count(&mut self, request: &Request, outcome: &Outcome, events: &[Event]) {
         let told = Told { position: Position(0), request, outcome, events };
-        told.read(|_| None, |member, _| _ = self.next(member));
+        told.read(|member, _| _ = self.next(member));
     }
 
     /// The number of what the member was told last; 0 if nothing was.

@@ -62,19 +62,14 @@ struct Incoming {
 }
 
 impl Told<'_> {
-    /// Hands each member what it is told of the record, in order, without numbers. `name_of` gives the name of an order that an amend
-    /// names by its id, if it is known.
-    pub fn read(
-        &self,
-        name_of: impl FnOnce(OrderId) -> Option<ClientOrderId>,
-        mut tell: impl FnMut(MemberId, Reply),
-    ) {
+    /// Hands each member what it is told of the record, in order, without numbers.
+    pub fn read(&self, mut tell: impl FnMut(MemberId, Reply)) {
         let mut reading = Reading {
             shard: self.request.shard,
             position: self.position,
             index: 0,
             instrument: self.request.instrument,
-            incoming: self.own_incoming(name_of),
+            incoming: self.own_incoming(),
         };
         for (event, index) in self.events.iter().zip(0..) {
             reading.index = index;
@@ -98,7 +93,7 @@ impl Told<'_> {
     }
 
     /// The request's own order, if it may trade at once: it has the total less what was executed before.
-    fn own_incoming(&self, name_of: impl FnOnce(OrderId) -> Option<ClientOrderId>) -> Option<Incoming> {
+    fn own_incoming(&self) -> Option<Incoming> {
         let Self { request, outcome, .. } = *self;
         let own = self.events.iter().take_while(|event| !matches!(event, Event::Incoming { .. }));
         let fills = own.filter_map(|event| match *event {
@@ -109,9 +104,10 @@ impl Told<'_> {
         let (total, client_order_id) = match request.command {
             Command::Enter(order) => (order.quantity, request.client_order_id),
             // An amend has a name of its own.
-            Command::Amend(amendment) => {
-                (amendment.quantity, name_of(amendment.target).unwrap_or(request.client_order_id))
+            Command::Amend(amendment) if amendment.target_name != ClientOrderId(0) => {
+                (amendment.quantity, amendment.target_name)
             }
+            Command::Amend(amendment) => (amendment.quantity, request.client_order_id),
             _ => return None,
         };
         let left = left_after(total, left_after(outcome.executed, filled_now));

@@ -80,11 +80,11 @@ impl NewTerms {
         Self { price, quantity, display: None, trigger: None, time_in_force: None }
     }
 
-    /// These terms for the order `target`.
+    /// These terms for the order `target`, and its owner's name for it.
     #[must_use]
-    pub const fn of(self, target: OrderId) -> Amendment {
+    pub const fn of(self, target: OrderId, target_name: ClientOrderId) -> Amendment {
         let Self { price, quantity, display, trigger, time_in_force } = self;
-        Amendment { target, price, quantity, display, trigger, time_in_force }
+        Amendment { target, target_name, price, quantity, display, trigger, time_in_force }
     }
 }
 

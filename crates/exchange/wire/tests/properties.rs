@@ -166,7 +166,8 @@ fn exchange_command() -> impl Strategy<Value = Command> {
 fn command() -> impl Strategy<Value = Command> {
     prop_oneof![
         new_order().prop_map(Command::Enter),
-        (order_id(), new_terms()).prop_map(|(target, terms)| Command::Amend(terms.of(target))),
+        (order_id(), name(), new_terms())
+            .prop_map(|(target, name, terms)| Command::Amend(terms.of(target, name))),
         order_id().prop_map(|target| Command::Cancel { target }),
         proptest::option::of(side()).prop_map(|side| Command::MassCancel { side }),
         exchange_command(),

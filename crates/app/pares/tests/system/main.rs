@@ -22,6 +22,7 @@ mod repair;
 mod repeats;
 mod restart;
 mod stopped;
+mod streams;
 mod supervision;
 mod topologies;
 

@@ -188,7 +188,7 @@ impl<W: World> Missed<W> {
             if reader.released() > Offset::START {
                 return Ok(Portion::NotKept);
             }
-            if !self.read_one(rules, edge, events, (recorders, now_ns))? {
+            if !self.read_one(edge, events, (recorders, now_ns))? {
                 return Ok(Portion::Read(read));
             }
         }
@@ -211,7 +211,6 @@ impl<W: World> Missed<W> {
     /// Reads one record and tells the session what it says to its member. Whether there was one.
     fn read_one<S: Sockets>(
         &mut self,
-        rules: &Gateway,
         edge: &mut Edge<W, S>,
         events: &mut Vec<Event>,
         (recorders, now_ns): (u16, u64),
@@ -249,18 +248,15 @@ impl<W: World> Missed<W> {
                 let told = Told { position: record.position(), request, outcome, events };
                 let (place, next) = (&mut self.place, &mut self.next);
                 let Some(output) = edge.connections.output(self.session) else { return Ok(false) };
-                told.read(
-                    |order| rules.order_name(order),
-                    |member, reply| {
-                        if member == self.member {
-                            place.counted += 1;
-                            if place.counted == *next {
-                                frame::write_reply(output, &reply.numbered(*next));
-                                *next += 1;
-                            }
+                told.read(|member, reply| {
+                    if member == self.member {
+                        place.counted += 1;
+                        if place.counted == *next {
+                            frame::write_reply(output, &reply.numbered(*next));
+                            *next += 1;
                         }
-                    },
-                );
+                    }
+                });
             }
         }
         self.place.offset = self.reader.as_ref().map_or(self.place.offset, LogReader::offset);

@@ -95,7 +95,7 @@ const _: () = assert!(size_of::<RequestRecord>() == 64);
 pub struct TermsRecord {
     /// Shares shown at a time; 0 shows everything. For an amend only if bit 1 of `flags` is set.
     pub display: U64,
-    /// Shares that must match at once; 0 for no such wish. 0 for an amend.
+    /// Shares that must match at once, 0 for no such wish; of an amend its owner's name for the order, 0 if it is not known.
     pub minimum: U64,
     /// Price units; only if bit 0 of `flags` is set.
     pub trigger: I64,
@@ -273,6 +273,7 @@ impl RequestRecord {
         self.command = command::AMEND_MORE;
         Extension::Terms(TermsRecord {
             display: amendment.display.unwrap_or_default().0.into(),
+            minimum: amendment.target_name.0.into(),
             trigger: amendment.trigger.unwrap_or_default().0.into(),
             until_ns: until_ns.into(),
             flags: flags_code(amendment.trigger, amendment.display),
@@ -417,6 +418,7 @@ impl RequestRecord {
         known(terms.flags, FLAG_TRIGGER | FLAG_DISPLAY)?;
         Ok(Amendment {
             target: self.target()?,
+            target_name: ClientOrderId(terms.minimum.get()),
             price: Price(self.price.get()),
             quantity: Quantity(self.quantity.get()),
             display: display(terms.flags, terms.display.get())?,
@@ -443,7 +445,8 @@ impl RequestRecord {
 
 fn amends_more(amendment: &Amendment) -> bool {
     let dated = matches!(amendment.time_in_force, Some(TimeInForce::Gtd { .. }));
-    dated || amendment.display.is_some() || amendment.trigger.is_some()
+    let named = amendment.target_name != ClientOrderId(0);
+    named || dated || amendment.display.is_some() || amendment.trigger.is_some()
 }
 
 fn symbol(bytes: [u8; Symbol::LENGTH_MAX]) -> Result<Symbol, WireError> {

@@ -173,7 +173,7 @@ fn orders_and_amends_that_need_more() {
     "#]],
     );
     check(
-        &recorded(Command::Amend(terms().of(OrderId(id())))),
+        &recorded(Command::Amend(terms().of(OrderId(id()), ClientOrderId(0)))),
         expect![[r#"
         0000  01 01 32 31 74 73 72 71 58 57 56 55 54 53 52 51
         0010  68 67 66 65 64 63 62 61 18 17 16 15 14 13 12 11
