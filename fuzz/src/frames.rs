@@ -105,6 +105,8 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
             incoming: OrderId(id(2)),
             price: Price(10),
             quantity: Quantity(1),
+            resting_owner: (MemberId(1), ClientOrderId(11)),
+            incoming_owner: (MemberId(2), ClientOrderId(21)),
         })),
         ClientRequest::Exchange {
             client_order_id,
@@ -152,6 +154,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             remaining: Quantity(95),
             events: 3,
             repeat: true,
+            number: 4,
         }),
         Reply::Trade(Trade {
             client_order_id,
@@ -165,6 +168,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             price: Price(10),
             quantity: Quantity(5),
             remaining: Quantity(0),
+            number: 4,
         }),
         Reply::Cancelled(Cancelled {
             client_order_id,
@@ -174,6 +178,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             instrument: InstrumentId(1),
             quantity: Quantity(5),
             cause: CancelCause::Reduced,
+            number: 4,
         }),
         Reply::News(OrderNews {
             client_order_id,
@@ -186,6 +191,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             price: Price(10),
             remaining: Quantity(5),
             shown: Quantity(1),
+            number: 4,
         }),
         Reply::Busted(TradeBusted {
             client_order_id,
@@ -197,6 +203,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             instrument: InstrumentId(1),
             price: Price(10),
             quantity: Quantity(5),
+            number: 4,
         }),
         Reply::News(OrderNews {
             client_order_id,
@@ -209,6 +216,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             price: Price(10),
             remaining: Quantity(5),
             shown: Quantity(1),
+            number: 4,
         }),
         Reply::Busted(TradeBusted {
             client_order_id,
@@ -220,6 +228,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
             instrument: InstrumentId(1),
             price: Price(10),
             quantity: Quantity(5),
+            number: 4,
         }),
         Reply::Rejected { client_order_id, reason: Reason::Overloaded },
     ];

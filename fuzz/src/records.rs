@@ -174,6 +174,8 @@ fn busted() -> BustedTrade {
         incoming: OrderId(id(2)),
         price: Price(10),
         quantity: Quantity(1),
+        resting_owner: (MemberId(1), ClientOrderId(11)),
+        incoming_owner: (MemberId(2), ClientOrderId(21)),
     }
 }
 

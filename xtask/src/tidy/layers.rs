@@ -7,7 +7,7 @@
 //!   app        pares                                                    the command line
 //!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan   what proves and measures
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
-//!   exchange   node  history  archive | roles  window  client | book  sequencer  register  recorder  gateway  venue | types  wire
+//!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
 //!   base       keys  link  log  text | os  tls                                what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
@@ -77,9 +77,10 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-book", 1, &[]),
     place("exchange", "pares-sequencer", 1, &[]),
     place("exchange", "pares-register", 1, &[]),
-    place("exchange", "pares-venue", 1, &["pares-book", "pares-sequencer", "pares-register"]), // executes on the one what the other decides
+    place("exchange", "pares-stream", 1, &[]),
+    place("exchange", "pares-venue", 1, &["pares-book", "pares-sequencer", "pares-register", "pares-stream"]), // executes on the one what the other decides
     place("exchange", "pares-recorder", 1, &[]),
-    place("exchange", "pares-gateway", 1, &["pares-register"]), // follows what a venue decides of it
+    place("exchange", "pares-gateway", 1, &["pares-register", "pares-stream"]), // follows what a venue decides of it
     place("exchange", "pares-window", 2, &[]),
     place("exchange", "pares-client", 2, &[]),
     place("exchange", "pares-roles", 2, &[]),

@@ -10,7 +10,7 @@ use pares_keys::{KeyFile, Secret};
 use pares_tls::{Identity, Stream, TlsError, TlsFiles, TlsStream, Trust};
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
-    Side,
+    ShardId, Side,
 };
 use pares_wire::frame::{self, Ping, Proof, SIGN_ON_JOURNALLED, SignOn};
 use pares_wire::{GATEWAYS_NAME, Transcript};
@@ -289,6 +289,15 @@ impl Client {
         self.send(&ClientRequest::Exchange { client_order_id, instrument, command })
     }
 
+    /// Buffers the wish for the member's stream of a shard, or of each, from number `next` on (0: from now on): all that the member is told
+    /// there, answers to its other sessions included, once and in order. [`Update::Resumed`] says that what was missed has been told.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub fn resume(&mut self, shard: Option<ShardId>, next: u64) -> Result<(), ClientError> {
+        self.outbox.push(|out| frame::write_resume(out, shard, next))
+    }
+
     /// Buffers a ping; the gateway answers with [`Update::Pong`].
     ///
     /// # Errors
@@ -364,7 +373,7 @@ impl Client {
         self.send(request)?;
         let name = request.client_order_id();
         self.wait_for(|update| match *update {
-            Update::Answer(answer) if answer.client_order_id == name => Some(Ok(answer)),
+            Update::Answer(answer) if answer.client_order_id == name && !answer.is_part() => Some(Ok(answer)),
             Update::Rejected { client_order_id, reason } if client_order_id == name => {
                 Some(Err(ClientError::Rejected(reason)))
             }

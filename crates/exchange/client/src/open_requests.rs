@@ -47,9 +47,10 @@ impl OpenRequests {
         }
     }
 
-    /// Takes note of an update: an answer or a rejection closes its request. Returns the request closed.
+    /// Takes note of an update: an answer (but not that of one shard's part) or a rejection closes its request. Returns the request closed.
     pub fn on_update(&mut self, update: &Update) -> Option<ClientRequest> {
         let name = match update {
+            Update::Answer(answer) if answer.is_part() => return None,
             Update::Answer(answer) => answer.client_order_id,
             Update::Rejected { client_order_id, .. } => *client_order_id,
             _ => return None,

@@ -1,8 +1,8 @@
 //! What a gateway tells a client.
 
 use pares_types::{
-    Answer, Cancelled, ClientOrderId, GatewayId, MemberId, OrderNews, Reason, Reply, RequestId, Trade,
-    TradeBusted,
+    Answer, Cancelled, ClientOrderId, GatewayId, MemberId, OrderNews, Reason, Reply, RequestId, ShardId,
+    Trade, TradeBusted,
 };
 use pares_wire::frame::GatewayFrame;
 
@@ -49,6 +49,22 @@ pub enum Update {
         /// Why.
         reason: Reason,
     },
+    /// The member's stream of a shard is told live from here on.
+    Resumed {
+        /// The shard.
+        shard: ShardId,
+        /// The number of the next message.
+        next: u64,
+    },
+    /// The member's stream of a shard is not told.
+    NotResumed {
+        /// The shard.
+        shard: ShardId,
+        /// Why.
+        reason: Reason,
+        /// The lowest number that is kept; 0 if none is.
+        oldest: u64,
+    },
     /// The answer to a ping.
     Pong {
         /// The ping's token.
@@ -68,6 +84,10 @@ impl From<GatewayFrame> for Update {
                 Self::Challenged { gateway: GatewayId(challenge.gateway.get()), nonce: challenge.nonce }
             }
             GatewayFrame::Reply(reply) => reply.into(),
+            GatewayFrame::Resumed { shard, next, reason: Reason::None } => Self::Resumed { shard, next },
+            GatewayFrame::Resumed { shard, next: oldest, reason } => {
+                Self::NotResumed { shard, reason, oldest }
+            }
             GatewayFrame::Pong(pong) => Self::Pong { token: pong.token.get() },
         }
     }

@@ -75,6 +75,7 @@ fn answer(name: u64) -> Answer {
         remaining: Quantity(0),
         events: 0,
         repeat: false,
+        number: 1,
     }
 }
 
@@ -195,6 +196,7 @@ fn the_exchange_asks_and_is_told_what_became_of_it() {
         price: Price(1),
         remaining: Quantity(2),
         shown: Quantity(0),
+        number: 1,
     };
     let (address, serving) = gateway(1, move |_, request| match request {
         ClientRequest::Exchange { command: Command::SetPhase(Phase::Halted), .. } => {

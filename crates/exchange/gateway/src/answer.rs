@@ -1,5 +1,6 @@
 //! From the committed stream to the session that asked: the one answer to a request.
 
+use pares_stream::{Told, answer};
 use pares_types::{
     Answer, ClientOrderId, Command, Event, MemberId, Outcome, Position, Quantity, Reason, Reply, Request,
     Status,
@@ -8,6 +9,8 @@ use pares_types::{
 use crate::fan_out::Whole;
 use crate::look_up::LookUp;
 use crate::names::{Kind, NameIndex, State};
+use crate::sessions::Listener;
+use crate::streams::Follow;
 use crate::{Gateway, GatewaySink, Place, SessionId, clock};
 
 /// A name's first answer, as far as this gateway has read.
@@ -16,24 +19,6 @@ pub(crate) struct Settled {
     answer: Answer,
     /// The first answer lies before all that it has read, in full or in part.
     is_elsewhere: bool,
-}
-
-/// The answer a committed record gives.
-pub(crate) fn of(position: Position, request: &Request, outcome: &Outcome, events: usize) -> Answer {
-    Answer {
-        client_order_id: request.client_order_id,
-        request: request.id,
-        order: outcome.order,
-        shard: request.shard,
-        position,
-        instrument: request.instrument,
-        status: outcome.status,
-        reason: outcome.reason,
-        executed: outcome.executed,
-        remaining: outcome.remaining,
-        events: u32::try_from(events).expect("a record holds at most 65,535 events"),
-        repeat: false,
-    }
 }
 
 impl Gateway {
@@ -54,8 +39,8 @@ impl Gateway {
         if !self.follow(request, outcome, position) {
             return;
         }
-        self.report(position, request, outcome, events, sink);
-        let answer = of(position, request, outcome, events.len());
+        let number = self.report(&Told { position, request, outcome, events }, sink);
+        let answer = Answer { number, ..answer(position, request, outcome, events.len()) };
         let settled = self.settle(answer, request, place);
         self.follow_orders(request, outcome, events);
         self.prices.follow(request, events);
@@ -78,7 +63,7 @@ impl Gateway {
         outcome: &Outcome,
         events: usize,
     ) -> Answer {
-        let mut answer = Answer { repeat: true, ..of(position, request, outcome, events) };
+        let mut answer = Answer { repeat: true, ..answer(position, request, outcome, events) };
         let entry = self.names.find(request.member, request.client_order_id).map(|name| self.names.get(name));
         if let Some(entry) = entry.filter(|entry| entry.kind == Kind::FanOut) {
             answer.executed = Quantity(entry.cancelled.into());
@@ -104,7 +89,7 @@ impl Gateway {
         }
         let place = match entry.kind {
             Kind::FanOut => {
-                let answer = of(position, request, outcome, events);
+                let answer = answer(position, request, outcome, events);
                 self.settle_part(name, request, answer, place).and_then(|(_, place)| place)
             }
             // A refusal as duplicate has the same name and is not the first answer.
@@ -164,11 +149,12 @@ impl Gateway {
         // All books together hold fewer than 2^32 orders; a venue that is wrong may say anything.
         let cancelled = u32::try_from(cancelled).unwrap_or(u32::MAX);
         self.names.set_cancelled(name, cancelled);
-        Some((Answer { executed: Quantity(cancelled.into()), ..spoken }, Some(place)))
+        Some((Answer { executed: Quantity(cancelled.into()), number: 0, ..spoken }, Some(place)))
     }
 
     /// To the session that asked last; if it is gone, or this gateway's request has nobody waiting since a
-    /// restart, to the member's newest. Another gateway answers its own.
+    /// restart, to the member's newest. Another gateway answers its own. A session that follows the member's stream has its
+    /// answer there.
     fn deliver(&mut self, settled: Settled, request: &Request, sink: &mut impl GatewaySink) {
         let Settled { asker, answer, is_elsewhere } = settled;
         // Of what a gateway asks by itself nobody is told.
@@ -177,11 +163,15 @@ impl Gateway {
         }
         let here = asker.is_some() || request.id.gateway() == self.config.id;
         let alive = asker.filter(|&asker| self.sessions.end(asker));
-        let newest = || self.sessions.of_member(request.member).last().copied().filter(|_| here);
-        match alive.or_else(newest) {
-            Some(session) if is_elsewhere => sink.look_up(LookUp::instead_of(session, request, answer)),
-            Some(session) => sink.reply(session, Reply::Answer(answer)),
-            None => {}
+        let listeners = self.sessions.of_member(request.member);
+        let newest = || listeners.last().map(|newest| newest.session).filter(|_| here);
+        let Some(session) = alive.or_else(newest) else { return };
+        let at = self.shard_index(request.shard);
+        let follows = |one: &Listener| one.session == session && one.follow(at) != Follow::Own;
+        if is_elsewhere {
+            sink.look_up(LookUp::instead_of(session, request, answer));
+        } else if answer.number == 0 || !listeners.iter().any(follows) {
+            sink.reply(session, Reply::Answer(answer));
         }
     }
 }

@@ -12,22 +12,12 @@
 //! [`Reason::Unfinished`]: pares_types::Reason::Unfinished
 
 use pares_types::{
-    ClientOrderId, Command, MemberId, Outcome, Reason, Request, RequestId, Rule, Status, TimeInForce,
-    Timestamp,
+    ClientOrderId, Command, MemberId, Outcome, Reason, Request, Rule, Status, TimeInForce, Timestamp,
 };
 
-/// Set in the name of every clock's request, and in no other name of the exchange. Gateway ids are far
-/// below 2^15, so no two gateways make the same name.
-const NAME_BIT: u64 = 1 << 63;
-
-/// The name a clock gives its request.
-pub(crate) fn name_of(request: RequestId) -> ClientOrderId {
-    ClientOrderId(request.to_bits() | NAME_BIT)
-}
-
-/// Whether the exchange's name is one that only clocks use.
+/// Whether the exchange's name is one that only gateways use.
 pub(crate) fn is_reserved(member: MemberId, name: ClientOrderId) -> bool {
-    member == MemberId(0) && name.0 & NAME_BIT != 0
+    member == MemberId(0) && name.is_of_gateways()
 }
 
 /// Whether a gateway's clock made the request. Nobody waits for it, so its name is not remembered.

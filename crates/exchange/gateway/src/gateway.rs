@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pares_register::Register;
+use pares_stream::Numbers;
 use pares_types::{
     ClientOrderId, GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId,
     Timestamp,
@@ -55,6 +56,8 @@ pub(crate) struct Shard {
     committed: Vec<u64>,
     /// The names committed last before the checkpoint from which it was recovered, in order.
     pub(crate) before: Box<[(MemberId, ClientOrderId)]>,
+    /// What members were told.
+    pub(crate) numbers: Numbers,
 }
 
 impl Shard {
@@ -102,7 +105,13 @@ impl Gateway {
         );
         assert!(config.session_in_flight_max >= 1, "a session needs room for one request");
         assert!(config.member_sessions_max >= 1, "a member needs a session");
-        let shard = |id| Shard { id, next: None, committed: Vec::new(), before: Box::default() };
+        let shard = |id| Shard {
+            id,
+            next: None,
+            committed: Vec::new(),
+            before: Box::default(),
+            numbers: Numbers::default(),
+        };
         Self {
             instruments: instruments.into(),
             flights: Flights::new(ids.len(), config.in_flight_max),

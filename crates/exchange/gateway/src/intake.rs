@@ -88,7 +88,7 @@ impl Gateway {
         }
         let route = Route { instrument: InstrumentId(0), shard: None, command: Command::Time };
         while let Some(shard) = self.clock.due_now(now) {
-            let name = clock::name_of(RequestId::new(self.config.id, self.sequence_last + 1));
+            let name = ClientOrderId::of_gateway(RequestId::new(self.config.id, self.sequence_last + 1));
             // One a shard, so that it needs no room: a shard that is full must not keep the others from being told.
             if self.journal((now, MemberId(0), name), &route, shard, sink).is_err() {
                 return;
@@ -255,8 +255,8 @@ impl Gateway {
         let (instrument, command) = match request {
             ClientRequest::Enter { instrument, order, .. } => (instrument, Command::Enter(order)),
             ClientRequest::Amend { target, terms, .. } => {
-                let (instrument, target) = self.order_named(member, target)?;
-                (instrument, Command::Amend(terms.of(target)))
+                let (instrument, order) = self.order_named(member, target)?;
+                (instrument, Command::Amend(terms.of(order, target)))
             }
             ClientRequest::Cancel { target, .. } => {
                 let (instrument, target) = self.order_named(member, target)?;

@@ -58,8 +58,8 @@ mod permits;
 mod prices;
 mod recover;
 mod refusals;
-mod report;
 mod sessions;
+mod streams;
 
 #[cfg(test)]
 mod tests;
@@ -72,6 +72,7 @@ pub use look_up::{Found, LookUp};
 pub use names::NAME_BYTES;
 pub use pace::Pace;
 pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Reply, Role, Trade, TradeBusted};
+pub use streams::Resume;
 
 /// How much a gateway takes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use pares_types::{
 use crate::fan_out::{FanOut, Whole};
 use crate::intake::Asking;
 use crate::names::{Kind, NameIndex, State};
-use crate::{Gateway, GatewaySink, Place, SessionId, answer};
+use crate::{Gateway, GatewaySink, Place, SessionId};
 
 /// A name whose records are to be looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub struct Found {
 
 impl Found {
     fn answer(&self) -> Answer {
-        answer::of(self.position, &self.request, &self.outcome, self.events)
+        pares_stream::answer(self.position, &self.request, &self.outcome, self.events)
     }
 }
 

@@ -4,11 +4,11 @@
 //! have the request's own order as the incoming one, and the outcome says what is left of it then; the events after it concern others,
 //! or what became of it later (docs/rules.md, section 9). An order just entered has what its answer said.
 
+use pares_stream::left_after;
 use pares_types::{Command, Event, OrderId, Outcome, Quantity, Request, Status};
 
 use crate::Gateway;
 use crate::names::Names;
-use crate::report::left_after;
 
 /// The order that trades with those on the book, and what is left of it.
 #[derive(Clone, Copy)]

@@ -10,6 +10,7 @@ use pares_types::{
     Proposal, Quantity, Reason, Registration, Request, Rights, Status, Timestamp,
 };
 
+use crate::sessions::Listener;
 use crate::{Gateway, GatewaySink, SessionId};
 
 /// Who asks, and what that session may do.
@@ -82,7 +83,7 @@ impl Gateway {
         let Self { attempts, register, .. } = self;
         attempts.retain(|(member, number)| register.key(member, number).is_some());
         let is_new_key = matches!(change.entry, Entry::SetKey(_));
-        for session in self.sessions.of_member(change.member).to_vec() {
+        for Listener { session, .. } in self.sessions.of_member(change.member).to_vec() {
             let Some(Asker { member, number, .. }) = self.sessions.asker(session) else { continue };
             match self.register.permit(member, number) {
                 Some(permit) if !(is_new_key && number == change.session) => {
@@ -101,7 +102,7 @@ impl Gateway {
         let is_it = |session: &SessionId| {
             self.sessions.asker(*session).is_some_and(|asker| (asker.member, asker.number) == who)
         };
-        let before = self.sessions.of_member(who.0).iter().copied().find(is_it);
+        let before = self.sessions.of_member(who.0).iter().map(|one| one.session).find(is_it);
         if let Some(before) = before {
             self.sessions.disconnect(before);
             sink.disconnect(before, Reason::TakenOver);

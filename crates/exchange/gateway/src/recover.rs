@@ -6,24 +6,32 @@
 //! in flight again with nobody waiting for it: it is still in the log the venues read, so it needs no
 //! second offer, and is answered when it commits or when its member repeats it.
 
+use pares_register::Register;
+use pares_stream::Numbers;
 use pares_types::{
-    Command, Event, InstrumentId, MemberId, Outcome, Position, Request, RequestId, ShardId, ShardView,
-    Timestamp,
+    ClientOrderId, Command, Event, InstrumentId, MemberId, Outcome, Position, Request, RequestId, ShardId,
+    ShardView, Timestamp,
 };
 
 use crate::fan_out::FanOut;
 use crate::names::{Kind, NameIndex};
-use crate::{Gateway, Place, answer, clock};
+use crate::{Gateway, Place, clock};
 
 impl Gateway {
     /// A checkpoint says what a shard was when it was taken. Before all records of the shard, which are ignored below that.
     ///
     /// Names that it has executed lie below their floors from then on, and repeats of them are looked for on disk; those of orders that
     /// live are known.
-    pub fn recover_shard(&mut self, shard: ShardId, view: &ShardView) {
+    pub fn recover_shard(&mut self, shard: ShardId, view: &ShardView, register: Register) {
         let Some(at) = self.shard_index(shard) else { return };
+        // The lowest shard keeps it.
+        if at == 0 {
+            self.register = register;
+        }
         self.shards[at].next = Some(view.position);
         self.days.restore(at, view.day, view.stage);
+        self.shards[at].numbers = Numbers::restore(&view.told).unwrap_or_default();
+        view.prices.iter().for_each(|&(instrument, price)| self.prices.set(instrument, price));
         for &(gateway, sequence) in &view.through {
             self.shards[at].note_committed(gateway, sequence);
             if gateway == self.config.id {
@@ -57,7 +65,10 @@ impl Gateway {
         place: Place,
     ) {
         if self.follow(request, outcome, position) {
-            self.settle(answer::of(position, request, outcome, events.len()), request, place);
+            if let Some(shard) = self.shard_index(request.shard) {
+                self.shards[shard].numbers.count(request, outcome, events);
+            }
+            self.settle(pares_stream::answer(position, request, outcome, events.len()), request, place);
             self.follow_orders(request, outcome, events);
             self.prices.follow(request, events);
             self.follow_register(request, outcome);
@@ -113,7 +124,7 @@ impl Gateway {
         let telling = |shard| {
             let id = RequestId::new(self.config.id, self.sequence_last + 1);
             self.note_own(id.sequence(), now.max(Timestamp(self.stamp_last.0 + 1)));
-            let (member, client_order_id) = (MemberId(0), clock::name_of(id));
+            let (member, client_order_id) = (MemberId(0), ClientOrderId::of_gateway(id));
             let (stamp, instrument) = (self.stamp_last, InstrumentId(0));
             Request { id, stamp, member, client_order_id, instrument, shard, command: Command::Time }
         };

@@ -8,6 +8,7 @@ use pares_types::{MemberId, Reason, Timestamp};
 
 use crate::permits::Asker;
 use crate::refusals::Refusals;
+use crate::streams::Follow;
 use crate::{Pace, SessionId};
 
 /// One signed-on session.
@@ -24,6 +25,22 @@ struct Session {
     refused: Timestamp,
 }
 
+/// A session of a member, and what it is told of the member's stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Listener {
+    pub(crate) session: SessionId,
+    /// By shard's place; empty until it asks for any.
+    follows: Box<[Follow]>,
+}
+
+impl Listener {
+    /// What it is told of a shard's stream, given the shard's place.
+    #[inline]
+    pub(crate) fn follow(&self, shard: Option<usize>) -> Follow {
+        shard.and_then(|shard| self.follows.get(shard)).copied().unwrap_or_default()
+    }
+}
+
 /// The signed-on sessions. The maps are only ever looked up by key, never iterated: the order of a hash
 /// map must not reach any effect.
 #[derive(Default)]
@@ -32,7 +49,7 @@ pub(crate) struct Sessions {
     /// How many are told when their requests are durable.
     journalled: usize,
     /// Each member's sessions, the newest last.
-    members: HashMap<MemberId, Vec<SessionId>, BuildHasherDefault<Mixer>>,
+    members: HashMap<MemberId, Vec<Listener>, BuildHasherDefault<Mixer>>,
     refusals: Refusals,
     /// What those that are not signed on have used of their refusals, see [`Refusals::count`].
     strangers: Timestamp,
@@ -58,7 +75,7 @@ impl Sessions {
         self.journalled += usize::from(wants_journalled);
         self.sessions
             .insert(session, Session { asker, pace, wants_journalled, in_flight: 0, paced, refused });
-        self.members.entry(member).or_default().push(session);
+        self.members.entry(member).or_default().push(Listener { session, follows: [].into() });
         Ok(())
     }
 
@@ -66,7 +83,7 @@ impl Sessions {
         let Some(gone) = self.sessions.remove(&session) else { return };
         self.journalled -= usize::from(gone.wants_journalled);
         let Some(of_member) = self.members.get_mut(&gone.asker.member) else { return };
-        of_member.retain(|&other| other != session);
+        of_member.retain(|other| other.session != session);
         if of_member.is_empty() {
             self.members.remove(&gone.asker.member);
         }
@@ -102,8 +119,24 @@ impl Sessions {
     }
 
     /// The member's sessions, the newest last.
-    pub(crate) fn of_member(&self, member: MemberId) -> &[SessionId] {
+    pub(crate) fn of_member(&self, member: MemberId) -> &[Listener] {
         self.members.get(&member).map_or(&[], Vec::as_slice)
+    }
+
+    /// What the session is told from now on of the stream of the shard at that place among all `shards`.
+    pub(crate) fn set_follow(
+        &mut self,
+        (session, member): (SessionId, MemberId),
+        (at, shards): (usize, usize),
+        follow: Follow,
+    ) {
+        let of_member = self.members.get_mut(&member).into_iter().flatten();
+        for listener in of_member.filter(|listener| listener.session == session) {
+            if listener.follows.is_empty() {
+                listener.follows = vec![Follow::Own; shards].into();
+            }
+            listener.follows[at] = follow;
+        }
     }
 
     /// Whether the session may send one more order now; if so that is counted.
@@ -180,6 +213,10 @@ mod tests {
         Asker { member: MemberId(member), number: 0, permit: Permit::FREE }
     }
 
+    fn listed(sessions: &Sessions) -> Vec<u64> {
+        sessions.of_member(MemberId(7)).iter().map(|listener| listener.session.0).collect()
+    }
+
     #[test]
     fn a_member_s_sessions_are_listed_oldest_first() {
         let mut sessions = Sessions::default();
@@ -187,7 +224,7 @@ mod tests {
             sessions.sign_on(SessionId(session), of(7), false, 3).unwrap();
         }
         sessions.disconnect(SessionId(1));
-        assert_eq!(sessions.of_member(MemberId(7)), [SessionId(3), SessionId(2)]);
+        assert_eq!(listed(&sessions), [3, 2]);
     }
 
     #[test]
@@ -199,7 +236,7 @@ mod tests {
             let again = sessions.sign_on(SessionId(1), of(member), true, 3);
             assert_eq!(again, Err(Reason::MalformedRequest));
         }
-        assert_eq!(sessions.of_member(MemberId(7)), [SessionId(1)]);
+        assert_eq!(listed(&sessions), [1]);
         assert!(sessions.of_member(MemberId(8)).is_empty() && sessions.end(SessionId(1)));
     }
 

@@ -268,6 +268,17 @@ impl Index {
         self.db.query_row(sql, values, trade).optional().map_err(self.fail())
     }
 
+    /// The name of an order; `None` if there is no such order.
+    ///
+    /// # Errors
+    /// [`HistoryError::Index`].
+    pub fn name_of(&self, id: OrderId) -> Result<Option<ClientOrderId>, HistoryError> {
+        let sql = "SELECT client_order_id FROM orders WHERE id = ?1";
+        let found =
+            self.db.query_row(sql, params![id.0.to_bits().cast_signed()], |row| word(row, "client_order_id"));
+        Ok(found.optional().map_err(self.fail())?.map(ClientOrderId))
+    }
+
     /// All about one order; `None` if there is no such order.
     ///
     /// # Errors

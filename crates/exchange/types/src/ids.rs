@@ -60,6 +60,21 @@ id! {
 
 impl ClientOrderId {
     const NUMBER_BITS: u32 = 48;
+    /// Set in the names that gateways give requests of their own in the name of the exchange, and in no other name of it.
+    const OF_GATEWAYS: u64 = 1 << 63;
+
+    /// The name of a request that a gateway makes by itself, in the name of the exchange. Gateway ids are far below 2^15, so no two
+    /// gateways make the same name.
+    #[must_use]
+    pub fn of_gateway(request: RequestId) -> Self {
+        Self(request.to_bits() | Self::OF_GATEWAYS)
+    }
+
+    /// Whether it is such a name, if the exchange's.
+    #[must_use]
+    pub fn is_of_gateways(self) -> bool {
+        self.0 & Self::OF_GATEWAYS != 0
+    }
 
     /// The series it is numbered in. A member has 65,536 of them, for programs that count for themselves.
     #[must_use]

@@ -158,6 +158,10 @@ coded! {
         TooOld = 52 "too_old",
         /// The shard takes no more series of names.
         TooManySeries = 53 "too_many_series",
+        /// What the stream holds below that number is not kept any more.
+        NotKept = 54 "not_kept",
+        /// No shard has that number.
+        UnknownShard = 55 "unknown_shard",
         /// No business day is on: orders are taken again when the next one begins. Cancels pass.
         DayOver = 60 "day_over",
         /// The business day before has not ended.

@@ -138,6 +138,8 @@ impl NewOrder {
 pub struct Amendment {
     /// The order to change.
     pub target: OrderId,
+    /// Its owner's name for it, for those who are told of its trades; 0 if it is not known.
+    pub target_name: ClientOrderId,
     /// The new limit price.
     pub price: Price,
     /// The new *total* quantity, executed part included, so that a fill racing with the amend can
@@ -156,7 +158,15 @@ impl Amendment {
     #[must_use]
     #[inline]
     pub const fn new(target: OrderId, price: Price, quantity: Quantity) -> Self {
-        Self { target, price, quantity, display: None, trigger: None, time_in_force: None }
+        Self {
+            target,
+            target_name: ClientOrderId(0),
+            price,
+            quantity,
+            display: None,
+            trigger: None,
+            time_in_force: None,
+        }
     }
 }
 
@@ -175,6 +185,10 @@ pub struct BustedTrade {
     pub price: Price,
     /// Shares traded.
     pub quantity: Quantity,
+    /// Who owned the resting order, and its name for it.
+    pub resting_owner: (MemberId, ClientOrderId),
+    /// Who owned the incoming order, and its name for it.
+    pub incoming_owner: (MemberId, ClientOrderId),
 }
 
 /// Buy or sell.

@@ -80,11 +80,11 @@ impl NewTerms {
         Self { price, quantity, display: None, trigger: None, time_in_force: None }
     }
 
-    /// These terms for the order `target`.
+    /// These terms for the order `target`, and its owner's name for it.
     #[must_use]
-    pub const fn of(self, target: OrderId) -> Amendment {
+    pub const fn of(self, target: OrderId, target_name: ClientOrderId) -> Amendment {
         let Self { price, quantity, display, trigger, time_in_force } = self;
-        Amendment { target, price, quantity, display, trigger, time_in_force }
+        Amendment { target, target_name, price, quantity, display, trigger, time_in_force }
     }
 }
 
@@ -131,6 +131,22 @@ pub enum Reply {
     },
 }
 
+impl Reply {
+    /// The same with its place in what its member is told of the shard; what has none stays as it is.
+    #[must_use]
+    pub const fn numbered(mut self, to: u64) -> Self {
+        match &mut self {
+            Self::Answer(Answer { number, .. })
+            | Self::Trade(Trade { number, .. })
+            | Self::Cancelled(Cancelled { number, .. })
+            | Self::News(OrderNews { number, .. })
+            | Self::Busted(TradeBusted { number, .. }) => *number = to,
+            Self::Journalled { .. } | Self::Rejected { .. } => {}
+        }
+        self
+    }
+}
+
 /// The one answer to a request. What it says is recorded at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Answer {
@@ -159,6 +175,23 @@ pub struct Answer {
     pub events: u32,
     /// Whether it repeats an answer given, or due, before.
     pub repeat: bool,
+    /// Its place in what the member is told of the shard, from 1; 0 if it is told outside of that: a repeat, an answer for all shards,
+    /// or one that nothing was counted for.
+    pub number: u64,
+}
+
+impl Answer {
+    /// What every repeat of it says.
+    #[must_use]
+    pub const fn content(self) -> Self {
+        Self { repeat: false, number: 0, ..self }
+    }
+
+    /// Whether it is of one shard's part of a request to all shards, whose own answer comes when every shard has answered.
+    #[must_use]
+    pub const fn is_part(&self) -> bool {
+        self.instrument.0 == 0 && self.number != 0
+    }
 }
 
 /// One of the member's orders traded.
@@ -186,6 +219,8 @@ pub struct Trade {
     pub quantity: Quantity,
     /// Shares of the member's order left after it: on the book, or for the incoming order to match.
     pub remaining: Quantity,
+    /// Its place in what the member is told of the shard, from 1.
+    pub number: u64,
 }
 
 /// Which part an order played in a trade.
@@ -215,6 +250,8 @@ pub struct Cancelled {
     pub quantity: Quantity,
     /// Why.
     pub cause: CancelCause,
+    /// Its place in what the member is told of the shard, from 1.
+    pub number: u64,
 }
 
 /// One of the member's orders did something that nobody asked for just now: its trigger, its peg, its
@@ -242,6 +279,8 @@ pub struct OrderNews {
     pub remaining: Quantity,
     /// Shares it shows on the book; zero if it is not there.
     pub shown: Quantity,
+    /// Its place in what the member is told of the shard, from 1.
+    pub number: u64,
 }
 
 /// What an order did that nobody asked for just now. Codes are part of the protocol.
@@ -289,6 +328,8 @@ pub struct TradeBusted {
     pub price: Price,
     /// Shares traded.
     pub quantity: Quantity,
+    /// Its place in what the member is told of the shard, from 1.
+    pub number: u64,
 }
 
 #[cfg(test)]

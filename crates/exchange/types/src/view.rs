@@ -1,8 +1,8 @@
 //! A shard as one of its checkpoints has it, as far as a gateway must know.
 
 use crate::{
-    BusinessDay, ClientOrderId, DayStage, GatewayId, InstrumentId, MemberId, OrderId, Position, Quantity,
-    Timestamp,
+    BusinessDay, ClientOrderId, DayStage, GatewayId, InstrumentId, MemberId, OrderId, Position, Price,
+    Quantity, Timestamp,
 };
 
 /// What a shard's checkpoint says to a gateway.
@@ -22,6 +22,10 @@ pub struct ShardView {
     pub day: BusinessDay,
     /// How far that has come.
     pub stage: DayStage,
+    /// How many messages of its stream each member was told.
+    pub told: Vec<(MemberId, u64)>,
+    /// The last price of each instrument that has one.
+    pub prices: Vec<(InstrumentId, Price)>,
     /// Whether something can become due in it by itself.
     pub timed: bool,
     /// The orders on its books, and those that are held.

@@ -3,6 +3,7 @@
 use pares_book::{Book, Instrument, Market};
 use pares_register::{EXCHANGE, Register};
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
+use pares_stream::Numbers;
 use pares_types::{
     Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Registration, Request,
     RequestId, ShardId, Status,
@@ -35,6 +36,8 @@ pub struct Shard<B> {
     id: ShardId,
     ordering: Ordering,
     names: Names,
+    /// What members were told.
+    numbers: Numbers,
     quarantine: Quarantine,
     register: Register,
     market: Market<B>,
@@ -54,8 +57,8 @@ impl<B: Book> Shard<B> {
     /// As [`Market::new`].
     #[must_use]
     pub fn new(id: ShardId, instruments: &[Instrument]) -> Self {
-        let (names, quarantine, register) = (Names::new(), Quarantine::default(), Register::new(None));
-        Self::build(id, Ordering::new(), (names, quarantine, register), Market::new(instruments))
+        let small = (Names::new(), Numbers::default(), Quarantine::default(), Register::new(None));
+        Self::build(id, Ordering::new(), small, Market::new(instruments))
     }
 
     /// The same, and it begins with that register.
@@ -69,9 +72,9 @@ impl<B: Book> Shard<B> {
     /// # Errors
     /// If the bytes are no checkpoint of this shard, or the state they give is not the one saved.
     pub fn restore(id: ShardId, bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let State { position, through, names, quarantine, register, market, state_hash } =
+        let State { position, through, names, numbers, quarantine, register, market, state_hash } =
             checkpoint::decode(id, bytes)?;
-        let small = (names, quarantine, register);
+        let small = (names, numbers, quarantine, register);
         let shard = Self::build(id, Ordering::resume(position, &through), small, market);
         match shard.state_hash() {
             restored if restored == state_hash => Ok(shard),
@@ -82,13 +85,14 @@ impl<B: Book> Shard<B> {
     fn build(
         id: ShardId,
         ordering: Ordering,
-        (names, quarantine, register): (Names, Quarantine, Register),
+        (names, numbers, quarantine, register): (Names, Numbers, Quarantine, Register),
         market: Market<B>,
     ) -> Self {
         Self {
             id,
             ordering,
             names,
+            numbers,
             quarantine,
             register,
             market,
@@ -317,6 +321,12 @@ impl<B: Book> Shard<B> {
 
     fn execute(&mut self, request: &Request, is_void: bool) -> Outcome {
         self.events.clear();
+        let outcome = self.apply(request, is_void);
+        self.numbers.count(request, &outcome, &self.events);
+        outcome
+    }
+
+    fn apply(&mut self, request: &Request, is_void: bool) -> Outcome {
         // Times have no names worth remembering: a gateway never uses one twice, and hearing one again is harmless.
         let is_new = match request.command {
             Command::Time => Ok(()),
@@ -365,7 +375,7 @@ impl<B: Book> Shard<B> {
         let hash = self.state_hash();
         let through: Vec<_> = self.ordering.through().collect();
         let (place, through) = ((self.id, position), through.into_iter());
-        let small = (&self.names, &self.quarantine, &self.register);
+        let small = (&self.names, &self.numbers, &self.quarantine, &self.register);
         self.taking = Some(Taking::begin(out, place, through, small, &mut self.market, hash));
         position
     }

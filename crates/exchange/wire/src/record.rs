@@ -5,7 +5,7 @@
 //! venue log      [ResultHead | Request | EventRecord * events]   [CheckpointChunk | bytes]
 //! recorder log   the venue's records as they came                [CheckpointStored]
 //!
-//! Request        RequestRecord, and for those that say more, TermsRecord or OperandsRecord
+//! Request        RequestRecord, and for those that say more, TermsRecord, OperandsRecord or BustRecord
 //! ```
 //! A result carries its request, so a recorder's log alone is enough to rebuild everything
 //! (paper 1 section 4 step 3: "the reply from HR includes a copy of the original trade request").
@@ -19,7 +19,7 @@ pub use crate::code::{reason, status};
 pub use checkpoint::{CheckpointChunk, CheckpointStored};
 pub use event::EventRecord;
 pub use request::{
-    OperandsRecord, REQUEST_BYTES_MAX, RequestRecord, TermsRecord, request_bytes, write_request,
+    BustRecord, OperandsRecord, REQUEST_BYTES_MAX, RequestRecord, TermsRecord, request_bytes, write_request,
 };
 pub use result::{ResultHead, ResultPlace, ResultRecord, result_bytes, write_result};
 

@@ -87,6 +87,7 @@ fn the_order_entry_page_lays_frames_out_as_the_code_does() {
         OrderNews TradeBusted
         OrderNews TradeBusted ChangeRegister Proof Challenge
         SignedOn Journalled Answer Trade Cancelled Rejected Pong
+        Resume Resumed
     );
     assert!(page.contains(&format!("is at most {FRAME_MAX}")));
     assert!(page.starts_with(&format!("# Order entry, version {}\n", frame::VERSION)));
@@ -190,6 +191,19 @@ fn the_records_page_lays_records_out_as_the_code_does() {
     );
     check_record!(
         &page,
+        BustRecord {
+            position: u64,
+            incoming: u64,
+            resting_client_order_id: u64,
+            incoming_client_order_id: u64,
+            resting_member: u32,
+            incoming_member: u32,
+            index: u16,
+            reserved: [u8; 6],
+        }
+    );
+    check_record!(
+        &page,
         OperandsRecord {
             first: i64,
             second: i64,
@@ -240,6 +254,7 @@ fn the_order_entry_page_s_example_is_what_is_sent() {
         remaining: Quantity(100),
         events: 0,
         repeat: false,
+        number: 1,
     };
     let mut answered = Vec::new();
     frame::write_reply(&mut answered, &Reply::Answer(answer));

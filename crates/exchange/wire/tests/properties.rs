@@ -131,16 +131,21 @@ fn rule() -> impl Strategy<Value = Rule> {
 }
 
 fn busted_trade() -> impl Strategy<Value = BustedTrade> {
-    (any::<u64>(), any::<u16>(), order_id(), order_id(), price(), quantity()).prop_map(
-        |(position, index, resting, incoming, price, quantity)| BustedTrade {
+    let owner = || (any::<u32>().prop_map(MemberId), name());
+    let trade = (any::<u64>(), any::<u16>(), order_id(), order_id(), price(), quantity());
+    (trade, owner(), owner()).prop_map(|(trade, resting_owner, incoming_owner)| {
+        let (position, index, resting, incoming, price, quantity) = trade;
+        BustedTrade {
             position: Position(position),
             index,
             resting,
             incoming,
             price,
             quantity,
-        },
-    )
+            resting_owner,
+            incoming_owner,
+        }
+    })
 }
 
 fn day() -> impl Strategy<Value = BusinessDay> {
@@ -201,7 +206,8 @@ fn exchange_command() -> impl Strategy<Value = Command> {
 fn command() -> impl Strategy<Value = Command> {
     prop_oneof![
         new_order().prop_map(Command::Enter),
-        (order_id(), new_terms()).prop_map(|(target, terms)| Command::Amend(terms.of(target))),
+        (order_id(), name(), new_terms())
+            .prop_map(|(target, name, terms)| Command::Amend(terms.of(target, name))),
         order_id().prop_map(|target| Command::Cancel { target }),
         proptest::option::of(side()).prop_map(|side| Command::MassCancel { side }),
         exchange_command(),
@@ -291,7 +297,7 @@ fn order_event() -> impl Strategy<Value = Event> {
 
 fn book_event() -> impl Strategy<Value = Event> {
     let busted = |trade: BustedTrade| {
-        let BustedTrade { position, index, resting, incoming, price, quantity } = trade;
+        let BustedTrade { position, index, resting, incoming, price, quantity, .. } = trade;
         Event::Busted { resting, incoming, position, index, price, quantity }
     };
     let auction = (price(), quantity(), quantity(), side(), any::<bool>());
@@ -386,6 +392,7 @@ fn answer() -> impl Strategy<Value = Answer> {
                 remaining,
                 events,
                 repeat,
+                number: position.0,
             }
         },
     )
@@ -408,6 +415,7 @@ fn trade() -> impl Strategy<Value = Trade> {
                 price,
                 quantity,
                 remaining,
+                number: position.0,
             }
         },
     )
@@ -416,7 +424,7 @@ fn trade() -> impl Strategy<Value = Trade> {
 fn cancellation() -> impl Strategy<Value = Cancelled> {
     (about(), quantity(), cause()).prop_map(|(about, quantity, cause)| {
         let (client_order_id, order, shard, position, instrument) = about;
-        Cancelled { client_order_id, order, shard, position, instrument, quantity, cause }
+        Cancelled { client_order_id, order, shard, position, instrument, quantity, cause, number: 7 }
     })
 }
 
@@ -436,6 +444,7 @@ fn order_news() -> impl Strategy<Value = OrderNews> {
                 price,
                 remaining,
                 shown,
+                number: position.0,
             }
         },
     )
@@ -445,7 +454,19 @@ fn bust() -> impl Strategy<Value = TradeBusted> {
     (about(), busted_trade()).prop_map(|(about, trade)| {
         let (client_order_id, order, shard, position, instrument) = about;
         let BustedTrade { position: traded_at, index, price, quantity, .. } = trade;
-        TradeBusted { client_order_id, order, shard, position, traded_at, index, instrument, price, quantity }
+        let number = position.0;
+        TradeBusted {
+            client_order_id,
+            order,
+            shard,
+            position,
+            traded_at,
+            index,
+            instrument,
+            price,
+            quantity,
+            number,
+        }
     })
 }
 
@@ -466,7 +487,7 @@ proptest! {
     fn a_request_reads_back_as_written(request in request()) {
         let bytes = request_record(&request);
         prop_assert_eq!(RequestRecord::read(&bytes), Ok(request));
-        prop_assert!(bytes.len() == 64 || bytes.len() == record::REQUEST_BYTES_MAX);
+        prop_assert!([64, 104, record::REQUEST_BYTES_MAX].contains(&bytes.len()));
         prop_assert!(RequestRecord::read(&bytes[..bytes.len() - 1]).is_err(), "cut short");
         prop_assert!(RequestRecord::read(&[&bytes[..], &[0]].concat()).is_err(), "too long");
     }

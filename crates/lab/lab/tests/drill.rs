@@ -134,3 +134,17 @@ fn clusters_sites_and_the_link_die_under_load_and_nothing_answered_is_lost() {
     assert!(figures["hot_row_commits_per_s"].as_f64() > Some(0.0), "{figures}");
     assert_eq!(figures["faults"].as_array().unwrap().len(), 7, "{figures}");
 }
+
+#[test]
+fn a_member_that_was_away_is_told_every_fill_once() {
+    let output = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
+        .args(["drill", "away", "--fills", "2000", "--json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&figures["fills"], &figures["missed"], &figures["duplicated"]),
+        (&2000.into(), &0.into(), &0.into())
+    );
+}

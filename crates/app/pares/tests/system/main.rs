@@ -24,6 +24,7 @@ mod repeats;
 mod restart;
 mod sign_on;
 mod stopped;
+mod streams;
 mod supervision;
 mod tls;
 mod topologies;

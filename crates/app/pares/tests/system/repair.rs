@@ -206,7 +206,7 @@ fn a_repeat_whose_record_is_rotten_everywhere_has_it_repaired_and_is_answered() 
         member.poll(|update| again = again.or(answer(update))).unwrap();
         again.is_some()
     });
-    assert_eq!(again, Some(Answer { repeat: true, ..first }));
+    assert_eq!(again, Some(Answer { repeat: true, ..first.content() }));
     assert!([0, 1].iter().any(|&id| log_of(&exchange, id).join("damaged-1/marks").exists()));
 }
 

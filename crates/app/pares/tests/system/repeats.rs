@@ -9,7 +9,7 @@ use crate::common::{PATIENCE, eventually, limit, load, record};
 
 /// The same answer, marked as a repeat.
 fn again(answer: Answer) -> Answer {
-    Answer { repeat: true, ..answer }
+    Answer { repeat: true, ..answer.content() }
 }
 
 /// The answers that come to `client` until there are `count`.

@@ -100,7 +100,7 @@ impl FastBook {
     }
 
     fn bust<S: EventSink>(&mut self, bust: &BustedTrade, step: &mut Step<'_, S>) -> Result<Reason, Reason> {
-        let BustedTrade { position, index, resting, incoming, price, quantity } = *bust;
+        let BustedTrade { position, index, resting, incoming, price, quantity, .. } = *bust;
         let Err(place) = self.trading.busts.binary_search(&(position, index)) else {
             return Err(Reason::AlreadyBusted);
         };

@@ -75,7 +75,7 @@ impl NaiveBook {
         }
         self.trading.busts.push(busted);
         self.trading.busts.sort();
-        let BustedTrade { position, index, resting, incoming, price, quantity } = *trade;
+        let BustedTrade { position, index, resting, incoming, price, quantity, .. } = *trade;
         step.event(Event::Busted { resting, incoming, position, index, price, quantity });
         accepted(request, false)
     }

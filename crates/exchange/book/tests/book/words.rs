@@ -2,8 +2,8 @@
 
 use crate::telling::Names;
 use pares_types::{
-    Amendment, BusinessDay, BustedTrade, Command, MemberId, NewOrder, OrderKind, Peg, Phase, Position, Price,
-    Quantity, Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
+    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, MemberId, NewOrder, OrderKind, Peg, Phase,
+    Position, Price, Quantity, Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
 };
 
 /// The command of a line, without who asks.
@@ -33,6 +33,8 @@ pub(crate) fn command(words: &[&str], names: &Names) -> Command {
                 incoming: names.id(incoming),
                 price: money(price),
                 quantity: quantity(shares),
+                resting_owner: (MemberId(1), ClientOrderId(11)),
+                incoming_owner: (MemberId(2), ClientOrderId(21)),
             })
         }
         ["remove"] => Command::RemoveInstrument,

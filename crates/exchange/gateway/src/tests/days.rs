@@ -1,5 +1,6 @@
 //! Business days by the timetable of two gateways.
 
+use pares_register::Register;
 use pares_types::{BusinessDay, Command, DAY_NS, DayStage, MemberId, Request, ShardId, ShardView};
 
 use super::world::{World, config, exchange};
@@ -66,7 +67,7 @@ fn a_weekend_is_passed_over_and_so_are_days_that_nobody_began() {
     assert_eq!(asks(&mut world, 0, at(MONDAY - 1, 12)), []);
     let over = ShardView { day: BusinessDay(MONDAY), stage: DayStage::Over, ..ShardView::default() };
     for shard in [ShardId(0), ShardId(1)] {
-        world.gates[0].gateway.recover_shard(shard, &over);
+        world.gates[0].gateway.recover_shard(shard, &over, Register::new(None));
     }
     is_asked(&asks(&mut world, 0, at(MONDAY + 3, 12)), begin(MONDAY + 3));
 }

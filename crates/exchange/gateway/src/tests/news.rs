@@ -192,8 +192,10 @@ fn both_owners_are_told_of_a_busted_trade() {
         incoming: order(21),
         price: Price(50),
         quantity: Quantity(3),
+        resting_owner: (MemberId(1), ClientOrderId(11)),
+        incoming_owner: (MemberId(2), ClientOrderId(21)),
     };
-    let BustedTrade { position, index, resting, incoming, price, quantity } = trade;
+    let BustedTrade { position, index, resting, incoming, price, quantity, .. } = trade;
     let events = [Event::Busted { resting, incoming, position, index, price, quantity }];
     let bust = request(1, 1, Command::Bust(trade));
     expect![[r#"

@@ -1,5 +1,6 @@
 //! Two gateways, their logs, their clients and the exchange behind them, moved by hand.
 
+use pares_register::Register;
 use pares_types::{
     ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms, Price,
     Quantity, Reason, Reply, Request, ShardId, Side, Timestamp,
@@ -238,7 +239,7 @@ impl World {
         for (id, shard) in (0..).zip(&self.shards) {
             let taken = taken[usize::from(id)];
             if let Some(view) = taken.checked_sub(1).and_then(|last| shard.views.get(last)) {
-                gateway.recover_shard(ShardId(id), view);
+                gateway.recover_shard(ShardId(id), view, Register::new(None));
             }
         }
         for ((shard, followed), taken) in self.shards.iter().zip(followed).zip(taken) {

@@ -105,7 +105,7 @@ impl Step<'_> {
 
     /// An order at a market price keeps it, whatever the amend says.
     pub(super) fn set_terms(&self, amendment: &Amendment) -> rusqlite::Result<()> {
-        let Amendment { target, price, quantity, display, trigger, time_in_force: force } = *amendment;
+        let Amendment { target, price, quantity, display, trigger, time_in_force: force, .. } = *amendment;
         self.execute(
             "UPDATE orders SET price = CASE kind WHEN 'market' THEN price ELSE ?2 END, quantity = ?3 WHERE id = ?1",
             params![word(target), price.0, shares(quantity)],

@@ -320,6 +320,11 @@ impl<S: Sockets> Connections<S> {
         Some(connection.output())
     }
 
+    /// Bytes that wait to be sent to a session; `None` if it is gone.
+    pub(super) fn unread(&mut self, session: SessionId) -> Option<usize> {
+        self.connection(session).map(|connection| connection.unsent())
+    }
+
     /// Sends what is waiting and ends what is broken, reporting who is gone to `on_close`.
     pub(super) fn flush(&mut self, mut on_close: impl FnMut(SessionId)) {
         let mut flushing = std::mem::take(&mut self.flushing);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use pares_gateway::{GatewaySink, LookUp, Place, SessionId};
 use pares_log::{AppendError, LogWriter};
-use pares_types::{ClientOrderId, Reason, Reply, Request};
+use pares_types::{ClientOrderId, Reason, Reply, Request, ShardId};
 use pares_wire::frame;
 use pares_wire::record::{request_bytes, write_request};
 
@@ -43,6 +43,15 @@ impl<W: World, S: Sockets> Edge<W, S> {
             self.venues.iter().for_each(|&venue| self.ringer.ring(venue));
         }
         appended
+    }
+}
+
+impl<W: World, S: Sockets> Edge<W, S> {
+    /// Tells a session that a stream is told live from `next` on, or why it is not.
+    pub(super) fn resumed(&mut self, session: SessionId, shard: ShardId, next: u64, reason: Reason) {
+        if let Some(output) = self.connections.output(session) {
+            frame::write_resumed(output, shard, next, reason);
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod edge;
 mod recover;
 mod repair;
 mod repeats;
+mod resuming;
 mod sign_on;
 mod sync;
 #[cfg(test)]
@@ -48,6 +49,7 @@ use connections::Connections;
 use edge::Edge;
 use recover::Start;
 use repeats::FirstAnswers;
+use resuming::Resuming;
 use sync::SyncTask;
 
 /// Records read from one log before the rest is looked at.
@@ -65,6 +67,7 @@ pub struct GatewayNode<W: World, S: Sockets> {
     /// The other gateways' logs.
     peers: Vec<Inlet<W>>,
     first_answers: FirstAnswers<W>,
+    resuming: Resuming<W>,
     in_flight_max: u16,
     id: GatewayId,
     swept_ns: u64,
@@ -117,6 +120,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             committed,
             peers,
             first_answers: FirstAnswers::new(usize::from(config.recorders)),
+            resuming: Resuming::new(config.recorders),
             in_flight_max: config.session_in_flight_max,
             id,
             swept_ns: 0,
@@ -203,11 +207,19 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             }
             ClientFrame::SignOn(sign_on) => self.on_sign_on(session, &sign_on),
             ClientFrame::Proof(proof) => self.on_proof(Timestamp(now_ns), session, &proof),
+            ClientFrame::Resume { shard, next } => self.on_resume(session, shard, next),
             ClientFrame::Ping(ping) => {
                 if let Some(output) = self.edge.connections.output(session) {
                     frame::write(output, &Pong { token: ping.token });
                 }
             }
+        }
+    }
+
+    fn on_resume(&mut self, session: SessionId, shard: Option<ShardId>, next: u64) {
+        let shards: Vec<ShardId> = shard.map_or_else(|| self.rules.shards().collect(), |shard| vec![shard]);
+        for shard in shards {
+            self.resuming.resume((session, shard, next), &mut self.rules, &mut self.edge);
         }
     }
 
@@ -244,6 +256,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         edge.writer.release_before(Offset(answered));
         edge.counters.set(Counter::Sessions, edge.connections.len() as u64);
         edge.counters.set(Counter::InFlight, self.rules.in_flight() as u64);
+        edge.counters.set(Counter::Resuming, self.resuming.len() as u64);
         edge.counters.set(Counter::Names, self.rules.names() as u64);
         edge.counters.set(Counter::NamesNeeded, self.rules.names_needed() as u64);
         let turned_away = edge.connections.turned_away();
@@ -286,6 +299,7 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         self.rules.watch(self.edge.world.mono_ns());
         work += self.poll_sockets(Duration::ZERO)?;
         work += self.read_clients();
+        work += self.resuming.tell(&mut self.rules, &mut self.edge)?;
         self.tell_time();
         if self.edge.publish()
             && let Some(syncer) = self.syncer.as_ref().filter(|_| self.rules.wants_journalled())

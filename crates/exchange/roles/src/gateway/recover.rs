@@ -64,13 +64,13 @@ fn from_checkpoints<W: World>(
         config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
     let (mut positions, mut through) = (Vec::new(), 0);
     for shard in config.shards()?.into_keys() {
-        let view = |state: &[u8]| checkpoint::view(shard, state).map(|view| (view.position, view));
+        let view = |state: &[u8]| checkpoint::view(shard, state).map(|read| (read.0.position, read));
         let resumed = resume(world, config, (shard, past(world, config, shard)?), view);
         for (recorder, from) in &mut replay_from {
             *from = (*from).min(resumed.replay_from[recorder]);
         }
-        if let Some(view) = resumed.state {
-            rules.recover_shard(shard, &view);
+        if let Some((view, register)) = resumed.state {
+            rules.recover_shard(shard, &view, register);
             positions.push((shard, view.position));
             through = through.max(through_of(&view, id));
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! head   "PARESCK6" | shard | position | gateways n | (gateway, through)* | series n |
-//!        (member, series, floor)* | names n | (member, name)* | quarantined n | instrument* | register | time | day | blocked n | member* | books n
+//!        (member, series, floor)* | names n | (member, name)* | told n | (member, number)* | quarantined n | instrument* | register | time | day | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
 //! ```
@@ -26,6 +26,7 @@ mod view;
 
 use pares_book::{Book, Copied, Day, InstrumentError, Market, MarketError, RestoreError};
 use pares_register::Register;
+use pares_stream::Numbers;
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::names::Names;
@@ -90,6 +91,7 @@ pub(crate) struct State<B> {
     pub(crate) position: Position,
     pub(crate) through: Vec<(GatewayId, u64)>,
     pub(crate) names: Names,
+    pub(crate) numbers: Numbers,
     pub(crate) quarantine: Quarantine,
     pub(crate) register: Register,
     pub(crate) market: Market<B>,
@@ -105,7 +107,7 @@ fn put_head<B: Book>(
     out: &mut Vec<u8>,
     (shard, position): (ShardId, Position),
     through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-    (names, quarantine, register): (&Names, &Quarantine, &Register),
+    (names, numbers, quarantine, register): (&Names, &Numbers, &Quarantine, &Register),
     market: &Market<B>,
 ) {
     out.clear();
@@ -127,6 +129,12 @@ fn put_head<B: Book>(
     for (member, name) in names.iter() {
         put(out, u64::from(member.0));
         put(out, name.0);
+    }
+    let told = numbers.sorted();
+    put(out, told.len() as u64);
+    for (member, number) in told {
+        put(out, u64::from(member.0));
+        put(out, number);
     }
     put(out, quarantine.instruments().len() as u64);
     quarantine.instruments().iter().for_each(|instrument| put(out, u64::from(instrument.0)));
@@ -150,7 +158,7 @@ impl Taking {
         out: &mut Vec<u8>,
         place: (ShardId, Position),
         through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-        small: (&Names, &Quarantine, &Register),
+        small: (&Names, &Numbers, &Quarantine, &Register),
         market: &mut Market<B>,
         state_hash: u64,
     ) -> Self {
@@ -223,6 +231,7 @@ struct Content<T> {
     position: Position,
     through: Vec<(GatewayId, u64)>,
     names: Names,
+    numbers: Numbers,
     quarantine: Quarantine,
     register: Register,
     time: Timestamp,
@@ -243,6 +252,7 @@ fn read<T>(
         position: Position(input.u64()?),
         through: input.list(16, |input| Ok((GatewayId(input.u16("gateway")?), input.u64()?)))?,
         names: input.names()?,
+        numbers: input.numbers()?,
         quarantine: input.quarantine()?,
         register: input.register()?,
         time: Timestamp(input.u64()?),
@@ -277,11 +287,22 @@ fn open(shard: ShardId, bytes: &[u8]) -> Result<Input<'_>, CheckpointError> {
 
 /// Reads a checkpoint of that shard.
 pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, CheckpointError> {
-    let Content { position, through, names, quarantine, register, time, day, blocked, books, state_hash } =
-        read(shard, bytes, book::Written::restore::<B>)?;
+    let Content {
+        position,
+        through,
+        names,
+        numbers,
+        quarantine,
+        register,
+        time,
+        day,
+        blocked,
+        books,
+        state_hash,
+    } = read(shard, bytes, book::Written::restore::<B>)?;
     let (books, beside) = books.into_iter().unzip();
     let market = Market::restore(books, beside, blocked, time, day)?;
-    Ok(State { position, through, names, quarantine, register, market, state_hash })
+    Ok(State { position, through, names, numbers, quarantine, register, market, state_hash })
 }
 
 struct Input<'a>(&'a [u8]);
@@ -319,6 +340,11 @@ impl Input<'_> {
         let kept =
             self.list(16, |input| Ok((MemberId(input.u32("member")?), ClientOrderId(input.u64()?))))?;
         Names::restore(&floors, &kept).ok_or(CheckpointError::InvalidField("names"))
+    }
+
+    fn numbers(&mut self) -> Result<Numbers, CheckpointError> {
+        let told = self.list(16, |input| Ok((MemberId(input.u32("member")?), input.u64()?)))?;
+        Numbers::restore(&told).ok_or(CheckpointError::InvalidField("told"))
     }
 
     fn register(&mut self) -> Result<Register, CheckpointError> {

@@ -1,7 +1,8 @@
 //! A checkpoint as a gateway reads it: who was asked what, and which orders live. Books are not built for it.
 
 use pares_book::Stage;
-use pares_types::{DayStage, LivingOrder, ShardId, ShardView, TimeInForce};
+use pares_register::Register;
+use pares_types::{DayStage, InstrumentId, LivingOrder, Price, ShardId, ShardView, TimeInForce};
 
 use super::book::Written;
 use super::{CheckpointError, Content, read};
@@ -10,13 +11,15 @@ use super::{CheckpointError, Content, read};
 ///
 /// # Errors
 /// If the bytes are no checkpoint of this shard.
-pub fn view(shard: ShardId, bytes: &[u8]) -> Result<ShardView, CheckpointError> {
-    let (mut orders, mut timed) = (Vec::new(), false);
-    let Content { position, through, names, time, day, .. } = read(shard, bytes, |book| {
+pub fn view(shard: ShardId, bytes: &[u8]) -> Result<(ShardView, Register), CheckpointError> {
+    let (mut orders, mut prices, mut timed) = (Vec::new(), Vec::new(), false);
+    let content = read(shard, bytes, |book| {
         timed |= is_timed(&book);
+        prices.extend(price(&book));
         orders.extend(living(&book));
         Ok(())
     })?;
+    let Content { position, through, names, numbers, register, time, day, .. } = content;
     let (floors, kept) = (names.floors().collect(), names.iter().collect());
     let stage = match day.stage() {
         Stage::On => DayStage::On,
@@ -25,7 +28,15 @@ pub fn view(shard: ShardId, bytes: &[u8]) -> Result<ShardView, CheckpointError> 
         Stage::Beginning { .. } => DayStage::Beginning,
     };
     timed |= matches!(stage, DayStage::Ending | DayStage::Beginning);
-    Ok(ShardView { position, through, floors, kept, time, day: day.number(), stage, timed, orders })
+    let (day, told) = (day.number(), numbers.sorted());
+    let view = ShardView { position, through, floors, kept, time, day, stage, told, prices, timed, orders };
+    Ok((view, register))
+}
+
+/// Of the last trade; before there was one the reference.
+fn price(book: &Written) -> Option<(InstrumentId, Price)> {
+    let trading = &book.snapshot.trading;
+    Some((book.instrument.id, trading.last.or(trading.reference)?))
 }
 
 fn living(book: &Written) -> impl Iterator<Item = LivingOrder> {

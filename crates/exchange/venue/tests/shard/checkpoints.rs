@@ -3,9 +3,9 @@
 use pares_book::{Book, FastBook, NaiveBook, RestingOrder};
 use pares_sequencer::Sequencer;
 use pares_types::{
-    BustedTrade, Command, Entry, GatewayId, InstrumentId, Key, Limits, LivingOrder, MemberId, NewOrder,
-    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Reason, Registration, Request, RequestId,
-    Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
+    BustedTrade, ClientOrderId, Command, Entry, GatewayId, InstrumentId, Key, Limits, LivingOrder, MemberId,
+    NewOrder, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Reason, Registration, Request,
+    RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
 };
 use pares_venue::{CheckpointError, Shard, checkpoint, names};
 
@@ -34,6 +34,8 @@ fn lived() -> Venue<FastBook> {
         incoming: OrderId(RequestId::new(GatewayId(2), 5)),
         price: Price(100),
         quantity: Quantity(4),
+        resting_owner: (MemberId(1), ClientOrderId(11)),
+        incoming_owner: (MemberId(2), ClientOrderId(21)),
     };
     let opening = NewOrder { time_in_force: TimeInForce::AtOpen, ..plain(Side::Sell, 40) };
     let rules = [
@@ -152,7 +154,7 @@ fn a_restored_shard_has_the_instruments_it_had_then() {
 #[test]
 fn a_view_says_the_same_as_the_restored_shard() {
     let bytes = lived().checkpoint();
-    let view = checkpoint::view(SHARD, &bytes).unwrap();
+    let (view, _) = checkpoint::view(SHARD, &bytes).unwrap();
     let restored = restore::<NaiveBook>(&bytes).unwrap();
     let mut orders = Vec::new();
     for book in restored.books() {

@@ -240,7 +240,7 @@ message! {
 }
 message! {
     /// Client to gateway, the exchange only: declare a trade void.
-    15 BustTrade (56) {
+    15 BustTrade (80) {
         /// The name of this request.
         client_order_id: U64,
         /// Where in the instrument's total order it happened.
@@ -259,6 +259,14 @@ message! {
         index: U16,
         /// Zero.
         reserved: U16,
+        /// The name of the resting order.
+        resting_client_order_id: U64,
+        /// The name of the incoming order.
+        incoming_client_order_id: U64,
+        /// The owner of the resting order.
+        resting_member: U32,
+        /// The owner of the incoming order.
+        incoming_member: U32,
     }
 }
 message! {
@@ -321,6 +329,17 @@ message! {
     }
 }
 message! {
+    /// Client to gateway: tell me my member's stream of a shard from this number on.
+    18 Resume (16) {
+        /// The number of the first message wanted, from 1; 0: what comes from now on.
+        next: U64,
+        /// The shard; 65535 for each of them.
+        shard: U16,
+        /// Zero.
+        reserved: [u8; 6],
+    }
+}
+message! {
     /// Gateway to client: signed on.
     129 SignedOn (24) {
         /// The sign-on's token.
@@ -346,7 +365,7 @@ message! {
 }
 message! {
     /// Gateway to client: the one answer to a request. Its position and all it says are recorded.
-    131 Answer (64) {
+    131 Answer (72) {
         /// The request's name.
         client_order_id: U64,
         /// Its identity in the exchange.
@@ -371,11 +390,13 @@ message! {
         flags: U32,
         /// Events recorded beside this answer, of any member.
         events: U32,
+        /// Its place in what the member is told of the shard, from 1; 0: outside of that.
+        number: U64,
     }
 }
 message! {
     /// Gateway to client: one of the member's orders traded.
-    132 Trade (64) {
+    132 Trade (72) {
         /// The name of the member's order.
         client_order_id: U64,
         /// The order.
@@ -400,11 +421,13 @@ message! {
         index: U16,
         /// Zero.
         reserved: [u8; 6],
+        /// Its place in what the member is told of the shard, from 1.
+        number: U64,
     }
 }
 message! {
     /// Gateway to client: shares of one of the member's orders were cancelled.
-    133 Cancelled (40) {
+    133 Cancelled (48) {
         /// The name of the member's order.
         client_order_id: U64,
         /// The order.
@@ -421,6 +444,8 @@ message! {
         cause: u8,
         /// Zero.
         reserved: u8,
+        /// Its place in what the member is told of the shard, from 1.
+        number: U64,
     }
 }
 message! {
@@ -443,7 +468,7 @@ message! {
 }
 message! {
     /// Gateway to client: one of the member's orders did something that nobody asked for just now.
-    136 OrderNews (56) {
+    136 OrderNews (64) {
         /// The name of the member's order.
         client_order_id: U64,
         /// The order.
@@ -464,11 +489,13 @@ message! {
         side: u8,
         /// Change code.
         change: u8,
+        /// Its place in what the member is told of the shard, from 1.
+        number: U64,
     }
 }
 message! {
     /// Gateway to client: a trade of one of the member's orders was declared void.
-    137 TradeBusted (56) {
+    137 TradeBusted (64) {
         /// The name of the member's order.
         client_order_id: U64,
         /// The order.
@@ -487,6 +514,21 @@ message! {
         shard: U16,
         /// Which event of its position the trade was, from 0.
         index: U16,
+        /// Its place in what the member is told of the shard, from 1.
+        number: U64,
+    }
+}
+message! {
+    /// Gateway to client: the member's stream of a shard is told live from here on, or is not told.
+    139 Resumed (24) {
+        /// The number of the next message; if it is not told, the lowest number that is kept, 0 if none is.
+        next: U64,
+        /// The shard.
+        shard: U16,
+        /// Reason code: 0, or why it is not told.
+        reason: u8,
+        /// Zero.
+        reserved: [u8; 13],
     }
 }
 message! {

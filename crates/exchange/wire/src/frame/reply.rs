@@ -43,6 +43,7 @@ impl From<&domain::Answer> for Answer {
             reason: answer.reason as u8,
             flags: if answer.repeat { ANSWER_REPEAT } else { 0 }.into(),
             events: answer.events.into(),
+            number: answer.number.into(),
         }
     }
 }
@@ -62,6 +63,7 @@ impl From<&domain::Trade> for Trade {
             role: trade.role as u8,
             index: trade.index.into(),
             reserved: [0; 6],
+            number: trade.number.into(),
         }
     }
 }
@@ -77,6 +79,7 @@ impl From<&domain::Cancelled> for Cancelled {
             shard: cancelled.shard.0.into(),
             cause: cancelled.cause as u8,
             reserved: 0,
+            number: cancelled.number.into(),
         }
     }
 }
@@ -94,6 +97,7 @@ impl From<&domain::OrderNews> for OrderNews {
             shard: news.shard.0.into(),
             side: news.side as u8,
             change: news.change as u8,
+            number: news.number.into(),
         }
     }
 }
@@ -110,6 +114,7 @@ impl From<&domain::TradeBusted> for TradeBusted {
             instrument: bust.instrument.0.into(),
             shard: bust.shard.0.into(),
             index: bust.index.into(),
+            number: bust.number.into(),
         }
     }
 }
@@ -142,6 +147,7 @@ pub(super) fn answer(frame: &Answer) -> Result<domain::Answer, WireError> {
         remaining: Quantity(frame.remaining.get()),
         events: frame.events.get(),
         repeat: frame.flags.get() & ANSWER_REPEAT != 0,
+        number: frame.number.get(),
     })
 }
 
@@ -158,6 +164,7 @@ pub(super) fn trade(frame: &Trade) -> Result<domain::Trade, WireError> {
         price: Price(frame.price.get()),
         quantity: Quantity(frame.quantity.get()),
         remaining: Quantity(frame.remaining.get()),
+        number: frame.number.get(),
     })
 }
 
@@ -170,6 +177,7 @@ pub(super) fn cancelled(frame: &Cancelled) -> Result<domain::Cancelled, WireErro
         instrument: InstrumentId(frame.instrument.get()),
         quantity: Quantity(frame.quantity.get()),
         cause: cause(frame.cause)?,
+        number: frame.number.get(),
     })
 }
 
@@ -185,6 +193,7 @@ pub(super) fn news(frame: &OrderNews) -> Result<domain::OrderNews, WireError> {
         price: Price(frame.price.get()),
         remaining: Quantity(frame.remaining.get()),
         shown: Quantity(frame.shown.get()),
+        number: frame.number.get(),
     })
 }
 
@@ -199,5 +208,6 @@ pub(super) fn busted(frame: &TradeBusted) -> Result<domain::TradeBusted, WireErr
         instrument: InstrumentId(frame.instrument.get()),
         price: Price(frame.price.get()),
         quantity: Quantity(frame.quantity.get()),
+        number: frame.number.get(),
     })
 }

@@ -4,6 +4,7 @@ use pares_types::{
     BustedTrade, ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, NewTerms, Position,
     Price, Quantity, Registration, Symbol,
 };
+use zerocopy::little_endian::{U32, U64};
 
 use super::{
     AddInstrument, AmendOrder, AmendOrderExtended, BeginDay, BlockMember, BustTrade, CancelOrder,
@@ -145,6 +146,10 @@ fn write_exchange(out: &mut Vec<u8>, name: ClientOrderId, instrument: Instrument
                 instrument,
                 index: trade.index.into(),
                 reserved: 0.into(),
+                resting_client_order_id: trade.resting_owner.1.0.into(),
+                incoming_client_order_id: trade.incoming_owner.1.0.into(),
+                resting_member: trade.resting_owner.0.0.into(),
+                incoming_member: trade.incoming_owner.0.0.into(),
             };
             write(out, &frame);
         }
@@ -345,10 +350,16 @@ fn busted_trade(frame: &BustTrade) -> Result<BustedTrade, WireError> {
         incoming: order_id(frame.incoming_order_id.get(), "incoming_order_id")?,
         price: Price(frame.price.get()),
         quantity: Quantity(frame.quantity.get()),
+        resting_owner: owner(frame.resting_member, frame.resting_client_order_id),
+        incoming_owner: owner(frame.incoming_member, frame.incoming_client_order_id),
     })
 }
 
+fn owner(member: U32, name: U64) -> (MemberId, ClientOrderId) {
+    (MemberId(member.get()), ClientOrderId(name.get()))
+}
+
 /// A reserved field may mean something to a later build: what this one does not know it must not ignore.
-fn zero(reserved: &[u8]) -> Result<(), WireError> {
+pub(super) fn zero(reserved: &[u8]) -> Result<(), WireError> {
     if reserved.iter().all(|&byte| byte == 0) { Ok(()) } else { Err(WireError::InvalidField("reserved")) }
 }

@@ -5,15 +5,16 @@
 //!          decode_gateway               <---- write_reply(Reply)
 //! ```
 
-use pares_types::{ClientOrderId, ClientRequest, Reply};
+use pares_types::{ClientOrderId, ClientRequest, Reason, Reply, ShardId};
 
 use super::reply::{answer, busted, cancelled, journalled, news, rejected, trade};
 use super::{
     Answer, BeginDay, Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder, EnterOrderExtended,
-    Journalled, MassCancel, Message, OrderNews, Ping, Pong, Proof, Rejected, SignOn, SignedOn, Trade,
-    TradeBusted, VERSION, body, request,
+    Journalled, MassCancel, Message, OrderNews, Ping, Pong, Proof, Rejected, Resume, Resumed, SignOn,
+    SignedOn, Trade, TradeBusted, VERSION, body, request, write,
 };
 use crate::WireError;
+use crate::code::reason;
 
 /// [`SignOn::flags`]: also send [`Journalled`].
 pub const SIGN_ON_JOURNALLED: u32 = 1;
@@ -27,6 +28,13 @@ pub enum ClientFrame {
     Proof(Proof),
     /// A request.
     Request(ClientRequest),
+    /// Tell me my member's stream of a shard, or of all, from a number on; 0: from now on.
+    Resume {
+        /// The shard; `None` for each of them.
+        shard: Option<ShardId>,
+        /// The number.
+        next: u64,
+    },
     /// Are you there?
     Ping(Ping),
 }
@@ -40,6 +48,15 @@ pub enum GatewayFrame {
     SignedOn(SignedOn),
     /// News of the member's requests and orders.
     Reply(Reply),
+    /// The member's stream of a shard is told live, or is not.
+    Resumed {
+        /// The shard.
+        shard: ShardId,
+        /// The number of the next message; if it is not told, the lowest that is kept, 0 if none is.
+        next: u64,
+        /// [`Reason::None`], or why it is not told.
+        reason: Reason,
+    },
     /// I am.
     Pong(Pong),
 }
@@ -53,6 +70,7 @@ pub fn decode_client(kind: u8, bytes: &[u8]) -> Result<ClientFrame, WireError> {
     Ok(match kind {
         SignOn::KIND => ClientFrame::SignOn(sign_on(bytes)?),
         Proof::KIND => ClientFrame::Proof(body(bytes)?),
+        Resume::KIND => resume(&body(bytes)?)?,
         Ping::KIND => ClientFrame::Ping(body(bytes)?),
         _ if is_request(kind) => ClientFrame::Request(request::decode(kind, bytes)?),
         _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
@@ -89,6 +107,7 @@ pub fn decode_gateway(kind: u8, bytes: &[u8]) -> Result<GatewayFrame, WireError>
         Rejected::KIND => GatewayFrame::Reply(rejected(&body(bytes)?)?),
         OrderNews::KIND => GatewayFrame::Reply(Reply::News(news(&body(bytes)?)?)),
         TradeBusted::KIND => GatewayFrame::Reply(Reply::Busted(busted(&body(bytes)?)?)),
+        Resumed::KIND => resumed(&body(bytes)?)?,
         Pong::KIND => GatewayFrame::Pong(body(bytes)?),
         _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
     })
@@ -104,4 +123,30 @@ fn sign_on(bytes: &[u8]) -> Result<SignOn, WireError> {
         return Err(WireError::InvalidField("reserved"));
     }
     Ok(sign_on)
+}
+
+/// [`Resume::shard`]: each of them.
+const ALL_SHARDS: u16 = u16::MAX;
+
+fn resume(frame: &Resume) -> Result<ClientFrame, WireError> {
+    request::zero(&frame.reserved)?;
+    let shard = Some(frame.shard.get()).filter(|shard| *shard != ALL_SHARDS).map(ShardId);
+    Ok(ClientFrame::Resume { shard, next: frame.next.get() })
+}
+
+/// Appends a [`Resume`] to `out`.
+pub fn write_resume(out: &mut Vec<u8>, shard: Option<ShardId>, next: u64) {
+    let shard = shard.map_or(ALL_SHARDS, |shard| shard.0).into();
+    write(out, &Resume { next: next.into(), shard, reserved: [0; 6] });
+}
+
+fn resumed(frame: &Resumed) -> Result<GatewayFrame, WireError> {
+    let (shard, next) = (ShardId(frame.shard.get()), frame.next.get());
+    Ok(GatewayFrame::Resumed { shard, next, reason: reason(frame.reason)? })
+}
+
+/// Appends a [`Resumed`] to `out`.
+pub fn write_resumed(out: &mut Vec<u8>, shard: ShardId, next: u64, reason: Reason) {
+    let (shard, next) = (shard.0.into(), next.into());
+    write(out, &Resumed { next, shard, reason: reason as u8, reserved: [0; 13] });
 }

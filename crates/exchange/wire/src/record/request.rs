@@ -4,10 +4,11 @@
 //!  RequestRecord                               plain orders, amends, cancels, the time
 //!  RequestRecord | TermsRecord                 display, minimum, trigger, expiry
 //!  RequestRecord | OperandsRecord              the exchange's requests
+//!  RequestRecord | BustRecord                  a trade declared void
 //! ```
 //! One layout with room for everything would make every plain order in every log half as long again; a
 //! length that the kind of request decides would forbid a plain order to stay plain. So bit 7 of `command`
-//! says whether there is more, and the command which of the two it is.
+//! says whether there is more, and the command which of the three it is.
 
 use pares_types::{
     Amendment, BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, NewOrder, OrderId, Position,
@@ -98,7 +99,7 @@ const _: () = assert!(size_of::<RequestRecord>() == 64);
 pub struct TermsRecord {
     /// Shares shown at a time; 0 shows everything. For an amend only if bit 1 of `flags` is set.
     pub display: U64,
-    /// Shares that must match at once; 0 for no such wish. 0 for an amend.
+    /// Shares that must match at once, 0 for no such wish; of an amend its owner's name for the order, 0 if it is not known.
     pub minimum: U64,
     /// Price units; only if bit 0 of `flags` is set.
     pub trigger: I64,
@@ -115,15 +116,15 @@ const _: () = assert!(size_of::<TermsRecord>() == EXTENSION_BYTES);
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct OperandsRecord {
-    /// Of a rule its first operand; of a bust the trade's position; of the register the first 8 bytes of the value; the business day, days since the Unix epoch.
+    /// Of a rule its first operand; of the register the first 8 bytes of the value; the business day, days since the Unix epoch.
     pub first: I64,
-    /// Of a rule its second operand; of a bust [`OrderId`] bits of the incoming order; of the register the next 8.
+    /// Of a rule its second operand; of the register the next 8.
     pub second: I64,
     /// Of a new instrument its symbol, then zeros; of the register the last 16.
     pub symbol: [u8; 16],
     /// The member to block or unblock, or of the register.
     pub member: U32,
-    /// Of a bust, which event of its position the trade was; of the register the session.
+    /// Of the register the session.
     pub index: U16,
     /// The phase, the rule, or the entry.
     pub code: u8,
@@ -132,18 +133,42 @@ pub struct OperandsRecord {
 }
 const _: () = assert!(size_of::<OperandsRecord>() == EXTENSION_BYTES);
 
+/// The extension of a request that declares a trade void: what the trade was, for those who are told.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct BustRecord {
+    /// The trade's position.
+    pub position: U64,
+    /// [`OrderId`] bits of the incoming order.
+    pub incoming: U64,
+    /// The owner's name for the resting order.
+    pub resting_client_order_id: U64,
+    /// The owner's name for the incoming order.
+    pub incoming_client_order_id: U64,
+    /// The owner of the resting order.
+    pub resting_member: U32,
+    /// The owner of the incoming order.
+    pub incoming_member: U32,
+    /// Which event of its position the trade was.
+    pub index: U16,
+    /// Zero; later fields go here.
+    pub reserved: [u8; 6],
+}
+const _: () = assert!(size_of::<BustRecord>() == 48);
+
 const EXTENSION_BYTES: usize = 40;
 /// No request record is longer.
-pub const REQUEST_BYTES_MAX: usize = size_of::<RequestRecord>() + EXTENSION_BYTES;
+pub const REQUEST_BYTES_MAX: usize = size_of::<RequestRecord>() + size_of::<BustRecord>();
 
 /// What follows the first 64 bytes.
 enum Extension {
     None,
     Terms(TermsRecord),
     Operands(OperandsRecord),
+    Bust(BustRecord),
 }
 
-/// Bytes of a request's record: 64, or 104 with an extension.
+/// Bytes of a request's record: 64, 104 with an extension, or 112 to declare a trade void.
 #[must_use]
 pub fn request_bytes(request: &Request) -> usize {
     let extended = match request.command {
@@ -152,9 +177,10 @@ pub fn request_bytes(request: &Request) -> usize {
         Command::Cancel { .. } | Command::MassCancel { .. } | Command::Time | Command::RemoveInstrument => {
             false
         }
+        Command::Bust(_) => return REQUEST_BYTES_MAX,
         _ => true,
     };
-    if extended { REQUEST_BYTES_MAX } else { size_of::<RequestRecord>() }
+    size_of::<RequestRecord>() + if extended { EXTENSION_BYTES } else { 0 }
 }
 
 /// Writes a request into `out`, which must be exactly [`request_bytes`] long.
@@ -178,6 +204,7 @@ pub fn write_request(out: &mut [u8], request: &Request) {
         Extension::None => &[],
         Extension::Terms(terms) => terms.as_bytes(),
         Extension::Operands(operands) => operands.as_bytes(),
+        Extension::Bust(bust) => bust.as_bytes(),
     };
     assert_eq!(out.len(), size_of::<RequestRecord>() + extension.len(), "a request fills its record exactly");
     let (head, rest) = out.split_at_mut(size_of::<RequestRecord>());
@@ -209,6 +236,7 @@ impl RequestRecord {
                 self.command = command::REMOVE_INSTRUMENT;
                 Extension::None
             }
+            Command::Bust(trade) => Extension::Bust(self.set_bust(&trade)),
             _ => Extension::Operands(self.set_operands(command)),
         }
     }
@@ -249,6 +277,7 @@ impl RequestRecord {
         self.command = command::AMEND_MORE;
         Extension::Terms(TermsRecord {
             display: amendment.display.unwrap_or_default().0.into(),
+            minimum: amendment.target_name.0.into(),
             trigger: amendment.trigger.unwrap_or_default().0.into(),
             until_ns: until_ns.into(),
             flags: flags_code(amendment.trigger, amendment.display),
@@ -272,7 +301,6 @@ impl RequestRecord {
             Command::Unblock { member } => {
                 (command::UNBLOCK, OperandsRecord { member: member.0.into(), ..none })
             }
-            Command::Bust(trade) => (command::BUST, self.set_bust(&trade)),
             Command::BeginDay { day } => {
                 (command::BEGIN_DAY, OperandsRecord { first: i64::from(day.0).into(), ..none })
             }
@@ -286,15 +314,20 @@ impl RequestRecord {
         operands
     }
 
-    fn set_bust(&mut self, trade: &BustedTrade) -> OperandsRecord {
+    fn set_bust(&mut self, trade: &BustedTrade) -> BustRecord {
+        self.command = command::BUST;
         self.target = trade.resting.0.to_bits().into();
         self.price = trade.price.0.into();
         self.quantity = trade.quantity.0.into();
-        OperandsRecord {
-            first: trade.position.0.cast_signed().into(),
-            second: trade.incoming.0.to_bits().cast_signed().into(),
+        BustRecord {
+            position: trade.position.0.into(),
+            incoming: trade.incoming.0.to_bits().into(),
+            resting_client_order_id: trade.resting_owner.1.0.into(),
+            incoming_client_order_id: trade.incoming_owner.1.0.into(),
+            resting_member: trade.resting_owner.0.0.into(),
+            incoming_member: trade.incoming_owner.0.0.into(),
             index: trade.index.into(),
-            ..OperandsRecord::default()
+            reserved: [0; 6],
         }
     }
 
@@ -314,7 +347,11 @@ impl RequestRecord {
     pub(super) fn split(bytes: &[u8]) -> Result<(&Self, &[u8], &[u8]), WireError> {
         let (record, rest) = Self::ref_from_prefix(bytes).map_err(|_| WireError::Truncated)?;
         check(record.schema, record.version, REQUEST)?;
-        let extension = if record.is_extended() { EXTENSION_BYTES } else { 0 };
+        let extension = match record.command {
+            command::BUST => size_of::<BustRecord>(),
+            _ if record.is_extended() => EXTENSION_BYTES,
+            _ => 0,
+        };
         let (extension, rest) = rest.split_at_checked(extension).ok_or(WireError::Truncated)?;
         Ok((record, extension, rest))
     }
@@ -355,7 +392,7 @@ impl RequestRecord {
             command::ADD_INSTRUMENT => Command::AddInstrument(symbol(operands()?.symbol)?),
             command::BLOCK => Command::Block { member: member()? },
             command::UNBLOCK => Command::Unblock { member: member()? },
-            command::BUST => Command::Bust(self.to_bust(&operands()?)?),
+            command::BUST => Command::Bust(self.to_bust(extension)?),
             command::BEGIN_DAY => Command::BeginDay { day: business_day(operands()?.first.get())? },
             command::END_DAY => Command::EndDay { day: business_day(operands()?.first.get())? },
             command::REGISTER => Command::Register(to_registration(&operands()?)?),
@@ -395,6 +432,7 @@ impl RequestRecord {
         known(terms.flags, FLAG_TRIGGER | FLAG_DISPLAY)?;
         Ok(Amendment {
             target: self.target()?,
+            target_name: ClientOrderId(terms.minimum.get()),
             price: Price(self.price.get()),
             quantity: Quantity(self.quantity.get()),
             display: display(terms.flags, terms.display.get())?,
@@ -403,14 +441,18 @@ impl RequestRecord {
         })
     }
 
-    fn to_bust(self, operands: &OperandsRecord) -> Result<BustedTrade, WireError> {
+    fn to_bust(self, extension: &[u8]) -> Result<BustedTrade, WireError> {
+        let bust = BustRecord::read_from_bytes(extension).map_err(|_| WireError::Truncated)?;
+        let owner = |member: U32, name: U64| (MemberId(member.get()), ClientOrderId(name.get()));
         Ok(BustedTrade {
-            position: Position(operands.first.get().cast_unsigned()),
-            index: operands.index.get(),
+            position: Position(bust.position.get()),
+            index: bust.index.get(),
             resting: self.target()?,
-            incoming: order_id(operands.second.get().cast_unsigned(), "second")?,
+            incoming: order_id(bust.incoming.get(), "incoming")?,
             price: Price(self.price.get()),
             quantity: Quantity(self.quantity.get()),
+            resting_owner: owner(bust.resting_member, bust.resting_client_order_id),
+            incoming_owner: owner(bust.incoming_member, bust.incoming_client_order_id),
         })
     }
 }
@@ -431,7 +473,8 @@ fn to_registration(operands: &OperandsRecord) -> Result<Registration, WireError>
 
 fn amends_more(amendment: &Amendment) -> bool {
     let dated = matches!(amendment.time_in_force, Some(TimeInForce::Gtd { .. }));
-    dated || amendment.display.is_some() || amendment.trigger.is_some()
+    let named = amendment.target_name != ClientOrderId(0);
+    named || dated || amendment.display.is_some() || amendment.trigger.is_some()
 }
 
 fn symbol(bytes: [u8; Symbol::LENGTH_MAX]) -> Result<Symbol, WireError> {

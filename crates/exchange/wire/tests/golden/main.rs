@@ -12,7 +12,7 @@ use pares_types::{
     Quantity, Reason, Registration, Reply, Request, RequestId, RestCause, Role, Rule, SelfTrade, ShardId,
     Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
 };
-use pares_wire::frame::{self, Challenge, Message, Ping, Pong, Proof, SignOn, SignedOn};
+use pares_wire::frame::{self, Challenge, Message, Ping, Pong, Proof, Resume, Resumed, SignOn, SignedOn};
 use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultPlace};
 use zerocopy::IntoBytes;
 
@@ -49,6 +49,7 @@ const SHARD: ShardId = ShardId(0x3132);
 const POSITION: Position = Position(0x4142_4344_4546_4748);
 const PRICE: Price = Price(2_238_200);
 const QUANTITY: Quantity = Quantity(100);
+const NUMBER: u64 = 0xa1a2_a3a4_a5a6_a7a8;
 
 fn id() -> RequestId {
     RequestId::new(GatewayId(0x5152), 0x5354_5556_5758)
@@ -88,6 +89,8 @@ fn trade_to_bust() -> BustedTrade {
         incoming: OrderId(RequestId::new(GatewayId(1), 2)),
         price: PRICE,
         quantity: QUANTITY,
+        resting_owner: (MemberId(1), ClientOrderId(11)),
+        incoming_owner: (MemberId(2), ClientOrderId(21)),
     }
 }
 

@@ -21,9 +21,11 @@
 //! | `everything`, `restart` | kill all nodes at once; start them all after a long record |
 //! | `flood`, `overload` | one session sends as fast as it can; all sessions send too much |
 //! | `diverge` | a venue that computes something else |
+//! | `away` | a member is away while its orders are filled |
 //! | `wice` | replication between clusters: what it costs, and everything that can die there |
 //! | `poison` | a request that brings the matching engine down at every venue |
 
+mod away;
 mod disk;
 mod diverge;
 mod everything;
@@ -109,15 +111,18 @@ impl Blow {
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Choice {
     #[command(subcommand)]
-    sites: Option<Sites>,
+    own: Option<Own>,
     #[command(flatten)]
     exchange: Args,
 }
 
+/// Drills with a load of their own.
 #[derive(clap::Subcommand, Clone, Debug)]
-enum Sites {
+enum Own {
     /// Two clusters of sites, far apart: measure what a commit costs, then kill sites, delegates, clusters and the link
     Wice(wice::Args),
+    /// Let a member be away while its orders are filled and gateways killed: is it told every fill, once and in order?
+    Away(away::Args),
 }
 
 /// Arguments of `pares drill` for an exchange.
@@ -156,11 +161,12 @@ pub struct Args {
     load: setup::Args,
 }
 
-/// Reads a blow. A word that is none is told all drills, that of the sites too, which is a command of its own.
+/// Reads a blow. A word that is none is told all drills, those too that are commands of their own.
 fn blows() -> impl TypedValueParser<Value = Blow> {
     let blows = Blow::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let wice = PossibleValue::new("wice").help("The sites: `pares drill wice --help`");
-    PossibleValuesParser::new(blows.chain([wice])).try_map(|word| Blow::from_str(&word, false))
+    let away = PossibleValue::new("away").help("A member that is away: `pares drill away --help`");
+    PossibleValuesParser::new(blows.chain([wice, away])).try_map(|word| Blow::from_str(&word, false))
 }
 
 impl Args {
@@ -244,8 +250,10 @@ impl Args {
 /// If the system fails, or the promise was broken: something was lost, answered or executed twice, or
 /// recorders disagree. How long anything took decides nothing here.
 pub fn run(choice: &Choice) -> LabResult {
-    if let Some(Sites::Wice(args)) = &choice.sites {
-        return wice::run(args);
+    match &choice.own {
+        Some(Own::Wice(args)) => return wice::run(args),
+        Some(Own::Away(args)) => return away::run(args),
+        None => {}
     }
     let args = &choice.exchange;
     args.check()?;

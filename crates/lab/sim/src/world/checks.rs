@@ -108,7 +108,7 @@ impl World<'_> {
         self.answered[shard] = self.answered[shard].max(answer.position.next());
         self.ledger.witness.on_answered(shard, answer.position, self.now_ns);
         let name = answer.client_order_id.0;
-        let once = Answer { repeat: false, ..*answer };
+        let once = answer.content();
         let first = *self.clients[client].answers.entry(name).or_insert(once);
         if first != once && !self.ledger.looks_away {
             let what = format!("client {client} was told {first:?}, then {answer:?}");

@@ -243,7 +243,12 @@ impl World<'_> {
             rest = after;
             match frame::decode_gateway(kind, body) {
                 Ok(GatewayFrame::Reply(reply)) => self.on_reply(connection, reply)?,
-                Ok(GatewayFrame::Challenge(_) | GatewayFrame::SignedOn(_) | GatewayFrame::Pong(_)) => {}
+                Ok(
+                    GatewayFrame::Challenge(_)
+                    | GatewayFrame::SignedOn(_)
+                    | GatewayFrame::Pong(_)
+                    | GatewayFrame::Resumed { .. },
+                ) => {}
                 Err(error) => {
                     let what = format!("gateway sent a frame that cannot be read: {error}");
                     return Err(Broken { invariant: "the protocol", what });

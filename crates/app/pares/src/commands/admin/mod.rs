@@ -332,12 +332,13 @@ fn recorded_trade(
     layout: &Layout,
 ) -> Result<BustedTrade, CommandError> {
     let place = (Position(position), u32::from(index));
-    let trade = history::trade(instrument, place, config, layout)?;
+    let (trade, [buy, sell]) = history::trade(instrument, place, config, layout)?;
     // In an auction the sell order is the resting one.
-    let (resting, incoming) =
-        if trade.aggressor == "sell" { (trade.buy.0, trade.sell.0) } else { (trade.sell.0, trade.buy.0) };
-    let (price, quantity) = (trade.price, trade.quantity);
-    Ok(BustedTrade { position: Position(position), index, resting, incoming, price, quantity })
+    let (buy, sell) = ((trade.buy.0, (trade.buy.1, buy)), (trade.sell.0, (trade.sell.1, sell)));
+    let ((resting, resting_owner), (incoming, incoming_owner)) =
+        if trade.aggressor == "sell" { (buy, sell) } else { (sell, buy) };
+    let (position, price, quantity) = (Position(position), trade.price, trade.quantity);
+    Ok(BustedTrade { position, index, resting, incoming, price, quantity, resting_owner, incoming_owner })
 }
 
 fn as_line(answer: &Answer) -> String {

@@ -125,17 +125,21 @@ pub fn trade(
     place: (Position, u32),
     config: &SystemConfig,
     layout: &Layout,
-) -> Result<TradeRow, CommandError> {
+) -> Result<(TradeRow, [ClientOrderId; 2]), CommandError> {
     let recorder = recorder(None, config, layout)?;
     let mut index = Index::open(&layout.root().join(format!("history-{recorder}.sqlite")))?;
     update(&mut index, recorder, layout)?;
-    index.trade_at(instrument, place)?.ok_or_else(|| {
+    let absent = || {
         let (position, event) = place;
         CommandError::Failed(format!(
             "recorder-{recorder} has no trade {position}.{event} of that instrument; `pares history trades` lists \
              those it has"
         ))
-    })
+    };
+    let trade = index.trade_at(instrument, place)?.ok_or_else(absent)?;
+    let name = |order| index.name_of(order)?.ok_or_else(absent);
+    let names = [name(trade.buy.0)?, name(trade.sell.0)?];
+    Ok((trade, names))
 }
 
 impl Select {

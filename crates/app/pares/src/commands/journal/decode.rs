@@ -225,6 +225,8 @@ mod tests {
             incoming: order(8),
             price: Price(10_000),
             quantity: Quantity(3),
+            resting_owner: (MemberId(1), ClientOrderId(11)),
+            incoming_owner: (MemberId(2), ClientOrderId(21)),
         };
         let at_ns = 8 * 3_600_000_000_000 + 500_000_000;
         let schedule = Rule::Schedule { at_ns, phase: Some(Phase::OpeningCall) };

@@ -119,7 +119,7 @@ impl Trader {
 
     /// Whatever is answered again must be answered the same.
     fn on_answer(&mut self, answer: Answer) {
-        let answer = Answer { repeat: false, ..answer };
+        let answer = answer.content();
         let first = *self.answers.entry(answer.client_order_id).or_insert(answer);
         assert_eq!(answer, first, "member {}: two answers to one request", self.member);
     }

@@ -1,0 +1,265 @@
+//! Members' streams told from the record: what sessions missed, until they can be told the rest live.
+//!
+//! ```text
+//!   recorder's log   |--- told before ---|--- missed: read here ---|  committed: live from here
+//!                    ^ numbers counted from here                   ^ position to come, of the rules
+//! ```
+//! A recorder's log has each record of a shard once and in order, and all below the position that the rules have followed is committed, so
+//! one log is enough. If it cannot be read, or is behind, another one is. Members are read for in turn, a bounded number of records in
+//! each turn of the duty cycle, and not while a client leaves unread what it was sent.
+
+use std::collections::VecDeque;
+
+use pares_gateway::{Gateway, Resume, SessionId};
+use pares_log::{LogReader, Offset};
+use pares_stream::Told;
+use pares_types::{Event, MemberId, Position, Reason, RecorderId, ShardId};
+use pares_wire::frame;
+use pares_wire::record::{self, ResultRecord};
+
+use super::edge::Edge;
+use crate::world::{Sockets, World};
+use crate::{NodeError, NodeId, repair_asked};
+
+/// Records read in one turn for all, and for one before the next has its turn.
+const TURN_MAX: usize = 1_024;
+const PORTION_MAX: usize = 256;
+/// Sessions looked at in one turn, and logs that are open for them.
+const LOOKS_MAX: usize = 64;
+const READERS_MAX: usize = 64;
+/// Unread output beyond which a client is not read for.
+const UNREAD_MAX: usize = 64 << 10;
+/// How long a log may be behind what is committed before another one is read.
+const BEHIND_NS: u64 = 1_000_000_000;
+/// Before a log is tried after another one failed.
+const RETRY_NS: u64 = 100_000_000;
+
+/// All sessions that are being told what they missed.
+pub(super) struct Resuming<W: World> {
+    queue: VecDeque<Missed<W>>,
+    recorders: u16,
+    readers: usize,
+    events: Vec<Event>,
+}
+
+/// What one session missed of a shard.
+struct Missed<W: World> {
+    session: SessionId,
+    member: MemberId,
+    shard: ShardId,
+    /// The number of the next message to tell.
+    next: u64,
+    place: Place,
+    reader: Option<W::Reader>,
+}
+
+/// How far a log was read.
+#[derive(Clone, Copy)]
+struct Place {
+    recorder: RecorderId,
+    offset: Offset,
+    /// The next position of the shard, and how many messages of the member lie below it.
+    position: Position,
+    counted: u64,
+    /// Since when it has nothing to read; when it may be read.
+    behind_since_ns: Option<u64>,
+    not_before_ns: u64,
+}
+
+impl Place {
+    fn start(recorder: RecorderId, not_before_ns: u64) -> Self {
+        let (offset, position) = (Offset::START, Position(0));
+        Self { recorder, offset, position, counted: 0, behind_since_ns: None, not_before_ns }
+    }
+}
+
+/// What became of a session's portion.
+enum Portion {
+    /// So many records were read; there is more, or will be.
+    Read(usize),
+    /// All was told; live from that number on.
+    Live(u64),
+    /// The record does not begin with its beginning any more.
+    NotKept,
+    /// The session is gone.
+    Gone,
+}
+
+impl<W: World> Resuming<W> {
+    pub(super) fn new(recorders: u16) -> Self {
+        Self { queue: VecDeque::new(), recorders, readers: 0, events: Vec::new() }
+    }
+
+    /// Sessions and shards that are being read for.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// A session asks for its member's stream of a shard from number `next` on.
+    pub(super) fn resume<S: Sockets>(
+        &mut self,
+        (session, shard, next): (SessionId, ShardId, u64),
+        rules: &mut Gateway,
+        edge: &mut Edge<W, S>,
+    ) {
+        self.forget(session, shard);
+        match rules.on_resume(session, shard, next) {
+            Ok(Resume::Live(live)) => edge.resumed(session, shard, live, Reason::None),
+            Ok(Resume::FromRecord(member)) => {
+                let recorder = RecorderId((session.0 % u64::from(self.recorders)) as u16);
+                let place = Place::start(recorder, 0);
+                self.queue.push_back(Missed { session, member, shard, next, place, reader: None });
+            }
+            Err(reason) => edge.resumed(session, shard, 0, reason),
+        }
+    }
+
+    fn forget(&mut self, session: SessionId, shard: ShardId) {
+        self.queue.retain(|missed| (missed.session, missed.shard) != (session, shard));
+        self.count_readers();
+    }
+
+    fn count_readers(&mut self) {
+        self.readers = self.queue.iter().filter(|missed| missed.reader.is_some()).count();
+    }
+
+    /// Tells a portion of what was missed. Says how many records were read.
+    ///
+    /// # Errors
+    /// If a log holds what this build does not understand.
+    pub(super) fn tell<S: Sockets>(
+        &mut self,
+        rules: &mut Gateway,
+        edge: &mut Edge<W, S>,
+    ) -> Result<usize, NodeError> {
+        let mut work = 0;
+        for _ in 0..self.queue.len().min(LOOKS_MAX) {
+            let Some(mut missed) = self.queue.pop_front().filter(|_| work < TURN_MAX) else { break };
+            let had_reader = missed.reader.is_some();
+            let may_open = had_reader || self.readers < READERS_MAX;
+            let portion = missed.tell(rules, edge, &mut self.events, (self.recorders, may_open))?;
+            self.readers = self.readers + usize::from(missed.reader.is_some()) - usize::from(had_reader);
+            let Missed { session, shard, .. } = missed;
+            match portion {
+                Portion::Read(records) => {
+                    work += records;
+                    self.queue.push_back(missed);
+                    continue;
+                }
+                Portion::Live(next) => edge.resumed(session, shard, next, Reason::None),
+                Portion::NotKept => {
+                    rules.give_up_resuming(session, shard);
+                    edge.resumed(session, shard, 0, Reason::NotKept);
+                }
+                Portion::Gone => {}
+            }
+            self.readers -= usize::from(missed.reader.is_some());
+            work += 1;
+        }
+        Ok(work)
+    }
+}
+
+impl<W: World> Missed<W> {
+    fn tell<S: Sockets>(
+        &mut self,
+        rules: &mut Gateway,
+        edge: &mut Edge<W, S>,
+        events: &mut Vec<Event>,
+        (recorders, may_open): (u16, bool),
+    ) -> Result<Portion, NodeError> {
+        let now_ns = edge.world.mono_ns();
+        for read in 0..PORTION_MAX {
+            let Some(unread) = edge.connections.unread(self.session) else { return Ok(Portion::Gone) };
+            if self.place.position >= rules.committed(self.shard) {
+                let live = rules.go_live(self.session, self.shard, self.place.position, self.next);
+                return Ok(live.map_or(Portion::Read(read), Portion::Live));
+            }
+            if unread > UNREAD_MAX {
+                self.reader = None;
+            }
+            if unread > UNREAD_MAX || now_ns < self.place.not_before_ns {
+                return Ok(Portion::Read(read));
+            }
+            if self.reader.is_none() && may_open {
+                self.open(&edge.world, recorders, now_ns);
+            }
+            let Some(reader) = &mut self.reader else { return Ok(Portion::Read(read)) };
+            if reader.released() > Offset::START {
+                return Ok(Portion::NotKept);
+            }
+            if !self.read_one(edge, events, (recorders, now_ns))? {
+                return Ok(Portion::Read(read));
+            }
+        }
+        Ok(Portion::Read(PORTION_MAX))
+    }
+
+    fn open(&mut self, world: &W, recorders: u16, now_ns: u64) {
+        match world.read_log(NodeId::Recorder(self.place.recorder), self.place.offset) {
+            Ok(reader) => self.reader = Some(reader),
+            Err(_) => self.try_another(recorders, now_ns),
+        }
+    }
+
+    /// From the beginning of the next recorder's log: what was told is passed over there.
+    fn try_another(&mut self, recorders: u16, now_ns: u64) {
+        let recorder = RecorderId((self.place.recorder.0 + 1) % recorders);
+        (self.place, self.reader) = (Place::start(recorder, now_ns + RETRY_NS), None);
+    }
+
+    /// Reads one record and tells the session what it says to its member. Whether there was one.
+    fn read_one<S: Sockets>(
+        &mut self,
+        edge: &mut Edge<W, S>,
+        events: &mut Vec<Event>,
+        (recorders, now_ns): (u16, u64),
+    ) -> Result<bool, NodeError> {
+        let Some(reader) = &mut self.reader else { return Ok(false) };
+        let entry = if reader.offset() < reader.durable() { reader.next() } else { Ok(None) };
+        let entry = match entry {
+            Ok(Some(entry)) => entry,
+            Ok(None) => {
+                let since_ns = *self.place.behind_since_ns.get_or_insert(now_ns);
+                if now_ns - since_ns > BEHIND_NS || reader.is_replaced() {
+                    self.try_another(recorders, now_ns);
+                }
+                return Ok(false);
+            }
+            Err(error) => {
+                if error.is_damage() {
+                    repair_asked::ask(&edge.world, NodeId::Recorder(self.place.recorder));
+                }
+                self.try_another(recorders, now_ns);
+                return Ok(false);
+            }
+        };
+        self.place.behind_since_ns = None;
+        if record::schema(entry.payload) == Some(record::RESULT) {
+            let record = ResultRecord::read(entry.payload)?;
+            if record.shard() == self.shard && record.position() == self.place.position {
+                self.place.position = self.place.position.next();
+                events.clear();
+                for event in record.events() {
+                    events.push(event?);
+                }
+                let (request, outcome) = (record.request()?, record.outcome()?);
+                let (request, outcome) = (&request, &outcome);
+                let told = Told { position: record.position(), request, outcome, events };
+                let (place, next) = (&mut self.place, &mut self.next);
+                let Some(output) = edge.connections.output(self.session) else { return Ok(false) };
+                told.read(|member, reply| {
+                    if member == self.member {
+                        place.counted += 1;
+                        if place.counted == *next {
+                            frame::write_reply(output, &reply.numbered(*next));
+                            *next += 1;
+                        }
+                    }
+                });
+            }
+        }
+        self.place.offset = self.reader.as_ref().map_or(self.place.offset, LogReader::offset);
+        Ok(true)
+    }
+}
