@@ -9,7 +9,7 @@ use pares_types::{
     Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
     ShardId, Side,
 };
-use pares_wire::frame::{self, Ping, SIGN_ON_JOURNALLED, SignOn};
+use pares_wire::frame::{self, Ping, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::buffers::{Inbox, Outbox};
@@ -20,13 +20,15 @@ use crate::{ClientError, Update};
 pub struct Options {
     /// Also report when each request is durable in the gateway's journal.
     pub journalled: bool,
+    /// The member's streams are going to be resumed ([`Client::resume`]): nothing of them is told before.
+    pub resumes: bool,
     /// How long to wait for the sign-on, and in [`Client::submit_and_wait`] for the answer.
     pub patience: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { journalled: false, patience: Duration::from_secs(5) }
+        Self { journalled: false, resumes: false, patience: Duration::from_secs(5) }
     }
 }
 
@@ -76,12 +78,13 @@ impl Client {
             in_flight_max: 0,
             patience: options.patience,
         };
-        client.sign_on(options.journalled)?;
+        client.sign_on(options)?;
         Ok(client)
     }
 
-    fn sign_on(&mut self, journalled: bool) -> Result<(), ClientError> {
-        let flags = if journalled { SIGN_ON_JOURNALLED } else { 0 };
+    fn sign_on(&mut self, options: Options) -> Result<(), ClientError> {
+        let journalled = if options.journalled { SIGN_ON_JOURNALLED } else { 0 };
+        let flags = journalled | if options.resumes { SIGN_ON_RESUMES } else { 0 };
         let sign_on = SignOn { member: self.member.0.into(), flags: flags.into(), ..SignOn::default() };
         self.outbox.push(|out| frame::write(out, &sign_on))?;
         (self.gateway, self.in_flight_max) = self.wait_for(|update| match *update {

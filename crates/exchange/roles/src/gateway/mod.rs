@@ -30,7 +30,7 @@ pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
 use pares_log::{Config, LogWriter, Offset};
 use pares_types::{Event, GatewayId, MemberId, Reason, ShardId, Timestamp};
-use pares_wire::frame::{self, ClientFrame, Pong, SIGN_ON_JOURNALLED, SignOn, SignedOn};
+use pares_wire::frame::{self, ClientFrame, Pong, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn, SignedOn};
 use pares_wire::record::RequestRecord;
 
 pub(crate) use counters::{COUNTERS, Counter};
@@ -221,6 +221,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         if let Err(reason) = self.rules.on_sign_on(session, member, journalled) {
             let why = if reason == Reason::MalformedRequest { Close::Malformed } else { Close::Refused };
             return self.edge.connections.refuse(session, reason, why);
+        }
+        if sign_on.flags.get() & SIGN_ON_RESUMES != 0 {
+            self.rules.withhold(session);
         }
         self.edge.connections.sign_on(session);
         let reply = SignedOn {
