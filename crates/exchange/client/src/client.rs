@@ -12,7 +12,7 @@ use pares_types::{
     Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
     ShardId, Side,
 };
-use pares_wire::frame::{self, Ping, Proof, SIGN_ON_JOURNALLED, SignOn};
+use pares_wire::frame::{self, Ping, Proof, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn};
 use pares_wire::{GATEWAYS_NAME, Transcript};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -26,6 +26,8 @@ pub struct Options {
     pub credential: Option<Credential>,
     /// Also report when each request is durable in the gateway's journal.
     pub journalled: bool,
+    /// The member's streams are going to be resumed ([`Client::resume`]): nothing of them is told before.
+    pub resumes: bool,
     /// How long to wait for the sign-on, and in [`Client::submit_and_wait`] for the answer.
     pub patience: Duration,
     /// For gateways whose port is TLS.
@@ -34,7 +36,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { credential: None, journalled: false, patience: Duration::from_secs(5), tls: None }
+        Self {
+            credential: None,
+            journalled: false,
+            resumes: false,
+            patience: Duration::from_secs(5),
+            tls: None,
+        }
     }
 }
 
@@ -157,7 +165,8 @@ impl Client {
     }
 
     fn sign_on(&mut self, options: &Options) -> Result<(), ClientError> {
-        let flags = if options.journalled { SIGN_ON_JOURNALLED } else { 0 };
+        let journalled = if options.journalled { SIGN_ON_JOURNALLED } else { 0 };
+        let flags = journalled | if options.resumes { SIGN_ON_RESUMES } else { 0 };
         let session = options.credential.as_ref().map_or(0, |credential| credential.session);
         let member = self.member.0.into();
         let sign_on = SignOn { member, flags: flags.into(), session: session.into(), ..SignOn::default() };

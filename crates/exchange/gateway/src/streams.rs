@@ -22,7 +22,7 @@ pub(crate) enum Follow {
     /// What happens to orders; answers to its own requests only.
     #[default]
     Own,
-    /// Nothing: it is being told what it missed.
+    /// Nothing: it is being told what it missed, or has yet to ask for it.
     Withheld,
     /// Everything.
     All,
@@ -38,6 +38,12 @@ pub enum Resume {
 }
 
 impl Gateway {
+    /// The session is told nothing of its member's streams until it resumes them. To be called as it has signed on.
+    pub fn withhold(&mut self, session: SessionId) {
+        let Some(member) = self.sessions.member(session) else { return };
+        (0..self.shards.len()).for_each(|at| self.set_follow(session, member, at, Follow::Withheld));
+    }
+
     /// The session wants its member's stream of the shard from number `next` on; 0: from now on.
     ///
     /// # Errors

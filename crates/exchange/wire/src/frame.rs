@@ -29,8 +29,8 @@ pub use message::{
 pub use reply::{ANSWER_REPEAT, write_reply};
 pub use request::write_request;
 pub use session::{
-    ClientFrame, GatewayFrame, SIGN_ON_JOURNALLED, decode_client, decode_gateway, request_name, write_resume,
-    write_resumed,
+    ClientFrame, GatewayFrame, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, decode_client, decode_gateway,
+    request_name, write_resume, write_resumed,
 };
 
 /// The version of the protocol in this build.

@@ -38,4 +38,6 @@ pub enum Bug {
     ReadOnInNewLog,
     /// Readers believe what lies in a log, whatever its checksum.
     BelieveDamaged,
+    /// Gateways do not see the first fill of some records.
+    LeaveFillsOut,
 }

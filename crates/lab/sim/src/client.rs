@@ -47,6 +47,8 @@ pub(crate) struct Client {
     /// By gateway.
     pub(crate) connections: Vec<Option<usize>>,
     pub(crate) home: usize,
+    /// By shard, the number of the next message of its stream that it lacks.
+    pub(crate) stream: Vec<u64>,
 }
 
 impl Client {
@@ -64,6 +66,7 @@ impl Client {
             abandoned: BTreeSet::new(),
             first_answers: BTreeSet::new(),
             connections: vec![None; gateways],
+            stream: Vec::new(),
         }
     }
 

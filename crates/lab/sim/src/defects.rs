@@ -54,6 +54,14 @@ pub(crate) fn misprice(event: &mut Event) {
     }
 }
 
+/// Some records without their first fill.
+pub(crate) fn leave_a_fill_out(request: &mut Request, events: &mut Vec<Event>) {
+    let first = events.iter().position(|event| matches!(event, Event::Fill { .. }));
+    if let Some(first) = first.filter(|_| request.id.sequence().is_multiple_of(5)) {
+        events.remove(first);
+    }
+}
+
 /// One request of a gateway, read wrongly.
 pub(crate) fn misread(request: &Request) -> Request {
     let mut read = *request;

@@ -146,7 +146,7 @@ impl Ledger {
         self.names.retain(|name, position| !is_void(&(name.0, *position)));
     }
 
-    fn record(&self, shard: ShardId, position: Position) -> Option<&Rc<Record>> {
+    pub(crate) fn record(&self, shard: ShardId, position: Position) -> Option<&Rc<Record>> {
         self.shards[usize::from(shard.0)].records.get(position.0 as usize)?.as_ref()
     }
 

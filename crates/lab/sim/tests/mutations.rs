@@ -5,6 +5,7 @@ use pares_sim::{Bug, Failure, FaultMix, Scenario, run, run_traced};
 const DURABILITY: &str = "I2 durability";
 const AGREEMENT: &str = "I1 agreement";
 const VOID: &str = "W6 executed or void";
+const STREAMS: &str = "members' streams";
 const ANSWERED: &str = "everything is answered";
 const ASSERTION: &str = "an assertion of the rules";
 
@@ -143,4 +144,9 @@ fn a_failure_names_the_command_that_replays_it() {
     let command = format!("pares sim --seed {} --scenario power --trace", failure.seed);
     assert!(text.ends_with(&command), "{text}");
     assert!(!failure.trace.is_empty());
+}
+
+#[test]
+fn a_fill_left_out_of_the_stream_is_found() {
+    found_as(STREAMS, "quick", Bug::LeaveFillsOut, 50);
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pares_client::{Client, Update};
-use pares_types::{Reason, ShardId, Side, Status};
+use pares_client::{Client, Options, Update};
+use pares_types::{MemberId, Reason, ShardId, Side, Status};
 
 use crate::common::exchange::{Exchange, gateway, small};
 use crate::common::{PATIENCE, eventually, limit, load, record};
@@ -113,7 +113,9 @@ fn who_was_away_is_told_what_it_missed_and_then_what_happens_without_a_gap() {
     // What happens while it is told what it missed comes behind that.
     for name in 1..=600 {
         if name == 300 {
-            let client = away.insert(exchange.client(1, 7));
+            let options = Options { resumes: true, ..Options::default() };
+            let connected = Client::connect_with(exchange.addresses()[1], MemberId(7), options).unwrap();
+            let client = away.insert(connected);
             client.resume(Some(ShardId(0)), 301).unwrap();
             client.flush().unwrap();
         }

@@ -8,7 +8,7 @@
 //! one log is enough. If it cannot be read, or is behind, another one is. Members are read for in turn, a bounded number of records in
 //! each turn of the duty cycle, and not while a client leaves unread what it was sent.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use pares_gateway::{Gateway, Resume, SessionId};
 use pares_log::{LogReader, Offset};
@@ -37,6 +37,8 @@ const RETRY_NS: u64 = 100_000_000;
 /// All sessions that are being told what they missed.
 pub(super) struct Resuming<W: World> {
     queue: VecDeque<Missed<W>>,
+    /// Who is in the queue.
+    under_way: BTreeSet<(SessionId, ShardId)>,
     recorders: u16,
     readers: usize,
     events: Vec<Event>,
@@ -87,7 +89,7 @@ enum Portion {
 
 impl<W: World> Resuming<W> {
     pub(super) fn new(recorders: u16) -> Self {
-        Self { queue: VecDeque::new(), recorders, readers: 0, events: Vec::new() }
+        Self { queue: VecDeque::new(), under_way: BTreeSet::new(), recorders, readers: 0, events: Vec::new() }
     }
 
     /// Sessions and shards that are being read for.
@@ -95,32 +97,26 @@ impl<W: World> Resuming<W> {
         self.queue.len()
     }
 
-    /// A session asks for its member's stream of a shard from number `next` on.
+    /// A session asks for its member's stream of a shard from number `next` on. It is not asked twice before it has been told.
     pub(super) fn resume<S: Sockets>(
         &mut self,
         (session, shard, next): (SessionId, ShardId, u64),
         rules: &mut Gateway,
         edge: &mut Edge<W, S>,
     ) {
-        self.forget(session, shard);
+        if self.under_way.contains(&(session, shard)) {
+            return;
+        }
         match rules.on_resume(session, shard, next) {
             Ok(Resume::Live(live)) => edge.resumed(session, shard, live, Reason::None),
             Ok(Resume::FromRecord(member)) => {
                 let recorder = RecorderId((session.0 % u64::from(self.recorders)) as u16);
                 let place = Place::start(recorder, 0);
+                self.under_way.insert((session, shard));
                 self.queue.push_back(Missed { session, member, shard, next, place, reader: None });
             }
             Err(reason) => edge.resumed(session, shard, 0, reason),
         }
-    }
-
-    fn forget(&mut self, session: SessionId, shard: ShardId) {
-        self.queue.retain(|missed| (missed.session, missed.shard) != (session, shard));
-        self.count_readers();
-    }
-
-    fn count_readers(&mut self) {
-        self.readers = self.queue.iter().filter(|missed| missed.reader.is_some()).count();
     }
 
     /// Tells a portion of what was missed. Says how many records were read.
@@ -134,7 +130,10 @@ impl<W: World> Resuming<W> {
     ) -> Result<usize, NodeError> {
         let mut work = 0;
         for _ in 0..self.queue.len().min(LOOKS_MAX) {
-            let Some(mut missed) = self.queue.pop_front().filter(|_| work < TURN_MAX) else { break };
+            if work >= TURN_MAX {
+                break;
+            }
+            let Some(mut missed) = self.queue.pop_front() else { break };
             let had_reader = missed.reader.is_some();
             let may_open = had_reader || self.readers < READERS_MAX;
             let portion = missed.tell(rules, edge, &mut self.events, (self.recorders, may_open))?;
@@ -153,6 +152,7 @@ impl<W: World> Resuming<W> {
                 }
                 Portion::Gone => {}
             }
+            self.under_way.remove(&(session, shard));
             self.readers -= usize::from(missed.reader.is_some());
             work += 1;
         }
@@ -215,51 +215,64 @@ impl<W: World> Missed<W> {
         events: &mut Vec<Event>,
         (recorders, now_ns): (u16, u64),
     ) -> Result<bool, NodeError> {
-        let Some(reader) = &mut self.reader else { return Ok(false) };
+        let Self { reader: Some(reader), place, .. } = self else { return Ok(false) };
         let entry = if reader.offset() < reader.durable() { reader.next() } else { Ok(None) };
-        let entry = match entry {
-            Ok(Some(entry)) => entry,
+        match entry {
+            Ok(Some(entry)) => {
+                place.behind_since_ns = None;
+                if let Some(output) = edge.connections.output(self.session) {
+                    let to = (self.shard, self.member, &mut self.next);
+                    tell_record(entry.payload, place, to, events, output)?;
+                }
+                place.offset = reader.offset();
+                return Ok(true);
+            }
             Ok(None) => {
-                let since_ns = *self.place.behind_since_ns.get_or_insert(now_ns);
-                if now_ns - since_ns > BEHIND_NS || reader.is_replaced() {
-                    self.try_another(recorders, now_ns);
+                let since_ns = *place.behind_since_ns.get_or_insert(now_ns);
+                if now_ns - since_ns <= BEHIND_NS && !reader.is_replaced() {
+                    return Ok(false);
                 }
-                return Ok(false);
             }
-            Err(error) => {
-                if error.is_damage() {
-                    repair_asked::ask(&edge.world, NodeId::Recorder(self.place.recorder));
-                }
-                self.try_another(recorders, now_ns);
-                return Ok(false);
+            Err(error) if error.is_damage() => {
+                repair_asked::ask(&edge.world, NodeId::Recorder(place.recorder));
             }
-        };
-        self.place.behind_since_ns = None;
-        if record::schema(entry.payload) == Some(record::RESULT) {
-            let record = ResultRecord::read(entry.payload)?;
-            if record.shard() == self.shard && record.position() == self.place.position {
-                self.place.position = self.place.position.next();
-                events.clear();
-                for event in record.events() {
-                    events.push(event?);
-                }
-                let (request, outcome) = (record.request()?, record.outcome()?);
-                let (request, outcome) = (&request, &outcome);
-                let told = Told { position: record.position(), request, outcome, events };
-                let (place, next) = (&mut self.place, &mut self.next);
-                let Some(output) = edge.connections.output(self.session) else { return Ok(false) };
-                told.read(|member, reply| {
-                    if member == self.member {
-                        place.counted += 1;
-                        if place.counted == *next {
-                            frame::write_reply(output, &reply.numbered(*next));
-                            *next += 1;
-                        }
-                    }
-                });
+            Err(_) => {}
+        }
+        self.try_another(recorders, now_ns);
+        Ok(false)
+    }
+}
+
+/// Writes what a record tells the member, if it is the next of the shard: messages from number `next` on.
+fn tell_record(
+    payload: &[u8],
+    place: &mut Place,
+    (shard, member, next): (ShardId, MemberId, &mut u64),
+    events: &mut Vec<Event>,
+    output: &mut Vec<u8>,
+) -> Result<(), NodeError> {
+    if record::schema(payload) != Some(record::RESULT) {
+        return Ok(());
+    }
+    let record = ResultRecord::read(payload)?;
+    let position = record.position();
+    if record.shard() != shard || position != place.position {
+        return Ok(());
+    }
+    place.position = position.next();
+    events.clear();
+    for event in record.events() {
+        events.push(event?);
+    }
+    let (request, outcome) = (&record.request()?, &record.outcome()?);
+    Told { position, request, outcome, events }.read(|to, reply| {
+        if to == member {
+            place.counted += 1;
+            if place.counted == *next {
+                frame::write_reply(output, &reply.numbered(*next));
+                *next += 1;
             }
         }
-        self.place.offset = self.reader.as_ref().map_or(self.place.offset, LogReader::offset);
-        Ok(true)
-    }
+    });
+    Ok(())
 }

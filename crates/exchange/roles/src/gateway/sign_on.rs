@@ -11,7 +11,7 @@ use pares_gateway::SessionId;
 use pares_keys::{PROOF_BYTES, Verifier};
 use pares_types::{GatewayId, Key, MemberId, Reason, Timestamp};
 use pares_wire::Transcript;
-use pares_wire::frame::{self, Challenge, Proof, SIGN_ON_JOURNALLED, SignOn, SignedOn};
+use pares_wire::frame::{self, Challenge, Proof, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn, SignedOn};
 
 use super::GatewayNode;
 use super::connection::Close;
@@ -23,6 +23,7 @@ use crate::world::{Counters, Sockets, World};
 pub(super) struct Asked {
     transcript: Transcript,
     journalled: bool,
+    resumes: bool,
 }
 
 impl Asked {
@@ -34,7 +35,8 @@ impl Asked {
             session: sign_on.session.get(),
             token: sign_on.token.get(),
         };
-        Self { transcript, journalled: sign_on.flags.get() & SIGN_ON_JOURNALLED != 0 }
+        let asks = |flag| sign_on.flags.get() & flag != 0;
+        Self { transcript, journalled: asks(SIGN_ON_JOURNALLED), resumes: asks(SIGN_ON_RESUMES) }
     }
 
     fn who(&self) -> (MemberId, u16) {
@@ -87,6 +89,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         if let Err(reason) = signed_on {
             let why = if reason == Reason::MalformedRequest { Close::Malformed } else { Close::Refused };
             return self.edge.connections.refuse(session, reason, why);
+        }
+        if asked.resumes {
+            self.rules.withhold(session);
         }
         self.edge.connections.sign_on(session);
         let reply = SignedOn {

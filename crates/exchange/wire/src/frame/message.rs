@@ -31,7 +31,7 @@ message! {
     1 SignOn (48) {
         /// The member; trusted where sign-on is open.
         member: U32,
-        /// Bit 0: also send [`Journalled`] for each request.
+        /// Bit 0: also send [`Journalled`] for each request. Bit 1: tell nothing of the member's streams before [`Resume`].
         flags: U32,
         /// Echoed in [`SignedOn`].
         token: U64,

@@ -19,6 +19,9 @@ use crate::code::reason;
 /// [`SignOn::flags`]: also send [`Journalled`].
 pub const SIGN_ON_JOURNALLED: u32 = 1;
 
+/// [`SignOn::flags`]: tell nothing of the member's streams before they are resumed.
+pub const SIGN_ON_RESUMES: u32 = 2;
+
 /// What a client may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientFrame {
@@ -116,7 +119,7 @@ pub fn decode_gateway(kind: u8, bytes: &[u8]) -> Result<GatewayFrame, WireError>
 fn sign_on(bytes: &[u8]) -> Result<SignOn, WireError> {
     let sign_on: SignOn = body(bytes)?;
     // A flag this build does not know would ask for something it does not do.
-    if sign_on.flags.get() & !SIGN_ON_JOURNALLED != 0 {
+    if sign_on.flags.get() & !(SIGN_ON_JOURNALLED | SIGN_ON_RESUMES) != 0 {
         return Err(WireError::InvalidField("flags"));
     }
     if sign_on.reserved != [0; 30] {

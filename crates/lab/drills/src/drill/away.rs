@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pares_client::{Client, ClientError, OpenRequests, Update};
+use pares_client::{Client, ClientError, OpenRequests, Options, Update};
 use pares_load::{LabError, LabResult, LoadPlan, Rate, ScratchSystem, setup};
 use pares_node::{NodeId, SystemConfig};
 use pares_text::grouped;
@@ -254,7 +254,8 @@ impl Away {
         // The other gateway than that of the last kill first.
         let first = (self.kills + 1) as usize % addresses.len().max(1);
         for at in 0..addresses.len() {
-            match Client::connect(addresses[(first + at) % addresses.len()], member) {
+            let options = Options { resumes: member == AWAY, ..Options::default() };
+            match Client::connect_with(addresses[(first + at) % addresses.len()], member, options) {
                 Ok(client) => return Ok(client),
                 Err(error) => last = error,
             }

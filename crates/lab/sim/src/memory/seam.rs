@@ -118,6 +118,8 @@ impl Seam {
             other_rules: self.other_builds.contains(&reader),
             misreads: first && self.has(Bug::ExecuteWrongly) && matches!(of, NodeId::Gateway(_)),
             misprices: venue && self.has(Bug::WrongPrices),
+            leaves_fills_out: self.has(Bug::LeaveFillsOut)
+                && matches!((reader, of), (NodeId::Gateway(_), NodeId::Recorder(_))),
         }
     }
 
@@ -181,6 +183,8 @@ pub(crate) struct Lens {
     misreads: bool,
     /// Trades are told a tick away.
     misprices: bool,
+    /// The first fill of some records is not there.
+    leaves_fills_out: bool,
 }
 
 impl Lens {
@@ -188,6 +192,9 @@ impl Lens {
     pub(super) fn look(&self, payload: &mut Vec<u8>) {
         if self.other_rules || self.misreads {
             self.change_request(payload);
+        }
+        if self.leaves_fills_out && record::schema(payload) == Some(record::RESULT) {
+            rewrite(payload, defects::leave_a_fill_out);
         }
     }
 

@@ -200,6 +200,9 @@ impl World<'_> {
                 return Ok(false);
             }
         }
+        if !self.streams_are_told() {
+            return Ok(false);
+        }
         // A gateway counts in its first turn.
         let has_counted = |node: &NodeId| {
             let counted = self.machine.counter(&node.to_string(), "names");
@@ -217,6 +220,9 @@ impl World<'_> {
             for (name, open) in client.open.iter().take(3) {
                 what += &format!("\n  client {index} waits for {name}: {:?}", open.request);
             }
+        }
+        if !self.streams_are_told() {
+            what += "\n  somebody was not told all of a stream";
         }
         for node in self.nodes().into_iter().filter(|&node| !self.is_up(node)) {
             what += &format!("\n  {node} is down");

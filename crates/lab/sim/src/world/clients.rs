@@ -1,7 +1,7 @@
 //! Clients and their connections: real frames, cut anywhere, late, and on connections that break.
 
 use pares_types::{Reason, Reply};
-use pares_wire::frame::{self, GatewayFrame, SIGN_ON_JOURNALLED, SignOn};
+use pares_wire::frame::{self, GatewayFrame, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn};
 
 use crate::Broken;
 use crate::queue::Action;
@@ -28,6 +28,20 @@ pub(super) struct Session {
     to_client_ns: u64,
     /// What came of a frame that is not whole yet.
     input: Vec<u8>,
+    /// By shard, the number of its member's stream that comes next, if it follows that.
+    stream: Option<Vec<u64>>,
+}
+
+impl Session {
+    /// The client, and what comes next of the stream of a shard, if the session follows it.
+    pub(super) fn stream(&mut self, shard: usize) -> (usize, Option<&mut u64>) {
+        (self.client, self.stream.as_mut().map(|stream| &mut stream[shard]))
+    }
+
+    /// Whether it is there, and what it has been told of its member's streams.
+    pub(super) fn followed(&self) -> Option<(usize, &[u64])> {
+        self.stream.as_deref().filter(|_| self.is_alive).map(|stream| (self.client, stream))
+    }
 }
 
 impl World<'_> {
@@ -105,15 +119,36 @@ impl World<'_> {
         }
         let connection = self.open_connection(client, gateway);
         self.clients[client].connections[gateway] = Some(connection);
-        let sign_on = self.sign_on(client);
-        self.send_to_gateway(connection, &sign_on);
+        let mut bytes = self.sign_on(client);
+        if self.random.chance(500) {
+            bytes = self.resume_streams(connection, client);
+        }
+        self.send_to_gateway(connection, &bytes);
         Some(connection)
     }
 
+    /// A sign-on that resumes the member's streams, mostly where they broke off.
+    fn resume_streams(&mut self, connection: usize, client: usize) -> Vec<u8> {
+        let mut bytes = self.sign_on_with(client, SIGN_ON_JOURNALLED | SIGN_ON_RESUMES);
+        let from_start = self.random.chance(100);
+        let of_client = &mut self.clients[client].stream;
+        of_client.resize(self.scenario.shards, 1);
+        let stream: Vec<u64> = of_client.iter().map(|&next| if from_start { 1 } else { next }).collect();
+        for (shard, &next) in stream.iter().enumerate() {
+            frame::write_resume(&mut bytes, Some(super::shard_id(shard)), next);
+        }
+        self.sessions[connection].stream = Some(stream);
+        bytes
+    }
+
     fn sign_on(&self, client: usize) -> Vec<u8> {
+        self.sign_on_with(client, SIGN_ON_JOURNALLED)
+    }
+
+    fn sign_on_with(&self, client: usize, flags: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         let member = self.clients[client].member.0.into();
-        frame::write(&mut bytes, &SignOn { member, flags: SIGN_ON_JOURNALLED.into(), ..SignOn::default() });
+        frame::write(&mut bytes, &SignOn { member, flags: flags.into(), ..SignOn::default() });
         bytes
     }
 
@@ -128,6 +163,7 @@ impl World<'_> {
             to_gateway_ns: now_ns,
             to_client_ns: now_ns,
             input: Vec::new(),
+            stream: None,
         });
         self.schedule(gateway_id(gateway));
         connection
@@ -260,6 +296,7 @@ impl World<'_> {
     }
 
     fn on_reply(&mut self, connection: usize, reply: Reply) -> Result<(), Broken> {
+        self.check_stream(connection, &reply)?;
         let Session { client, gateway, .. } = self.sessions[connection];
         match reply {
             Reply::Journalled { request, .. } => self.check_journalled(gateway, request),

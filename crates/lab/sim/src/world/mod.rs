@@ -7,6 +7,7 @@ mod effects;
 pub(crate) mod faults;
 mod life;
 mod steps;
+mod streams;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -114,6 +115,7 @@ pub(crate) struct World<'a> {
     sessions: Vec<clients::Session>,
     clients: Vec<Client>,
     ledger: Ledger,
+    streams: streams::Streams,
     /// Past every answered position, by shard.
     answered: Vec<Position>,
     /// Until when completion times are excused.
@@ -163,6 +165,7 @@ impl<'a> World<'a> {
             shards_back_ns: vec![vec![0; scenario.shards]; scenario.venues],
             sessions: Vec::new(),
             ledger: Ledger::new(scenario.shards, looks_away),
+            streams: streams::Streams::default(),
             answered: vec![Position(0); scenario.shards],
             // Everything is about to start.
             disturbed_until_ns: 2 * MS,
