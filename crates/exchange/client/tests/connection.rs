@@ -42,6 +42,7 @@ fn serve(mut stream: TcpStream, answer: impl Fn(ClientRequest) -> Option<Vec<Rep
                     let signed_on = SignedOn { member, token, gateway, in_flight_max, ..SignedOn::default() };
                     frame::write(&mut out, &signed_on);
                 }
+                ClientFrame::Proof(_) => panic!("nobody asked for a proof"),
                 ClientFrame::Ping(ping) => frame::write(&mut out, &Pong { token: ping.token }),
                 ClientFrame::Request(request) => match answer(request) {
                     Some(replies) => replies.iter().for_each(|reply| frame::write_reply(&mut out, reply)),
