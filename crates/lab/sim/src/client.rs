@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_gateway::{Answer, ClientRequest};
 use pares_types::{
-    BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
-    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, Rule, SelfTrade, Side, Symbol,
-    TimeInForce, Timestamp,
+    BusinessDay, BustedTrade, ClientOrderId, Command, Entry, GatewayId, InstrumentId, MemberId, NewOrder,
+    NewTerms, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Registration, RequestId, Rule,
+    SelfTrade, Side, Symbol, TimeInForce, Timestamp,
 };
 
 use crate::random::Random;
+use crate::world::revocations::{self, SESSION};
 
 /// The exchange itself: a client like the others, but for what it asks.
 pub(crate) const EXCHANGE: MemberId = MemberId(0);
@@ -34,6 +35,8 @@ pub(crate) struct Client {
     random: Random,
     pub(crate) left: u64,
     names: u64,
+    /// Members whose keys it changes; 0 if keys are not asked for.
+    keyed: u32,
     pub(crate) open: BTreeMap<u64, Open>,
     /// Names under which orders were entered.
     entered: Vec<u64>,
@@ -52,6 +55,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// An operator has names of the series of its session.
+    pub(crate) fn with_keys_of(self, members: u32) -> Self {
+        Self { keyed: members, names: u64::from(SESSION) << 48, ..self }
+    }
+
     pub(crate) fn new(member: MemberId, requests: u64, gateways: usize, mut random: Random) -> Self {
         Self {
             member,
@@ -59,6 +67,7 @@ impl Client {
             random,
             left: requests,
             names: 0,
+            keyed: 0,
             open: BTreeMap::new(),
             entered: Vec::new(),
             day: (0, 0),
@@ -85,6 +94,18 @@ impl Client {
         if matches!(request, ClientRequest::Enter { instrument, .. } if instrument.0 <= instruments + 2) {
             self.entered.push(self.names);
         }
+        let open = Open { request, first_sent_ns: now_ns, retry_at_ns: now_ns, spoilt: false };
+        self.open.insert(self.names, open);
+        self.names
+    }
+
+    /// Asks that a member have its key; returns the request's name.
+    pub(crate) fn ask_for_key(&mut self, member: MemberId, now_ns: u64) -> u64 {
+        self.names += 1;
+        let (client_order_id, instrument) = (ClientOrderId(self.names), EVERYWHERE);
+        let entry = Entry::SetKey(revocations::key(member));
+        let command = Command::Register(Registration { member, session: SESSION, entry });
+        let request = ClientRequest::Exchange { client_order_id, instrument, command };
         let open = Open { request, first_sent_ns: now_ns, retry_at_ns: now_ns, spoilt: false };
         self.open.insert(self.names, open);
         self.names
@@ -120,6 +141,16 @@ impl Client {
 
     /// What the exchange asks: phases, rules, the kill switch; now and then what cannot be.
     fn rule(&mut self, client_order_id: ClientOrderId, instrument: InstrumentId) -> ClientRequest {
+        // Members first, then their keys, and then among all else.
+        let asked = client_order_id.number();
+        if asked <= 2 * u64::from(self.keyed) || self.keyed > 0 && self.random.chance(400) {
+            let entered = asked <= u64::from(self.keyed);
+            let nth = if asked <= 2 * u64::from(self.keyed) { asked - 1 } else { self.random.next() };
+            let member = MemberId(1 + (nth % u64::from(self.keyed)) as u32);
+            let dice = if entered { 3 } else { self.random.next() };
+            let (instrument, command) = (EVERYWHERE, revocations::change(dice, member));
+            return ClientRequest::Exchange { client_order_id, instrument, command };
+        }
         let member = MemberId(1 + self.random.below(4) as u32);
         let command = match self.random.below(100) {
             _ if self.day.1 > 0 => self.pass_day(),

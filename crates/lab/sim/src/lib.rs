@@ -162,6 +162,10 @@ pub struct Ills {
     pub refused_unrecorded: u64,
     /// Requests refused because their names were forgotten.
     pub too_old: u64,
+    /// Sessions ended because their key was changed or revoked.
+    pub revoked: u64,
+    /// Sign-ons refused because of the key.
+    pub wrong_keys: u64,
     /// Disks that were slow for a while.
     pub slow: u64,
     /// Syncs that failed.

@@ -53,6 +53,8 @@ pub struct Scenario {
     pub patience_ns: u64,
     /// What the logs promise.
     pub durability: Durability,
+    /// Whether sessions sign on by keys, which the exchange changes and revokes.
+    pub revocations: bool,
     /// What goes wrong.
     pub faults: FaultMix,
     /// A defect put into the simulator's own wiring, to see that the checkers see it.
@@ -61,7 +63,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 12] = [
         "quick",
         "crashes",
         "power",
@@ -73,6 +75,7 @@ impl Scenario {
         "wipes",
         "rot",
         "versions",
+        "revocations",
     ];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
@@ -90,6 +93,7 @@ impl Scenario {
             "wipes" => Self::wipes(seed),
             "rot" => Self::rot(seed),
             "versions" => Self::versions(seed),
+            "revocations" => Self::revocations(seed),
             _ => return None,
         })
     }
@@ -115,6 +119,7 @@ impl Scenario {
             in_flight_max: 64,
             patience_ns: 0,
             durability: Durability::Os,
+            revocations: false,
             faults: FaultMix {
                 cut_ns: 8 * MS,
                 venue_crash_ns: 8 * MS,
@@ -297,6 +302,28 @@ impl Scenario {
                 gateway_crash_ns: 15 * MS,
                 restart_ns: 50 * MS,
                 power_ns: if durability == Durability::Disk { 50 * MS } else { 0 },
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Members' keys are changed and revoked while they trade and gateways die.
+    #[must_use]
+    pub fn revocations(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        Self {
+            name: "revocations",
+            requests_per_client: 160,
+            think_ns: 300 * US,
+            revocations: true,
+            faults: FaultMix {
+                gateway_crash_ns: 15 * MS,
+                gateway_pause_ns: 15 * MS,
+                venue_crash_ns: 20 * MS,
+                restart_ns: 60 * MS,
+                break_ns: 8 * MS,
+                hostile_permille: 30,
                 ..quick.faults.clone()
             },
             ..quick

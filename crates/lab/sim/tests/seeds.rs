@@ -116,6 +116,14 @@ fn lost_disks_take_no_answer_with_them() {
 }
 
 #[test]
+fn who_is_revoked_is_out_wherever_the_record_was_read() {
+    occurred(
+        &hold("revocations", 0..40),
+        &[("revoked", |run| run.ills.revoked, 40), ("not let in", |run| run.ills.wrong_keys, 40)],
+    );
+}
+
+#[test]
 fn damaged_logs_are_repaired_from_the_others() {
     occurred(&hold("rot", 0..40), &[("damaged", |run| run.ills.damaged, 100)]);
 }

@@ -7,6 +7,7 @@ use crate::Broken;
 use crate::queue::Action;
 use crate::scenario::{MS, US};
 
+use super::revocations::SESSION;
 use super::{World, gateway_id};
 
 /// A client asks again after this.
@@ -68,7 +69,8 @@ impl World<'_> {
             0 => 2 * MS,
             _ => self.random.between(1, 2 * self.scenario.think_ns),
         };
-        if !self.clients[client].is_done() {
+        self.let_in(client);
+        if !self.is_through(client) {
             self.queue.push(self.now_ns + think_ns, Action::Wake { client });
         }
     }
@@ -83,7 +85,7 @@ impl World<'_> {
     }
 
     /// Through the client's home, now and then through another gateway at the same instant.
-    fn ask_gateway(&mut self, client: usize, name: u64) {
+    pub(super) fn ask_gateway(&mut self, client: usize, name: u64) {
         let home = self.clients[client].home;
         self.ask_through(client, home, name);
         if self.random.chance(self.scenario.faults.twin_permille) {
@@ -148,7 +150,10 @@ impl World<'_> {
     fn sign_on_with(&self, client: usize, flags: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
         let member = self.clients[client].member.0.into();
-        frame::write(&mut bytes, &SignOn { member, flags: flags.into(), ..SignOn::default() });
+        frame::write(
+            &mut bytes,
+            &SignOn { member, flags: flags.into(), session: SESSION.into(), ..SignOn::default() },
+        );
         bytes
     }
 
@@ -170,7 +175,7 @@ impl World<'_> {
     }
 
     /// Bytes reach the gateway in their order, sometimes in two pieces.
-    fn send_to_gateway(&mut self, connection: usize, bytes: &[u8]) {
+    pub(super) fn send_to_gateway(&mut self, connection: usize, bytes: &[u8]) {
         let cut = if self.random.chance(100) { self.random.index(bytes.len()) } else { 0 };
         for piece in [&bytes[..cut], &bytes[cut..]] {
             if piece.is_empty() {
@@ -279,12 +284,11 @@ impl World<'_> {
             rest = after;
             match frame::decode_gateway(kind, body) {
                 Ok(GatewayFrame::Reply(reply)) => self.on_reply(connection, reply)?,
-                Ok(
-                    GatewayFrame::Challenge(_)
-                    | GatewayFrame::SignedOn(_)
-                    | GatewayFrame::Pong(_)
-                    | GatewayFrame::Resumed { .. },
-                ) => {}
+                Ok(GatewayFrame::Challenge(challenge)) => {
+                    let client = self.sessions[connection].client;
+                    self.on_challenge(connection, client, &challenge);
+                }
+                Ok(GatewayFrame::SignedOn(_) | GatewayFrame::Pong(_) | GatewayFrame::Resumed { .. }) => {}
                 Err(error) => {
                     let what = format!("gateway sent a frame that cannot be read: {error}");
                     return Err(Broken { invariant: "the protocol", what });
@@ -304,6 +308,7 @@ impl World<'_> {
                 let words =
                     [client as u64, answer.client_order_id.0, answer.status as u64, answer.position.0];
                 self.note("client {} has the answer to {}: status {} at {}", &words);
+                self.note_followed(gateway, &answer);
                 self.check_answer(client, connection, &answer)
             }
             Reply::Trade(trade) => self.ledger.check_trade(&trade),
@@ -321,6 +326,8 @@ impl World<'_> {
         let now_ns = self.now_ns;
         self.summary.rejected += 1;
         self.summary.ills.refused_for_room += u64::from(reason == Reason::StorageUnavailable);
+        self.summary.ills.revoked += u64::from(reason == Reason::Revoked);
+        self.summary.ills.wrong_keys += u64::from(reason == Reason::WrongKey);
         self.summary.ills.too_old += u64::from(reason == Reason::TooOld);
         self.summary.ills.refused_unrecorded += u64::from(reason == Reason::NotRecorded);
         let client = &mut self.clients[client];

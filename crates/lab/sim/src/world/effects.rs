@@ -55,6 +55,7 @@ impl World<'_> {
         if let (NodeId::Gateway(_), Some(record::REQUEST)) = (node, record::schema(payload)) {
             let request = RequestRecord::read(payload).expect("a gateway writes requests that can be read");
             self.journalled[index(node)].insert(request.id, offset.0);
+            self.check_signed_on(index(node), &request)?;
             let words = [
                 index(node) as u64,
                 request.id.to_bits(),
@@ -70,6 +71,7 @@ impl World<'_> {
             NodeId::Venue(_) => self.note("venue {} executes shard {} position {}: {id}", &words),
             _ => self.note("recorder {} takes shard {} position {}: {id}", &words),
         }
+        self.note_key(&record);
         self.check_void(&record)?;
         self.ledger.on_record(&record)
     }

@@ -6,6 +6,7 @@ mod disks;
 mod effects;
 pub(crate) mod faults;
 mod life;
+pub(crate) mod revocations;
 mod steps;
 mod streams;
 mod versions;
@@ -16,13 +17,13 @@ use std::net::SocketAddr;
 use pares_book::Instrument;
 use pares_roles::NodeId;
 use pares_roles::config::{
-    DurabilitySetting, InstrumentConfig, PhaseSetting, SystemConfig, TimetableSetting,
+    DurabilitySetting, InstrumentConfig, PhaseSetting, SignOnSetting, SystemConfig, TimetableSetting,
 };
 use pares_roles::gateway::GatewayNode;
 use pares_roles::recorder::RecorderNode;
 use pares_roles::venue::VenueNode;
 use pares_roles::world::Task;
-use pares_types::{Epoch, GatewayId, MemberId, Position, RecorderId, RequestId, ShardId, VenueId};
+use pares_types::{Epoch, GatewayId, Key, MemberId, Position, RecorderId, RequestId, ShardId, VenueId};
 
 use crate::client::{Client, EXCHANGE};
 use crate::engine::Poison;
@@ -88,6 +89,8 @@ struct Job {
     plan: u64,
 }
 
+use revocations::Keys;
+
 pub(crate) struct World<'a> {
     scenario: Scenario,
     now_ns: u64,
@@ -116,6 +119,7 @@ pub(crate) struct World<'a> {
     clients: Vec<Client>,
     ledger: Ledger,
     streams: streams::Streams,
+    keys: Keys,
     /// Past every answered position, by shard.
     answered: Vec<Position>,
     /// Until when completion times are excused.
@@ -142,7 +146,12 @@ impl<'a> World<'a> {
         let clients = members.map(|member| (member, requests)).chain([(EXCHANGE, requests / 4)]);
         let clients =
             clients.map(|(member, requests)| Client::new(member, requests, scenario.gateways, random.fork()));
-        let clients = clients.collect();
+        let keyed = if scenario.revocations { few(scenario.clients) } else { 0 };
+        let with_keys = |client: Client| match client.member {
+            EXCHANGE if keyed > 0 => client.with_keys_of(keyed),
+            _ => client,
+        };
+        let clients = clients.map(with_keys).collect();
         let poison =
             Poison { permille: scenario.faults.poison_permille, shards: scenario.faults.poison_shards };
         let looks_away =
@@ -164,6 +173,7 @@ impl<'a> World<'a> {
             journalled: vec![BTreeMap::new(); scenario.gateways],
             shards_back_ns: vec![vec![0; scenario.shards]; scenario.venues],
             sessions: Vec::new(),
+            keys: Keys::default(),
             ledger: Ledger::new(scenario.shards, looks_away),
             streams: streams::Streams::default(),
             answered: vec![Position(0); scenario.shards],
@@ -347,8 +357,22 @@ fn config(scenario: &Scenario) -> SystemConfig {
         clock_ms: 1,
         gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); scenario.gateways],
         instruments: instruments(scenario),
+        sign_on: if scenario.revocations { SignOnSetting::Required } else { SignOnSetting::Open },
+        operator_key: scenario.revocations.then(operator_key),
         ..SystemConfig::default()
     }
+}
+
+/// The public key of the exchange's client.
+fn operator_key() -> String {
+    let Key::Ed25519(key) = revocations::key(EXCHANGE) else {
+        unreachable!("the operator's is an Ed25519 key")
+    };
+    pares_keys::to_hex(&key)
+}
+
+fn few(count: usize) -> u32 {
+    u32::try_from(count).expect("few clients")
 }
 
 /// A whole trading day in the first half of a run.
