@@ -37,6 +37,7 @@ pub(crate) use counters::{COUNTERS, Counter};
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{DurabilitySetting, SystemConfig};
 use crate::duty::{Duty, SLEEP_MAX};
+use crate::index::{Search, Sought};
 use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
 use crate::world::{Counters, Sockets, World};
@@ -63,6 +64,7 @@ pub struct GatewayNode<W: World, S: Sockets> {
     /// The other gateways' logs.
     peers: Vec<Inlet<W>>,
     first_answers: FirstAnswers<W>,
+    search: Search,
     in_flight_max: u16,
     id: GatewayId,
     swept_ns: u64,
@@ -93,6 +95,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let (writer, rules, committed) = repair::whole(&world, node, config, open, known)?;
         let lookout = repair_asked::done(&world, node);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
+        let search = Search::start(&world, config, node)?;
         let on_disk = config.durability == DurabilitySetting::Disk;
         let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
         let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
@@ -115,6 +118,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             committed,
             peers,
             first_answers: FirstAnswers::new(usize::from(config.recorders)),
+            search,
             in_flight_max: config.session_in_flight_max,
             id,
             swept_ns: 0,
@@ -247,9 +251,13 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
 
     /// Looks for the names that wait for it.
     fn look_up(&mut self) {
-        while let Some(look_up) = self.edge.look_ups.pop_front() {
-            let now = Timestamp(self.edge.world.now_ns());
-            self.rules.on_looked_up(now, &look_up, &[], &mut self.edge);
+        let Self { search, edge, rules, committed, .. } = self;
+        search.begin(&mut edge.look_ups);
+        while let Some(Sought { look_up, mut found }) = search.next() {
+            // What too few recorders have is answered when it is committed.
+            found.retain(|one| committed.has_committed(one.request.shard, one.position));
+            let now = Timestamp(edge.world.now_ns());
+            rules.on_looked_up(now, &look_up, &found, edge);
         }
     }
 
