@@ -249,16 +249,19 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         }
     }
 
-    /// Looks for the names that wait for it.
-    fn look_up(&mut self) {
+    /// Has the names looked for that wait for it. Says how many were.
+    fn look_up(&mut self) -> usize {
         let Self { search, edge, rules, committed, .. } = self;
         search.begin(&mut edge.look_ups);
+        let mut work = 0;
         while let Some(Sought { look_up, mut found }) = search.next() {
             // What too few recorders have is answered when it is committed.
             found.retain(|one| committed.has_committed(one.request.shard, one.position));
             let now = Timestamp(edge.world.now_ns());
             rules.on_looked_up(now, &look_up, &found, edge);
+            work += 1;
         }
+        work
     }
 
     fn housekeep(&mut self) {
@@ -310,6 +313,7 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         work += self.poll_sockets(Duration::ZERO)?;
         work += self.read_clients();
         self.tell_time();
+        work += self.look_up();
         if self.edge.publish()
             && let Some(syncer) = self.syncer.as_ref().filter(|_| self.rules.wants_journalled())
         {
@@ -318,7 +322,6 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         let durable = self.edge.writer.durable().0;
         self.rules.on_journalled(durable, &mut self.edge);
         self.first_answers.answer(&self.rules, &mut self.edge);
-        self.look_up();
         self.edge.connections.flush(|session| self.rules.on_disconnect(session));
         self.housekeep();
         Ok(work)

@@ -191,7 +191,8 @@ impl<W: World> RecorderNode<W> {
                 let shard = self.shards.get(&ShardId(chunk.shard.get())).ok_or(NO_SHARD)?;
                 let venue = VenueId(u16::try_from(index).expect("at most 16 venues"));
                 if chunk.epoch.get() == self.epoch.0 && self.gate.is_in(venue) {
-                    self.intake.on_chunk(venue, chunk, piece, |_, position| shard.replay_from(position));
+                    let end = self.writer.tail();
+                    self.intake.on_chunk(venue, chunk, piece, |_, position| shard.replay_from(position, end));
                 }
                 Ok(Step::Gone)
             }
@@ -281,7 +282,8 @@ impl<W: World> Duty for RecorderNode<W> {
         self.intake.store_recorded(|shard, position| {
             let Some(record) = self.shards.get(&shard) else { return false };
             let trusted = !record.acceptance.is_in_dispute();
-            trusted && record.acceptance.next() >= position && position > record.checkpoint
+            // At the same position another one is worth having: of a quiet shard it tells to replay from later on.
+            trusted && record.acceptance.next() >= position && position >= record.checkpoint
         });
         let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
         self.counters.set(Counter::HaltedShards, halted as u64);

@@ -30,10 +30,15 @@ impl VenueSink for Silence {
     fn result(&mut self, _: ResultAt, _: &Request, _: &Outcome, _: &[Event]) {}
 }
 
-/// Recorder 0 has a checkpoint of the first shard, behind these requests; replay starts at `from`.
-fn checkpoint(world: &TestWorld, requests: &[Request], from: Offset) {
-    let instruments = &config().shards().unwrap()[&SHARD];
-    let mut shard = Shard::<FastBook>::new(SHARD, instruments);
+/// Recorder 0 has a checkpoint of the first shard, behind these requests, and one of the other, which is quiet; replay starts at `from`.
+fn checkpoints(world: &TestWorld, requests: &[Request], from: Offset) {
+    checkpoint(world, SHARD, requests, from);
+    checkpoint(world, ShardId(1), &[], from);
+}
+
+fn checkpoint(world: &TestWorld, id: ShardId, requests: &[Request], from: Offset) {
+    let instruments = &config().shards().unwrap()[&id];
+    let mut shard = Shard::<FastBook>::new(id, instruments);
     for (position, request) in (0..).map(Position).zip(requests) {
         let recorded = Recorded { position, request, reason: Reason::None };
         shard.on_committed(recorded, EPOCH, &mut Silence).unwrap();
@@ -41,10 +46,10 @@ fn checkpoint(world: &TestWorld, requests: &[Request], from: Offset) {
     let mut state = Vec::new();
     let position = shard.checkpoint(&mut state);
     let dir = Path::new("recorder-0/checkpoints");
-    let mut file = UnfinishedCheckpoint::create(world, dir, (SHARD, position), VenueId(0), false).unwrap();
+    let mut file = UnfinishedCheckpoint::create(world, dir, (id, position), VenueId(0), false).unwrap();
     file.finish(&state).unwrap();
     file.name(from).unwrap();
-    let mut window = world.open_window(SHARD).unwrap().unwrap();
+    let mut window = world.open_window(id).unwrap().unwrap();
     let ids: Vec<_> = requests.iter().map(|request| request.id).collect();
     window.propose(Position(0), &ids, ids.len(), &mut Vec::new()).unwrap();
     window.raise_recorded(position);
@@ -60,7 +65,7 @@ fn lived(orders: u64, taken: usize) -> Rig {
     let mut reader = rig.world.read_log_from_start(LOG).unwrap();
     let places: Vec<_> = requests.iter().map(|_| reader.next().unwrap().unwrap().offset).collect();
     let from = places.get(taken).copied().unwrap_or(reader.offset());
-    checkpoint(&rig.world, &requests[..taken], from);
+    checkpoints(&rig.world, &requests[..taken], from);
     rig
 }
 
@@ -83,7 +88,7 @@ fn ask(rig: &mut Rig, client: usize, name: u64) -> Vec<GatewayFrame> {
 
 #[test]
 fn what_lies_before_a_checkpoint_is_not_read_as_a_gateway_starts() {
-    let flip_first = |world: &TestWorld| world.flip(LOG, Offset::START);
+    let flip_first = |world: &TestWorld| world.flip(LOG, Offset(100));
     let rig = lived(5, 3).restart(flip_first).unwrap();
     assert_eq!(rig.world.complaints(), "");
     assert_eq!(rig.journalled().len(), 5);
@@ -113,7 +118,7 @@ fn who_is_late_and_not_found_is_taken_in() {
     rig.ask(client, &buy(9, 1));
     let requests = rig.journalled();
     rig.commit(&requests);
-    checkpoint(&rig.world, &requests, Offset::START);
+    checkpoints(&rig.world, &requests, Offset::START);
     let mut rig = rig.restart(|_| {}).unwrap();
     let client = rig.sign_on(7);
     assert!(answered(&ask(&mut rig, client, 3)).is_empty());
