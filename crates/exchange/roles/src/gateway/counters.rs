@@ -20,5 +20,6 @@ counters! {
     ShardsNotRecorded "shards_not_recorded" "Shards for which nothing is taken in because nothing is recorded."
     Epoch "epoch" "The epoch that the answered offset belongs to."
     UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
+    LookedUp "looked_up" "Names looked for on disk."
     Damaged "damaged" "Records of other gateways passed over because they could not be read."
 }

@@ -259,6 +259,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             found.retain(|one| committed.has_committed(one.request.shard, one.position));
             let now = Timestamp(edge.world.now_ns());
             rules.on_looked_up(now, &look_up, &found, edge);
+            edge.counters.add(Counter::LookedUp, 1);
             work += 1;
         }
         work
