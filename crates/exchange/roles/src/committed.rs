@@ -100,6 +100,11 @@ impl<W: World> CommittedStream<W> {
         self.quorums[usize::from(shard.0)].committed()
     }
 
+    /// Whether the shard has committed that position.
+    pub(crate) fn has_committed(&self, shard: ShardId, position: Position) -> bool {
+        self.quorums.get(usize::from(shard.0)).is_some_and(|quorum| position < quorum.committed())
+    }
+
     /// What all recorders have of the shard.
     #[must_use]
     pub fn everywhere(&self, shard: ShardId) -> Position {

@@ -18,6 +18,7 @@
 //! | [`repair_asked`] | asking a node to repair its log |
 //! | [`committed`] | the recorders' logs merged into the one committed stream |
 //! | [`checkpoints`] | checkpoint files |
+//! | `index` | where in a recorder's log the records of a name lie |
 //! | `resume` | from which checkpoint to start |
 //! | [`venue`] | the role of a venue |
 //! | [`epoch`] | starting the windows' next life |
@@ -33,6 +34,7 @@ pub mod duty;
 pub mod epoch;
 mod error;
 pub mod gateway;
+mod index;
 mod inlet;
 mod left_out;
 pub mod lost;

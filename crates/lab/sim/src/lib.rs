@@ -95,6 +95,8 @@ pub struct Summary {
     pub too_far_behind: u64,
     /// Checkpoints stored.
     pub checkpoints: u64,
+    /// Names looked for on disk.
+    pub looked_up: u64,
     /// The longest time from asking to the answer that no fault but a venue's excuses, ns.
     pub completion_max_ns: u64,
     /// Virtual time it all took, ns.

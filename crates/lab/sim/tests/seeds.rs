@@ -64,7 +64,7 @@ fn overload_is_refused_and_passes() {
             ("window full", |run| run.window_full, 100),
             ("rejected", |run| run.rejected, 1_000),
             ("refused and not recorded", |run| run.ills.refused_unrecorded, 10),
-            ("names forgotten and asked again", |run| run.ills.too_old, 10),
+            ("names looked for on disk", |run| run.looked_up, 10),
         ],
     );
 }

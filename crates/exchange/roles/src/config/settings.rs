@@ -108,6 +108,8 @@ pub struct SystemConfig {
     pub member_sessions_max: usize,
     /// Names (member, client order id) a gateway keeps: all in flight and of living orders, and the latest of the others.
     pub names_max: usize,
+    /// Rows of a run of the recorders' indexes: so many records at the end of a log are looked through for a name that was forgotten.
+    pub index_rows: u32,
     /// Milliseconds between two times a gateway tells a shard in which something can become due.
     pub clock_ms: u64,
     /// How long one request may keep a venue's processor, milliseconds, before the matching engine counts as hanging; for each
@@ -159,6 +161,7 @@ impl Default for SystemConfig {
             sessions_max: 4_096,
             member_sessions_max: 64,
             names_max: 4 << 20,
+            index_rows: 1 << 18,
             clock_ms: 1_000,
             engine_budget_ms: 4,
             segment_mib: 4,
@@ -270,6 +273,9 @@ impl SystemConfig {
         }
         if !(16..=NAMES_MAX).contains(&self.names_max) {
             return wrong("`names_max` must be between 16 and 2147483648");
+        }
+        if !(1..=1 << 24).contains(&self.index_rows) {
+            return wrong("`index_rows` must be between 1 and 16777216");
         }
         Ok(())
     }

@@ -40,6 +40,7 @@ pub(crate) use counters::{COUNTERS, Counter};
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{DurabilitySetting, SignOnSetting, SystemConfig};
 use crate::duty::{Duty, SLEEP_MAX};
+use crate::index::{Search, Sought};
 use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
 use crate::world::{Counters, Sockets, World};
@@ -68,6 +69,7 @@ pub struct GatewayNode<W: World, S: Sockets> {
     peers: Vec<Inlet<W>>,
     first_answers: FirstAnswers<W>,
     resuming: Resuming<W>,
+    search: Search,
     in_flight_max: u16,
     id: GatewayId,
     swept_ns: u64,
@@ -98,6 +100,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let (writer, rules, committed) = repair::whole(&world, node, config, open, known)?;
         let lookout = repair_asked::done(&world, node);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
+        let search = Search::start(&world, config, node)?;
         let on_disk = config.durability == DurabilitySetting::Disk;
         let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
         let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
@@ -121,6 +124,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             peers,
             first_answers: FirstAnswers::new(usize::from(config.recorders)),
             resuming: Resuming::new(config.recorders),
+            search,
             in_flight_max: config.session_in_flight_max,
             id,
             swept_ns: 0,
@@ -240,12 +244,20 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         }
     }
 
-    /// Looks for the names that wait for it.
-    fn look_up(&mut self) {
-        while let Some(look_up) = self.edge.look_ups.pop_front() {
-            let now = Timestamp(self.edge.world.now_ns());
-            self.rules.on_looked_up(now, &look_up, &[], &mut self.edge);
+    /// Has the names looked for that wait for it. Says how many were.
+    fn look_up(&mut self) -> usize {
+        let Self { search, edge, rules, committed, .. } = self;
+        search.begin(&mut edge.look_ups);
+        let mut work = 0;
+        while let Some(Sought { look_up, mut found }) = search.next() {
+            // What too few recorders have is answered when it is committed.
+            found.retain(|one| committed.has_committed(one.request.shard, one.position));
+            let now = Timestamp(edge.world.now_ns());
+            rules.on_looked_up(now, &look_up, &found, edge);
+            edge.counters.add(Counter::LookedUp, 1);
+            work += 1;
         }
+        work
     }
 
     fn housekeep(&mut self) {
@@ -301,6 +313,7 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         work += self.read_clients();
         work += self.resuming.tell(&mut self.rules, &mut self.edge)?;
         self.tell_time();
+        work += self.look_up();
         if self.edge.publish()
             && let Some(syncer) = self.syncer.as_ref().filter(|_| self.rules.wants_journalled())
         {
@@ -309,7 +322,6 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         let durable = self.edge.writer.durable().0;
         self.rules.on_journalled(durable, &mut self.edge);
         self.first_answers.answer(&self.rules, &mut self.edge);
-        self.look_up();
         self.edge.connections.flush(|session| self.rules.on_disconnect(session));
         self.housekeep();
         Ok(work)

@@ -160,7 +160,7 @@ impl<W: World> CheckpointWriter<W> {
         unfinished.finish(piece)?;
         let (shard, position) = unfinished.place();
         let whole = self.whole.get(&shard).map(|whole| whole.place().1);
-        if whole.max(self.named.get(&shard).copied()) >= Some(position) {
+        if whole.max(self.named.get(&shard).copied()) > Some(position) {
             return Ok(None);
         }
         self.whole.insert(shard, unfinished);

@@ -16,6 +16,7 @@ pub(crate) mod repair;
 mod shard;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pares_log::{AppendError, Config, LogWriter, Offset};
 use pares_recorder::{Source, Verdict};
@@ -27,6 +28,7 @@ use zerocopy::IntoBytes;
 use crate::config::{DurabilitySetting, Layout, SystemConfig};
 use crate::counters::counters;
 use crate::duty::Duty;
+use crate::index::Indexer;
 use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
 use crate::world::{Counters, Ring, World};
@@ -67,6 +69,8 @@ pub struct RecorderNode<W: World> {
     peers: Vec<Inlet<W>>,
     intake: CheckpointIntake,
     gate: Gate<W>,
+    /// While it is there the log is indexed.
+    _indexed: Arc<()>,
     lookout: Lookout,
     counters: W::Counters,
     ringer: W::Ringer,
@@ -107,6 +111,7 @@ impl<W: World> RecorderNode<W> {
         let peers = config.recorder_ids().filter(|&peer| peer != id).map(NodeId::Recorder);
         let sync = config.durability == DurabilitySetting::Disk;
         let counters = world.create_counters(&log.to_string(), COUNTERS);
+        let indexed = Indexer::start(&world, id, (config.index_rows as usize, sync), writer.tail())?;
         let mut recorder = Self {
             writer,
             shards,
@@ -117,6 +122,7 @@ impl<W: World> RecorderNode<W> {
             peers: peers.map(|peer| Inlet::new(&world, peer, Offset::START)).collect(),
             intake: CheckpointIntake::start(&world, Layout::new("").checkpoints(id), sync)?,
             gate,
+            _indexed: indexed,
             lookout,
             counters: counters.map_err(NodeError::io("making the recorder's counters"))?,
             ringer: world.ringer(),
@@ -185,7 +191,8 @@ impl<W: World> RecorderNode<W> {
                 let shard = self.shards.get(&ShardId(chunk.shard.get())).ok_or(NO_SHARD)?;
                 let venue = VenueId(u16::try_from(index).expect("at most 16 venues"));
                 if chunk.epoch.get() == self.epoch.0 && self.gate.is_in(venue) {
-                    self.intake.on_chunk(venue, chunk, piece, |_, position| shard.replay_from(position));
+                    let end = self.writer.tail();
+                    self.intake.on_chunk(venue, chunk, piece, |_, position| shard.replay_from(position, end));
                 }
                 Ok(Step::Gone)
             }
@@ -275,7 +282,8 @@ impl<W: World> Duty for RecorderNode<W> {
         self.intake.store_recorded(|shard, position| {
             let Some(record) = self.shards.get(&shard) else { return false };
             let trusted = !record.acceptance.is_in_dispute();
-            trusted && record.acceptance.next() >= position && position > record.checkpoint
+            // At the same position another one is worth having: of a quiet shard it tells to replay from later on.
+            trusted && record.acceptance.next() >= position && position >= record.checkpoint
         });
         let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
         self.counters.set(Counter::HaltedShards, halted as u64);

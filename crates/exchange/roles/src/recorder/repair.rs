@@ -26,7 +26,7 @@ use crate::checkpoints;
 use crate::config::{Layout, SystemConfig};
 use crate::left_out::{self, LeftOut};
 use crate::world::World;
-use crate::{NodeError, NodeId};
+use crate::{NodeError, NodeId, index};
 
 /// Does `open`, which needs the recorder's log whole; if the log is damaged or poisoned, repairs it and does it again.
 ///
@@ -78,6 +78,8 @@ fn repair<W: World>(
     }
     work.keep_checkpoints(&checkpoints, &Layout::new("").recorder_log(id).join("repair/checkpoints"));
     let (own, others) = (work.own, work.from_others);
+    // Before: what they say is not true of the new log.
+    index::remove(world, id);
     let aside = work.new.complete()?;
     let aside = aside.display();
     world.complain(&format_args!(

@@ -13,8 +13,9 @@ use crate::left_out::LeftOut;
 use crate::world::World;
 use crate::{NodeError, NodeId};
 
-/// Positions between two remembered offsets of a shard, and how many are remembered.
+/// Positions between two remembered offsets of a shard, or bytes if it is quiet; and how many are remembered.
 const INDEX_EVERY: u64 = 64;
+const INDEX_BYTES: u64 = 1 << 20;
 const INDEX_MAX: usize = 4_096;
 
 /// A shard's record.
@@ -33,7 +34,8 @@ impl ShardRecord {
     }
 
     pub(super) fn remember(&mut self, position: Position, offset: Offset) {
-        if position.0.is_multiple_of(INDEX_EVERY) {
+        let is_far = |(_, before): &(Position, Offset)| offset.0 - before.0 >= INDEX_BYTES;
+        if position.0.is_multiple_of(INDEX_EVERY) || self.index.back().is_some_and(is_far) {
             if self.index.len() == INDEX_MAX {
                 self.index.pop_front();
             }
@@ -41,8 +43,11 @@ impl ShardRecord {
         }
     }
 
-    /// An offset before which no record at `position` or later lies.
-    pub(super) fn replay_from(&self, position: Position) -> Offset {
+    /// An offset before which no record at `position` or later lies; the log ends at `end`.
+    pub(super) fn replay_from(&self, position: Position, end: Offset) -> Offset {
+        if position >= self.acceptance.next() {
+            return end;
+        }
         let after = self.index.partition_point(|(at, _)| *at <= position);
         after.checked_sub(1).map_or(Offset::START, |before| self.index[before].1)
     }

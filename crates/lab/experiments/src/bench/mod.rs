@@ -6,6 +6,7 @@ pub mod end_to_end;
 pub mod kill_switch;
 pub mod peer;
 pub mod sequencer;
+pub mod start;
 
 use clap::Subcommand;
 use pares_load::LabResult;
@@ -29,6 +30,8 @@ enum Bench {
     KillSwitch(kill_switch::Args),
     /// Members' latency while a venue takes a checkpoint of a large state, and while one joins with it
     Checkpoint(checkpoint::Args),
+    /// How long a gateway takes to start, however long the record is
+    Start(start::Args),
     /// The other process of a benchmark
     #[command(subcommand, hide = true)]
     Peer(peer::Peer),
@@ -45,6 +48,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::EndToEnd(args) => end_to_end::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
+        Bench::Start(args) => start::run(args),
         Bench::Peer(peer) => peer::run(peer),
     }
 }

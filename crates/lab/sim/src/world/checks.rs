@@ -314,6 +314,10 @@ impl World<'_> {
             self.summary.too_far_behind += of("too_far_behind");
             self.summary.engines.restored += of("shards_restored");
         }
+        for gateway in 0..self.scenario.gateways {
+            self.summary.looked_up +=
+                self.machine.counter(&gateway_id(gateway).to_string(), "looked_up").unwrap_or_default();
+        }
         for recorder in 0..self.scenario.recorders {
             self.summary.checkpoints +=
                 self.machine.counter(&recorder_id(recorder).to_string(), "checkpoints").unwrap_or_default();

@@ -44,6 +44,8 @@ use checks::Safe;
 const DRAIN_NS: u64 = 3_000 * MS;
 /// Names that a gateway keeps: few, so that it forgets.
 const NAMES_MAX: usize = 160;
+/// So few that runs are written all the time.
+const INDEX_ROWS: u32 = 64;
 const SESSION_IN_FLIGHT_MAX: u16 = 32;
 /// Between two looks at whether all is at rest: out of step with the clocks.
 const LOOK_NS: u64 = 1_370_000;
@@ -354,6 +356,7 @@ fn config(scenario: &Scenario) -> SystemConfig {
         quorum_patience_ms: scenario.patience_ns / MS,
         sessions_max: 64,
         names_max: NAMES_MAX,
+        index_rows: INDEX_ROWS,
         clock_ms: 1,
         gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); scenario.gateways],
         instruments: instruments(scenario),

@@ -4,3 +4,4 @@ mod connections;
 mod logs;
 mod rig;
 mod sockets;
+mod starts;

@@ -1,0 +1,175 @@
+//! A gateway that starts from shards' checkpoints, and looks on disk for what lies before them.
+
+use std::path::Path;
+
+use pares_book::FastBook;
+use pares_log::Offset;
+use pares_sequencer::Sequencer;
+use pares_types::{Epoch, Event, Outcome, Position, Reason, RecorderId, Reply, Request, ShardId, VenueId};
+use pares_venue::{Recorded, ResultAt, Shard, VenueSink};
+use pares_wire::frame::GatewayFrame;
+
+use super::rig::{EPOCH, Rig, SELF, answered, buy, config};
+use crate::checkpoints::UnfinishedCheckpoint;
+use crate::duty::Duty;
+use crate::testing::TestWorld;
+use crate::world::World;
+use crate::{NodeError, NodeId};
+
+const LOG: NodeId = NodeId::Recorder(RecorderId(0));
+const SHARD: ShardId = ShardId(0);
+
+/// Results are of no use.
+struct Silence;
+
+impl VenueSink for Silence {
+    fn has_room(&mut self) -> bool {
+        false
+    }
+
+    fn result(&mut self, _: ResultAt, _: &Request, _: &Outcome, _: &[Event]) {}
+}
+
+/// Recorder 0 has a checkpoint of the first shard, behind these requests, and one of the other, which is quiet; replay starts at `from`.
+fn checkpoints(world: &TestWorld, requests: &[Request], from: Offset) {
+    checkpoint(world, SHARD, requests, from);
+    checkpoint(world, ShardId(1), &[], from);
+}
+
+fn checkpoint(world: &TestWorld, id: ShardId, requests: &[Request], from: Offset) {
+    let instruments = &config().shards().unwrap()[&id];
+    let mut shard = Shard::<FastBook>::new(id, instruments);
+    for (position, request) in (0..).map(Position).zip(requests) {
+        let recorded = Recorded { position, request, reason: Reason::None };
+        shard.on_committed(recorded, EPOCH, &mut Silence).unwrap();
+    }
+    let mut state = Vec::new();
+    let position = shard.checkpoint(&mut state);
+    let dir = Path::new("recorder-0/checkpoints");
+    let mut file = UnfinishedCheckpoint::create(world, dir, (id, position), VenueId(0), false).unwrap();
+    file.finish(&state).unwrap();
+    file.name(from).unwrap();
+    let mut window = world.open_window(id).unwrap().unwrap();
+    let ids: Vec<_> = requests.iter().map(|request| request.id).collect();
+    window.propose(Position(0), &ids, ids.len(), &mut Vec::new()).unwrap();
+    window.raise_recorded(position);
+}
+
+/// Orders of the first shard are taken in and committed; those of the first `taken` are in a checkpoint, and nothing before is whole.
+fn lived(orders: u64, taken: usize) -> Rig {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    (1..=orders).for_each(|name| _ = rig.ask(client, &buy(name, 1)));
+    let requests = rig.journalled();
+    rig.commit(&requests);
+    let mut reader = rig.world.read_log_from_start(LOG).unwrap();
+    let places: Vec<_> = requests.iter().map(|_| reader.next().unwrap().unwrap().offset).collect();
+    let from = places.get(taken).copied().unwrap_or(reader.offset());
+    checkpoints(&rig.world, &requests[..taken], from);
+    rig
+}
+
+fn repeats(frames: &[GatewayFrame]) -> Vec<u64> {
+    let name = |frame: &GatewayFrame| match frame {
+        GatewayFrame::Reply(Reply::Answer(answer)) if answer.repeat => Some(answer.client_order_id.0),
+        _ => None,
+    };
+    frames.iter().filter_map(name).collect()
+}
+
+/// A client asks, and the gateway has the time it needs.
+fn ask(rig: &mut Rig, client: usize, name: u64) -> Vec<GatewayFrame> {
+    let mut told = rig.ask(client, &buy(name, 1));
+    rig.world.run_tasks();
+    rig.settle();
+    told.extend(rig.told(client));
+    told
+}
+
+#[test]
+fn what_lies_before_a_checkpoint_is_not_read_as_a_gateway_starts() {
+    let flip_first = |world: &TestWorld| world.flip(LOG, Offset(100));
+    let rig = lived(5, 3).restart(flip_first).unwrap();
+    assert_eq!(rig.world.complaints(), "");
+    assert_eq!(rig.journalled().len(), 5);
+    let next = rig.restart(|_| {}).map(|mut rig| {
+        let client = rig.sign_on(7);
+        rig.ask(client, &buy(6, 1));
+        rig.journalled()[5].id.sequence()
+    });
+    assert_eq!(next.unwrap(), 6);
+}
+
+#[test]
+fn who_repeats_what_lies_before_a_checkpoint_gets_the_first_answer() {
+    let mut rig = lived(5, 5).restart(|_| {}).unwrap();
+    let client = rig.sign_on(7);
+    for name in [2, 5, 2] {
+        assert_eq!(repeats(&ask(&mut rig, client, name)), [name]);
+    }
+    assert_eq!(rig.journalled().len(), 5, "nothing was asked again");
+}
+
+/// Its number is below one that was used; only its shard can say.
+#[test]
+fn who_is_late_and_not_found_is_taken_in() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    rig.ask(client, &buy(9, 1));
+    let requests = rig.journalled();
+    rig.commit(&requests);
+    checkpoints(&rig.world, &requests, Offset::START);
+    let mut rig = rig.restart(|_| {}).unwrap();
+    let client = rig.sign_on(7);
+    assert!(answered(&ask(&mut rig, client, 3)).is_empty());
+    assert_eq!(rig.journalled().len(), 2);
+}
+
+#[test]
+fn a_damaged_checkpoint_costs_the_time_to_read_the_record_from_its_beginning() {
+    let damage = |world: &TestWorld| {
+        let path = world.real(Path::new("recorder-0/checkpoints/0-3.ckpt"));
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[200] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    };
+    let mut rig = lived(5, 3).restart(damage).unwrap();
+    assert_eq!(rig.gateway.work().map(|_| rig.counter("names")).unwrap(), 5);
+}
+
+#[test]
+fn a_checkpoint_of_a_future_that_did_not_happen_is_passed_over() {
+    let rig = lived(5, 3);
+    let anew = |world: &TestWorld| {
+        world.lose_run();
+        for &shard in config().shards().unwrap().keys() {
+            world.create_window(shard, 1_024, Epoch(EPOCH.0 + 1), Position(2)).unwrap();
+        }
+    };
+    let mut rig = rig.restart(anew).unwrap();
+    rig.settle();
+    assert_eq!(rig.counter("names"), 5, "read from the beginning");
+}
+
+/// Makes an empty log in the place of the gateway's.
+fn empty(world: &TestWorld) {
+    std::fs::remove_dir_all(world.real(Path::new(&SELF.to_string()))).unwrap();
+    drop(world.write_log(SELF, super::super::log_config(&config())).unwrap());
+}
+
+#[test]
+fn a_gateway_that_lost_what_a_checkpoint_knows_of_it_stays_away_in_the_same_life_only() {
+    let lost = lived(5, 5).restart(empty).err();
+    assert!(matches!(lost, Some(NodeError::LogLost { .. })), "{lost:?}");
+    let anew = |world: &TestWorld| {
+        empty(world);
+        for &shard in config().shards().unwrap().keys() {
+            let made = world.create_window(shard, 1_024, Epoch(EPOCH.0 + 1), Position(5));
+            made.unwrap();
+        }
+    };
+    let mut rig = lived(5, 5).restart(anew).unwrap();
+    let client = rig.sign_on(7);
+    rig.ask(client, &buy(6, 1));
+    assert_eq!(rig.journalled()[0].id.sequence(), 6, "no number is used twice");
+}

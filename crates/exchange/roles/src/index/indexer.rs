@@ -1,0 +1,217 @@
+//! Making runs, beside a recorder's duty cycle.
+//!
+//! It reads the recorder's log again, a little behind the recorder, wherever a stretch has no run: at the end while the log grows, and
+//! in between what was lost. A disk that fails costs the index and nothing else.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use pares_log::{LogReader, Offset, ReadError};
+use pares_types::RecorderId;
+use pares_wire::record::{self, ResultRecord};
+
+use super::run::{self, Run};
+use super::{Kind, Row, dir_of, row_of_name, stretches};
+use crate::world::{Next, World};
+use crate::{NodeError, NodeId};
+
+/// Records read at once.
+const BATCH_MAX: usize = 16_384;
+/// Between two batches, so that the processor is left to others.
+const BREATH: Duration = Duration::from_millis(10);
+/// With nothing to read.
+const PAUSE: Duration = Duration::from_millis(250);
+/// After the disk failed.
+const FAILED_PAUSE: Duration = Duration::from_secs(1);
+
+/// What makes runs of a recorder's log.
+pub(crate) struct Indexer<W: World> {
+    world: W,
+    log: NodeId,
+    dir: PathBuf,
+    sync: bool,
+    /// Rows of a run.
+    rows_max: usize,
+    /// Where the log ended when the recorder opened it: what a run has beyond that is of a future that did not happen.
+    end: u64,
+    /// Stretches that have a run, by their beginning; `None` until the files were looked at.
+    runs: Option<BTreeMap<u64, u64>>,
+    /// Runs that are to be read through once.
+    unchecked: Vec<(u64, u64)>,
+    stretch: Option<Stretch<W>>,
+    alive: Weak<()>,
+    told: bool,
+}
+
+/// A stretch that is being read.
+struct Stretch<W: World> {
+    reader: W::Reader,
+    from: u64,
+    /// Where the next run begins.
+    limit: u64,
+    rows: Vec<Row>,
+}
+
+impl<W: World> Indexer<W> {
+    /// Starts it for a recorder whose log ends at `end`; it goes on for as long as what is returned is kept.
+    pub(crate) fn start(
+        world: &W,
+        id: RecorderId,
+        (rows_max, sync): (usize, bool),
+        end: Offset,
+    ) -> Result<Arc<()>, NodeError> {
+        let life = Arc::new(());
+        let mut indexer = Self {
+            world: world.clone(),
+            log: NodeId::Recorder(id),
+            dir: dir_of(id),
+            sync,
+            rows_max,
+            end: end.0,
+            runs: None,
+            unchecked: Vec::new(),
+            stretch: None,
+            alive: Arc::downgrade(&life),
+            told: false,
+        };
+        // It comes back by itself.
+        let _waker = world
+            .spawn("index", Box::new(move || indexer.turn()))
+            .map_err(NodeError::io("starting a thread"))?;
+        Ok(life)
+    }
+
+    fn turn(&mut self) -> Next {
+        if self.alive.strong_count() == 0 {
+            return Next::Done;
+        }
+        match self.work() {
+            Ok(0) => Next::After(PAUSE),
+            Ok(_) => Next::After(BREATH),
+            Err(error) => {
+                if !std::mem::replace(&mut self.told, true) {
+                    let log = self.log;
+                    self.world.complain(&format_args!("the index of {log} is not made for now: {error}"));
+                }
+                // All of it is made anew from what the files say.
+                (self.runs, self.stretch) = (None, None);
+                Next::After(FAILED_PAUSE)
+            }
+        }
+    }
+
+    /// Says how much there was to do.
+    fn work(&mut self) -> Result<usize, NodeError> {
+        if self.runs.is_none() {
+            self.look_at_files()?;
+        }
+        self.check_next()?;
+        if self.stretch.is_none() && !self.begin_stretch()? {
+            return Ok(0);
+        }
+        self.read_on()
+    }
+
+    /// Which runs there are. Those that are none, or overlap others, or reach beyond the log, go.
+    fn look_at_files(&mut self) -> Result<(), NodeError> {
+        let mut runs = BTreeMap::new();
+        let mut to_last = 0;
+        let found = stretches(&self.world, &self.dir, Kind::Names);
+        for (from, to) in found.map_err(NodeError::io("listing an index"))? {
+            let is_run = || Run::open(&self.world, (&self.dir, Kind::Names), (from, to)).is_some();
+            if from >= to_last && to > from && to <= self.end && is_run() {
+                runs.insert(from, to);
+                to_last = to;
+            } else {
+                self.remove((from, to));
+            }
+        }
+        self.unchecked = runs.iter().map(|(from, to)| (*from, *to)).collect();
+        // From now on the log only grows.
+        self.end = u64::MAX;
+        self.runs = Some(runs);
+        Ok(())
+    }
+
+    /// Reads one run through that this process has not yet; one that is damaged is made anew.
+    fn check_next(&mut self) -> Result<(), NodeError> {
+        let Some(stretch) = self.unchecked.pop() else { return Ok(()) };
+        let opened = Run::open(&self.world, (&self.dir, Kind::Names), stretch);
+        if !opened.is_some_and(|(run, file)| run.is_whole(&file)) {
+            self.remove(stretch);
+            self.stretch = None;
+            self.runs.as_mut().map(|runs| runs.remove(&stretch.0));
+        }
+        Ok(())
+    }
+
+    fn remove(&self, stretch: (u64, u64)) {
+        // One that stays is tried again, and nobody believes it.
+        let _ = self.world.remove_file(&super::file_of(&self.dir, Kind::Names, stretch));
+    }
+
+    /// Goes to the first place of the log that has no run. Says whether there is a log.
+    fn begin_stretch(&mut self) -> Result<bool, NodeError> {
+        let mut reader = match self.world.read_log_from_start(self.log) {
+            Err(ReadError::NotYet { .. }) => return Ok(false),
+            opened => opened?,
+        };
+        let runs = self.runs.as_mut().expect("looked at");
+        let released = reader.released().0;
+        let dropped: Vec<_> = runs.extract_if(.., |_, to| *to <= released).collect();
+        let mut from = released;
+        for (&start, &to) in runs.iter() {
+            if start > from {
+                break;
+            }
+            from = from.max(to);
+        }
+        let limit = runs.range(from..).next().map_or(u64::MAX, |(start, _)| *start);
+        dropped.into_iter().for_each(|stretch| self.remove(stretch));
+        if from > released {
+            reader.seek(Offset(from))?;
+        }
+        self.stretch = Some(Stretch { reader, from, limit, rows: Vec::with_capacity(self.rows_max) });
+        Ok(true)
+    }
+
+    /// Reads a batch; with a run full, or up to the next one, writes it.
+    fn read_on(&mut self) -> Result<usize, NodeError> {
+        let stretch = self.stretch.as_mut().expect("just begun");
+        let read = stretch.read(self.rows_max)?;
+        let to = stretch.reader.offset().0;
+        if stretch.rows.len() < self.rows_max && to < stretch.limit {
+            return Ok(read);
+        }
+        let Stretch { from, limit, rows, .. } = stretch;
+        let how = (&*self.dir, Kind::Names, self.sync);
+        run::write(&self.world, how, (*from, to), rows).map_err(NodeError::io("writing an index"))?;
+        self.runs.as_mut().expect("looked at").insert(*from, to);
+        if to < *limit {
+            (*from, _) = (to, rows.clear());
+        } else {
+            self.stretch = None;
+        }
+        self.told = false;
+        Ok(read.max(1))
+    }
+}
+
+impl<W: World> Stretch<W> {
+    /// Reads what is durable, at most a batch, up to the next run, or until there are so many rows. Says how many records that were.
+    fn read(&mut self, rows_max: usize) -> Result<usize, NodeError> {
+        for read in 0..BATCH_MAX {
+            let at = self.reader.offset();
+            if at >= self.reader.durable() || at.0 >= self.limit || self.rows.len() == rows_max {
+                return Ok(read);
+            }
+            let Some(entry) = self.reader.next()? else { return Ok(read) };
+            if record::schema(entry.payload) == Some(record::RESULT) {
+                self.rows.extend(row_of_name(&ResultRecord::read(entry.payload)?, entry.offset)?);
+            }
+        }
+        Ok(BATCH_MAX)
+    }
+}

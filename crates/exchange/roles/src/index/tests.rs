@@ -1,0 +1,143 @@
+//! Runs of a recorder's log, made and looked into.
+
+use pares_types::{
+    Epoch, GatewayId, InstrumentId, NewOrder, OrderId, Outcome, Position, Price, Quantity, Request,
+    RequestId, ShardId, Side, Status, Timestamp, VenueId,
+};
+use pares_wire::record::{self, ResultPlace};
+
+use super::run::Run;
+use super::*;
+use crate::NodeId;
+use crate::testing::TestWorld;
+use crate::testing::records::config;
+
+const RECORDER: RecorderId = RecorderId(0);
+const LOG: NodeId = NodeId::Recorder(RECORDER);
+const ROWS: usize = 1_000;
+
+/// Names of several members, scattered.
+fn name(number: u64) -> (MemberId, ClientOrderId) {
+    (MemberId((number % 7) as u32 + 1), ClientOrderId(number.wrapping_mul(0x9E37_79B9) % 100_000))
+}
+
+fn order(number: u64, reason: Reason) -> Vec<u8> {
+    let (member, client_order_id) = name(number);
+    let request = Request {
+        id: RequestId::new(GatewayId(0), number + 1),
+        stamp: Timestamp(number),
+        member,
+        client_order_id,
+        instrument: InstrumentId(1),
+        shard: ShardId(0),
+        command: Command::Enter(NewOrder::limit(Side::Buy, Price(1), Quantity(1))),
+    };
+    let (shard, epoch, position) = (ShardId(0), Epoch(1), Position(number));
+    let place = ResultPlace { shard, epoch, position, venue: VenueId(0), state_hash: 0 };
+    let status = if reason == Reason::None { Status::Resting } else { Status::Refused };
+    let (executed, remaining) = (Quantity(0), Quantity(1));
+    let outcome = Outcome { status, reason, order: OrderId(request.id), executed, remaining };
+    let mut bytes = vec![0; record::result_bytes(&request, 0)];
+    record::write_result(&mut bytes, &place, &request, &outcome, &[]);
+    bytes
+}
+
+/// A log of so many orders, and where each lies.
+fn recorded(world: &TestWorld, numbers: std::ops::Range<u64>) -> Vec<u64> {
+    let orders: Vec<_> = numbers.map(|number| order(number, Reason::None)).collect();
+    world.publish(LOG, &orders).into_iter().map(|offset| offset.0).collect()
+}
+
+/// A recorder's process indexes until there is nothing to do.
+fn index(world: &TestWorld) {
+    let end = world.write_log(LOG, crate::recorder::log_config(&config())).unwrap().tail();
+    let life = Indexer::start(world, RECORDER, (ROWS, false), end).unwrap();
+    (0..200).for_each(|_| world.run_tasks());
+    drop(life);
+    world.run_tasks();
+}
+
+fn found(world: &TestWorld, number: u64) -> Vec<u64> {
+    let (dir, (member, client_order_id)) = (dir_of(RECORDER), name(number));
+    let mut found = Vec::new();
+    for stretch in stretches(world, &dir, Kind::Names).unwrap() {
+        let (run, file) = Run::open(world, (&dir, Kind::Names), stretch).unwrap();
+        found.extend(run.find(&file, key_of_name(member, client_order_id)).unwrap());
+    }
+    found
+}
+
+fn files(world: &TestWorld) -> Vec<String> {
+    world.list(&dir_of(RECORDER)).unwrap()
+}
+
+#[test]
+fn whatever_is_in_a_whole_run_is_found_where_it_lies() {
+    let world = TestWorld::new();
+    let places = recorded(&world, 0..3_500);
+    index(&world);
+    assert_eq!(files(&world).len(), 3, "the rest is not a run yet");
+    for (number, &place) in (0..3_000).zip(&places) {
+        assert_eq!(found(&world, number), [place], "{number}");
+    }
+    assert!(found(&world, 3_000).is_empty() && found(&world, 9_999).is_empty());
+}
+
+#[test]
+fn the_log_grows_and_so_does_the_index() {
+    let world = TestWorld::new();
+    recorded(&world, 0..1_500);
+    index(&world);
+    let places = recorded(&world, 1_500..2_100);
+    index(&world);
+    assert_eq!((files(&world).len(), found(&world, 1_600)), (2, vec![places[100]]));
+}
+
+#[test]
+fn a_run_that_is_lost_or_damaged_is_made_anew_and_the_others_stay() {
+    let world = TestWorld::new();
+    let places = recorded(&world, 0..3_500);
+    index(&world);
+    let before = files(&world);
+    for at in [20, 5_000, 24_120] {
+        let path = world.real(&dir_of(RECORDER).join(&before[1]));
+        let whole = std::fs::read(&path).unwrap();
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1;
+        std::fs::write(&path, damaged).unwrap();
+        index(&world);
+        assert_eq!((files(&world), std::fs::read(&path).unwrap()), (before.clone(), whole), "{at}");
+    }
+    world.remove_file(&dir_of(RECORDER).join(&before[1])).unwrap();
+    index(&world);
+    assert_eq!((files(&world), found(&world, 1_500)), (before, vec![places[1_500]]));
+}
+
+#[test]
+fn runs_of_what_the_log_lost_go() {
+    let world = TestWorld::new();
+    recorded(&world, 0..2_500);
+    index(&world);
+    std::fs::remove_dir_all(world.real("recorder-0".as_ref()).join("other")).ok();
+    let kept = world.real("kept".as_ref());
+    std::fs::rename(world.real("recorder-0/index".as_ref()), &kept).unwrap();
+    std::fs::remove_dir_all(world.real("recorder-0".as_ref())).unwrap();
+    recorded(&world, 0..1_200);
+    std::fs::rename(kept, world.real("recorder-0/index".as_ref())).unwrap();
+    index(&world);
+    assert_eq!(files(&world).len(), 1);
+}
+
+#[test]
+fn refusals_that_stand_behind_another_answer_are_not_indexed() {
+    for (reason, is_row) in [
+        (Reason::DuplicateRequest, false),
+        (Reason::TooOld, false),
+        (Reason::UnknownOrder, true),
+        (Reason::None, true),
+    ] {
+        let payload = order(5, reason);
+        let row = row_of_name(&ResultRecord::read(&payload).unwrap(), Offset(64)).unwrap();
+        assert_eq!(row.is_some(), is_row, "{reason:?}");
+    }
+}
