@@ -19,6 +19,18 @@ pub fn load(path: &Path) -> Result<SystemConfig, NodeError> {
     })
 }
 
+/// The configuration of the system there; of one that has none, this one, which is written.
+///
+/// # Errors
+/// As [`load`] and [`save`].
+pub fn load_or_save(config: &SystemConfig, path: &Path) -> Result<SystemConfig, NodeError> {
+    if !path.exists() {
+        config.check()?;
+        save(config, path)?;
+    }
+    load(path)
+}
+
 /// Writes the configuration file of a new system.
 ///
 /// # Errors

@@ -133,11 +133,7 @@ impl Supervisor {
     ) -> Result<Self, NodeError> {
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
         let _lock = take_lock(&layout)?;
-        if !layout.config().exists() {
-            config.check()?;
-            config::save(config, &layout.config())?;
-        }
-        let config = config::load(&layout.config())?;
+        let config = config::load_or_save(config, &layout.config())?;
         keys::ensure(&layout, &config)?;
         await_leftovers(&config, &layout, stop)?;
         let world = HostWorld::new(&layout)?;
