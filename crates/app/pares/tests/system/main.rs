@@ -17,6 +17,7 @@ mod disk_full;
 mod first_trade;
 mod kills;
 mod overload;
+mod python;
 mod recorders;
 mod repair;
 mod repeats;
