@@ -50,6 +50,8 @@ enum Command {
     Admin(commands::admin::Args),
     /// Issue a certificate to a member, for gateways that ask for one
     Certificate(commands::certificate::Args),
+    /// Say whether a configuration is legal, and what a production system must think about
+    CheckConfig(commands::check_config::Args),
     /// Look into a log, or check it
     Journal(commands::journal::Args),
     /// Run a database replicated between clusters of sites, look at it, ask it, and decide when a cluster is lost
@@ -85,6 +87,7 @@ fn run(command: Command) -> error::CommandResult {
         Command::History(args) => commands::history::run(&args),
         Command::Admin(args) => commands::admin::run(&args),
         Command::Certificate(args) => commands::certificate::run(&args),
+        Command::CheckConfig(args) => commands::check_config::run(&args),
         Command::Journal(args) => commands::journal::run(&args),
         Command::Site(args) => pares_operator::run(&args).map_err(Into::into),
         Command::Node(args) => commands::node::run(&args),

@@ -1,11 +1,14 @@
 //! The configuration of one system, and where everything of it lies.
 
+mod comments;
+mod durability;
 mod exposure;
 mod instrument;
 mod layout;
 mod settings;
 
+pub use durability::DurabilitySetting;
 pub use exposure::{ClientCertificates, TlsSetting};
 pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
 pub use layout::{Layout, bells};
-pub use settings::{DurabilitySetting, ROLE_MAX, SystemConfig};
+pub use settings::{ROLE_MAX, SystemConfig};
