@@ -93,7 +93,14 @@ fn check_settings(files: &[File], violations: &mut Vec<String>) {
         if settings.is_empty() {
             violations.push(format!("{path}: {of} is not there any more"));
         }
+        let comments = text_of(files, COMMENTS);
         for Setting { name, default } in settings {
+            if of == "SystemConfig"
+                && !comments.contains(&format!("(\"{name}\","))
+                && !comments.contains(&format!("        \"{name}\","))
+            {
+                violations.push(format!("{COMMENTS}: setting `{name}` has no comment"));
+            }
             let row = operations.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
             let told = row.and_then(|row| row.split('|').nth(2)).map(str::trim).unwrap_or_default();
             if !documented.contains(&name) {
@@ -105,6 +112,9 @@ fn check_settings(files: &[File], violations: &mut Vec<String>) {
         }
     }
 }
+
+/// Where the comments of a new configuration file are.
+const COMMENTS: &str = "crates/exchange/roles/src/config/comments.rs";
 
 /// A setting, and its default if that is a number or a truth value.
 #[derive(Debug, PartialEq, Eq)]
@@ -118,8 +128,14 @@ fn settings(text: &str, of: &str) -> Vec<Setting> {
     let head = format!("pub struct {of} {{");
     let rest = text.split_once(&head).map_or("", |(_, rest)| rest);
     let (body, rest) = rest.split_once("\n}").unwrap_or((rest, ""));
-    let fields = body.lines().filter_map(|line| Some(line.trim().strip_prefix("pub ")?.split_once(':')?.0));
-    fields.map(|name| Setting { name: name.to_owned(), default: plain_value(rest, name) }).collect()
+    let before = std::iter::once("").chain(body.lines());
+    let fields = before.zip(body.lines()).filter_map(|(before, line)| {
+        let name = line.trim().strip_prefix("pub ")?.split_once(':')?.0;
+        // What a file means that does not say is another thing then, and said in its comment.
+        let unsaid = before.trim().starts_with("#[serde(default =");
+        Some((name, if unsaid { None } else { plain_value(rest, name) }))
+    });
+    fields.map(|(name, default)| Setting { name: name.to_owned(), default }).collect()
 }
 
 /// What a field of a literal is: a number, one shifted left, or a truth value.

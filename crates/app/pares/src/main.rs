@@ -52,6 +52,8 @@ enum Command {
     Certificate(commands::certificate::Args),
     /// Report a business day, as every recorder has it
     Day(commands::day::Args),
+    /// Say whether a configuration is legal, and what a production system must think about
+    CheckConfig(commands::check_config::Args),
     /// Look into a log, or check it
     Journal(commands::journal::Args),
     /// Run a database replicated between clusters of sites, look at it, ask it, and decide when a cluster is lost
@@ -88,6 +90,7 @@ fn run(command: Command) -> error::CommandResult {
         Command::Admin(args) => commands::admin::run(&args),
         Command::Certificate(args) => commands::certificate::run(&args),
         Command::Day(args) => commands::day::run(&args),
+        Command::CheckConfig(args) => commands::check_config::run(&args),
         Command::Journal(args) => commands::journal::run(&args),
         Command::Site(args) => pares_operator::run(&args).map_err(Into::into),
         Command::Node(args) => commands::node::run(&args),

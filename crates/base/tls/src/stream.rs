@@ -274,3 +274,6 @@ impl<T: Read + Write> Write for TlsStream<T> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,17 @@ pub fn load(path: &Path) -> Result<SystemConfig, NodeError> {
     })
 }
 
+/// Gives a system that has no configuration this one.
+///
+/// # Errors
+/// As [`save`]; and if it is not legal.
+pub(crate) fn save_if_missing(config: &SystemConfig, path: &Path) -> Result<(), NodeError> {
+    match path.exists() {
+        true => Ok(()),
+        false => config.check().and_then(|()| save(config, path)),
+    }
+}
+
 /// Writes the configuration file of a new system.
 ///
 /// # Errors

@@ -133,10 +133,7 @@ impl Supervisor {
     ) -> Result<Self, NodeError> {
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
         let _lock = take_lock(&layout)?;
-        if !layout.config().exists() {
-            config.check()?;
-            config::save(config, &layout.config())?;
-        }
+        config::save_if_missing(config, &layout.config())?;
         first_operator::make(&layout)?;
         let config = config::load(&layout.config())?;
         keys::ensure(&layout, &config)?;

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod certificate;
+pub mod check_config;
 pub mod day;
 pub mod history;
 pub mod instruments;

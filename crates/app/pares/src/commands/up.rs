@@ -51,9 +51,7 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
     let on_loss = if args.give_up_lost { OnLoss::GiveUp } else { OnLoss::Refuse };
     let layout = Layout::new(&args.dir);
-    // Whoever wants it open says so in the configuration.
-    let config = SystemConfig { sign_on: SignOnSetting::Required, ..SystemConfig::default() };
-    Ok(Supervisor::start(&program, layout, &config, on_loss, stop)?)
+    Ok(Supervisor::start(&program, layout, &SystemConfig::fresh(), on_loss, stop)?)
 }
 
 /// Says how the system has come up.

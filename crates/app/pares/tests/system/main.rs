@@ -18,6 +18,7 @@ mod disk_full;
 mod first_trade;
 mod kills;
 mod overload;
+mod python;
 mod recorders;
 mod repair;
 mod repeats;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::SystemConfig;
+use super::{SignOnSetting, SystemConfig};
 use crate::NodeError;
 
 /// Whether the gateways' ports are TLS.
@@ -34,15 +34,14 @@ impl SystemConfig {
         }
         let exposed = self.gateways.iter().find(|address| !address.ip().is_loopback());
         let Some(address) = exposed.filter(|_| !self.gateways_exposed) else { return Ok(()) };
-        let missing = match (self.tls, self.client_certificates) {
-            (TlsSetting::On, ClientCertificates::Required) => return Ok(()),
-            (TlsSetting::Off, _) => {
-                "everybody who reaches it can trade for any member, run the market as the exchange, and read all that \
-                 passes. Set `tls = \"on\"` and `client_certificates = \"required\"`"
+        let missing = match (self.tls, self.sign_on) {
+            (TlsSetting::On, SignOnSetting::Required) => return Ok(()),
+            (TlsSetting::Off, SignOnSetting::Required) => {
+                "everybody on the way can read all that passes. Set `tls = \"on\"`"
             }
-            (TlsSetting::On, _) => {
+            (_, SignOnSetting::Open) => {
                 "everybody who reaches it can trade for any member and run the market as the exchange. Set \
-                 `client_certificates = \"required\"`"
+                 `sign_on = \"required\"` and `tls = \"on\"`"
             }
         };
         Err(NodeError::Config(format!(
@@ -73,15 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_beyond_this_machine_needs_encryption_and_certificates() {
+    fn a_gateway_beyond_this_machine_needs_encryption_and_sign_on() {
         let address = "192.0.2.1:7100".parse().unwrap();
-        let beyond = SystemConfig { gateways: vec![address], ..SystemConfig::default() };
-        let why = |config: SystemConfig| config.check().unwrap_err().to_string();
-        assert!(why(beyond.clone()).contains("read all that passes"));
-        let encrypted = SystemConfig { tls: TlsSetting::On, ..beyond };
-        assert!(why(encrypted.clone()).contains("can trade for any member"));
-        let client_certificates = ClientCertificates::Required;
-        assert!(SystemConfig { client_certificates, ..encrypted }.check().is_ok());
+        let beyond = SystemConfig { gateways: vec![address], tls: TlsSetting::On, ..SystemConfig::default() };
+        let why = |config: &SystemConfig| config.check().unwrap_err().to_string();
+        assert!(why(&beyond).contains("can trade for any member"));
+        let signed_on = SystemConfig { sign_on: SignOnSetting::Required, ..beyond };
+        assert!(signed_on.check().is_ok());
+        assert!(why(&SystemConfig { tls: TlsSetting::Off, ..signed_on }).contains("read all that passes"));
     }
 
     #[test]

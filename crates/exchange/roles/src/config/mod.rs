@@ -1,13 +1,16 @@
 //! The configuration of one system, and where everything of it lies.
 
+mod comments;
 mod day;
+mod durability;
 mod exposure;
 mod instrument;
 mod layout;
 mod settings;
 
 pub use day::DayConfig;
+pub use durability::DurabilitySetting;
 pub use exposure::{ClientCertificates, TlsSetting};
 pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
 pub use layout::{Layout, bells};
-pub use settings::{DurabilitySetting, ROLE_MAX, SignOnSetting, SystemConfig};
+pub use settings::{ROLE_MAX, SignOnSetting, SystemConfig};

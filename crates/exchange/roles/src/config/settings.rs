@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use pares_book::Instrument;
-use pares_log::Durability;
 use pares_register::Register;
 use pares_types::{GatewayId, Key, RecorderId, ShardId, VenueId};
 use pares_wire::record;
 use serde::{Deserialize, Serialize};
 
+use super::comments;
+use super::durability::DurabilitySetting;
 use super::exposure::{ClientCertificates, TlsSetting};
 use super::{DayConfig, InstrumentConfig};
 use crate::NodeError;
@@ -38,23 +39,16 @@ const BUDGET_ORDERS: u32 = 20_000;
 /// Gateways, venues or recorders of one system, at most.
 pub const ROLE_MAX: usize = 16;
 
-/// What "durable" means in this system (design section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DurabilitySetting {
-    /// In the page cache: survives the death of any process.
-    Os,
-    /// On the device: survives the loss of power.
-    Disk,
+/// Orders and amends that a session may send in a second, and at once, where a file does not say.
+const RATE_UNSAID: u32 = 10_000;
+const BURST_UNSAID: u32 = 1_000;
+
+const fn rate_unsaid() -> u32 {
+    RATE_UNSAID
 }
 
-impl From<DurabilitySetting> for Durability {
-    fn from(setting: DurabilitySetting) -> Self {
-        match setting {
-            DurabilitySetting::Os => Self::Os,
-            DurabilitySetting::Disk => Self::Disk,
-        }
-    }
+const fn burst_unsaid() -> u32 {
+    BURST_UNSAID
 }
 
 /// Whether sessions prove who they are.
@@ -79,6 +73,7 @@ impl SignOnSetting {
 #[serde(default, deny_unknown_fields)]
 pub struct SystemConfig {
     /// What an acknowledgement promises.
+    #[serde(default = "DurabilitySetting::unsaid")]
     pub durability: DurabilitySetting,
     /// How many venues.
     pub venues: u16,
@@ -97,8 +92,10 @@ pub struct SystemConfig {
     /// Requests a session may have in flight.
     pub session_in_flight_max: u16,
     /// Orders and amends a session may send in a second; 0 for no limit. Cancels pass.
+    #[serde(default = "rate_unsaid")]
     pub session_rate_max: u32,
     /// How many of them at once.
+    #[serde(default = "burst_unsaid")]
     pub session_burst_max: u32,
     /// Milliseconds that a shard may record nothing while requests wait there, before new ones are refused; 0 for ever.
     pub quorum_patience_ms: u64,
@@ -141,6 +138,7 @@ pub struct SystemConfig {
     pub instruments: Vec<InstrumentConfig>,
 }
 
+/// A system for a test or a benchmark: in the page cache, without limits of rate. [`SystemConfig::fresh`] is what operators get.
 impl Default for SystemConfig {
     fn default() -> Self {
         const SYMBOLS: [&str; 10] =
@@ -198,10 +196,22 @@ impl SystemConfig {
         Ok(config)
     }
 
-    /// The text of the configuration file of a new system.
+    /// A new system, as a file means it that says nothing.
+    ///
+    /// # Panics
+    /// Never: that is legal.
+    #[must_use]
+    pub fn fresh() -> Self {
+        Self::parse("").expect("a file that says nothing is legal")
+    }
+
+    /// The text of the configuration file of a new system, with a comment on each setting.
+    ///
+    /// # Panics
+    /// Never: it can always be written.
     #[must_use]
     pub fn text(&self) -> String {
-        toml::to_string_pretty(self).expect("a configuration is always valid TOML")
+        comments::with_comments(&toml::to_string_pretty(self).expect("a configuration is always valid TOML"))
     }
 
     /// Checks that the settings can work together.

@@ -1,0 +1,170 @@
+"""One connection to one gateway."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import ssl
+import time
+from collections import deque
+from types import TracebackType
+from typing import Union
+
+from . import protocol
+from .credentials import GATEWAYS_NAME, Credential, transcript
+from .protocol import Answer, Challenge, Refusal, Request, SignedOn, Update
+
+Address = tuple[str, int]
+
+
+class Lost(ConnectionError):
+    """The connection is lost. What is unanswered may have been executed: repeat it, through any gateway."""
+
+
+class Rejected(Exception):
+    """The gateway did not take the request in. Its name is still free."""
+
+    def __init__(self, reason: int) -> None:
+        super().__init__(protocol.reason_word(reason))
+        self.reason = reason
+        self.word = protocol.reason_word(reason)
+
+
+class Connection:
+    """A signed-on connection. `send` may be called again before the last answer is there.
+
+    Raises `Lost` if the gateway is not there or goes, `Rejected` if it does not sign the member on, `ProtocolError` if it is
+    no gateway, `TimeoutError` if nothing comes within `timeout` seconds, ssl.SSLError if one end does not believe the other.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        member: int,
+        *,
+        session: int = 0,
+        credential: Union[Credential, None] = None,
+        tls: Union[ssl.SSLContext, None] = None,
+        server_name: str = GATEWAYS_NAME,
+        timeout: float = 5.0,
+        journalled: bool = False,
+    ) -> None:
+        self.timeout = timeout
+        self._input = b""
+        self._set_aside: deque[Update] = deque()
+        self._socket = _connect(address, tls, server_name, timeout)
+        try:
+            self._sign_on(member, session, credential, journalled)
+        except BaseException:
+            self.close()
+            raise
+
+    def _sign_on(self, member: int, session: int, credential: Union[Credential, None], journalled: bool) -> None:
+        token = secrets.randbits(64)
+        self._send(protocol.sign_on(member, session, token, journalled))
+        while True:
+            update = self._next(time.monotonic() + self.timeout)
+            if isinstance(update, Challenge):
+                if credential is None:
+                    raise Rejected(20)
+                asked = transcript(update.nonce, update.gateway, session, member, token)
+                self._send(protocol.proof(credential.prove(asked)))
+            elif isinstance(update, Refusal):
+                raise Rejected(update.reason)
+            elif isinstance(update, SignedOn):
+                self.signed_on = update
+                return
+
+    def send(self, *requests: Request) -> None:
+        """Sends requests in one go, and does not wait for answers."""
+        self._send(b"".join(request.encode() for request in requests))
+
+    def submit(self, request: Request) -> Answer:
+        """Sends a request and waits for its answer. Other updates are kept for `receive`. Raises `Rejected`."""
+        self.send(request)
+        deadline = time.monotonic() + self.timeout
+        while True:
+            update = self._next(deadline)
+            if isinstance(update, Answer) and update.client_order_id == request.client_order_id:
+                return update
+            if isinstance(update, Refusal) and update.client_order_id == request.client_order_id:
+                raise Rejected(update.reason)
+            self._set_aside.append(update)
+
+    def receive(self, timeout: Union[float, None] = None) -> Union[Update, None]:
+        """The next update; None if none comes within `timeout` seconds (at most its own, if not given)."""
+        if self._set_aside:
+            return self._set_aside.popleft()
+        try:
+            return self._next(time.monotonic() + (self.timeout if timeout is None else timeout))
+        except TimeoutError:
+            return None
+
+    def ping(self, token: int = 0) -> None:
+        """Asks the gateway whether it is there; `Pong` comes behind all that it sent before."""
+        self._send(protocol.ping(token))
+
+    def resume(self, shard: int, following: int) -> None:
+        """Asks for the member's stream of a shard from number `following` on. `Resumed` says that all has been told."""
+        self._send(protocol.resume(shard, following))
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._socket.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self,
+        kind: Union[type[BaseException], None],
+        error: Union[BaseException, None],
+        trace: Union[TracebackType, None],
+    ) -> None:
+        self.close()
+
+    def _send(self, data: bytes) -> None:
+        self._socket.settimeout(self.timeout)
+        try:
+            self._socket.sendall(data)
+        except (TimeoutError, ssl.SSLError):
+            raise
+        except OSError as error:
+            raise Lost(str(error)) from error
+
+    def _next(self, deadline: float) -> Update:
+        while True:
+            found = protocol.split(self._input)
+            if found is None:
+                self._input += self._read(deadline)
+                continue
+            kind, body, self._input = found
+            update = protocol.decode(kind, body)
+            if update is not None:
+                return update
+
+    def _read(self, deadline: float) -> bytes:
+        # A timeout of 0 would make the socket one that does not wait, and its errors others.
+        self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+        try:
+            data = self._socket.recv(65_536)
+        except (TimeoutError, ssl.SSLError):
+            raise
+        except OSError as error:
+            raise Lost(str(error)) from error
+        if not data:
+            raise Lost("the gateway closed the connection")
+        return data
+
+
+def _connect(
+    address: Address, tls: Union[ssl.SSLContext, None], server_name: str, timeout: float
+) -> socket.socket:
+    try:
+        plain = socket.create_connection(address, timeout)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return plain if tls is None else tls.wrap_socket(plain, server_hostname=server_name)
+    except (TimeoutError, ssl.SSLError):
+        raise
+    except OSError as error:
+        raise Lost(f"cannot reach a gateway at {address[0]}:{address[1]}: {error}") from error

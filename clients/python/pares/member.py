@@ -1,0 +1,99 @@
+"""A member that goes on when its gateway is lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Union
+
+from .connection import Address, Connection, Lost, Rejected
+from .protocol import Answer, Refusal, Request, Update
+
+
+class Member:
+    """Connects to whichever gateway is there and repeats what is unanswered, in the order in which it was sent.
+
+    `connect` makes a connection to an address: `lambda address: Connection(address, member=7, tls=context)`. It may raise
+    `Lost`; then the next address is tried, for at most `patience` seconds.
+    """
+
+    def __init__(
+        self, addresses: Sequence[Address], connect: Callable[[Address], Connection], patience: float = 30.0
+    ) -> None:
+        self._addresses = list(addresses)
+        self._connect = connect
+        self._patience = patience
+        self._at = 0
+        self._open: dict[int, Request] = {}
+        self.repeated = 0
+        """Requests sent again so far."""
+        self.connection = self._connected()
+
+    @property
+    def unanswered(self) -> list[Request]:
+        """What is sent and not answered, in the order in which it was sent."""
+        return list(self._open.values())
+
+    def send(self, *requests: Request) -> None:
+        """Sends requests; they are repeated until they are answered."""
+        for request in requests:
+            self._open.setdefault(request.client_order_id, request)
+        try:
+            self.connection.send(*requests)
+        except Lost:
+            self._come_back()
+
+    def receive(self, timeout: Union[float, None] = None) -> Union[Update, None]:
+        """The next update; None if none comes in time, or the gateway was lost and another one found."""
+        try:
+            update = self.connection.receive(timeout)
+        except Lost:
+            self._come_back()
+            return None
+        if isinstance(update, (Answer, Refusal)):
+            self._open.pop(update.client_order_id, None)
+        return update
+
+    def submit(self, request: Request, on_update: Callable[[Update], None] = lambda _: None) -> Answer:
+        """Sends a request and waits for its answer, through however many gateways. Other updates go to `on_update`.
+        Raises `Rejected`, and `TimeoutError` after the patience; the request then stays unanswered."""
+        self.send(request)
+        deadline = time.monotonic() + self._patience
+        while time.monotonic() < deadline:
+            update = self.receive(min(1.0, self._patience))
+            if isinstance(update, Answer) and update.client_order_id == request.client_order_id:
+                return update
+            if isinstance(update, Refusal) and update.client_order_id == request.client_order_id:
+                raise Rejected(update.reason)
+            if update is not None:
+                on_update(update)
+        raise TimeoutError("no answer in time: the request is repeated when a gateway is found")
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self.connection.close()
+
+    def _come_back(self) -> None:
+        self.connection.close()
+        deadline = time.monotonic() + self._patience
+        while True:
+            self.connection = self._connected()
+            try:
+                self.connection.send(*self._open.values())
+                self.repeated += len(self._open)
+                return
+            except Lost:
+                if time.monotonic() > deadline:
+                    raise
+
+    def _connected(self) -> Connection:
+        deadline = time.monotonic() + self._patience
+        while True:
+            address = self._addresses[self._at % len(self._addresses)]
+            try:
+                return self._connect(address)
+            except (Lost, TimeoutError):
+                if time.monotonic() > deadline:
+                    raise
+                self._at += 1
+                time.sleep(0.05)

@@ -1,0 +1,464 @@
+"""Bytes of the protocol: what a client sends, what a gateway sends. No sockets here.
+
+Every frame is `length u16, kind u8, version u8, body`, little-endian. A body may be longer than what is known here: later
+versions append fields. Fields that an earlier gateway did not send yet are 0.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import IntEnum
+from typing import Union
+
+VERSION = 1
+HEAD = struct.Struct("<HBB")
+FRAME_MAX = 128
+PRICE_UNITS = 10_000
+"""Price units in one unit of the currency."""
+
+
+class ProtocolError(Exception):
+    """The other end does not speak this protocol. The connection is of no further use."""
+
+
+class Side(IntEnum):
+    BUY = 1
+    SELL = 2
+
+
+class OrderKind(IntEnum):
+    LIMIT = 1
+    MARKET = 2
+    POST_ONLY = 3
+    PEG_TO_OWN_SIDE = 5
+    PEG_TO_MIDDLE = 6
+
+
+class TimeInForce(IntEnum):
+    DAY = 1
+    IMMEDIATE_OR_CANCEL = 2
+    FILL_OR_KILL = 3
+    GOOD_TILL_CANCELLED = 4
+    GOOD_TILL_DATE = 5
+    AT_OPEN = 6
+    AT_CLOSE = 7
+
+
+class SelfTrade(IntEnum):
+    """What happens when an order meets one of the same member."""
+
+    TRADES = 0
+    CANCEL_RESTING = 1
+    CANCEL_INCOMING = 2
+    CANCEL_BOTH = 3
+    REDUCE_BOTH = 4
+
+
+class Status(IntEnum):
+    RESTING = 1
+    FILLED = 2
+    CANCELLED = 3
+    REFUSED = 4
+    MASS_CANCELLED = 5
+    ACCEPTED = 6
+    HELD = 7
+
+
+REASONS = {
+    0: "none", 1: "unknown_instrument", 2: "zero_quantity", 3: "off_lot", 4: "quantity_too_large", 5: "off_tick",
+    6: "price_out_of_range", 7: "would_trade", 8: "invalid_combination", 9: "unknown_order",
+    10: "quantity_below_executed", 11: "nothing_to_trade", 12: "cannot_fill_whole", 13: "requested",
+    14: "duplicate_request", 15: "book_full", 16: "halted", 17: "overloaded", 18: "storage_unavailable",
+    19: "malformed_request", 20: "not_signed_on", 21: "unknown_client_order_id", 22: "nothing_changed", 23: "blocked",
+    24: "not_in_this_phase", 25: "in_transition", 26: "value_too_large", 27: "invalid_display", 28: "invalid_minimum",
+    29: "minimum_not_met", 30: "self_trade", 31: "price_band", 32: "step_limit", 33: "expired", 34: "not_permitted",
+    35: "instrument_exists", 36: "book_not_empty", 37: "invalid_rule", 38: "already_busted", 39: "too_many_busts",
+    40: "too_many_pegs", 41: "not_closing_price", 42: "unfinished", 43: "too_many_instruments", 44: "not_blocked",
+    45: "not_closeable", 46: "throttled", 47: "void", 48: "quarantined", 49: "not_recorded", 50: "symbol_in_use",
+    51: "not_quarantined", 52: "too_old", 53: "too_many_series", 54: "not_kept", 55: "unknown_shard", 70: "wrong_key",
+    71: "too_many_attempts", 72: "revoked", 73: "taken_over", 74: "no_right", 75: "quantity_limit", 76: "value_limit",
+    77: "price_collar", 78: "orders_limit", 79: "second_operator", 80: "other_series", 81: "unknown_member",
+    82: "member_exists", 83: "unknown_session", 84: "register_full", 85: "last_operator", 90: "tls_required",
+}  # fmt: skip
+
+
+def reason_word(code: int) -> str:
+    """The word of a reason code, as all of the exchange spells it."""
+    return REASONS.get(code, f"reason_{code}")
+
+
+def price(amount: Union[Decimal, str]) -> int:
+    """A decimal amount in price units: `price("223.82")` is 2238200. Raises ValueError if it is finer than a unit."""
+    units = Decimal(amount) * PRICE_UNITS
+    if units != units.to_integral_value():
+        raise ValueError(f"{amount}: prices are multiples of {Decimal(1) / PRICE_UNITS}")
+    return int(units)
+
+
+def frame(kind: int, body: bytes) -> bytes:
+    """The frame of that body."""
+    return HEAD.pack(HEAD.size + len(body), kind, VERSION) + body
+
+
+def split(data: bytes) -> Union[tuple[int, bytes, bytes], None]:
+    """The first frame's kind and body, and what is behind it. None if it is not all there."""
+    if len(data) < HEAD.size:
+        return None
+    length, kind, version = HEAD.unpack_from(data)
+    if not HEAD.size <= length <= FRAME_MAX or version != VERSION:
+        raise ProtocolError(f"a frame of {length} bytes, version {version}: is that a gateway of this version?")
+    if len(data) < length:
+        return None
+    return kind, data[HEAD.size : length], data[length:]
+
+
+# From the client.
+
+
+@dataclass(frozen=True)
+class Order:
+    """Terms of an order. Prices are in price units."""
+
+    side: Side
+    quantity: int
+    price: int = 0
+    kind: OrderKind = OrderKind.LIMIT
+    time_in_force: TimeInForce = TimeInForce.DAY
+    self_trade: SelfTrade = SelfTrade.TRADES
+    display: int = 0
+    """Shares an iceberg shows at a time; 0 shows everything."""
+    minimum: int = 0
+    """Shares that must match at once; 0 for no such wish."""
+    trigger: Union[int, None] = None
+    """The price a stop order waits for."""
+    until_ns: int = 0
+    """When a good-till-date order expires, ns since 1970."""
+
+
+@dataclass(frozen=True)
+class Enter:
+    """Enter an order."""
+
+    client_order_id: int
+    instrument: int
+    order: Order
+
+    def encode(self) -> bytes:
+        name, terms = self.client_order_id, self.order
+        codes = (self.instrument, terms.side, terms.kind, terms.time_in_force, terms.self_trade)
+        if not (terms.display or terms.minimum or terms.until_ns or terms.trigger is not None):
+            return frame(2, struct.pack("<QqQIBBBB", name, terms.price, terms.quantity, *codes))
+        trigger = terms.trigger if terms.trigger is not None else 0
+        head = struct.pack("<QqQQQqQ", name, terms.price, terms.quantity, terms.display, terms.minimum, trigger, terms.until_ns)
+        return frame(7, head + struct.pack("<IBBBBB7x", *codes, terms.trigger is not None))
+
+
+@dataclass(frozen=True)
+class Amend:
+    """Change price and total quantity (what is executed included) of the order entered as `target`."""
+
+    client_order_id: int
+    target: int
+    price: int
+    quantity: int
+
+    def encode(self) -> bytes:
+        return frame(3, struct.pack("<QQqQ", self.client_order_id, self.target, self.price, self.quantity))
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """Cancel the order entered as `target`."""
+
+    client_order_id: int
+    target: int
+
+    def encode(self) -> bytes:
+        return frame(4, struct.pack("<QQ", self.client_order_id, self.target))
+
+
+@dataclass(frozen=True)
+class MassCancel:
+    """Cancel all orders of the member in `instrument` (0: everywhere), or only those of one side."""
+
+    client_order_id: int
+    instrument: int = 0
+    side: Union[Side, None] = None
+
+    def encode(self) -> bytes:
+        return frame(5, struct.pack("<QIB3x", self.client_order_id, self.instrument, self.side or 0))
+
+
+Request = Union[Enter, Amend, Cancel, MassCancel]
+
+
+def sign_on(member: int, session: int = 0, token: int = 0, journalled: bool = False) -> bytes:
+    """The first frame of a connection."""
+    return frame(1, struct.pack("<IIQH30x", member, int(journalled), token, session))
+
+
+def ping(token: int) -> bytes:
+    """Asks the gateway whether it is there."""
+    return frame(6, struct.pack("<Q", token))
+
+
+def proof(proven: bytes) -> bytes:
+    """The answer to a `Challenge`: 64 bytes."""
+    if len(proven) != 64:
+        raise ValueError("a proof has 64 bytes")
+    return frame(26, proven)
+
+
+def resume(shard: int, following: int) -> bytes:
+    """Asks for the member's stream of a shard from number `following` on; 0: from now on."""
+    return frame(18, struct.pack("<QH6x", following, shard))
+
+
+# From the gateway.
+
+
+@dataclass(frozen=True)
+class SignedOn:
+    token: int
+    gateway: int
+    in_flight_max: int
+    member: int
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """Prove who you are."""
+
+    nonce: bytes
+    gateway: int
+
+
+@dataclass(frozen=True)
+class Journalled:
+    """The request will be ordered and executed."""
+
+    client_order_id: int
+    request_id: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The one answer to a request; committed."""
+
+    client_order_id: int
+    request_id: int
+    order_id: int
+    position: int
+    executed: int
+    remaining: int
+    instrument: int
+    shard: int
+    status: Status
+    reason: int
+    flags: int
+    events: int
+    number: int = 0
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether it repeats an earlier answer."""
+        return bool(self.flags & 1)
+
+
+@dataclass(frozen=True)
+class Trade:
+    """One of the member's orders traded. `role` 1: it was resting, 2: it was incoming."""
+
+    client_order_id: int
+    order_id: int
+    position: int
+    price: int
+    quantity: int
+    remaining: int
+    instrument: int
+    shard: int
+    side: Side
+    role: int
+    index: int
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """Shares of one of the member's orders were cancelled."""
+
+    client_order_id: int
+    order_id: int
+    position: int
+    quantity: int
+    instrument: int
+    shard: int
+    cause: int
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A gateway did not take a request in; its name (0 if it could not be read) is still free."""
+
+    client_order_id: int
+    reason: int
+
+
+@dataclass(frozen=True)
+class Pong:
+    token: int
+
+
+@dataclass(frozen=True)
+class News:
+    """One of the member's orders did something that nobody asked for just now."""
+
+    client_order_id: int
+    order_id: int
+    position: int
+    price: int
+    remaining: int
+    shown: int
+    instrument: int
+    shard: int
+    side: Side
+    change: int
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Busted:
+    """A trade of one of the member's orders was declared void."""
+
+    client_order_id: int
+    order_id: int
+    position: int
+    traded_at: int
+    price: int
+    quantity: int
+    instrument: int
+    shard: int
+    index: int
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """All that was missed in a shard has been told; `following` is the number of the next message."""
+
+    following: int
+    shard: int
+    reason: int
+
+
+Update = Union[SignedOn, Challenge, Journalled, Answer, Trade, Cancelled, Refusal, Pong, News, Busted, Resumed]
+
+
+class _Body:
+    """The fields of a body, one after the other; what an earlier gateway did not send is 0 from `needed` bytes on."""
+
+    def __init__(self, body: bytes, needed: int) -> None:
+        if len(body) < needed:
+            raise ProtocolError(f"a message is cut short: {len(body)} bytes, {needed} at least")
+        self.body = body
+
+    def take(self, layout: str) -> tuple[int, ...]:
+        taken = struct.unpack_from("<" + layout, self.body)
+        self.body = self.body[struct.calcsize("<" + layout) :]
+        return taken
+
+    def number(self) -> int:
+        return int(self.take("Q")[0]) if len(self.body) >= 8 else 0
+
+
+def decode(kind: int, body: bytes) -> Union[Update, None]:
+    """The message of that body; None if a later version has added its kind. Raises ProtocolError."""
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        return None
+    try:
+        return decoder(body)
+    except ValueError as wrong:
+        raise ProtocolError(f"message {kind}: {wrong}") from wrong
+
+
+def _signed_on(body: bytes) -> Update:
+    return SignedOn(*_Body(body, 24).take("QHHI"))
+
+
+def _journalled(body: bytes) -> Update:
+    return Journalled(*_Body(body, 16).take("QQ"))
+
+
+def _answer(body: bytes) -> Update:
+    fields = _Body(body, 64)
+    name, request, order, position, executed, remaining = fields.take("QQQQQQ")
+    instrument, shard, status, reason, flags, events = fields.take("IHBBII")
+    return Answer(
+        name, request, order, position, executed, remaining, instrument, shard, Status(status), reason, flags, events,
+        fields.number(),
+    )  # fmt: skip
+
+
+def _trade(body: bytes) -> Update:
+    fields = _Body(body, 64)
+    name, order, position, at, quantity, remaining = fields.take("QQQqQQ")
+    instrument, shard, side, role, index = fields.take("IHBBH6x")
+    return Trade(
+        name, order, position, at, quantity, remaining, instrument, shard, Side(side), role, index, fields.number()
+    )
+
+
+def _cancelled(body: bytes) -> Update:
+    fields = _Body(body, 40)
+    name, order, position, quantity, instrument, shard, cause = fields.take("QQQQIHBx")
+    return Cancelled(name, order, position, quantity, instrument, shard, cause, fields.number())
+
+
+def _refusal(body: bytes) -> Update:
+    return Refusal(*_Body(body, 16).take("QB"))
+
+
+def _pong(body: bytes) -> Update:
+    return Pong(*_Body(body, 8).take("Q"))
+
+
+def _news(body: bytes) -> Update:
+    fields = _Body(body, 56)
+    name, order, position, at, remaining, shown, instrument, shard, side, change = fields.take("QQQqQQIHBB")
+    return News(
+        name, order, position, at, remaining, shown, instrument, shard, Side(side), change, fields.number()
+    )
+
+
+def _busted(body: bytes) -> Update:
+    fields = _Body(body, 56)
+    name, order, position, traded_at, at, quantity, instrument, shard, index = fields.take("QQQQqQIHH")
+    return Busted(name, order, position, traded_at, at, quantity, instrument, shard, index, fields.number())
+
+
+def _challenge(body: bytes) -> Update:
+    (gateway,) = _Body(body[32:], 2).take("H")
+    return Challenge(body[:32], gateway)
+
+
+def _resumed(body: bytes) -> Update:
+    return Resumed(*_Body(body, 24).take("QHB"))
+
+
+_DECODERS = {
+    129: _signed_on,
+    130: _journalled,
+    131: _answer,
+    132: _trade,
+    133: _cancelled,
+    134: _refusal,
+    135: _pong,
+    136: _news,
+    137: _busted,
+    138: _challenge,
+    139: _resumed,
+}

@@ -1,0 +1,125 @@
+"""Against a running exchange: PARES_ADDRESSES is `host:port,host:port`, PARES_CA its ca.pem, PARES_PLAIN where TLS is off.
+
+Skipped where there is none: `cargo test -p pares --test system python` starts one and runs this.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import unittest
+
+from pares import (
+    Amend,
+    Answer,
+    Cancel,
+    Cancelled,
+    Connection,
+    Enter,
+    Lost,
+    MassCancel,
+    Member,
+    Order,
+    Pong,
+    Rejected,
+    Side,
+    Status,
+    Trade,
+    Update,
+    price,
+    tls_context,
+)
+from pares.connection import Address
+
+ADDRESSES = [
+    (host, int(port)) for host, port in (one.rsplit(":", 1) for one in os.environ.get("PARES_ADDRESSES", "").split(",") if one)
+]
+CA = os.environ.get("PARES_CA", "")
+
+
+def context() -> ssl.SSLContext:
+    return tls_context(CA)
+
+
+def connect(member: int, gateway: int = 0) -> Connection:
+    return Connection(ADDRESSES[gateway], member, tls=context(), timeout=60)
+
+
+def order(side: Side, quantity: int, at: str = "10") -> Order:
+    return Order(side, quantity, price(at))
+
+
+@unittest.skipUnless(ADDRESSES, "no exchange: PARES_ADDRESSES is not set")
+class Exchange(unittest.TestCase):
+    def test_two_members_trade_and_both_are_told(self) -> None:
+        with connect(11) as seller, connect(12, len(ADDRESSES) - 1) as buyer:
+            offer = seller.submit(Enter(1, 1, order(Side.SELL, 100)))
+            self.assertEqual((offer.status, offer.remaining), (Status.RESTING, 100))
+            bid = buyer.submit(Enter(1, 1, order(Side.BUY, 60)))
+            self.assertEqual((bid.status, bid.executed), (Status.FILLED, 60))
+            for who in (seller, buyer):
+                told = who.receive()
+                assert isinstance(told, Trade)
+                self.assertEqual((told.quantity, told.price), (60, price("10")))
+            smaller = seller.submit(Amend(2, 1, price("10"), 80))
+            self.assertEqual(smaller.remaining, 20)
+            gone = seller.submit(Cancel(3, 1))
+            self.assertEqual((gone.status, gone.executed), (Status.CANCELLED, 60))
+
+    def test_a_repeat_gets_the_first_answer(self) -> None:
+        with connect(13) as member:
+            first = member.submit(Enter(1, 1, order(Side.SELL, 5, "90")))
+            again = member.submit(Enter(1, 1, order(Side.SELL, 5, "90")))
+            self.assertEqual((again.order_id, again.position, again.is_repeat), (first.order_id, first.position, True))
+
+    def test_a_mass_cancel_tells_of_each_order(self) -> None:
+        with connect(14) as member:
+            member.send(*(Enter(name, 1, order(Side.SELL, 5, "90")) for name in (1, 2, 3)))
+            answered = member.submit(MassCancel(4))
+            self.assertEqual((answered.status, answered.executed), (Status.MASS_CANCELLED, 3))
+            member.ping(9)
+            told: list[Update | None] = []
+            while not (told and isinstance(told[-1], Pong)):
+                told.append(member.receive())
+            self.assertEqual(sum(isinstance(one, Cancelled) for one in told), 3)
+            self.assertEqual(sum(isinstance(one, Answer) for one in told), 3)
+
+    def test_a_refusal_says_why(self) -> None:
+        with connect(15) as member:
+            refused = member.submit(Enter(1, 99, order(Side.BUY, 1)))
+            self.assertEqual(refused.status, Status.REFUSED)
+
+    def test_a_member_whose_connection_is_lost_repeats_what_is_unanswered(self) -> None:
+        def connected(address: Address) -> Connection:
+            return Connection(address, 16, tls=context(), timeout=60)
+
+        member = Member(ADDRESSES, connected)
+        member.send(*(Enter(name, 1, order(Side.SELL, 5, "90")) for name in range(1, 11)))
+        # As if the gateway had gone.
+        member.connection._socket.shutdown(2)
+        answer = member.submit(Enter(11, 1, order(Side.SELL, 5, "90")))
+        self.assertEqual(answer.status, Status.RESTING)
+        while member.unanswered:
+            member.receive()
+        self.assertGreater(member.repeated, 0)
+        cancelled = member.submit(MassCancel(12, 1))
+        self.assertEqual(cancelled.executed, 11, "each order once")
+        member.close()
+
+    def test_another_authority_is_not_believed(self) -> None:
+        nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        with self.assertRaises(ssl.SSLError):
+            Connection(ADDRESSES[0], 17, tls=nobody)
+
+    def test_without_tls_the_gateway_says_what_is_missing(self) -> None:
+        with self.assertRaises(Rejected) as refused:
+            Connection(ADDRESSES[0], 18)
+        self.assertEqual(refused.exception.word, "tls_required")
+
+    def test_where_nobody_listens_it_is_said(self) -> None:
+        with self.assertRaises(Lost):
+            Connection(("127.0.0.1", 1), 19)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,111 @@
+"""Bytes, held against the protocol's page."""
+
+import pathlib
+import re
+import struct
+import unittest
+
+from pares import protocol
+from pares.credentials import SharedKey, transcript
+from pares.protocol import Amend, Answer, Cancel, Enter, MassCancel, Order, OrderKind, Side, Status, TimeInForce, price
+
+PAGE = pathlib.Path(__file__).parents[3] / "docs" / "protocols" / "order-entry.md"
+
+
+def example(which: int) -> bytes:
+    """The bytes of an example on the page."""
+    blocks = re.findall(r"```text\n((?:[0-9a-f]{4}  [0-9a-f ]+\n)+)```", PAGE.read_text(encoding="utf-8"))
+    return bytes.fromhex("".join(line[6:] for line in blocks[which].splitlines()))
+
+
+def table(heading: str) -> list[tuple[int, str]]:
+    """Offsets and types of a message on the page."""
+    text = PAGE.read_text(encoding="utf-8").split(f"### {heading} (", 1)[1].split("\n#", 1)[0]
+    return [(int(at), of) for at, of in re.findall(r"^\| (\d+) \| `\w+` \| ([^|]+) \|", text, re.MULTILINE)]
+
+
+class Page(unittest.TestCase):
+    def test_the_example_is_what_the_client_sends(self) -> None:
+        order = Enter(1, 1, Order(Side.BUY, 100, price("223.82")))
+        self.assertEqual(protocol.sign_on(7) + order.encode(), example(0))
+
+    def test_the_examples_answer_is_understood(self) -> None:
+        found = protocol.split(example(1))
+        assert found is not None
+        kind, body, rest = found
+        self.assertEqual(rest, b"")
+        answer = protocol.decode(kind, body)
+        assert isinstance(answer, Answer)
+        self.assertEqual((answer.status, answer.remaining, answer.position), (Status.RESTING, 100, 0))
+        self.assertEqual((answer.order_id >> 48, answer.is_repeat), (1, False))
+
+    def test_every_reason_has_the_pages_word(self) -> None:
+        rows = re.findall(r"^\| (\d+) \| ([a-z_]+) \| [A-Z]", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+        words = {int(code): word for code, word in rows if word in protocol.REASONS.values() or "_" in word}
+        self.assertGreater(len(words), 50)
+        for code, word in words.items():
+            self.assertEqual(protocol.reason_word(code), word)
+
+    def test_what_is_sent_has_the_pages_length(self) -> None:
+        stop = Order(Side.BUY, 100, price("1"), trigger=price("2"), time_in_force=TimeInForce.GOOD_TILL_CANCELLED)
+        sent = {
+            "1 SignOn": protocol.sign_on(7),
+            "2 EnterOrder": Enter(1, 1, Order(Side.SELL, 1, kind=OrderKind.MARKET)).encode(),
+            "3 AmendOrder": Amend(2, 1, 5, 7).encode(),
+            "4 CancelOrder": Cancel(3, 1).encode(),
+            "5 MassCancel": MassCancel(4).encode(),
+            "6 Ping": protocol.ping(1),
+            "7 EnterOrderExtended": Enter(5, 1, stop).encode(),
+        }
+        page = PAGE.read_text(encoding="utf-8")
+        for name, data in sent.items():
+            self.assertIn(f"### {name} ({len(data) - 4} bytes)", page)
+            self.assertEqual(data[2], int(name.split()[0]))
+            self.assertTrue(table(name))
+
+
+class Frames(unittest.TestCase):
+    def test_half_a_frame_is_waited_for_and_rubbish_is_refused(self) -> None:
+        whole = example(1)
+        for cut in range(len(whole)):
+            self.assertIsNone(protocol.split(whole[:cut]))
+        for rubbish in (b"\xff\xff\x83\x01", b"\x03\x00\x83\x01", b"\x44\x00\x83\x02"):
+            with self.assertRaises(protocol.ProtocolError):
+                protocol.split(rubbish)
+
+    def test_fields_appended_later_are_ignored_and_missing_ones_are_refused(self) -> None:
+        found = protocol.split(example(1))
+        assert found is not None
+        kind, body, _ = found
+        longer = protocol.decode(kind, body[:64] + struct.pack("<QQ", 9, 8))
+        assert isinstance(longer, Answer)
+        self.assertEqual(longer.number, 9)
+        with self.assertRaises(protocol.ProtocolError):
+            protocol.decode(kind, body[:63])
+        self.assertIsNone(protocol.decode(250, b""))
+
+    def test_prices_are_exact(self) -> None:
+        self.assertEqual(price("223.82"), 2_238_200)
+        self.assertEqual(price("-0.0001"), -1)
+        with self.assertRaises(ValueError):
+            price("0.00001")
+
+
+class Proofs(unittest.TestCase):
+    def test_the_register_can_check_a_proof_and_cannot_make_one(self) -> None:
+        import hashlib
+        import hmac
+
+        key = SharedKey(b"a secret of thirty-two bytes....")
+        asked = transcript(bytes(range(32)), 1, 2, 7, 99)
+        self.assertEqual(len(asked), 64)
+        proven = key.prove(asked)
+        signature = hmac.digest(key.stored_key, asked, "sha256")
+        client_key = bytes(a ^ b for a, b in zip(proven, signature))
+        self.assertEqual(hashlib.sha256(client_key).digest(), key.stored_key)
+        self.assertEqual((len(proven), proven[32:]), (64, bytes(32)))
+        self.assertNotEqual(key.prove(transcript(bytes(32), 1, 2, 7, 99)), proven)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,160 @@
+//! `pares check-config`: whether a configuration is legal, and what a production system must think about.
+
+use std::fmt::Display;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use pares_node::config::{self, ClientCertificates, DurabilitySetting, TlsSetting};
+use pares_node::{Layout, SystemConfig};
+use serde_json::json;
+
+use crate::error::CommandResult;
+
+/// Arguments of `pares check-config`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The configuration
+    #[arg(default_value = "pares-data/pares.toml")]
+    file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// A setting that a production system must think about.
+struct Point {
+    setting: &'static str,
+    in_force: String,
+    /// Whether it is as it should be for trading in earnest.
+    is_safe: bool,
+    why: &'static str,
+}
+
+impl Point {
+    fn new(setting: &'static str, in_force: impl Display, is_safe: bool, why: &'static str) -> Self {
+        Self { setting, in_force: in_force.to_string(), is_safe, why }
+    }
+}
+
+/// Checks the file and says what to think about.
+///
+/// # Errors
+/// If the file cannot be read or is not legal.
+pub fn run(args: &Args) -> CommandResult {
+    let config = config::load(&args.file)?;
+    let dir = args.file.parent().unwrap_or(Path::new("."));
+    let points: Vec<Point> =
+        [record(&config, dir), doors(&config), limits(&config)].into_iter().flatten().collect();
+    if args.json {
+        let points = points.iter().map(|point| {
+            json!({ "setting": point.setting, "in_force": point.in_force, "safe": point.is_safe, "why": point.why })
+        });
+        pares_text::say!("{}", json!({ "legal": true, "points": points.collect::<Vec<_>>() }));
+        return Ok(());
+    }
+    pares_text::say!("{} is legal. For trading in earnest think about:", args.file.display());
+    for point in points {
+        let mark = if point.is_safe { "ok   " } else { "LOOK " };
+        pares_text::say!("{mark} {} = {}", point.setting, point.in_force);
+        pares_text::say!("      {}", point.why);
+    }
+    Ok(())
+}
+
+/// Whether what members are told is kept.
+fn record(config: &SystemConfig, dir: &Path) -> Vec<Point> {
+    let durability = match config.durability {
+        DurabilitySetting::Disk => "disk",
+        DurabilitySetting::Os => "os",
+    };
+    let disks = disks(config, dir);
+    vec![
+        Point::new(
+            "durability",
+            durability,
+            config.durability == DurabilitySetting::Disk,
+            "with `os` a loss of power takes the last seconds of what members were told",
+        ),
+        Point::new(
+            "quorum",
+            format_args!("{} of {} recorders", config.quorum, config.recorders),
+            config.quorum >= 2,
+            "with 1, what one recorder alone had is lost with its disk; 2 of 3 survive any one disk",
+        ),
+        Point::new(
+            "recorders' disks",
+            format_args!("{disks} for {} recorders", config.recorders),
+            disks >= usize::from(config.recorders),
+            "recorders on one disk are lost together: mount, or link, each recorder-R from a disk of its own",
+        ),
+        Point::new(
+            "retention",
+            "the record is kept until it is moved away",
+            false,
+            "128 bytes a request and 48 a fill in each recorder's log: size the disks, and back up (docs/operations.md)",
+        ),
+    ]
+}
+
+/// Disks that the recorders' directories lie on; of those that are not there yet, that of the nearest directory above.
+fn disks(config: &SystemConfig, dir: &Path) -> usize {
+    let layout = Layout::new(dir);
+    let device = |path: PathBuf| {
+        let above = path.ancestors().find_map(|path| std::fs::metadata(path).ok());
+        above.or_else(|| std::fs::metadata(".").ok()).map(|found| found.dev())
+    };
+    let devices = config.recorder_ids().map(|id| device(layout.recorder_log(id)));
+    devices.collect::<std::collections::BTreeSet<_>>().len()
+}
+
+/// Who reaches the gateways, and what protects them there.
+fn doors(config: &SystemConfig) -> Vec<Point> {
+    let exposed = config.gateways.iter().filter(|address| !address.ip().is_loopback()).count();
+    let is_local = exposed == 0;
+    let (tls, certificates) =
+        (config.tls == TlsSetting::On, config.client_certificates == ClientCertificates::Required);
+    vec![
+        Point::new(
+            "gateways",
+            format_args!("{exposed} of {} beyond this machine", config.gateways.len()),
+            is_local || !config.gateways_exposed,
+            "`gateways_exposed` switches off what a gateway beyond this machine must have",
+        ),
+        Point::new(
+            "tls",
+            if tls { "on" } else { "off" },
+            tls || is_local,
+            "without it everybody on the way reads and changes what passes",
+        ),
+        Point::new(
+            "client_certificates",
+            if certificates { "required" } else { "none" },
+            certificates || is_local,
+            "a certificate lets nobody in who was not given one; which member it names is not checked",
+        ),
+    ]
+}
+
+/// What one member may take from the others.
+fn limits(config: &SystemConfig) -> Vec<Point> {
+    vec![
+        Point::new(
+            "session_rate_max",
+            format_args!("{} a second, {} at once", config.session_rate_max, config.session_burst_max),
+            config.session_rate_max != 0,
+            "0: one member's program may take all there is",
+        ),
+        Point::new(
+            "session_in_flight_max",
+            format_args!("{} of {}", config.session_in_flight_max, config.in_flight_max),
+            usize::from(config.session_in_flight_max) <= config.in_flight_max / 2,
+            "a session that may have all of a gateway's unanswered requests leaves the others none",
+        ),
+        Point::new(
+            "quorum_patience_ms",
+            config.quorum_patience_ms,
+            config.quorum_patience_ms != 0,
+            "0: members wait without a word while nothing can be recorded",
+        ),
+    ]
+}
