@@ -18,15 +18,13 @@
 //!                    \--(all others)-------------------------------------------^
 //! ```
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::hash::BuildHasherDefault;
+use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{
     ClientOrderId, Command, InstrumentId, MemberId, OrderId, Quantity, RecorderId, Request, RequestId,
 };
 
 use crate::index::Index;
-use crate::sessions::Mixer;
 use crate::{Place, SessionId};
 
 /// Series whose floors are kept. Of further ones nothing is, and their shards refuse what was forgotten.
@@ -156,7 +154,7 @@ pub(crate) struct Names {
     names_max: usize,
     seed: u64,
     /// Orders of each member that are in flight or live.
-    orders: HashMap<MemberId, u32, BuildHasherDefault<Mixer>>,
+    orders: BTreeMap<MemberId, u32>,
 }
 
 impl Names {
@@ -172,7 +170,7 @@ impl Names {
             floors: BTreeMap::new(),
             names_max,
             seed,
-            orders: HashMap::default(),
+            orders: BTreeMap::new(),
         }
     }
 

@@ -1,3 +1,5 @@
+//! Entries one by one, and any of them in any order.
+
 use pares_types::{
     Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp,
 };

@@ -1,11 +1,11 @@
 //! One shard at one venue: its place in the total order, its books, and what they lead to.
 
 use pares_book::{Book, Instrument, Market};
-use pares_register::{EXCHANGE, Register};
+use pares_register::Register;
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
 use pares_types::{
-    Command, Epoch, Event, HASH_EVERY, InstrumentId, OrderId, Outcome, Position, Quantity, Reason,
-    Registration, Request, RequestId, ShardId, Status,
+    Command, Epoch, Event, HASH_EVERY, InstrumentId, OrderId, Outcome, Position, Quantity, Reason, Request,
+    RequestId, ShardId, Status,
 };
 
 use crate::CheckpointError;
@@ -36,7 +36,7 @@ pub struct Shard<B> {
     ordering: Ordering,
     names: Names,
     quarantine: Quarantine,
-    register: Register,
+    pub(crate) register: Register,
     market: Market<B>,
     /// Where the matching engine failed before.
     suspect: Option<Position>,
@@ -56,12 +56,6 @@ impl<B: Book> Shard<B> {
     pub fn new(id: ShardId, instruments: &[Instrument]) -> Self {
         let (names, quarantine, register) = (Names::new(), Quarantine::default(), Register::new(None));
         Self::build(id, Ordering::new(), (names, quarantine, register), Market::new(instruments))
-    }
-
-    /// The same, and it begins with that register.
-    #[must_use]
-    pub fn with_register(self, register: Register) -> Self {
-        Self { register, ..self }
     }
 
     /// A shard as it was when the checkpoint was taken, with the instruments it had then.
@@ -134,12 +128,6 @@ impl<B: Book> Shard<B> {
     #[must_use]
     pub fn market(&self) -> &Market<B> {
         &self.market
-    }
-
-    /// Who may do what. That of the lowest shard is the exchange's.
-    #[must_use]
-    pub fn register(&self) -> &Register {
-        &self.register
     }
 
     /// A digest of the whole state: equal at equal positions on every replica, or something is broken.
@@ -338,16 +326,6 @@ impl<B: Book> Shard<B> {
         }
     }
 
-    fn change_register(&mut self, request: &Request, change: &Registration) -> Outcome {
-        if request.member != EXCHANGE {
-            return refused(request, Reason::NotPermitted);
-        }
-        match self.register.apply(request.stamp, change) {
-            Ok(()) => Outcome { status: Status::Accepted, ..refused(request, Reason::None) },
-            Err(reason) => refused(request, reason),
-        }
-    }
-
     /// Writes the state into `out` (emptied first) and says at which position it was taken: the
     /// next one to execute on it. Takes as long as the state is large; gives up a checkpoint under way.
     pub fn checkpoint(&mut self, out: &mut Vec<u8>) -> Position {
@@ -397,7 +375,7 @@ pub struct Gap {
     pub met: Position,
 }
 
-fn refused(request: &Request, reason: Reason) -> Outcome {
+pub(crate) fn refused(request: &Request, reason: Reason) -> Outcome {
     Outcome {
         status: Status::Refused,
         reason,

@@ -50,7 +50,7 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
     let on_loss = if args.give_up_lost { OnLoss::GiveUp } else { OnLoss::Refuse };
     let layout = Layout::new(&args.dir);
-    // Whoever wants it open says so in the configuration.
+    // An operator who wants it open says so in the configuration.
     let config = SystemConfig { sign_on: SignOnSetting::Required, ..SystemConfig::default() };
     Ok(Supervisor::start(&program, layout, &config, on_loss, stop)?)
 }
@@ -81,7 +81,7 @@ fn tell(supervisor: &Supervisor) {
     }
     match config.sign_on {
         SignOnSetting::Open => {
-            pares_text::tell!("sign-on is open: whoever reaches a gateway is whom he says he is")
+            pares_text::tell!("sign-on is open: any client may name any member")
         }
         SignOnSetting::Required => pares_text::tell!(
             "sign-on needs a key; the operator's is {}. `pares admin member add 1` lets a member in",

@@ -3,7 +3,9 @@
 mod instrument;
 mod layout;
 mod settings;
+mod sign_on;
 
 pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
 pub use layout::{Layout, bells};
-pub use settings::{DurabilitySetting, ROLE_MAX, SignOnSetting, SystemConfig};
+pub use settings::{DurabilitySetting, ROLE_MAX, SystemConfig};
+pub use sign_on::SignOnSetting;

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use pares_book::Instrument;
 use pares_log::Durability;
-use pares_register::Register;
-use pares_types::{GatewayId, Key, RecorderId, ShardId, VenueId};
+use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
 use pares_wire::record;
 use serde::{Deserialize, Serialize};
 
-use super::InstrumentConfig;
+use super::{InstrumentConfig, SignOnSetting};
 use crate::NodeError;
 
 /// Bytes of the largest result there can be.
@@ -53,23 +52,6 @@ impl From<DurabilitySetting> for Durability {
             DurabilitySetting::Os => Self::Os,
             DurabilitySetting::Disk => Self::Disk,
         }
-    }
-}
-
-/// Whether sessions prove who they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SignOnSetting {
-    /// By a key of the register.
-    Required,
-    /// Anybody is whom he says he is.
-    Open,
-}
-
-impl SignOnSetting {
-    /// What a file means that does not say.
-    const fn unsaid() -> Self {
-        Self::Required
     }
 }
 
@@ -224,9 +206,7 @@ impl SystemConfig {
                 "`segment_mib` is too small: a record is at most a quarter of a segment, and a result must fit one",
             );
         }
-        if self.operator_key.as_ref().is_some_and(|key| pares_keys::from_hex(key).is_none()) {
-            return wrong("`operator_key` is a public key, 64 hexadecimal digits");
-        }
+        self.check_operator_key()?;
         self.check_gateways()?;
         self.check_exposure()?;
         for (shard, instruments) in self.shards()? {
@@ -269,13 +249,6 @@ impl SystemConfig {
                  passes. Listen on loopback (127.0.0.1), or set `gateways_exposed = true` if that network is trusted"
             ))),
         }
-    }
-
-    /// The register that each shard begins with.
-    #[must_use]
-    pub fn register(&self) -> Register {
-        let key = self.operator_key.as_deref().and_then(pares_keys::from_hex);
-        Register::new(key.map(Key::Ed25519))
     }
 
     /// The instruments of each shard.
