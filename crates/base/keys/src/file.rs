@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 use crate::Secret;
 
-const ABOUT: &str = "# Whoever has this file is this session. Keep it secret; if it is lost, revoke it: pares admin member revoke\n";
+const ABOUT: &str =
+    "# This file is the session: keep it secret. If it is lost, revoke it: pares admin member revoke\n";
 
 /// A session and its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Secrets, what is public of them, and proofs that somebody knows one.
 //!
-//! A password sent is a password known to whoever listens, and one kept by the other side is lost with its disk. Here neither ever
+//! A password sent is a password known to all who listen, and one kept by the other side is lost with its disk. Here neither ever
 //! happens: who checks keeps a [`Verifier`], which is worth nothing to a thief, makes up bytes that were never used before, and is
 //! answered with a proof that fits these bytes only.
 //!

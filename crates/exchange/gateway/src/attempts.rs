@@ -2,7 +2,7 @@
 //!
 //! A proof costs the gateway some fifty microseconds to look at, and a password can be guessed. So wrong ones are counted by session: ten
 //! at once, then two a second; the others are refused unread. Sessions that do not exist share one count: they cost nothing to
-//! refuse, but whoever tries them must not find out.
+//! refuse, but somebody who tries them must not find out.
 
 use std::collections::BTreeMap;
 

@@ -18,8 +18,7 @@
 //!                    \--(all others)-------------------------------------------^
 //! ```
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::hash::BuildHasherDefault;
+use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{
     ClientOrderId, Command, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request,
@@ -27,7 +26,6 @@ use pares_types::{
 };
 
 use crate::index::Index;
-use crate::sessions::Mixer;
 use crate::{Place, SessionId};
 
 /// Series whose floors are kept. Of further ones nothing is, and their shards refuse what was forgotten.
@@ -176,7 +174,7 @@ pub(crate) struct Names {
     names_max: usize,
     seed: u64,
     /// Orders of each member that are in flight or live.
-    orders: HashMap<MemberId, u32, BuildHasherDefault<Mixer>>,
+    orders: BTreeMap<MemberId, u32>,
 }
 
 impl Names {
@@ -192,7 +190,7 @@ impl Names {
             floors: BTreeMap::new(),
             names_max,
             seed,
-            orders: HashMap::default(),
+            orders: BTreeMap::new(),
         }
     }
 

@@ -10,10 +10,17 @@ use pares_keys::{KeyFile, Secret, Verifier, to_hex};
 use pares_register::{EXCHANGE, FIRST_OPERATOR};
 
 use crate::NodeError;
-use crate::config::{self, Layout, SignOnSetting};
+use crate::config::{self, Layout, SignOnSetting, SystemConfig};
+
+/// The configuration in force: that of the file, which is made of `config` if there is none, with the operator's key.
+pub(crate) fn settled(config: &SystemConfig, layout: &Layout) -> Result<SystemConfig, NodeError> {
+    config::save_if_missing(config, &layout.config())?;
+    make(layout)?;
+    config::load(&layout.config())
+}
 
 /// Makes the operator's key, if the system was never started, requires sign-on and names none.
-pub(crate) fn make(layout: &Layout) -> Result<(), NodeError> {
+fn make(layout: &Layout) -> Result<(), NodeError> {
     let config = config::load(&layout.config())?;
     let is_new = !layout.epoch().exists();
     if !is_new || config.sign_on != SignOnSetting::Required || config.operator_key.is_some() {

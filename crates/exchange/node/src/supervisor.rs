@@ -21,7 +21,7 @@ use pares_os::process::Lock;
 use pares_types::Epoch;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::config::{self, Layout, SystemConfig};
+use crate::config::{Layout, SystemConfig};
 use crate::leftovers::{await_leftovers, check_not_stopped, take_lock};
 use crate::lost::OnLoss;
 use crate::{HostWorld, NodeError, NodeId, epoch, first_operator, keys, shut_out};
@@ -133,9 +133,7 @@ impl Supervisor {
     ) -> Result<Self, NodeError> {
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
         let _lock = take_lock(&layout)?;
-        config::save_if_missing(config, &layout.config())?;
-        first_operator::make(&layout)?;
-        let config = config::load(&layout.config())?;
+        let config = first_operator::settled(config, &layout)?;
         keys::ensure(&layout, &config)?;
         await_leftovers(&config, &layout, stop)?;
         let world = HostWorld::new(&layout)?;

@@ -146,9 +146,14 @@ impl Register {
 
     fn set_key(&mut self, member: MemberId, session: u16, key: Key) -> Result<(), Reason> {
         let rights = if member == EXCHANGE { Rights::ALL } else { Rights::TRADING };
-        if self.key(member, session).is_none() {
-            self.check_room()?;
-            self.entries += 1;
+        match self.key(member, session) {
+            // Nobody is disconnected by a key that stays.
+            Some(before) if before == key => return Err(Reason::NothingChanged),
+            Some(_) => {}
+            None => {
+                self.check_room()?;
+                self.entries += 1;
+            }
         }
         let account = self.members.get_mut(&member).ok_or(Reason::UnknownMember)?;
         account.sessions.entry(session).or_insert(Session::new(key, rights)).key = key;

@@ -1,3 +1,5 @@
+//! Entries one by one, and any of them in any order.
+
 use pares_types::{
     Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp,
 };
@@ -26,6 +28,7 @@ fn a_member_is_added_given_a_key_and_removed_with_all_its_sessions() {
     assert_eq!(apply(&mut register, 7, 0, Entry::AddMember), Ok(()));
     assert_eq!(apply(&mut register, 7, 0, Entry::AddMember), Err(Reason::MemberExists));
     assert_eq!(apply(&mut register, 7, 1, Entry::SetKey(key(7))), Ok(()));
+    assert_eq!(apply(&mut register, 7, 1, Entry::SetKey(key(7))), Err(Reason::NothingChanged));
     assert_eq!(register.key(MemberId(7), 1), Some(key(7)));
     assert_eq!(register.permit(MemberId(7), 1).unwrap().rights, Rights::TRADING);
     assert_eq!(apply(&mut register, 7, 2, Entry::RevokeKey), Err(Reason::UnknownSession));

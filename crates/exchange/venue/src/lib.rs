@@ -21,6 +21,7 @@
 //! |---|---|
 //! | [`ordering`] | pending requests and conforming: the part the model checker runs |
 //! | [`names`] | the names a shard has seen lately: exactly once, even through two gateways |
+//! | `registering` | who may do what: the register, as a part of the shard |
 //! | `quarantine` | instruments that take no requests since one of theirs was declared void |
 //! | [`pacing`] | when to take a checkpoint, of which shard, and how fast |
 //! | [`progress`] | what comes of a shard's steps |
@@ -33,6 +34,7 @@ pub mod ordering;
 pub mod pacing;
 pub mod progress;
 mod quarantine;
+mod registering;
 pub mod shard;
 
 pub use checkpoint::{CheckpointError, Piece};

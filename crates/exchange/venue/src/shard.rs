@@ -1,12 +1,12 @@
 //! One shard at one venue: its place in the total order, its books, and what they lead to.
 
 use pares_book::{Book, Instrument, Market};
-use pares_register::{EXCHANGE, Register};
+use pares_register::Register;
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
 use pares_stream::Numbers;
 use pares_types::{
-    Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Registration, Request,
-    RequestId, ShardId, Status,
+    Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Request, RequestId, ShardId,
+    Status,
 };
 
 use crate::CheckpointError;
@@ -39,8 +39,8 @@ pub struct Shard<B> {
     /// What members were told.
     numbers: Numbers,
     quarantine: Quarantine,
-    register: Register,
-    market: Market<B>,
+    pub(crate) register: Register,
+    pub(crate) market: Market<B>,
     /// Where the matching engine failed before.
     suspect: Option<Position>,
     events: Vec<Event>,
@@ -59,12 +59,6 @@ impl<B: Book> Shard<B> {
     pub fn new(id: ShardId, instruments: &[Instrument]) -> Self {
         let small = (Names::new(), Numbers::default(), Quarantine::default(), Register::new(None));
         Self::build(id, Ordering::new(), small, Market::new(instruments))
-    }
-
-    /// The same, and it begins with that register.
-    #[must_use]
-    pub fn with_register(self, register: Register) -> Self {
-        Self { register, ..self }
     }
 
     /// A shard as it was when the checkpoint was taken, with the instruments it had then.
@@ -138,12 +132,6 @@ impl<B: Book> Shard<B> {
     #[must_use]
     pub fn market(&self) -> &Market<B> {
         &self.market
-    }
-
-    /// Who may do what. That of the lowest shard is the exchange's.
-    #[must_use]
-    pub fn register(&self) -> &Register {
-        &self.register
     }
 
     /// A digest of the whole state: equal at equal positions on every replica, or something is broken.
@@ -345,16 +333,6 @@ impl<B: Book> Shard<B> {
         match &request.command {
             Command::Register(change) => self.change_register(request, change),
             _ => self.market.apply(request, &mut self.events),
-        }
-    }
-
-    fn change_register(&mut self, request: &Request, change: &Registration) -> Outcome {
-        if request.member != EXCHANGE {
-            return self.market.refuse(request, Reason::NotPermitted);
-        }
-        match self.register.apply(request.stamp, change) {
-            Ok(()) => Outcome { status: Status::Accepted, ..self.market.refuse(request, Reason::None) },
-            Err(reason) => self.market.refuse(request, reason),
         }
     }
 

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use pares_book::Instrument;
 use pares_gateway::{Answer, Trade};
+use pares_register::Register;
 use pares_types::{
     CancelCause, ClientOrderId, Command, Event, IncomingCause, InstrumentId, MemberId, OrderId, Outcome,
     Phase, Position, Reason, RequestId, RestCause, ShardId, Side, Status,
@@ -218,8 +219,12 @@ impl Ledger {
     }
 
     /// Replays a shard's history on one book, alone and in order; returns the hash that every venue's books must have.
-    pub(crate) fn replay(&self, shard: usize, instruments: &[Instrument]) -> Result<u64, Broken> {
-        let mut replay = Replay::new(instruments);
+    pub(crate) fn replay(
+        &self,
+        shard: usize,
+        (instruments, register): (&[Instrument], Register),
+    ) -> Result<u64, Broken> {
+        let mut replay = Replay::new(instruments, register);
         for record in self.shards[shard].records.iter().flatten() {
             if let Err(what) = replay.follow(record) {
                 return broken("sequential replay", what);

@@ -13,7 +13,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_book::{Instrument, Market, NaiveBook};
-use pares_types::{ClientOrderId, Command, Event, InstrumentId, MemberId, Position, Reason, Request};
+use pares_register::Register;
+use pares_types::{
+    ClientOrderId, Command, Event, InstrumentId, MemberId, Outcome, Position, Reason, Request, Status,
+};
 
 use crate::client::{EVERYWHERE, EXCHANGE};
 use crate::record::Record;
@@ -21,6 +24,7 @@ use crate::record::Record;
 /// One shard as it must have gone.
 pub(crate) struct Replay {
     market: Market<NaiveBook>,
+    register: Register,
     names: BTreeSet<(MemberId, ClientOrderId)>,
     /// Instruments that take nothing since something was void there; 0 is all of them.
     quarantined: BTreeSet<InstrumentId>,
@@ -28,9 +32,10 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    pub(crate) fn new(instruments: &[Instrument]) -> Self {
+    pub(crate) fn new(instruments: &[Instrument], register: Register) -> Self {
         Self {
             market: Market::new(instruments),
+            register,
             names: BTreeSet::new(),
             quarantined: BTreeSet::new(),
             events: Vec::new(),
@@ -55,13 +60,26 @@ impl Replay {
             self.quarantine(request)
         };
         let outcome = match refusal {
-            None => self.market.apply(request, &mut self.events),
+            None => self.carry_out(request),
             Some(reason) => self.market.refuse(request, reason),
         };
         if outcome == record.outcome && self.events == record.events {
             return Ok(());
         }
         Err(format!("replayed in order: {outcome:?} {:?}\nrecorded: {record:?}", self.events))
+    }
+
+    fn carry_out(&mut self, request: &Request) -> Outcome {
+        match &request.command {
+            Command::Register(_) if request.member != EXCHANGE => {
+                self.market.refuse(request, Reason::NotPermitted)
+            }
+            Command::Register(change) => match self.register.apply(request.stamp, change) {
+                Ok(()) => Outcome { status: Status::Accepted, ..self.market.refuse(request, Reason::None) },
+                Err(reason) => self.market.refuse(request, reason),
+            },
+            _ => self.market.apply(request, &mut self.events),
+        }
     }
 
     /// Why what was void before keeps the request from being carried out. The exchange is not kept from anything but telling
@@ -164,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_was_recorded_must_come_out_again() {
-        let mut replay = Replay::new(&instruments());
+        let mut replay = Replay::new(&instruments(), Register::new(None));
         assert_eq!(replay.follow(&record(0, 1)), Ok(()));
         let mut wrong = record(1, 2);
         wrong.outcome.remaining = Quantity(4);
@@ -173,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_name_is_carried_out_once() {
-        let mut replay = Replay::new(&instruments());
+        let mut replay = Replay::new(&instruments(), Register::new(None));
         assert_eq!(replay.follow(&record(0, 1)), Ok(()));
         assert!(replay.follow(&record(1, 1)).is_err());
     }

@@ -91,7 +91,7 @@ fn tell(supervisor: &Supervisor) {
     }
     match config.sign_on {
         SignOnSetting::Open => {
-            pares_text::tell!("sign-on is open: whoever reaches a gateway is whom he says he is")
+            pares_text::tell!("sign-on is open: any client may name any member")
         }
         SignOnSetting::Required => pares_text::tell!(
             "sign-on needs a key; the operator's is {}. `pares admin member add 1` lets a member in",

@@ -7,10 +7,12 @@ mod exposure;
 mod instrument;
 mod layout;
 mod settings;
+mod sign_on;
 
 pub use day::DayConfig;
 pub use durability::DurabilitySetting;
 pub use exposure::{ClientCertificates, TlsSetting};
 pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
 pub use layout::{Layout, bells};
-pub use settings::{ROLE_MAX, SignOnSetting, SystemConfig};
+pub use settings::{ROLE_MAX, SystemConfig};
+pub use sign_on::SignOnSetting;

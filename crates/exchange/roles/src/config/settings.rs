@@ -5,15 +5,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use pares_book::Instrument;
-use pares_register::Register;
-use pares_types::{GatewayId, Key, RecorderId, ShardId, VenueId};
+use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
 use pares_wire::record;
 use serde::{Deserialize, Serialize};
 
 use super::comments;
 use super::durability::DurabilitySetting;
 use super::exposure::{ClientCertificates, TlsSetting};
-use super::{DayConfig, InstrumentConfig};
+use super::{DayConfig, InstrumentConfig, SignOnSetting};
 use crate::NodeError;
 
 /// Bytes of the largest result there can be.
@@ -49,23 +48,6 @@ const fn rate_unsaid() -> u32 {
 
 const fn burst_unsaid() -> u32 {
     BURST_UNSAID
-}
-
-/// Whether sessions prove who they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SignOnSetting {
-    /// By a key of the register.
-    Required,
-    /// Anybody is whom he says he is.
-    Open,
-}
-
-impl SignOnSetting {
-    /// What a file means that does not say.
-    const fn unsaid() -> Self {
-        Self::Required
-    }
 }
 
 /// A whole system, as `pares.toml` describes it.
@@ -252,9 +234,7 @@ impl SystemConfig {
             );
         }
         self.day.as_ref().map(DayConfig::times).transpose()?;
-        if self.operator_key.as_ref().is_some_and(|key| pares_keys::from_hex(key).is_none()) {
-            return wrong("`operator_key` is a public key, 64 hexadecimal digits");
-        }
+        self.check_operator_key()?;
         self.check_gateways()?;
         self.check_exposure()?;
         for (shard, instruments) in self.shards()? {
@@ -288,13 +268,6 @@ impl SystemConfig {
             return wrong("`index_rows` must be between 1 and 16777216");
         }
         Ok(())
-    }
-
-    /// The register that each shard begins with.
-    #[must_use]
-    pub fn register(&self) -> Register {
-        let key = self.operator_key.as_deref().and_then(pares_keys::from_hex);
-        Register::new(key.map(Key::Ed25519))
     }
 
     /// The instruments of each shard.

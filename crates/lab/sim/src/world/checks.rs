@@ -248,7 +248,7 @@ impl World<'_> {
             self.ledger.check_poison(shard, poison)?;
             let resting = self.ledger.accounts(shard)?;
             orders += resting.len() as u64;
-            let replayed = self.ledger.replay(shard, &self.instruments[shard])?;
+            let replayed = self.ledger.replay(shard, (&self.instruments[shard], self.config.register()))?;
             self.ledger.tally(shard, &mut self.summary);
             for venue in 0..self.scenario.venues {
                 let Some(node) = self.venue(venue) else { continue };

@@ -17,13 +17,13 @@ use std::net::SocketAddr;
 use pares_book::Instrument;
 use pares_roles::NodeId;
 use pares_roles::config::{
-    DurabilitySetting, InstrumentConfig, PhaseSetting, SignOnSetting, SystemConfig, TimetableSetting,
+    DurabilitySetting, InstrumentConfig, PhaseSetting, SystemConfig, TimetableSetting,
 };
 use pares_roles::gateway::GatewayNode;
 use pares_roles::recorder::RecorderNode;
 use pares_roles::venue::VenueNode;
 use pares_roles::world::Task;
-use pares_types::{Epoch, GatewayId, Key, MemberId, Position, RecorderId, RequestId, ShardId, VenueId};
+use pares_types::{Epoch, GatewayId, MemberId, Position, RecorderId, RequestId, ShardId, VenueId};
 
 use crate::client::{Client, EXCHANGE};
 use crate::engine::Poison;
@@ -148,12 +148,7 @@ impl<'a> World<'a> {
         let clients = members.map(|member| (member, requests)).chain([(EXCHANGE, requests / 4)]);
         let clients =
             clients.map(|(member, requests)| Client::new(member, requests, scenario.gateways, random.fork()));
-        let keyed = if scenario.revocations { few(scenario.clients) } else { 0 };
-        let with_keys = |client: Client| match client.member {
-            EXCHANGE if keyed > 0 => client.with_keys_of(keyed),
-            _ => client,
-        };
-        let clients = clients.map(with_keys).collect();
+        let clients = clients.map(|client| revocations::prepared(client, scenario)).collect();
         let poison =
             Poison { permille: scenario.faults.poison_permille, shards: scenario.faults.poison_shards };
         let looks_away =
@@ -360,22 +355,8 @@ fn config(scenario: &Scenario) -> SystemConfig {
         clock_ms: 1,
         gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); scenario.gateways],
         instruments: instruments(scenario),
-        sign_on: if scenario.revocations { SignOnSetting::Required } else { SignOnSetting::Open },
-        operator_key: scenario.revocations.then(operator_key),
-        ..SystemConfig::default()
+        ..revocations::settings(scenario)
     }
-}
-
-/// The public key of the exchange's client.
-fn operator_key() -> String {
-    let Key::Ed25519(key) = revocations::key(EXCHANGE) else {
-        unreachable!("the operator's is an Ed25519 key")
-    };
-    pares_keys::to_hex(&key)
-}
-
-fn few(count: usize) -> u32 {
-    u32::try_from(count).expect("few clients")
 }
 
 /// A whole trading day in the first half of a run.

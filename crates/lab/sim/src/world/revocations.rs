@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 
 use pares_gateway::Answer;
 use pares_keys::{Secret, Verifier};
+use pares_roles::config::{SignOnSetting, SystemConfig};
 use pares_types::{Command, Entry, GatewayId, Key, MemberId, Position, Registration, Request, Status};
 use pares_wire::Transcript;
 use pares_wire::frame::{self, Challenge, Proof};
 
 use crate::Broken;
-use crate::client::EXCHANGE;
+use crate::client::{Client, EXCHANGE};
 use crate::record::Record;
+use crate::scenario::Scenario;
 
 use super::World;
 
@@ -40,6 +42,26 @@ pub(crate) fn key(member: MemberId) -> Key {
     match secret(member).verifier() {
         Verifier::Ed25519(key) => Key::Ed25519(key),
         Verifier::Shared(key) => Key::Shared(key),
+    }
+}
+
+/// A client of the scenario: the exchange's knows whose keys it changes.
+pub(super) fn prepared(client: Client, scenario: &Scenario) -> Client {
+    if !scenario.revocations || client.member != EXCHANGE {
+        return client;
+    }
+    client.with_keys_of(u32::try_from(scenario.clients).expect("few clients"))
+}
+
+/// Whether sign-on is required, and by whose key the register begins.
+pub(super) fn settings(scenario: &Scenario) -> SystemConfig {
+    let Verifier::Ed25519(key) = secret(EXCHANGE).verifier() else {
+        unreachable!("the operator's is an Ed25519 key")
+    };
+    SystemConfig {
+        sign_on: if scenario.revocations { SignOnSetting::Required } else { SignOnSetting::Open },
+        operator_key: scenario.revocations.then(|| pares_keys::to_hex(&key)),
+        ..SystemConfig::default()
     }
 }
 
@@ -100,7 +122,8 @@ impl World<'_> {
 
     /// Once the exchange has nothing else to ask, it lets in who is not done.
     pub(super) fn let_in(&mut self, exchange: usize) {
-        if !self.scenario.revocations || !self.clients[exchange].is_done() {
+        let is_letting_in = self.scenario.revocations && self.clients[exchange].member == EXCHANGE;
+        if !is_letting_in || !self.clients[exchange].is_done() {
             return;
         }
         let shut_out = self.clients.iter().find(|client| client.member != EXCHANGE && !client.is_done());
@@ -113,8 +136,7 @@ impl World<'_> {
     /// Whether the client has nothing to do any more.
     pub(super) fn is_through(&self, client: usize) -> bool {
         let is_letting_in = self.scenario.revocations && self.clients[client].member == EXCHANGE;
-        let rest = |client: &crate::client::Client| client.is_done();
-        self.clients[client].is_done() && (!is_letting_in || self.clients.iter().all(rest))
+        self.clients[client].is_done() && (!is_letting_in || self.clients.iter().all(Client::is_done))
     }
 }
 

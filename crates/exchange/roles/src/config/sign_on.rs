@@ -1,0 +1,44 @@
+//! Who may sign on, as far as the configuration says it.
+
+use pares_register::Register;
+use pares_types::Key;
+use serde::{Deserialize, Serialize};
+
+use super::SystemConfig;
+use crate::NodeError;
+
+/// Whether sessions prove who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SignOnSetting {
+    /// By a key of the register.
+    Required,
+    /// Anybody is whom he says he is.
+    Open,
+}
+
+impl SignOnSetting {
+    /// What a file means that does not say.
+    pub(super) const fn unsaid() -> Self {
+        Self::Required
+    }
+}
+
+impl SystemConfig {
+    /// The register that each shard begins with.
+    #[must_use]
+    pub fn register(&self) -> Register {
+        let key = self.operator_key.as_deref().and_then(pares_keys::from_hex);
+        Register::new(key.map(Key::Ed25519))
+    }
+
+    /// Checks that the operator's key is one.
+    pub(super) fn check_operator_key(&self) -> Result<(), NodeError> {
+        match self.operator_key.as_deref().map(pares_keys::from_hex) {
+            Some(None) => {
+                Err(NodeError::Config("`operator_key` is a public key, 64 hexadecimal digits".into()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
