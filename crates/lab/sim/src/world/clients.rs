@@ -304,6 +304,8 @@ impl World<'_> {
         let Session { client, gateway, .. } = self.sessions[connection];
         match reply {
             Reply::Journalled { request, .. } => self.check_journalled(gateway, request),
+            // The whole is answered when every shard has answered its part.
+            Reply::Answer(answer) if answer.is_part() => Ok(()),
             Reply::Answer(answer) => {
                 let words =
                     [client as u64, answer.client_order_id.0, answer.status as u64, answer.position.0];
