@@ -6,7 +6,6 @@ use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
 use pares_stream::Numbers;
 use pares_types::{
     Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Request, RequestId, ShardId,
-    Status,
 };
 
 use crate::CheckpointError;
