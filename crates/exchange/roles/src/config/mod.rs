@@ -1,11 +1,13 @@
 //! The configuration of one system, and where everything of it lies.
 
+mod durability;
 mod instrument;
 mod layout;
 mod settings;
 mod sign_on;
 
+pub use durability::DurabilitySetting;
 pub use instrument::{InstrumentConfig, PhaseSetting, TickSetting, TimetableSetting};
 pub use layout::{Layout, bells};
-pub use settings::{DurabilitySetting, ROLE_MAX, SystemConfig};
+pub use settings::{ROLE_MAX, SystemConfig};
 pub use sign_on::SignOnSetting;

@@ -5,12 +5,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use pares_book::Instrument;
-use pares_log::Durability;
 use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
 use pares_wire::record;
 use serde::{Deserialize, Serialize};
 
-use super::{InstrumentConfig, SignOnSetting};
+use super::{DurabilitySetting, InstrumentConfig, SignOnSetting};
 use crate::NodeError;
 
 /// Bytes of the largest result there can be.
@@ -35,25 +34,6 @@ const BUDGET_ORDERS: u32 = 20_000;
 
 /// Gateways, venues or recorders of one system, at most.
 pub const ROLE_MAX: usize = 16;
-
-/// What "durable" means in this system (design section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum DurabilitySetting {
-    /// In the page cache: survives the death of any process.
-    Os,
-    /// On the device: survives the loss of power.
-    Disk,
-}
-
-impl From<DurabilitySetting> for Durability {
-    fn from(setting: DurabilitySetting) -> Self {
-        match setting {
-            DurabilitySetting::Os => Self::Os,
-            DurabilitySetting::Disk => Self::Disk,
-        }
-    }
-}
 
 /// A whole system, as `pares.toml` describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
