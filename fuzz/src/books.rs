@@ -151,8 +151,7 @@ fn assert_markets_alike<A: Book, B: Book>(one: &Market<A>, other: &Market<B>, la
 fn restored_market<B: Book>(from: &Market<impl Book>) -> Market<B> {
     let books = from.books().iter().map(restored).collect();
     let beside = from.beside().collect();
-    let market =
-        Market::restore(books, beside, from.blocked().to_vec(), from.time(), from.day().clone());
+    let market = Market::restore(books, beside, from.blocked().to_vec(), from.time(), from.day().clone());
     market.expect("a market's state is a legal one")
 }
 

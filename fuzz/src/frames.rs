@@ -1,10 +1,10 @@
 //! Frames of the order entry protocol, from either end.
 
 use pares_types::{
-    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, InstrumentId,
-    MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg, Phase, Position, Price,
-    Quantity, Reason, Reply, RequestId, Role, Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
-    Trade, TradeBusted,
+    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command,
+    InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg, Phase,
+    Position, Price, Quantity, Reason, Reply, RequestId, Role, Rule, ShardId, Side, Status, Symbol,
+    TimeInForce, Timestamp, Trade, TradeBusted,
 };
 use pares_wire::frame::{self, ClientFrame, GatewayFrame, Ping, Pong, SignOn};
 

@@ -2,10 +2,10 @@
 
 use pares_log::record as log;
 use pares_types::{
-    Amendment, BusinessDay, BustedTrade, CancelCause, ClientOrderId, Command, Epoch, Event, GatewayId, IncomingCause,
-    InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Outcome, Peg, Phase, Position, Price, Quantity,
-    Reason, Request, RequestId, RestCause, Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
-    VenueId,
+    Amendment, BusinessDay, BustedTrade, CancelCause, ClientOrderId, Command, Epoch, Event, GatewayId,
+    IncomingCause, InstrumentId, MemberId, NewOrder, OrderId, OrderKind, Outcome, Peg, Phase, Position,
+    Price, Quantity, Reason, Request, RequestId, RestCause, Rule, ShardId, Side, Status, Symbol, TimeInForce,
+    Timestamp, VenueId,
 };
 use pares_wire::record::{
     self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, request_bytes,

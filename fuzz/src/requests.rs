@@ -15,9 +15,9 @@
 
 use pares_book::{Instrument, Symbol, TickRow, TickTable, Timetable, TimetableRow};
 use pares_types::{
-    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, OrderId,
-    OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side,
-    TimeInForce, Timestamp,
+    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder,
+    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId,
+    Side, TimeInForce, Timestamp,
 };
 
 const SECOND: u64 = 1_000_000_000;

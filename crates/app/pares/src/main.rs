@@ -50,6 +50,12 @@ enum Command {
     Admin(commands::admin::Args),
     /// Report a business day, as every recorder has it
     Day(commands::day::Args),
+    /// Copy closed business days to an archive, or restore them
+    Archive(commands::archive::Args),
+    /// Copy a system while it runs
+    Backup(commands::archive::BackupArgs),
+    /// Make a system of a backup
+    Restore(commands::archive::RestoreArgs),
     /// Look into a log, or check it
     Journal(commands::journal::Args),
     /// Run a database replicated between clusters of sites, look at it, ask it, and decide when a cluster is lost
@@ -85,6 +91,9 @@ fn run(command: Command) -> error::CommandResult {
         Command::History(args) => commands::history::run(&args),
         Command::Admin(args) => commands::admin::run(&args),
         Command::Day(args) => commands::day::run(&args),
+        Command::Archive(args) => commands::archive::run(&args),
+        Command::Backup(args) => commands::archive::backup(&args),
+        Command::Restore(args) => commands::archive::restore_system(&args),
         Command::Journal(args) => commands::journal::run(&args),
         Command::Site(args) => pares_operator::run(&args).map_err(Into::into),
         Command::Node(args) => commands::node::run(&args),

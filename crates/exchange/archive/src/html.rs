@@ -24,12 +24,29 @@ impl Agreement {
             let _ = writeln!(page, "<p class=\"bad\">{}</p>", escaped(difference));
         }
         let shards = report.shards.iter().map(|one| {
-            let figures = [u64::from(one.shard), one.first, one.last, one.requests, one.orders, one.trades, one.quantity];
+            let figures = [
+                u64::from(one.shard),
+                one.first,
+                one.last,
+                one.requests,
+                one.orders,
+                one.trades,
+                one.quantity,
+            ];
             figures.iter().map(u64::to_string).chain([one.state_hash.clone()]).collect()
         });
         table(
             &mut page,
-            &["shard", "first position", "last position", "requests", "orders", "trades", "shares", "state hash"],
+            &[
+                "shard",
+                "first position",
+                "last position",
+                "requests",
+                "orders",
+                "trades",
+                "shares",
+                "state hash",
+            ],
             shards,
         );
         let instruments = report.instruments.iter().map(|one| {

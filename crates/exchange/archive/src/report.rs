@@ -8,8 +8,8 @@ use pares_log::Offset;
 use pares_types::{BusinessDay, MemberId, Price, RecorderId, ShardId};
 use serde::{Deserialize, Serialize};
 
-use crate::scan::{Closed, Ended, Scan, ShardDay};
 use crate::ArchiveError;
+use crate::scan::{Closed, Ended, Scan, ShardDay};
 
 /// A business day as one recorder's log has it. Prices are in currency, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,7 +196,8 @@ fn check_count(
         ("trades", totals.trades, ended.trades),
         ("shares", totals.quantity.0, ended.quantity.0),
     ];
-    for (what, counted, recorded) in counted.into_iter().filter(|(_, counted, recorded)| counted != recorded) {
+    for (what, counted, recorded) in counted.into_iter().filter(|(_, counted, recorded)| counted != recorded)
+    {
         differences.push(format!(
             "recorder {recorder}, shard {shard}: {recorded} {what} are recorded, and its results have {counted}"
         ));
@@ -225,8 +226,9 @@ impl DayReport {
         let instruments = |report: &Self| {
             report.instruments.iter().map(|one| (one.instrument, one.clone())).collect::<BTreeMap<_, _>>()
         };
-        let members =
-            |report: &Self| report.members.iter().map(|one| (one.member, one.clone())).collect::<BTreeMap<_, _>>();
+        let members = |report: &Self| {
+            report.members.iter().map(|one| (one.member, one.clone())).collect::<BTreeMap<_, _>>()
+        };
         of_maps("instrument", &instruments(self), &instruments(other), &mut compare);
         of_maps("member", &members(self), &members(other), &mut compare);
     }
@@ -239,12 +241,19 @@ impl DayReport {
             let _ = writeln!(
                 text,
                 "shard {}: positions {} to {}, {} requests, {} orders, {} shares in {} trades, state {}",
-                one.shard, one.first, one.last, one.requests, one.orders, one.quantity, one.trades, one.state_hash
+                one.shard,
+                one.first,
+                one.last,
+                one.requests,
+                one.orders,
+                one.quantity,
+                one.trades,
+                one.state_hash
             );
         }
         for one in self.instruments.iter().filter(|one| one.trades > 0) {
-            let [open, high, low, last, closing] =
-                [&one.open, &one.high, &one.low, &one.last, &one.closing].map(|price| price.as_deref().unwrap_or("-"));
+            let [open, high, low, last, closing] = [&one.open, &one.high, &one.low, &one.last, &one.closing]
+                .map(|price| price.as_deref().unwrap_or("-"));
             let _ = writeln!(
                 text,
                 "instrument {}: open {open}, high {high}, low {low}, last {last}, closing {closing}, {} shares in {} trades",

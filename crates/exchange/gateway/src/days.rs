@@ -152,7 +152,8 @@ impl DayTimes {
                 // Days that are over by now are left out.
                 let first = BusinessDay::of(now).0.saturating_sub(1).max(day.0 + 1);
                 let coming = (first..first + 9).map(BusinessDay);
-                let day = coming.filter(|&day| self.is_business_day(day)).find(|&day| self.end_of(day) > now)?;
+                let day =
+                    coming.filter(|&day| self.is_business_day(day)).find(|&day| self.end_of(day) > now)?;
                 Some((self.begin_of(day), Command::BeginDay { day }))
             }
         }

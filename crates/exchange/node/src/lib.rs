@@ -16,9 +16,11 @@
 //! | `venue` | the threads of a venue |
 //! | [`sockets`] | a gateway's sockets |
 //! | [`config`] | the system's configuration file, and where everything lies |
+//! | `days` | a recorder's closed days, beside its duty cycle |
 //! | [`supervisor`] | `pares up`: starts the processes, restarts what dies, leaves no orphan |
 
 pub mod config;
+mod days;
 pub mod duty;
 mod leftovers;
 pub mod process;

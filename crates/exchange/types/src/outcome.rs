@@ -400,7 +400,10 @@ mod tests {
 
     #[test]
     fn every_reason_stands_at_its_code() {
-        assert!(Reason::ALL.windows(2).all(|two| (two[0] as u8) < two[1] as u8), "in the order of their codes");
+        assert!(
+            Reason::ALL.windows(2).all(|two| (two[0] as u8) < two[1] as u8),
+            "in the order of their codes"
+        );
         for reason in Reason::ALL {
             assert_eq!(reason.word(), snake(&format!("{reason:?}")));
         }

@@ -1,8 +1,8 @@
 //! What is asked for, as it travels from a gateway through the total order into the record.
 
 use crate::{
-    BusinessDay, ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, RequestId, Rule,
-    ShardId, Symbol, Timestamp,
+    BusinessDay, ClientOrderId, InstrumentId, MemberId, OrderId, Phase, Position, Price, Quantity, RequestId,
+    Rule, ShardId, Symbol, Timestamp,
 };
 
 /// One numbered request. The gateway that took it in stamps and numbers it; nothing changes it after.

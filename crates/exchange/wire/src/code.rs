@@ -3,8 +3,8 @@
 //! A code that no value has is refused by the name of its field; none is ever reused.
 
 use pares_types::{
-    BusinessDay, CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase, Price, Quantity,
-    Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TimeInForce, Timestamp,
+    BusinessDay, CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase, Price,
+    Quantity, Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TimeInForce, Timestamp,
 };
 
 use crate::WireError;

@@ -22,8 +22,9 @@ mod session;
 
 pub use message::{
     AddInstrument, AmendOrder, AmendOrderExtended, Answer, BeginDay, BlockMember, BustTrade, CancelOrder,
-    Cancelled, EndDay, EnterOrder, EnterOrderExtended, Journalled, MassCancel, Message, OrderNews, Ping, Pong, Rejected,
-    RemoveInstrument, SetPhase, SetRule, SignOn, SignedOn, TellTime, Trade, TradeBusted, UnblockMember,
+    Cancelled, EndDay, EnterOrder, EnterOrderExtended, Journalled, MassCancel, Message, OrderNews, Ping,
+    Pong, Rejected, RemoveInstrument, SetPhase, SetRule, SignOn, SignedOn, TellTime, Trade, TradeBusted,
+    UnblockMember,
 };
 pub use reply::{ANSWER_REPEAT, write_reply};
 pub use request::write_request;

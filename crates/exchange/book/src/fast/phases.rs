@@ -5,8 +5,8 @@ use super::slab::Slot;
 use super::{FastBook, Step};
 use crate::{RestingOrder, Transition};
 use pares_types::{
-    BusinessDay, CancelCause, DAY_NS, Event, EventSink, Outcome, Phase, Price, Quantity, Reason, Request, RestCause, Side,
-    TimeInForce, Timestamp,
+    BusinessDay, CancelCause, DAY_NS, Event, EventSink, Outcome, Phase, Price, Quantity, Reason, Request,
+    RestCause, Side, TimeInForce, Timestamp,
 };
 
 impl FastBook {

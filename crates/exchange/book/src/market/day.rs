@@ -143,8 +143,10 @@ impl Day {
 
     /// A digest of all of it.
     pub(super) fn full_hash(&self, statistics: &[Statistics]) -> u64 {
-        let members =
-            self.members.iter().flat_map(|(member, totals)| [u64::from(member.0)].into_iter().chain(words_of(totals)));
+        let members = self
+            .members
+            .iter()
+            .flat_map(|(member, totals)| [u64::from(member.0)].into_iter().chain(words_of(totals)));
         let books = statistics.iter().flat_map(|one| {
             let prices = [one.open, one.high, one.low, one.last].map(|price| price.0.cast_unsigned());
             prices.into_iter().chain([one.quantity.0, one.trades, u64::from(one.resumes)])

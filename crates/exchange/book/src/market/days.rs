@@ -13,7 +13,12 @@ use super::{EXCHANGE, Market, accepted, refused};
 use crate::Book;
 
 impl<B: Book> Market<B> {
-    pub(super) fn end_day(&mut self, request: &Request, day: BusinessDay, sink: &mut impl EventSink) -> Outcome {
+    pub(super) fn end_day(
+        &mut self,
+        request: &Request,
+        day: BusinessDay,
+        sink: &mut impl EventSink,
+    ) -> Outcome {
         let is_that = day == self.day.number && day != BusinessDay::NONE;
         match self.day.stage {
             Stage::On if is_that => self.day.stage = Stage::Ending { next: InstrumentId(0) },

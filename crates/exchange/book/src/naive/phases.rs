@@ -1,7 +1,8 @@
 //! From one phase to the next: docs/rules.md, section 6.
 
 use pares_types::{
-    BusinessDay, CancelCause, Event, EventSink, Outcome, Phase, Reason, Request, RestCause, TimeInForce, Timestamp,
+    BusinessDay, CancelCause, Event, EventSink, Outcome, Phase, Reason, Request, RestCause, TimeInForce,
+    Timestamp,
 };
 
 use super::{NaiveBook, Step, accepted, refused};

@@ -5,9 +5,9 @@
 
 use pares_book::{Book, Instrument, TickTable, Timetable, TimetableRow};
 use pares_types::{
-    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, MemberId, NewOrder, OrderId, OrderKind, Peg,
-    Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side, Symbol,
-    TimeInForce, Timestamp,
+    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, MemberId, NewOrder, OrderId,
+    OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side,
+    Symbol, TimeInForce, Timestamp,
 };
 
 /// Knuth's 64-bit linear congruential generator.

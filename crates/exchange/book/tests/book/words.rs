@@ -2,8 +2,8 @@
 
 use crate::telling::Names;
 use pares_types::{
-    Amendment, BusinessDay, BustedTrade, Command, MemberId, NewOrder, OrderKind, Peg, Phase, Position, Price, Quantity,
-    Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
+    Amendment, BusinessDay, BustedTrade, Command, MemberId, NewOrder, OrderKind, Peg, Phase, Position, Price,
+    Quantity, Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
 };
 
 /// The command of a line, without who asks.

@@ -100,6 +100,8 @@ pub struct SystemConfig {
     pub gateways: Vec<SocketAddr>,
     /// Whether gateways may listen beyond loopback, where anybody may speak for any member and read along.
     pub gateways_exposed: bool,
+    /// For how many days before the last one recorders keep a day that is archived; 0 keeps all.
+    pub retention_days: u32,
     /// When business days begin and end; left out, they do so by hand only, if at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day: Option<DayConfig>,
@@ -132,6 +134,7 @@ impl Default for SystemConfig {
             segment_mib: 4,
             gateways: vec![SocketAddr::from(([127, 0, 0, 1], 7100))],
             gateways_exposed: false,
+            retention_days: 0,
             day: None,
             instruments: SYMBOLS
                 .iter()

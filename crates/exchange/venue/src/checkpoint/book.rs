@@ -15,8 +15,8 @@
 //! Most orders are plain limit orders that show all they have: theirs is the short form.
 
 use pares_book::{
-    Beside, Book, Instrument, Priority, RestingOrder, Snapshot, Symbol, TickRow, TickTable, Timetable, TimetableRow,
-    Trading, Transition,
+    Beside, Book, Instrument, Priority, RestingOrder, Snapshot, Symbol, TickRow, TickTable, Timetable,
+    TimetableRow, Trading, Transition,
 };
 use pares_types::{
     ClientOrderId, InstrumentId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity,

@@ -6,15 +6,15 @@ use pares_types::{
 };
 
 use super::{
-    AddInstrument, AmendOrder, AmendOrderExtended, BeginDay, BlockMember, BustTrade, CancelOrder, EndDay, EnterOrder,
-    EnterOrderExtended, MassCancel, Message, RemoveInstrument, SetPhase, SetRule, TellTime, UnblockMember,
-    VERSION, body, write,
+    AddInstrument, AmendOrder, AmendOrderExtended, BeginDay, BlockMember, BustTrade, CancelOrder, EndDay,
+    EnterOrder, EnterOrderExtended, MassCancel, Message, RemoveInstrument, SetPhase, SetRule, TellTime,
+    UnblockMember, VERSION, body, write,
 };
 use crate::WireError;
 use crate::code::{
-    FLAG_DISPLAY, FLAG_TRIGGER, GOOD_TILL_DATE, business_day, display, flags_code, is_extended, known, new_time_in_force,
-    order_id, order_kind, order_kind_code, phase, rule, rule_code, self_trade, side, sides, sides_code,
-    time_in_force, time_in_force_code, trigger,
+    FLAG_DISPLAY, FLAG_TRIGGER, GOOD_TILL_DATE, business_day, display, flags_code, is_extended, known,
+    new_time_in_force, order_id, order_kind, order_kind_code, phase, rule, rule_code, self_trade, side,
+    sides, sides_code, time_in_force, time_in_force_code, trigger,
 };
 
 /// Appends a request to `out` as a frame.

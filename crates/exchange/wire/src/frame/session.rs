@@ -9,8 +9,8 @@ use pares_types::{ClientOrderId, ClientRequest, Reply};
 
 use super::reply::{answer, busted, cancelled, journalled, news, rejected, trade};
 use super::{
-    Answer, BeginDay, Cancelled, EndDay, EnterOrder, EnterOrderExtended, Journalled, MassCancel, Message, OrderNews, Ping,
-    Pong, Rejected, SignOn, SignedOn, TellTime, Trade, TradeBusted, VERSION, body, request,
+    Answer, BeginDay, Cancelled, EndDay, EnterOrder, EnterOrderExtended, Journalled, MassCancel, Message,
+    OrderNews, Ping, Pong, Rejected, SignOn, SignedOn, TellTime, Trade, TradeBusted, VERSION, body, request,
 };
 use crate::WireError;
 

@@ -19,9 +19,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::{REQUEST, VERSION, check};
 use crate::WireError;
 use crate::code::{
-    FLAG_DISPLAY, FLAG_TRIGGER, business_day, display, flags_code, is_extended, known, new_time_in_force, order_id,
-    order_kind, order_kind_code, phase, request_id, rule, rule_code, self_trade, side, sides, sides_code,
-    time_in_force, time_in_force_code, trigger,
+    FLAG_DISPLAY, FLAG_TRIGGER, business_day, display, flags_code, is_extended, known, new_time_in_force,
+    order_id, order_kind, order_kind_code, phase, request_id, rule, rule_code, self_trade, side, sides,
+    sides_code, time_in_force, time_in_force_code, trigger,
 };
 
 /// The `command` byte: which [`Command`] a [`RequestRecord`] carries.

@@ -314,14 +314,20 @@ fn frames_of_the_exchange() {
     "#]],
     );
     let day = BusinessDay(0x21_2223);
-    check(&asked(Command::BeginDay { day }), expect![[r#"
+    check(
+        &asked(Command::BeginDay { day }),
+        expect![[r#"
         0000  14 00 18 01 18 17 16 15 14 13 12 11 23 22 21 00
         0010  00 00 00 00
-    "#]]);
-    check(&asked(Command::EndDay { day }), expect![[r#"
+    "#]],
+    );
+    check(
+        &asked(Command::EndDay { day }),
+        expect![[r#"
         0000  14 00 19 01 18 17 16 15 14 13 12 11 23 22 21 00
         0010  00 00 00 00
-    "#]]);
+    "#]],
+    );
     check(
         &asked(Command::Time),
         expect![[r#"

@@ -6,11 +6,11 @@ mod records;
 
 use expect_test::Expect;
 use pares_types::{
-    Amendment, Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Epoch,
-    Event, GatewayId, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange, OrderId,
-    OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request, RequestId,
-    RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade,
-    TradeBusted, VenueId,
+    Amendment, Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest,
+    Command, Epoch, Event, GatewayId, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange,
+    OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request,
+    RequestId, RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
+    Trade, TradeBusted, VenueId,
 };
 use pares_wire::frame::{self, Message, Ping, Pong, SignOn, SignedOn};
 use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultPlace};

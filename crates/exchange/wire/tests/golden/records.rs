@@ -238,7 +238,9 @@ fn requests_of_the_exchange() {
     "#]],
     );
     let day = BusinessDay(0x21_2223);
-    check(&recorded(Command::BeginDay { day }), expect![[r#"
+    check(
+        &recorded(Command::BeginDay { day }),
+        expect![[r#"
         0000  01 01 32 31 74 73 72 71 58 57 56 55 54 53 52 51
         0010  68 67 66 65 64 63 62 61 18 17 16 15 14 13 12 11
         0020  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
@@ -246,8 +248,11 @@ fn requests_of_the_exchange() {
         0040  23 22 21 00 00 00 00 00 00 00 00 00 00 00 00 00
         0050  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
         0060  00 00 00 00 00 00 00 00
-    "#]]);
-    check(&recorded(Command::EndDay { day }), expect![[r#"
+    "#]],
+    );
+    check(
+        &recorded(Command::EndDay { day }),
+        expect![[r#"
         0000  01 01 32 31 74 73 72 71 58 57 56 55 54 53 52 51
         0010  68 67 66 65 64 63 62 61 18 17 16 15 14 13 12 11
         0020  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
@@ -255,7 +260,8 @@ fn requests_of_the_exchange() {
         0040  23 22 21 00 00 00 00 00 00 00 00 00 00 00 00 00
         0050  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
         0060  00 00 00 00 00 00 00 00
-    "#]]);
+    "#]],
+    );
     check(
         &recorded(Command::Unblock { member: MemberId(0xb1b2_b3b4) }),
         expect![[r#"

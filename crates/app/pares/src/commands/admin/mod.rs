@@ -14,8 +14,8 @@ use pares_book::{Book, Day, Stage, TimetableRow};
 use pares_client::{Answer, Client, ClientError, ClientRequest};
 use pares_node::{Layout, NodeId, SystemConfig};
 use pares_types::{
-    BusinessDay, BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, Phase, Position, Reason, Rule, Status,
-    Symbol, Timestamp,
+    BusinessDay, BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, Phase, Position, Reason, Rule,
+    Status, Symbol, Timestamp,
 };
 use serde_json::json;
 

@@ -45,7 +45,8 @@ pub fn line(event: &Event) -> String {
             format!("traded from {low} to {high}, first at {open}, last at {last}")
         }
         Event::DayVolume { closing, quantity, trades } => {
-            let closing = closing.map_or("no closing price".to_owned(), |price| format!("closing price {price}"));
+            let closing =
+                closing.map_or("no closing price".to_owned(), |price| format!("closing price {price}"));
             format!("{closing}, {quantity} shares in {trades} trades")
         }
         Event::DayEnded { day, requests, orders, trades, quantity, state_hash } => format!(

@@ -30,35 +30,55 @@ fn a_day_ends_with_prices_and_totals_and_orders_for_more_than_a_day_live_on() {
     let mut rig = rig_on_day(&[1, 2], 7);
     rig.rests(1, 1, Side::Buy, 50_000);
     rig.rests(1, 1, Side::Buy, 49_900);
-    let stays = NewOrder { time_in_force: TimeInForce::Gtc, ..NewOrder::limit(Side::Buy, Price(48_000), Quantity(3)) };
+    let stays = NewOrder {
+        time_in_force: TimeInForce::Gtc,
+        ..NewOrder::limit(Side::Buy, Price(48_000), Quantity(3))
+    };
     rig.ask(3, 1, Command::Enter(stays));
     rig.ask(2, 1, Command::Enter(NewOrder::limit(Side::Sell, Price(49_900), Quantity(14))));
     assert_eq!(why(rig.ask(0, 0, end(7))), ACCEPTED);
-    let of_the_day: Vec<Event> = rig.events.iter().copied().filter(|event| {
-        matches!(event, Event::DayPrices { .. } | Event::DayVolume { .. } | Event::Instrument(_))
-    }).collect();
+    let of_the_day: Vec<Event> = rig
+        .events
+        .iter()
+        .copied()
+        .filter(|event| {
+            matches!(event, Event::DayPrices { .. } | Event::DayVolume { .. } | Event::Instrument(_))
+        })
+        .collect();
     let (open, low) = (Price(50_000), Price(49_900));
-    assert_eq!(of_the_day, [
-        Event::Instrument(InstrumentId(1)),
-        Event::DayPrices { open, high: open, low, last: low },
-        Event::DayVolume { closing: Some(low), quantity: Quantity(14), trades: 2 },
-        Event::Instrument(InstrumentId(2)),
-        Event::DayVolume { closing: None, quantity: Quantity::ZERO, trades: 0 },
-    ]);
+    assert_eq!(
+        of_the_day,
+        [
+            Event::Instrument(InstrumentId(1)),
+            Event::DayPrices { open, high: open, low, last: low },
+            Event::DayVolume { closing: Some(low), quantity: Quantity(14), trades: 2 },
+            Event::Instrument(InstrumentId(2)),
+            Event::DayVolume { closing: None, quantity: Quantity::ZERO, trades: 0 },
+        ]
+    );
     let Some(&Event::DayEnded { day, requests, orders, trades, quantity, .. }) = rig.events.last() else {
         panic!("{:?}", rig.events.last())
     };
     assert_eq!((day, requests, orders, trades, quantity), (BusinessDay(7), 5, 4, 2, Quantity(14)));
-    let of_members: Vec<_> = rig.market.day().members().iter().map(|(id, of)| (id.0, of.orders, of.trades, of.quantity.0)).collect();
+    let of_members: Vec<_> = rig
+        .market
+        .day()
+        .members()
+        .iter()
+        .map(|(id, of)| (id.0, of.orders, of.trades, of.quantity.0))
+        .collect();
     assert_eq!(of_members, [(1, 2, 2, 14), (2, 1, 2, 14), (3, 1, 0, 0)]);
     assert_eq!(rig.orders(), [1, 0], "good till cancelled");
-    assert!(rig.events.iter().any(|event| matches!(event, Event::Cancelled { cause: CancelCause::DayEnd, .. })));
+    assert!(
+        rig.events.iter().any(|event| matches!(event, Event::Cancelled { cause: CancelCause::DayEnd, .. }))
+    );
 }
 
 #[test]
 fn between_two_days_nothing_is_traded_and_cancels_pass() {
     let mut rig = rig_on_day(&[1], 7);
-    let gtc = NewOrder { time_in_force: TimeInForce::Gtc, ..NewOrder::limit(Side::Buy, Price(500), Quantity(3)) };
+    let gtc =
+        NewOrder { time_in_force: TimeInForce::Gtc, ..NewOrder::limit(Side::Buy, Price(500), Quantity(3)) };
     let order = rig.ask(1, 1, Command::Enter(gtc)).order;
     rig.ask(0, 0, end(7));
     assert_eq!(rig.market.day().stage(), Stage::Over);
@@ -144,7 +164,10 @@ impl Watch {
         }
         let trades = events.iter().any(|event| matches!(event, Event::Fill { .. }));
         assert!(!trades || matches!(stage, Stage::On | Stage::Beginning { .. }), "{stage:?}: {events:?}");
-        if outcome.status == Status::Accepted && matches!(request.command, Command::BeginDay { .. }) && self.count.is_none() {
+        if outcome.status == Status::Accepted
+            && matches!(request.command, Command::BeginDay { .. })
+            && self.count.is_none()
+        {
             let mut count = DayCount::default();
             count.begin(request, outcome, events);
             self.count = Some(count);

@@ -3,8 +3,8 @@
 use pares_types::{Amendment, CancelCause, DAY_NS, Phase, Rule, TimeInForce};
 
 use super::*;
-use crate::market::{Beside, Day};
 use crate::MarketError;
+use crate::market::{Beside, Day};
 
 const MASS_CANCEL: Command = Command::MassCancel { side: None };
 
