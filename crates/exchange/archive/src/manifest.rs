@@ -246,9 +246,12 @@ impl Days {
         position: u64,
     ) -> Result<Option<DayFile>, ArchiveError> {
         let all = self.log.join("checkpoints");
-        let names = fs::read_dir(&all)
-            .map_err(io(&all))?
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let entries = match fs::read_dir(&all) {
+            // The first checkpoint makes the directory.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            entries => entries.map_err(io(&all))?,
+        };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let of_shard = names.filter_map(|name| {
             let (of, at) = name.strip_suffix(".ckpt")?.split_once('-')?;
             let at = at.parse::<u64>().ok().filter(|at| *at <= position && of.parse() == Ok(shard.0))?;
