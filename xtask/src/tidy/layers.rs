@@ -86,7 +86,7 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-roles", 2, &[]),
     place("exchange", "pares-archive", 3, &[]),
     place("exchange", "pares-history", 3, &[]),
-    place("exchange", "pares-node", 3, &[]),
+    place("exchange", "pares-node", 3, &["pares-archive"]),
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),

@@ -54,6 +54,12 @@ enum Command {
     Day(commands::day::Args),
     /// Say whether a configuration is legal, and what a production system must think about
     CheckConfig(commands::check_config::Args),
+    /// Copy closed business days to an archive, or restore them
+    Archive(commands::archive::Args),
+    /// Copy a system while it runs
+    Backup(commands::archive::BackupArgs),
+    /// Make a system of a backup
+    Restore(commands::archive::RestoreArgs),
     /// Look into a log, or check it
     Journal(commands::journal::Args),
     /// Run a database replicated between clusters of sites, look at it, ask it, and decide when a cluster is lost
@@ -91,6 +97,9 @@ fn run(command: Command) -> error::CommandResult {
         Command::Certificate(args) => commands::certificate::run(&args),
         Command::Day(args) => commands::day::run(&args),
         Command::CheckConfig(args) => commands::check_config::run(&args),
+        Command::Archive(args) => commands::archive::run(&args),
+        Command::Backup(args) => commands::archive::backup(&args),
+        Command::Restore(args) => commands::archive::restore_system(&args),
         Command::Journal(args) => commands::journal::run(&args),
         Command::Site(args) => pares_operator::run(&args).map_err(Into::into),
         Command::Node(args) => commands::node::run(&args),

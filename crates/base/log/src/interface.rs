@@ -38,6 +38,12 @@ pub trait LogWriter: Send + 'static {
     /// As there.
     fn reserve(&mut self, bytes: usize) -> Result<(), AppendError>;
 
+    /// As [`Writer::begin_segment`].
+    ///
+    /// # Errors
+    /// As there.
+    fn begin_segment(&mut self) -> Result<(), AppendError>;
+
     /// As [`Writer::publish`].
     fn publish(&mut self) -> Offset;
 
@@ -157,6 +163,10 @@ impl LogWriter for Writer {
 
     fn reserve(&mut self, bytes: usize) -> Result<(), AppendError> {
         Writer::reserve(self, bytes)
+    }
+
+    fn begin_segment(&mut self) -> Result<(), AppendError> {
+        Writer::begin_segment(self)
     }
 
     #[inline]

@@ -60,7 +60,7 @@ pub use interface::{LogReader, LogReplacement, LogSalvage, LogSyncer, LogWriter}
 pub use marks::{LogStats, MarksReader};
 pub use offset::Offset;
 pub use reader::{Reader, Record};
-pub use recover::{Recovery, writing_process};
+pub use recover::{Recovery, adopt, writing_process};
 pub use replace::{DAMAGED, Replacement};
 pub use salvage::Salvage;
 pub use shared::Syncer;

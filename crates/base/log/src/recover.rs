@@ -112,6 +112,28 @@ pub(crate) fn open(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery
     Ok((marks, tail, recovery))
 }
 
+/// Makes a log of segments that lie in `dir` without marks: all of them, from the one that begins at `from` up to `until`, as they were copied
+/// from another log. Readers find it as it was there.
+///
+/// # Errors
+/// [`OpenError::Foreign`] if there are marks, or a segment is missing; or what the kernel refused.
+pub fn adopt(dir: &Path, config: Config, (from, until): (Offset, Offset)) -> Result<(), OpenError> {
+    config.check()?;
+    let _lock = lock(dir)?;
+    if dir.join("marks").exists() {
+        return Err(OpenError::Foreign { path: dir.join("marks"), what: "there is a log already" });
+    }
+    for base in (from.0..until.0).step_by(config.segment_bytes as usize) {
+        let path = segment::path(dir, base);
+        if !path.exists() {
+            return Err(OpenError::Foreign { path, what: "the segment is missing" });
+        }
+    }
+    let marks = Marks::create(dir, &config, until.0)?;
+    marks.set(Mark::Released, from.0);
+    Ok(())
+}
+
 fn create(dir: &Path, config: &Config) -> Result<(Marks, Tail, Recovery), OpenError> {
     let first_segment = segment::list(dir).map_err(OpenError::io("list", dir))?.first().copied();
     if let Some(base) = first_segment {

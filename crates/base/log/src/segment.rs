@@ -169,6 +169,11 @@ impl Tail {
         self.segment.base + self.position as u64
     }
 
+    /// Whether no record lies in the segment.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.position == HEADER_BYTES
+    }
+
     /// Bytes left in the segment.
     #[inline]
     pub(crate) fn room(&self) -> usize {

@@ -124,6 +124,15 @@ impl Writer {
         if bytes > self.tail.room() { self.roll(mono_ns()) } else { Ok(()) }
     }
 
+    /// Ends the current segment: the next record begins another. Nothing happens if none lies in it yet.
+    ///
+    /// # Errors
+    /// [`AppendError::Full`] or [`AppendError::Poisoned`]; the log is as before.
+    pub fn begin_segment(&mut self) -> Result<(), AppendError> {
+        self.shared.check_poison()?;
+        if self.tail.is_empty() { Ok(()) } else { self.roll(mono_ns()) }
+    }
+
     /// Makes everything appended so far readable. With [`Durability::Os`] that is also durable.
     ///
     /// One store for readers, however many records: publish per batch.

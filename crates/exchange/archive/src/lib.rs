@@ -9,14 +9,28 @@
 //! | what of a log belongs to which day? | `scan` |
 //! | what happened on a day, and do two recorders say the same? | `report` |
 //! | the same for people | `html` |
+//! | which files is a closed day made of? | `manifest` |
+//! | where do archives lie? | `store` |
+//! | how does a day get there and back? | `archive` |
+//! | how is a running system copied? | `backup` |
 
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
+mod archive;
+mod backup;
 mod error;
 mod html;
+mod manifest;
 mod report;
+#[cfg(feature = "s3")]
+mod s3;
 mod scan;
+mod store;
 
+pub use archive::{Archived, Copied, restore};
+pub use backup::{Backup, back_up, restore_backup};
 pub use error::ArchiveError;
+pub use manifest::{DayFile, DayShard, Days, Manifest};
 pub use report::{Agreement, DayReport, InstrumentReport, MemberReport, ShardReport, reports};
 pub use scan::{Ended, Scan, ShardDay};
+pub use store::Store;

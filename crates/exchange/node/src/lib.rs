@@ -18,9 +18,11 @@
 //! | `handshakes` | TLS handshakes of those who connect, on a thread of their own |
 //! | [`keys`] | the certificates of a system |
 //! | [`config`] | the system's configuration file, and where everything lies |
+//! | `days` | a recorder's closed days, beside its duty cycle |
 //! | [`supervisor`] | `pares up`: starts the processes, restarts what dies, leaves no orphan |
 
 pub mod config;
+mod days;
 pub mod duty;
 mod first_operator;
 mod handshakes;

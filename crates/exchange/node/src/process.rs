@@ -8,7 +8,7 @@ use pares_roles::world::Sockets;
 
 use crate::config::{self, Layout, bells};
 use crate::sockets::{self, RealSockets};
-use crate::{HostWorld, NodeError, NodeId, duty, epoch, venue, world};
+use crate::{HostWorld, NodeError, NodeId, days, duty, epoch, venue, world};
 
 /// How long a starting node leaves the processor to the others before it takes its share: catching up takes a venue a
 /// few milliseconds of it. Large checkpoints add to a venue's.
@@ -43,6 +43,7 @@ pub fn run_in<W: World, S: Sockets>(
             let mut bell = listen(node, layout, BellKind::Futex)?;
             let open = || RecorderNode::open(id, &config, world.clone(), epoch::current(&world, &config)?);
             let mut recorder = start(node, layout, &world, open)?;
+            days::look_after(id, &config, layout)?;
             duty::run(&mut recorder, &mut bell, &stop, duty::on_bell)
         }
         NodeId::Gateway(id) => {

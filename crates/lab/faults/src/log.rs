@@ -97,6 +97,10 @@ impl<L: LogWriter> LogWriter for FaultyWriter<L> {
         self.inner.reserve(bytes)
     }
 
+    fn begin_segment(&mut self) -> Result<(), AppendError> {
+        self.inner.begin_segment()
+    }
+
     #[inline]
     fn publish(&mut self) -> Offset {
         let appended = std::mem::take(&mut self.appended);

@@ -1,6 +1,7 @@
 //! The commands, one module each; `site` is a crate of its own, pares-operator.
 
 pub mod admin;
+pub mod archive;
 pub mod certificate;
 pub mod check_config;
 pub mod day;

@@ -1,6 +1,7 @@
 //! Business days: begun and ended by hand and by the timetable, and reported.
 
 use std::process::Command as Process;
+use std::sync::Arc;
 
 use pares_node::SystemConfig;
 use pares_node::config::DayConfig;
@@ -61,6 +62,78 @@ fn a_day_is_ended_by_hand_reported_alike_by_all_recorders_and_followed_by_anothe
     assert_eq!(filled.status, Status::Filled, "the order that was good till cancelled");
     let records = record::agreed(&mut exchange);
     record::check_matching(exchange.config(), &records);
+}
+
+/// Trades so many times on a day of its own; the recorders have all of it then.
+fn trade_a_day(exchange: &mut Exchange, day: &str, names: std::ops::Range<u64>) {
+    assert_eq!(json(exchange, &format!("admin day begin {day}")).0, Some(0));
+    let (mut seller, mut buyer) = (exchange.client(0, 7), exchange.client(0, 8));
+    for name in names {
+        seller.submit_and_wait(&limit(name, 1, Side::Sell, 5, 2_238_200)).unwrap();
+        buyer.submit_and_wait(&limit(name, 1, Side::Buy, 5, 2_238_200)).unwrap();
+    }
+    assert_eq!(json(exchange, "admin day end").0, Some(0));
+    eventually("all recorders have the day", || {
+        exchange.tick();
+        json(exchange, &format!("day report {day}")).0 == Some(0)
+    });
+}
+
+/// Runs `pares` with another directory; what it printed.
+fn pares_in(dir: &std::path::Path, arguments: &str) -> String {
+    let output =
+        Process::new(PROGRAM).args(arguments.split_whitespace()).arg("--dir").arg(dir).output().unwrap();
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn closed_days_are_archived_and_read_again_from_the_archive() {
+    let mut exchange = Exchange::start(&small(1));
+    trade_a_day(&mut exchange, "2026-11-23", 1..20);
+    trade_a_day(&mut exchange, "2026-11-24", 20..40);
+    let scratch = tempfile::tempdir().unwrap();
+    let (archive, read) = (scratch.path().join("archive"), scratch.path().join("read"));
+    let manifests = || {
+        let log = exchange.layout().recorder_log(pares_types::RecorderId(0));
+        pares_archive::Days::new(&log, &[]).manifests().unwrap()
+    };
+    eventually("the recorder has closed both days", || manifests().len() == 2);
+    let [first, second] = &manifests()[..] else { panic!() };
+    assert_eq!((first.until, first.until % first.segment_bytes), (second.from, 0), "a day begins a segment");
+
+    pares(&exchange, &format!("archive --to {}", archive.display()));
+    let restore = format!("archive restore --from {} --into {}", archive.display(), read.display());
+    let output = Process::new(PROGRAM).args(restore.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let trades: Value = serde_json::from_str(&pares_in(&read, "history trades --json --limit 100")).unwrap();
+    assert_eq!(trades["trades"].as_array().unwrap().len(), 39);
+
+    let packed = archive.join("recorder-0/2026-11-23").join(format!("{}.zst", first.segments[0].name));
+    let mut bytes = std::fs::read(&packed).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&packed, bytes).unwrap();
+    let again =
+        Process::new(PROGRAM).args(restore.replace("read", "again").split_whitespace()).output().unwrap();
+    assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("damaged"));
+}
+
+#[test]
+fn a_running_system_is_backed_up_and_started_from_the_copy() {
+    let mut exchange = Exchange::start(&small(1));
+    trade_a_day(&mut exchange, "2026-11-23", 1..20);
+    let (scratch, copied) = (tempfile::tempdir().unwrap(), Arc::new(tempfile::tempdir().unwrap()));
+    let (backup, copy) = (scratch.path().join("backup"), copied.path().to_owned());
+    pares(&exchange, &format!("backup {}", backup.display()));
+    pares_in(&copy, &format!("restore {}", backup.display()));
+    let report = |dir: &std::path::Path| pares_in(dir, "day report 2026-11-23 --json");
+    assert_eq!(report(&copy), report(exchange.layout().root()), "hashes, totals, statistics");
+    let again = Exchange::start_in(copied, exchange.config());
+    let mut member = again.client(0, 7);
+    let first = member.submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    assert!(first.repeat, "it remembers what it had answered");
+    assert_eq!(json(&again, "admin day begin 2026-11-24").0, Some(0));
 }
 
 #[test]

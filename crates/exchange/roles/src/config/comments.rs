@@ -59,6 +59,10 @@ const COMMENTS: &[(&str, &str)] = &[
         "The public key of the first operator, 64 hexadecimal digits; made at the first start if it is missing.",
     ),
     ("index_rows", "Rows of a run of the recorders' indexes, 24 bytes each: 1 to 16777216. Default 262144."),
+    (
+        "retention_days",
+        "Days before the last one that recorders keep of what is archived; 0 keeps all. Default 0.",
+    ),
     ("day", "When business days begin and end (docs/operations.md); left out, by hand: `pares admin day`."),
     (
         "gateways_exposed",

@@ -13,6 +13,7 @@ mod gate;
 mod intake;
 mod outvoted;
 pub(crate) mod repair;
+mod retention;
 mod shard;
 
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 use pares_log::{AppendError, Config, LogWriter, Offset};
 use pares_recorder::{Source, Verdict};
-use pares_types::{Epoch, RecorderId, ShardId, VenueId};
+use pares_types::{BusinessDay, Epoch, RecorderId, ShardId, VenueId};
 use pares_wire::WireError;
 use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultRecord};
 use zerocopy::IntoBytes;
@@ -38,6 +39,7 @@ use gate::Gate;
 use intake::CheckpointIntake;
 use shard::{ShardRecord, offer, recover};
 
+pub use retention::drop_note;
 pub(crate) use shard::{Contents, recorded, salvaged};
 
 /// Records taken from one source before the next is looked at.
@@ -57,11 +59,16 @@ counters! {
     ShutOutVenues "shut_out_venues" "Venues from which nothing is taken."
     Disputed "disputed" "Positions taken from a venue alone that was then shut out."
     UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
+    Day "day" "The last business day that ended in all shards, days since the Unix epoch."
     Damaged "damaged" "Records of others passed over because they could not be read."
 }
 
+/// The counter that tells which business day ended last in all shards.
+pub const DAY_COUNTER: &str = "day";
+
 /// A recorder's state.
 pub struct RecorderNode<W: World> {
+    id: RecorderId,
     world: W,
     writer: W::Writer,
     shards: BTreeMap<ShardId, ShardRecord>,
@@ -78,6 +85,8 @@ pub struct RecorderNode<W: World> {
     durability: DurabilitySetting,
     epoch: Epoch,
     appended: u64,
+    /// What was released of the log in this life.
+    dropped: Offset,
 }
 
 /// What came of looking for the next record of a log.
@@ -130,8 +139,12 @@ impl<W: World> RecorderNode<W> {
             durability: config.durability,
             epoch,
             appended: 0,
+            dropped: Offset::START,
+            id,
             world,
         };
+        let day = last_day(&recorder.shards).unwrap_or_default();
+        recorder.counters.set(Counter::Day, u64::from(day.0));
         recorder.look_for_notes();
         Ok(recorder)
     }
@@ -238,6 +251,16 @@ impl<W: World> RecorderNode<W> {
         Ok(())
     }
 
+    /// Gives up days that are archived and old enough, as a note says, but nothing that a checkpoint still needs.
+    fn drop_archived(&mut self) {
+        let Some(until) = retention::noted(&self.world, self.id) else { return };
+        if until.0 > self.dropped.0
+            && let Some(needed) = retention::needed(&self.world, self.id, self.shards.keys().copied())
+        {
+            self.dropped = self.writer.release_before(until.min(needed));
+        }
+    }
+
     /// Makes what was appended durable and readable, and wakes the gateways.
     fn flush(&mut self) -> Result<(), NodeError> {
         if self.appended == 0 {
@@ -263,6 +286,7 @@ impl<W: World> Duty for RecorderNode<W> {
         if self.lookout.is_due(&self.world)? {
             self.look_for_notes();
             self.intake.try_removals_again();
+            self.drop_archived();
         }
         for index in 0..self.venues.len() {
             let (read, waits) = self.poll(Source::Venue, index)?;
@@ -356,7 +380,32 @@ fn accept<W: World>(
         Verdict::Known | Verdict::Found => counters.add(Counter::Known, 1),
         Verdict::Void | Verdict::Wait | Verdict::Halted => {}
     }
-    Ok(if shard.acceptance.has_finding() { Verdict::Found } else { verdict })
+    let verdict_told = if shard.acceptance.has_finding() { Verdict::Found } else { verdict };
+    if let (Verdict::Take, Some(day)) = (verdict, record.day_ended()) {
+        shard.ended = day;
+        end_day::<W>(shards, writer, counters);
+    }
+    Ok(verdict_told)
+}
+
+/// A day that has ended in all shards ends with its segment, so that its files are whole. Without room for another one the day's last
+/// segment is shared with the next day.
+fn end_day<W: World>(
+    shards: &BTreeMap<ShardId, ShardRecord>,
+    writer: &mut W::Writer,
+    counters: &W::Counters,
+) {
+    if let Some(day) = last_day(shards) {
+        let _best_effort = writer.begin_segment();
+        counters.set(Counter::Day, u64::from(day.0));
+    }
+}
+
+/// The business day that ended last, if that is one in all shards.
+fn last_day(shards: &BTreeMap<ShardId, ShardRecord>) -> Option<BusinessDay> {
+    let mut ended = shards.values().map(|shard| shard.ended);
+    let first = ended.next().filter(|day| *day != BusinessDay::NONE)?;
+    ended.all(|day| day == first).then_some(first)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pares_log::{LogReader, LogSalvage, Offset, ReadError};
 use pares_recorder::{Acceptance, Offer, Source, Statement};
-use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId};
+use pares_types::{BusinessDay, Epoch, GatewayId, Position, RecorderId, ShardId};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
 
 use super::gate::{Gate, content};
@@ -25,12 +25,19 @@ pub(super) struct ShardRecord {
     index: VecDeque<(Position, Offset)>,
     /// Where the newest checkpoint was taken.
     pub(super) checkpoint: Position,
+    /// The business day that ended last.
+    pub(super) ended: BusinessDay,
 }
 
 impl ShardRecord {
     pub(super) fn new(epoch: Epoch, venues: u16) -> Self {
         let acceptance = Acceptance::new(epoch, venues);
-        Self { acceptance, index: VecDeque::with_capacity(INDEX_MAX), checkpoint: Position(0) }
+        Self {
+            acceptance,
+            index: VecDeque::with_capacity(INDEX_MAX),
+            checkpoint: Position(0),
+            ended: BusinessDay::NONE,
+        }
     }
 
     pub(super) fn remember(&mut self, position: Position, offset: Offset) {
@@ -79,6 +86,7 @@ pub(super) fn recover<W: World>(
                 let Some(shard) = shards.get_mut(&record.shard()) else { continue };
                 shard.acceptance.recover(&offer(Source::Peer, &record, entry.payload, gate)?);
                 shard.remember(record.position(), entry.offset);
+                shard.ended = record.day_ended().unwrap_or(shard.ended);
             }
             Some(record::CHECKPOINT_STORED) => {
                 let stored = CheckpointStored::read(entry.payload)?;

@@ -2,7 +2,8 @@
 //! means to a kind is in the table of docs/protocols/records.md.
 
 use pares_types::{
-    ClientOrderId, Event, InstrumentId, MemberId, OrderId, Position, Price, Quantity, Side, Timestamp,
+    BusinessDay, ClientOrderId, Event, InstrumentId, MemberId, OrderId, Position, Price, Quantity, Side,
+    Timestamp,
 };
 use zerocopy::little_endian::{I64, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -174,6 +175,11 @@ impl EventRecord {
             },
             _ => unreachable!("an order's or a book's event"),
         }
+    }
+
+    /// The day, if this is its end.
+    pub(super) fn day_ended(&self) -> Option<BusinessDay> {
+        (self.kind == kind::DAY_ENDED).then(|| BusinessDay(self.member.get()))
     }
 
     pub(super) fn to_event(self) -> Result<Event, WireError> {

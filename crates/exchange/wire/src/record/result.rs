@@ -1,7 +1,7 @@
 //! Results: a place in a total order, the request that has it, what became of it, and what happened.
 
 use pares_types::{
-    Epoch, Event, HASH_EVERY, Outcome, Position, Quantity, Request, RequestId, ShardId, VenueId,
+    BusinessDay, Epoch, Event, HASH_EVERY, Outcome, Position, Quantity, Request, RequestId, ShardId, VenueId,
 };
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -98,6 +98,12 @@ impl<'a> ResultRecord<'a> {
     #[must_use]
     pub fn state_hash(&self) -> Option<u64> {
         self.position().0.is_multiple_of(HASH_EVERY).then(|| self.head.state_hash.get())
+    }
+
+    /// The business day that ended with it in its shard, without decoding the rest.
+    #[must_use]
+    pub fn day_ended(&self) -> Option<BusinessDay> {
+        self.events.last().and_then(EventRecord::day_ended)
     }
 
     /// Decodes all of it.

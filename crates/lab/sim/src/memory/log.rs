@@ -173,6 +173,17 @@ impl LogState {
         Ok(())
     }
 
+    pub(crate) fn begin_segment(&mut self) -> Result<(), AppendError> {
+        self.check_poison()?;
+        if self.is_full && !self.lies.full_is_appended {
+            return Err(AppendError::Full);
+        }
+        if self.tail > self.base_of_end(self.tail) + HEADER {
+            self.roll();
+        }
+        Ok(())
+    }
+
     fn roll(&mut self) {
         let next = self.base_of_end(self.tail) + self.segment_bytes;
         let at = self.tail;

@@ -56,6 +56,14 @@ impl LogWriter for Writer {
         log.reserve(bytes)
     }
 
+    fn begin_segment(&mut self) -> Result<(), AppendError> {
+        self.must_live()?;
+        let full = self.host.is_full();
+        let mut log = self.log.lock();
+        log.is_full = full;
+        log.begin_segment()
+    }
+
     fn publish(&mut self) -> Offset {
         if !self.host.passes() {
             return self.tail();

@@ -1,0 +1,143 @@
+//! `pares archive`, `pares backup`, `pares restore`: copies of the record, and of a running system.
+
+use std::path::PathBuf;
+
+use pares_archive::{Copied, Days, Store, back_up, restore, restore_backup};
+use pares_node::{Layout, NodeId};
+use pares_types::{BusinessDay, RecorderId, ShardId};
+use serde_json::json;
+
+use super::stat::configuration;
+use crate::error::{CommandError, CommandResult};
+use crate::text;
+
+/// Arguments of `pares archive`.
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// A directory, or s3://BUCKET/PREFIX (keys, region and endpoint from AWS_... in the environment)
+    #[arg(long, required = true)]
+    to: Option<String>,
+    /// This day only; else all closed days that are not there yet
+    #[arg(long)]
+    day: Option<BusinessDay>,
+    /// The system's directory
+    #[arg(long, default_value = "pares-data")]
+    dir: PathBuf,
+    /// One JSON object for each recorder instead of lines
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Make a directory that can be read like a system's out of archived days
+    Restore {
+        /// Where they were archived
+        #[arg(long)]
+        from: String,
+        /// A directory that is empty, or not there yet
+        #[arg(long)]
+        into: PathBuf,
+        /// Whose days
+        #[arg(long, default_value_t = 0)]
+        recorder: u16,
+        /// The first day; else the first there is
+        #[arg(long)]
+        first: Option<BusinessDay>,
+        /// The last day; else the last there is
+        #[arg(long)]
+        last: Option<BusinessDay>,
+    },
+}
+
+/// Arguments of `pares backup`.
+#[derive(clap::Args)]
+pub struct BackupArgs {
+    /// A directory that is empty, or not there yet
+    to: PathBuf,
+    /// The system's directory; it may be running
+    #[arg(long, default_value = "pares-data")]
+    dir: PathBuf,
+}
+
+/// Arguments of `pares restore`.
+#[derive(clap::Args)]
+pub struct RestoreArgs {
+    /// What `pares backup` made
+    from: PathBuf,
+    /// The new system's directory: empty, or not there yet
+    #[arg(long, default_value = "pares-data")]
+    dir: PathBuf,
+}
+
+/// Archives closed days, or restores them.
+///
+/// # Errors
+/// If a day is not closed, not whole, or the store fails.
+pub fn run(args: &Args) -> CommandResult {
+    if let Some(What::Restore { from, into, recorder, first, last }) = &args.what {
+        let recorder = NodeId::Recorder(RecorderId(*recorder)).to_string();
+        let copied = restore(&Store::open(from)?, &recorder, (*first, *last), into)?;
+        tell(&recorder, &copied, "restored", false);
+        return Ok(());
+    }
+    let layout = Layout::new(&args.dir);
+    let config = configuration(&layout)?;
+    let shards: Vec<ShardId> = config.shards()?.into_keys().collect();
+    let to = args.to.as_deref().ok_or_else(|| CommandError::Usage("--to says where".to_owned()))?;
+    let store = Store::open(to)?;
+    for id in config.recorder_ids() {
+        let days = Days::new(&layout.recorder_log(id), &shards);
+        days.close()?;
+        let recorder = NodeId::Recorder(id).to_string();
+        let copied = days.archive((&layout.config(), &recorder), &store, args.day)?;
+        tell(&recorder, &copied, "archived", args.json);
+    }
+    Ok(())
+}
+
+fn tell(recorder: &str, copied: &Copied, done: &str, json: bool) {
+    let Copied { days, bytes, archived_bytes } = copied;
+    text::print(&if json {
+        json!({ "recorder": recorder, "days": days, "bytes": bytes, "archived_bytes": archived_bytes })
+            .to_string()
+    } else {
+        let (days, bytes) = (text::count(days.len() as u64, "day"), text::bytes(*bytes));
+        format!("{recorder}: {days} {done}, {bytes} in {}", text::bytes(*archived_bytes))
+    });
+}
+
+/// Copies a system, running or not.
+///
+/// # Errors
+/// If something cannot be copied.
+pub fn backup(args: &BackupArgs) -> CommandResult {
+    let layout = Layout::new(&args.dir);
+    let config = configuration(&layout)?;
+    let recorders: Vec<String> = config.recorder_ids().map(|id| NodeId::Recorder(id).to_string()).collect();
+    let gateways: Vec<String> = config.gateway_ids().map(|id| NodeId::Gateway(id).to_string()).collect();
+    let made = back_up(&args.dir, &args.to, &recorders, &gateways)?;
+    text::print(&format!(
+        "{} in {}",
+        text::count(made.files.len() as u64, "file"),
+        text::bytes(made.bytes())
+    ));
+    Ok(())
+}
+
+/// Makes a system of a backup.
+///
+/// # Errors
+/// If the backup is not whole, or the directory not empty.
+pub fn restore_system(args: &RestoreArgs) -> CommandResult {
+    let made = restore_backup(&args.from, &args.dir)?;
+    text::print(&format!(
+        "{} in {}",
+        text::count(made.files.len() as u64, "file"),
+        text::bytes(made.bytes())
+    ));
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! A recorder's closed days, looked after beside its duty cycle: manifests are made, and what may be dropped is named.
+//!
+//! It costs the duty cycle nothing: it tells by a counter which day ended last, and reads now and then what it may release.
+
+use std::path::Path;
+use std::time::Duration;
+
+use pares_archive::{ArchiveError, Days};
+use pares_os::CountersReader;
+use pares_roles::recorder::{DAY_COUNTER, drop_note};
+use pares_types::{BusinessDay, RecorderId, ShardId};
+
+use crate::config::{Layout, SystemConfig};
+use crate::process::BACKGROUND;
+use crate::{NodeError, NodeId, world};
+
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Looks after the days of a recorder's log as long as the process lives.
+///
+/// # Errors
+/// If there can be no other thread.
+pub(crate) fn look_after(id: RecorderId, config: &SystemConfig, layout: &Layout) -> Result<(), NodeError> {
+    let shards: Vec<ShardId> = config.shards()?.into_keys().collect();
+    let days = Days::new(&layout.recorder_log(id), &shards);
+    let (counters, note) =
+        (layout.counters(&NodeId::Recorder(id).to_string()), layout.root().join(drop_note(id)));
+    let retention_days = config.retention_days;
+    let look_after = move || {
+        world::enter_background(BACKGROUND);
+        let (mut closed, mut told) = (None, false);
+        loop {
+            std::thread::sleep(LOOK_EVERY);
+            let Some(day) = last_day(&counters) else { continue };
+            if closed != Some(day) {
+                match days.close() {
+                    Ok(_) => (closed, told) = (Some(day), false),
+                    Err(error) if !std::mem::replace(&mut told, true) => complain(day, &error),
+                    Err(_) => {}
+                }
+            }
+            if retention_days > 0 && closed == Some(day) {
+                // Tried again at the next look.
+                let _ = name_what_may_go(&days, (day, retention_days), &note);
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("days".into()).spawn(look_after);
+    thread.map(|_| ()).map_err(NodeError::io("starting the thread that closes days"))
+}
+
+fn complain(day: BusinessDay, error: &ArchiveError) {
+    use std::io::Write;
+    // Standard error is a file, and its disk may be full.
+    let _ = writeln!(std::io::stderr(), "the files of {day} are not closed yet: {error}; tried again");
+}
+
+/// The last day that ended in all shards, as the duty cycle tells it; `None` before the first.
+fn last_day(counters: &Path) -> Option<BusinessDay> {
+    let day = CountersReader::open(counters).ok()?.get(DAY_COUNTER)?;
+    u32::try_from(day).ok().map(BusinessDay).filter(|day| *day != BusinessDay::NONE)
+}
+
+/// Notes up to where the log may be dropped: days that are archived and older than the retention, none left out.
+fn name_what_may_go(
+    days: &Days,
+    (last, retention_days): (BusinessDay, u32),
+    note: &Path,
+) -> Result<(), ArchiveError> {
+    let mut until = None;
+    for manifest in days.manifests()? {
+        let day = manifest.day()?;
+        if !days.is_archived(day) || day.0.saturating_add(retention_days) > last.0 {
+            break;
+        }
+        until = Some(manifest.until);
+    }
+    let Some(until) = until else { return Ok(()) };
+    let text = until.to_string();
+    if std::fs::read_to_string(note).is_ok_and(|there| there == text) {
+        return Ok(());
+    }
+    pares_os::replace_file(note, text.as_bytes())
+        .map_err(|source| ArchiveError::Io { path: note.to_owned(), source })
+}

@@ -1,0 +1,44 @@
+//! What a recorder may drop of its log.
+//!
+//! Which days are archived and old enough is not the duty cycle's to find out: a note says up to where. What it adds is that no
+//! checkpoint needs what goes: a shard without one is replayed from the beginning of the log.
+
+use std::path::PathBuf;
+
+use pares_log::Offset;
+use pares_types::{RecorderId, ShardId};
+
+use crate::NodeId;
+use crate::checkpoints::{self, StoredCheckpoint};
+use crate::world::{File, World};
+
+/// No note is longer.
+const NOTE_BYTES: usize = 32;
+
+/// Where it is noted up to where a recorder may drop its log: an offset, in digits.
+#[must_use]
+pub fn drop_note(id: RecorderId) -> PathBuf {
+    PathBuf::from(NodeId::Recorder(id).to_string()).join("days").join("drop")
+}
+
+/// What the note says, if there is one.
+pub(super) fn noted(world: &impl World, id: RecorderId) -> Option<Offset> {
+    let file = world.open_file(&drop_note(id)).ok()?;
+    let mut bytes = [0; NOTE_BYTES];
+    let read = file.read_at(&mut bytes, 0).ok()?;
+    std::str::from_utf8(&bytes[..read]).ok()?.trim().parse().ok().map(Offset)
+}
+
+/// Where replay begins for the oldest checkpoint that is kept; `None` if a shard has none.
+pub(super) fn needed(
+    world: &impl World,
+    id: RecorderId,
+    shards: impl Iterator<Item = ShardId>,
+) -> Option<Offset> {
+    let mut needed = Offset(u64::MAX);
+    for shard in shards {
+        let stored = checkpoints::stored_by(world, id, shard).ok()?;
+        needed = needed.min(stored.iter().map(StoredCheckpoint::replay_from).min()?);
+    }
+    Some(needed)
+}
