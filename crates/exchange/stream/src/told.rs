@@ -85,11 +85,13 @@ impl Told<'_> {
     }
 
     /// Whether the answer counts. Nobody asked for what a gateway's clock asks; a repeat that reached the shard has its first answer
-    /// counted already; and a member that has no series of names, and so no order, is not worth remembering.
+    /// counted already; and a member that has no series of names, and so no order, is not worth remembering. What the exchange enters
+    /// into the register is answered by one shard for all of them, and would be taken for a shard's part.
     fn is_answered(&self) -> bool {
         let Request { member, client_order_id, .. } = *self.request;
         let unasked = member == MemberId(0) && client_order_id.is_of_gateways();
-        !unasked && !matches!(self.outcome.reason, Reason::DuplicateRequest | Reason::TooManySeries)
+        let for_all = matches!(self.request.command, Command::Register(_));
+        !unasked && !for_all && !matches!(self.outcome.reason, Reason::DuplicateRequest | Reason::TooManySeries)
     }
 
     /// The request's own order, if it may trade at once: it has the total less what was executed before.

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 /// Arguments of `pares bench end-to-end`.
 #[derive(clap::Args)]
+#[group(id = "end_to_end")]
 pub struct Args {
     #[command(flatten)]
     setup: setup::Args,
