@@ -1,7 +1,7 @@
 //! The business days of an exchange, as its recorders' logs have them.
 //!
 //! A log has no days: the shards' results lie in it as they came. A day of a shard goes from the result that began it to the one that
-//! ended it, so whatever is said of a day is read out of the log, by whoever asks and from each recorder's log by itself. That two
+//! ended it, so what is said of a day is read out of the log, from each recorder's log by itself. That two
 //! recorders come to the same is worth more than any signature of one.
 //!
 //! | question | module |

@@ -25,11 +25,13 @@ mod buffers;
 mod client;
 mod error;
 mod open_requests;
+mod options;
 mod update;
 
-pub use client::{Client, Credential, Options, Tls};
+pub use client::Client;
 pub use error::ClientError;
 pub use open_requests::OpenRequests;
+pub use options::{Credential, Options, Tls};
 pub use pares_keys::{FileError, KeyFile, Secret, Verifier, from_hex};
 pub use pares_tls::{TlsError, TlsFiles};
 pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Role, Trade, TradeBusted};

@@ -130,13 +130,13 @@ impl Sessions {
         (at, shards): (usize, usize),
         follow: Follow,
     ) {
-        let of_member = self.members.get_mut(&member).into_iter().flatten();
-        for listener in of_member.filter(|listener| listener.session == session) {
-            if listener.follows.is_empty() {
-                listener.follows = vec![Follow::Own; shards].into();
-            }
-            listener.follows[at] = follow;
+        let Some(of_member) = self.members.get_mut(&member) else { return };
+        let Some(place) = of_member.iter().position(|listener| listener.session == session) else { return };
+        let follows = &mut of_member[place].follows;
+        if follows.is_empty() {
+            *follows = vec![Follow::Own; shards].into();
         }
+        follows[at] = follow;
     }
 
     /// Whether the session may send one more order now; if so that is counted.

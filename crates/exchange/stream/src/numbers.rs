@@ -1,24 +1,38 @@
 //! How much each member was told.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::BTreeMap;
 
 use pares_types::{Event, MemberId, Outcome, Position, Request};
 
 use crate::Told;
 
-/// How many messages of a shard each member was told. The map is iterated only in the order of its keys.
+/// Members below this number are counted in a table, 8 bytes each up to the highest; it is asked for everything that is told.
+const NEAR: usize = 1 << 16;
+
+/// How many messages of a shard each member was told.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
-    last: HashMap<MemberId, u64, BuildHasherDefault<Mixer>>,
+    near: Vec<u64>,
+    far: BTreeMap<MemberId, u64>,
 }
 
 impl Numbers {
     /// One more for the member: its number, from 1.
     pub fn next(&mut self, member: MemberId) -> u64 {
-        let last = self.last.entry(member).or_default();
+        let last = self.count_of(member);
         *last += 1;
         *last
+    }
+
+    fn count_of(&mut self, member: MemberId) -> &mut u64 {
+        let at = member.0 as usize;
+        if at >= NEAR {
+            return self.far.entry(member).or_default();
+        }
+        if at >= self.near.len() {
+            self.near.resize(at + 1, 0);
+        }
+        &mut self.near[at]
     }
 
     /// Counts what the record of a request tells, wherever it lies.
@@ -30,15 +44,15 @@ impl Numbers {
     /// The number of what the member was told last; 0 if nothing was.
     #[must_use]
     pub fn last(&self, member: MemberId) -> u64 {
-        self.last.get(&member).copied().unwrap_or_default()
+        let near = self.near.get(member.0 as usize);
+        near.or_else(|| self.far.get(&member)).copied().unwrap_or_default()
     }
 
     /// All members that were told something, in order, with the numbers of what they were told last.
     #[must_use]
     pub fn sorted(&self) -> Vec<(MemberId, u64)> {
-        let mut all: Vec<_> = self.last.iter().map(|(member, last)| (*member, *last)).collect();
-        all.sort_unstable();
-        all
+        let near = (0..).map(MemberId).zip(self.near.iter().copied()).filter(|(_, last)| *last > 0);
+        near.chain(self.far.iter().map(|(member, last)| (*member, *last))).collect()
     }
 
     /// What [`sorted`](Self::sorted) gave; `None` if it could not have.
@@ -46,26 +60,11 @@ impl Numbers {
     pub fn restore(sorted: &[(MemberId, u64)]) -> Option<Self> {
         let rises = sorted.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let counts = sorted.iter().all(|(_, last)| *last > 0);
-        (rises && counts).then(|| Self { last: sorted.iter().copied().collect() })
-    }
-}
-
-/// A fixed hasher for members.
-#[derive(Default)]
-struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        let mixed = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ (mixed >> 32);
+        let mut numbers = Self::default();
+        (rises && counts).then(|| {
+            sorted.iter().for_each(|&(member, last)| *numbers.count_of(member) = last);
+            numbers
+        })
     }
 }
 
@@ -76,13 +75,14 @@ mod tests {
     #[test]
     fn what_is_restored_counts_on() {
         let mut numbers = Numbers::default();
-        for member in [9, 3, 9] {
+        for member in [9, 3, 70_000, 9] {
             numbers.next(MemberId(member));
         }
         let sorted = numbers.sorted();
-        assert_eq!(sorted, [(MemberId(3), 1), (MemberId(9), 2)]);
+        assert_eq!(sorted, [(MemberId(3), 1), (MemberId(9), 2), (MemberId(70_000), 1)]);
         let mut restored = Numbers::restore(&sorted).unwrap();
         assert_eq!((restored.next(MemberId(9)), restored.next(MemberId(1))), (3, 1));
+        assert_eq!((restored.last(MemberId(70_000)), restored.last(MemberId(80_000))), (1, 0));
     }
 
     #[test]

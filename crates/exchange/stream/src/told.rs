@@ -91,7 +91,9 @@ impl Told<'_> {
         let Request { member, client_order_id, .. } = *self.request;
         let unasked = member == MemberId(0) && client_order_id.is_of_gateways();
         let for_all = matches!(self.request.command, Command::Register(_));
-        !unasked && !for_all && !matches!(self.outcome.reason, Reason::DuplicateRequest | Reason::TooManySeries)
+        !unasked
+            && !for_all
+            && !matches!(self.outcome.reason, Reason::DuplicateRequest | Reason::TooManySeries)
     }
 
     /// The request's own order, if it may trade at once: it has the total less what was executed before.

@@ -13,6 +13,7 @@ mod day;
 mod ids;
 mod outcome;
 mod phase;
+mod reason;
 mod register;
 mod request;
 mod session;
@@ -25,8 +26,9 @@ pub use ids::{
     ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
     ShardId, VenueId,
 };
-pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, Reason, RestCause, Status};
+pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, RestCause, Status};
 pub use phase::{DAY_NS, Phase, Rule};
+pub use reason::Reason;
 pub use register::{Entry, Key, Limits, Proposal, Registration, Rights};
 pub use request::{
     Amendment, BustedTrade, Command, NewOrder, OrderKind, Peg, Request, SelfTrade, Side, TimeInForce,

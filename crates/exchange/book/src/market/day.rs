@@ -1,6 +1,6 @@
 //! The business day of a shard: whether one is on, and what was traded in it.
 //!
-//! Whoever wants the day's figures could read them out of the record in the end, but a day has millions of results, and venues that disagree
+//! A reader who wants the day's figures could read them out of the record in the end, but a day has millions of results, and venues that disagree
 //! would be found out by nobody. So each venue counts as it executes: the figures are part of the state, of its hash at the
 //! day's end, and of its checkpoints. What is counted is what the results say, so that a reader of the record ([`DayCount`]) comes to the same.
 //!

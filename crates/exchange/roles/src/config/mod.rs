@@ -1,5 +1,6 @@
 //! The configuration of one system, and where everything of it lies.
 
+mod budget;
 mod comments;
 mod day;
 mod durability;

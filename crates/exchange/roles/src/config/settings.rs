@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use pares_book::Instrument;
 use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
@@ -31,9 +30,6 @@ const ENGINE_BUDGET_MS_MAX: u64 = 60_000;
 const IN_FLIGHT_MAX: usize = 4 << 20;
 /// Names fill 32 bits at most.
 const NAMES_MAX: usize = 1 << 31;
-
-/// Orders that a book has room for and can be copied well within the default budget.
-const BUDGET_ORDERS: u32 = 20_000;
 
 /// Gateways, venues or recorders of one system, at most.
 pub const ROLE_MAX: usize = 16;
@@ -299,16 +295,6 @@ impl SystemConfig {
             true => Err(NodeError::Config("no instruments".into())),
             false => Ok(shards),
         }
-    }
-
-    /// How long one request may keep a venue's processor.
-    #[must_use]
-    pub fn engine_budget(&self) -> Duration {
-        let orders_max = self.instruments.iter().map(|instrument| instrument.orders_max).max().unwrap_or(0);
-        // While a checkpoint is taken, a request may have to wait for a copy of its book first.
-        let copied = 120 * u64::from(orders_max.saturating_sub(BUDGET_ORDERS));
-        Duration::from_millis(self.engine_budget_ms)
-            + Duration::from_nanos(30 * u64::from(orders_max) + copied)
     }
 
     /// The gateways' ids.

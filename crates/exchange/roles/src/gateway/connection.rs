@@ -4,6 +4,7 @@
 //! nothing (invariant I8): input is bounded by one buffer, and by a portion of it where the rules want the session read more
 //! slowly; output by [`OUT_MAX`], silence by a deadline.
 
+use pares_gateway::SessionId;
 use std::io::{ErrorKind, Read, Write};
 
 use pares_types::ClientOrderId;
@@ -241,6 +242,16 @@ fn decode(kind: u8, body: &[u8]) -> Result<Incoming, Close> {
         Err(WireError::UnknownSchema { .. }) => Err(Close::Malformed),
         Err(_) => Ok(Incoming::Unreadable(frame::request_name(kind, body))),
     }
+}
+
+/// Which slot a session's connection has.
+pub(super) fn slot(session: SessionId) -> usize {
+    (session.0 & u64::from(u32::MAX)) as usize
+}
+
+/// The session of a connection: its slot, and how many had one before it.
+pub(super) fn session(slot: usize, generation: u32) -> SessionId {
+    SessionId(u64::from(generation) << 32 | slot as u64)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use pares_gateway::SessionId;
 use pares_types::{ClientOrderId, Reason, Reply};
 use pares_wire::frame;
 
-use super::connection::{Close, Connection, Incoming, ReadState};
+use super::connection::{Close, Connection, Incoming, ReadState, session, slot};
 use super::sign_on::Asked;
 use crate::world::{Ready, Sockets, TurnedAway};
 
@@ -392,12 +392,4 @@ fn write_refusal(output: &mut Vec<u8>, reason: Reason) {
 fn is_of_the_peer(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
-}
-
-fn slot(session: SessionId) -> usize {
-    (session.0 & u64::from(u32::MAX)) as usize
-}
-
-fn session(slot: usize, generation: u32) -> SessionId {
-    SessionId(u64::from(generation) << 32 | slot as u64)
 }

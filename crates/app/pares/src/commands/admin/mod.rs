@@ -9,18 +9,17 @@ mod member;
 mod operator;
 mod readmit;
 mod rule;
+mod told;
 
 use std::cell::LazyCell;
 use std::path::PathBuf;
 
 use pares_book::{Book, Day, Stage, TimetableRow};
-use pares_client::Answer;
 use pares_node::{Layout, NodeId, SystemConfig};
 use pares_types::{
     BusinessDay, BustedTrade, Command, Entry, InstrumentId, MemberId, Phase, Position, Reason, Rule, Status,
     Symbol, Timestamp,
 };
-use serde_json::json;
 
 use super::history;
 use super::stat::configuration;
@@ -29,6 +28,7 @@ use crate::standing::Standing;
 use crate::text;
 use operator::{EXCHANGE, Operator};
 use rule::{NewRule, PhaseName};
+use told::{as_json, as_line};
 
 /// Arguments of `pares admin`.
 #[derive(clap::Args)]
@@ -339,36 +339,6 @@ fn recorded_trade(
         if trade.aggressor == "sell" { (buy, sell) } else { (sell, buy) };
     let (position, price, quantity) = (Position(position), trade.price, trade.quantity);
     Ok(BustedTrade { position, index, resting, incoming, price, quantity, resting_owner, incoming_owner })
-}
-
-fn as_line(answer: &Answer) -> String {
-    let mut line = answer.status.to_string();
-    if answer.reason != Reason::None {
-        line.push_str(&format!(" ({})", answer.reason));
-    }
-    if answer.status == Status::MassCancelled {
-        line.push_str(&format!(", {} orders cancelled", answer.executed));
-    }
-    line.push_str(&format!(
-        ": request {} at position {} of shard {}",
-        answer.request, answer.position, answer.shard
-    ));
-    line
-}
-
-fn as_json(answer: &Answer) -> String {
-    json!({
-        "status": answer.status.word(),
-        "reason": answer.reason.word(),
-        "request": answer.request.to_string(),
-        "shard": answer.shard.0,
-        "position": answer.position.0,
-        "instrument": answer.instrument.0,
-        "executed": answer.executed.0,
-        "remaining": answer.remaining.0,
-        "events": answer.events,
-    })
-    .to_string()
 }
 
 #[cfg(test)]
