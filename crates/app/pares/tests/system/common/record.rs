@@ -6,8 +6,7 @@ use pares_book::{Market, NaiveBook};
 use pares_log::{ReadError, Reader};
 use pares_node::SystemConfig;
 use pares_types::{
-    ClientOrderId, Command, Epoch, Event, MemberId, OrderId, Outcome, Position, Quantity, Reason, RecorderId,
-    Request, ShardId, Status,
+    ClientOrderId, Command, Epoch, Event, MemberId, Outcome, Position, Quantity, Reason, RecorderId, Request, ShardId,
 };
 use pares_wire::record::{self, ResultRecord};
 
@@ -101,20 +100,15 @@ pub(crate) fn check_matching(config: &SystemConfig, records: &Records) {
             let outcome = match new {
                 // What the engine failed at is executed by nobody.
                 true if NEVER_EXECUTED.contains(&recorded.outcome.reason) => {
-                    outcome(request, Status::Refused, recorded.outcome.reason)
+                    market.refuse(request, recorded.outcome.reason)
                 }
                 true => market.apply(request, &mut events),
-                false => outcome(request, Status::Refused, Reason::DuplicateRequest),
+                false => market.refuse(request, Reason::DuplicateRequest),
             };
             assert_eq!(recorded.outcome, outcome, "shard {shard} position {position}: {request:?}");
             assert_eq!(recorded.events, events, "shard {shard} position {position}: {request:?}");
         }
     }
-}
-
-fn outcome(request: &Request, status: Status, reason: Reason) -> Outcome {
-    let order = OrderId(request.id);
-    Outcome { status, reason, order, executed: Quantity::ZERO, remaining: Quantity::ZERO }
 }
 
 /// The first record of a name in each shard: the one that counts.
