@@ -75,7 +75,7 @@ fn answer(name: u64) -> Answer {
         remaining: Quantity(0),
         events: 0,
         repeat: false,
-        number: 1,
+        number: 0,
     }
 }
 
