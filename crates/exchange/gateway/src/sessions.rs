@@ -8,7 +8,7 @@ use pares_types::{MemberId, Reason, Timestamp};
 
 use crate::permits::Asker;
 use crate::refusals::Refusals;
-use crate::streams::Follow;
+use crate::streams::{Follow, listener_of};
 use crate::{Pace, SessionId};
 
 /// One signed-on session.
@@ -131,8 +131,8 @@ impl Sessions {
         follow: Follow,
     ) {
         let Some(of_member) = self.members.get_mut(&member) else { return };
-        let Some(place) = of_member.iter().position(|listener| listener.session == session) else { return };
-        let follows = &mut of_member[place].follows;
+        let Some(listener) = listener_of(of_member, session) else { return };
+        let follows = &mut listener.follows;
         if follows.is_empty() {
             *follows = vec![Follow::Own; shards].into();
         }

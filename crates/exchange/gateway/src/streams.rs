@@ -14,6 +14,7 @@
 use pares_stream::Told;
 use pares_types::{MemberId, Position, Reason, Reply, ShardId};
 
+use crate::sessions::Listener;
 use crate::{Gateway, GatewaySink, SessionId};
 
 /// What a session is told live of its member's stream in a shard.
@@ -26,6 +27,11 @@ pub(crate) enum Follow {
     Withheld,
     /// Everything.
     All,
+}
+
+/// The listener that the session is, of those of a member.
+pub(crate) fn listener_of(listeners: &mut [Listener], session: SessionId) -> Option<&mut Listener> {
+    listeners.iter_mut().find(|listener| listener.session == session)
 }
 
 /// How a stream is resumed.

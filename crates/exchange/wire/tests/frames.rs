@@ -67,7 +67,7 @@ fn operands_a_rule_cannot_have_are_refused() {
 
 #[test]
 fn an_unknown_sign_on_flag_is_refused() {
-    let sign_on = SignOn { flags: 2.into(), ..SignOn::default() };
+    let sign_on = SignOn { flags: 4.into(), ..SignOn::default() };
     assert_eq!(decode_client(SignOn::KIND, sign_on.as_bytes()), Err(WireError::InvalidField("flags")));
 }
 
