@@ -594,7 +594,7 @@ fn read_everything(bytes: &[u8]) {
         let _ = frame::decode_client(kind, body);
     }
     for kind in 0..=u8::MAX {
-        let _ = (frame::decode_client(kind, bytes), frame::decode_gateway(kind, bytes));
-        let _ = frame::request_name(kind, bytes);
+        let (of_client, of_gateway) = (frame::decode_client(kind, bytes), frame::decode_gateway(kind, bytes));
+        let _ = (of_client, of_gateway, frame::request_name(kind, bytes));
     }
 }
