@@ -62,9 +62,11 @@ impl Days {
         only: Option<BusinessDay>,
     ) -> Result<Copied, ArchiveError> {
         let mut copied = Copied::default();
-        let manifests = self.manifests()?;
+        let (mut manifests, released) = (self.manifests()?, self.released()?);
+        // What is dropped of the log was archived before.
+        manifests.retain(|manifest| manifest.from >= released);
         if let Some(day) = only.filter(|day| manifests.iter().all(|one| one.day != day.to_string())) {
-            return Err(ArchiveError::Refused(format!("{day} is no closed day of {recorder}")));
+            return Err(ArchiveError::Refused(format!("{day} is no closed day that {recorder} has")));
         }
         for manifest in manifests {
             let day = manifest.day()?;

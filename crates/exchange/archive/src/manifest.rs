@@ -166,6 +166,27 @@ impl Days {
         Ok(closed)
     }
 
+    /// Removes the checkpoints of days that the log has dropped. What such a day was stays in its manifest.
+    ///
+    /// # Errors
+    /// If they cannot be removed: the next call tries again.
+    pub fn tidy(&self) -> Result<(), ArchiveError> {
+        let released = self.released()?;
+        for manifest in self.manifests()?.iter().filter(|manifest| manifest.until <= released) {
+            let dir = self.checkpoints(manifest.day()?);
+            match fs::remove_dir_all(&dir) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                removed => removed.map_err(io(&dir))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the log begins by now.
+    pub(crate) fn released(&self) -> Result<u64, ArchiveError> {
+        Ok(MarksReader::open(&self.log)?.stats().released.0)
+    }
+
     /// Where the segment ends in which a day does; `None` while it may still change.
     fn end_of_segment(
         &self,

@@ -1,0 +1,162 @@
+//! Days of a log as files: closed, archived, restored, dropped.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use std::path::{Path, PathBuf};
+
+use pares_archive::{Days, Store, restore};
+use pares_log::{Config, Writer};
+use pares_types::{
+    BusinessDay, ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, OrderId, Outcome,
+    Position, Quantity, Reason, Request, RequestId, ShardId, Status, Timestamp, VenueId,
+};
+use pares_wire::record::{ResultPlace, result_bytes, write_result};
+use tempfile::TempDir;
+
+const SHARD: ShardId = ShardId(0);
+const RECORDER: &str = "recorder-0";
+
+/// A recorder's log.
+struct Log {
+    dir: TempDir,
+    writer: Writer,
+    position: u64,
+}
+
+impl Log {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("pares.toml"), "").unwrap();
+        let config = Config::default().segment_bytes(1 << 20);
+        let (writer, _) = Writer::open(&dir.path().join(RECORDER), config).unwrap();
+        Self { dir, writer, position: 0 }
+    }
+
+    fn days(&self) -> Days {
+        Days::new(&self.dir.path().join(RECORDER), &[SHARD])
+    }
+
+    fn system(&self) -> PathBuf {
+        self.dir.path().join("pares.toml")
+    }
+
+    fn append(&mut self, command: Command, events: &[Event]) {
+        let id = RequestId::new(GatewayId(0), self.position + 1);
+        let request = Request {
+            id,
+            stamp: Timestamp(1),
+            member: MemberId(0),
+            client_order_id: ClientOrderId(self.position + 1),
+            instrument: InstrumentId(0),
+            shard: SHARD,
+            command,
+        };
+        let (none, order) = (Quantity::ZERO, OrderId(id));
+        let outcome = Outcome {
+            status: Status::Accepted,
+            reason: Reason::None,
+            order,
+            executed: none,
+            remaining: none,
+        };
+        let position = Position(self.position);
+        let place = ResultPlace { shard: SHARD, epoch: Epoch(1), position, venue: VenueId(0), state_hash: 0 };
+        let fill = |out: &mut [u8]| write_result(out, &place, &request, &outcome, events);
+        self.writer.append_with(result_bytes(&request, events.len()), fill).unwrap();
+        self.position += 1;
+    }
+
+    /// A whole day; the next begins a segment.
+    fn pass(&mut self, day: u32) {
+        let day = BusinessDay(day);
+        self.append(Command::BeginDay { day }, &[]);
+        let (orders, trades, quantity) = (0, 0, Quantity::ZERO);
+        let ended = Event::DayEnded { day, requests: 1, orders, trades, quantity, state_hash: 7 };
+        self.append(Command::EndDay { day }, &[ended]);
+        self.writer.begin_segment().unwrap();
+        self.writer.publish();
+        assert_eq!(self.days().close().unwrap(), [day]);
+    }
+
+    fn archive(&self, store: &Store, only: Option<u32>) -> Result<Vec<String>, String> {
+        let copied = self.days().archive((&self.system(), RECORDER), store, only.map(BusinessDay));
+        copied.map(|copied| copied.days).map_err(|error| error.to_string())
+    }
+}
+
+fn store(dir: &Path) -> Store {
+    Store::open(dir.to_str().unwrap()).unwrap()
+}
+
+fn name(day: u32) -> String {
+    BusinessDay(day).to_string()
+}
+
+#[test]
+fn days_follow_each_other_without_a_gap_and_are_archived_once() {
+    let (mut log, place) = (Log::new(), tempfile::tempdir().unwrap());
+    log.pass(20_000);
+    log.pass(20_001);
+    let manifests = log.days().manifests().unwrap();
+    assert_eq!((manifests[0].from, manifests[0].until), (0, manifests[1].from));
+    assert!(log.days().close().unwrap().is_empty(), "both are closed");
+    let store = store(place.path());
+    assert_eq!(log.archive(&store, None), Ok(vec![name(20_000), name(20_001)]));
+    assert_eq!(log.archive(&store, None), Ok(Vec::new()));
+    assert!(log.days().is_archived(BusinessDay(20_001)));
+}
+
+#[test]
+fn a_lost_manifest_is_made_again_the_same() {
+    let mut log = Log::new();
+    log.pass(20_000);
+    let before = log.days().manifests().unwrap();
+    std::fs::remove_file(log.days().path(BusinessDay(20_000))).unwrap();
+    assert_eq!(log.days().close().unwrap(), [BusinessDay(20_000)]);
+    assert_eq!(log.days().manifests().unwrap(), before);
+}
+
+#[test]
+fn a_changed_segment_is_not_archived() {
+    let (mut log, place) = (Log::new(), tempfile::tempdir().unwrap());
+    log.pass(20_000);
+    let segment = log.days().log().join(&log.days().manifests().unwrap()[0].segments[0].name);
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes[1_000] ^= 1;
+    std::fs::write(&segment, bytes).unwrap();
+    let refused = log.archive(&store(place.path()), None).unwrap_err();
+    assert!(refused.contains("is not what its manifest says"), "{refused}");
+    assert!(!log.days().is_archived(BusinessDay(20_000)));
+}
+
+#[test]
+fn days_are_restored_in_a_row_only() {
+    let (mut log, place, into) = (Log::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    (20_000..20_003).for_each(|day| log.pass(day));
+    let store = store(place.path());
+    log.archive(&store, Some(20_000)).unwrap();
+    log.archive(&store, Some(20_002)).unwrap();
+    let all = restore(&store, RECORDER, (None, None), &into.path().join("all"));
+    assert!(all.unwrap_err().to_string().contains("is missing"));
+    log.archive(&store, Some(20_001)).unwrap();
+    let whole = into.path().join("whole");
+    let copied = restore(&store, RECORDER, (None, None), &whole).unwrap();
+    assert_eq!(copied.days, [name(20_000), name(20_001), name(20_002)]);
+    let restored = Days::new(&whole.join(RECORDER), &[SHARD]);
+    assert_eq!(restored.manifests().unwrap(), log.days().manifests().unwrap());
+}
+
+#[test]
+fn a_day_that_is_dropped_is_neither_archived_again_nor_closed_again() {
+    let (mut log, place) = (Log::new(), tempfile::tempdir().unwrap());
+    log.pass(20_000);
+    log.pass(20_001);
+    let until = log.days().manifests().unwrap()[0].until;
+    assert_eq!(log.writer.release_before(pares_log::Offset(until)).0, until);
+    log.days().tidy().unwrap();
+    assert!(!log.days().checkpoints(BusinessDay(20_000)).exists());
+    assert!(log.days().checkpoints(BusinessDay(20_001)).exists());
+    assert!(log.days().close().unwrap().is_empty());
+    let store = store(place.path());
+    assert_eq!(log.archive(&store, None), Ok(vec![name(20_001)]));
+    assert!(log.archive(&store, Some(20_000)).is_err());
+}
