@@ -23,6 +23,7 @@ counters! {
     UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
     WrongKeys "wrong_keys" "Sign-ons refused because of what was to prove them."
     Resuming "resuming" "Sessions being told from the record what they missed, each shard for itself."
+    RecordsResumed "records_resumed" "Records read to tell sessions what they missed."
     LookedUp "looked_up" "Names looked for on disk."
     Damaged "damaged" "Records of other gateways passed over because they could not be read."
 }

@@ -40,7 +40,7 @@ pub(crate) use counters::{COUNTERS, Counter};
 use crate::committed::{Committed, CommittedStream};
 use crate::config::{DurabilitySetting, SignOnSetting, SystemConfig};
 use crate::duty::{Duty, SLEEP_MAX};
-use crate::index::{Search, Sought};
+use crate::index::{Search, Sought, Starts};
 use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
 use crate::world::{Counters, Sockets, World};
@@ -101,6 +101,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let lookout = repair_asked::done(&world, node);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
         let search = Search::start(&world, config, node)?;
+        let starts = Starts::start(&world, config, node)?;
         let on_disk = config.durability == DurabilitySetting::Disk;
         let syncer = on_disk.then(|| SyncTask::start(&world, &writer)).transpose()?;
         let peers = peers.map(|id| Inlet::new(&world, NodeId::Gateway(id), Offset::START)).collect();
@@ -123,7 +124,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             committed,
             peers,
             first_answers: FirstAnswers::new(usize::from(config.recorders)),
-            resuming: Resuming::new(config.recorders),
+            resuming: Resuming::new(config.recorders, starts),
             search,
             in_flight_max: config.session_in_flight_max,
             id,

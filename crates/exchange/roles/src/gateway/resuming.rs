@@ -5,7 +5,7 @@
 //!                    ^ numbers counted from here                   ^ position to come, of the rules
 //! ```
 //! A recorder's log has each record of a shard once and in order, and all below the position that the rules have followed is committed, so
-//! one log is enough. If it cannot be read, or is behind, another one is. Members are read for in turn, a bounded number of records in
+//! one log is enough. Recorders' indexes say where in it to begin. If it cannot be read, or is behind, another one is. Members are read for in turn, a bounded number of records in
 //! each turn of the duty cycle, and not while a client leaves unread what it was sent.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -17,8 +17,10 @@ use pares_types::{Event, MemberId, Position, Reason, RecorderId, ShardId};
 use pares_wire::frame;
 use pares_wire::record::{self, ResultRecord};
 
+use super::counters::Counter;
 use super::edge::Edge;
-use crate::world::{Sockets, World};
+use crate::index::{Start, Starts, Wanted};
+use crate::world::{Counters, Sockets, World};
 use crate::{NodeError, NodeId, repair_asked};
 
 /// Records read in one turn for all, and for one before the next has its turn.
@@ -36,8 +38,10 @@ const RETRY_NS: u64 = 100_000_000;
 
 /// All sessions that are being told what they missed.
 pub(super) struct Resuming<W: World> {
+    /// The way to those of whom it is being looked for where to begin.
+    starts: Starts,
     queue: VecDeque<Missed<W>>,
-    /// Who is in the queue.
+    /// Both.
     under_way: BTreeSet<(SessionId, ShardId)>,
     recorders: u16,
     readers: usize,
@@ -69,10 +73,21 @@ struct Place {
 }
 
 impl Place {
-    fn start(recorder: RecorderId, not_before_ns: u64) -> Self {
-        let (offset, position) = (Offset::START, Position(0));
-        Self { recorder, offset, position, counted: 0, behind_since_ns: None, not_before_ns }
+    fn new(start: Start, not_before_ns: u64) -> Self {
+        let Start { recorder, offset, position, counted } = start;
+        Self { recorder, offset, position, counted, behind_since_ns: None, not_before_ns }
     }
+}
+
+/// What became of reading a record.
+enum Step {
+    Read,
+    /// There is none yet, or it may not be read now.
+    Waiting,
+    /// The log does not reach back so far any more.
+    NotKept,
+    /// The log cannot be read, or not far enough.
+    Failed,
 }
 
 /// What became of a session's portion.
@@ -81,20 +96,23 @@ enum Portion {
     Read(usize),
     /// All was told; live from that number on.
     Live(u64),
-    /// The record does not begin with its beginning any more.
+    /// The log does not reach back so far any more.
     NotKept,
+    /// The log cannot be read, or not far enough.
+    Unreadable,
     /// The session is gone.
     Gone,
 }
 
 impl<W: World> Resuming<W> {
-    pub(super) fn new(recorders: u16) -> Self {
-        Self { queue: VecDeque::new(), under_way: BTreeSet::new(), recorders, readers: 0, events: Vec::new() }
+    pub(super) fn new(recorders: u16, starts: Starts) -> Self {
+        let (queue, under_way, events) = (VecDeque::new(), BTreeSet::new(), Vec::new());
+        Self { starts, queue, under_way, recorders, readers: 0, events }
     }
 
     /// Sessions and shards that are being read for.
     pub(super) fn len(&self) -> usize {
-        self.queue.len()
+        self.under_way.len()
     }
 
     /// A session asks for its member's stream of a shard from number `next` on. It is not asked twice before it has been told.
@@ -111,9 +129,8 @@ impl<W: World> Resuming<W> {
             Ok(Resume::Live(live)) => edge.resumed(session, shard, live, Reason::None),
             Ok(Resume::FromRecord(member)) => {
                 let recorder = RecorderId((session.0 % u64::from(self.recorders)) as u16);
-                let place = Place::start(recorder, 0);
                 self.under_way.insert((session, shard));
-                self.queue.push_back(Missed { session, member, shard, next, place, reader: None });
+                self.starts.begin(Wanted { session, member, shard, next, recorder, elsewhere: true });
             }
             Err(reason) => edge.resumed(session, shard, 0, reason),
         }
@@ -128,6 +145,7 @@ impl<W: World> Resuming<W> {
         rules: &mut Gateway,
         edge: &mut Edge<W, S>,
     ) -> Result<usize, NodeError> {
+        self.take_in(edge.world.mono_ns());
         let mut work = 0;
         for _ in 0..self.queue.len().min(LOOKS_MAX) {
             if work >= TURN_MAX {
@@ -136,27 +154,49 @@ impl<W: World> Resuming<W> {
             let Some(mut missed) = self.queue.pop_front() else { break };
             let had_reader = missed.reader.is_some();
             let may_open = had_reader || self.readers < READERS_MAX;
-            let portion = missed.tell(rules, edge, &mut self.events, (self.recorders, may_open))?;
+            let portion = missed.tell(rules, edge, &mut self.events, may_open)?;
             self.readers = self.readers + usize::from(missed.reader.is_some()) - usize::from(had_reader);
-            let Missed { session, shard, .. } = missed;
-            match portion {
-                Portion::Read(records) => {
-                    work += records;
-                    self.queue.push_back(missed);
-                    continue;
-                }
-                Portion::Live(next) => edge.resumed(session, shard, next, Reason::None),
-                Portion::NotKept => {
-                    rules.give_up_resuming(session, shard);
-                    edge.resumed(session, shard, 0, Reason::NotKept);
-                }
-                Portion::Gone => {}
-            }
-            self.under_way.remove(&(session, shard));
-            self.readers -= usize::from(missed.reader.is_some());
-            work += 1;
+            work += self.go_on(missed, portion, rules, edge);
         }
         Ok(work)
+    }
+
+    /// Says how much work a session's portion was.
+    fn go_on<S: Sockets>(
+        &mut self,
+        missed: Missed<W>,
+        portion: Portion,
+        rules: &mut Gateway,
+        edge: &mut Edge<W, S>,
+    ) -> usize {
+        let Missed { session, shard, .. } = missed;
+        match portion {
+            Portion::Read(records) => {
+                self.queue.push_back(missed);
+                return records;
+            }
+            Portion::Unreadable => self.starts.begin(missed.elsewhere(self.recorders)),
+            Portion::Live(next) => edge.resumed(session, shard, next, Reason::None),
+            Portion::NotKept => {
+                rules.give_up_resuming(session, shard);
+                edge.resumed(session, shard, 0, Reason::NotKept);
+            }
+            Portion::Gone => {}
+        }
+        if !matches!(portion, Portion::Unreadable) {
+            self.under_way.remove(&(session, shard));
+        }
+        self.readers -= usize::from(missed.reader.is_some());
+        1
+    }
+
+    /// Those of whom it was found where to begin.
+    fn take_in(&mut self, now_ns: u64) {
+        while let Some((wanted, start)) = self.starts.next() {
+            let Wanted { session, member, shard, next, elsewhere, .. } = wanted;
+            let place = Place::new(start, if elsewhere { 0 } else { now_ns + RETRY_NS });
+            self.queue.push_back(Missed { session, member, shard, next, place, reader: None });
+        }
     }
 }
 
@@ -166,7 +206,7 @@ impl<W: World> Missed<W> {
         rules: &mut Gateway,
         edge: &mut Edge<W, S>,
         events: &mut Vec<Event>,
-        (recorders, may_open): (u16, bool),
+        may_open: bool,
     ) -> Result<Portion, NodeError> {
         let now_ns = edge.world.mono_ns();
         for read in 0..PORTION_MAX {
@@ -181,41 +221,40 @@ impl<W: World> Missed<W> {
             if unread > UNREAD_MAX || now_ns < self.place.not_before_ns {
                 return Ok(Portion::Read(read));
             }
-            if self.reader.is_none() && may_open {
-                self.open(&edge.world, recorders, now_ns);
-            }
-            let Some(reader) = &mut self.reader else { return Ok(Portion::Read(read)) };
-            if reader.released() > Offset::START {
-                return Ok(Portion::NotKept);
-            }
-            if !self.read_one(edge, events, (recorders, now_ns))? {
-                return Ok(Portion::Read(read));
+            match self.read_one(edge, events, (now_ns, may_open))? {
+                Step::Read => edge.counters.add(Counter::RecordsResumed, 1),
+                Step::Waiting => return Ok(Portion::Read(read)),
+                Step::NotKept => return Ok(Portion::NotKept),
+                Step::Failed => return Ok(Portion::Unreadable),
             }
         }
         Ok(Portion::Read(PORTION_MAX))
     }
 
-    fn open(&mut self, world: &W, recorders: u16, now_ns: u64) {
-        match world.read_log(NodeId::Recorder(self.place.recorder), self.place.offset) {
-            Ok(reader) => self.reader = Some(reader),
-            Err(_) => self.try_another(recorders, now_ns),
-        }
-    }
-
-    /// From the beginning of the next recorder's log: what was told is passed over there.
-    fn try_another(&mut self, recorders: u16, now_ns: u64) {
+    /// At the next recorder. What was told is not told again.
+    fn elsewhere(&self, recorders: u16) -> Wanted {
+        let Self { session, member, shard, next, .. } = *self;
         let recorder = RecorderId((self.place.recorder.0 + 1) % recorders);
-        (self.place, self.reader) = (Place::start(recorder, now_ns + RETRY_NS), None);
+        Wanted { session, member, shard, next, recorder, elsewhere: false }
     }
 
-    /// Reads one record and tells the session what it says to its member. Whether there was one.
+    /// Reads one record and tells the session what it says to its member.
     fn read_one<S: Sockets>(
         &mut self,
         edge: &mut Edge<W, S>,
         events: &mut Vec<Event>,
-        (recorders, now_ns): (u16, u64),
-    ) -> Result<bool, NodeError> {
-        let Self { reader: Some(reader), place, .. } = self else { return Ok(false) };
+        (now_ns, may_open): (u64, bool),
+    ) -> Result<Step, NodeError> {
+        let place = &mut self.place;
+        let log = NodeId::Recorder(place.recorder);
+        if self.reader.is_none() && may_open {
+            let Ok(reader) = edge.world.read_log(log, place.offset) else { return Ok(Step::Failed) };
+            self.reader = Some(reader);
+        }
+        let Some(reader) = &mut self.reader else { return Ok(Step::Waiting) };
+        if reader.released() > place.offset {
+            return Ok(Step::NotKept);
+        }
         let entry = if reader.offset() < reader.durable() { reader.next() } else { Ok(None) };
         match entry {
             Ok(Some(entry)) => {
@@ -225,21 +264,18 @@ impl<W: World> Missed<W> {
                     tell_record(entry.payload, place, to, events, output)?;
                 }
                 place.offset = reader.offset();
-                return Ok(true);
+                return Ok(Step::Read);
             }
             Ok(None) => {
                 let since_ns = *place.behind_since_ns.get_or_insert(now_ns);
                 if now_ns - since_ns <= BEHIND_NS && !reader.is_replaced() {
-                    return Ok(false);
+                    return Ok(Step::Waiting);
                 }
             }
-            Err(error) if error.is_damage() => {
-                repair_asked::ask(&edge.world, NodeId::Recorder(place.recorder));
-            }
+            Err(error) if error.is_damage() => repair_asked::ask(&edge.world, log),
             Err(_) => {}
         }
-        self.try_another(recorders, now_ns);
-        Ok(false)
+        Ok(Step::Failed)
     }
 }
 

@@ -3,15 +3,16 @@
 //! It reads the recorder's log again, a little behind the recorder, wherever a stretch has no run: at the end while the log grows, and
 //! in between what was lost. A disk that fails costs the index and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use pares_log::{LogReader, Offset, ReadError};
-use pares_types::RecorderId;
+use pares_types::{RecorderId, ShardId};
 use pares_wire::record::{self, ResultRecord};
 
+use super::counting::Counting;
 use super::run::{self, Run};
 use super::{Kind, Row, dir_of, row_of_name, stretches};
 use crate::world::{Next, World};
@@ -29,10 +30,11 @@ const FAILED_PAUSE: Duration = Duration::from_secs(1);
 /// What makes runs of a recorder's log.
 pub(crate) struct Indexer<W: World> {
     world: W,
-    log: NodeId,
+    id: RecorderId,
+    shards: Vec<ShardId>,
     dir: PathBuf,
     sync: bool,
-    /// Rows of a run.
+    /// Rows of a run, up to a record's and those that end one.
     rows_max: usize,
     /// Where the log ended when the recorder opened it: what a run has beyond that is of a future that did not happen.
     end: u64,
@@ -51,21 +53,24 @@ struct Stretch<W: World> {
     from: u64,
     /// Where the next run begins.
     limit: u64,
-    rows: Vec<Row>,
+    names: Vec<Row>,
+    streams: Vec<Row>,
+    counting: Counting,
 }
 
 impl<W: World> Indexer<W> {
     /// Starts it for a recorder whose log ends at `end`; it goes on for as long as what is returned is kept.
     pub(crate) fn start(
         world: &W,
-        id: RecorderId,
+        (id, shards): (RecorderId, Vec<ShardId>),
         (rows_max, sync): (usize, bool),
         end: Offset,
     ) -> Result<Arc<()>, NodeError> {
         let life = Arc::new(());
         let mut indexer = Self {
             world: world.clone(),
-            log: NodeId::Recorder(id),
+            id,
+            shards,
             dir: dir_of(id),
             sync,
             rows_max,
@@ -92,7 +97,7 @@ impl<W: World> Indexer<W> {
             Ok(_) => Next::After(BREATH),
             Err(error) => {
                 if !std::mem::replace(&mut self.told, true) {
-                    let log = self.log;
+                    let log = NodeId::Recorder(self.id);
                     self.world.complain(&format_args!("the index of {log} is not made for now: {error}"));
                 }
                 // All of it is made anew from what the files say.
@@ -118,10 +123,14 @@ impl<W: World> Indexer<W> {
     fn look_at_files(&mut self) -> Result<(), NodeError> {
         let mut runs = BTreeMap::new();
         let mut to_last = 0;
-        let found = stretches(&self.world, &self.dir, Kind::Names);
-        for (from, to) in found.map_err(NodeError::io("listing an index"))? {
-            let is_run = || Run::open(&self.world, (&self.dir, Kind::Names), (from, to)).is_some();
-            if from >= to_last && to > from && to <= self.end && is_run() {
+        let mut found = BTreeSet::new();
+        for kind in Kind::ALL {
+            let of_kind = stretches(&self.world, &self.dir, kind);
+            found.extend(of_kind.map_err(NodeError::io("listing an index"))?);
+        }
+        for (from, to) in found {
+            let is_run = |kind| Run::open(&self.world, (&self.dir, kind), (from, to)).is_some();
+            if from >= to_last && to > from && to <= self.end && Kind::ALL.into_iter().all(is_run) {
                 runs.insert(from, to);
                 to_last = to;
             } else {
@@ -138,43 +147,73 @@ impl<W: World> Indexer<W> {
     /// Reads one run through that this process has not yet; one that is damaged is made anew.
     fn check_next(&mut self) -> Result<(), NodeError> {
         let Some(stretch) = self.unchecked.pop() else { return Ok(()) };
-        let opened = Run::open(&self.world, (&self.dir, Kind::Names), stretch);
-        if !opened.is_some_and(|(run, file)| run.is_whole(&file)) {
-            self.remove(stretch);
-            self.stretch = None;
-            self.runs.as_mut().map(|runs| runs.remove(&stretch.0));
+        let is_whole = |kind| {
+            let opened = Run::open(&self.world, (&self.dir, kind), stretch);
+            opened.is_some_and(|(run, file)| run.is_whole(&file))
+        };
+        if !Kind::ALL.into_iter().all(is_whole) {
+            self.forget(stretch);
         }
         Ok(())
     }
 
+    /// What cannot be read is made anew.
+    fn forget(&mut self, stretch: (u64, u64)) {
+        self.remove(stretch);
+        self.stretch = None;
+        self.runs.as_mut().map(|runs| runs.remove(&stretch.0));
+    }
+
     fn remove(&self, stretch: (u64, u64)) {
-        // One that stays is tried again, and nobody believes it.
-        let _ = self.world.remove_file(&super::file_of(&self.dir, Kind::Names, stretch));
+        for kind in Kind::ALL {
+            // One that stays is tried again, and nobody believes it.
+            let _ = self.world.remove_file(&super::file_of(&self.dir, kind, stretch));
+        }
     }
 
     /// Goes to the first place of the log that has no run. Says whether there is a log.
     fn begin_stretch(&mut self) -> Result<bool, NodeError> {
-        let mut reader = match self.world.read_log_from_start(self.log) {
+        let mut reader = match self.world.read_log_from_start(NodeId::Recorder(self.id)) {
             Err(ReadError::NotYet { .. }) => return Ok(false),
             opened => opened?,
         };
         let runs = self.runs.as_mut().expect("looked at");
         let released = reader.released().0;
         let dropped: Vec<_> = runs.extract_if(.., |_, to| *to <= released).collect();
-        let mut from = released;
+        let (mut from, mut before) = (released, None);
         for (&start, &to) in runs.iter() {
             if start > from {
                 break;
             }
             from = from.max(to);
+            before = Some((start, to));
         }
         let limit = runs.range(from..).next().map_or(u64::MAX, |(start, _)| *start);
         dropped.into_iter().for_each(|stretch| self.remove(stretch));
         if from > released {
             reader.seek(Offset(from))?;
         }
-        self.stretch = Some(Stretch { reader, from, limit, rows: Vec::with_capacity(self.rows_max) });
+        let Some(counting) = self.counting(from, before) else { return Ok(false) };
+        let (names, streams) = (Vec::with_capacity(self.rows_max), Vec::with_capacity(self.rows_max));
+        self.stretch = Some(Stretch { reader, from, limit, names, streams, counting });
         Ok(true)
+    }
+
+    /// The numbers at a place of the log, `before` being the run that ends there; if that cannot be read it is made anew first.
+    fn counting(&mut self, from: u64, before: Option<(u64, u64)>) -> Option<Counting> {
+        let Some(stretch) = before else {
+            return Some(match from > Offset::START.0 {
+                true => Counting::from_checkpoints(&self.world, self.id, &self.shards),
+                false => Counting::default(),
+            });
+        };
+        let opened = Run::open(&self.world, (&self.dir, Kind::Streams), stretch);
+        let rows = opened.and_then(|(run, file)| run.rows(&file).ok());
+        let counting = rows.and_then(|rows| Counting::from_run(&rows, from));
+        if counting.is_none() {
+            self.forget(stretch);
+        }
+        counting
     }
 
     /// Reads a batch; with a run full, or up to the next one, writes it.
@@ -182,15 +221,19 @@ impl<W: World> Indexer<W> {
         let stretch = self.stretch.as_mut().expect("just begun");
         let read = stretch.read(self.rows_max)?;
         let to = stretch.reader.offset().0;
-        if stretch.rows.len() < self.rows_max && to < stretch.limit {
+        if !stretch.is_full(self.rows_max) && to < stretch.limit {
             return Ok(read);
         }
-        let Stretch { from, limit, rows, .. } = stretch;
-        let how = (&*self.dir, Kind::Names, self.sync);
-        run::write(&self.world, how, (*from, to), rows).map_err(NodeError::io("writing an index"))?;
+        let Stretch { from, limit, names, streams, counting, .. } = stretch;
+        streams.extend(counting.ends(to));
+        for (kind, rows) in Kind::ALL.into_iter().zip([&mut *names, &mut *streams]) {
+            let how = (&*self.dir, kind, self.sync);
+            let written = run::write(&self.world, how, (*from, to), rows);
+            written.map_err(NodeError::io("writing an index"))?;
+        }
         self.runs.as_mut().expect("looked at").insert(*from, to);
         if to < *limit {
-            (*from, _) = (to, rows.clear());
+            (*from, _, _) = (to, names.clear(), streams.clear());
         } else {
             self.stretch = None;
         }
@@ -200,16 +243,22 @@ impl<W: World> Indexer<W> {
 }
 
 impl<W: World> Stretch<W> {
+    fn is_full(&self, rows_max: usize) -> bool {
+        self.names.len().max(self.streams.len()) >= rows_max
+    }
+
     /// Reads what is durable, at most a batch, up to the next run, or until there are so many rows. Says how many records that were.
     fn read(&mut self, rows_max: usize) -> Result<usize, NodeError> {
         for read in 0..BATCH_MAX {
             let at = self.reader.offset();
-            if at >= self.reader.durable() || at.0 >= self.limit || self.rows.len() == rows_max {
+            if at >= self.reader.durable() || at.0 >= self.limit || self.is_full(rows_max) {
                 return Ok(read);
             }
             let Some(entry) = self.reader.next()? else { return Ok(read) };
             if record::schema(entry.payload) == Some(record::RESULT) {
-                self.rows.extend(row_of_name(&ResultRecord::read(entry.payload)?, entry.offset)?);
+                let record = ResultRecord::read(entry.payload)?;
+                self.names.extend(row_of_name(&record, entry.offset)?);
+                self.counting.count(&record, entry.offset, &mut self.streams)?;
             }
         }
         Ok(BATCH_MAX)

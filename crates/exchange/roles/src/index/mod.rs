@@ -6,7 +6,7 @@
 //! out by reading the record (docs/protocols/index.md).
 //!
 //! ```text
-//! recorder-R/index/names-FROM-TO.run
+//! recorder-R/index/names-FROM-TO.run, streams-FROM-TO.run
 //!
 //!  log   |------ 262,144 rows ------|------ 262,144 rows ------|-- less: not indexed yet --|
 //!  runs  [ sorted, names-0-a.run    ][ sorted, names-a-b.run   ]   read from the log
@@ -15,11 +15,14 @@
 //! |---|---|
 //! | [`run`] | one file |
 //! | `indexer` | what a recorder does beside its duty cycle |
-//! | `search` | what a gateway does beside its own |
+//! | `counting` | which numbers members' messages have |
+//! | `search`, `starts` | what a gateway does beside its own: for a name, for a stream |
 
+mod counting;
 mod indexer;
 mod run;
 mod search;
+mod starts;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +38,7 @@ use crate::world::World;
 
 pub(crate) use indexer::Indexer;
 pub(crate) use search::{Search, Sought};
+pub(crate) use starts::{Start, Starts, Wanted};
 
 /// What a record is asked for by: any two numbers, compared as such.
 type Key = [u64; 2];
@@ -44,12 +48,17 @@ type Key = [u64; 2];
 enum Kind {
     /// Member and client order id.
     Names = 1,
+    /// Member, shard and stream number.
+    Streams = 2,
 }
 
 impl Kind {
+    const ALL: [Self; 2] = [Self::Names, Self::Streams];
+
     fn name(self) -> &'static str {
         match self {
             Self::Names => "names",
+            Self::Streams => "streams",
         }
     }
 }

@@ -122,6 +122,11 @@ fn triple(bytes: &[u8]) -> (Key, u64) {
     ([word_at(bytes, 0), word_at(bytes, 8)], word_at(bytes, 16))
 }
 
+fn row(bytes: &[u8]) -> Row {
+    let (key, offset) = triple(bytes);
+    Row { key, offset }
+}
+
 /// A run whose head and fences are intact.
 pub(super) struct Run {
     head: Head,
@@ -172,6 +177,39 @@ impl Run {
             found.extend(rows.filter(|(of, _)| *of == key).map(|(_, offset)| offset));
         }
         Ok(found)
+    }
+
+    /// The last row with at most that key.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub(super) fn last_to(&self, file: &impl File, key: Key) -> io::Result<Option<Row>> {
+        let Some(page) = self.fences.partition_point(|fence| fence.first <= key).checked_sub(1) else {
+            return Ok(None);
+        };
+        let rows = self.page(file, page)?;
+        let rows = rows.chunks_exact(ROW_BYTES).map(row);
+        Ok(rows.take_while(|row| row.key <= key).last())
+    }
+
+    /// The last row whose key begins so.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub(super) fn last(&self, file: &impl File, begins: u64) -> io::Result<Option<Row>> {
+        Ok(self.last_to(file, [begins, u64::MAX])?.filter(|row| row.key[0] == begins))
+    }
+
+    /// All rows.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub(super) fn rows(&self, file: &impl File) -> io::Result<Vec<Row>> {
+        let mut rows = Vec::with_capacity(self.head.rows as usize);
+        for page in 0..self.fences.len() {
+            rows.extend(self.page(file, page)?.chunks_exact(ROW_BYTES).map(row));
+        }
+        Ok(rows)
     }
 
     fn page(&self, file: &impl File, page: usize) -> io::Result<Vec<u8>> {

@@ -7,6 +7,7 @@ use pares_types::{
 use pares_wire::record::{self, ResultPlace};
 
 use super::run::Run;
+use super::starts::start;
 use super::*;
 use crate::NodeId;
 use crate::testing::TestWorld;
@@ -51,7 +52,7 @@ fn recorded(world: &TestWorld, numbers: std::ops::Range<u64>) -> Vec<u64> {
 /// A recorder's process indexes until there is nothing to do.
 fn index(world: &TestWorld) {
     let end = world.write_log(LOG, crate::recorder::log_config(&config())).unwrap().tail();
-    let life = Indexer::start(world, RECORDER, (ROWS, false), end).unwrap();
+    let life = Indexer::start(world, (RECORDER, vec![ShardId(0)]), (ROWS, false), end).unwrap();
     (0..200).for_each(|_| world.run_tasks());
     drop(life);
     world.run_tasks();
@@ -76,7 +77,7 @@ fn whatever_is_in_a_whole_run_is_found_where_it_lies() {
     let world = TestWorld::new();
     let places = recorded(&world, 0..3_500);
     index(&world);
-    assert_eq!(files(&world).len(), 3, "the rest is not a run yet");
+    assert_eq!(files(&world).len(), 6, "the rest is not a run yet");
     for (number, &place) in (0..3_000).zip(&places) {
         assert_eq!(found(&world, number), [place], "{number}");
     }
@@ -90,7 +91,7 @@ fn the_log_grows_and_so_does_the_index() {
     index(&world);
     let places = recorded(&world, 1_500..2_100);
     index(&world);
-    assert_eq!((files(&world).len(), found(&world, 1_600)), (2, vec![places[100]]));
+    assert_eq!((files(&world).len(), found(&world, 1_600)), (4, vec![places[100]]));
 }
 
 #[test]
@@ -99,8 +100,9 @@ fn a_run_that_is_lost_or_damaged_is_made_anew_and_the_others_stay() {
     let places = recorded(&world, 0..3_500);
     index(&world);
     let before = files(&world);
-    for at in [20, 5_000, 24_120] {
-        let path = world.real(&dir_of(RECORDER).join(&before[1]));
+    // One of names, one of streams.
+    for (file, at) in [(1, 20), (1, 5_000), (4, 5_000), (4, 24_120)] {
+        let path = world.real(&dir_of(RECORDER).join(&before[file]));
         let whole = std::fs::read(&path).unwrap();
         let mut damaged = whole.clone();
         damaged[at] ^= 1;
@@ -108,9 +110,11 @@ fn a_run_that_is_lost_or_damaged_is_made_anew_and_the_others_stay() {
         index(&world);
         assert_eq!((files(&world), std::fs::read(&path).unwrap()), (before.clone(), whole), "{at}");
     }
-    world.remove_file(&dir_of(RECORDER).join(&before[1])).unwrap();
-    index(&world);
-    assert_eq!((files(&world), found(&world, 1_500)), (before, vec![places[1_500]]));
+    for file in [1, 4] {
+        world.remove_file(&dir_of(RECORDER).join(&before[file])).unwrap();
+        index(&world);
+        assert_eq!((files(&world), found(&world, 1_500)), (before.clone(), vec![places[1_500]]));
+    }
 }
 
 #[test]
@@ -125,7 +129,63 @@ fn runs_of_what_the_log_lost_go() {
     recorded(&world, 0..1_200);
     std::fs::rename(kept, world.real("recorder-0/index".as_ref())).unwrap();
     index(&world);
-    assert_eq!(files(&world).len(), 1);
+    assert_eq!(files(&world).len(), 2);
+}
+
+/// The member of that order wants to be told what it was answered.
+fn wanted(number: u64) -> Wanted {
+    Wanted {
+        session: pares_gateway::SessionId(0),
+        member: name(number).0,
+        shard: ShardId(0),
+        next: number / 7 + 1,
+        recorder: RECORDER,
+        elsewhere: true,
+    }
+}
+
+fn stream_of(world: &TestWorld, number: u64) -> Start {
+    start(world, 1, &wanted(number))
+}
+
+#[test]
+fn a_stream_is_read_from_the_message_that_is_wanted_or_from_where_no_run_is() {
+    let world = TestWorld::new();
+    let places = recorded(&world, 0..3_500);
+    index(&world);
+    for (number, &place) in (0..).zip(&places) {
+        let from = number.min(3_000);
+        let offset = if number < 3_000 { place } else { places[3_000] };
+        // Of the member's orders, which are seven apart.
+        let counted = if number < 3_000 { number / 7 } else { (3_000_u64 - number % 7).div_ceil(7) };
+        let start = Start { recorder: RECORDER, offset: Offset(offset), position: Position(from), counted };
+        assert_eq!(stream_of(&world, number), start, "{number}");
+    }
+    let other = Wanted { member: MemberId(9), ..wanted(9) };
+    let behind =
+        Start { offset: Offset(places[3_000]), position: Position(3_000), ..Start::beginning(RECORDER) };
+    assert_eq!(start(&world, 1, &other), behind, "who was told nothing so far");
+    assert_eq!(start(&world, 1, &Wanted { shard: ShardId(1), ..wanted(9) }), Start::beginning(RECORDER));
+}
+
+#[test]
+fn a_stream_whose_runs_are_lost_is_read_from_where_another_ends() {
+    let world = TestWorld::new();
+    let places = recorded(&world, 0..3_500);
+    index(&world);
+    let files = files(&world);
+    let from = |number| stream_of(&world, number).offset.0;
+    let path = world.real(&dir_of(RECORDER).join(&files[5]));
+    let mut damaged = std::fs::read(&path).unwrap();
+    damaged[5_000] ^= 1;
+    std::fs::write(&path, damaged).unwrap();
+    assert_eq!([from(2_990), from(1_990)], [places[2_000], places[1_990]]);
+    world.remove_file(&dir_of(RECORDER).join(&files[4])).unwrap();
+    assert_eq!([from(2_990), from(1_990), from(500)], [places[1_000], places[1_000], places[500]]);
+    files[3..].iter().for_each(|file| _ = world.remove_file(&dir_of(RECORDER).join(file)));
+    assert_eq!(from(2_990), 0);
+    index(&world);
+    assert_eq!(from(2_990), places[2_990]);
 }
 
 #[test]

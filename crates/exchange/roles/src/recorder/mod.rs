@@ -120,7 +120,8 @@ impl<W: World> RecorderNode<W> {
         let peers = config.recorder_ids().filter(|&peer| peer != id).map(NodeId::Recorder);
         let sync = config.durability == DurabilitySetting::Disk;
         let counters = world.create_counters(&log.to_string(), COUNTERS);
-        let indexed = Indexer::start(&world, id, (config.index_rows as usize, sync), writer.tail())?;
+        let runs = (config.index_rows as usize, sync);
+        let indexed = Indexer::start(&world, (id, shards.keys().copied().collect()), runs, writer.tail())?;
         let mut recorder = Self {
             writer,
             shards,

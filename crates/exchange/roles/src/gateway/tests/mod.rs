@@ -2,6 +2,7 @@
 
 mod connections;
 mod logs;
+mod resuming;
 mod rig;
 mod sockets;
 mod starts;

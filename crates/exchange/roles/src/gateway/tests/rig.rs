@@ -149,7 +149,8 @@ pub(super) fn payload(request: &Request) -> Vec<u8> {
     bytes
 }
 
-fn result(request: &Request, position: u64) -> Vec<u8> {
+/// What a venue says of a request: it rests.
+pub(super) fn result(request: &Request, position: u64) -> Vec<u8> {
     let place = ResultPlace {
         shard: request.shard,
         epoch: EPOCH,

@@ -1,0 +1,154 @@
+//! Streams told from the record, to several sessions at once, with and without an index.
+
+use std::path::{Path, PathBuf};
+
+use pares_types::{
+    ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, Price, Quantity, Reason, RecorderId,
+    Reply, Request, RequestId, ShardId, Side, Timestamp,
+};
+use pares_wire::frame::{self, GatewayFrame};
+
+use super::rig::{Rig, config, publish, result};
+use crate::NodeId;
+use crate::duty::Duty;
+use crate::index::Indexer;
+use crate::world::World;
+
+const LOG: NodeId = NodeId::Recorder(RecorderId(0));
+const SHARD: ShardId = ShardId(0);
+/// Who trades, in turn.
+const MEMBERS: u64 = 3;
+
+/// The order at a position of the first shard.
+fn order(position: u64) -> Request {
+    Request {
+        id: RequestId::new(GatewayId(1), position + 1),
+        stamp: Timestamp(position),
+        member: MemberId((position % MEMBERS) as u32 + 1),
+        client_order_id: ClientOrderId(position + 1),
+        instrument: InstrumentId(1),
+        shard: SHARD,
+        command: Command::Enter(NewOrder::limit(Side::Buy, Price(1), Quantity(1))),
+    }
+}
+
+/// Members of another gateway had so many answers of the first shard.
+fn recorded(records: u64) -> Rig {
+    let mut rig = Rig::new();
+    publish(&rig.world, LOG, &(0..records).map(|at| result(&order(at), at)).collect::<Vec<_>>());
+    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    rig.settle();
+    rig
+}
+
+/// A client asks for its stream of the first shard.
+fn resume(rig: &Rig, client: usize, next: u64) {
+    let mut bytes = Vec::new();
+    frame::write_resume(&mut bytes, Some(SHARD), next);
+    rig.net.send(client, &bytes);
+}
+
+/// The gateway and its tasks have the time they need: logs of recorders that are not there are tried too.
+fn settle(rig: &mut Rig) {
+    for _ in 0..8 {
+        rig.settle();
+        rig.world.run_tasks();
+        rig.world.pass(200_000_000);
+    }
+    rig.settle();
+}
+
+/// The numbers and names of the answers that a client is told, and from which number on it is told the rest live.
+fn told(rig: &Rig, client: usize) -> (Vec<(u64, u64)>, Option<u64>) {
+    let (mut answers, mut live) = (Vec::new(), None);
+    for frame in rig.told(client) {
+        match frame {
+            GatewayFrame::Reply(Reply::Answer(answer)) => {
+                answers.push((answer.number, answer.client_order_id.0));
+            }
+            GatewayFrame::Resumed { next, reason: Reason::None, .. } => live = Some(next),
+            other => panic!("{other:?}"),
+        }
+    }
+    (answers, live)
+}
+
+/// What a member has to be told from number `next` on, of so many records.
+fn expected(member: u64, next: u64, records: u64) -> (Vec<(u64, u64)>, Option<u64>) {
+    let names = (0..records).filter(|at| at % MEMBERS + 1 == member).map(|at| at + 1);
+    let all: Vec<_> = (1..).zip(names).collect();
+    let live = all.len() as u64 + 1;
+    (all.into_iter().filter(|(number, _)| *number >= next).collect(), Some(live))
+}
+
+#[test]
+fn sessions_that_wait_for_more_than_a_turn_reads_are_told_all() {
+    let records = 5_000;
+    let mut rig = recorded(records);
+    let clients: Vec<_> =
+        (0..12).map(|at| (rig.sign_on((at % MEMBERS) as u32 + 1), at % MEMBERS + 1, at * 100 + 1)).collect();
+    clients.iter().for_each(|&(client, _, next)| resume(&rig, client, next));
+    settle(&mut rig);
+    for (client, member, next) in clients {
+        assert!(told(&rig, client) == expected(member, next, records), "member {member} from {next} on");
+    }
+    assert_eq!(rig.counter("resuming"), 0);
+}
+
+/// The recorder's process indexes what there is, a thousand rows a run.
+fn index(rig: &Rig) {
+    let end = rig.world.write_log(LOG, crate::gateway::log_config(&config())).unwrap().tail();
+    let life = Indexer::start(&rig.world, (RecorderId(0), vec![SHARD]), (1_000, false), end).unwrap();
+    (0..50).for_each(|_| rig.world.run_tasks());
+    drop(life);
+    rig.world.run_tasks();
+}
+
+/// Has the first member told its stream from number `next` on. Says how many records were read for it.
+fn records_read(rig: &mut Rig, next: u64, records: u64) -> u64 {
+    let before = rig.counter("records_resumed");
+    let client = rig.sign_on(1);
+    resume(rig, client, next);
+    settle(rig);
+    assert!(told(rig, client) == expected(1, next, records), "from {next} on");
+    rig.counter("records_resumed") - before
+}
+
+/// The files of streams' runs.
+fn runs(rig: &Rig) -> Vec<PathBuf> {
+    let dir = Path::new("recorder-0/index");
+    let files = rig.world.list(dir).unwrap().into_iter();
+    files.filter(|file| file.starts_with("streams")).map(|file| dir.join(file)).collect()
+}
+
+#[test]
+fn with_an_index_the_same_is_told_and_less_is_read() {
+    let records = 5_100;
+    let mut rig = recorded(records);
+    let wanted = [1, 2, 340, 1_200, 1_665, 1_690, 1_700];
+    let read = wanted.map(|next| records_read(&mut rig, next, records));
+    assert_eq!(read, [records; 7], "without an index");
+    index(&rig);
+    let read = wanted.map(|next| records_read(&mut rig, next, records));
+    assert_eq!(read, [5_100, 5_097, 5_100 - 3 * 339, 5_100 - 3 * 1_199, 108, 100, 100]);
+}
+
+#[test]
+fn of_runs_that_are_lost_or_damaged_the_others_are_used() {
+    let records = 5_100;
+    let mut rig = recorded(records);
+    index(&rig);
+    let runs = runs(&rig);
+    let path = rig.world.real(&runs[4]);
+    let mut damaged = std::fs::read(&path).unwrap();
+    damaged[100] ^= 1;
+    std::fs::write(path, damaged).unwrap();
+    assert_eq!(records_read(&mut rig, 1_690, records), 1_100);
+    rig.world.remove_file(&runs[3]).unwrap();
+    assert_eq!(records_read(&mut rig, 1_690, records), 2_100);
+    assert_eq!(records_read(&mut rig, 340, records), 5_100 - 3 * 339);
+    runs.iter().for_each(|run| _ = rig.world.remove_file(run));
+    assert_eq!(records_read(&mut rig, 1_690, records), records);
+    index(&rig);
+    assert_eq!(records_read(&mut rig, 1_690, records), 100);
+}

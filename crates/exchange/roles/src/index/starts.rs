@@ -1,0 +1,141 @@
+//! Looking for the place from which a member's stream is read, beside a gateway's duty cycle.
+//!
+//! Any recorder's runs will do, the newest first. Where no run says anything, the stream is read from a log's beginning.
+
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+
+use pares_gateway::SessionId;
+use pares_log::{LogReader, Offset};
+use pares_types::{MemberId, Position, RecorderId, ShardId};
+use pares_wire::record::ResultRecord;
+
+use super::counting::{positions, stream};
+use super::run::Run;
+use super::{Kind, Row, dir_of, stretches};
+use crate::config::SystemConfig;
+use crate::world::{Next, Ring, Waker, World};
+use crate::{NodeError, NodeId, left_out};
+
+/// What a session missed of a shard, to be found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) session: SessionId,
+    pub(crate) member: MemberId,
+    pub(crate) shard: ShardId,
+    /// The number of the next message to tell.
+    pub(crate) next: u64,
+    /// Whose runs are looked into first; whether others' are looked into, too.
+    pub(crate) recorder: RecorderId,
+    pub(crate) elsewhere: bool,
+}
+
+/// A place of a recorder's log that is not behind the wanted message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Start {
+    pub(crate) recorder: RecorderId,
+    pub(crate) offset: Offset,
+    /// The next position of the shard, and how many messages of the member lie below it.
+    pub(crate) position: Position,
+    pub(crate) counted: u64,
+}
+
+impl Start {
+    /// Where a recorder's log begins.
+    pub(super) fn beginning(recorder: RecorderId) -> Self {
+        Self { recorder, offset: Offset::START, position: Position(0), counted: 0 }
+    }
+}
+
+/// The way to the task that looks.
+pub(crate) struct Starts {
+    to_task: Sender<Wanted>,
+    from_task: Receiver<(Wanted, Start)>,
+    waker: Waker,
+}
+
+impl Starts {
+    /// Starts the task, for the gateway `bell`.
+    ///
+    /// # Errors
+    /// If there is no room for another thread.
+    pub(crate) fn start<W: World>(world: &W, config: &SystemConfig, bell: NodeId) -> Result<Self, NodeError> {
+        let (to_task, asked) = channel();
+        let (done, from_task) = channel();
+        let (own, recorders, mut ringer) = (world.clone(), config.recorders, world.ringer());
+        let task = move || match asked.try_recv() {
+            Ok(wanted) => {
+                // A gateway that is gone asks for nothing.
+                let _ = done.send((wanted, start(&own, recorders, &wanted)));
+                ringer.ring(bell);
+                Next::Again
+            }
+            Err(TryRecvError::Empty) => Next::Sleep,
+            Err(TryRecvError::Disconnected) => Next::Done,
+        };
+        let waker = world.spawn("starts", Box::new(task)).map_err(NodeError::io("starting a thread"))?;
+        Ok(Self { to_task, from_task, waker })
+    }
+
+    /// Has the place looked for.
+    pub(crate) fn begin(&self, wanted: Wanted) {
+        // A task that is gone has taken its process with it.
+        let _ = self.to_task.send(wanted);
+        (self.waker)();
+    }
+
+    /// The next one that was looked for.
+    pub(crate) fn next(&self) -> Option<(Wanted, Start)> {
+        self.from_task.try_recv().ok()
+    }
+}
+
+/// The best place that any run says; without one, the beginning of the log that was asked for.
+pub(super) fn start(world: &impl World, recorders: u16, wanted: &Wanted) -> Start {
+    let others = if wanted.elsewhere { recorders } else { 1 };
+    let mut ids = (0..others).map(|at| RecorderId((wanted.recorder.0 + at) % recorders));
+    let found = ids.find_map(|recorder| start_at(world, recorder, wanted));
+    found.unwrap_or(Start::beginning(wanted.recorder))
+}
+
+/// None at a recorder that everything was started without: what the start gave up is in its log.
+fn start_at<W: World>(world: &W, recorder: RecorderId, wanted: &Wanted) -> Option<Start> {
+    if left_out::is_noted(world, recorder) {
+        return None;
+    }
+    let mut reader = world.read_log_from_start(NodeId::Recorder(recorder)).ok()?;
+    let (dir, end) = (dir_of(recorder), reader.durable().0);
+    let runs = stretches(world, &dir, Kind::Streams).ok()?.into_iter().rev();
+    for stretch in runs.filter(|(_, to)| *to <= end) {
+        let Some((run, file)) = Run::open(world, (&dir, Kind::Streams), stretch) else { continue };
+        // A run that cannot be read says nothing.
+        let Some(row) = row(&run, &file, stretch.1, wanted) else { continue };
+        let position = match row.offset == stretch.1 {
+            true => run.last(&file, positions(wanted.shard)).ok()?.map(|row| Position(row.key[1])),
+            false => position_at(&mut reader, Offset(row.offset), wanted.shard),
+        };
+        let (offset, counted) = (Offset(row.offset), row.key[1].checked_sub(1)?);
+        let is_kept = offset >= reader.released();
+        return position.filter(|_| is_kept).map(|position| Start { recorder, offset, position, counted });
+    }
+    None
+}
+
+/// The run's last row that is not behind the wanted message.
+fn row<F: crate::world::File>(run: &Run, file: &F, to: u64, wanted: &Wanted) -> Option<Row> {
+    let stream = stream(wanted.member, wanted.shard);
+    let found = run.last_to(file, [stream, wanted.next]).ok()?;
+    if let Some(row) = found.filter(|row| row.key[0] == stream) {
+        return Some(row);
+    }
+    // Who was told nothing up to the run's end is told number 1 later.
+    let is_counted = run.last(file, positions(wanted.shard)).ok()?.is_some();
+    let is_told = run.last(file, stream).ok()?.is_some();
+    (is_counted && !is_told).then_some(Row { key: [stream, 1], offset: to })
+}
+
+/// Of the record there, if it is one of the shard.
+fn position_at(reader: &mut impl LogReader, at: Offset, shard: ShardId) -> Option<Position> {
+    let entry = reader.read_at(at).ok()?;
+    let record = ResultRecord::read(entry.payload).ok()?;
+    (record.shard() == shard).then(|| record.position())
+}
