@@ -11,7 +11,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use pares_gateway::{Gateway, Resume, SessionId};
-use pares_log::{LogReader, Offset};
+use pares_log::{LogReader, Offset, ReadError};
 use pares_stream::Told;
 use pares_types::{Event, MemberId, Position, Reason, RecorderId, ShardId};
 use pares_wire::frame;
@@ -181,25 +181,24 @@ impl<W: World> Missed<W> {
             if unread > UNREAD_MAX || now_ns < self.place.not_before_ns {
                 return Ok(Portion::Read(read));
             }
-            if self.reader.is_none() && may_open {
-                self.open(&edge.world, recorders, now_ns);
-            }
-            let Some(reader) = &mut self.reader else { return Ok(Portion::Read(read)) };
-            if reader.released() > Offset::START {
+            if self.reader.is_none() && may_open && !self.open(&edge.world, recorders, now_ns) {
                 return Ok(Portion::NotKept);
             }
-            if !self.read_one(edge, events, (recorders, now_ns))? {
+            if self.reader.is_none() || !self.read_one(edge, events, (recorders, now_ns))? {
                 return Ok(Portion::Read(read));
             }
         }
         Ok(Portion::Read(PORTION_MAX))
     }
 
-    fn open(&mut self, world: &W, recorders: u16, now_ns: u64) {
+    /// Whether what is to be read is kept.
+    fn open(&mut self, world: &W, recorders: u16, now_ns: u64) -> bool {
         match world.read_log(NodeId::Recorder(self.place.recorder), self.place.offset) {
             Ok(reader) => self.reader = Some(reader),
+            Err(ReadError::Released { .. }) => return false,
             Err(_) => self.try_another(recorders, now_ns),
         }
+        true
     }
 
     /// From the beginning of the next recorder's log: what was told is passed over there.

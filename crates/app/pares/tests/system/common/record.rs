@@ -6,7 +6,8 @@ use pares_book::{Market, NaiveBook};
 use pares_log::{ReadError, Reader};
 use pares_node::SystemConfig;
 use pares_types::{
-    ClientOrderId, Command, Epoch, Event, MemberId, Outcome, Position, Quantity, Reason, RecorderId, Request, ShardId,
+    ClientOrderId, Command, Epoch, Event, MemberId, Outcome, Position, Quantity, Reason, RecorderId, Request,
+    ShardId,
 };
 use pares_wire::record::{self, ResultRecord};
 
