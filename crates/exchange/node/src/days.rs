@@ -42,6 +42,7 @@ pub(crate) fn look_after(id: RecorderId, config: &SystemConfig, layout: &Layout)
             if retention_days > 0 && closed == Some(day) {
                 // Tried again at the next look.
                 let _ = name_what_may_go(&days, (day, retention_days), &note);
+                let _ = days.tidy();
             }
         }
     };
@@ -70,7 +71,7 @@ fn name_what_may_go(
     let mut until = None;
     for manifest in days.manifests()? {
         let day = manifest.day()?;
-        if !days.is_archived(day) || day.0.saturating_add(retention_days) > last.0 {
+        if !days.is_archived(day) || day.0.saturating_add(retention_days) >= last.0 {
             break;
         }
         until = Some(manifest.until);

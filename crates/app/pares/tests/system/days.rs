@@ -3,14 +3,17 @@
 use std::process::Command as Process;
 use std::sync::Arc;
 
+use pares_client::Update;
+use pares_log::MarksReader;
 use pares_node::SystemConfig;
 use pares_node::config::DayConfig;
 use pares_types::{
-    ClientOrderId, ClientRequest, InstrumentId, NewOrder, Price, Quantity, Reason, Side, Status, TimeInForce,
+    ClientOrderId, ClientRequest, InstrumentId, NewOrder, Price, Quantity, Reason, ShardId, Side, Status,
+    TimeInForce,
 };
 use serde_json::Value;
 
-use crate::common::exchange::{Exchange, PROGRAM, small};
+use crate::common::exchange::{Exchange, PROGRAM, gateway, recorder, small, venue};
 use crate::common::{eventually, limit, record};
 
 /// Runs `pares`. Its exit status, and what it printed.
@@ -117,6 +120,93 @@ fn closed_days_are_archived_and_read_again_from_the_archive() {
     let again =
         Process::new(PROGRAM).args(restore.replace("read", "again").split_whitespace()).output().unwrap();
     assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("damaged"));
+}
+
+/// Where each recorder's log begins.
+fn begins(exchange: &Exchange) -> Vec<u64> {
+    let released = |id| MarksReader::open(&exchange.layout().recorder_log(id)).unwrap().stats().released.0;
+    exchange.config().recorder_ids().map(released).collect()
+}
+
+/// Where each recorder's files of a day end.
+fn ends(exchange: &Exchange, day: &str) -> Vec<u64> {
+    let end = |id| {
+        let all = pares_archive::Days::new(&exchange.layout().recorder_log(id), &[]).manifests().unwrap();
+        all.into_iter().find(|manifest| manifest.day == day).map_or(0, |manifest| manifest.until)
+    };
+    exchange.config().recorder_ids().map(end).collect()
+}
+
+/// Four days, the first of which leaves an order behind; all are closed.
+fn trade_four_days(exchange: &mut Exchange) {
+    let stays = exchange.client(0, 9).submit_and_wait(&good_till_cancelled(1, 2_230_000)).unwrap();
+    assert_eq!(stays.status, Status::Resting);
+    for (day, name) in (23..27).zip((1..).step_by(100)) {
+        trade_a_day(exchange, &format!("2026-11-{day}"), name..name + 100);
+    }
+    eventually("all recorders have closed the last day", || {
+        exchange.tick();
+        ends(exchange, "2026-11-26").iter().all(|end| *end > 0)
+    });
+}
+
+#[test]
+fn what_is_archived_and_old_is_dropped_and_all_start_without_it() {
+    let mut exchange = Exchange::start(&SystemConfig { retention_days: 1, checkpoint_every: 8, ..small(2) });
+    trade_four_days(&mut exchange);
+    let archive = tempfile::tempdir().unwrap();
+    let archive_and_wait = |exchange: &mut Exchange, archived: &[&str], dropped: &str| {
+        for day in archived {
+            let command = format!("archive --to {} --day {day}", archive.path().display());
+            assert_eq!(pares(exchange, &command).0, Some(0), "{day}");
+        }
+        eventually("the day is dropped", || {
+            exchange.tick();
+            begins(exchange) == ends(exchange, dropped)
+        });
+    };
+    // The day after it is not archived; then the last day and the one before it are kept.
+    archive_and_wait(&mut exchange, &["2026-11-23", "2026-11-25"], "2026-11-23");
+    archive_and_wait(&mut exchange, &["2026-11-24", "2026-11-26"], "2026-11-24");
+
+    for node in [gateway(1), venue(0), recorder(1)] {
+        assert!(exchange.kill(node));
+        exchange.wait_until_up();
+    }
+    exchange.stop();
+    exchange.start_again();
+    assert_eq!(begins(&exchange), ends(&exchange, "2026-11-24"), "nothing more is gone");
+    assert_eq!(json(&exchange, "day report 2026-11-26").0, Some(0));
+    assert_eq!(json(&exchange, "admin day begin 2026-11-27").0, Some(0));
+    let mut seller = exchange.client(1, 7);
+    let first = seller.submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    assert_eq!(first.reason, Reason::DuplicateRequest, "never executed again; the first answer is dropped");
+    let filled = seller.submit_and_wait(&limit(1_000, 1, Side::Sell, 5, 2_230_000)).unwrap();
+    assert_eq!(filled.status, Status::Filled, "the order that was good till cancelled");
+    assert_eq!(stream(&exchange, 7), Reason::NotKept);
+    exchange.kill(venue(1));
+    exchange.wait_until_up();
+    let filled = seller.submit_and_wait(&limit(1_001, 1, Side::Sell, 5, 2_238_200)).unwrap();
+    assert_eq!(filled.status, Status::Resting);
+}
+
+/// Why a member is not told its stream of the first shard from its beginning.
+fn stream(exchange: &Exchange, member: u32) -> Reason {
+    let mut client = exchange.client(0, member);
+    client.resume(Some(ShardId(0)), 1).unwrap();
+    client.flush().unwrap();
+    let mut told = None;
+    eventually("the member hears of its stream", || {
+        client
+            .poll(|update| match update {
+                Update::NotResumed { reason, .. } => told = Some(reason),
+                Update::Resumed { .. } => told = Some(Reason::None),
+                _ => {}
+            })
+            .unwrap();
+        told.is_some()
+    });
+    told.unwrap()
 }
 
 #[test]

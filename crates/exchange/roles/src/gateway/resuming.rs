@@ -11,7 +11,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use pares_gateway::{Gateway, Resume, SessionId};
-use pares_log::{LogReader, Offset};
+use pares_log::{LogReader, Offset, ReadError};
 use pares_stream::Told;
 use pares_types::{Event, MemberId, Position, Reason, RecorderId, ShardId};
 use pares_wire::frame;
@@ -248,8 +248,11 @@ impl<W: World> Missed<W> {
         let place = &mut self.place;
         let log = NodeId::Recorder(place.recorder);
         if self.reader.is_none() && may_open {
-            let Ok(reader) = edge.world.read_log(log, place.offset) else { return Ok(Step::Failed) };
-            self.reader = Some(reader);
+            match edge.world.read_log(log, place.offset) {
+                Ok(reader) => self.reader = Some(reader),
+                Err(ReadError::Released { .. }) => return Ok(Step::NotKept),
+                Err(_) => return Ok(Step::Failed),
+            }
         }
         let Some(reader) = &mut self.reader else { return Ok(Step::Waiting) };
         if reader.released() > place.offset {
