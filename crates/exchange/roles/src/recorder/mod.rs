@@ -9,6 +9,7 @@
 //! storing one never delays a record.
 
 mod checkpoint_writer;
+mod counters;
 mod gate;
 mod intake;
 mod outvoted;
@@ -27,7 +28,6 @@ use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultRecord};
 use zerocopy::IntoBytes;
 
 use crate::config::{DurabilitySetting, Layout, SystemConfig};
-use crate::counters::counters;
 use crate::duty::Duty;
 use crate::index::Indexer;
 use crate::inlet::Inlet;
@@ -35,10 +35,12 @@ use crate::repair_asked::Lookout;
 use crate::world::{Counters, Ring, World};
 use crate::{NodeError, NodeId, repair_asked};
 use checkpoint_writer::Stored;
+use counters::{COUNTERS, Counter};
 use gate::Gate;
 use intake::CheckpointIntake;
 use shard::{ShardRecord, offer, recover};
 
+pub use counters::DAY_COUNTER;
 pub use retention::drop_note;
 pub(crate) use shard::{Contents, recorded, salvaged};
 
@@ -47,24 +49,6 @@ const BATCH_MAX: usize = 512;
 /// Duty cycles a recorder that is asked to stop still spends on what lies ready: enough for millions of records, and
 /// an end even if the venues go on.
 const STOP_CYCLES: usize = 10_000;
-
-counters! {
-    Records "records" "Results recorded."
-    Known "known" "Results that were recorded already."
-    Waits "waits" "Times a result waited for an earlier one."
-    Checkpoints "checkpoints" "Checkpoints stored."
-    Batches "batches" "Batches published."
-    HaltedShards "halted_shards" "Shards in which nothing is recorded any more, since venues differ and none has most votes."
-    CheckpointFailures "checkpoint_failures" "Checkpoints that could not be stored."
-    ShutOutVenues "shut_out_venues" "Venues from which nothing is taken."
-    Disputed "disputed" "Positions taken from a venue alone that was then shut out."
-    UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
-    Day "day" "The last business day that ended in all shards, days since the Unix epoch."
-    Damaged "damaged" "Records of others passed over because they could not be read."
-}
-
-/// The counter that tells which business day ended last in all shards.
-pub const DAY_COUNTER: &str = "day";
 
 /// A recorder's state.
 pub struct RecorderNode<W: World> {
