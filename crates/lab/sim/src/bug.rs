@@ -40,4 +40,6 @@ pub enum Bug {
     BelieveDamaged,
     /// Gateways do not see the first fill of some records.
     LeaveFillsOut,
+    /// Gateways read of a revoked key that it stays.
+    OverlookRevocation,
 }

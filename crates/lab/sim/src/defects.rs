@@ -1,6 +1,6 @@
 //! Defects for the wiring ([`Bug`](crate::Bug)), kept apart from what works.
 
-use pares_types::{Command, Event, Price, Quantity, Request};
+use pares_types::{Command, Entry, Event, Price, Quantity, Registration, Request, Rights};
 
 /// A checkpoint as a list of words; see `pares_venue::checkpoint` for which is which.
 struct Words(Vec<u64>);
@@ -59,6 +59,13 @@ pub(crate) fn leave_a_fill_out(request: &mut Request, events: &mut Vec<Event>) {
     let first = events.iter().position(|event| matches!(event, Event::Fill { .. }));
     if let Some(first) = first.filter(|_| request.id.sequence().is_multiple_of(5)) {
         events.remove(first);
+    }
+}
+
+/// A revocation as a change that takes nothing from anybody.
+pub(crate) fn overlook_revocation(request: &mut Request, _: &mut Vec<Event>) {
+    if let Command::Register(Registration { entry: entry @ Entry::RevokeKey, .. }) = &mut request.command {
+        *entry = Entry::SetRights(Rights::TRADING);
     }
 }
 

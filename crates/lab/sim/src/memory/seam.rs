@@ -112,14 +112,15 @@ impl Seam {
     pub(super) fn lens(&self, reader: NodeId, of: NodeId) -> Lens {
         let venue = matches!(reader, NodeId::Venue(_));
         let first = reader == NodeId::Venue(VenueId(0));
+        let follows = matches!((reader, of), (NodeId::Gateway(_), NodeId::Recorder(_)));
         Lens {
             believes_damage: self.has(Bug::BelieveDamaged) && reader != of,
             never_looks_again: self.has(Bug::ReadOnInNewLog) && matches!(of, NodeId::Venue(_)),
             other_rules: self.other_builds.contains(&reader),
             misreads: first && self.has(Bug::ExecuteWrongly) && matches!(of, NodeId::Gateway(_)),
             misprices: venue && self.has(Bug::WrongPrices),
-            leaves_fills_out: self.has(Bug::LeaveFillsOut)
-                && matches!((reader, of), (NodeId::Gateway(_), NodeId::Recorder(_))),
+            leaves_fills_out: follows && self.has(Bug::LeaveFillsOut),
+            overlooks_revocations: follows && self.has(Bug::OverlookRevocation),
         }
     }
 
@@ -185,6 +186,8 @@ pub(crate) struct Lens {
     misprices: bool,
     /// The first fill of some records is not there.
     leaves_fills_out: bool,
+    /// A key that is revoked stays.
+    overlooks_revocations: bool,
 }
 
 impl Lens {
@@ -193,8 +196,14 @@ impl Lens {
         if self.other_rules || self.misreads {
             self.change_request(payload);
         }
-        if self.leaves_fills_out && record::schema(payload) == Some(record::RESULT) {
+        if record::schema(payload) != Some(record::RESULT) {
+            return;
+        }
+        if self.leaves_fills_out {
             rewrite(payload, defects::leave_a_fill_out);
+        }
+        if self.overlooks_revocations {
+            rewrite(payload, defects::overlook_revocation);
         }
     }
 

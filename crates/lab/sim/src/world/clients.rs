@@ -129,17 +129,17 @@ impl World<'_> {
         Some(connection)
     }
 
-    /// A sign-on that resumes the member's streams, mostly where they broke off.
+    /// A sign-on that resumes the member's streams, mostly where they broke off: at once, or behind the proof that it is asked for.
     fn resume_streams(&mut self, connection: usize, client: usize) -> Vec<u8> {
         let mut bytes = self.sign_on_with(client, SIGN_ON_JOURNALLED | SIGN_ON_RESUMES);
         let from_start = self.random.chance(100);
         let of_client = &mut self.clients[client].stream;
         of_client.resize(self.scenario.shards, 1);
         let stream: Vec<u64> = of_client.iter().map(|&next| if from_start { 1 } else { next }).collect();
-        for (shard, &next) in stream.iter().enumerate() {
-            frame::write_resume(&mut bytes, Some(super::shard_id(shard)), next);
-        }
         self.sessions[connection].stream = Some(stream);
+        if !self.scenario.revocations {
+            self.write_resumes(connection, &mut bytes);
+        }
         bytes
     }
 

@@ -76,6 +76,7 @@ impl World<'_> {
         let mut bytes = Vec::new();
         let second = second.try_into().expect("64 bytes");
         frame::write(&mut bytes, &Proof { first: *first, second });
+        self.write_resumes(connection, &mut bytes);
         self.send_to_gateway(connection, &bytes);
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pares_stream::{Numbers, Told};
 use pares_types::{MemberId, Position, Reply, ShardId};
+use pares_wire::frame;
 
 use crate::Broken;
 use crate::ledger::Ledger;
@@ -53,6 +54,14 @@ fn broken<T>(what: String) -> Result<T, Broken> {
 }
 
 impl World<'_> {
+    /// Asks for the streams that the session is to follow.
+    pub(super) fn write_resumes(&self, connection: usize, bytes: &mut Vec<u8>) {
+        let Some((_, stream)) = self.sessions[connection].followed() else { return };
+        for (shard, &next) in stream.iter().enumerate() {
+            frame::write_resume(bytes, Some(shard_id(shard)), next);
+        }
+    }
+
     /// A reply reached a client.
     pub(super) fn check_stream(&mut self, connection: usize, reply: &Reply) -> Result<(), Broken> {
         let Some((shard, position, number)) = place(reply).filter(|_| !self.ledger.looks_away) else {
