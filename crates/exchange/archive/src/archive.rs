@@ -23,7 +23,7 @@ const LEVEL: i32 = 3;
 
 /// What was copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Copied {
+pub struct CopiedDay {
     /// The days.
     pub days: Vec<String>,
     /// Bytes of their files.
@@ -60,8 +60,8 @@ impl Days {
         (system, recorder): (&Path, &str),
         store: &Store,
         only: Option<BusinessDay>,
-    ) -> Result<Copied, ArchiveError> {
-        let mut copied = Copied::default();
+    ) -> Result<CopiedDay, ArchiveError> {
+        let mut copied = CopiedDay::default();
         let (mut manifests, released) = (self.manifests()?, self.released()?);
         // What is dropped of the log was archived before.
         manifests.retain(|manifest| manifest.from >= released);
@@ -91,7 +91,7 @@ impl Days {
         manifest: &Manifest,
         (system, folder): (&Path, &str),
         store: &Store,
-        copied: &mut Copied,
+        copied: &mut CopiedDay,
     ) -> Result<(), ArchiveError> {
         let kept = self.checkpoints(manifest.day()?);
         let segments = manifest.segments.iter().map(|file| (self.log(), file));
@@ -144,13 +144,13 @@ pub fn restore(
     recorder: &str,
     (first, last): (Option<BusinessDay>, Option<BusinessDay>),
     into: &Path,
-) -> Result<Copied, ArchiveError> {
+) -> Result<CopiedDay, ArchiveError> {
     fs::create_dir_all(into).map_err(io(into))?;
     if fs::read_dir(into).map_err(io(into))?.next().is_some() {
         return Err(ArchiveError::Refused(format!("{} is not empty", into.display())));
     }
     let days = Days::new(&into.join(recorder), &[]);
-    let (mut copied, mut place): (Copied, Option<(u64, u64, u64)>) = (Copied::default(), None);
+    let (mut copied, mut place): (CopiedDay, Option<(u64, u64, u64)>) = (CopiedDay::default(), None);
     for name in store.list(recorder)? {
         let Ok(day) = name.parse::<BusinessDay>() else { continue };
         if first.is_some_and(|first| day < first) || last.is_some_and(|last| day > last) {
@@ -186,7 +186,7 @@ fn restore_day(
     folder: &str,
     days: &Days,
     into: &Path,
-    copied: &mut Copied,
+    copied: &mut CopiedDay,
 ) -> Result<Manifest, ArchiveError> {
     let whole = || ArchiveError::Refused(format!("{}/{folder} is not whole", store.name()));
     let text = store.get(&format!("{folder}/manifest.json"))?.ok_or_else(whole)?;

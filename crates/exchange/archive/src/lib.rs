@@ -27,10 +27,10 @@ mod s3;
 mod scan;
 mod store;
 
-pub use archive::{Archived, Copied, restore};
+pub use archive::{Archived, CopiedDay, restore};
 pub use backup::{Backup, back_up, restore_backup};
 pub use error::ArchiveError;
 pub use manifest::{DayFile, DayShard, Days, Manifest};
 pub use report::{Agreement, DayReport, InstrumentReport, MemberReport, ShardReport, reports};
-pub use scan::{Ended, Scan, ShardDay};
+pub use scan::{DayScan, EndedDay, ShardDay};
 pub use store::Store;

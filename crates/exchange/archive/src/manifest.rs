@@ -22,7 +22,7 @@ use pares_types::{BusinessDay, ShardId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{ArchiveError, Scan};
+use crate::{ArchiveError, DayScan};
 
 /// A file of a day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,7 +150,7 @@ impl Days {
             }
             (from, look_from) = (manifest.until, manifest.next_from);
         }
-        let scan = Scan::of_log(&self.log, Offset(look_from))?;
+        let scan = DayScan::of_log(&self.log, Offset(look_from))?;
         let mut closed = Vec::new();
         for day in scan.ended(&self.shards) {
             let end =
@@ -214,7 +214,7 @@ impl Days {
 
     fn write(
         &self,
-        scan: &Scan,
+        scan: &DayScan,
         day: BusinessDay,
         (from, until): (u64, u64),
         segment_bytes: u64,

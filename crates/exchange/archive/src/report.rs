@@ -9,7 +9,7 @@ use pares_types::{BusinessDay, MemberId, Price, RecorderId, ShardId};
 use serde::{Deserialize, Serialize};
 
 use crate::ArchiveError;
-use crate::scan::{Closed, Ended, Scan, ShardDay};
+use crate::scan::{Closed, DayScan, EndedDay, ShardDay};
 
 /// A business day as one recorder's log has it. Prices are in currency, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ pub fn reports(
     let (mut found, mut differences): (Option<DayReport>, _) = (None, Vec::new());
     let mut asked = day;
     for (recorder, log) in logs {
-        let scan = Scan::of_log(log, Offset::START)?;
+        let scan = DayScan::of_log(log, Offset::START)?;
         let day = asked.or_else(|| scan.ended(shards).last().copied());
         let day = day.ok_or_else(|| ArchiveError::Refused("no business day has ended yet".to_owned()))?;
         asked = Some(day);
@@ -123,7 +123,7 @@ pub fn reports(
 }
 
 fn report(
-    scan: &Scan,
+    scan: &DayScan,
     shards: &[ShardId],
     day: BusinessDay,
     recorder: RecorderId,
@@ -154,7 +154,7 @@ fn report(
     Ok(report)
 }
 
-fn shard_report(shard: ShardId, of_shard: &ShardDay, ended: &Ended) -> ShardReport {
+fn shard_report(shard: ShardId, of_shard: &ShardDay, ended: &EndedDay) -> ShardReport {
     ShardReport {
         shard: shard.0,
         first: of_shard.first.0,
@@ -186,7 +186,7 @@ fn instrument_report(instrument: u32, shard: ShardId, closed: &Closed) -> Instru
 fn check_count(
     (recorder, shard): (RecorderId, ShardId),
     of_shard: &ShardDay,
-    ended: &Ended,
+    ended: &EndedDay,
     differences: &mut Vec<String>,
 ) {
     let (day, totals) = (&of_shard.count.day, of_shard.count.day.totals());

@@ -14,7 +14,7 @@ use crate::ArchiveError;
 
 /// What the exchange recorded as the end of a shard's day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedDay {
     /// Requests since it began.
     pub requests: u64,
     /// Orders taken in.
@@ -54,19 +54,19 @@ pub struct ShardDay {
     /// What was recorded of each instrument.
     pub closed: BTreeMap<InstrumentId, Closed>,
     /// What was recorded as its end; `None` while it is on.
-    pub ended: Option<Ended>,
+    pub ended: Option<EndedDay>,
 }
 
 /// The days of a log.
 #[derive(Debug, Default)]
-pub struct Scan {
+pub struct DayScan {
     /// Those of which the log has the beginning.
     pub days: BTreeMap<(BusinessDay, ShardId), ShardDay>,
     /// The day each shard is in.
     now: BTreeMap<ShardId, BusinessDay>,
 }
 
-impl Scan {
+impl DayScan {
     /// Reads what there is of the log in `dir`, from `from` or where it begins.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl ShardDay {
                     *closed = Closed { closing, quantity, trades, ..*closed };
                 }
                 Event::DayEnded { requests, orders, trades, quantity, state_hash, .. } => {
-                    self.ended = Some(Ended { requests, orders, trades, quantity, state_hash });
+                    self.ended = Some(EndedDay { requests, orders, trades, quantity, state_hash });
                 }
                 _ => {}
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pares_register::Register;
-use pares_stream::Numbers;
+use pares_stream::StreamNumbers;
 use pares_types::{
     ClientOrderId, GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId,
     Timestamp,
@@ -57,7 +57,7 @@ pub(crate) struct Shard {
     /// The names committed last before the checkpoint from which it was recovered, in order.
     pub(crate) before: Box<[(MemberId, ClientOrderId)]>,
     /// What members were told.
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: StreamNumbers,
 }
 
 impl Shard {
@@ -110,7 +110,7 @@ impl Gateway {
             next: None,
             committed: Vec::new(),
             before: Box::default(),
-            numbers: Numbers::default(),
+            numbers: StreamNumbers::default(),
         };
         Self {
             instruments: instruments.into(),

@@ -310,7 +310,7 @@ impl Gateway {
         if names_room && flight_room && durable_room { Ok(()) } else { Err(Reason::Overloaded) }
     }
 
-    /// Numbers, stamps and journals a request for the `shard`-th shard. On an error nothing changed.
+    /// StreamNumbers, stamps and journals a request for the `shard`-th shard. On an error nothing changed.
     fn journal(
         &mut self,
         (now, member, client_order_id): Stamp,

@@ -68,7 +68,7 @@ use pares_types::{ClientOrderId, GatewayId, Reason, RecorderId, Request};
 
 pub use days::DayTimes;
 pub use gateway::Gateway;
-pub use look_up::{Found, LookUp};
+pub use look_up::{FoundRecord, LookUp};
 pub use names::NAME_BYTES;
 pub use pace::Pace;
 pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Reply, Role, Trade, TradeBusted};

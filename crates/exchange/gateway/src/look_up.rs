@@ -65,7 +65,7 @@ impl LookUp {
 
 /// A committed record of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundRecord {
     /// Its place in its shard.
     pub position: Position,
     /// What was asked.
@@ -78,7 +78,7 @@ pub struct Found {
     pub place: Place,
 }
 
-impl Found {
+impl FoundRecord {
     fn answer(&self) -> Answer {
         pares_stream::answer(self.position, &self.request, &self.outcome, self.events)
     }
@@ -90,7 +90,7 @@ impl Gateway {
         &mut self,
         now: Timestamp,
         look_up: &LookUp,
-        found: &[Found],
+        found: &[FoundRecord],
         sink: &mut impl GatewaySink,
     ) {
         let LookUp { session, member, client_order_id, otherwise } = *look_up;
@@ -115,7 +115,7 @@ impl Gateway {
     }
 
     /// The first answer, if all of it was found; a name that is known is answered from there the next time.
-    fn first_found(&mut self, look_up: &LookUp, found: &[Found]) -> Option<Answer> {
+    fn first_found(&mut self, look_up: &LookUp, found: &[FoundRecord]) -> Option<Answer> {
         // Two gateways may have taken the same name in for two shards at once.
         let first = found.iter().min_by_key(|one| (one.request.stamp, one.request.id))?;
         let (answer, place) = match Kind::of(&first.request) {
@@ -134,7 +134,7 @@ impl Gateway {
     }
 
     /// The answer of a request to all shards, if all its parts were found.
-    fn whole(&self, first: &Found, found: &[Found]) -> Option<(Answer, Place)> {
+    fn whole(&self, first: &FoundRecord, found: &[FoundRecord]) -> Option<(Answer, Place)> {
         let mut parts = FanOut::new(self.shards.iter().map(|_| false), first.request.command);
         for part in found {
             parts.on_committed(self.shard_index(part.request.shard)?, part.answer(), part.place);
@@ -151,7 +151,7 @@ impl Gateway {
         &mut self,
         asking: Asking,
         request: ClientRequest,
-        found: &[Found],
+        found: &[FoundRecord],
         sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
         // It may have been asked for once more while it was looked for.
@@ -161,7 +161,7 @@ impl Gateway {
     }
 
     /// Remembers the parts of a request to all shards that was never taken in whole.
-    fn take_parts(&mut self, found: &[Found]) -> Option<NameIndex> {
+    fn take_parts(&mut self, found: &[FoundRecord]) -> Option<NameIndex> {
         let name = self.names.insert(&found.first()?.request);
         for part in found {
             self.settle_part(name, &part.request, part.answer(), part.place);

@@ -7,7 +7,7 @@
 //! second offer, and is answered when it commits or when its member repeats it.
 
 use pares_register::Register;
-use pares_stream::Numbers;
+use pares_stream::StreamNumbers;
 use pares_types::{
     ClientOrderId, Command, Event, InstrumentId, MemberId, Outcome, Position, Request, RequestId, ShardId,
     ShardView, Timestamp,
@@ -30,7 +30,7 @@ impl Gateway {
         }
         self.shards[at].next = Some(view.position);
         self.days.restore(at, view.day, view.stage);
-        self.shards[at].numbers = Numbers::restore(&view.told).unwrap_or_default();
+        self.shards[at].numbers = StreamNumbers::restore(&view.told).unwrap_or_default();
         view.prices.iter().for_each(|&(instrument, price)| self.prices.set(instrument, price));
         for &(gateway, sequence) in &view.through {
             self.shards[at].note_committed(gateway, sequence);

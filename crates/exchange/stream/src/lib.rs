@@ -16,5 +16,5 @@
 mod numbers;
 mod told;
 
-pub use numbers::Numbers;
+pub use numbers::StreamNumbers;
 pub use told::{Told, answer, left_after};

@@ -11,12 +11,12 @@ const NEAR: usize = 1 << 16;
 
 /// How many messages of a shard each member was told.
 #[derive(Clone, Debug, Default)]
-pub struct Numbers {
+pub struct StreamNumbers {
     near: Vec<u64>,
     far: BTreeMap<MemberId, u64>,
 }
 
-impl Numbers {
+impl StreamNumbers {
     /// One more for the member: its number, from 1.
     pub fn next(&mut self, member: MemberId) -> u64 {
         let last = self.count_of(member);
@@ -74,20 +74,20 @@ mod tests {
 
     #[test]
     fn what_is_restored_counts_on() {
-        let mut numbers = Numbers::default();
+        let mut numbers = StreamNumbers::default();
         for member in [9, 3, 70_000, 9] {
             numbers.next(MemberId(member));
         }
         let sorted = numbers.sorted();
         assert_eq!(sorted, [(MemberId(3), 1), (MemberId(9), 2), (MemberId(70_000), 1)]);
-        let mut restored = Numbers::restore(&sorted).unwrap();
+        let mut restored = StreamNumbers::restore(&sorted).unwrap();
         assert_eq!((restored.next(MemberId(9)), restored.next(MemberId(1))), (3, 1));
         assert_eq!((restored.last(MemberId(70_000)), restored.last(MemberId(80_000))), (1, 0));
     }
 
     #[test]
     fn no_shard_has_counted_so() {
-        assert!(Numbers::restore(&[(MemberId(3), 0)]).is_none(), "nothing told");
-        assert!(Numbers::restore(&[(MemberId(3), 1), (MemberId(3), 1)]).is_none(), "twice");
+        assert!(StreamNumbers::restore(&[(MemberId(3), 0)]).is_none(), "nothing told");
+        assert!(StreamNumbers::restore(&[(MemberId(3), 1), (MemberId(3), 1)]).is_none(), "twice");
     }
 }

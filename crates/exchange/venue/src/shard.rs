@@ -3,7 +3,7 @@
 use pares_book::{Book, Instrument, Market};
 use pares_register::Register;
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
-use pares_stream::Numbers;
+use pares_stream::StreamNumbers;
 use pares_types::{
     Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Request, RequestId, ShardId,
 };
@@ -36,7 +36,7 @@ pub struct Shard<B> {
     ordering: Ordering,
     names: Names,
     /// What members were told.
-    numbers: Numbers,
+    numbers: StreamNumbers,
     quarantine: Quarantine,
     pub(crate) register: Register,
     pub(crate) market: Market<B>,
@@ -56,7 +56,7 @@ impl<B: Book> Shard<B> {
     /// As [`Market::new`].
     #[must_use]
     pub fn new(id: ShardId, instruments: &[Instrument]) -> Self {
-        let small = (Names::new(), Numbers::default(), Quarantine::default(), Register::new(None));
+        let small = (Names::new(), StreamNumbers::default(), Quarantine::default(), Register::new(None));
         Self::build(id, Ordering::new(), small, Market::new(instruments))
     }
 
@@ -78,7 +78,7 @@ impl<B: Book> Shard<B> {
     fn build(
         id: ShardId,
         ordering: Ordering,
-        (names, numbers, quarantine, register): (Names, Numbers, Quarantine, Register),
+        (names, numbers, quarantine, register): (Names, StreamNumbers, Quarantine, Register),
         market: Market<B>,
     ) -> Self {
         Self {

@@ -590,9 +590,7 @@ fn read_everything(bytes: &[u8]) {
         let _ = (result.request(), result.outcome(), result.state_hash(), result.request_id());
         let _ = result.events().filter(Result::is_ok).count();
     }
-    if let Ok(Some((kind, body, _))) = frame::split(bytes) {
-        let _ = frame::decode_client(kind, body);
-    }
+    let _ = frame::split(bytes).map(|split| split.map(|(kind, body, _)| frame::decode_client(kind, body)));
     for kind in 0..=u8::MAX {
         let (of_client, of_gateway) = (frame::decode_client(kind, bytes), frame::decode_gateway(kind, bytes));
         let _ = (of_client, of_gateway, frame::request_name(kind, bytes));

@@ -28,7 +28,7 @@ pub mod tally;
 mod workload;
 mod world;
 
-pub use setting::{Day, Ordering, Protocol, ReadsOf, Release, Resubmit, Setting, Waiters};
+pub use setting::{DayAndNight, Ordering, Protocol, ReadsOf, Release, Resubmit, Setting, Waiters};
 pub use tally::{ResponseTime, SideResult};
 pub use workload::Kind;
 pub use world::RunResult;

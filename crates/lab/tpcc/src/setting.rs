@@ -91,7 +91,7 @@ pub enum ReadsOf {
 
 /// How the traffic of a day moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Day {
+pub struct DayAndNight {
     /// When day moves from C_A to C_B, s after the beginning of the measurement; below its length. A third of what is left then is given
     /// to the clients to settle, and what comes after is measured apart.
     pub turns_seconds: u64,
@@ -142,8 +142,8 @@ pub struct Setting {
     pub batch: Nanos,
     /// One way over the long link, ns.
     pub distance: Nanos,
-    /// Day and night, if load moves.
-    pub day: Option<Day>,
+    /// DayAndNight and night, if load moves.
+    pub day: Option<DayAndNight>,
 }
 
 impl Setting {

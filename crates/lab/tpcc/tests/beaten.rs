@@ -1,7 +1,7 @@
 //! Where the rules go beyond paper 3, on a small scale.
 
 use pares_tpcc::setting::MILLISECONDS;
-use pares_tpcc::{Day, Protocol, ReadsOf, Release, Resubmit, RunResult, Setting, run};
+use pares_tpcc::{DayAndNight, Protocol, ReadsOf, Release, Resubmit, RunResult, Setting, run};
 
 fn wice() -> Setting {
     Setting { seconds: 40, warmup_seconds: 20, ..Setting::new(Protocol::Wice, 1_000, 1) }
@@ -14,13 +14,13 @@ fn outcome(setting: &Setting) -> RunResult {
 /// Section 4.3: "one should be able to migrate the centralized sequencer to the currently most loaded cluster".
 #[test]
 fn the_certifier_follows_the_load_without_losing_anything() {
-    let day = Day { turns_seconds: 10, night: 4, migrate: true };
+    let day = DayAndNight { turns_seconds: 10, night: 4, migrate: true };
     let moved = outcome(&Setting { day: Some(day), seconds: 70, ..wice() });
     let after = moved.after.unwrap();
     assert!(after[1].abort_percent < 1.0, "{after:?}");
     assert!(moved.pause_ms.unwrap() < 400.0, "{moved:?}");
     assert!(moved.longest_open_ms < 2_000.0, "{moved:?}");
-    let stays = outcome(&Setting { day: Some(Day { migrate: false, ..day }), seconds: 70, ..wice() });
+    let stays = outcome(&Setting { day: Some(DayAndNight { migrate: false, ..day }), seconds: 70, ..wice() });
     assert!(stays.after.unwrap()[1].abort_percent > 3.0);
 }
 

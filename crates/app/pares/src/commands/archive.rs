@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pares_archive::{Copied, Days, Store, back_up, restore, restore_backup};
+use pares_archive::{CopiedDay, Days, Store, back_up, restore, restore_backup};
 use pares_node::{Layout, NodeId};
 use pares_types::{BusinessDay, RecorderId, ShardId};
 use serde_json::json;
@@ -99,8 +99,8 @@ pub fn run(args: &Args) -> CommandResult {
     Ok(())
 }
 
-fn tell(recorder: &str, copied: &Copied, done: &str, json: bool) {
-    let Copied { days, bytes, archived_bytes } = copied;
+fn tell(recorder: &str, copied: &CopiedDay, done: &str, json: bool) {
+    let CopiedDay { days, bytes, archived_bytes } = copied;
     text::print(&if json {
         json!({ "recorder": recorder, "days": days, "bytes": bytes, "archived_bytes": archived_bytes })
             .to_string()

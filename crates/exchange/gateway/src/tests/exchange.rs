@@ -8,7 +8,7 @@ use pares_types::{
     OrderKind, Outcome, Position, Price, Quantity, Reason, RecorderId, Request, ShardView, Side, Status,
 };
 
-use crate::{Found, Place};
+use crate::{FoundRecord, Place};
 
 /// A committed record.
 #[derive(Clone, Debug)]
@@ -24,9 +24,9 @@ impl Record {
         Place { recorder: RecorderId(self.request.shard.0), offset: self.position.0 }
     }
 
-    pub(super) fn found(&self) -> Found {
+    pub(super) fn found(&self) -> FoundRecord {
         let Self { position, request, outcome, .. } = *self;
-        Found { position, request, outcome, events: self.events.len(), place: self.place() }
+        FoundRecord { position, request, outcome, events: self.events.len(), place: self.place() }
     }
 
     pub(super) fn is_duplicate(&self) -> bool {

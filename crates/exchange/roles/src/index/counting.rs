@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use pares_log::Offset;
-use pares_stream::{Numbers, Told};
+use pares_stream::{StreamNumbers, Told};
 use pares_types::{Event, MemberId, Position, RecorderId, ShardId};
 use pares_venue::checkpoint;
 use pares_wire::WireError;
@@ -41,7 +41,7 @@ pub(super) struct Counting {
 #[derive(Default)]
 struct Counted {
     next: Position,
-    numbers: Numbers,
+    numbers: StreamNumbers,
 }
 
 impl Counting {
@@ -53,7 +53,7 @@ impl Counting {
                 let state = stored.read(world, || {})?;
                 checkpoint::view(shard, &state).ok()
             })?;
-            Some((shard, Counted { next: view.position, numbers: Numbers::restore(&view.told)? }))
+            Some((shard, Counted { next: view.position, numbers: StreamNumbers::restore(&view.told)? }))
         };
         Self { shards: shards.iter().filter_map(counted).collect(), ..Self::default() }
     }
@@ -69,7 +69,7 @@ impl Counting {
             }
         }
         let counted = shards.into_iter().map(|(shard, (next, told))| {
-            Some((shard, Counted { next: next?, numbers: Numbers::restore(&told)? }))
+            Some((shard, Counted { next: next?, numbers: StreamNumbers::restore(&told)? }))
         });
         Some(Self { shards: counted.collect::<Option<_>>()?, ..Self::default() })
     }

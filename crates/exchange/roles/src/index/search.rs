@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
-use pares_gateway::{Found, LookUp, Place};
+use pares_gateway::{FoundRecord, LookUp, Place};
 use pares_log::{LogReader, Offset};
 use pares_types::{ClientOrderId, InstrumentId, MemberId, RecorderId};
 use pares_wire::record::{self, ResultRecord};
@@ -31,7 +31,7 @@ const SOUGHT_MAX: usize = 16_384;
 /// A name, and what was found of it.
 pub(crate) struct Sought {
     pub(crate) look_up: LookUp,
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<FoundRecord>,
 }
 
 impl Sought {
@@ -41,11 +41,11 @@ impl Sought {
 
     /// Whether all is found: of a request to all shards there is a record in each.
     fn is_over(&self, shards: usize) -> bool {
-        let all = |one: &Found| one.request.instrument == InstrumentId(0);
+        let all = |one: &FoundRecord| one.request.instrument == InstrumentId(0);
         self.found.first().is_some_and(|first| !all(first) || self.found.len() == shards)
     }
 
-    fn add(&mut self, found: Found) {
+    fn add(&mut self, found: FoundRecord) {
         let shard = found.request.shard;
         if self.found.iter().all(|one| one.request.shard != shard) {
             self.found.push(found);
@@ -226,7 +226,7 @@ impl<W: World> Recorder<W> {
     }
 
     /// The record there, if it is one of that name.
-    fn record(&mut self, at: Offset, name: (MemberId, ClientOrderId)) -> Option<Found> {
+    fn record(&mut self, at: Offset, name: (MemberId, ClientOrderId)) -> Option<FoundRecord> {
         let entry = self.reader.as_mut()?.read_at(at).ok()?;
         let found = found(&ResultRecord::read(entry.payload).ok()?, self.id, at)?;
         ((found.request.member, found.request.client_order_id) == name).then_some(found)
@@ -266,8 +266,8 @@ fn note(pass: &mut Pass, recorder: RecorderId, at: Offset, payload: &[u8], shard
     }
 }
 
-fn found(record: &ResultRecord<'_>, recorder: RecorderId, at: Offset) -> Option<Found> {
+fn found(record: &ResultRecord<'_>, recorder: RecorderId, at: Offset) -> Option<FoundRecord> {
     let (request, outcome) = (record.request().ok()?, record.outcome().ok()?);
     let place = Place { recorder, offset: at.0 };
-    Some(Found { position: record.position(), request, outcome, events: record.events().len(), place })
+    Some(FoundRecord { position: record.position(), request, outcome, events: record.events().len(), place })
 }

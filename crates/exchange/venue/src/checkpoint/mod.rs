@@ -26,7 +26,7 @@ mod view;
 
 use pares_book::{Book, Copied, Day, InstrumentError, Market, MarketError, RestoreError};
 use pares_register::Register;
-use pares_stream::Numbers;
+use pares_stream::StreamNumbers;
 use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::names::Names;
@@ -91,7 +91,7 @@ pub(crate) struct State<B> {
     pub(crate) position: Position,
     pub(crate) through: Vec<(GatewayId, u64)>,
     pub(crate) names: Names,
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: StreamNumbers,
     pub(crate) quarantine: Quarantine,
     pub(crate) register: Register,
     pub(crate) market: Market<B>,
@@ -107,7 +107,7 @@ fn put_head<B: Book>(
     out: &mut Vec<u8>,
     (shard, position): (ShardId, Position),
     through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-    (names, numbers, quarantine, register): (&Names, &Numbers, &Quarantine, &Register),
+    (names, numbers, quarantine, register): (&Names, &StreamNumbers, &Quarantine, &Register),
     market: &Market<B>,
 ) {
     out.clear();
@@ -158,7 +158,7 @@ impl Taking {
         out: &mut Vec<u8>,
         place: (ShardId, Position),
         through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-        small: (&Names, &Numbers, &Quarantine, &Register),
+        small: (&Names, &StreamNumbers, &Quarantine, &Register),
         market: &mut Market<B>,
         state_hash: u64,
     ) -> Self {
@@ -231,7 +231,7 @@ struct Content<T> {
     position: Position,
     through: Vec<(GatewayId, u64)>,
     names: Names,
-    numbers: Numbers,
+    numbers: StreamNumbers,
     quarantine: Quarantine,
     register: Register,
     time: Timestamp,
@@ -342,9 +342,9 @@ impl Input<'_> {
         Names::restore(&floors, &kept).ok_or(CheckpointError::InvalidField("names"))
     }
 
-    fn numbers(&mut self) -> Result<Numbers, CheckpointError> {
+    fn numbers(&mut self) -> Result<StreamNumbers, CheckpointError> {
         let told = self.list(16, |input| Ok((MemberId(input.u32("member")?), input.u64()?)))?;
-        Numbers::restore(&told).ok_or(CheckpointError::InvalidField("told"))
+        StreamNumbers::restore(&told).ok_or(CheckpointError::InvalidField("told"))
     }
 
     fn register(&mut self) -> Result<Register, CheckpointError> {

@@ -16,10 +16,9 @@ use pares_wire::record::{
 use super::host::Host;
 use super::log::Lies;
 use crate::bug::Bug;
-use crate::build;
-use crate::defects;
 use crate::engine::{Harm, Poison};
 use crate::random::mix;
+use crate::{build, defects};
 
 /// The matching engine failed.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pares_stream::{Numbers, Told};
+use pares_stream::{StreamNumbers, Told};
 use pares_types::{MemberId, Position, Reply, ShardId};
 use pares_wire::frame;
 
@@ -15,7 +15,7 @@ use super::{World, shard_id};
 #[derive(Default)]
 pub(super) struct Streams {
     /// By shard: as far as the record was read, and what members were told there.
-    shards: BTreeMap<ShardId, (Position, Numbers)>,
+    shards: BTreeMap<ShardId, (Position, StreamNumbers)>,
     told: BTreeMap<(ShardId, MemberId, u64), Reply>,
 }
 

@@ -50,7 +50,7 @@ impl From<Percentiles> for Distribution {
 
 /// The log beside raw writes in the same rounds.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Beside {
+pub struct BesideLoad {
     /// Through the log.
     pub log: Distribution,
     /// Raw.
@@ -61,7 +61,7 @@ pub struct Beside {
     pub ratio_p99: f64,
 }
 
-impl From<Comparison> for Beside {
+impl From<Comparison> for BesideLoad {
     fn from(of: Comparison) -> Self {
         let ratio = |log_ns: u64, raw_ns: u64| log_ns as f64 / raw_ns.max(1) as f64;
         Self {
@@ -90,22 +90,22 @@ pub struct Rolls {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Readers {
     /// No reader.
-    pub none: Beside,
+    pub none: BesideLoad,
     /// One that reads along, yielding when it has read all.
-    pub reading: Beside,
+    pub reading: BesideLoad,
     /// One stopped by SIGSTOP.
-    pub stopped: Beside,
+    pub stopped: BesideLoad,
     /// One just killed.
-    pub killed: Beside,
+    pub killed: BesideLoad,
 }
 
 /// What the benchmark gave.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct BesideRaw {
     /// A record of 256 B appended and published, beside `pwrite` of 256 B.
-    pub append: Beside,
+    pub append: BesideLoad,
     /// 64 records of 256 B made durable together, beside 64 `pwrite` and one `fdatasync`.
-    pub group_commit: Beside,
+    pub group_commit: BesideLoad,
     /// Appends 5 us apart, with a segment of 4 MiB full every 15,000.
     pub rolls: Rolls,
     /// Appends while a reader process reads, is stopped, is killed.

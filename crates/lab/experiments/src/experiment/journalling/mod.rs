@@ -253,7 +253,7 @@ fn report(writes: &[Writes], bench: &BesideRaw) -> Report {
 
 fn beside(bench: &BesideRaw) -> Grid {
     let us = |value: f64| format!("{value:.2}");
-    let row = |what: &str, of: &beside::Beside| {
+    let row = |what: &str, of: &beside::BesideLoad| {
         let figures =
             [of.log.p50_us, of.log.p99_us, of.raw.p50_us, of.raw.p99_us, of.ratio_p50, of.ratio_p99];
         std::iter::once(what.to_owned()).chain(figures.map(us)).collect()

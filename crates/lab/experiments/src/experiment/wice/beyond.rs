@@ -2,7 +2,7 @@
 
 use pares_load::LabError;
 use pares_tpcc::setting::MILLISECONDS;
-use pares_tpcc::{Day, Protocol, ReadsOf, Release, Resubmit, RunResult, Setting};
+use pares_tpcc::{DayAndNight, Protocol, ReadsOf, Release, Resubmit, RunResult, Setting};
 
 use super::unknowns::SAFE;
 use super::{Scope, Verdict};
@@ -36,7 +36,7 @@ pub(super) fn run(scope: &Scope) -> Result<Vec<Verdict>, LabError> {
 fn migration(scope: &Scope, plain: &Setting) -> Result<Verdict, LabError> {
     let run = |migrate| {
         let setting = scope.setting(plain.clone(), false);
-        let day = Day { turns_seconds: setting.seconds / 4, night: 4, migrate };
+        let day = DayAndNight { turns_seconds: setting.seconds / 4, night: 4, migrate };
         scope.run(&Setting { day: Some(day), ..setting })
     };
     let (moved, stays) = (run(true)?, run(false)?);
