@@ -81,7 +81,16 @@ pub trait LogReader: Send + 'static {
     ///
     /// # Errors
     /// As there.
-    fn next(&mut self) -> Result<Option<Record<'_>>, ReadError>;
+    #[inline]
+    fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        self.next_below(Offset(u64::MAX))
+    }
+
+    /// As [`Reader::next_below`].
+    ///
+    /// # Errors
+    /// As there.
+    fn next_below(&mut self, end: Offset) -> Result<Option<Record<'_>>, ReadError>;
 
     /// As [`Reader::read_at`].
     ///
@@ -205,8 +214,8 @@ impl LogSyncer for Syncer {
 
 impl LogReader for Reader {
     #[inline]
-    fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        Reader::next(self)
+    fn next_below(&mut self, end: Offset) -> Result<Option<Record<'_>>, ReadError> {
+        Reader::next_below(self, end)
     }
 
     fn read_at(&mut self, offset: Offset) -> Result<Record<'_>, ReadError> {

@@ -144,7 +144,20 @@ impl Reader {
     #[allow(clippy::should_implement_trait)]
     #[inline]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        self.next_below(Offset(u64::MAX))
+    }
+
+    /// The same, unless it lies at `end` or beyond. Where the next record is expected there may be the end of a segment; the record is
+    /// then in the next one.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    #[inline]
+    pub fn next_below(&mut self, end: Offset) -> Result<Option<Record<'_>>, ReadError> {
         loop {
+            if self.at >= end.0 {
+                return Ok(None);
+            }
             if self.at >= self.limit {
                 self.limit = self.marks.get(Mark::Written);
                 if self.at >= self.limit {

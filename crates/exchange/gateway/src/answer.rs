@@ -92,7 +92,7 @@ impl Gateway {
                 let answer = answer(position, request, outcome, events);
                 self.settle_part(name, request, answer, place).and_then(|(_, place)| place)
             }
-            // A refusal as duplicate has the same name and is not the first answer.
+            // A refusal that stands behind it has the same name and is not the first answer.
             Kind::Enter | Kind::Other => Some(place).filter(|_| entry.id == request.id),
         };
         if let Some(place) = place {
@@ -111,8 +111,8 @@ impl Gateway {
     }
 
     /// Notes a committed answer under its name. If that is the name's first, returns it with the session
-    /// waiting for it. A refusal as duplicate comes after the answer it stands behind, in the same shard; it is the first here only if
-    /// that one lies before all that this gateway has read.
+    /// waiting for it. A refusal as duplicate or as too old comes after the answer it stands behind, in the same shard; it is the first
+    /// here only if that one lies before all that this gateway has read, or, of one that is too old, if there is none.
     pub(crate) fn settle(&mut self, answer: Answer, request: &Request, place: Place) -> Option<Settled> {
         if clock::made(request) {
             return None;
@@ -124,7 +124,8 @@ impl Gateway {
             Kind::FanOut => self.settle_part(name, request, answer, place)?,
             Kind::Enter | Kind::Other => {
                 self.fan_outs.remove(&name);
-                (answer, Some(place).filter(|_| answer.reason != Reason::DuplicateRequest))
+                let stands_behind = matches!(answer.reason, Reason::DuplicateRequest | Reason::TooOld);
+                (answer, Some(place).filter(|_| !stands_behind))
             }
         };
         let lives = matches!(request.command, Command::Enter(_)) && answer.status != Status::Refused;

@@ -67,7 +67,7 @@ impl<W: World> Tail<W> {
     // Not an Iterator: the record borrows the reader.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        if self.try_ready()? { self.read() } else { Ok(None) }
+        if self.try_ready()? { self.read_below(Offset(u64::MAX)) } else { Ok(None) }
     }
 
     /// As [`Self::is_ready`]. A log that is not open is tried only now and then, so that nothing to read says nothing of it.
@@ -100,8 +100,8 @@ impl<W: World> Tail<W> {
         Ok(true)
     }
 
-    fn read(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        let next = self.reader.as_mut().expect("it is ready").next();
+    fn read_below(&mut self, end: Offset) -> Result<Option<Record<'_>>, ReadError> {
+        let next = self.reader.as_mut().expect("it is ready").next_below(end);
         (self.troubled, self.unreadable) = (next.is_err(), next.is_err());
         unless_gone(next).map(Option::flatten)
     }
@@ -147,8 +147,10 @@ impl<W: World> Tail<W> {
     /// As [`Self::next`].
     pub fn next_durable(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let is_ready = self.try_ready()?;
-        match &self.reader {
-            Some(reader) if is_ready && reader.offset() < reader.durable() => self.read(),
+        let at = self.reader.as_ref().map(|reader| (reader.offset(), reader.durable()));
+        match at {
+            // The end of a segment may be durable where the record behind it is not.
+            Some((offset, durable)) if is_ready && offset < durable => self.read_below(durable),
             _ => Ok(None),
         }
     }

@@ -42,6 +42,8 @@ pub trait World: Clone + Send + Sync + 'static {
     type Ringer: Ring;
     /// A file.
     type File: File;
+    /// How many names a shard remembers: equal for all venues, for ever.
+    const SHARD_NAMES_MAX: usize = pares_venue::names::NAMES_MAX;
 
     /// Opens a node's log for writing; makes it if there is none.
     ///

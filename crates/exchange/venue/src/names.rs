@@ -4,7 +4,7 @@
 //! stood still, or be new. Only the total order tells whether a request came before, so the shard refuses what did. To remember every
 //! name would make state and checkpoints grow with the day; to remember the last ones only would execute an old request again.
 //!
-//! So names are numbered upwards in series, and a shard keeps its last [`NAMES_MAX`] names, and for each series a *floor*: one above the highest
+//! So names are numbered upwards in series, and a shard keeps its last [`NAMES_MAX`] names (fewer only in the simulator), and for each series a *floor*: one above the highest
 //! number that it forgot. What is neither kept nor below the floor of its series was never executed (decision 15).
 //!
 //! A ring gives the age, an open-addressing table (linear probing, backward-shift deletion, a fixed hash) gives the look-up; both are
@@ -25,9 +25,11 @@ type Name = (MemberId, ClientOrderId);
 /// A series of a member's names.
 pub(crate) type Series = (MemberId, u16);
 
-/// The last [`NAMES_MAX`] names, and what is known of all before.
+/// The last names, [`NAMES_MAX`] unless told otherwise, and what is known of all before.
 #[derive(Clone, Debug)]
 pub struct Names {
+    /// How many are remembered.
+    max: usize,
     ring: Vec<Name>,
     /// Where the oldest name is, once the ring is full.
     oldest: usize,
@@ -44,7 +46,20 @@ impl Names {
     #[must_use]
     pub fn new() -> Self {
         let (ring, table) = (Vec::with_capacity(NAMES_MAX), vec![EMPTY; TABLE]);
-        Self { ring, oldest: 0, table, floors: BTreeMap::new(), members_series: 0 }
+        Self { max: NAMES_MAX, ring, oldest: 0, table, floors: BTreeMap::new(), members_series: 0 }
+    }
+
+    /// The same, remembering the last `max` only.
+    ///
+    /// # Panics
+    /// Unless `max` is from 1 to [`NAMES_MAX`].
+    #[must_use]
+    pub fn with_max(self, max: usize) -> Self {
+        assert!((1..=NAMES_MAX).contains(&max), "{max} names");
+        let mut names = Self { max, ..Self::new() };
+        self.floors().for_each(|(series, floor)| names.put_floor(series, floor));
+        self.iter().for_each(|name| names.keep(name));
+        names
     }
 
     /// Remembers a name, forgetting the oldest if need be.
@@ -68,14 +83,14 @@ impl Names {
     }
 
     fn keep(&mut self, name: Name) {
-        let slot = if self.ring.len() < NAMES_MAX {
+        let slot = if self.ring.len() < self.max {
             self.ring.push(name);
             self.ring.len() - 1
         } else {
             let slot = self.oldest;
             self.forget(self.ring[slot]);
             self.ring[slot] = name;
-            self.oldest = (slot + 1) % NAMES_MAX;
+            self.oldest = (slot + 1) % self.max;
             slot
         };
         let free = self.find(name).expect_err("a forgotten or new name is not in the table");
@@ -246,6 +261,19 @@ mod tests {
             assert_eq!(restored.insert(A, one), names.insert(A, one));
         }
         assert!(restored.iter().eq(names.iter()) && restored.floors().eq(names.floors()));
+    }
+
+    #[test]
+    fn who_remembers_fewer_forgets_the_oldest_behind_their_floors() {
+        let mut names = Names::new();
+        (0..5).for_each(|number| names.insert(A, name(0, number)).unwrap());
+        let mut few = names.with_max(2);
+        assert!(few.iter().eq([(A, name(0, 3)), (A, name(0, 4))]));
+        assert_eq!(few.insert(A, name(0, 2)), Err(Reason::TooOld));
+        assert_eq!(few.insert(A, name(0, 3)), Err(Reason::DuplicateRequest));
+        few.insert(A, name(0, 9)).unwrap();
+        assert_eq!(few.insert(A, name(0, 3)), Err(Reason::TooOld));
+        assert_eq!(few.insert(A, name(0, 4)), Err(Reason::DuplicateRequest));
     }
 
     #[test]

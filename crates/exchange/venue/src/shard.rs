@@ -75,6 +75,15 @@ impl<B: Book> Shard<B> {
         }
     }
 
+    /// The same, remembering the last `max` names only: equal for all replicas.
+    ///
+    /// # Panics
+    /// As [`Names::with_max`].
+    #[must_use]
+    pub fn with_names_max(self, max: usize) -> Self {
+        Self { names: self.names.with_max(max), ..self }
+    }
+
     fn build(
         id: ShardId,
         ordering: Ordering,

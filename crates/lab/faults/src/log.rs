@@ -181,8 +181,8 @@ fn on_read(faults: &Faults, log: NodeId, payload: &[u8]) {
 
 impl<L: LogReader> LogReader for FaultyReader<L> {
     #[inline]
-    fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        let Some(record) = self.inner.next()? else { return Ok(None) };
+    fn next_below(&mut self, end: Offset) -> Result<Option<Record<'_>>, ReadError> {
+        let Some(record) = self.inner.next_below(end)? else { return Ok(None) };
         if self.faults.crash.is_armed() {
             on_read(&self.faults, self.log, record.payload);
         }

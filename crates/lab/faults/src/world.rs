@@ -33,6 +33,7 @@ impl<W: World> World for Faulty<W> {
     type Counters = W::Counters;
     type Ringer = W::Ringer;
     type File = FaultyFile<W::File>;
+    const SHARD_NAMES_MAX: usize = W::SHARD_NAMES_MAX;
 
     fn write_log(&self, log: NodeId, config: Config) -> Result<Self::Writer, OpenError> {
         let config = match &self.faults.sick {

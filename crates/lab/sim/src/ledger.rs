@@ -36,6 +36,8 @@ pub(crate) struct Ledger {
     names: BTreeMap<(ShardId, MemberId, ClientOrderId), Position>,
     pub(crate) witness: Witness,
     pub(crate) duplicates_refused: u64,
+    /// Refused because their names were forgotten.
+    pub(crate) too_old: u64,
     /// Venues are not compared: whether others would notice a difference is what is to be seen.
     pub(crate) looks_away: bool,
     /// By shard: positions for which venues handed out different results or state hashes, if the ledger looks away.
@@ -54,6 +56,7 @@ impl Ledger {
             names: BTreeMap::new(),
             witness: Witness::new(shards),
             duplicates_refused: 0,
+            too_old: 0,
             looks_away,
             contradicted: vec![BTreeSet::new(); shards],
         }
@@ -99,10 +102,15 @@ impl Ledger {
             let what = format!("position {answered} was answered before {record:?} was sent");
             return broken("real-time order", what);
         }
-        if is_duplicate(&record.outcome) {
-            self.duplicates_refused += 1;
-            return Ok(());
+        match record.outcome.reason {
+            Reason::DuplicateRequest => self.duplicates_refused += 1,
+            Reason::TooOld => self.too_old += 1,
+            _ => return self.check_executed_once(record, place),
         }
+        Ok(())
+    }
+
+    fn check_executed_once(&mut self, record: &Record, place: (ShardId, Position)) -> Result<(), Broken> {
         // To be told the time twice is no harm, and its names are the gateways' own affair.
         if record.request.command == Command::Time {
             return Ok(());
@@ -209,7 +217,7 @@ impl Ledger {
 
     /// What no engine survives, nobody has executed.
     pub(crate) fn check_poison(&self, shard: usize, poison: Poison) -> Result<(), Broken> {
-        let refusals = [Reason::Void, Reason::DuplicateRequest, Reason::Quarantined];
+        let refusals = [Reason::Void, Reason::DuplicateRequest, Reason::TooOld, Reason::Quarantined];
         let poisonous = |record: &&Rc<Record>| poison.harm(&record.request).is_some();
         let mut records = self.shards[shard].records.iter().flatten().filter(poisonous);
         match records.find(|record| !refusals.contains(&record.outcome.reason)) {

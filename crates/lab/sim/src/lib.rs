@@ -20,7 +20,8 @@
 //! node's log and in checkpoints, and the repair that follows. Descriptors or threads that run out. Gateways' clocks that jump by an
 //! hour, both ways. Requests that bring down every matching engine, and engines that fail by themselves, by a panic or with their
 //! process, the shard being restored beside the others. A venue of a build with other rules. Members use the whole rule book; the exchange,
-//! a client too, sets phases and rules, blocks members and lists instruments; gateways tell the time.
+//! a client too, sets phases and rules, blocks members, lists instruments, passes from one business day to the next, and gives, changes
+//! and revokes keys; gateways tell the time.
 //!
 //! **Not simulated**: an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is
 //! lost; engines of two venues that fail by themselves in one shard at once (they may wait for each other's checkpoints); the memory
@@ -28,8 +29,8 @@
 //!
 //! **Checked**: I1 agreement, W6 executed or void, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is
 //! left, of recorders as long as a quorum is), I5 conservation, I6 bounds, I7 a poisoned shard delays no other (design section
-//! 6); that an epoch is used once; that positions keep the order in which people could see things happen; and in the end, when faults have
-//! stopped, that everything is up and answered, all replicas are equal, and the record, replayed in order on one naive book, gives every
+//! 6); R4 who is revoked is out; that a member's stream tells every message once, in order and under its number; that an epoch is used
+//! once; that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that everything is up and answered, all replicas are equal, and the record, replayed in order on one naive book, gives every
 //! outcome and event again. Where builds differ: that a contradiction halts every recorder. The checkers themselves are
 //! checked by putting defects under the roles ([`Bug`]), and each seed runs twice ([`run_twice`]).
 
@@ -77,6 +78,8 @@ pub struct Summary {
     pub seen: Seen,
     /// Requests refused in the total order because their name was used before.
     pub duplicates_refused: u64,
+    /// Requests refused in the total order because their name may have been used and was forgotten.
+    pub too_old_refused: u64,
     /// Requests sent again by clients.
     pub repeats: u64,
     /// Requests rejected by gateways for want of room.

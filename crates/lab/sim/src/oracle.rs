@@ -10,7 +10,7 @@
 //!  positions  A's, in this shard, below B's             (then the history is linearizable: position order is a witness)
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pares_book::{Instrument, Market, NaiveBook};
 use pares_register::Register;
@@ -21,11 +21,43 @@ use pares_types::{
 use crate::client::{EVERYWHERE, EXCHANGE};
 use crate::record::Record;
 
+/// Names that a shard remembers here: few, so that it forgets.
+pub(crate) const NAMES_MAX: usize = 16_384;
+
+/// Which names a shard has executed, as decision 15 says it.
+#[derive(Default)]
+struct Names {
+    /// The last ones, the oldest first.
+    kept: VecDeque<(MemberId, ClientOrderId)>,
+    /// By series: one above the highest number that was forgotten.
+    floors: BTreeMap<(MemberId, u16), u64>,
+}
+
+impl Names {
+    /// Notes a name; why the request under it is refused, if it is.
+    fn note(&mut self, member: MemberId, name: ClientOrderId) -> Option<Reason> {
+        if self.kept.contains(&(member, name)) {
+            return Some(Reason::DuplicateRequest);
+        }
+        let floor = self.floors.get(&(member, name.series()));
+        if floor.is_some_and(|floor| name.number() < *floor) {
+            return Some(Reason::TooOld);
+        }
+        self.kept.push_back((member, name));
+        if self.kept.len() > NAMES_MAX {
+            let (member, name) = self.kept.pop_front().expect("one was added");
+            let floor = self.floors.entry((member, name.series())).or_default();
+            *floor = (*floor).max(name.number() + 1);
+        }
+        None
+    }
+}
+
 /// One shard as it must have gone.
 pub(crate) struct Replay {
     market: Market<NaiveBook>,
     register: Register,
-    names: BTreeSet<(MemberId, ClientOrderId)>,
+    names: Names,
     /// Instruments that take nothing since something was void there; 0 is all of them.
     quarantined: BTreeSet<InstrumentId>,
     events: Vec<Event>,
@@ -36,7 +68,7 @@ impl Replay {
         Self {
             market: Market::new(instruments),
             register,
-            names: BTreeSet::new(),
+            names: Names::default(),
             quarantined: BTreeSet::new(),
             events: Vec::new(),
         }
@@ -49,15 +81,15 @@ impl Replay {
     pub(crate) fn follow(&mut self, record: &Record) -> Result<(), String> {
         let request = &record.request;
         self.events.clear();
-        let is_new =
-            request.command == Command::Time || self.names.insert((request.member, request.client_order_id));
+        let used = match request.command {
+            Command::Time => None,
+            _ => self.names.note(request.member, request.client_order_id),
+        };
         let refusal = if record.outcome.reason == Reason::Void {
             self.quarantined.insert(request.instrument);
             Some(Reason::Void)
-        } else if !is_new {
-            Some(Reason::DuplicateRequest)
         } else {
-            self.quarantine(request)
+            used.or_else(|| self.quarantine(request))
         };
         let outcome = match refusal {
             None => self.carry_out(request),

@@ -4,6 +4,7 @@ use pares_sim::{Bug, Failure, FaultMix, Scenario, run, run_traced};
 
 const DURABILITY: &str = "I2 durability";
 const AGREEMENT: &str = "I1 agreement";
+const ONCE: &str = "I3 exactly once";
 const REVOKED: &str = "R4 revoked is out";
 const VOID: &str = "W6 executed or void";
 const STREAMS: &str = "members' streams";
@@ -153,6 +154,17 @@ fn a_failure_names_the_command_that_replays_it() {
 #[test]
 fn a_gateway_that_overlooks_a_revocation_is_found() {
     found_as(REVOKED, "revocations", Bug::OverlookRevocation, 50);
+}
+
+/// A repeat is executed a second time by the venues that restored such a checkpoint, or by all. Gateways that start from it count as in
+/// flight what they do not find there, which shows first in other seeds.
+#[test]
+fn names_that_are_forgotten_without_a_floor_are_found() {
+    let with_bug = |seed| Scenario { bug: Some(Bug::ForgetNames), ..Scenario::crashes(seed) };
+    let failures: Vec<_> = (0..50).filter_map(|seed| run(&with_bug(seed)).err()).collect();
+    let found = failures.iter().filter(|failure| [ONCE, AGREEMENT].contains(&failure.invariant)).count();
+    let kinds: Vec<_> = failures.iter().map(|failure| failure.invariant).collect();
+    assert!(found > 0, "{kinds:?}");
 }
 
 #[test]

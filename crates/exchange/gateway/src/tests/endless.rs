@@ -215,7 +215,12 @@ fn of_a_request_to_all_shards_that_was_taken_in_half_the_rest_is_taken_in_when_i
 /// Its first one lies before the checkpoint, so the second's refusal is all that the gateway reads.
 #[test]
 fn who_asked_again_before_a_checkpoint_gets_the_first_answer_all_the_same() {
+    [false, true].into_iter().for_each(ask_again_before_a_checkpoint);
+}
+
+fn ask_again_before_a_checkpoint(shard_forgets: bool) {
     let mut world = small();
+    world.shards[0].forgets = shard_forgets;
     world.sign_on(1, 2, 7);
     world.ask(1, 2, buy(1));
     world.ask(0, 1, buy(1));

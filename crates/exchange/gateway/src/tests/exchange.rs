@@ -29,8 +29,9 @@ impl Record {
         FoundRecord { position, request, outcome, events: self.events.len(), place: self.place() }
     }
 
+    /// Whether it was refused behind another of its name.
     pub(super) fn is_duplicate(&self) -> bool {
-        self.outcome.reason == Reason::DuplicateRequest
+        matches!(self.outcome.reason, Reason::DuplicateRequest | Reason::TooOld)
     }
 }
 
@@ -64,6 +65,8 @@ pub(super) struct Shard {
     pub(super) unfinished: u32,
     /// Whether all that is asked is refused.
     pub(super) refuses: bool,
+    /// Whether it knows names by their floors only.
+    pub(super) forgets: bool,
     names: BTreeSet<(MemberId, ClientOrderId)>,
 }
 
@@ -75,7 +78,7 @@ impl Shard {
         } else if self.names.insert((request.member, request.client_order_id)) {
             self.execute(&request, &mut events)
         } else {
-            refused(&request, Reason::DuplicateRequest)
+            refused(&request, if self.forgets { Reason::TooOld } else { Reason::DuplicateRequest })
         };
         let position = Position(self.committed.len() as u64);
         self.committed.push(Record { position, request, outcome, events });

@@ -166,3 +166,22 @@ fn a_segment_that_is_missing_is_passed_over() {
     assert_eq!(read, [&[0, 1, 2, 3, 4, 5, 6, 7, 8][..], &[18, 19]].concat());
     assert_eq!((tail.damaged(), repair_asked::is_asked(&world, LOG)), (1, true));
 }
+
+/// The end of a segment is durable before the first record of the next one is.
+#[test]
+fn a_record_is_not_durable_because_the_end_of_the_segment_before_it_is() {
+    let world = TestWorld::new();
+    let mut writer = world.write_log(LOG, small().durability(Durability::Disk)).unwrap();
+    writer.append(b"one").unwrap();
+    writer.publish();
+    writer.sync().unwrap();
+    let mut tail = Tail::new(&world, LOG, Offset::START);
+    assert_eq!(drain(&mut tail), [b"one"]);
+    writer.begin_segment().unwrap();
+    writer.publish();
+    writer.sync().unwrap();
+    publish(&mut writer, b"two");
+    assert!(drain(&mut tail).is_empty(), "not synced yet");
+    writer.sync().unwrap();
+    assert_eq!(drain(&mut tail), [b"two"]);
+}

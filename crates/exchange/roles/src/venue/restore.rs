@@ -41,9 +41,10 @@ pub(super) fn restore_shard<W: World>(
     (shard, instruments): (ShardId, &[Instrument]),
     past: Position,
 ) -> Resumed<Shard<FastBook>> {
-    let restore = |state: &[u8]| Shard::restore(shard, state).map(|shard| (shard.position(), shard));
+    let sized = |shard: Shard<FastBook>| shard.with_names_max(W::SHARD_NAMES_MAX);
+    let restore = |state: &[u8]| Shard::restore(shard, state).map(|shard| (shard.position(), sized(shard)));
     let resumed = resume(world, config, (shard, past), restore);
-    resumed.or_else(|| Shard::new(shard, instruments).with_register(config.register()))
+    resumed.or_else(|| sized(Shard::new(shard, instruments)).with_register(config.register()))
 }
 
 /// Each shard from its newest checkpoint, and the committed stream from there.

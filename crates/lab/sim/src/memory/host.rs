@@ -171,6 +171,7 @@ impl World for Host {
     type Counters = MemoryCounters;
     type Ringer = Ringer;
     type File = File;
+    const SHARD_NAMES_MAX: usize = crate::oracle::NAMES_MAX;
 
     fn write_log(&self, node: NodeId, config: Config) -> Result<Writer, OpenError> {
         self.passes();

@@ -68,11 +68,11 @@ fn record_at(
 }
 
 impl LogReader for Reader {
-    fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+    fn next_below(&mut self, end: Offset) -> Result<Option<Record<'_>>, ReadError> {
         self.host.passes();
         loop {
             let state = self.log.lock();
-            if self.at >= self.limit(&state) {
+            if self.at >= self.limit(&state).min(end.0) {
                 return Ok(None);
             }
             if self.at < state.released {

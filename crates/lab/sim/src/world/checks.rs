@@ -11,12 +11,17 @@ use crate::memory::log::Log;
 use crate::memory::reader::scan;
 use crate::random::mix;
 use crate::record::Record;
-use crate::scenario::Durability;
+use crate::scenario::{Durability, MS, US};
 
 use super::{NAMES_MAX, SESSION_IN_FLIGHT_MAX, World, gateway_id, index, recorder_id, shard_id};
 
 /// Requests of a run that no log has any more and that nobody asked again.
 const LOST_MAX: u64 = 8;
+
+/// With one venue at work, on time means within this: loss, resends and group commit included.
+const COMPLETION_BOUND_NS: u64 = 10 * MS;
+/// Where disks are slow now and then, on top: a full window waits for one slow sync, what it then lets in for the next.
+const SLOW_SYNCS_NS: u64 = 2 * super::effects::SLOW_SYNC_NS;
 
 /// What of a recorder's log nothing can take back, by shard; kept up to date as the log grows.
 pub(super) struct Safe {
@@ -108,6 +113,10 @@ impl World<'_> {
         self.answered[shard] = self.answered[shard].max(answer.position.next());
         self.ledger.witness.on_answered(shard, answer.position, self.now_ns);
         let name = answer.client_order_id.0;
+        // It says nothing of what came of the name before, if anything did.
+        if answer.reason == Reason::TooOld {
+            return self.check_completion(client, name, shard);
+        }
         let once = answer.content();
         let first = *self.clients[client].answers.entry(name).or_insert(once);
         if first != once && !self.ledger.looks_away {
@@ -119,6 +128,24 @@ impl World<'_> {
             return Err(Broken { invariant: "I3 exactly once", what });
         }
         self.check_completion(client, name, shard)
+    }
+
+    /// How long a request took, and whether it may have.
+    fn check_completion(&mut self, client: usize, name: u64, shard: usize) -> Result<(), Broken> {
+        let Some(open) = self.clients[client].open.remove(&name) else { return Ok(()) };
+        let took_ns = self.now_ns - open.first_sent_ns;
+        let disturbed_until_ns =
+            self.disturbed_until_ns.max(self.shard_disturbed_until_ns(&open.request, shard));
+        if open.spoilt || disturbed_until_ns >= open.first_sent_ns {
+            return Ok(());
+        }
+        self.summary.completion_max_ns = self.summary.completion_max_ns.max(took_ns);
+        let slow_ns = if self.scenario.faults.slow_sync_permille > 0 { SLOW_SYNCS_NS } else { 0 };
+        if took_ns <= COMPLETION_BOUND_NS + slow_ns {
+            return Ok(());
+        }
+        let what = format!("client {client} request {name} took {} us with a venue at work", took_ns / US);
+        Err(Broken { invariant: "I4 non-disruption", what })
     }
 
     /// I2: *accepted* means journalled.

@@ -14,16 +14,13 @@ use super::{World, gateway_id};
 const TIMEOUT_NS: u64 = 8 * MS;
 /// Requests a client leaves unanswered before it asks more.
 const OPEN_MAX: usize = 24;
-/// With one venue at work, on time means within this: loss, resends and group commit included.
-const COMPLETION_BOUND_NS: u64 = 10 * MS;
-/// Where disks are slow now and then, on top: a full window waits for one slow sync, what it then lets in for the next.
-const SLOW_SYNCS_NS: u64 = 2 * super::effects::SLOW_SYNC_NS;
-
 /// A client's connection to a gateway, by the connection's number.
 pub(super) struct Session {
     client: usize,
     gateway: usize,
     is_alive: bool,
+    /// The gateway has closed it.
+    is_closing: bool,
     /// When the last byte under way arrives, each way: a connection is in order.
     to_gateway_ns: u64,
     to_client_ns: u64,
@@ -165,6 +162,7 @@ impl World<'_> {
             client,
             gateway,
             is_alive: true,
+            is_closing: false,
             to_gateway_ns: now_ns,
             to_client_ns: now_ns,
             input: Vec::new(),
@@ -219,10 +217,17 @@ impl World<'_> {
     fn notice_closed(&mut self) {
         let closed: Vec<usize> = {
             let state = self.machine.lock();
-            let alive = self.sessions.iter().enumerate().filter(|(_, session)| session.is_alive);
-            alive.map(|(number, _)| number).filter(|&n| state.net.connection(n).is_closed).collect()
+            let is_open = |session: &Session| session.is_alive && !session.is_closing;
+            let open = self.sessions.iter().enumerate().filter(|(_, session)| is_open(session));
+            open.map(|(number, _)| number).filter(|&n| state.net.connection(n).is_closed).collect()
         };
-        closed.into_iter().for_each(|connection| self.break_connection(connection));
+        for connection in closed {
+            // What the gateway sent before arrives, and then the end.
+            let session = &mut self.sessions[connection];
+            session.is_closing = true;
+            let at_ns = session.to_client_ns.max(self.now_ns) + 10 * US;
+            self.queue.push(at_ns, Action::Broken { connection });
+        }
     }
 
     pub(super) fn break_one(&mut self) {
@@ -252,6 +257,7 @@ impl World<'_> {
     }
 
     pub(super) fn on_broken(&mut self, connection: usize) {
+        self.sessions[connection].is_alive = false;
         let Session { client, gateway, .. } = self.sessions[connection];
         let now_ns = self.now_ns;
         let client = &mut self.clients[client];
@@ -343,24 +349,6 @@ impl World<'_> {
             client.open.remove(&name);
             client.abandoned.insert(name);
         }
-    }
-
-    /// How long a request took, and whether it may have.
-    pub(super) fn check_completion(&mut self, client: usize, name: u64, shard: usize) -> Result<(), Broken> {
-        let Some(open) = self.clients[client].open.remove(&name) else { return Ok(()) };
-        let took_ns = self.now_ns - open.first_sent_ns;
-        let disturbed_until_ns =
-            self.disturbed_until_ns.max(self.shard_disturbed_until_ns(&open.request, shard));
-        if open.spoilt || disturbed_until_ns >= open.first_sent_ns {
-            return Ok(());
-        }
-        self.summary.completion_max_ns = self.summary.completion_max_ns.max(took_ns);
-        let slow_ns = if self.scenario.faults.slow_sync_permille > 0 { SLOW_SYNCS_NS } else { 0 };
-        if took_ns <= COMPLETION_BOUND_NS + slow_ns {
-            return Ok(());
-        }
-        let what = format!("client {client} request {name} took {} us with a venue at work", took_ns / US);
-        Err(Broken { invariant: "I4 non-disruption", what })
     }
 
     /// What no client should send: a second sign-on, somebody else's name, a kind that does not exist, half a frame; or connections

@@ -91,8 +91,6 @@ struct Job {
     plan: u64,
 }
 
-use revocations::Keys;
-
 pub(crate) struct World<'a> {
     scenario: Scenario,
     now_ns: u64,
@@ -121,7 +119,7 @@ pub(crate) struct World<'a> {
     clients: Vec<Client>,
     ledger: Ledger,
     streams: streams::Streams,
-    keys: Keys,
+    keys: revocations::Keys,
     /// Past every answered position, by shard.
     answered: Vec<Position>,
     /// Until when completion times are excused.
@@ -170,7 +168,7 @@ impl<'a> World<'a> {
             journalled: vec![BTreeMap::new(); scenario.gateways],
             shards_back_ns: vec![vec![0; scenario.shards]; scenario.venues],
             sessions: Vec::new(),
-            keys: Keys::default(),
+            keys: revocations::Keys::default(),
             ledger: Ledger::new(scenario.shards, looks_away),
             streams: streams::Streams::default(),
             answered: vec![Position(0); scenario.shards],
@@ -256,6 +254,7 @@ impl<'a> World<'a> {
             abandoned: abandoned as u64,
             positions: self.ledger.positions(),
             duplicates_refused: self.ledger.duplicates_refused,
+            too_old_refused: self.ledger.too_old,
             engines: Engines {
                 failed: counts.failed,
                 by_themselves: counts.by_themselves,
