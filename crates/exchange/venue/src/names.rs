@@ -12,7 +12,10 @@
 
 use std::collections::BTreeMap;
 
+use pares_book::Book;
 use pares_types::{ClientOrderId, MemberId, Reason};
+
+use crate::shard::Shard;
 
 /// How many names a shard remembers, and by how many of them requests of a series may overtake each other.
 pub const NAMES_MAX: usize = 16_384;
@@ -178,6 +181,17 @@ impl Default for Names {
 fn home((member, name): Name) -> usize {
     let mixed = (name.0 ^ u64::from(member.0).rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 40) as usize % TABLE
+}
+
+impl<B: Book> Shard<B> {
+    /// The same, remembering the last `max` names only: equal for all replicas.
+    ///
+    /// # Panics
+    /// As [`Names::with_max`].
+    #[must_use]
+    pub fn with_names_max(self, max: usize) -> Self {
+        Self { names: self.names.with_max(max), ..self }
+    }
 }
 
 #[cfg(test)]

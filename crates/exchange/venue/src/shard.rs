@@ -34,7 +34,7 @@ pub struct Recorded<'a> {
 pub struct Shard<B> {
     id: ShardId,
     ordering: Ordering,
-    names: Names,
+    pub(crate) names: Names,
     /// What members were told.
     numbers: StreamNumbers,
     quarantine: Quarantine,
@@ -73,15 +73,6 @@ impl<B: Book> Shard<B> {
             restored if restored == state_hash => Ok(shard),
             restored => Err(CheckpointError::HashDiffers { restored, saved: state_hash }),
         }
-    }
-
-    /// The same, remembering the last `max` names only: equal for all replicas.
-    ///
-    /// # Panics
-    /// As [`Names::with_max`].
-    #[must_use]
-    pub fn with_names_max(self, max: usize) -> Self {
-        Self { names: self.names.with_max(max), ..self }
     }
 
     fn build(

@@ -17,8 +17,7 @@ use super::host::Host;
 use super::log::Lies;
 use crate::bug::Bug;
 use crate::engine::{Harm, Poison};
-use crate::random::mix;
-use crate::{build, defects};
+use crate::{build, defects, random::mix};
 
 /// The matching engine failed.
 #[derive(Clone, Copy, Debug)]
