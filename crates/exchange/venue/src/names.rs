@@ -189,8 +189,9 @@ impl<B: Book> Shard<B> {
     /// # Panics
     /// As [`Names::with_max`].
     #[must_use]
-    pub fn with_names_max(self, max: usize) -> Self {
-        Self { names: self.names.with_max(max), ..self }
+    pub fn with_names_max(mut self, max: usize) -> Self {
+        self.names = self.names.with_max(max);
+        self
     }
 }
 
