@@ -60,7 +60,8 @@ impl Counting {
 
     /// From the last rows of a run that ends at `to`; `None` if they cannot be that.
     pub(super) fn from_run(rows: &[Row], to: u64) -> Option<Self> {
-        let mut shards: BTreeMap<ShardId, (Option<Position>, Vec<(MemberId, u64)>)> = BTreeMap::new();
+        type Ends = (Option<Position>, Vec<(MemberId, u64)>);
+        let mut shards: BTreeMap<ShardId, Ends> = BTreeMap::new();
         for &Row { key: [of, number], .. } in rows.iter().filter(|row| row.offset == to) {
             let (next, told) = shards.entry(ShardId(of as u16)).or_default();
             match of < POSITIONS {
@@ -90,7 +91,8 @@ impl Counting {
             return Ok(());
         }
         let Self { shards, events, rows } = self;
-        (events.clear(), rows.clear());
+        events.clear();
+        rows.clear();
         for event in record.events() {
             events.push(event?);
         }

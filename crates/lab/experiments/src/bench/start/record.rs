@@ -83,7 +83,8 @@ impl Maker {
             bar.set_position(self.sequence);
         }
         bar.finish_and_clear();
-        (self.record.publish(), self.gateway.publish());
+        self.record.publish();
+        self.gateway.publish();
         Ok(())
     }
 
