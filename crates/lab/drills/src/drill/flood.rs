@@ -65,19 +65,11 @@ impl Flooder {
         ClientRequest::Enter { client_order_id, instrument: self.instrument, order: self.order }
     }
 
-    /// Floods until told to stop, and waits for the last answers.
-    fn run(mut self, stop: &AtomicBool) -> Result<(Self, Tally), ClientError> {
+    /// Floods until told to stop, once at least, and waits for the last answers.
+    fn run(mut self, mut client: Client, stop: &AtomicBool) -> Result<(Self, Tally), ClientError> {
         let mut tally = Tally::default();
-        let mut client = Client::connect(self.address, self.member)?;
         let mut stopped: Option<Instant> = None;
         loop {
-            if stopped.is_none() && stop.load(Ordering::Relaxed) {
-                stopped = Some(Instant::now());
-            }
-            let open = tally.sent - tally.answered - tally.rejected;
-            if stopped.is_some_and(|since| open == 0 || since.elapsed() > DRAIN) {
-                return Ok((self, tally));
-            }
             match self.step(&mut client, stopped.is_none(), &mut tally) {
                 Ok(()) => {}
                 Err(ClientError::Closed) if stopped.is_some() => return Ok((self, tally)),
@@ -86,6 +78,13 @@ impl Flooder {
                     client = Client::connect(self.address, self.member)?;
                 }
                 Err(error) => return Err(error),
+            }
+            if stopped.is_none() && stop.load(Ordering::Relaxed) {
+                stopped = Some(Instant::now());
+            }
+            let open = tally.sent - tally.answered - tally.rejected;
+            if stopped.is_some_and(|since| open == 0 || since.elapsed() > DRAIN) {
+                return Ok((self, tally));
             }
         }
     }
@@ -118,12 +117,14 @@ pub(super) struct Flood {
 }
 
 impl Flood {
+    /// Begins once the gateway has let the session in.
     pub(super) fn start(flooder: Flooder) -> Result<Self, LabError> {
+        let client = Client::connect(flooder.address, flooder.member)?;
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
             .name("flood".into())
-            .spawn(move || flooder.run(&told))
+            .spawn(move || flooder.run(client, &told))
             .map_err(LabError::io("starting the flood"))?;
         Ok(Self { stop, thread })
     }

@@ -8,6 +8,7 @@
 //! `PARES_CRASH_COUNTS=50` tries fifty passages of each point instead of a few, `PARES_CRASH_POINT=venue-decided` one point.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pares_client::Client;
@@ -126,13 +127,16 @@ fn move_members_to(exchange: &mut Exchange, role: NodeId, doomed: Doom, before: 
     }
 }
 
-/// A member asks a gateway what it has asked before. If that gateway dies of it, it asks in vain.
+/// A member asks a gateway what it has asked just before, so that the gateway remembers where the answer lies; what it has forgotten it
+/// would search for. If that gateway dies of it, the member asks in vain.
 fn ask_again(exchange: &Exchange, role: NodeId) {
     let NodeId::Gateway(id) = role else { return };
     let address = exchange.addresses()[usize::from(id.0)];
     let Ok(mut client) = Client::connect(address, MemberId(99)) else { return };
+    static NAME: AtomicU64 = AtomicU64::new(1);
+    let name = NAME.fetch_add(1, Ordering::Relaxed);
     for _ in 0..20 {
-        if client.submit_and_wait(&limit(1, 1, Side::Buy, 1, 1_000_000)).is_err() {
+        if client.submit_and_wait(&limit(name, 1, Side::Buy, 1, 1_000_000)).is_err() {
             return;
         }
     }
