@@ -222,15 +222,13 @@ fn without_a_system_one_is_told_how_to_start_it() {
 fn an_output_that_is_closed_ends_a_command_quietly() {
     let scratch = tempfile::tempdir().unwrap();
     let (_up, _) = Up::start(scratch.path());
+    // Closed before the command begins: one that is quick would have said all that it has to say.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
     let mut command = Command::new(PARES);
-    let piped = command
-        .args(["instruments", "--dir"])
-        .arg(scratch.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut instruments = piped.spawn().unwrap();
-    drop(instruments.stdout.take());
-    let ended = instruments.wait_with_output().unwrap();
+    let piped =
+        command.args(["instruments", "--dir"]).arg(scratch.path()).stdout(writer).stderr(Stdio::piped());
+    let ended = piped.spawn().unwrap().wait_with_output().unwrap();
     assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()), (Some(141), ""));
 }
 

@@ -84,16 +84,15 @@ impl Told<'_> {
         }
     }
 
-    /// Whether the answer counts. Nobody asked for what a gateway's clock asks; a repeat that reached the shard has its first answer
-    /// counted already; and a member that has no series of names, and so no order, is not worth remembering. What the exchange enters
+    /// Whether the answer counts. Nobody asked for what a gateway's clock asks; a repeat that reached the shard, or may be one, has its first
+    /// answer counted already, and gateways look for that before they tell; and a member that has no series of names, and so no order, is not worth remembering. What the exchange enters
     /// into the register is answered by one shard for all of them, and would be taken for a shard's part.
     fn is_answered(&self) -> bool {
         let Request { member, client_order_id, .. } = *self.request;
         let unasked = member == MemberId(0) && client_order_id.is_of_gateways();
         let for_all = matches!(self.request.command, Command::Register(_));
-        !unasked
-            && !for_all
-            && !matches!(self.outcome.reason, Reason::DuplicateRequest | Reason::TooManySeries)
+        let uncounted = [Reason::DuplicateRequest, Reason::TooOld, Reason::TooManySeries];
+        !unasked && !for_all && !uncounted.contains(&self.outcome.reason)
     }
 
     /// The request's own order, if it may trade at once: it has the total less what was executed before.

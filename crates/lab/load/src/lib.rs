@@ -10,6 +10,7 @@
 //! | [`setup`] | a system and its load, as told on the command line |
 //! | `plan` | what to offer |
 //! | `generator` | the sending thread |
+//! | `members` | members of a system that requires sign-on |
 //! | `session` | one member's connection, and how it comes back |
 //! | `numbers` | sets of requests |
 //! | `observed` | what the load has seen, readable while it runs |
@@ -25,6 +26,7 @@
 mod error;
 mod generator;
 mod killer;
+mod members;
 mod numbers;
 mod observed;
 mod plan;

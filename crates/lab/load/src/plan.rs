@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-use pares_client::Tls;
+use pares_client::{Credential, Tls};
 use pares_flow::{FlowInstrument, SyntheticConfig, SyntheticFlow};
 use pares_node::SystemConfig;
 use pares_types::{ClientOrderId, InstrumentId, MemberId, Price, Quantity};
@@ -39,6 +39,8 @@ pub struct LoadPlan {
     pub addresses: Vec<SocketAddr>,
     /// Whom to believe to be a gateway, if their ports are TLS.
     pub tls: Option<Tls>,
+    /// What the members sign on with, the first member's first; none if anybody is let in.
+    pub credentials: Vec<Credential>,
     /// Members, one connection each.
     pub members: u32,
     /// How fast.
@@ -74,6 +76,7 @@ impl LoadPlan {
             members: u32::try_from(addresses.len()).expect("at most 16 gateways"),
             addresses,
             tls: None,
+            credentials: Vec::new(),
             rate,
             duration: None,
             seed: 1,

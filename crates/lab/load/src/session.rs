@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pares_client::{Client, ClientError, OpenRequests, Options, Tls, Update};
+use pares_client::{Client, ClientError, OpenRequests, Options, Update};
 use pares_types::{ClientRequest, MemberId};
 
 use crate::LoadPlan;
@@ -30,7 +30,7 @@ const SIGN_ON_MAX: Duration = Duration::from_millis(500);
 pub(crate) struct Session {
     member: MemberId,
     addresses: Vec<SocketAddr>,
-    tls: Option<Tls>,
+    options: Options,
     /// Index of the gateway this member uses while it is there.
     pub(crate) home: usize,
     /// Index of the gateway in use, or to be tried next.
@@ -58,15 +58,16 @@ impl Session {
     /// If its gateway cannot be reached.
     pub(crate) fn connect(plan: &LoadPlan, member: u32) -> Result<Self, ClientError> {
         let home = (member - 1) as usize % plan.addresses.len();
+        let credential = plan.credentials.get((member - 1) as usize).cloned();
         let member = MemberId(member);
-        let options = Options { tls: plan.tls.clone(), ..Options::default() };
+        let options = Options { credential, tls: plan.tls.clone(), ..Options::default() };
         Ok(Self {
             member,
             addresses: plan.addresses.clone(),
-            tls: plan.tls.clone(),
+            client: Some(Client::connect_with(plan.addresses[home], member, options.clone())?),
+            options,
             home,
             at: home,
-            client: Some(Client::connect_with(plan.addresses[home], member, options)?),
             open: plan.resume.then(OpenRequests::new),
             unsent: 0,
             attempt: None,
@@ -195,7 +196,7 @@ impl Session {
 
     fn attempt(&self, at: usize) -> JoinHandle<Result<Client, ClientError>> {
         let (address, member) = (self.addresses[at], self.member);
-        let options = Options { patience: SIGN_ON_MAX, tls: self.tls.clone(), ..Options::default() };
+        let options = Options { patience: SIGN_ON_MAX, ..self.options.clone() };
         std::thread::spawn(move || Client::connect_with(address, member, options))
     }
 

@@ -42,6 +42,6 @@ pub enum Bug {
     LeaveFillsOut,
     /// Gateways read of a revoked key that it stays.
     OverlookRevocation,
-    /// Checkpoints lack all names, and no floor says that they were used.
+    /// Checkpoints lack the floors of names that were forgotten.
     ForgetNames,
 }

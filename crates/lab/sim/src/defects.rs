@@ -41,17 +41,14 @@ pub(crate) fn without_an_order(state: &[u8]) -> Vec<u8> {
     words.sealed()
 }
 
-/// The checkpoint of a shard that forgot all names and raised no floor.
-pub(crate) fn without_names(state: &[u8]) -> Vec<u8> {
+/// The checkpoint of a shard that raised no floor as it forgot names.
+pub(crate) fn without_floors(state: &[u8]) -> Vec<u8> {
     let mut words = Words::of(state);
-    // Behind magic, shard and position come counts and what is counted: gateways, two words each, series, three, and names, two.
+    // Behind magic, shard and position come counts and what is counted: gateways, two words each, and series, three.
     let count = |words: &Words, at: usize| words.0[at] as usize;
     let series = 4 + 2 * count(&words, 3);
     let names = series + 1 + 3 * count(&words, series);
     words.0[series + 1..names].chunks_exact_mut(3).for_each(|row| row[2] = 0);
-    let end = names + 1 + 2 * count(&words, names);
-    words.0[names] = 0;
-    words.0.drain(names + 1..end);
     words.sealed()
 }
 

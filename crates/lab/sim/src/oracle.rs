@@ -22,7 +22,7 @@ use crate::client::{EVERYWHERE, EXCHANGE};
 use crate::record::Record;
 
 /// Names that a shard remembers here: few, so that it forgets.
-pub(crate) const NAMES_MAX: usize = 16_384;
+pub(crate) const NAMES_MAX: usize = 48;
 
 /// Which names a shard has executed, as decision 15 says it.
 #[derive(Default)]

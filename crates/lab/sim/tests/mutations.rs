@@ -156,8 +156,7 @@ fn a_gateway_that_overlooks_a_revocation_is_found() {
     found_as(REVOKED, "revocations", Bug::OverlookRevocation, 50);
 }
 
-/// A repeat is executed a second time by the venues that restored such a checkpoint, or by all. Gateways that start from it count as in
-/// flight what they do not find there, which shows first in other seeds.
+/// A repeat is executed a second time by the venues that restored such a checkpoint, or by all; which of them shows first is open.
 #[test]
 fn names_that_are_forgotten_without_a_floor_are_found() {
     let with_bug = |seed| Scenario { bug: Some(Bug::ForgetNames), ..Scenario::crashes(seed) };

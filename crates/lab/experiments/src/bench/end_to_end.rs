@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pares_load::{LabError, LabResult, Load, LoadPlan, Observed, Rate, ScratchSystem, setup};
 use pares_node::SystemConfig;
-use pares_node::config::TlsSetting;
+use pares_node::config::{SignOnSetting, TlsSetting};
 use serde::Serialize;
 
 /// Arguments of `pares bench end-to-end`.
@@ -17,6 +17,9 @@ pub struct Args {
     /// Over TLS
     #[arg(long)]
     tls: bool,
+    /// Members sign on by keys, and every limit is set
+    #[arg(long)]
+    sign_on: bool,
 }
 
 /// What a run gave.
@@ -91,13 +94,20 @@ pub fn run(args: &Args) -> LabResult {
 ///
 /// # Errors
 /// If the system does not come up or a connection is lost.
-pub(crate) fn measure(Args { setup: args, tls }: &Args) -> Result<Figures, LabError> {
-    let tls = if *tls { TlsSetting::On } else { TlsSetting::Off };
-    let mut system = ScratchSystem::start(&SystemConfig { tls, ..args.config() }, args.dir.clone())?;
+pub(crate) fn measure(Args { setup: args, tls, sign_on }: &Args) -> Result<Figures, LabError> {
+    let config = SystemConfig {
+        tls: if *tls { TlsSetting::On } else { TlsSetting::Off },
+        sign_on: if *sign_on { SignOnSetting::Required } else { SignOnSetting::Open },
+        ..args.config()
+    };
+    let mut system = ScratchSystem::start(&config, args.dir.clone())?;
     let mut plan = LoadPlan::new(system.supervisor.config(), system.addresses()?, args.rate);
     plan.duration = Some(Duration::from_secs(args.seconds));
     plan.seed = args.seed;
     plan.tls = system.tls()?;
+    if *sign_on {
+        plan.credentials = system.let_in(plan.members)?;
+    }
     if args.rate == Rate::Max {
         plan.in_flight_max = args.in_flight;
     }

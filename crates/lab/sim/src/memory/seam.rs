@@ -271,7 +271,7 @@ impl Seam {
     pub(super) fn name_checkpoint(&self, file: &[u8]) -> Option<Vec<u8>> {
         let spoil = match self.bug? {
             Bug::CheckpointWithoutAnOrder => defects::without_an_order,
-            Bug::ForgetNames => defects::without_names,
+            Bug::ForgetNames => defects::without_floors,
             _ => return None,
         };
         let (head, state) = file.split_at_checked(HEAD_BYTES)?;
