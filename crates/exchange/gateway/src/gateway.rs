@@ -18,6 +18,7 @@ use crate::names::{NameIndex, Names};
 use crate::patience::Patience;
 use crate::permits::Asker;
 use crate::prices::Prices;
+use crate::recover::Before;
 use crate::sessions::Sessions;
 use crate::{GatewayConfig, GatewaySink, SessionId};
 
@@ -54,8 +55,8 @@ pub(crate) struct Shard {
     pub(crate) next: Option<Position>,
     /// The highest sequence committed in the shard, by gateway id.
     committed: Vec<u64>,
-    /// The names committed last before the checkpoint from which it was recovered, in order.
-    pub(crate) before: Box<[(MemberId, ClientOrderId)]>,
+    /// The names used before the checkpoint from which it was recovered.
+    pub(crate) before: Before,
     /// What members were told.
     pub(crate) numbers: StreamNumbers,
 }
@@ -109,7 +110,7 @@ impl Gateway {
             id,
             next: None,
             committed: Vec::new(),
-            before: Box::default(),
+            before: Before::default(),
             numbers: StreamNumbers::default(),
         };
         Self {

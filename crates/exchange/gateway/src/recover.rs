@@ -17,6 +17,29 @@ use crate::fan_out::FanOut;
 use crate::names::{Kind, NameIndex};
 use crate::{Gateway, Place, clock};
 
+/// Names that a shard had used, or may have, before all that this gateway has read of it.
+#[derive(Debug, Default)]
+pub(crate) struct Before {
+    kept: Box<[(MemberId, ClientOrderId)]>,
+    floors: Box<[((MemberId, u16), u64)]>,
+}
+
+impl Before {
+    fn of(view: &ShardView) -> Self {
+        let (mut kept, mut floors) = (view.kept.clone(), view.floors.clone());
+        kept.sort_unstable();
+        floors.sort_unstable();
+        Self { kept: kept.into(), floors: floors.into() }
+    }
+
+    /// Whether the name was used there. Below a floor it is refused, if it comes again.
+    fn has(&self, (member, name): (MemberId, ClientOrderId)) -> bool {
+        let floor = self.floors.binary_search_by_key(&(member, name.series()), |(series, _)| *series);
+        self.kept.binary_search(&(member, name)).is_ok()
+            || floor.is_ok_and(|at| name.number() < self.floors[at].1)
+    }
+}
+
 impl Gateway {
     /// A checkpoint says what a shard was when it was taken. Before all records of the shard, which are ignored below that.
     ///
@@ -42,9 +65,7 @@ impl Gateway {
         for &(member, name) in &view.kept {
             self.names.raise_floor((member, name.series()), name.number() + 1);
         }
-        let mut before = view.kept.clone();
-        before.sort_unstable();
-        self.shards[at].before = before.into();
+        self.shards[at].before = Before::of(view);
         view.orders.iter().for_each(|order| self.names.insert_living(order));
         if view.timed {
             self.clock.watch(at);
@@ -185,7 +206,7 @@ impl Gateway {
     /// The request to all shards of that name, of which `request` is a part.
     pub(crate) fn fan_out(&mut self, name: NameIndex, request: &Request) -> &mut FanOut {
         let key = (request.member, request.client_order_id);
-        let before = self.shards.iter().map(|shard| shard.before.binary_search(&key).is_ok());
+        let before = self.shards.iter().map(|shard| shard.before.has(key));
         self.fan_outs.entry(name).or_insert_with(|| FanOut::new(before, request.command))
     }
 }
