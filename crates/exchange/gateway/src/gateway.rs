@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use pares_register::Register;
 use pares_stream::StreamNumbers;
 use pares_types::{
-    ClientOrderId, GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId,
-    Timestamp,
+    GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId, Timestamp,
 };
 
 use crate::attempts::Attempts;

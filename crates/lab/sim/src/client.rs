@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_gateway::{Answer, ClientRequest};
 use pares_types::{
-    BusinessDay, BustedTrade, ClientOrderId, Command, Entry, GatewayId, InstrumentId, MemberId, NewOrder,
-    NewTerms, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Registration, RequestId, Rule,
-    SelfTrade, Side, Symbol, TimeInForce, Timestamp,
+    BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
+    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, Rule, SelfTrade, Side, Symbol,
+    TimeInForce, Timestamp,
 };
 
 use crate::random::Random;
@@ -99,12 +99,12 @@ impl Client {
         self.names
     }
 
-    /// Asks that a member have its key; returns the request's name.
+    /// Asks that a member take part, or the next time that it have its key; returns the request's name. That the member takes part may
+    /// have been asked for so late that it was refused as too old.
     pub(crate) fn ask_for_key(&mut self, member: MemberId, now_ns: u64) -> u64 {
         self.names += 1;
         let (client_order_id, instrument) = (ClientOrderId(self.names), EVERYWHERE);
-        let entry = Entry::SetKey(revocations::key(member));
-        let command = Command::Register(Registration { member, session: SESSION, entry });
+        let command = revocations::let_in(self.names.is_multiple_of(2), member);
         let request = ClientRequest::Exchange { client_order_id, instrument, command };
         let open = Open { request, first_sent_ns: now_ns, retry_at_ns: now_ns, spoilt: false };
         self.open.insert(self.names, open);

@@ -143,11 +143,18 @@ impl World<'_> {
 
 /// What the exchange asks of the register: keys right and wrong, and none.
 pub(crate) fn change(dice: u64, member: MemberId) -> Command {
-    let (session, entry) = match dice % 10 {
-        0 | 1 => (SESSION, Entry::RevokeKey),
-        2 => (SESSION, Entry::SetKey(Key::Shared([0xff; 32]))),
-        3 => (0, Entry::AddMember),
-        _ => (SESSION, Entry::SetKey(key(member))),
+    let entry = match dice % 10 {
+        0 | 1 => Entry::RevokeKey,
+        2 => Entry::SetKey(Key::Shared([0xff; 32])),
+        3 => return let_in(true, member),
+        _ => return let_in(false, member),
     };
+    Command::Register(Registration { member, session: SESSION, entry })
+}
+
+/// That the member takes part, or that it has its key.
+pub(crate) fn let_in(as_member: bool, member: MemberId) -> Command {
+    let key = Entry::SetKey(key(member));
+    let (session, entry) = if as_member { (0, Entry::AddMember) } else { (SESSION, key) };
     Command::Register(Registration { member, session, entry })
 }
