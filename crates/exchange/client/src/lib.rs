@@ -24,6 +24,7 @@
 mod buffers;
 mod client;
 mod error;
+mod heartbeat;
 mod open_requests;
 mod options;
 mod update;

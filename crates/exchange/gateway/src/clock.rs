@@ -20,9 +20,9 @@ pub(crate) fn is_reserved(member: MemberId, name: ClientOrderId) -> bool {
     member == MemberId(0) && name.is_of_gateways()
 }
 
-/// Whether a gateway's clock made the request. Nobody waits for it, so its name is not remembered.
-pub(crate) fn made(request: &Request) -> bool {
-    request.command == Command::Time && is_reserved(request.member, request.client_order_id)
+/// Whether a gateway asks for it by itself. Nobody waits for it, so its name is not remembered.
+pub(crate) fn is_unasked(request: &Request) -> bool {
+    request.command.is_repeatable() && is_reserved(request.member, request.client_order_id)
 }
 
 /// Whether something may become due in a shard that committed this: an order expires, a row of a timetable or a volatility call

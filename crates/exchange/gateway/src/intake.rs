@@ -26,14 +26,14 @@ impl Asking {
 }
 
 /// When, who, and under which name.
-type Stamp = (Timestamp, MemberId, ClientOrderId);
+pub(crate) type Stamp = (Timestamp, MemberId, ClientOrderId);
 
 /// Where a request goes and what it says there.
-struct Route {
-    instrument: InstrumentId,
+pub(crate) struct Route {
+    pub(crate) instrument: InstrumentId,
     /// The shard's place in the list of shards; `None`: a part for each of them.
-    shard: Option<usize>,
-    command: Command,
+    pub(crate) shard: Option<usize>,
+    pub(crate) command: Command,
 }
 
 impl Gateway {
@@ -79,9 +79,10 @@ impl Gateway {
         }
     }
 
-    /// Tells the time to every shard that is due for it (see [`Gateway::with_clock`]), and begins and ends business days
-    /// ([`Gateway::with_days`]). What the log does not take is tried again at the next call, or a little later.
+    /// Tells the time to every shard that is due for it (see [`Gateway::with_clock`]), begins and ends business days
+    /// ([`Gateway::with_days`]), and has cancelled what ended sessions guarded. What the log does not take is tried again at the next call, or a little later.
     pub fn on_time(&mut self, now: Timestamp, sink: &mut impl GatewaySink) {
+        self.cancel_guarded(now, sink);
         if let Some(command) = self.days.due_now(now) {
             // Whatever keeps it, it is asked again.
             let _ = self.pass_day(now, command, sink);
@@ -100,7 +101,8 @@ impl Gateway {
     /// When [`Gateway::on_time`] has something to do, unless something is committed before; `None` for never.
     #[must_use]
     pub fn time_due(&self) -> Option<Timestamp> {
-        [self.clock.next_due(), self.days.next_due()].into_iter().flatten().min()
+        let guards = self.guards.is_due().then_some(Timestamp(0));
+        [guards, self.clock.next_due(), self.days.next_due()].into_iter().flatten().min()
     }
 
     /// Asks all shards to begin or end a day, those that nobody has asked yet.
@@ -237,6 +239,7 @@ impl Gateway {
         request: ClientRequest,
         sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
+        let guards = self.check_guard(&asking, &request)?;
         let route = self.route(asking.member, request)?;
         if let Some(asker) = self.sessions.asker(asking.session).filter(|_| self.config.sign_on_required) {
             self.check_permit(asker, &request, route.instrument, asking.now)?;
@@ -248,7 +251,18 @@ impl Gateway {
         let (name, id, offset) = self.journal_new(asking.stamp(), &route, lost, sink)?;
         self.await_answer(name, asking.session);
         self.await_durable(asking, id, offset);
+        if guards {
+            self.sessions.guard(asking.session);
+        }
         Ok(())
+    }
+
+    /// Whether the request enters an order that is to be cancelled when the session ends. No other session's name says so.
+    fn check_guard(&self, asking: &Asking, request: &ClientRequest) -> Result<bool, Reason> {
+        let ClientRequest::Enter { client_order_id, .. } = request else { return Ok(false) };
+        let Some(session) = client_order_id.guard() else { return Ok(false) };
+        let asker = self.sessions.asker(asking.session).ok_or(Reason::NotSignedOn)?;
+        if asker.number == session { Ok(true) } else { Err(Reason::OtherSeries) }
     }
 
     fn route(&self, member: MemberId, request: ClientRequest) -> Result<Route, Reason> {
@@ -311,7 +325,7 @@ impl Gateway {
     }
 
     /// StreamNumbers, stamps and journals a request for the `shard`-th shard. On an error nothing changed.
-    fn journal(
+    pub(crate) fn journal(
         &mut self,
         (now, member, client_order_id): Stamp,
         route: &Route,
@@ -373,9 +387,11 @@ fn relief_of(member: MemberId) -> Weight {
 /// What only the exchange may ask for, and a member of itself.
 fn check_permission(member: MemberId, command: Command) -> Result<(), Reason> {
     match command {
-        Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
-            Err(Reason::MalformedRequest)
-        }
+        Command::Enter(_)
+        | Command::Amend(_)
+        | Command::Cancel { .. }
+        | Command::MassCancel { .. }
+        | Command::CancelGuarded(_) => Err(Reason::MalformedRequest),
         Command::Block { member: blocked } if blocked == member => Ok(()),
         _ if member == MemberId(0) => Ok(()),
         _ => Err(Reason::NotPermitted),
@@ -387,6 +403,7 @@ fn is_for_all(instrument: InstrumentId, command: Command) -> bool {
     match command {
         Command::Block { .. }
         | Command::Unblock { .. }
+        | Command::CancelGuarded(_)
         | Command::BeginDay { .. }
         | Command::EndDay { .. } => true,
         Command::MassCancel { .. } | Command::Time => instrument == InstrumentId(0),

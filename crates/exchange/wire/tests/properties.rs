@@ -2,7 +2,7 @@
 
 use pares_types::{
     Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Entry,
-    Epoch, Event, GatewayId, IncomingCause, InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms,
+    Epoch, Event, GatewayId, Guarded, IncomingCause, InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms,
     OrderChange, OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Proposal, Quantity,
     Reason, Registration, Reply, Request, RequestId, RestCause, Rights, Role, Rule, SelfTrade, ShardId, Side,
     Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
@@ -210,6 +210,11 @@ fn command() -> impl Strategy<Value = Command> {
             .prop_map(|(target, name, terms)| Command::Amend(terms.of(target, name))),
         order_id().prop_map(|target| Command::Cancel { target }),
         proptest::option::of(side()).prop_map(|side| Command::MassCancel { side }),
+        (member(), any::<u16>(), id()).prop_map(|(member, session, last)| Command::CancelGuarded(Guarded {
+            member,
+            session,
+            last
+        })),
         exchange_command(),
     ]
 }

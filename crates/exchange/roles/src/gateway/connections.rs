@@ -38,6 +38,8 @@ const CROWDED_BYTES: usize = 256 << 20;
 const PATIENCE_NS: u64 = 10_000_000_000;
 /// The same for a sign-on while there are as many strangers as there may be.
 const CROWDED_PATIENCE_NS: u64 = 1_000_000_000;
+/// Heartbeats in which something has to come from a session that has one.
+const HEARTBEATS_MISSED: u64 = 3;
 /// Strangers are at most this part of all connections, or this many if that is more.
 const STRANGERS: (usize, usize) = (4, 16);
 /// Connections accepted, and strangers read, before those that are signed on are looked after: to sign one on takes some ten
@@ -65,6 +67,8 @@ pub(super) struct Connections<S: Sockets> {
     flushing: Vec<usize>,
     /// Readable connections that are read later: when, by the monotonic clock, and which.
     parked: BTreeSet<(u64, usize)>,
+    /// Connections with a heartbeat: when to look whether it was missed, and which.
+    heartbeats: BTreeSet<(u64, usize)>,
     /// Bytes that sockets did not take, of all connections.
     unsent: usize,
     /// How often a connection had something to read and was left unread for a while.
@@ -90,6 +94,7 @@ impl<S: Sockets> Connections<S> {
             knocking: VecDeque::new(),
             flushing: Vec::new(),
             parked: BTreeSet::new(),
+            heartbeats: BTreeSet::new(),
             unsent: 0,
             parkings: 0,
             refused: 0,
@@ -258,6 +263,7 @@ impl<S: Sockets> Connections<S> {
         }
         let session = session(slot, connection.generation);
         let state = connection.fill().and_then(|state| {
+            connection.heard_ns = mono_ns;
             connection.take_frames(mono_ns, |incoming| frames.push((session, incoming)))?;
             Ok(state)
         });
@@ -289,16 +295,38 @@ impl<S: Sockets> Connections<S> {
         }
     }
 
-    /// When the next readable connection may be read, by the monotonic clock.
+    /// When the next readable connection may be read, or a heartbeat may have been missed, by the monotonic clock.
     pub(super) fn next_due_ns(&self) -> Option<u64> {
-        self.parked.first().map(|(later_ns, _)| *later_ns)
+        let firsts = [self.parked.first(), self.heartbeats.first()];
+        firsts.into_iter().flatten().map(|(due_ns, _)| *due_ns).min()
     }
 
-    /// A session has signed on: from now on it gets a full-sized buffer.
-    pub(super) fn sign_on(&mut self, session: SessionId) {
+    /// Ends connections from which nothing has come for [`HEARTBEATS_MISSED`] heartbeats. One that has something to read is not silent.
+    pub(super) fn end_silent(&mut self, mono_ns: u64) {
+        while let Some(&(due_ns, slot)) = self.heartbeats.first().filter(|(due_ns, _)| *due_ns <= mono_ns) {
+            self.heartbeats.remove(&(due_ns, slot));
+            let connection = self.slots[slot].as_mut().expect("its heartbeat goes with it");
+            let heard_ns = if connection.reading { mono_ns } else { connection.heard_ns };
+            connection.silent_ns = heard_ns + connection.silence_max_ns;
+            if connection.silent_ns > mono_ns {
+                self.heartbeats.insert((connection.silent_ns, slot));
+            } else {
+                self.end(slot, Close::Silent);
+            }
+        }
+    }
+
+    /// A session has signed on: from now on it gets a full-sized buffer, and has to be heard if it has a heartbeat.
+    pub(super) fn sign_on(&mut self, session: SessionId, heartbeat_ms: u32, mono_ns: u64) {
         let Some(connection) = self.connection(session) else { return };
         let since_ns = connection.stranger_since_ns;
         connection.sign_on();
+        connection.silence_max_ns = u64::from(heartbeat_ms) * 1_000_000 * HEARTBEATS_MISSED;
+        if connection.silence_max_ns > 0 {
+            connection.silent_ns = mono_ns + connection.silence_max_ns;
+            let due_ns = connection.silent_ns;
+            self.heartbeats.insert((due_ns, slot(session)));
+        }
         if let Some(since_ns) = since_ns {
             self.strangers.remove(&(since_ns, slot(session)));
         }
@@ -364,6 +392,7 @@ impl<S: Sockets> Connections<S> {
         if let Some(since_ns) = connection.stranger_since_ns {
             self.strangers.remove(&(since_ns, slot));
         }
+        self.heartbeats.remove(&(connection.silent_ns, slot));
         self.unsent -= connection.unsent_noted;
         self.sockets.deregister(connection.stream());
         self.free.push(slot);

@@ -10,7 +10,8 @@ fn sign_on() {
         flags: frame::SIGN_ON_JOURNALLED.into(),
         token: 0xd1d2_d3d4_d5d6_d7d8.into(),
         session: 0.into(),
-        reserved: [0; 30],
+        heartbeat_ms: 0x4142_4344.into(),
+        reserved: [0; 26],
     };
     check(
         &framed(&sign_on),
@@ -98,6 +99,7 @@ fn signed_on() {
         gateway: 0x5152.into(),
         in_flight_max: 0xe1e2.into(),
         member: 0x7172_7374.into(),
+        heartbeat_ms: 0x4142_4344.into(),
         reserved: 0.into(),
     };
     check(
@@ -421,6 +423,11 @@ fn resume_and_resumed() {
         0010  00 00 00 00 00 00 00 00 00 00 00 00
     "#]],
     );
+}
+
+#[test]
+fn cancel_after() {
+    check(&framed(&CancelAfter { after_ms: 0x4142_4344.into(), reserved: 0.into() }), expect![[r#""#]]);
 }
 
 #[test]
