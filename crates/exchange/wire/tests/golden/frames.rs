@@ -16,11 +16,11 @@ fn sign_on() {
     check(
         &framed(&sign_on),
         expect![[r#"
-        0000  34 00 01 01 74 73 72 71 01 00 00 00 d8 d7 d6 d5
-        0010  d4 d3 d2 d1 00 00 00 00 00 00 00 00 00 00 00 00
-        0020  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
-        0030  00 00 00 00
-    "#]],
+            0000  34 00 01 01 74 73 72 71 01 00 00 00 d8 d7 d6 d5
+            0010  d4 d3 d2 d1 00 00 44 43 42 41 00 00 00 00 00 00
+            0020  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+            0030  00 00 00 00
+        "#]],
     );
 }
 
@@ -105,9 +105,9 @@ fn signed_on() {
     check(
         &framed(&signed_on),
         expect![[r#"
-        0000  1c 00 81 01 d8 d7 d6 d5 d4 d3 d2 d1 52 51 e2 e1
-        0010  74 73 72 71 00 00 00 00 00 00 00 00
-    "#]],
+            0000  1c 00 81 01 d8 d7 d6 d5 d4 d3 d2 d1 52 51 e2 e1
+            0010  74 73 72 71 44 43 42 41 00 00 00 00
+        "#]],
     );
 }
 
@@ -427,7 +427,12 @@ fn resume_and_resumed() {
 
 #[test]
 fn cancel_after() {
-    check(&framed(&CancelAfter { after_ms: 0x4142_4344.into(), reserved: 0.into() }), expect![[r#""#]]);
+    check(
+        &framed(&CancelAfter { after_ms: 0x4142_4344.into(), reserved: 0.into() }),
+        expect![[r#"
+        0000  0c 00 13 01 44 43 42 41 00 00 00 00
+    "#]],
+    );
 }
 
 #[test]

@@ -116,9 +116,18 @@ impl Seam {
             never_looks_again: self.has(Bug::ReadOnInNewLog) && matches!(of, NodeId::Venue(_)),
             other_rules: self.other_builds.contains(&reader),
             misreads: first && self.has(Bug::ExecuteWrongly) && matches!(of, NodeId::Gateway(_)),
+            rebounds: self.rebounds().filter(|_| venue && matches!(of, NodeId::Gateway(_))),
             misprices: venue && self.has(Bug::WrongPrices),
             leaves_fills_out: follows && self.has(Bug::LeaveFillsOut),
             overlooks_revocations: follows && self.has(Bug::OverlookRevocation),
+        }
+    }
+
+    fn rebounds(&self) -> Option<u64> {
+        match self.bug? {
+            Bug::CancelWhatComes => Some(RequestId::SEQUENCE_MAX),
+            Bug::CancelTooLittle => Some(1),
+            _ => None,
         }
     }
 
@@ -180,6 +189,8 @@ pub(crate) struct Lens {
     other_rules: bool,
     /// Some orders are read for a share too many.
     misreads: bool,
+    /// Up to which request of a gateway what a session left is cancelled.
+    rebounds: Option<u64>,
     /// Trades are told a tick away.
     misprices: bool,
     /// The first fill of some records is not there.
@@ -191,7 +202,7 @@ pub(crate) struct Lens {
 impl Lens {
     /// What is read, as this process takes it.
     pub(super) fn look(&self, payload: &mut Vec<u8>) {
-        if self.other_rules || self.misreads {
+        if self.other_rules || self.misreads || self.rebounds.is_some() {
             self.change_request(payload);
         }
         if record::schema(payload) != Some(record::RESULT) {
@@ -217,6 +228,7 @@ impl Lens {
 
     fn understands(&self, request: &Request) -> Request {
         let read = if self.misreads { defects::misread(request) } else { *request };
+        let read = self.rebounds.map_or(read, |to| defects::rebound(&read, to));
         if self.other_rules { build::understands(&read) } else { read }
     }
 

@@ -5,6 +5,7 @@ mod clients;
 mod disks;
 mod effects;
 pub(crate) mod faults;
+mod guards;
 mod life;
 pub(crate) mod revocations;
 mod steps;
@@ -146,7 +147,8 @@ impl<'a> World<'a> {
         let clients = members.map(|member| (member, requests)).chain([(EXCHANGE, requests / 4)]);
         let clients =
             clients.map(|(member, requests)| Client::new(member, requests, scenario.gateways, random.fork()));
-        let clients = clients.map(|client| revocations::prepared(client, scenario)).collect();
+        let clients =
+            clients.map(|client| revocations::prepared(client, scenario).guarding(scenario.guards)).collect();
         let poison =
             Poison { permille: scenario.faults.poison_permille, shards: scenario.faults.poison_shards };
         let looks_away =
