@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use pares_types::{ClientOrderId, Command, Guarded, InstrumentId, MemberId, Reason, RequestId, Timestamp};
+use pares_types::{ClientOrderId, ClientRequest, Command, Guarded, MemberId, Reason, Timestamp};
 
-use crate::intake::Route;
+use crate::intake::Asking;
 use crate::{Gateway, GatewaySink, SessionId};
 
 /// What ended sessions left, as long as it is not cancelled.
@@ -51,11 +51,16 @@ impl Guards {
 }
 
 impl Gateway {
-    /// The session is gone. What it asked stays in flight; what it guarded is cancelled by [`Gateway::on_time`].
+    /// The session is gone. What it asked stays in flight; what it guarded is cancelled by [`Gateway::on_time`]. Where sign-on is open
+    /// several connections may be one session, which ends with the last of them.
     pub fn on_disconnect(&mut self, session: SessionId) {
         self.set_timer(session, None);
-        if let Some((member, number)) = self.sessions.disconnect(session) {
-            self.end_guard(member, number);
+        let Some((member, number)) = self.sessions.disconnect(session) else { return };
+        let is_same = |other: &SessionId| self.sessions.asker(*other).is_some_and(|one| one.number == number);
+        let mut others = self.sessions.of_member(member).iter().map(|other| other.session);
+        match others.find(is_same) {
+            Some(same) => self.sessions.guard(same),
+            None => self.end_guard(member, number),
         }
     }
 
@@ -104,6 +109,14 @@ impl Gateway {
         self.guards.timers.first().map(|(due_ns, _)| *due_ns)
     }
 
+    /// Whether the request enters an order that is to be cancelled when the session ends. No other session's name says so.
+    pub(crate) fn check_guard(&self, asking: &Asking, request: &ClientRequest) -> Result<bool, Reason> {
+        let ClientRequest::Enter { client_order_id, .. } = request else { return Ok(false) };
+        let Some(session) = client_order_id.guard() else { return Ok(false) };
+        let asker = self.sessions.asker(asking.session).ok_or(Reason::NotSignedOn)?;
+        if asker.number == session { Ok(true) } else { Err(Reason::OtherSeries) }
+    }
+
     fn end_guard(&mut self, member: MemberId, session: u16) {
         self.guards.end(Guarded { member, session, last: self.last_request() });
     }
@@ -111,10 +124,7 @@ impl Gateway {
     /// Asks the shards to cancel what ended sessions left. What the log does not take stays due.
     pub(crate) fn cancel_guarded(&mut self, now: Timestamp, sink: &mut impl GatewaySink) {
         while let Some(&(shard, guarded)) = self.guards.due.front() {
-            let command = Command::CancelGuarded(guarded);
-            let route = Route { instrument: InstrumentId(0), shard: None, command };
-            let name = ClientOrderId::of_gateway(RequestId::new(self.config.id, self.sequence_last + 1));
-            if self.journal((now, MemberId(0), name), &route, shard, sink).is_err() {
+            if self.journal_unasked(now, shard, Command::CancelGuarded(guarded), sink).is_err() {
                 return;
             }
             self.guards.due.pop_front();

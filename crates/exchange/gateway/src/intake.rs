@@ -87,11 +87,9 @@ impl Gateway {
             // Whatever keeps it, it is asked again.
             let _ = self.pass_day(now, command, sink);
         }
-        let route = Route { instrument: InstrumentId(0), shard: None, command: Command::Time };
         while let Some(shard) = self.clock.due_now(now) {
-            let name = ClientOrderId::of_gateway(RequestId::new(self.config.id, self.sequence_last + 1));
             // One a shard, so that it needs no room: a shard that is full must not keep the others from being told.
-            if self.journal((now, MemberId(0), name), &route, shard, sink).is_err() {
+            if self.journal_unasked(now, shard, Command::Time, sink).is_err() {
                 return;
             }
             self.clock.on_journalled(shard, self.sequence_last, now);
@@ -255,14 +253,6 @@ impl Gateway {
             self.sessions.guard(asking.session);
         }
         Ok(())
-    }
-
-    /// Whether the request enters an order that is to be cancelled when the session ends. No other session's name says so.
-    fn check_guard(&self, asking: &Asking, request: &ClientRequest) -> Result<bool, Reason> {
-        let ClientRequest::Enter { client_order_id, .. } = request else { return Ok(false) };
-        let Some(session) = client_order_id.guard() else { return Ok(false) };
-        let asker = self.sessions.asker(asking.session).ok_or(Reason::NotSignedOn)?;
-        if asker.number == session { Ok(true) } else { Err(Reason::OtherSeries) }
     }
 
     fn route(&self, member: MemberId, request: ClientRequest) -> Result<Route, Reason> {

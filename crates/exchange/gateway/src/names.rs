@@ -18,11 +18,13 @@
 //!                    \--(all others)-------------------------------------------^
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod guarded;
+
+use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{
-    ClientOrderId, Command, GatewayId, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId,
-    Request, RequestId,
+    ClientOrderId, Command, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request,
+    RequestId,
 };
 
 use crate::index::Index;
@@ -201,15 +203,6 @@ impl Names {
     /// Names that cannot make room: in flight, or of orders that live.
     pub(crate) fn needed(&self) -> usize {
         self.len() - self.finished.len()
-    }
-
-    /// The sessions of which guarded orders are in flight or live that this gateway took in.
-    pub(crate) fn guards(&self, gateway: GatewayId) -> BTreeSet<(MemberId, u16)> {
-        let is_own = |entry: &&Entry| {
-            entry.kind == Kind::Enter && !entry.is_finished() && entry.id.gateway() == gateway
-        };
-        let own = self.entries.iter().filter(is_own);
-        own.filter_map(|entry| Some((entry.member, entry.client_order_id.guard()?))).collect()
     }
 
     pub(crate) fn find(&self, member: MemberId, name: ClientOrderId) -> Option<NameIndex> {

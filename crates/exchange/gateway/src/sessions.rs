@@ -94,22 +94,15 @@ impl Sessions {
         Ok(())
     }
 
-    /// Whose session of which number has ended, if it guards orders. Where sign-on is open several connections may be one session; it
-    /// ends with the last of them.
+    /// Whose connection as which session it was, if it has entered guarded orders.
     pub(crate) fn disconnect(&mut self, session: SessionId) -> Option<(MemberId, u16)> {
         let gone = self.sessions.remove(&session)?;
         let Asker { member, number, .. } = gone.asker;
         self.journalled -= usize::from(gone.wants_journalled);
         let of_member = self.members.get_mut(&member)?;
         of_member.retain(|other| other.session != session);
-        let same = of_member.iter().map(|other| other.session);
-        let same = same.filter(|other| self.sessions[other].asker.number == number).last();
         if of_member.is_empty() {
             self.members.remove(&member);
-        }
-        if let Some(same) = same.filter(|_| gone.guards) {
-            self.guard(same);
-            return None;
         }
         gone.guards.then_some((member, number))
     }

@@ -14,8 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 fn id() -> impl Strategy<Value = RequestId> {
-    (any::<u16>(), 1..=RequestId::SEQUENCE_MAX)
-        .prop_map(|(gateway, number)| RequestId::new(GatewayId(gateway), number))
+    (any::<u16>(), 1..=RequestId::SEQUENCE_MAX).prop_map(|(of, number)| RequestId::new(GatewayId(of), number))
 }
 
 fn order_id() -> impl Strategy<Value = OrderId> {

@@ -1,5 +1,6 @@
 //! Defects for the wiring ([`Bug`](crate::Bug)), kept apart from what works.
 
+use crate::bug::Bug;
 use pares_types::{Command, Entry, Event, Price, Quantity, Registration, Request, RequestId, Rights};
 
 /// A checkpoint as a list of words; see `pares_venue::checkpoint` for which is which.
@@ -83,7 +84,16 @@ pub(crate) fn overlook_revocation(request: &mut Request, _: &mut Vec<Event>) {
     }
 }
 
-/// The cancel of what a session left, with other bounds.
+/// Up to which request of its gateway venues with that defect cancel what a session left.
+pub(crate) fn bound(bug: Bug) -> Option<u64> {
+    match bug {
+        Bug::CancelWhatComes => Some(RequestId::SEQUENCE_MAX),
+        Bug::CancelTooLittle => Some(1),
+        _ => None,
+    }
+}
+
+/// The cancel of what a session left, with another bound.
 pub(crate) fn rebound(request: &Request, to: u64) -> Request {
     let mut read = *request;
     if let Command::CancelGuarded(guarded) = &mut read.command {

@@ -18,6 +18,8 @@
 //! Who has connected and not signed on is a *stranger*. Strangers have a share of the room only, and when it is used up the
 //! oldest goes: programs that never sign on must not keep members out.
 
+mod silence;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -34,12 +36,8 @@ use crate::world::{Ready, Sockets, TurnedAway};
 const FRAMES_MAX: usize = 4_096;
 /// Unsent output of all connections together beyond which a client that does not read is given little of it.
 const CROWDED_BYTES: usize = 256 << 20;
-/// A sign-on or a frame must be complete within this.
-const PATIENCE_NS: u64 = 10_000_000_000;
-/// The same for a sign-on while there are as many strangers as there may be.
+/// A sign-on must be complete within this while there are as many strangers as there may be.
 const CROWDED_PATIENCE_NS: u64 = 1_000_000_000;
-/// Heartbeats in which something has to come from a session that has one.
-const HEARTBEATS_MISSED: u64 = 3;
 /// Strangers are at most this part of all connections, or this many if that is more.
 const STRANGERS: (usize, usize) = (4, 16);
 /// Connections accepted, and strangers read, before those that are signed on are looked after: to sign one on takes some ten
@@ -301,32 +299,13 @@ impl<S: Sockets> Connections<S> {
         firsts.into_iter().flatten().map(|(due_ns, _)| *due_ns).min()
     }
 
-    /// Ends connections from which nothing has come for [`HEARTBEATS_MISSED`] heartbeats. One that has something to read is not silent.
-    pub(super) fn end_silent(&mut self, mono_ns: u64) {
-        while let Some(&(due_ns, slot)) = self.heartbeats.first().filter(|(due_ns, _)| *due_ns <= mono_ns) {
-            self.heartbeats.remove(&(due_ns, slot));
-            let connection = self.slots[slot].as_mut().expect("its heartbeat goes with it");
-            let heard_ns = if connection.reading { mono_ns } else { connection.heard_ns };
-            connection.silent_ns = heard_ns + connection.silence_max_ns;
-            if connection.silent_ns > mono_ns {
-                self.heartbeats.insert((connection.silent_ns, slot));
-            } else {
-                self.end(slot, Close::Silent);
-            }
-        }
-    }
-
     /// A session has signed on: from now on it gets a full-sized buffer, and has to be heard if it has a heartbeat.
     pub(super) fn sign_on(&mut self, session: SessionId, heartbeat_ms: u32, mono_ns: u64) {
         let Some(connection) = self.connection(session) else { return };
         let since_ns = connection.stranger_since_ns;
         connection.sign_on();
-        connection.silence_max_ns = u64::from(heartbeat_ms) * 1_000_000 * HEARTBEATS_MISSED;
-        if connection.silence_max_ns > 0 {
-            connection.silent_ns = mono_ns + connection.silence_max_ns;
-            let due_ns = connection.silent_ns;
-            self.heartbeats.insert((due_ns, slot(session)));
-        }
+        let has_heartbeat = connection.has_to_beat(heartbeat_ms, mono_ns);
+        self.heartbeats.extend(has_heartbeat.map(|due_ns| (due_ns, slot(session))));
         if let Some(since_ns) = since_ns {
             self.strangers.remove(&(since_ns, slot(session)));
         }
@@ -370,20 +349,6 @@ impl<S: Sockets> Connections<S> {
             }
         }
         self.flushing = flushing;
-    }
-
-    /// Ends connections whose sign-on or frame has been incomplete for too long. Says whether it is done: a few are ended at a time.
-    pub(super) fn sweep(&mut self, mono_ns: u64) -> bool {
-        let is_silent = |connection: &Connection<S::Stream>| {
-            let since_ns = connection.waits_since_ns().filter(|_| connection.broken.is_none());
-            since_ns.is_some_and(|since_ns| mono_ns.saturating_sub(since_ns) > PATIENCE_NS)
-        };
-        let slots = self.slots.iter().enumerate();
-        let silent = slots.filter(|(_, one)| one.as_ref().is_some_and(is_silent)).map(|(slot, _)| slot);
-        let silent: Vec<usize> = silent.take(READS_MAX).collect();
-        let is_done = silent.len() < READS_MAX;
-        silent.into_iter().for_each(|slot| self.end(slot, Close::Silent));
-        is_done
     }
 
     fn close(&mut self, slot: usize, why: Close) {

@@ -116,18 +116,10 @@ impl Seam {
             never_looks_again: self.has(Bug::ReadOnInNewLog) && matches!(of, NodeId::Venue(_)),
             other_rules: self.other_builds.contains(&reader),
             misreads: first && self.has(Bug::ExecuteWrongly) && matches!(of, NodeId::Gateway(_)),
-            rebounds: self.rebounds().filter(|_| venue && matches!(of, NodeId::Gateway(_))),
+            rebounds: self.bug.and_then(defects::bound).filter(|_| venue && matches!(of, NodeId::Gateway(_))),
             misprices: venue && self.has(Bug::WrongPrices),
             leaves_fills_out: follows && self.has(Bug::LeaveFillsOut),
             overlooks_revocations: follows && self.has(Bug::OverlookRevocation),
-        }
-    }
-
-    fn rebounds(&self) -> Option<u64> {
-        match self.bug? {
-            Bug::CancelWhatComes => Some(RequestId::SEQUENCE_MAX),
-            Bug::CancelTooLittle => Some(1),
-            _ => None,
         }
     }
 
@@ -222,7 +214,7 @@ impl Lens {
             self.change_request(payload);
         }
         if self.misprices {
-            misprice(payload);
+            rewrite(payload, |_, events| events.iter_mut().for_each(defects::misprice));
         }
     }
 
@@ -262,14 +254,6 @@ fn rewrite(payload: &mut Vec<u8>, change: impl FnOnce(&mut Request, &mut Vec<Eve
     let mut changed = vec![0; result_bytes(&request, events.len())];
     write_result(&mut changed, &place, &request, &outcome, &events);
     *payload = changed;
-}
-
-fn misprice(payload: &mut Vec<u8>) {
-    if record::schema(payload) == Some(record::RESULT) {
-        rewrite(payload, |_, events| {
-            events.iter_mut().for_each(defects::misprice);
-        });
-    }
 }
 
 /// Bytes before the state in a checkpoint's file, and where in them length, checksum of the state and of all before it lie.

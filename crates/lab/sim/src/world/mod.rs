@@ -147,8 +147,7 @@ impl<'a> World<'a> {
         let clients = members.map(|member| (member, requests)).chain([(EXCHANGE, requests / 4)]);
         let clients =
             clients.map(|(member, requests)| Client::new(member, requests, scenario.gateways, random.fork()));
-        let clients =
-            clients.map(|client| revocations::prepared(client, scenario).guarding(scenario.guards)).collect();
+        let clients = clients.map(|client| revocations::prepared(client, scenario)).collect();
         let poison =
             Poison { permille: scenario.faults.poison_permille, shards: scenario.faults.poison_shards };
         let looks_away =
