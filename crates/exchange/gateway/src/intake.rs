@@ -377,11 +377,9 @@ fn relief_of(member: MemberId) -> Weight {
 /// What only the exchange may ask for, and a member of itself.
 fn check_permission(member: MemberId, command: Command) -> Result<(), Reason> {
     match command {
-        Command::Enter(_)
-        | Command::Amend(_)
-        | Command::Cancel { .. }
-        | Command::MassCancel { .. }
-        | Command::CancelGuarded(_) => Err(Reason::MalformedRequest),
+        Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
+            Err(Reason::MalformedRequest)
+        }
         Command::Block { member: blocked } if blocked == member => Ok(()),
         _ if member == MemberId(0) => Ok(()),
         _ => Err(Reason::NotPermitted),
@@ -393,7 +391,6 @@ fn is_for_all(instrument: InstrumentId, command: Command) -> bool {
     match command {
         Command::Block { .. }
         | Command::Unblock { .. }
-        | Command::CancelGuarded(_)
         | Command::BeginDay { .. }
         | Command::EndDay { .. } => true,
         Command::MassCancel { .. } | Command::Time => instrument == InstrumentId(0),

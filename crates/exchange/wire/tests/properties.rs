@@ -151,6 +151,10 @@ fn day() -> impl Strategy<Value = BusinessDay> {
     (1..=BusinessDay::MAX.0).prop_map(BusinessDay)
 }
 
+fn guarded() -> impl Strategy<Value = Guarded> {
+    (member(), any::<u16>(), id()).prop_map(|(member, session, last)| Guarded { member, session, last })
+}
+
 fn registration() -> impl Strategy<Value = Registration> {
     let key = any::<[u8; 32]>();
     let limits = (any::<(u64, u64)>(), any::<(u32, u32, u32, u32)>()).prop_map(
@@ -209,11 +213,7 @@ fn command() -> impl Strategy<Value = Command> {
             .prop_map(|(target, name, terms)| Command::Amend(terms.of(target, name))),
         order_id().prop_map(|target| Command::Cancel { target }),
         proptest::option::of(side()).prop_map(|side| Command::MassCancel { side }),
-        (member(), any::<u16>(), id()).prop_map(|(member, session, last)| Command::CancelGuarded(Guarded {
-            member,
-            session,
-            last
-        })),
+        guarded().prop_map(Command::CancelGuarded),
         exchange_command(),
     ]
 }
@@ -344,14 +344,9 @@ fn result_place() -> impl Strategy<Value = ResultPlace> {
 fn client_request() -> impl Strategy<Value = ClientRequest> {
     let exchange = (name(), instrument(), exchange_command()).prop_map(|(name, instrument, command)| {
         // These are for all instruments, and their frames do not say so.
-        let all = matches!(
-            command,
-            Command::Block { .. }
-                | Command::Unblock { .. }
-                | Command::BeginDay { .. }
-                | Command::EndDay { .. }
-                | Command::Register(_)
-        );
+        use Command::{BeginDay, Block, EndDay, Register, Unblock};
+        let all =
+            matches!(command, Block { .. } | Unblock { .. } | BeginDay { .. } | EndDay { .. } | Register(_));
         let instrument = if all { InstrumentId(0) } else { instrument };
         ClientRequest::Exchange { client_order_id: name, instrument, command }
     });
