@@ -6,7 +6,7 @@ use pares_types::{
     Phase, Position, Price, Quantity, Reason, Registration, Reply, RequestId, Rights, Role, Rule, ShardId,
     Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted,
 };
-use pares_wire::frame::{self, Challenge, ClientFrame, GatewayFrame, Ping, Pong, Proof, SignOn};
+use pares_wire::frame::{self, CancelAfter, Challenge, ClientFrame, GatewayFrame, Ping, Pong, Proof, SignOn};
 
 /// Splits a client's stream and decodes each frame.
 pub fn client(bytes: &[u8]) {
@@ -123,13 +123,15 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
         flags: frame::SIGN_ON_JOURNALLED.into(),
         token: 9.into(),
         session: 1.into(),
-        reserved: [0; 30],
+        heartbeat_ms: 1_000.into(),
+        reserved: [0; 26],
     };
     let mut seeds: Vec<Vec<u8>> =
         requests.iter().map(|request| framed(|out| frame::write_request(out, request))).collect();
     seeds.push(framed(|out| frame::write(out, &sign_on)));
     seeds.push(framed(|out| frame::write(out, &Proof { first: [1; 32], second: [2; 32] })));
     seeds.push(framed(|out| frame::write(out, &Ping { token: 1.into() })));
+    seeds.push(framed(|out| frame::write(out, &CancelAfter { after_ms: 500.into(), reserved: 0.into() })));
     seeds.push(seeds.concat());
     seeds
 }

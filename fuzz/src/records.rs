@@ -3,9 +3,9 @@
 use pares_log::record as log;
 use pares_types::{
     Amendment, BusinessDay, BustedTrade, CancelCause, ClientOrderId, Command, Entry, Epoch, Event, GatewayId,
-    IncomingCause, InstrumentId, Key, MemberId, NewOrder, OrderId, OrderKind, Outcome, Peg, Phase, Position,
-    Price, Quantity, Reason, Registration, Request, RequestId, RestCause, Rights, Rule, ShardId, Side,
-    Status, Symbol, TimeInForce, Timestamp, VenueId,
+    Guarded, IncomingCause, InstrumentId, Key, MemberId, NewOrder, OrderId, OrderKind, Outcome, Peg, Phase,
+    Position, Price, Quantity, Reason, Registration, Request, RequestId, RestCause, Rights, Rule, ShardId,
+    Side, Status, Symbol, TimeInForce, Timestamp, VenueId,
 };
 use pares_wire::record::{
     self, CheckpointChunk, CheckpointStored, RequestRecord, ResultPlace, ResultRecord, request_bytes,
@@ -160,6 +160,7 @@ fn commands() -> Vec<Command> {
         Command::Bust(busted()),
         Command::BeginDay { day: BusinessDay(7) },
         Command::EndDay { day: BusinessDay(7) },
+        Command::CancelGuarded(Guarded { member, session: 3, last: RequestId::new(GatewayId(1), 9) }),
         Command::Register(Registration { member, session: 0, entry: Entry::AddMember }),
         Command::Register(Registration { member, session: 3, entry: Entry::SetKey(Key::Shared([5; 32])) }),
         Command::Register(Registration { member, session: 3, entry: Entry::SetRights(Rights::ENTER) }),

@@ -31,6 +31,7 @@ from .protocol import (
     TimeInForce,
     Trade,
     Update,
+    guarded,
     price,
     reason_word,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "TimeInForce",
     "Trade",
     "Update",
+    "guarded",
     "price",
     "reason_word",
     "tls_context",

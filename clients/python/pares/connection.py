@@ -12,9 +12,12 @@ from typing import Union
 
 from . import protocol
 from .credentials import GATEWAYS_NAME, Credential, transcript
-from .protocol import Answer, Challenge, Refusal, Request, SignedOn, Update
+from .protocol import Answer, Challenge, Pong, Refusal, Request, SignedOn, Update
 
 Address = tuple[str, int]
+
+HEARTBEAT_TOKEN = 2**64 - 1
+"""The token of a heartbeat's ping, whose answer is not told."""
 
 
 class Lost(ConnectionError):
@@ -35,6 +38,9 @@ class Connection:
 
     Raises `Lost` if the gateway is not there or goes, `Rejected` if it does not sign the member on, `ProtocolError` if it is
     no gateway, `TimeoutError` if nothing comes within `timeout` seconds, ssl.SSLError if one end does not believe the other.
+
+    With a `heartbeat`, seconds, the gateway ends the connection, and so the session, if it hears nothing for three of them, and
+    so does this end. It beats in `submit` and `receive`, which have to be called that often.
     """
 
     def __init__(
@@ -48,20 +54,25 @@ class Connection:
         server_name: str = GATEWAYS_NAME,
         timeout: float = 5.0,
         journalled: bool = False,
+        heartbeat: float = 0.0,
     ) -> None:
         self.timeout = timeout
+        self._heartbeat = 0.0
+        self._said = self._heard = time.monotonic()
         self._input = b""
         self._set_aside: deque[Update] = deque()
         self._socket = _connect(address, tls, server_name, timeout)
         try:
-            self._sign_on(member, session, credential, journalled)
+            self._sign_on(member, session, credential, journalled, round(heartbeat * 1000))
         except BaseException:
             self.close()
             raise
 
-    def _sign_on(self, member: int, session: int, credential: Union[Credential, None], journalled: bool) -> None:
+    def _sign_on(
+        self, member: int, session: int, credential: Union[Credential, None], journalled: bool, heartbeat_ms: int
+    ) -> None:
         token = secrets.randbits(64)
-        self._send(protocol.sign_on(member, session, token, journalled))
+        self._send(protocol.sign_on(member, session, token, journalled, heartbeat_ms))
         while True:
             update = self._next(time.monotonic() + self.timeout)
             if isinstance(update, Challenge):
@@ -73,6 +84,7 @@ class Connection:
                 raise Rejected(update.reason)
             elif isinstance(update, SignedOn):
                 self.signed_on = update
+                self._heartbeat = update.heartbeat_ms / 1000
                 return
 
     def send(self, *requests: Request) -> None:
@@ -103,6 +115,10 @@ class Connection:
     def ping(self, token: int = 0) -> None:
         """Asks the gateway whether it is there; `Pong` comes behind all that it sent before."""
         self._send(protocol.ping(token))
+
+    def cancel_after(self, seconds: Union[float, None]) -> None:
+        """A dead man's timer: what the session guards is cancelled then, unless this is called again before. None stops it."""
+        self._send(protocol.cancel_after(0 if seconds is None else max(round(seconds * 1000), 1)))
 
     def resume(self, shard: int, following: int) -> None:
         """Asks for the member's stream of a shard from number `following` on. `Resumed` says that all has been told."""
@@ -140,20 +156,38 @@ class Connection:
                 continue
             kind, body, self._input = found
             update = protocol.decode(kind, body)
-            if update is not None:
+            if update is not None and update != Pong(HEARTBEAT_TOKEN):
                 return update
 
+    def _beat(self, now: float) -> None:
+        """Says that this end is there, if it is time to."""
+        if now - self._heard > 3 * self._heartbeat:
+            raise Lost("the gateway has fallen silent")
+        if now - self._said >= self._heartbeat:
+            self._said = now
+            self.ping(HEARTBEAT_TOKEN)
+
     def _read(self, deadline: float) -> bytes:
+        now = time.monotonic()
+        wake = deadline
+        if self._heartbeat:
+            self._beat(now)
+            wake = min(deadline, self._said + self._heartbeat)
         # A timeout of 0 would make the socket one that does not wait, and its errors others.
-        self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+        self._socket.settimeout(max(wake - now, 0.001))
         try:
             data = self._socket.recv(65_536)
-        except (TimeoutError, ssl.SSLError):
+        except TimeoutError:
+            if wake < deadline:
+                return b""
+            raise
+        except ssl.SSLError:
             raise
         except OSError as error:
             raise Lost(str(error)) from error
         if not data:
             raise Lost("the gateway closed the connection")
+        self._heard = time.monotonic()
         return data
 
 

@@ -195,9 +195,19 @@ class MassCancel:
 Request = Union[Enter, Amend, Cancel, MassCancel]
 
 
-def sign_on(member: int, session: int = 0, token: int = 0, journalled: bool = False) -> bytes:
+def sign_on(member: int, session: int = 0, token: int = 0, journalled: bool = False, heartbeat_ms: int = 0) -> bytes:
     """The first frame of a connection."""
-    return frame(1, struct.pack("<IIQH30x", member, int(journalled), token, session))
+    return frame(1, struct.pack("<IIQHI26x", member, int(journalled), token, session, heartbeat_ms))
+
+
+def guarded(session: int, number: int) -> int:
+    """The client order id of that number in the guarded series of a session: the order is cancelled when the session ends."""
+    return (0x8000 | session) << 48 | number
+
+
+def cancel_after(after_ms: int) -> bytes:
+    """A dead man's timer: what the session guards is cancelled then, unless it is sent again before; 0 stops it."""
+    return frame(19, struct.pack("<I4x", after_ms))
 
 
 def ping(token: int) -> bytes:
@@ -226,6 +236,7 @@ class SignedOn:
     gateway: int
     in_flight_max: int
     member: int
+    heartbeat_ms: int
 
 
 @dataclass(frozen=True)
@@ -387,7 +398,7 @@ def decode(kind: int, body: bytes) -> Union[Update, None]:
 
 
 def _signed_on(body: bytes) -> Update:
-    return SignedOn(*_Body(body, 24).take("QHHI"))
+    return SignedOn(*_Body(body, 24).take("QHHII"))
 
 
 def _journalled(body: bytes) -> Update:

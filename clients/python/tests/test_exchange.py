@@ -26,6 +26,7 @@ from pares import (
     Status,
     Trade,
     Update,
+    guarded,
     price,
     tls_context,
 )
@@ -83,6 +84,34 @@ class Exchange(unittest.TestCase):
                 told.append(member.receive())
             self.assertEqual(sum(isinstance(one, Cancelled) for one in told), 3)
             self.assertEqual(sum(isinstance(one, Answer) for one in told), 3)
+
+    def test_what_a_session_guards_ends_with_it_or_its_timer(self) -> None:
+        with connect(20, len(ADDRESSES) - 1) as observer:
+            member = connect(20)
+            member.submit(Enter(guarded(0, 1), 1, order(Side.SELL, 5, "90")))
+            member.cancel_after(0.05)
+            self.assertEqual(self.cancelled(observer), guarded(0, 1))
+            member.submit(Enter(guarded(0, 2), 1, order(Side.SELL, 5, "90")))
+            member.close()
+            self.assertEqual(self.cancelled(observer), guarded(0, 2))
+
+    def cancelled(self, observer: Connection) -> int:
+        """The name of the next order that is cancelled."""
+        while True:
+            update = observer.receive(60)
+            assert update is not None
+            if isinstance(update, Cancelled):
+                return update.client_order_id
+
+    def test_a_connection_beats_while_it_waits(self) -> None:
+        with Connection(ADDRESSES[0], 21, tls=context(), timeout=60, heartbeat=20.0) as member:
+            self.assertEqual(member.signed_on.heartbeat_ms, 20_000)
+            member._said -= 20.0
+            self.assertIsNone(member.receive(0.01), "the answer to a heartbeat is not told")
+            self.assertEqual(member.submit(Enter(1, 1, order(Side.SELL, 5, "90"))).status, Status.RESTING)
+            member._heard -= 61.0
+            with self.assertRaises(Lost):
+                member.receive(1)
 
     def test_a_refusal_says_why(self) -> None:
         with connect(15) as member:

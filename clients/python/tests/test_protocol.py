@@ -56,6 +56,7 @@ class Page(unittest.TestCase):
             "5 MassCancel": MassCancel(4).encode(),
             "6 Ping": protocol.ping(1),
             "7 EnterOrderExtended": Enter(5, 1, stop).encode(),
+            "19 CancelAfter": protocol.cancel_after(500),
         }
         page = PAGE.read_text(encoding="utf-8")
         for name, data in sent.items():
@@ -83,6 +84,9 @@ class Frames(unittest.TestCase):
         with self.assertRaises(protocol.ProtocolError):
             protocol.decode(kind, body[:63])
         self.assertIsNone(protocol.decode(250, b""))
+
+    def test_a_guarded_name_has_the_session_and_the_upper_bit(self) -> None:
+        self.assertEqual(protocol.guarded(3, 7), 0x8003_0000_0000_0007)
 
     def test_prices_are_exact(self) -> None:
         self.assertEqual(price("223.82"), 2_238_200)

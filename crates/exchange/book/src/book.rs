@@ -2,6 +2,7 @@
 
 use pares_types::{EventSink, OrderId, Outcome, Price, Quantity, Request, Side, Timestamp};
 
+use crate::doomed::Doomed;
 use crate::{Indication, Instrument, Priority, RestingOrder, RestoreError, Snapshot, Trading, hash};
 
 /// One price of one side.
@@ -41,10 +42,10 @@ pub trait Book: Sized {
 
     /// Applies the next request of the total order and says what became of it. Commands that concern more
     /// than one book (`AddInstrument`, `Unblock`) do nothing here and are [`Status::Accepted`](pares_types::Status);
-    /// `Block` is a mass cancel of the member it names, `RemoveInstrument` one of everybody's.
+    /// `Block` is a mass cancel of the member it names, `CancelGuarded` one of what a session left, `RemoveInstrument` one of everybody's.
     ///
     /// # Panics
-    /// If the request is for another instrument (or for all of them and none of `MassCancel`, `Block`, `Time`, `BeginDay`, `EndDay`), has no
+    /// If the request is for another instrument (or for all of them and none of `MassCancel`, `Block`, `CancelGuarded`, `Time`, `BeginDay`, `EndDay`), has no
     /// id, or enters an order whose id is on the book: the layers below route and deduplicate, and
     /// going on would fork the replicas.
     fn apply(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome;
@@ -148,9 +149,9 @@ pub(crate) fn assert_routed(instrument: &Instrument, request: &Request) {
 
 #[cold]
 fn assert_for_all(instrument: &Instrument, request: &Request) {
-    use pares_types::Command::{BeginDay, Block, EndDay, MassCancel, Time};
+    use pares_types::Command::{BeginDay, EndDay, Time};
     let to_all =
-        matches!(request.command, MassCancel { .. } | Block { .. } | Time | BeginDay { .. } | EndDay { .. });
+        Doomed::by(request).is_some() || matches!(request.command, Time | BeginDay { .. } | EndDay { .. });
     assert!(
         request.instrument.0 == 0 && to_all,
         "request {} for instrument {} came to the book of {}",

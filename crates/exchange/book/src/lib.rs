@@ -79,6 +79,7 @@
 //! | why is it fast? | `fast`, one module per structure |
 
 mod book;
+mod doomed;
 mod fast;
 mod hash;
 mod instrument;

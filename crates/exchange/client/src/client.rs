@@ -1,5 +1,7 @@
 //! A connection to a gateway.
 
+mod sign_on;
+
 use std::collections::VecDeque;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,13 +13,16 @@ use pares_types::{
     Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
     ShardId, Side,
 };
-use pares_wire::Transcript;
-use pares_wire::frame::{self, Ping, Proof, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn};
+use pares_wire::frame::{self, CancelAfter, Ping};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::buffers::{Inbox, Outbox};
+use crate::heartbeat::Heartbeat;
 use crate::options::{Credential, Options, Tls};
 use crate::{ClientError, Update};
+
+/// The pings of heartbeats, whose answers are not told.
+const HEARTBEAT_TOKEN: u64 = u64::MAX;
 
 /// A signed-on connection to a gateway. Nothing blocks but connecting, [`Client::wait`] and
 /// [`Client::submit_and_wait`].
@@ -30,6 +35,7 @@ pub struct Client {
     member: MemberId,
     gateway: GatewayId,
     in_flight_max: u16,
+    heartbeat: Option<Heartbeat>,
     patience: Duration,
 }
 
@@ -69,6 +75,7 @@ impl Client {
             member,
             gateway: GatewayId(0),
             in_flight_max: 0,
+            heartbeat: None,
             patience: options.patience,
         };
         client.sign_on(&options)?;
@@ -82,45 +89,6 @@ impl Client {
     pub fn connect_as(address: impl ToSocketAddrs + ToString, key: &KeyFile) -> Result<Self, ClientError> {
         let credential = Some(Credential::from(key));
         Self::connect_with(address, MemberId(key.member), Options { credential, ..Options::default() })
-    }
-
-    fn sign_on(&mut self, options: &Options) -> Result<(), ClientError> {
-        let journalled = if options.journalled { SIGN_ON_JOURNALLED } else { 0 };
-        let flags = journalled | if options.resumes { SIGN_ON_RESUMES } else { 0 };
-        let session = options.credential.as_ref().map_or(0, |credential| credential.session);
-        let member = self.member.0.into();
-        let sign_on = SignOn { member, flags: flags.into(), session: session.into(), ..SignOn::default() };
-        self.outbox.push(|out| frame::write(out, &sign_on))?;
-        let asked = self.wait_for(|update| match *update {
-            Update::SignedOn { gateway, in_flight_max, .. } => Some(Ok(Err((gateway, in_flight_max)))),
-            Update::Challenged { gateway, nonce } => Some(Ok(Ok((gateway, nonce)))),
-            Update::Rejected { reason, .. } => Some(Err(ClientError::Rejected(reason))),
-            _ => None,
-        })?;
-        (self.gateway, self.in_flight_max) = match asked {
-            Err(signed_on) => signed_on,
-            Ok(challenge) => self.prove(challenge, options.credential.as_ref())?,
-        };
-        Ok(())
-    }
-
-    /// Answers the challenge.
-    fn prove(
-        &mut self,
-        (gateway, nonce): (GatewayId, [u8; 32]),
-        credential: Option<&Credential>,
-    ) -> Result<(GatewayId, u16), ClientError> {
-        let Credential { session, secret } = credential.ok_or(ClientError::NoKey)?;
-        let transcript = Transcript { nonce, gateway, member: self.member, session: *session, token: 0 };
-        let proof = secret.prove(&transcript.bytes());
-        let (first, second) = proof.split_first_chunk().expect("a proof has 64 bytes");
-        let second = second.try_into().expect("a proof has 64 bytes");
-        self.outbox.push(|out| frame::write(out, &Proof { first: *first, second }))?;
-        self.wait_for(|update| match *update {
-            Update::SignedOn { gateway, in_flight_max, .. } => Some(Ok((gateway, in_flight_max))),
-            Update::Rejected { reason, .. } => Some(Err(ClientError::Rejected(reason))),
-            _ => None,
-        })
     }
 
     /// The gateway at the other end.
@@ -235,6 +203,15 @@ impl Client {
         self.outbox.push(|out| frame::write(out, &Ping { token: token.into() }))
     }
 
+    /// Buffers a dead man's timer: unless it is set again within `after`, what the session guards is cancelled. `None` stops it.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub fn cancel_after(&mut self, after: Option<Duration>) -> Result<(), ClientError> {
+        let after_ms = after.map_or(0, |after| after.as_millis().clamp(1, u32::MAX.into()) as u32).into();
+        self.outbox.push(|out| frame::write(out, &CancelAfter { after_ms, reserved: 0.into() }))
+    }
+
     /// Sends what is buffered, as far as the connection takes it. Whether that was everything.
     ///
     /// # Errors
@@ -251,33 +228,72 @@ impl Client {
         Ok(())
     }
 
-    /// Hands out what has come in, reading the connection at most once, and returns how many updates that was.
+    /// Hands out what has come in, reading the connection at most once, and returns how many updates that was. With a
+    /// heartbeat it has to be called that often, and [`Client::flush`] after it.
     ///
     /// # Errors
-    /// If the connection is lost or does not make sense; updates handed out before it count.
+    /// If the connection is lost or does not make sense, or the gateway is silent; updates handed out before it count.
     pub fn poll(&mut self, mut on_update: impl FnMut(Update)) -> Result<usize, ClientError> {
         let mut count = 0;
         while let Some(update) = self.set_aside.pop_front() {
             on_update(update);
             count += 1;
         }
-        self.inbox.fill(&mut self.stream)?;
-        while let Some(update) = self.inbox.next()? {
+        self.fill()?;
+        while let Some(update) = self.next_update()? {
             on_update(update);
             count += 1;
         }
+        self.keep_alive()?;
         Ok(count)
     }
 
+    fn fill(&mut self) -> Result<bool, ClientError> {
+        let has_come = self.inbox.fill(&mut self.stream)?;
+        if let Some(heartbeat) = self.heartbeat.as_mut().filter(|_| has_come) {
+            heartbeat.hear(Instant::now());
+        }
+        Ok(has_come)
+    }
+
+    /// The next that has come, answers to heartbeats aside.
+    fn next_update(&mut self) -> Result<Option<Update>, ClientError> {
+        loop {
+            match self.inbox.next()? {
+                Some(Update::Pong { token: HEARTBEAT_TOKEN }) => {}
+                update => return Ok(update),
+            }
+        }
+    }
+
+    /// Says that this end is there, if it is time to.
+    fn keep_alive(&mut self) -> Result<(), ClientError> {
+        let Some(heartbeat) = &mut self.heartbeat else { return Ok(()) };
+        let now = Instant::now();
+        if heartbeat.is_missed(now) {
+            return Err(ClientError::Silent);
+        }
+        // A full outbox says as much.
+        if heartbeat.is_due(now) && !matches!(self.ping(HEARTBEAT_TOKEN), Err(ClientError::Backlogged)) {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
     /// Waits until there is something to [`Client::poll`] (a lost connection included), or buffered requests
-    /// can be flushed, or `timeout` is over, which is exact to the nanosecond. Whether there is something
-    /// to poll.
+    /// can be flushed, or `timeout` is over, which is exact to the nanosecond, or it is time for a heartbeat, which `poll` sends.
+    /// Whether there is something to poll.
     ///
     /// # Errors
     /// If the operating system refuses to wait.
     pub fn wait(&self, timeout: Duration) -> Result<bool, ClientError> {
         let is_there = !self.set_aside.is_empty() || self.stream.holds_input();
+        let timeout = self.until_heartbeat(timeout);
         if is_there { Ok(true) } else { self.wait_for_stream(timeout) }
+    }
+
+    fn until_heartbeat(&self, timeout: Duration) -> Duration {
+        self.heartbeat.as_ref().map_or(timeout, |heartbeat| timeout.min(heartbeat.left(Instant::now())))
     }
 
     fn wait_for_stream(&self, timeout: Duration) -> Result<bool, ClientError> {
@@ -319,7 +335,7 @@ impl Client {
         let mut is_late = false;
         loop {
             self.flush()?;
-            while let Some(update) = self.inbox.next()? {
+            while let Some(update) = self.next_update()? {
                 match wanted(&update) {
                     Some(result) => return result,
                     None => self.set_aside.push_back(update),
@@ -331,9 +347,10 @@ impl Client {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             is_late = left.is_zero();
-            if !self.inbox.fill(&mut self.stream)? && !is_late {
-                self.wait_for_stream(left)?;
+            if !self.fill()? && !is_late {
+                self.wait_for_stream(self.until_heartbeat(left))?;
             }
+            self.keep_alive()?;
         }
     }
 }

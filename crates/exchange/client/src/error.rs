@@ -22,6 +22,9 @@ pub enum ClientError {
     /// The gateway closed the connection.
     #[error("the gateway closed the connection: connect again and repeat what is unanswered")]
     Closed,
+    /// Nothing came from the gateway for three heartbeats.
+    #[error("the gateway has fallen silent: connect to another one and repeat what is unanswered")]
+    Silent,
     /// Reading or writing failed.
     #[error("the connection failed ({0}): connect again and repeat what is unanswered")]
     Io(#[from] io::Error),

@@ -7,6 +7,9 @@
 //! A lost connection loses nothing: [`OpenRequests`] keeps what is unanswered, and repeating it through
 //! any gateway gets the first answer, never a second execution.
 //!
+//! An order entered as [`ClientOrderId::guarded`](pares_types::ClientOrderId::guarded) is cancelled when its session ends;
+//! [`Options::heartbeat`] says how soon a silent one does, [`Client::cancel_after`] is a dead man's timer.
+//!
 //! ```no_run
 //! use pares_client::{Client, Update};
 //! use pares_types::{ClientOrderId, InstrumentId, MemberId};
@@ -24,6 +27,7 @@
 mod buffers;
 mod client;
 mod error;
+mod heartbeat;
 mod open_requests;
 mod options;
 mod update;

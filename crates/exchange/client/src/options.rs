@@ -16,6 +16,8 @@ pub struct Options {
     pub journalled: bool,
     /// The member's streams are going to be resumed ([`Client::resume`]): nothing of them is told before.
     pub resumes: bool,
+    /// How often each end has to hear the other ([`Client::poll`]); a gateway may want it shorter or longer. `None`: never.
+    pub heartbeat: Option<Duration>,
     /// How long to wait for the sign-on, and in [`Client::submit_and_wait`] for the answer.
     pub patience: Duration,
     /// For gateways whose port is TLS.
@@ -28,6 +30,7 @@ impl Default for Options {
             credential: None,
             journalled: false,
             resumes: false,
+            heartbeat: None,
             patience: Duration::from_secs(5),
             tls: None,
         }

@@ -1,5 +1,7 @@
 //! What a gateway tells a client.
 
+use std::time::Duration;
+
 use pares_types::{
     Answer, Cancelled, ClientOrderId, GatewayId, MemberId, OrderNews, Reason, Reply, RequestId, ShardId,
     Trade, TradeBusted,
@@ -17,6 +19,8 @@ pub enum Update {
         member: MemberId,
         /// Requests this session may have unanswered.
         in_flight_max: u16,
+        /// The heartbeat in force; zero for none.
+        heartbeat: Duration,
     },
     /// The gateway wants a proof before it accepts the sign-on; [`Client`](crate::Client) answers it by itself.
     Challenged {
@@ -79,6 +83,7 @@ impl From<GatewayFrame> for Update {
                 gateway: GatewayId(signed_on.gateway.get()),
                 member: MemberId(signed_on.member.get()),
                 in_flight_max: signed_on.in_flight_max.get(),
+                heartbeat: Duration::from_millis(signed_on.heartbeat_ms.get().into()),
             },
             GatewayFrame::Challenge(challenge) => {
                 Self::Challenged { gateway: GatewayId(challenge.gateway.get()), nonce: challenge.nonce }

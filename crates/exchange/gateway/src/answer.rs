@@ -114,7 +114,7 @@ impl Gateway {
     /// waiting for it. A refusal as duplicate or as too old comes after the answer it stands behind, in the same shard; it is the first
     /// here only if that one lies before all that this gateway has read, or, of one that is too old, if there is none.
     pub(crate) fn settle(&mut self, answer: Answer, request: &Request, place: Place) -> Option<Settled> {
-        if clock::made(request) {
+        if clock::is_unasked(request) {
             return None;
         }
         let name = self.names.find_or_insert(request);

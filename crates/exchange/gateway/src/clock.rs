@@ -12,17 +12,36 @@
 //! [`Reason::Unfinished`]: pares_types::Reason::Unfinished
 
 use pares_types::{
-    ClientOrderId, Command, MemberId, Outcome, Reason, Request, Rule, Status, TimeInForce, Timestamp,
+    ClientOrderId, Command, InstrumentId, MemberId, Outcome, Reason, Request, RequestId, Rule, Status,
+    TimeInForce, Timestamp,
 };
+
+use crate::intake::Route;
+use crate::{Gateway, GatewaySink};
 
 /// Whether the exchange's name is one that only gateways use.
 pub(crate) fn is_reserved(member: MemberId, name: ClientOrderId) -> bool {
     member == MemberId(0) && name.is_of_gateways()
 }
 
-/// Whether a gateway's clock made the request. Nobody waits for it, so its name is not remembered.
-pub(crate) fn made(request: &Request) -> bool {
-    request.command == Command::Time && is_reserved(request.member, request.client_order_id)
+/// Whether a gateway asks for it by itself. Nobody waits for it, so its name is not remembered.
+pub(crate) fn is_unasked(request: &Request) -> bool {
+    request.command.is_repeatable() && is_reserved(request.member, request.client_order_id)
+}
+
+impl Gateway {
+    /// Journals what this gateway asks a shard by itself.
+    pub(crate) fn journal_unasked(
+        &mut self,
+        now: Timestamp,
+        shard: usize,
+        command: Command,
+        sink: &mut impl GatewaySink,
+    ) -> Result<(), Reason> {
+        let route = Route { instrument: InstrumentId(0), shard: None, command };
+        let name = ClientOrderId::of_gateway(RequestId::new(self.config.id, self.sequence_last + 1));
+        self.journal((now, MemberId(0), name), &route, shard, sink).map(|_| ())
+    }
 }
 
 /// Whether something may become due in a shard that committed this: an order expires, a row of a timetable or a volatility call

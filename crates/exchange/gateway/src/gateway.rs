@@ -13,6 +13,7 @@ use crate::clock::{self, Clock};
 use crate::days::{DayTimes, Days};
 use crate::fan_out::FanOut;
 use crate::flights::Flights;
+use crate::guards::Guards;
 use crate::names::{NameIndex, Names};
 use crate::patience::Patience;
 use crate::permits::Asker;
@@ -41,6 +42,7 @@ pub struct Gateway {
     pub(crate) flights: Flights,
     pub(crate) clock: Clock,
     pub(crate) days: Days,
+    pub(crate) guards: Guards,
     pub(crate) patience: Patience,
     /// The highest sequence of this gateway seen anywhere.
     pub(crate) sequence_last: u64,
@@ -117,6 +119,7 @@ impl Gateway {
             flights: Flights::new(ids.len(), config.in_flight_max),
             clock: Clock::new(ids.len()),
             days: Days::new(ids.len()),
+            guards: Guards::new(ids.len()),
             patience: Patience::new(ids.len(), config.patience_ns),
             shards: ids.into_iter().map(shard).collect(),
             names: Names::new(config.names_max, 0),
@@ -183,14 +186,9 @@ impl Gateway {
         Ok(())
     }
 
-    /// The session is gone. What it asked stays in flight.
-    pub fn on_disconnect(&mut self, session: SessionId) {
-        self.sessions.disconnect(session);
-    }
-
     /// Another gateway took `request` in: its name is taken.
     pub fn on_peer_request(&mut self, request: &Request) {
-        if clock::made(request) {
+        if clock::is_unasked(request) {
             return;
         }
         let known = self.names.find(request.member, request.client_order_id);

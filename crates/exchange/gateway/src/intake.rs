@@ -26,14 +26,14 @@ impl Asking {
 }
 
 /// When, who, and under which name.
-type Stamp = (Timestamp, MemberId, ClientOrderId);
+pub(crate) type Stamp = (Timestamp, MemberId, ClientOrderId);
 
 /// Where a request goes and what it says there.
-struct Route {
-    instrument: InstrumentId,
+pub(crate) struct Route {
+    pub(crate) instrument: InstrumentId,
     /// The shard's place in the list of shards; `None`: a part for each of them.
-    shard: Option<usize>,
-    command: Command,
+    pub(crate) shard: Option<usize>,
+    pub(crate) command: Command,
 }
 
 impl Gateway {
@@ -79,18 +79,17 @@ impl Gateway {
         }
     }
 
-    /// Tells the time to every shard that is due for it (see [`Gateway::with_clock`]), and begins and ends business days
-    /// ([`Gateway::with_days`]). What the log does not take is tried again at the next call, or a little later.
+    /// Tells the time to every shard that is due for it (see [`Gateway::with_clock`]), begins and ends business days
+    /// ([`Gateway::with_days`]), and has cancelled what ended sessions guarded. What the log does not take is tried again at the next call, or a little later.
     pub fn on_time(&mut self, now: Timestamp, sink: &mut impl GatewaySink) {
+        self.cancel_guarded(now, sink);
         if let Some(command) = self.days.due_now(now) {
             // Whatever keeps it, it is asked again.
             let _ = self.pass_day(now, command, sink);
         }
-        let route = Route { instrument: InstrumentId(0), shard: None, command: Command::Time };
         while let Some(shard) = self.clock.due_now(now) {
-            let name = ClientOrderId::of_gateway(RequestId::new(self.config.id, self.sequence_last + 1));
             // One a shard, so that it needs no room: a shard that is full must not keep the others from being told.
-            if self.journal((now, MemberId(0), name), &route, shard, sink).is_err() {
+            if self.journal_unasked(now, shard, Command::Time, sink).is_err() {
                 return;
             }
             self.clock.on_journalled(shard, self.sequence_last, now);
@@ -100,7 +99,8 @@ impl Gateway {
     /// When [`Gateway::on_time`] has something to do, unless something is committed before; `None` for never.
     #[must_use]
     pub fn time_due(&self) -> Option<Timestamp> {
-        [self.clock.next_due(), self.days.next_due()].into_iter().flatten().min()
+        let guards = self.guards.is_due().then_some(Timestamp(0));
+        [guards, self.clock.next_due(), self.days.next_due()].into_iter().flatten().min()
     }
 
     /// Asks all shards to begin or end a day, those that nobody has asked yet.
@@ -237,6 +237,7 @@ impl Gateway {
         request: ClientRequest,
         sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
+        let guards = self.check_guard(&asking, &request)?;
         let route = self.route(asking.member, request)?;
         if let Some(asker) = self.sessions.asker(asking.session).filter(|_| self.config.sign_on_required) {
             self.check_permit(asker, &request, route.instrument, asking.now)?;
@@ -248,6 +249,9 @@ impl Gateway {
         let (name, id, offset) = self.journal_new(asking.stamp(), &route, lost, sink)?;
         self.await_answer(name, asking.session);
         self.await_durable(asking, id, offset);
+        if guards {
+            self.sessions.guard(asking.session);
+        }
         Ok(())
     }
 
@@ -311,7 +315,7 @@ impl Gateway {
     }
 
     /// StreamNumbers, stamps and journals a request for the `shard`-th shard. On an error nothing changed.
-    fn journal(
+    pub(crate) fn journal(
         &mut self,
         (now, member, client_order_id): Stamp,
         route: &Route,

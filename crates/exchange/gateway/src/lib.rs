@@ -37,6 +37,7 @@
 //!   nothing new until its next record ([`Gateway::watch`]). Repeats and what is in flight are answered when it comes.
 //! - *Who may ask what* says the register, a part of the lowest shard's state that is followed like everything else
 //!   (`permits.rs`). Who is revoked there is disconnected as the record is read.
+//! - *Guarded orders* are cancelled when the session that entered them ends, be it with the gateway itself (`guards.rs`).
 //! - *The time.* Venues know no time but that of requests; gateways tell it to the shards that need it
 //!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and nobody is answered.
 
@@ -47,6 +48,7 @@ mod days;
 mod fan_out;
 mod flights;
 mod gateway;
+mod guards;
 mod index;
 mod intake;
 mod look_up;

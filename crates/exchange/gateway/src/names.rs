@@ -18,6 +18,8 @@
 //!                    \--(all others)-------------------------------------------^
 //! ```
 
+mod guarded;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{

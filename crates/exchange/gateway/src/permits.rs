@@ -90,7 +90,7 @@ impl Gateway {
                     self.sessions.set_permit(session, permit, self.config.session_pace);
                 }
                 _ => {
-                    self.sessions.disconnect(session);
+                    self.on_disconnect(session);
                     sink.disconnect(session, Reason::Revoked);
                 }
             }
@@ -104,7 +104,7 @@ impl Gateway {
         };
         let before = self.sessions.of_member(who.0).iter().map(|one| one.session).find(is_it);
         if let Some(before) = before {
-            self.sessions.disconnect(before);
+            self.on_disconnect(before);
             sink.disconnect(before, Reason::TakenOver);
         }
     }

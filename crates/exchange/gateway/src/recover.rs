@@ -2,7 +2,7 @@
 //!
 //! First of each shard what a checkpoint of it says, if there is one; then every committed record behind that, of all gateways, and
 //! every record that too few recorders have to commit it; then every request of the gateway's own log; then the other gateways' logs through
-//! [`Gateway::on_peer_request`]. What is in its own log and not committed is
+//! [`Gateway::on_peer_request`]; at last [`Gateway::recover_guards`]. What is in its own log and not committed is
 //! in flight again with nobody waiting for it: it is still in the log the venues read, so it needs no
 //! second offer, and is answered when it commits or when its member repeats it.
 
@@ -117,8 +117,10 @@ impl Gateway {
         let Some(shard) = self.shard_index(request.shard) else { return };
         if !self.shards[shard].has_passed(request.id) {
             self.flights.take_off(shard, request.id.sequence(), offset);
-            if clock::made(request) {
-                self.clock.on_journalled(shard, request.id.sequence(), Timestamp(0));
+            if clock::is_unasked(request) {
+                if request.command == Command::Time {
+                    self.clock.on_journalled(shard, request.id.sequence(), Timestamp(0));
+                }
             } else {
                 let name = self.names.find_or_insert(request);
                 self.note_part(name, request);
@@ -171,6 +173,7 @@ impl Gateway {
             if own {
                 self.flights.land(shard, request.id.sequence());
                 self.clock.on_own_committed(shard, request, outcome.reason);
+                self.guards.on_own_committed(shard, request.id.sequence(), outcome.reason);
             }
         }
         if own {

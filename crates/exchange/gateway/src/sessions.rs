@@ -18,6 +18,10 @@ struct Session {
     /// How fast it may ask.
     pace: Pace,
     wants_journalled: bool,
+    /// Whether it has entered guarded orders.
+    guards: bool,
+    /// When its timer runs out.
+    timer_ns: Option<u64>,
     in_flight: u32,
     /// See [`Pace::admits`].
     paced: Timestamp,
@@ -73,19 +77,52 @@ impl Sessions {
         }
         let (paced, refused, pace) = (Timestamp(0), Timestamp(0), Pace::FREE);
         self.journalled += usize::from(wants_journalled);
-        self.sessions
-            .insert(session, Session { asker, pace, wants_journalled, in_flight: 0, paced, refused });
+        self.sessions.insert(
+            session,
+            Session {
+                asker,
+                pace,
+                wants_journalled,
+                guards: false,
+                timer_ns: None,
+                in_flight: 0,
+                paced,
+                refused,
+            },
+        );
         self.members.entry(member).or_default().push(Listener { session, follows: [].into() });
         Ok(())
     }
 
-    pub(crate) fn disconnect(&mut self, session: SessionId) {
-        let Some(gone) = self.sessions.remove(&session) else { return };
+    /// Whose connection as which session it was, if it has entered guarded orders.
+    pub(crate) fn disconnect(&mut self, session: SessionId) -> Option<(MemberId, u16)> {
+        let gone = self.sessions.remove(&session)?;
+        let Asker { member, number, .. } = gone.asker;
         self.journalled -= usize::from(gone.wants_journalled);
-        let Some(of_member) = self.members.get_mut(&gone.asker.member) else { return };
+        let of_member = self.members.get_mut(&member)?;
         of_member.retain(|other| other.session != session);
         if of_member.is_empty() {
-            self.members.remove(&gone.asker.member);
+            self.members.remove(&member);
+        }
+        gone.guards.then_some((member, number))
+    }
+
+    /// Whose session of which number it is, if it guards orders; it guards none from now on.
+    pub(crate) fn release(&mut self, session: SessionId) -> Option<(MemberId, u16)> {
+        let session = self.sessions.get_mut(&session)?;
+        let Asker { member, number, .. } = session.asker;
+        std::mem::take(&mut session.guards).then_some((member, number))
+    }
+
+    /// Says when its timer would have run out.
+    pub(crate) fn set_timer(&mut self, session: SessionId, due_ns: Option<u64>) -> Option<u64> {
+        std::mem::replace(&mut self.sessions.get_mut(&session)?.timer_ns, due_ns)
+    }
+
+    /// The session has entered a guarded order.
+    pub(crate) fn guard(&mut self, session: SessionId) {
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.guards = true;
         }
     }
 

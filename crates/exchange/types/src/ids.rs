@@ -76,6 +76,19 @@ impl ClientOrderId {
         self.0 & Self::OF_GATEWAYS != 0
     }
 
+    /// The name of that number in the guarded series of a session: what is entered under it is cancelled when the session ends.
+    #[must_use]
+    pub fn guarded(session: u16, number: u64) -> Self {
+        Self(number | u64::from(session) << Self::NUMBER_BITS | Self::OF_GATEWAYS)
+    }
+
+    /// The session that guards what is entered under the name, if it is of a guarded series, and not the exchange's.
+    #[must_use]
+    #[inline]
+    pub fn guard(self) -> Option<u16> {
+        (self.0 & Self::OF_GATEWAYS != 0).then_some(self.series() & 0x7fff)
+    }
+
     /// The series it is numbered in. A member has 65,536 of them, for programs that count for themselves.
     #[must_use]
     #[inline]

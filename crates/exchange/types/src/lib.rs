@@ -31,7 +31,7 @@ pub use phase::{DAY_NS, Phase, Rule};
 pub use reason::Reason;
 pub use register::{Entry, Key, Limits, Proposal, Registration, Rights};
 pub use request::{
-    Amendment, BustedTrade, Command, NewOrder, OrderKind, Peg, Request, SelfTrade, Side, TimeInForce,
+    Amendment, BustedTrade, Command, Guarded, NewOrder, OrderKind, Peg, Request, SelfTrade, Side, TimeInForce,
 };
 pub use session::{
     Answer, Cancelled, ClientRequest, NewTerms, OrderChange, OrderNews, Reply, Role, Trade, TradeBusted,

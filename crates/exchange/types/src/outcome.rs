@@ -253,6 +253,8 @@ coded! {
         Blocked = 13 "blocked",
         /// The instrument is removed.
         Removed = 14 "removed",
+        /// The session that guarded it has ended.
+        SessionEnded = 15 "session_ended",
     }
 }
 

@@ -143,7 +143,7 @@ coded! {
         OrdersLimit = 78 "orders_limit",
         /// Gateway: a second operator has to ask for that; the first proposes it.
         SecondOperator = 79 "second_operator",
-        /// Gateway: the name of an operator's request is not of the series that has its session's number.
+        /// Gateway: the name of an operator's request, or of a guarded order, is not of the series that has its session's number.
         OtherSeries = 80 "other_series",
         /// The register has no such member.
         UnknownMember = 81 "unknown_member",

@@ -78,6 +78,37 @@ pub enum Command {
     },
     /// Change the register, which the lowest shard keeps. The exchange only, for instrument 0.
     Register(Registration),
+    /// Cancel what a session left that has ended. Issued by gateways (member 0), for instrument 0.
+    CancelGuarded(Guarded),
+}
+
+impl Command {
+    /// Whether gateways ask for it by themselves, and hearing it again is harmless: no shard remembers its name.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        matches!(self, Self::Time | Self::CancelGuarded(_))
+    }
+}
+
+/// The guarded orders that a session entered on connections that have ended, all through one gateway (decision 22). An order that is entered
+/// later is not among them, so cancelling them once more cancels nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Guarded {
+    /// Whose session.
+    pub member: MemberId,
+    /// Its number; the orders' names are of its guarded series ([`ClientOrderId::guarded`]).
+    pub session: u16,
+    /// The last request of that gateway that may have entered one.
+    pub last: RequestId,
+}
+
+impl Guarded {
+    /// Whether an order of the member is one of them.
+    #[must_use]
+    pub fn has(&self, order: OrderId, name: ClientOrderId) -> bool {
+        let OrderId(id) = order;
+        id.gateway() == self.last.gateway() && id <= self.last && name.guard() == Some(self.session)
+    }
 }
 
 /// A new order.

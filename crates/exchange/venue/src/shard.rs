@@ -314,10 +314,11 @@ impl<B: Book> Shard<B> {
     }
 
     fn apply(&mut self, request: &Request, is_void: bool) -> Outcome {
-        // Times have no names worth remembering: a gateway never uses one twice, and hearing one again is harmless.
-        let is_new = match request.command {
-            Command::Time => Ok(()),
-            _ => self.names.insert(request.member, request.client_order_id),
+        // Hearing one again is harmless.
+        let is_new = if request.command.is_repeatable() {
+            Ok(())
+        } else {
+            self.names.insert(request.member, request.client_order_id)
         };
         if is_void {
             self.quarantine.enter(request.instrument);

@@ -21,10 +21,10 @@ mod request;
 mod session;
 
 pub use message::{
-    AddInstrument, AmendOrder, AmendOrderExtended, Answer, BeginDay, BlockMember, BustTrade, CancelOrder,
-    Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder, EnterOrderExtended, Journalled, MassCancel,
-    Message, OrderNews, Ping, Pong, Proof, Rejected, RemoveInstrument, Resume, Resumed, SetPhase, SetRule,
-    SignOn, SignedOn, TellTime, Trade, TradeBusted, UnblockMember,
+    AddInstrument, AmendOrder, AmendOrderExtended, Answer, BeginDay, BlockMember, BustTrade, CancelAfter,
+    CancelOrder, Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder, EnterOrderExtended, Journalled,
+    MassCancel, Message, OrderNews, Ping, Pong, Proof, Rejected, RemoveInstrument, Resume, Resumed, SetPhase,
+    SetRule, SignOn, SignedOn, TellTime, Trade, TradeBusted, UnblockMember,
 };
 pub use reply::{ANSWER_REPEAT, write_reply};
 pub use request::write_request;

@@ -2,7 +2,7 @@
 
 use pares_types::{
     Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Entry,
-    Epoch, Event, GatewayId, IncomingCause, InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms,
+    Epoch, Event, GatewayId, Guarded, IncomingCause, InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms,
     OrderChange, OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Proposal, Quantity,
     Reason, Registration, Reply, Request, RequestId, RestCause, Rights, Role, Rule, SelfTrade, ShardId, Side,
     Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
@@ -14,8 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 fn id() -> impl Strategy<Value = RequestId> {
-    (any::<u16>(), 1..=RequestId::SEQUENCE_MAX)
-        .prop_map(|(gateway, number)| RequestId::new(GatewayId(gateway), number))
+    (any::<u16>(), 1..=RequestId::SEQUENCE_MAX).prop_map(|(of, number)| RequestId::new(GatewayId(of), number))
 }
 
 fn order_id() -> impl Strategy<Value = OrderId> {
@@ -152,6 +151,10 @@ fn day() -> impl Strategy<Value = BusinessDay> {
     (1..=BusinessDay::MAX.0).prop_map(BusinessDay)
 }
 
+fn guarded() -> impl Strategy<Value = Guarded> {
+    (member(), any::<u16>(), id()).prop_map(|(member, session, last)| Guarded { member, session, last })
+}
+
 fn registration() -> impl Strategy<Value = Registration> {
     let key = any::<[u8; 32]>();
     let limits = (any::<(u64, u64)>(), any::<(u32, u32, u32, u32)>()).prop_map(
@@ -210,6 +213,7 @@ fn command() -> impl Strategy<Value = Command> {
             .prop_map(|(target, name, terms)| Command::Amend(terms.of(target, name))),
         order_id().prop_map(|target| Command::Cancel { target }),
         proptest::option::of(side()).prop_map(|side| Command::MassCancel { side }),
+        guarded().prop_map(Command::CancelGuarded),
         exchange_command(),
     ]
 }
@@ -340,14 +344,9 @@ fn result_place() -> impl Strategy<Value = ResultPlace> {
 fn client_request() -> impl Strategy<Value = ClientRequest> {
     let exchange = (name(), instrument(), exchange_command()).prop_map(|(name, instrument, command)| {
         // These are for all instruments, and their frames do not say so.
-        let all = matches!(
-            command,
-            Command::Block { .. }
-                | Command::Unblock { .. }
-                | Command::BeginDay { .. }
-                | Command::EndDay { .. }
-                | Command::Register(_)
-        );
+        use Command::{BeginDay, Block, EndDay, Register, Unblock};
+        let all =
+            matches!(command, Block { .. } | Unblock { .. } | BeginDay { .. } | EndDay { .. } | Register(_));
         let instrument = if all { InstrumentId(0) } else { instrument };
         ClientRequest::Exchange { client_order_id: name, instrument, command }
     });

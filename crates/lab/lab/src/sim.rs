@@ -31,8 +31,8 @@ pub struct Args {
     /// Run fresh seeds until one fails
     #[arg(long)]
     until_failure: bool,
-    /// quick, crashes, power, partition, overload, disks, clocks, poison, wipes, rot, versions, revocations; sites-calm, sites-two, sites-three,
-    /// sites-lone (replication between clusters: positions are versions there, epochs are eras); sites, or all
+    /// quick, crashes, power, partition, overload, disks, clocks, poison, wipes, rot, versions, revocations, sessions; sites-calm, sites-two,
+    /// sites-three, sites-lone (replication between clusters: positions are versions there, epochs are eras); sites, or all
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = parse_scenario)]
     scenario: String,
     /// Print one line per event; each seed then runs once only

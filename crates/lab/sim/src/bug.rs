@@ -42,6 +42,10 @@ pub enum Bug {
     LeaveFillsOut,
     /// Gateways read of a revoked key that it stays.
     OverlookRevocation,
+    /// Venues read that whatever a session enters through its gateway, then or later, is to be cancelled.
+    CancelWhatComes,
+    /// Venues read that next to nothing of what a session left is to be cancelled.
+    CancelTooLittle,
     /// Checkpoints lack the floors of names that were forgotten.
     ForgetNames,
 }

@@ -35,6 +35,8 @@ pub(crate) struct Client {
     random: Random,
     pub(crate) left: u64,
     names: u64,
+    /// Whether some of its names are of its session's guarded series.
+    guards: bool,
     /// Members whose keys it changes; 0 if keys are not asked for.
     keyed: u32,
     pub(crate) open: BTreeMap<u64, Open>,
@@ -60,6 +62,11 @@ impl Client {
         Self { keyed: members, names: u64::from(SESSION) << 48, ..self }
     }
 
+    /// Half of a member's orders die with its session.
+    pub(crate) fn guarding(self, guards: bool) -> Self {
+        Self { guards: guards && self.member != EXCHANGE, ..self }
+    }
+
     pub(crate) fn new(member: MemberId, requests: u64, gateways: usize, mut random: Random) -> Self {
         Self {
             member,
@@ -67,6 +74,7 @@ impl Client {
             random,
             left: requests,
             names: 0,
+            guards: false,
             keyed: 0,
             open: BTreeMap::new(),
             entered: Vec::new(),
@@ -83,7 +91,9 @@ impl Client {
     pub(crate) fn invent(&mut self, instruments: u32, now_ns: u64) -> u64 {
         self.names += 1;
         self.left -= 1;
-        let client_order_id = ClientOrderId(self.names);
+        let guards = self.guards && self.random.chance(500);
+        let client_order_id =
+            if guards { ClientOrderId::guarded(SESSION, self.names) } else { ClientOrderId(self.names) };
         // Those behind the configured ones come and go.
         let behind = if self.random.chance(100) || self.member == EXCHANGE { 2 } else { 0 };
         let instrument = InstrumentId(1 + self.random.below(u64::from(instruments) + behind) as u32);
@@ -92,11 +102,11 @@ impl Client {
             _ => self.trade(client_order_id, instrument, now_ns),
         };
         if matches!(request, ClientRequest::Enter { instrument, .. } if instrument.0 <= instruments + 2) {
-            self.entered.push(self.names);
+            self.entered.push(client_order_id.0);
         }
         let open = Open { request, first_sent_ns: now_ns, retry_at_ns: now_ns, spoilt: false };
-        self.open.insert(self.names, open);
-        self.names
+        self.open.insert(client_order_id.0, open);
+        client_order_id.0
     }
 
     /// Asks that a member take part, or the next time that it have its key; returns the request's name. That the member takes part may

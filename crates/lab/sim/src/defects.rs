@@ -1,6 +1,7 @@
 //! Defects for the wiring ([`Bug`](crate::Bug)), kept apart from what works.
 
-use pares_types::{Command, Entry, Event, Price, Quantity, Registration, Request, Rights};
+use crate::bug::Bug;
+use pares_types::{Command, Entry, Event, Price, Quantity, Registration, Request, RequestId, Rights};
 
 /// A checkpoint as a list of words; see `pares_venue::checkpoint` for which is which.
 struct Words(Vec<u64>);
@@ -78,6 +79,24 @@ pub(crate) fn overlook_revocation(request: &mut Request, _: &mut Vec<Event>) {
     if let Command::Register(Registration { entry: entry @ Entry::RevokeKey, .. }) = &mut request.command {
         *entry = Entry::SetRights(Rights::TRADING);
     }
+}
+
+/// Up to which request of its gateway venues with that defect cancel what a session left.
+pub(crate) fn bound(bug: Bug) -> Option<u64> {
+    match bug {
+        Bug::CancelWhatComes => Some(RequestId::SEQUENCE_MAX),
+        Bug::CancelTooLittle => Some(1),
+        _ => None,
+    }
+}
+
+/// The cancel of what a session left, with another bound.
+pub(crate) fn rebound(request: &Request, to: u64) -> Request {
+    let mut read = *request;
+    if let Command::CancelGuarded(guarded) = &mut read.command {
+        guarded.last = RequestId::new(guarded.last.gateway(), to);
+    }
+    read
 }
 
 /// One request of a gateway, read wrongly.

@@ -111,8 +111,7 @@ impl Ledger {
     }
 
     fn check_executed_once(&mut self, record: &Record, place: (ShardId, Position)) -> Result<(), Broken> {
-        // To be told the time twice is no harm, and its names are the gateways' own affair.
-        if record.request.command == Command::Time {
+        if record.request.command.is_repeatable() {
             return Ok(());
         }
         let name = (record.shard(), record.request.member, record.request.client_order_id);
@@ -383,6 +382,7 @@ fn tally(event: &Event, summary: &mut Summary) {
         Event::Cancelled { cause: CancelCause::SelfTrade, .. } => &mut seen.self_trades,
         Event::Cancelled { cause: CancelCause::Expired, .. } => &mut seen.expired,
         Event::Cancelled { cause: CancelCause::Blocked, .. } => &mut seen.blocked,
+        Event::Cancelled { cause: CancelCause::SessionEnded, .. } => &mut seen.session_ended,
         Event::PhaseEntered { phase: Phase::VolatilityCall, .. } => &mut seen.volatility_calls,
         _ => return,
     };

@@ -133,6 +133,8 @@ pub struct Seen {
     pub expired: u64,
     /// Orders cancelled by the kill switch.
     pub blocked: u64,
+    /// Orders cancelled because the session that guarded them had ended.
+    pub session_ended: u64,
     /// Calls because of a price band.
     pub volatility_calls: u64,
     /// Requests carried out in part.

@@ -82,7 +82,7 @@ impl Replay {
         let request = &record.request;
         self.events.clear();
         let used = match request.command {
-            Command::Time => None,
+            command if command.is_repeatable() => None,
             _ => self.names.note(request.member, request.client_order_id),
         };
         let refusal = if record.outcome.reason == Reason::Void {

@@ -55,6 +55,8 @@ pub struct Scenario {
     pub durability: Durability,
     /// Whether sessions sign on by keys, which the exchange changes and revokes.
     pub revocations: bool,
+    /// Whether half of the members' orders are guarded by their sessions.
+    pub guards: bool,
     /// What goes wrong.
     pub faults: FaultMix,
     /// A defect put into the simulator's own wiring, to see that the checkers see it.
@@ -63,7 +65,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 12] = [
+    pub const NAMES: [&'static str; 13] = [
         "quick",
         "crashes",
         "power",
@@ -76,6 +78,7 @@ impl Scenario {
         "rot",
         "versions",
         "revocations",
+        "sessions",
     ];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
@@ -94,6 +97,7 @@ impl Scenario {
             "rot" => Self::rot(seed),
             "versions" => Self::versions(seed),
             "revocations" => Self::revocations(seed),
+            "sessions" => Self::sessions(seed),
             _ => return None,
         })
     }
@@ -120,6 +124,7 @@ impl Scenario {
             patience_ns: 0,
             durability: Durability::Os,
             revocations: false,
+            guards: false,
             faults: FaultMix {
                 cut_ns: 8 * MS,
                 venue_crash_ns: 8 * MS,
@@ -324,6 +329,29 @@ impl Scenario {
                 restart_ns: 60 * MS,
                 break_ns: 8 * MS,
                 hostile_permille: 30,
+                ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Sessions that guard orders end: their connections break, their gateways die, everything starts again.
+    #[must_use]
+    pub fn sessions(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        Self {
+            name: "sessions",
+            requests_per_client: 160,
+            think_ns: 300 * US,
+            guards: true,
+            faults: FaultMix {
+                gateway_crash_ns: 10 * MS,
+                gateway_pause_ns: 15 * MS,
+                gateway_full_ns: 20 * MS,
+                recorder_crash_ns: 40 * MS,
+                restart_ns: 60 * MS,
+                break_ns: 4 * MS,
+                hostile_permille: 20,
                 ..quick.faults.clone()
             },
             ..quick

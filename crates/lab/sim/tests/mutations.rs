@@ -167,6 +167,16 @@ fn names_that_are_forgotten_without_a_floor_are_found() {
 }
 
 #[test]
+fn a_cancel_of_what_a_session_left_that_reaches_what_it_enters_later_is_found() {
+    found_as("G2 none that lives is cancelled", "sessions", Bug::CancelWhatComes, 50);
+}
+
+#[test]
+fn an_order_that_outlives_its_session_is_found() {
+    found_as("G1 none is left behind", "sessions", Bug::CancelTooLittle, 50);
+}
+
+#[test]
 fn a_fill_left_out_of_the_stream_is_found() {
     found_as(STREAMS, "quick", Bug::LeaveFillsOut, 50);
 }

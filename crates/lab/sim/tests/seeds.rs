@@ -124,6 +124,11 @@ fn who_is_revoked_is_out_wherever_the_record_was_read() {
 }
 
 #[test]
+fn sessions_that_end_leave_nothing_that_they_guard() {
+    occurred(&hold("sessions", 0..40), &[("cancelled", |run| run.seen.session_ended, 200)]);
+}
+
+#[test]
 fn damaged_logs_are_repaired_from_the_others() {
     occurred(&hold("rot", 0..40), &[("damaged", |run| run.ills.damaged, 100)]);
 }

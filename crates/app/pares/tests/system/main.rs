@@ -16,6 +16,7 @@ mod days;
 mod descriptors;
 mod disk_full;
 mod first_trade;
+mod guarded;
 mod kills;
 mod overload;
 mod python;

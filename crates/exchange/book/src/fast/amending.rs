@@ -6,9 +6,10 @@ use super::slab::Slot;
 use super::store::Terms;
 use super::{FastBook, Step, refused};
 use crate::RestingOrder;
+use crate::doomed::Doomed;
 use pares_types::{
     Amendment, CancelCause, EventSink, MemberId, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
-    Request, Side, Status, TimeInForce,
+    Request, Status, TimeInForce,
 };
 
 /// What an amend makes of an order.
@@ -233,23 +234,21 @@ impl FastBook {
         }
     }
 
-    /// Cancels a member's orders of a side or both, oldest first.
+    /// Cancels a member's orders, or some of them, oldest first.
     pub(super) fn mass_cancel<S: EventSink>(
         &mut self,
         request: &Request,
-        member: MemberId,
-        side: Option<Side>,
-        cause: CancelCause,
+        which: &Doomed,
         step: &mut Step<'_, S>,
     ) -> Outcome {
         let mut doomed = core::mem::take(&mut self.scratch);
         doomed.clear();
-        if let Some(account) = self.store.account(member) {
+        if let Some(account) = self.store.account(which.member) {
             let orders = self.store.accounts[account].orders.iter(&self.store.nodes);
-            let of_side = |slot: &Slot<Node>| {
-                side.is_none_or(|side| self.store.nodes[*slot].rank.traits().side() == side)
-            };
-            doomed.extend(orders.filter(of_side));
+            doomed.extend(orders.filter(|slot| {
+                let node = &self.store.nodes[*slot];
+                which.has(node.rank.traits().side(), node.order, node.client_order_id)
+            }));
         }
         doomed.sort_unstable_by_key(|slot| self.store.nodes[*slot].rank.priority());
         let mut cancelled = 0;
@@ -257,7 +256,7 @@ impl FastBook {
             if step.is_full() {
                 break;
             }
-            self.cancel_order(slot, cause, step);
+            self.cancel_order(slot, which.cause, step);
             cancelled += 1;
         }
         let left = doomed.len() - cancelled;

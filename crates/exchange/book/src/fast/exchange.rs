@@ -3,6 +3,7 @@
 use super::store::Store;
 use super::{FastBook, Step, refused};
 use crate::Trading;
+use crate::doomed::Doomed;
 use pares_types::{
     BustedTrade, CancelCause, Command, Event, EventSink, MemberId, OrderId, Outcome, Phase, Quantity, Reason,
     Request, Rule, Status,
@@ -23,13 +24,10 @@ impl FastBook {
         if !permitted {
             return refused(OrderId(request.id), Reason::NotPermitted);
         }
+        if let Some(doomed) = Doomed::by(request) {
+            return self.mass_cancel(request, &doomed, step);
+        }
         let result = match request.command {
-            Command::MassCancel { side } => {
-                return self.mass_cancel(request, request.member, side, CancelCause::MassCancel, step);
-            }
-            Command::Block { member } => {
-                return self.mass_cancel(request, member, None, CancelCause::Blocked, step);
-            }
             Command::Time => return self.pass_time(request, step),
             Command::SetPhase(phase) => self.set_phase(phase, step),
             Command::SetRule(rule) => {
@@ -45,9 +43,12 @@ impl FastBook {
             }
             Command::EndDay { .. } => Ok(self.end_day(step)),
             Command::AddInstrument(_) | Command::Unblock { .. } | Command::Register(_) => Ok(Reason::None),
-            Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } => {
-                unreachable!("applied elsewhere")
-            }
+            Command::Enter(_)
+            | Command::Amend(_)
+            | Command::Cancel { .. }
+            | Command::MassCancel { .. }
+            | Command::Block { .. }
+            | Command::CancelGuarded(_) => unreachable!("applied elsewhere"),
         };
         match result {
             Ok(reason) => Self::accepted(request, reason),

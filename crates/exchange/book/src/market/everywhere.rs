@@ -5,12 +5,12 @@
 //! [`Instrument::STEP_MAX`] and adds at most about as many. What is left then is [`Reason::Unfinished`].
 
 use pares_types::{
-    Command, Event, EventSink, InstrumentId, MemberId, Outcome, Quantity, Reason, Request, Side, Status,
-    Timestamp,
+    Command, Event, EventSink, InstrumentId, Outcome, Quantity, Reason, Request, Side, Status, Timestamp,
 };
 
 use super::{Market, Stage, accepted, permit, refused};
-use crate::{Book, Instrument};
+use crate::doomed::Doomed;
+use crate::{Book, Instrument, RestingOrder};
 
 /// A sink that counts, and says whose events follow before a book's first.
 pub(super) struct Announcing<'a, S> {
@@ -56,13 +56,14 @@ impl<B: Book> Market<B> {
     /// A request for instrument 0, or for one that is not there.
     pub(super) fn apply_beside(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
         let everywhere = request.instrument.0 == 0;
-        if let (Command::MassCancel { side }, true) = (request.command, everywhere) {
-            return self.cancel_everywhere(request, request.member, side, sink);
+        if let (Command::MassCancel { .. }, true) = (request.command, everywhere) {
+            return self.cancel_everywhere(request, sink);
         }
         let is_known = match request.command {
             Command::Time
             | Command::Block { .. }
             | Command::Unblock { .. }
+            | Command::CancelGuarded(_)
             | Command::BeginDay { .. }
             | Command::EndDay { .. } => everywhere,
             Command::AddInstrument(_) => !everywhere,
@@ -84,8 +85,9 @@ impl<B: Book> Market<B> {
                 if let Err(place) = self.blocked.binary_search(&member) {
                     self.blocked.insert(place, member);
                 }
-                self.cancel_everywhere(request, member, None, sink)
+                self.cancel_everywhere(request, sink)
             }
+            Command::CancelGuarded(_) => self.cancel_everywhere(request, sink),
             Command::Unblock { member } => match self.blocked.binary_search(&member) {
                 Ok(place) => {
                     self.blocked.remove(place);
@@ -97,14 +99,9 @@ impl<B: Book> Market<B> {
         }
     }
 
-    /// A mass cancel of everything, or the kill switch: `member`'s orders in all books.
-    fn cancel_everywhere(
-        &mut self,
-        request: &Request,
-        member: MemberId,
-        side: Option<Side>,
-        sink: &mut impl EventSink,
-    ) -> Outcome {
+    /// A mass cancel of everything, the kill switch, or the end of a session: a member's orders in all books.
+    fn cancel_everywhere(&mut self, request: &Request, sink: &mut impl EventSink) -> Outcome {
+        let doomed = Doomed::by(request).expect("only what cancels so comes here");
         let mut sink = Announcing::new(sink);
         let (mut cancelled, mut left) = (0, 0);
         for at in 0..self.books.len() {
@@ -112,7 +109,7 @@ impl<B: Book> Market<B> {
                 continue;
             }
             if sink.is_full() {
-                left += orders_of(&self.books[at], member, side);
+                left += count(&self.books[at], &doomed);
                 continue;
             }
             sink.announce(self.books[at].instrument().id);
@@ -153,11 +150,13 @@ impl<B: Book> Market<B> {
     }
 }
 
-/// How many orders of the member are there, on the book or held.
-fn orders_of<B: Book>(book: &B, member: MemberId, side: Option<Side>) -> u64 {
+/// How many of them are there, on the book or held.
+fn count<B: Book>(book: &B, doomed: &Doomed) -> u64 {
     let mut count = 0;
-    let mut visit = |order: &crate::RestingOrder| {
-        count += u64::from(order.member == member && side.is_none_or(|side| order.side == side));
+    let mut visit = |order: &RestingOrder| {
+        let is_one =
+            order.member == doomed.member && doomed.has(order.side, order.order, order.client_order_id);
+        count += u64::from(is_one);
     };
     book.for_each_order(Side::Buy, &mut visit);
     book.for_each_order(Side::Sell, &mut visit);

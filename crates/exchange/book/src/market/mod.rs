@@ -184,6 +184,7 @@ impl<B: Book> Market<B> {
                 // These are of the whole shard, and this one names an instrument of it.
                 Command::Block { .. }
                 | Command::Unblock { .. }
+                | Command::CancelGuarded(_)
                 | Command::BeginDay { .. }
                 | Command::EndDay { .. }
                 | Command::Register(_) => {

@@ -1,12 +1,13 @@
 //! Amending and cancelling: docs/rules.md, section 4.
 
 use pares_types::{
-    Amendment, CancelCause, EventSink, MemberId, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
-    Request, Side, Status, TimeInForce,
+    Amendment, CancelCause, EventSink, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
+    Status, TimeInForce,
 };
 
 use super::{NaiveBook, Step, limit_of, refused, there};
 use crate::RestingOrder;
+use crate::doomed::Doomed;
 
 /// The terms of an order that an amend can change.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -170,17 +171,16 @@ impl NaiveBook {
         there(&RestingOrder { remaining: Quantity::ZERO, ..order }, Status::Cancelled, Reason::Requested)
     }
 
-    /// Cancels the orders of a member, on one side or both, as many as the step allows.
+    /// Cancels the orders of a member, or some of them, as many as the step allows.
     pub(super) fn mass_cancel(
         &mut self,
         step: &mut Step<impl EventSink>,
         request: &Request,
-        member: MemberId,
-        side: Option<Side>,
-        cause: CancelCause,
+        doomed: &Doomed,
     ) -> Outcome {
-        let theirs =
-            |order: &&RestingOrder| order.member == member && side.is_none_or(|side| order.side == side);
+        let theirs = |order: &&RestingOrder| {
+            order.member == doomed.member && doomed.has(order.side, order.order, order.client_order_id)
+        };
         let mut orders: Vec<RestingOrder> = self.all().filter(theirs).copied().collect();
         orders.sort_by_key(|order| order.priority);
         let mut cancelled = 0;
@@ -188,7 +188,7 @@ impl NaiveBook {
             if step.is_spent(self.instrument.step_max) {
                 break;
             }
-            self.cancel_whole(step, order, cause);
+            self.cancel_whole(step, order, doomed.cause);
             cancelled += 1;
         }
         let left = orders.len() as u64 - cancelled;

@@ -6,6 +6,7 @@ use pares_types::{
 };
 
 use super::{NaiveBook, Step, accepted, refused};
+use crate::doomed::Doomed;
 use crate::{RestingOrder, Trading};
 
 impl NaiveBook {
@@ -18,18 +19,21 @@ impl NaiveBook {
         if request.member != MemberId(0) && !of_itself {
             return refused(OrderId(request.id), Reason::NotPermitted);
         }
+        if let Some(doomed) = Doomed::by(request) {
+            return self.mass_cancel(step, request, &doomed);
+        }
         match request.command {
             Command::Time => self.tell_time(step, request),
             Command::SetPhase(to) => self.set_phase(step, request, to),
             Command::SetRule(rule) => self.set_rule(request, rule),
             Command::RemoveInstrument => self.remove_instrument(step, request),
-            Command::Block { member } => self.mass_cancel(step, request, member, None, CancelCause::Blocked),
             Command::Bust(trade) => self.bust(step, request, &trade),
             Command::BeginDay { day } => self.begin_day(request, day),
             Command::EndDay { .. } => self.end_day(step, request),
             Command::AddInstrument(_) | Command::Unblock { .. } | Command::Register(_) => {
                 accepted(request, false)
             }
+            Command::Block { .. } | Command::CancelGuarded(_) => unreachable!("a mass cancel"),
             Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
                 unreachable!("members ask for that")
             }

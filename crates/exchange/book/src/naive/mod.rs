@@ -24,6 +24,7 @@ mod settling;
 mod step;
 mod time;
 
+use crate::doomed::Doomed;
 use pares_types::{
     CancelCause, Command, EventSink, MemberId, OrderId, OrderKind, Outcome, Price, Quantity, Reason, Request,
     RestCause, Side, Status, Timestamp,
@@ -234,8 +235,9 @@ impl Book for NaiveBook {
             Command::Enter(order) => self.enter(step, request, &order),
             Command::Amend(amendment) => self.amend(step, request, &amendment),
             Command::Cancel { target } => self.cancel(step, request, target),
-            Command::MassCancel { side } => {
-                self.mass_cancel(step, request, request.member, side, CancelCause::MassCancel)
+            Command::MassCancel { .. } => {
+                let doomed = Doomed::by(request).expect("a mass cancel cancels");
+                self.mass_cancel(step, request, &doomed)
             }
             _ => self.apply_of_the_exchange(step, request),
         };

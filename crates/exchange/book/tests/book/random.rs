@@ -5,9 +5,9 @@
 
 use pares_book::{Book, Instrument, TickTable, Timetable, TimetableRow};
 use pares_types::{
-    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, MemberId, NewOrder, OrderId,
-    OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId, Side,
-    Symbol, TimeInForce, Timestamp,
+    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, Guarded, MemberId, NewOrder,
+    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId,
+    Side, Symbol, TimeInForce, Timestamp,
 };
 
 /// Knuth's 64-bit linear congruential generator.
@@ -131,10 +131,20 @@ impl Flow {
             id,
             stamp: Timestamp(self.stamp(&command, book)),
             member,
-            client_order_id: ClientOrderId(self.sequence % 97),
+            client_order_id: self.name(),
             instrument: book.instrument().id,
             shard: ShardId(0),
             command,
+        }
+    }
+
+    /// One in three is guarded, by one of two sessions.
+    fn name(&mut self) -> ClientOrderId {
+        let number = self.sequence % 97;
+        if self.random.one_in(3) {
+            ClientOrderId::guarded(self.random.below(2) as u16, number)
+        } else {
+            ClientOrderId(number)
         }
     }
 
@@ -171,7 +181,12 @@ impl Flow {
             830..=949 => Command::Time,
             950..=964 => Command::SetPhase(self.phase(book)),
             965..=981 => Command::SetRule(self.rule(book)),
-            982..=990 => {
+            982 => Command::CancelGuarded(Guarded {
+                member: MemberId(1 + self.random.below(4) as u32),
+                session: self.random.below(2) as u16,
+                last: RequestId::new(GatewayId(1), 1 + self.random.below(self.sequence)),
+            }),
+            983..=990 => {
                 Command::MassCancel { side: self.random.pick(&[None, Some(Side::Buy), Some(Side::Sell)]) }
             }
             991..=992 => Command::Block { member: MemberId(1 + self.random.below(4) as u32) },

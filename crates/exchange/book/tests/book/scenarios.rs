@@ -45,6 +45,7 @@ scenarios!(
     a_quiet_morning,
     a_schedule_catches_up,
     a_schedule_changed,
+    a_session_ends,
     a_whole_day,
     after_the_close,
     amend_display,

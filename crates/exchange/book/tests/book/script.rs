@@ -49,6 +49,13 @@ pub(crate) fn request(sequence: u64, member: u32, command: Command) -> Request {
     }
 }
 
+/// Member 1 in `m1`, its session 3 in `m1.3`, which guards what it enters.
+pub(crate) fn asker(word: &str) -> Option<(u32, Option<u16>)> {
+    let (member, session) = word.split_once('.').map_or((word, None), |(member, of)| (member, Some(of)));
+    let member = member.strip_prefix('m')?.parse().ok()?;
+    Some((member, session.map(|of| of.parse().unwrap())))
+}
+
 /// A book to talk to.
 pub(crate) struct Script<B> {
     pub(crate) checked: Checked<B>,
@@ -100,9 +107,13 @@ impl<B: Book> Script<B> {
 
     fn request(&mut self, name: Option<&str>, words: &[&str]) -> Vec<String> {
         self.sequence += 1;
-        let member = words[0].strip_prefix('m').and_then(|number| number.parse().ok());
-        let words = if member.is_some() { &words[1..] } else { words };
-        let mut request = request(self.sequence, member.unwrap_or(0), command(words, &self.names));
+        let asker = asker(words[0]);
+        let words = if asker.is_some() { &words[1..] } else { words };
+        let (member, session) = asker.unwrap_or_default();
+        let mut request = request(self.sequence, member, command(words, &self.names));
+        if let Some(session) = session {
+            request.client_order_id = ClientOrderId::guarded(session, self.sequence);
+        }
         if let ["time", time] = words {
             self.clock = crate::words::time(time);
         }

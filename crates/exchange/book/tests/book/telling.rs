@@ -177,6 +177,7 @@ fn tell_cause(cause: CancelCause) -> &'static str {
         CancelCause::CallOver => "call over",
         CancelCause::Blocked => "blocked",
         CancelCause::Removed => "removed",
+        CancelCause::SessionEnded => "session ended",
     }
 }
 

@@ -1,9 +1,10 @@
 //! The words of a script: commands and rules out of text.
 
+use crate::script::asker;
 use crate::telling::Names;
 use pares_types::{
-    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, MemberId, NewOrder, OrderKind, Peg, Phase,
-    Position, Price, Quantity, Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
+    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, Guarded, MemberId, NewOrder, OrderId,
+    OrderKind, Peg, Phase, Position, Price, Quantity, Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
 };
 
 /// The command of a line, without who asks.
@@ -23,6 +24,11 @@ pub(crate) fn command(words: &[&str], names: &Names) -> Command {
         ["phase", name] => Command::SetPhase(phase(name)),
         ["rule", ref words @ ..] => Command::SetRule(rule(words)),
         ["block", name] => Command::Block { member: member(name) },
+        ["end", name, "through", last] => {
+            let (member, session) = asker(name).unwrap();
+            let OrderId(last) = names.id(last);
+            Command::CancelGuarded(Guarded { member: MemberId(member), session: session.unwrap(), last })
+        }
         ["unblock", name] => Command::Unblock { member: member(name) },
         ["bust", resting, incoming, shares, "@", price, "at", place] => {
             let (position, index) = place.split_once('.').unwrap();

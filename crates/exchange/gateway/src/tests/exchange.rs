@@ -132,6 +132,7 @@ impl Shard {
             },
             Command::MassCancel { .. } => self.mass_cancel(request, request.member, events),
             Command::Block { member } => self.mass_cancel(request, member, events),
+            Command::CancelGuarded(guarded) => self.mass_cancel(request, guarded.member, events),
             _ => Outcome { status: Status::Accepted, ..refused(request, self.unfinished(request)) },
         }
     }
@@ -172,7 +173,8 @@ impl Shard {
 
     /// What the shard has left to do after a request that does not touch orders.
     fn unfinished(&mut self, request: &Request) -> Reason {
-        let steps = matches!(request.command, Command::Time | Command::SetPhase(_));
+        let steps =
+            matches!(request.command, Command::Time | Command::SetPhase(_) | Command::CancelGuarded(_));
         if !steps || self.unfinished == 0 {
             return Reason::None;
         }
@@ -186,7 +188,11 @@ impl Shard {
         self.book.sort_by_key(|order| order.instrument);
         let mut instrument = request.instrument;
         self.book.retain(|order| {
-            let hit = order.member == member && (all || order.instrument == request.instrument);
+            let meant = match request.command {
+                Command::CancelGuarded(guarded) => guarded.has(order.id, order.name),
+                _ => all || order.instrument == request.instrument,
+            };
+            let hit = order.member == member && meant;
             if hit {
                 if order.instrument != instrument {
                     instrument = order.instrument;
@@ -198,8 +204,8 @@ impl Shard {
             !hit
         });
         let (executed, remaining) = (Quantity(count), Quantity::ZERO);
-        let order = OrderId(request.id);
-        Outcome { status: Status::MassCancelled, reason: Reason::None, order, executed, remaining }
+        let (order, reason) = (OrderId(request.id), self.unfinished(request));
+        Outcome { status: Status::MassCancelled, reason, order, executed, remaining }
     }
 }
 

@@ -4,6 +4,7 @@ mod clock;
 mod days;
 mod endless;
 mod exchange;
+mod guards;
 mod news;
 mod permits;
 mod property;

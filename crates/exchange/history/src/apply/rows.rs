@@ -205,5 +205,6 @@ fn without_order(command: &Command) -> &'static str {
         Command::BeginDay { .. } => "begin_day",
         Command::EndDay { .. } => "end_day",
         Command::Register(_) => "register",
+        Command::CancelGuarded(_) => "cancel_guarded",
     }
 }

@@ -74,6 +74,12 @@ pub(super) struct Connection<T> {
     pub(super) broken: Option<Close>,
     /// It was told why it ends: what it sent besides is not looked at.
     pub(super) refused: bool,
+    /// How long it may be silent, ns; 0: for as long as it likes.
+    pub(super) silence_max_ns: u64,
+    /// When it is looked whether it was.
+    pub(super) silent_ns: u64,
+    /// When something came last.
+    pub(super) heard_ns: u64,
     /// Not to be read before, by the monotonic clock.
     later_ns: u64,
     /// Read in portions, since it was left unread and has not been read empty since.
@@ -98,6 +104,9 @@ impl<T: Read + Write> Connection<T> {
             flushing: false,
             broken: None,
             refused: false,
+            silence_max_ns: 0,
+            silent_ns: 0,
+            heard_ns: mono_ns,
             later_ns: 0,
             in_portions: false,
         }

@@ -18,6 +18,8 @@
 //! Who has connected and not signed on is a *stranger*. Strangers have a share of the room only, and when it is used up the
 //! oldest goes: programs that never sign on must not keep members out.
 
+mod silence;
+
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -34,9 +36,7 @@ use crate::world::{Ready, Sockets, TurnedAway};
 const FRAMES_MAX: usize = 4_096;
 /// Unsent output of all connections together beyond which a client that does not read is given little of it.
 const CROWDED_BYTES: usize = 256 << 20;
-/// A sign-on or a frame must be complete within this.
-const PATIENCE_NS: u64 = 10_000_000_000;
-/// The same for a sign-on while there are as many strangers as there may be.
+/// A sign-on must be complete within this while there are as many strangers as there may be.
 const CROWDED_PATIENCE_NS: u64 = 1_000_000_000;
 /// Strangers are at most this part of all connections, or this many if that is more.
 const STRANGERS: (usize, usize) = (4, 16);
@@ -65,6 +65,8 @@ pub(super) struct Connections<S: Sockets> {
     flushing: Vec<usize>,
     /// Readable connections that are read later: when, by the monotonic clock, and which.
     parked: BTreeSet<(u64, usize)>,
+    /// Connections with a heartbeat: when to look whether it was missed, and which.
+    heartbeats: BTreeSet<(u64, usize)>,
     /// Bytes that sockets did not take, of all connections.
     unsent: usize,
     /// How often a connection had something to read and was left unread for a while.
@@ -90,6 +92,7 @@ impl<S: Sockets> Connections<S> {
             knocking: VecDeque::new(),
             flushing: Vec::new(),
             parked: BTreeSet::new(),
+            heartbeats: BTreeSet::new(),
             unsent: 0,
             parkings: 0,
             refused: 0,
@@ -258,6 +261,7 @@ impl<S: Sockets> Connections<S> {
         }
         let session = session(slot, connection.generation);
         let state = connection.fill().and_then(|state| {
+            connection.heard_ns = mono_ns;
             connection.take_frames(mono_ns, |incoming| frames.push((session, incoming)))?;
             Ok(state)
         });
@@ -289,16 +293,19 @@ impl<S: Sockets> Connections<S> {
         }
     }
 
-    /// When the next readable connection may be read, by the monotonic clock.
+    /// When the next readable connection may be read, or a heartbeat may have been missed, by the monotonic clock.
     pub(super) fn next_due_ns(&self) -> Option<u64> {
-        self.parked.first().map(|(later_ns, _)| *later_ns)
+        let firsts = [self.parked.first(), self.heartbeats.first()];
+        firsts.into_iter().flatten().map(|(due_ns, _)| *due_ns).min()
     }
 
-    /// A session has signed on: from now on it gets a full-sized buffer.
-    pub(super) fn sign_on(&mut self, session: SessionId) {
+    /// A session has signed on: from now on it gets a full-sized buffer, and has to be heard if it has a heartbeat.
+    pub(super) fn sign_on(&mut self, session: SessionId, heartbeat_ms: u32, mono_ns: u64) {
         let Some(connection) = self.connection(session) else { return };
         let since_ns = connection.stranger_since_ns;
         connection.sign_on();
+        let has_heartbeat = connection.has_to_beat(heartbeat_ms, mono_ns);
+        self.heartbeats.extend(has_heartbeat.map(|due_ns| (due_ns, slot(session))));
         if let Some(since_ns) = since_ns {
             self.strangers.remove(&(since_ns, slot(session)));
         }
@@ -344,26 +351,13 @@ impl<S: Sockets> Connections<S> {
         self.flushing = flushing;
     }
 
-    /// Ends connections whose sign-on or frame has been incomplete for too long. Says whether it is done: a few are ended at a time.
-    pub(super) fn sweep(&mut self, mono_ns: u64) -> bool {
-        let is_silent = |connection: &Connection<S::Stream>| {
-            let since_ns = connection.waits_since_ns().filter(|_| connection.broken.is_none());
-            since_ns.is_some_and(|since_ns| mono_ns.saturating_sub(since_ns) > PATIENCE_NS)
-        };
-        let slots = self.slots.iter().enumerate();
-        let silent = slots.filter(|(_, one)| one.as_ref().is_some_and(is_silent)).map(|(slot, _)| slot);
-        let silent: Vec<usize> = silent.take(READS_MAX).collect();
-        let is_done = silent.len() < READS_MAX;
-        silent.into_iter().for_each(|slot| self.end(slot, Close::Silent));
-        is_done
-    }
-
     fn close(&mut self, slot: usize, why: Close) {
         let mut connection = self.slots[slot].take().expect("only open connections are closed");
         self.parked.remove(&(connection.later_ns(), slot));
         if let Some(since_ns) = connection.stranger_since_ns {
             self.strangers.remove(&(since_ns, slot));
         }
+        self.heartbeats.remove(&(connection.silent_ns, slot));
         self.unsent -= connection.unsent_noted;
         self.sockets.deregister(connection.stream());
         self.free.push(slot);

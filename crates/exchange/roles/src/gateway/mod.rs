@@ -213,6 +213,11 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             ClientFrame::SignOn(sign_on) => self.on_sign_on(session, &sign_on),
             ClientFrame::Proof(proof) => self.on_proof(Timestamp(now_ns), session, &proof),
             ClientFrame::Resume { shard, next } => self.on_resume(session, shard, next),
+            ClientFrame::CancelAfter { after_ms } => {
+                let mono_ns = self.edge.world.mono_ns();
+                let due_ns = (after_ms > 0).then(|| mono_ns + u64::from(after_ms) * 1_000_000);
+                self.rules.on_cancel_after(Timestamp(now_ns), session, due_ns, &mut self.edge);
+            }
             ClientFrame::Ping(ping) => {
                 if let Some(output) = self.edge.connections.output(session) {
                     frame::write(output, &Pong { token: ping.token });
@@ -312,6 +317,9 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         self.rules.watch(self.edge.world.mono_ns());
         work += self.poll_sockets(Duration::ZERO)?;
         work += self.read_clients();
+        let mono_ns = self.edge.world.mono_ns();
+        self.edge.connections.end_silent(mono_ns);
+        self.rules.run_out_timers(mono_ns);
         work += self.resuming.tell(&mut self.rules, &mut self.edge)?;
         self.tell_time();
         work += self.look_up();
@@ -338,8 +346,9 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         let world = &self.edge.world;
         let until_told = |due: Timestamp| if self.untold { FULL_PAUSE } else { until(due.0, world.now_ns()) };
         let time = self.rules.time_due().map(until_told);
-        let parked = self.edge.connections.next_due_ns().map(|due_ns| until(due_ns, world.mono_ns()));
-        [time, parked].into_iter().flatten().fold(SLEEP_MAX, Duration::min)
+        let edge = [self.edge.connections.next_due_ns(), self.rules.timer_due_ns()];
+        let edge = edge.into_iter().flatten().min().map(|due_ns| until(due_ns, world.mono_ns()));
+        [time, edge].into_iter().flatten().fold(SLEEP_MAX, Duration::min)
     }
 }
 

@@ -115,6 +115,7 @@ pub(super) fn open<W: World>(
     for start in [Start::Checkpoints, Start::Beginning] {
         let Record { mut rules, committed, last } = record(world, (id, life), config, start)?;
         if recover_own(world, id, &mut rules, last)? >= last {
+            rules.recover_guards();
             return Ok((writer, rules, committed));
         }
         // In an earlier life it may have been: power was lost, and the log's end with it.

@@ -18,12 +18,17 @@ use super::connection::Close;
 use super::counters::Counter;
 use crate::world::{Counters, Sockets, World};
 
+/// The shortest and the longest heartbeat.
+const HEARTBEAT_MS_MIN: u32 = 100;
+const HEARTBEAT_MS_MAX: u32 = 60_000;
+
 /// A sign-on that waits for its proof.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     transcript: Transcript,
     journalled: bool,
     resumes: bool,
+    heartbeat_ms: u32,
 }
 
 impl Asked {
@@ -36,7 +41,15 @@ impl Asked {
             token: sign_on.token.get(),
         };
         let asks = |flag| sign_on.flags.get() & flag != 0;
-        Self { transcript, journalled: asks(SIGN_ON_JOURNALLED), resumes: asks(SIGN_ON_RESUMES) }
+        Self {
+            transcript,
+            journalled: asks(SIGN_ON_JOURNALLED),
+            resumes: asks(SIGN_ON_RESUMES),
+            heartbeat_ms: match sign_on.heartbeat_ms.get() {
+                0 => 0,
+                wanted => wanted.clamp(HEARTBEAT_MS_MIN, HEARTBEAT_MS_MAX),
+            },
+        }
     }
 
     fn who(&self) -> (MemberId, u16) {
@@ -93,12 +106,13 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         if asked.resumes {
             self.rules.withhold(session);
         }
-        self.edge.connections.sign_on(session);
+        self.edge.connections.sign_on(session, asked.heartbeat_ms, self.edge.world.mono_ns());
         let reply = SignedOn {
             token: asked.transcript.token.into(),
             gateway: self.id.0.into(),
             in_flight_max: self.in_flight_max.into(),
             member: asked.transcript.member.0.into(),
+            heartbeat_ms: asked.heartbeat_ms.into(),
             reserved: 0.into(),
         };
         if let Some(output) = self.edge.connections.output(session) {

@@ -29,7 +29,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use pares_log::Offset;
-use pares_types::{ClientOrderId, Command, MemberId, Reason, RecorderId};
+use pares_types::{ClientOrderId, MemberId, Reason, RecorderId};
 use pares_wire::WireError;
 use pares_wire::record::ResultRecord;
 
@@ -74,12 +74,12 @@ fn key_of_name(member: MemberId, name: ClientOrderId) -> Key {
     [member.0.into(), name.0]
 }
 
-/// The row of a record that may be the first answer to its name. Refusals that stand behind another are none, and nobody asks a clock
-/// again.
+/// The row of a record that may be the first answer to its name. Refusals that stand behind another are none, and nobody asks again for
+/// what gateways ask by themselves.
 fn row_of_name(record: &ResultRecord<'_>, offset: Offset) -> Result<Option<Row>, WireError> {
     let (request, reason) = (record.request()?, record.outcome()?.reason);
     let behind_another = matches!(reason, Reason::DuplicateRequest | Reason::TooOld);
-    if behind_another || request.command == Command::Time {
+    if behind_another || request.command.is_repeatable() {
         return Ok(None);
     }
     let key = key_of_name(request.member, request.client_order_id);

@@ -1,7 +1,7 @@
 //! Runs of a recorder's log, made and looked into.
 
 use pares_types::{
-    Epoch, GatewayId, InstrumentId, NewOrder, OrderId, Outcome, Position, Price, Quantity, Request,
+    Command, Epoch, GatewayId, InstrumentId, NewOrder, OrderId, Outcome, Position, Price, Quantity, Request,
     RequestId, ShardId, Side, Status, Timestamp, VenueId,
 };
 use pares_wire::record::{self, ResultPlace};

@@ -37,8 +37,10 @@ message! {
         token: U64,
         /// Which of the member's sessions, from 1; where sign-on is open 0 will do.
         session: U16,
+        /// The heartbeat the client wants, ms; 0: none.
+        heartbeat_ms: U32,
         /// Zero.
-        reserved: [u8; 30],
+        reserved: [u8; 26],
     }
 }
 message! {
@@ -102,6 +104,15 @@ message! {
     6 Ping (8) {
         /// Echoed in [`Pong`].
         token: U64,
+    }
+}
+message! {
+    /// Client to gateway: unless told again before, cancel then what this session guards.
+    19 CancelAfter (8) {
+        /// From now on, ms; 0: not at all.
+        after_ms: U32,
+        /// Zero.
+        reserved: U32,
     }
 }
 message! {
@@ -350,8 +361,10 @@ message! {
         in_flight_max: U16,
         /// The member.
         member: U32,
+        /// The heartbeat in force, ms; 0: none.
+        heartbeat_ms: U32,
         /// Zero.
-        reserved: U64,
+        reserved: U32,
     }
 }
 message! {

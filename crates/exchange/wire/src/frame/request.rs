@@ -165,9 +165,11 @@ fn write_exchange(out: &mut Vec<u8>, name: ClientOrderId, instrument: Instrument
         Command::EndDay { day } => {
             write(out, &EndDay { client_order_id, day: day.0.into(), reserved: 0.into() });
         }
-        Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
-            panic!("{command:?} has a request of its own")
-        }
+        Command::Enter(_)
+        | Command::Amend(_)
+        | Command::Cancel { .. }
+        | Command::MassCancel { .. }
+        | Command::CancelGuarded(_) => panic!("{command:?} is no request of an operator"),
     }
 }
 

@@ -9,9 +9,9 @@ use pares_types::{ClientOrderId, ClientRequest, Reason, Reply, ShardId};
 
 use super::reply::{answer, busted, cancelled, journalled, news, rejected, trade};
 use super::{
-    Answer, BeginDay, Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder, EnterOrderExtended,
-    Journalled, MassCancel, Message, OrderNews, Ping, Pong, Proof, Rejected, Resume, Resumed, SignOn,
-    SignedOn, Trade, TradeBusted, VERSION, body, request, write,
+    Answer, BeginDay, CancelAfter, Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder,
+    EnterOrderExtended, Journalled, MassCancel, Message, OrderNews, Ping, Pong, Proof, Rejected, Resume,
+    Resumed, SignOn, SignedOn, Trade, TradeBusted, VERSION, body, request, write,
 };
 use crate::WireError;
 use crate::code::reason;
@@ -37,6 +37,11 @@ pub enum ClientFrame {
         shard: Option<ShardId>,
         /// The number.
         next: u64,
+    },
+    /// Unless told again within so many milliseconds, cancel what this session guards; 0: do not.
+    CancelAfter {
+        /// Milliseconds.
+        after_ms: u32,
     },
     /// Are you there?
     Ping(Ping),
@@ -74,6 +79,9 @@ pub fn decode_client(kind: u8, bytes: &[u8]) -> Result<ClientFrame, WireError> {
         SignOn::KIND => ClientFrame::SignOn(sign_on(bytes)?),
         Proof::KIND => ClientFrame::Proof(body(bytes)?),
         Resume::KIND => resume(&body(bytes)?)?,
+        CancelAfter::KIND => {
+            ClientFrame::CancelAfter { after_ms: body::<CancelAfter>(bytes)?.after_ms.get() }
+        }
         Ping::KIND => ClientFrame::Ping(body(bytes)?),
         _ if is_request(kind) => ClientFrame::Request(request::decode(kind, bytes)?),
         _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
@@ -122,7 +130,7 @@ fn sign_on(bytes: &[u8]) -> Result<SignOn, WireError> {
     if sign_on.flags.get() & !(SIGN_ON_JOURNALLED | SIGN_ON_RESUMES) != 0 {
         return Err(WireError::InvalidField("flags"));
     }
-    if sign_on.reserved != [0; 30] {
+    if sign_on.reserved != [0; 26] {
         return Err(WireError::InvalidField("reserved"));
     }
     Ok(sign_on)

@@ -11,8 +11,8 @@
 //! says whether there is more, and the command which of the three it is.
 
 use pares_types::{
-    Amendment, BustedTrade, ClientOrderId, Command, InstrumentId, MemberId, NewOrder, OrderId, Position,
-    Price, Quantity, Registration, Request, ShardId, Symbol, TimeInForce, Timestamp,
+    Amendment, BustedTrade, ClientOrderId, Command, Guarded, InstrumentId, MemberId, NewOrder, OrderId,
+    Position, Price, Quantity, Registration, Request, ShardId, Symbol, TimeInForce, Timestamp,
 };
 use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -47,6 +47,7 @@ mod command {
     pub(super) const BEGIN_DAY: u8 = 13 | EXTENDED;
     pub(super) const END_DAY: u8 = 14 | EXTENDED;
     pub(super) const REGISTER: u8 = 15 | EXTENDED;
+    pub(super) const CANCEL_GUARDED: u8 = 16 | EXTENDED;
 }
 
 /// How far `self_trade` is shifted in its byte.
@@ -79,7 +80,7 @@ pub struct RequestRecord {
     /// The instrument; 0 = all of the shard, where the command allows it.
     pub instrument: U32,
     /// 1 enter, 2 amend, 3 cancel, 4 mass cancel, 5 time, 6 set phase, 7 set rule, 8 add instrument, 9 remove
-    /// instrument, 10 block, 11 unblock, 12 bust, 13 begin day, 14 end day, 15 register; plus 128 if an extension follows.
+    /// instrument, 10 block, 11 unblock, 12 bust, 13 begin day, 14 end day, 15 register, 16 cancel guarded; plus 128 if an extension follows.
     pub command: u8,
     /// 1 buy, 2 sell; for a mass cancel 0 means both; 0 for all others.
     pub side: u8,
@@ -116,15 +117,16 @@ const _: () = assert!(size_of::<TermsRecord>() == EXTENSION_BYTES);
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct OperandsRecord {
-    /// Of a rule its first operand; of the register the first 8 bytes of the value; the business day, days since the Unix epoch.
+    /// Of a rule its first operand; of the register the first 8 bytes of the value; the business day, days since the Unix epoch; of
+    /// guarded orders the last request that may have entered one, its bits.
     pub first: I64,
     /// Of a rule its second operand; of the register the next 8.
     pub second: I64,
     /// Of a new instrument its symbol, then zeros; of the register the last 16.
     pub symbol: [u8; 16],
-    /// The member to block or unblock, or of the register.
+    /// The member to block or unblock, of the register, or of guarded orders.
     pub member: U32,
-    /// Of the register the session.
+    /// Of the register or of guarded orders the session.
     pub index: U16,
     /// The phase, the rule, or the entry.
     pub code: u8,
@@ -308,6 +310,7 @@ impl RequestRecord {
                 (command::END_DAY, OperandsRecord { first: i64::from(day.0).into(), ..none })
             }
             Command::Register(change) => (command::REGISTER, register_operands(change)),
+            Command::CancelGuarded(guarded) => (command::CANCEL_GUARDED, guarded_operands(guarded)),
             _ => unreachable!("{command:?} has no operands"),
         };
         self.command = code;
@@ -396,6 +399,7 @@ impl RequestRecord {
             command::BEGIN_DAY => Command::BeginDay { day: business_day(operands()?.first.get())? },
             command::END_DAY => Command::EndDay { day: business_day(operands()?.first.get())? },
             command::REGISTER => Command::Register(to_registration(&operands()?)?),
+            command::CANCEL_GUARDED => Command::CancelGuarded(to_guarded(&operands()?)?),
             _ => return Err(WireError::InvalidField("command")),
         })
     }
@@ -469,6 +473,20 @@ fn to_registration(operands: &OperandsRecord) -> Result<Registration, WireError>
     let value = operands.as_bytes().first_chunk().expect("40 bytes");
     let (member, session) = (MemberId(operands.member.get()), operands.index.get());
     Ok(Registration { member, session, entry: entry(operands.code, *value)? })
+}
+
+fn guarded_operands(Guarded { member, session, last }: Guarded) -> OperandsRecord {
+    OperandsRecord {
+        first: last.to_bits().cast_signed().into(),
+        member: member.0.into(),
+        index: session.into(),
+        ..OperandsRecord::default()
+    }
+}
+
+fn to_guarded(operands: &OperandsRecord) -> Result<Guarded, WireError> {
+    let last = request_id(operands.first.get().cast_unsigned(), "first")?;
+    Ok(Guarded { member: MemberId(operands.member.get()), session: operands.index.get(), last })
 }
 
 fn amends_more(amendment: &Amendment) -> bool {

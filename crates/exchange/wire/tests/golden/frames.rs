@@ -10,16 +10,17 @@ fn sign_on() {
         flags: frame::SIGN_ON_JOURNALLED.into(),
         token: 0xd1d2_d3d4_d5d6_d7d8.into(),
         session: 0.into(),
-        reserved: [0; 30],
+        heartbeat_ms: 0x4142_4344.into(),
+        reserved: [0; 26],
     };
     check(
         &framed(&sign_on),
         expect![[r#"
-        0000  34 00 01 01 74 73 72 71 01 00 00 00 d8 d7 d6 d5
-        0010  d4 d3 d2 d1 00 00 00 00 00 00 00 00 00 00 00 00
-        0020  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
-        0030  00 00 00 00
-    "#]],
+            0000  34 00 01 01 74 73 72 71 01 00 00 00 d8 d7 d6 d5
+            0010  d4 d3 d2 d1 00 00 44 43 42 41 00 00 00 00 00 00
+            0020  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+            0030  00 00 00 00
+        "#]],
     );
 }
 
@@ -98,14 +99,15 @@ fn signed_on() {
         gateway: 0x5152.into(),
         in_flight_max: 0xe1e2.into(),
         member: 0x7172_7374.into(),
+        heartbeat_ms: 0x4142_4344.into(),
         reserved: 0.into(),
     };
     check(
         &framed(&signed_on),
         expect![[r#"
-        0000  1c 00 81 01 d8 d7 d6 d5 d4 d3 d2 d1 52 51 e2 e1
-        0010  74 73 72 71 00 00 00 00 00 00 00 00
-    "#]],
+            0000  1c 00 81 01 d8 d7 d6 d5 d4 d3 d2 d1 52 51 e2 e1
+            0010  74 73 72 71 44 43 42 41 00 00 00 00
+        "#]],
     );
 }
 
@@ -419,6 +421,16 @@ fn resume_and_resumed() {
         expect![[r#"
         0000  1c 00 8b 01 a8 a7 a6 a5 a4 a3 a2 a1 32 31 36 00
         0010  00 00 00 00 00 00 00 00 00 00 00 00
+    "#]],
+    );
+}
+
+#[test]
+fn cancel_after() {
+    check(
+        &framed(&CancelAfter { after_ms: 0x4142_4344.into(), reserved: 0.into() }),
+        expect![[r#"
+        0000  0c 00 13 01 44 43 42 41 00 00 00 00
     "#]],
     );
 }

@@ -12,7 +12,9 @@ use pares_types::{
     Quantity, Reason, Registration, Reply, Request, RequestId, RestCause, Role, Rule, SelfTrade, ShardId,
     Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
 };
-use pares_wire::frame::{self, Challenge, Message, Ping, Pong, Proof, Resume, Resumed, SignOn, SignedOn};
+use pares_wire::frame::{
+    self, CancelAfter, Challenge, Message, Ping, Pong, Proof, Resume, Resumed, SignOn, SignedOn,
+};
 use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultPlace};
 use zerocopy::IntoBytes;
 

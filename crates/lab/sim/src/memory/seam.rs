@@ -116,6 +116,7 @@ impl Seam {
             never_looks_again: self.has(Bug::ReadOnInNewLog) && matches!(of, NodeId::Venue(_)),
             other_rules: self.other_builds.contains(&reader),
             misreads: first && self.has(Bug::ExecuteWrongly) && matches!(of, NodeId::Gateway(_)),
+            rebounds: self.bug.and_then(defects::bound).filter(|_| venue && matches!(of, NodeId::Gateway(_))),
             misprices: venue && self.has(Bug::WrongPrices),
             leaves_fills_out: follows && self.has(Bug::LeaveFillsOut),
             overlooks_revocations: follows && self.has(Bug::OverlookRevocation),
@@ -180,6 +181,8 @@ pub(crate) struct Lens {
     other_rules: bool,
     /// Some orders are read for a share too many.
     misreads: bool,
+    /// Up to which request of a gateway what a session left is cancelled.
+    rebounds: Option<u64>,
     /// Trades are told a tick away.
     misprices: bool,
     /// The first fill of some records is not there.
@@ -191,7 +194,7 @@ pub(crate) struct Lens {
 impl Lens {
     /// What is read, as this process takes it.
     pub(super) fn look(&self, payload: &mut Vec<u8>) {
-        if self.other_rules || self.misreads {
+        if self.other_rules || self.misreads || self.rebounds.is_some() {
             self.change_request(payload);
         }
         if record::schema(payload) != Some(record::RESULT) {
@@ -211,12 +214,13 @@ impl Lens {
             self.change_request(payload);
         }
         if self.misprices {
-            misprice(payload);
+            rewrite(payload, |_, events| events.iter_mut().for_each(defects::misprice));
         }
     }
 
     fn understands(&self, request: &Request) -> Request {
         let read = if self.misreads { defects::misread(request) } else { *request };
+        let read = self.rebounds.map_or(read, |to| defects::rebound(&read, to));
         if self.other_rules { build::understands(&read) } else { read }
     }
 
@@ -250,14 +254,6 @@ fn rewrite(payload: &mut Vec<u8>, change: impl FnOnce(&mut Request, &mut Vec<Eve
     let mut changed = vec![0; result_bytes(&request, events.len())];
     write_result(&mut changed, &place, &request, &outcome, &events);
     *payload = changed;
-}
-
-fn misprice(payload: &mut Vec<u8>) {
-    if record::schema(payload) == Some(record::RESULT) {
-        rewrite(payload, |_, events| {
-            events.iter_mut().for_each(defects::misprice);
-        });
-    }
 }
 
 /// Bytes before the state in a checkpoint's file, and where in them length, checksum of the state and of all before it lie.

@@ -227,7 +227,7 @@ impl World<'_> {
                 return Ok(false);
             }
         }
-        if !self.streams_are_told() {
+        if !self.streams_are_told() || self.left_behind()?.is_some() {
             return Ok(false);
         }
         // A gateway counts in its first turn.
@@ -242,6 +242,10 @@ impl World<'_> {
 
     /// Faults stopped long ago and somebody still waits.
     pub(super) fn unanswered(&mut self) -> Broken {
+        if let Ok(Some((order, name))) = self.left_behind() {
+            let what = format!("order {order}, {name}, stays although its session has ended");
+            return Broken { invariant: "G1 none is left behind", what };
+        }
         let mut what = String::from("not at rest long after faults stopped:");
         for (index, client) in self.clients.iter().enumerate() {
             for (name, open) in client.open.iter().take(3) {

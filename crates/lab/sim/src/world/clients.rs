@@ -1,6 +1,8 @@
 //! Clients and their connections: real frames, cut anywhere, late, and on connections that break.
 
-use pares_types::{Reason, Reply};
+use std::collections::BTreeSet;
+
+use pares_types::{ClientOrderId, Reason, Reply};
 use pares_wire::frame::{self, GatewayFrame, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn};
 
 use crate::Broken;
@@ -16,11 +18,15 @@ const TIMEOUT_NS: u64 = 8 * MS;
 const OPEN_MAX: usize = 24;
 /// A client's connection to a gateway, by the connection's number.
 pub(super) struct Session {
-    client: usize,
-    gateway: usize,
-    is_alive: bool,
+    pub(super) client: usize,
+    pub(super) gateway: usize,
+    pub(super) is_alive: bool,
     /// The gateway has closed it.
-    is_closing: bool,
+    pub(super) is_closing: bool,
+    /// Guarded names that were sent on it.
+    pub(super) guarded: BTreeSet<ClientOrderId>,
+    /// It has had a timer.
+    pub(super) is_timed: bool,
     /// When the last byte under way arrives, each way: a connection is in order.
     to_gateway_ns: u64,
     to_client_ns: u64,
@@ -100,7 +106,7 @@ impl World<'_> {
         self.note("client {} sends {} to gateway {}", &[client as u64, name, gateway as u64]);
         let member = self.clients[client].member;
         self.ledger.witness.on_sent(member, request.client_order_id(), self.now_ns);
-        let mut bytes = Vec::new();
+        let mut bytes = self.before_request(connection, request.client_order_id());
         frame::write_request(&mut bytes, &request);
         self.send_to_gateway(connection, &bytes);
         if self.random.chance(self.scenario.faults.hostile_permille) {
@@ -163,6 +169,8 @@ impl World<'_> {
             gateway,
             is_alive: true,
             is_closing: false,
+            guarded: BTreeSet::new(),
+            is_timed: false,
             to_gateway_ns: now_ns,
             to_client_ns: now_ns,
             input: Vec::new(),

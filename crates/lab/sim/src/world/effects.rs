@@ -73,6 +73,7 @@ impl World<'_> {
         }
         self.note_key(&record);
         self.check_void(&record)?;
+        self.check_guards(&record)?;
         self.ledger.on_record(&record)
     }
 

@@ -5,6 +5,7 @@ mod clients;
 mod disks;
 mod effects;
 pub(crate) mod faults;
+mod guards;
 mod life;
 pub(crate) mod revocations;
 mod steps;

@@ -45,8 +45,9 @@ pub(crate) fn key(member: MemberId) -> Key {
     }
 }
 
-/// A client of the scenario: the exchange's knows whose keys it changes.
+/// A client of the scenario: the exchange's knows whose keys it changes, the others guard orders or do not.
 pub(super) fn prepared(client: Client, scenario: &Scenario) -> Client {
+    let client = client.guarding(scenario.guards);
     if !scenario.revocations || client.member != EXCHANGE {
         return client;
     }

@@ -3,7 +3,7 @@
 use pares_log::Offset;
 use pares_node::committed::{Committed, CommittedStream};
 use pares_node::{HostWorld, Layout, NodeError, SystemConfig};
-use pares_types::{Command, Outcome, Position, Request, Status};
+use pares_types::{Outcome, Position, Request, Status};
 use serde_json::{Value, json};
 
 use super::operator::EXCHANGE;
@@ -60,8 +60,8 @@ fn read(config: &SystemConfig, layout: &Layout) -> Result<Vec<Row>, NodeError> {
     let mut on = |item: Committed<'_>| {
         let Committed::Result { record, .. } = item else { return Ok(()) };
         let request = record.request()?;
-        // Gateways tell the time by themselves.
-        if request.member == EXCHANGE && request.command != Command::Time {
+        // Gateways ask for that by themselves.
+        if request.member == EXCHANGE && !request.command.is_repeatable() {
             rows.push(Row { position: record.position(), request, outcome: record.outcome()? });
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Requests in words, and as JSON.
 
 use pares_types::{
-    Amendment, Command, Entry, Key, NewOrder, OrderKind, Registration, Request, Rule, SelfTrade, TimeInForce,
+    Amendment, Command, Entry, Guarded, Key, NewOrder, OrderKind, Registration, Request, Rule, SelfTrade,
+    TimeInForce,
 };
 use serde_json::{Map, Value, json};
 
@@ -31,6 +32,9 @@ pub fn what(command: &Command) -> String {
         Command::RemoveInstrument => "remove_instrument".to_owned(),
         Command::Block { member } => format!("block member {member}"),
         Command::Unblock { member } => format!("unblock member {member}"),
+        Command::CancelGuarded(Guarded { member, session, last }) => {
+            format!("cancel_guarded of session {session} of member {member} through {last}")
+        }
         Command::Register(change) => registration_words(&change),
         Command::BeginDay { day } => format!("begin_day {day}"),
         Command::EndDay { day } => format!("end_day {day}"),
@@ -207,6 +211,12 @@ fn exchange_fields(command: &Command) -> Value {
         Command::RemoveInstrument => json!({ "command": "remove_instrument" }),
         Command::Block { member } => json!({ "command": "block", "blocked": member.0 }),
         Command::Unblock { member } => json!({ "command": "unblock", "blocked": member.0 }),
+        Command::CancelGuarded(guarded) => json!({
+            "command": "cancel_guarded",
+            "of_member": guarded.member.0,
+            "of_session": guarded.session,
+            "through": guarded.last.to_string(),
+        }),
         Command::Bust(trade) => json!({
             "command": "bust",
             "position": trade.position.0,

@@ -95,7 +95,7 @@ pub(crate) fn check_matching(config: &SystemConfig, records: &Records) {
         for (position, recorded) in records[&shard].iter().enumerate() {
             let request = &recorded.request;
             assert!(ids.insert(request.id), "{} stands at two positions", request.id);
-            let new = request.command == Command::Time
+            let new = request.command.is_repeatable()
                 || names.insert((shard, request.member, request.client_order_id));
             let mut events = Vec::new();
             let outcome = match new {
