@@ -44,4 +44,8 @@ pub enum Bug {
     OverlookRevocation,
     /// Checkpoints lack all names, and no floor says that they were used.
     ForgetNames,
+    /// All recorders but the first take results of the exchange without the end of the business day in them.
+    CloseDaysAlone,
+    /// All venues report the end of a business day without its last day order.
+    ForgetDayOrders,
 }

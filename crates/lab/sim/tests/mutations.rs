@@ -171,3 +171,14 @@ fn names_that_are_forgotten_without_a_floor_are_found() {
 fn a_fill_left_out_of_the_stream_is_found() {
     found_as(STREAMS, "quick", Bug::LeaveFillsOut, 50);
 }
+
+#[test]
+fn a_day_closed_by_one_recorder_only_is_found() {
+    found_as(AGREEMENT, "quick", Bug::CloseDaysAlone, 50);
+}
+
+/// All venues and recorders agree that the order lives on: only the replay knows better.
+#[test]
+fn a_day_order_forgotten_at_the_end_of_the_day_is_found() {
+    found_as("sequential replay", "quick", Bug::ForgetDayOrders, 50);
+}

@@ -177,13 +177,14 @@ impl SystemConfig {
         Ok(config)
     }
 
-    /// A new system, as a file means it that says nothing.
+    /// A new system: as a file means it that says nothing, with days, so that day orders end.
     ///
     /// # Panics
     /// Never: that is legal.
     #[must_use]
     pub fn fresh() -> Self {
-        Self::parse("").expect("a file that says nothing is legal")
+        let unsaid = Self::parse("").expect("a file that says nothing is legal");
+        Self { day: Some(DayConfig::every_day()), ..unsaid }
     }
 
     /// The text of the configuration file of a new system, with a comment on each setting.
