@@ -191,9 +191,18 @@ impl Drill {
             archived.map_err(failed("archiving"))?;
         }
         let Some(old) = number.checked_sub(RETENTION_DAYS + 1).filter(|&old| old > 0) else { return Ok(()) };
-        self.until("a recorder keeps what is archived and old", |drill| {
-            drill.has_dropped(BusinessDay(EVE.0 + old))
-        })
+        self.await_dropped(BusinessDay(EVE.0 + old))
+    }
+
+    /// Recorders keep what a checkpoint needs, and another one comes with the traffic.
+    fn await_dropped(&mut self, day: BusinessDay) -> LabResult {
+        let begun = Instant::now();
+        while !self.has_dropped(day)? {
+            check_patience(begun, "a recorder has not dropped what is archived and old")?;
+            self.ask(Command::Time)?;
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     /// After each part but the last of a day something else is killed.
