@@ -21,6 +21,8 @@ const LAST: MemberId = MemberId(MEMBERS + 1);
 const IN_FLIGHT: usize = 64;
 /// Of a member's orders, one in so many is good till cancelled: an odd number, so that instruments alternate.
 const CARRIED_EVERY: u64 = 101;
+/// And none behind that one: what is at work grows no further.
+const CARRIED_LAST: u64 = 2_500;
 /// So many ticks below all others.
 const CARRIED_TICKS: i64 = 100;
 
@@ -208,7 +210,7 @@ impl Members {
 /// What a member enters under its next name: half of them buy and half sell at one price; some stay below.
 fn order(member: MemberId, name: u64, traded: &[Traded]) -> ClientRequest {
     let one = &traded[name as usize % traded.len()];
-    let carried = name.is_multiple_of(CARRIED_EVERY);
+    let carried = name.is_multiple_of(CARRIED_EVERY) && name <= CARRIED_LAST;
     let below = if carried { CARRIED_TICKS * one.tick } else { 0 };
     let side = if carried || member.0.is_multiple_of(2) { Side::Buy } else { Side::Sell };
     let order = NewOrder::limit(side, Price(one.price.0 - below), one.lot);
