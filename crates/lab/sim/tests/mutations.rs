@@ -87,9 +87,10 @@ fn a_checkpoint_that_lacks_an_order_is_restored_by_nobody() {
 
 #[test]
 fn a_disk_that_counts_what_it_refused_is_found() {
-    // The recorder finds at its next start that its own log lacks what it took.
-    let failure = first_failure("disks", Bug::TakeWithoutRoom, 50);
-    assert!(failure.what.contains("gap in the recorder's own log"), "{failure}");
+    // The recorder finds at its next start that its own log lacks what it took, or a venue never gets it.
+    let with_bug = |seed| Scenario { bug: Some(Bug::TakeWithoutRoom), ..Scenario::disks(seed) };
+    let mut failures = (0..50).filter_map(|seed| run(&with_bug(seed)).err());
+    assert!(failures.any(|failure| failure.what.contains("gap in the recorder's own log")));
 }
 
 #[test]
@@ -161,8 +162,10 @@ fn a_gateway_that_overlooks_a_revocation_is_found() {
 #[test]
 fn names_that_are_forgotten_without_a_floor_are_found() {
     let with_bug = |seed| Scenario { bug: Some(Bug::ForgetNames), ..Scenario::crashes(seed) };
-    let mut failures = (0..400).filter_map(|seed| run(&with_bug(seed)).err());
-    assert!(failures.any(|failure| [ONCE, AGREEMENT].contains(&failure.invariant)));
+    let failures: Vec<_> = (0..50).filter_map(|seed| run(&with_bug(seed)).err()).collect();
+    let found = failures.iter().filter(|failure| [ONCE, AGREEMENT].contains(&failure.invariant)).count();
+    let kinds: Vec<_> = failures.iter().map(|failure| failure.invariant).collect();
+    assert!(found > 0, "{kinds:?}");
 }
 
 #[test]
