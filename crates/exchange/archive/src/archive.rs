@@ -159,10 +159,11 @@ pub fn restore(
         let manifest = restore_day(store, &format!("{recorder}/{day}"), &days, into, &mut copied)?;
         place = match place {
             None => Some((manifest.from, manifest.until, manifest.segment_bytes)),
-            Some((from, until, bytes)) if manifest.from <= until => Some((from, manifest.until, bytes)),
+            Some((from, until, bytes)) if manifest.from == until => Some((from, manifest.until, bytes)),
             Some(_) => {
                 return Err(ArchiveError::Refused(format!(
-                    "a day before {day} is missing in {}",
+                    "{day} of {recorder} in {} does not follow the day before: one is missing, or its log was made anew between \
+                     them; restore them apart",
                     store.name()
                 )));
             }

@@ -29,12 +29,12 @@ impl Bucket {
         let refused = |error: &dyn std::fmt::Display| ArchiveError::Refused(format!("{name}: {error}"));
         // Reqwest looks for one that was chosen for the process; nothing else here chooses.
         let _chosen_before = rustls::crypto::ring::default_provider().install_default();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| refused(&error))?;
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
         let s3 = AmazonS3Builder::from_env().with_bucket_name(bucket).build();
         let objects = Arc::new(s3.map_err(|error| refused(&error))?);
-        Ok(Self { runtime, objects, prefix: prefix.trim_end_matches('/').to_owned(), name })
+        let prefix = prefix.trim_end_matches('/').to_owned();
+        let runtime = runtime().map_err(|error| refused(&error))?;
+        Ok(Self { runtime, objects, prefix, name })
     }
 
     fn key(&self, key: &str) -> Key {
@@ -84,5 +84,31 @@ impl Bucket {
             folders.filter_map(|folder| Some(folder.filename()?.to_owned())).collect();
         names.sort();
         Ok(names)
+    }
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object_store::memory::InMemory;
+
+    #[test]
+    fn what_is_put_is_there_under_its_prefix_and_folders_are_listed() {
+        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        for prefix in ["", "a/b"] {
+            let (objects, prefix) = (Arc::clone(&objects), prefix.to_owned());
+            let bucket = Bucket { runtime: runtime().unwrap(), objects, prefix, name: "memory".to_owned() };
+            assert_eq!(bucket.list("recorder-0").unwrap(), [] as [&str; 0]);
+            for (day, byte) in [("2026-11-24", 2), ("2026-11-23", 1), ("2026-11-23", 3)] {
+                bucket.put(&format!("recorder-0/{day}/0.seg.zst"), vec![byte; 5]).unwrap();
+            }
+            assert_eq!(bucket.list("recorder-0").unwrap(), ["2026-11-23", "2026-11-24"]);
+            assert_eq!(bucket.get("recorder-0/2026-11-23/0.seg.zst").unwrap(), Some(vec![3; 5]));
+            assert_eq!(bucket.get("recorder-0/2026-11-23/1.seg.zst").unwrap(), None);
+        }
     }
 }

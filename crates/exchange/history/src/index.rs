@@ -195,6 +195,14 @@ impl Index {
         }
     }
 
+    /// Up to where the log is indexed; its beginning if nothing is.
+    ///
+    /// # Errors
+    /// [`HistoryError::Index`].
+    pub fn reach(&self) -> Result<Offset, HistoryError> {
+        Place::load(&self.db).map(|place| place.next).map_err(fail(&self.path))
+    }
+
     /// Wraps a query's error.
     pub(super) fn fail(&self) -> impl FnOnce(rusqlite::Error) -> HistoryError {
         fail(&self.path)

@@ -31,6 +31,8 @@ pub enum Source {
     Venue,
     /// Another recorder's log: whatever lies there is recorded.
     Peer,
+    /// The same, of which all was read since its beginning: what would come before the first record of a shard is dropped.
+    WholePeer,
 }
 
 /// What to do with an offered record.
@@ -121,6 +123,11 @@ impl Acceptance {
         Self { epoch, next: Position(0), evidence, finding: None, divergence: None }
     }
 
+    /// Whether nothing was ever taken.
+    fn is_empty(&self) -> bool {
+        self.next == Position(0) && self.evidence.is_empty()
+    }
+
     /// The next position to take.
     #[must_use]
     pub fn next(&self) -> Position {
@@ -169,8 +176,9 @@ impl Acceptance {
     /// # Panics
     /// If the record does not follow the last: a recorder's log has no gaps after its first record.
     pub fn recover(&mut self, record: &Offer) {
-        let (first, position) = (self.next == Position(0) && self.evidence.is_empty(), record.position);
-        assert!(first || position == self.next, "gap in the recorder's own log before position {position}");
+        let position = record.position;
+        let follows = position == self.next || self.is_empty();
+        assert!(follows, "gap in the recorder's own log before position {position}");
         self.note(record);
     }
 
@@ -187,7 +195,8 @@ impl Acceptance {
         if offer.source == Source::Venue && (offer.epoch != self.epoch || shut_out) {
             return Verdict::Void;
         }
-        if offer.position > self.next {
+        let begins = offer.source == Source::WholePeer && self.is_empty();
+        if offer.position > self.next && !begins {
             return Verdict::Wait;
         }
         match self.evidence.on_taking(self.next) {
@@ -203,9 +212,9 @@ impl Acceptance {
     /// Counts a record as taken.
     ///
     /// # Panics
-    /// If it is not the next.
+    /// If it is not the next, nor the first.
     pub fn take(&mut self, offer: &Offer) {
-        assert_eq!(offer.position, self.next, "records are taken in order");
+        assert!(offer.position == self.next || self.is_empty(), "records are taken in order");
         self.note(offer);
     }
 
@@ -282,6 +291,21 @@ mod tests {
         let mut shard = Acceptance::new(Epoch(2), 2);
         assert_eq!(shard.offer_and_take(&offer(1, 2)), Verdict::Wait);
         assert_eq!(shard.next(), Position(0));
+    }
+
+    #[test]
+    fn a_recorder_that_has_nothing_begins_where_a_peers_whole_log_does_and_skips_nothing_later() {
+        let mut shard = Acceptance::new(Epoch(2), 2);
+        let from = |source, position| Offer { source, ..offer(position, position + 1) };
+        assert_eq!(shard.offer_and_take(&from(Source::Venue, 9)), Verdict::Wait);
+        assert_eq!(
+            shard.offer_and_take(&from(Source::Peer, 9)),
+            Verdict::Wait,
+            "what it left out may lie before"
+        );
+        assert_eq!(shard.offer_and_take(&from(Source::WholePeer, 7)), Verdict::Take);
+        assert_eq!(shard.offer_and_take(&from(Source::WholePeer, 9)), Verdict::Wait);
+        assert_eq!(shard.offer_and_take(&from(Source::Venue, 8)), Verdict::Take);
     }
 
     #[test]

@@ -16,6 +16,8 @@
 //!   last*, and only decisions of the life of the window in force, which nobody can have decided otherwise.
 //! - *Promised and nowhere* is a loss: a hole below a whole record that the log had promised to keep, or an end below what
 //!   the window knows to be recorded. It is named, and nothing is replaced.
+//! - *Dropped* is what lies before the beginning of a log that was read without a gap from there: the new log begins at the
+//!   lowest position that anybody has then.
 //! - A hole below records that were *not* promised (the tail a loss of power tore) ends the shard there instead, as
 //!   opening an undamaged log would have ended it.
 //!
@@ -87,7 +89,13 @@ struct Shard {
     next: Position,
 }
 
-/// The repair of one log. Told, in this order: its own whole records ([`own`](Repair::own)), what the others have
+impl Shard {
+    fn begin(&mut self, position: Position) {
+        (self.end, self.next) = (position, position);
+    }
+}
+
+/// The repair of one log. Told, in this order: where logs begin ([`begins`](Repair::begins)), its own whole records ([`own`](Repair::own)), what the others have
 /// ([`offer`](Repair::offer)), and then asked, record by record, what to do ([`turn`](Repair::turn)).
 #[derive(Debug, Default)]
 pub struct Repair {
@@ -101,9 +109,22 @@ impl Repair {
         Self::default()
     }
 
+    /// A log of a recorder, whole up to there, begins with this position of the shard: what comes before it was dropped, if
+    /// nobody has it.
+    pub fn begins(&mut self, id: ShardId, position: Position) {
+        let told = self.shards.contains_key(&id);
+        let shard = self.shards.entry(id).or_default();
+        if !told || position < shard.next {
+            shard.begin(position);
+        }
+    }
+
     /// The next whole record of the damaged log, in its order. `promised`: the log had promised to keep it.
     pub fn own(&mut self, shard: ShardId, position: Position, promised: bool) {
         let shard = self.shards.entry(shard).or_default();
+        if position < shard.next {
+            shard.begin(position);
+        }
         if position > shard.end {
             shard.holes.push(Hole { first: shard.end, end: position, promised: false });
         }
@@ -241,6 +262,27 @@ mod tests {
         let mut repair = damaged(&[3], 9);
         offer(&mut repair, 1, 0..3);
         assert_eq!(write(&mut repair, &[3], &[]), [(1, 0), (1, 1), (1, 2), (0, 3)]);
+    }
+
+    #[test]
+    fn what_was_dropped_is_not_missed_and_the_new_log_begins_where_anybody_does() {
+        for (begins, own, other, new) in [
+            (vec![7], vec![9], 7..9, vec![(1, 7), (1, 8), (0, 9)]),
+            (vec![7, 5], vec![7, 9], 5..9, vec![(1, 5), (1, 6), (0, 7), (1, 8), (0, 9)]),
+            (vec![7], vec![5, 7], 6..8, vec![(0, 5), (1, 6), (0, 7)]),
+            (vec![7, 9], vec![], 7..9, vec![(1, 7), (1, 8)]),
+        ] {
+            let mut repair = Repair::new();
+            begins.into_iter().for_each(|position| repair.begins(S, Position(position)));
+            own.iter().for_each(|&position| repair.own(S, Position(position), true));
+            offer(&mut repair, 1, other.clone());
+            assert_eq!(lost(&repair), [] as [&str; 0]);
+            assert_eq!(write(&mut repair, &own, &[&other.collect::<Vec<_>>()]), new);
+        }
+        let mut repair = Repair::new();
+        repair.begins(S, Position(5));
+        repair.own(S, Position(9), true);
+        assert_eq!(lost(&repair), ["shard 0: positions 5 to 8"]);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) struct Inlet<W: World> {
     tail: Tail<W>,
     /// Records that this build does not understand, and times the log could not be read.
     strange: u64,
+    /// Whether anything was passed over since the log's beginning.
+    broken: bool,
     /// Whether the operator knows that it cannot be read just now.
     told: bool,
 }
@@ -27,12 +29,15 @@ impl<W: World> Inlet<W> {
     /// That node's log, from there on.
     pub(crate) fn new(world: &W, log: NodeId, from: Offset) -> Self {
         let tail = Tail::new(world, log, from);
-        Self { world: world.clone(), log, tail, strange: 0, told: false }
+        Self { world: world.clone(), log, tail, strange: 0, broken: from > Offset::START, told: false }
     }
 
     /// As [`Tail::next`].
     pub(crate) fn next(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         self.told &= self.tail.is_unreadable();
+        if self.tail.take_replaced() {
+            self.broken = false;
+        }
         self.tail.next()
     }
 
@@ -59,6 +64,7 @@ impl<W: World> Inlet<W> {
     /// The record just read is none that this build understands, or has no business there.
     pub(crate) fn on_strange(&mut self, what: &dyn Display) {
         self.strange += 1;
+        self.broken = true;
         // A log may be full of them.
         if self.strange.is_power_of_two() {
             let (log, strange) = (self.log, self.strange);
@@ -69,12 +75,20 @@ impl<W: World> Inlet<W> {
     /// The next record cannot be read. Says whether it was passed over, so that there may be more. Anything but damage
     /// passes by itself: the log is being replaced, or descriptors are out.
     pub(crate) fn on_unreadable(&mut self, error: ReadError) -> bool {
-        let Err(error) = self.tail.pass_over(error) else { return true };
+        let Err(error) = self.tail.pass_over(error) else {
+            self.broken = true;
+            return true;
+        };
         if !std::mem::replace(&mut self.told, true) {
             self.strange += 1;
             self.world.complain(&format_args!("the log of {} cannot be read for now: {error}", self.log));
         }
         false
+    }
+
+    /// Whether all was read that the log has from its beginning.
+    pub(crate) fn is_whole(&self) -> bool {
+        !self.broken
     }
 
     /// As [`Tail::is_unreadable`].

@@ -159,15 +159,15 @@ fn stricter<T: Ord + Default>(one: T, other: T) -> T {
 pub struct Proposal {
     /// The instrument; 0 for all.
     pub instrument: InstrumentId,
-    /// 1 set phase, 2 remove instrument, 3 block.
+    /// 1 set phase, 2 remove instrument, 3 block, 4 end day.
     pub kind: u8,
-    /// The phase, or the member.
+    /// The phase, the member, or the day.
     pub operand: u32,
 }
 
 impl Proposal {
     /// The highest kind.
-    pub const KIND_MAX: u8 = 3;
+    pub const KIND_MAX: u8 = 4;
 
     /// The request as a proposal; `None` if it cannot halt a market.
     #[must_use]
@@ -176,6 +176,7 @@ impl Proposal {
             Command::SetPhase(phase @ (Phase::Halted | Phase::Closed)) => (1, phase as u32),
             Command::RemoveInstrument => (2, 0),
             Command::Block { member } => (3, member.0),
+            Command::EndDay { day } => (4, day.0),
             _ => return None,
         };
         Some(Self { instrument, kind, operand })

@@ -153,3 +153,18 @@ fn a_member_that_was_away_is_told_every_fill_once() {
         (&2000.into(), &0.into(), &0.into())
     );
 }
+
+#[test]
+fn over_two_days_with_kills_nothing_is_lost_and_the_archive_has_it_all() {
+    let output = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
+        .args(["drill", "days", "--days", "2", "--requests", "4000", "--json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let counts =
+        ["days", "requests", "kills", "lost", "duplicated"].map(|name| figures[name].as_u64().unwrap());
+    assert_eq!(counts, [2, 8_000, 6, 0, 0], "{figures}");
+    let sizes = ["start_seconds", "archive_mib"].map(|name| figures[name].as_f64().unwrap());
+    assert!(sizes.iter().all(|size| *size > 0.0), "{figures}");
+}

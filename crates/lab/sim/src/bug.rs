@@ -48,4 +48,8 @@ pub enum Bug {
     CancelTooLittle,
     /// Checkpoints lack the floors of names that were forgotten.
     ForgetNames,
+    /// All recorders but the first take results of the exchange without the end of the business day in them.
+    CloseDaysAlone,
+    /// All venues report the end of a business day without its last day order.
+    ForgetDayOrders,
 }

@@ -1,7 +1,10 @@
 //! Defects for the wiring ([`Bug`](crate::Bug)), kept apart from what works.
 
+use pares_types::{
+    CancelCause, Command, Entry, Event, Price, Quantity, Registration, Request, RequestId, Rights,
+};
+
 use crate::bug::Bug;
-use pares_types::{Command, Entry, Event, Price, Quantity, Registration, Request, RequestId, Rights};
 
 /// A checkpoint as a list of words; see `pares_venue::checkpoint` for which is which.
 struct Words(Vec<u64>);
@@ -59,10 +62,12 @@ fn is_plain(order: &[u64], priority_next: u64) -> bool {
     order[3] >> 32 == 0 && (490_000..510_000).contains(&order[4]) && order[7] < priority_next
 }
 
-/// A fill a tick away.
-pub(crate) fn misprice(event: &mut Event) {
-    if let Event::Fill { price, .. } = event {
-        *price = Price(price.0 + 100);
+/// Fills a tick away.
+pub(crate) fn misprice(_: &mut Request, events: &mut Vec<Event>) {
+    for event in events {
+        if let Event::Fill { price, .. } = event {
+            *price = Price(price.0 + 100);
+        }
     }
 }
 
@@ -97,6 +102,20 @@ pub(crate) fn rebound(request: &Request, to: u64) -> Request {
         guarded.last = RequestId::new(guarded.last.gateway(), to);
     }
     read
+}
+
+/// A result without the end of the business day in it.
+pub(crate) fn miss_day_end(_: &mut Request, events: &mut Vec<Event>) {
+    events.retain(|event| !matches!(event, Event::DayEnded { .. }));
+}
+
+/// The end of a business day without the last of its day orders.
+pub(crate) fn forget_a_day_order(_: &mut Request, events: &mut Vec<Event>) {
+    let ended = events.iter().any(|event| matches!(event, Event::DayEnded { .. }));
+    let is_day_order = |event: &Event| matches!(event, Event::Cancelled { cause: CancelCause::DayEnd, .. });
+    if let Some(last) = events.iter().rposition(is_day_order).filter(|_| ended) {
+        events.remove(last);
+    }
 }
 
 /// One request of a gateway, read wrongly.

@@ -1,16 +1,20 @@
 //! Business days: begun and ended by hand and by the timetable, and reported.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command as Process;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pares_client::Update;
 use pares_log::MarksReader;
 use pares_node::SystemConfig;
 use pares_node::config::DayConfig;
 use pares_types::{
-    ClientOrderId, ClientRequest, InstrumentId, NewOrder, Price, Quantity, Reason, ShardId, Side, Status,
-    TimeInForce,
+    ClientOrderId, ClientRequest, InstrumentId, NewOrder, Price, Quantity, Reason, RecorderId, ShardId, Side,
+    Status, TimeInForce,
 };
+use pares_wire::record::ResultRecord;
 use serde_json::Value;
 
 use crate::common::exchange::{Exchange, PROGRAM, gateway, recorder, small, venue};
@@ -150,28 +154,65 @@ fn trade_four_days(exchange: &mut Exchange) {
     });
 }
 
-#[test]
-fn what_is_archived_and_old_is_dropped_and_all_start_without_it() {
+/// A system that keeps a day beside the last, and has four.
+fn four_days() -> Exchange {
     let mut exchange = Exchange::start(&SystemConfig { retention_days: 1, checkpoint_every: 8, ..small(2) });
     trade_four_days(&mut exchange);
-    let archive = tempfile::tempdir().unwrap();
-    let (mut other, mut name) = (exchange.client(0, 5), 0);
-    let mut archive_and_wait = |exchange: &mut Exchange, archived: &[&str], dropped: &str| {
-        for day in archived {
-            let command = format!("archive --to {} --day {day}", archive.path().display());
-            assert_eq!(pares(exchange, &command).0, Some(0), "{day}");
+    exchange
+}
+
+/// Member 5 asks until it is so. It is refused, and recorded: checkpoints come with the traffic.
+fn eventually_with_traffic(exchange: &mut Exchange, what: &str, mut is_so: impl FnMut(&Exchange) -> bool) {
+    static NAME: AtomicU64 = AtomicU64::new(1);
+    let mut other = exchange.client(0, 5);
+    eventually(what, || {
+        exchange.tick();
+        let name = NAME.fetch_add(1, Ordering::Relaxed);
+        for instrument in [1, 3] {
+            other
+                .submit_and_wait(&limit(
+                    2 * name + u64::from(instrument),
+                    instrument,
+                    Side::Buy,
+                    1,
+                    2_230_000,
+                ))
+                .unwrap();
         }
-        eventually("the day is dropped", || {
-            exchange.tick();
-            // Refused, and recorded: a day goes once all shards have checkpoints behind it, and those come with the traffic.
-            name += 1;
-            other.submit_and_wait(&limit(name, 1, Side::Buy, 1, 2_230_000)).unwrap();
-            begins(exchange) == ends(exchange, dropped)
-        });
+        is_so(exchange)
+    });
+}
+
+/// Archives days, and waits until each recorder has dropped all up to one of them.
+fn archive_and_wait(exchange: &mut Exchange, archive: &Path, archived: &[&str], dropped: &str) {
+    for day in archived {
+        let command = format!("archive --to {} --day {day}", archive.display());
+        assert_eq!(pares(exchange, &command).0, Some(0), "{day}");
+    }
+    // A day goes once all shards have checkpoints behind it.
+    eventually_with_traffic(exchange, "the day is dropped", |exchange| {
+        begins(exchange) == ends(exchange, dropped)
+    });
+}
+
+#[test]
+fn what_is_archived_and_old_is_dropped_and_all_start_without_it() {
+    let mut exchange = four_days();
+    let archive = tempfile::tempdir().unwrap();
+    let trades = |exchange: &Exchange, archive: &str| {
+        json(exchange, &format!("history trades --recorder 0 --limit 1000 {archive}")).1
     };
+    let before = trades(&exchange, "");
+    assert_eq!(before["trades"].as_array().unwrap().len(), 400);
     // The day after it is not archived; then the last day and the one before it are kept.
-    archive_and_wait(&mut exchange, &["2026-11-23", "2026-11-25"], "2026-11-23");
-    archive_and_wait(&mut exchange, &["2026-11-24", "2026-11-26"], "2026-11-24");
+    archive_and_wait(&mut exchange, archive.path(), &["2026-11-23", "2026-11-25"], "2026-11-23");
+    archive_and_wait(&mut exchange, archive.path(), &["2026-11-24", "2026-11-26"], "2026-11-24");
+
+    let archive = format!("--archive {}", archive.path().display());
+    assert_eq!(trades(&exchange, &archive), before, "of the archive and the log");
+    assert_eq!(trades(&exchange, &archive), before, "of the index");
+    std::fs::remove_file(exchange.layout().root().join("history-0.sqlite")).unwrap();
+    assert_eq!(trades(&exchange, "")["trades"].as_array().unwrap().len(), 200, "without the archive");
 
     for node in [gateway(1), venue(0), recorder(1)] {
         assert!(exchange.kill(node));
@@ -192,6 +233,87 @@ fn what_is_archived_and_old_is_dropped_and_all_start_without_it() {
     exchange.wait_until_up();
     let filled = seller.submit_and_wait(&limit(1_001, 1, Side::Sell, 5, 2_238_200)).unwrap();
     assert_eq!(filled.status, Status::Resting);
+}
+
+/// Of each shard the first position in a recorder's log, and the one behind the last.
+fn kept(exchange: &Exchange, id: u16) -> BTreeMap<ShardId, (u64, u64)> {
+    let mut kept = BTreeMap::new();
+    let Ok(mut log) = pares_log::Reader::at_start(&exchange.layout().recorder_log(RecorderId(id))) else {
+        return kept;
+    };
+    while let Ok(Some(entry)) = log.next() {
+        let Ok(record) = ResultRecord::read(entry.payload) else { continue };
+        let at = record.position().0;
+        let (_, end) = kept.entry(record.shard()).or_insert((at, at));
+        assert_eq!(*end, at, "recorder {id} has a gap");
+        *end += 1;
+    }
+    kept
+}
+
+/// Of which shards a recorder has checkpoints.
+fn checkpoints(exchange: &Exchange, id: u16) -> BTreeSet<String> {
+    let dir = std::fs::read_dir(exchange.layout().recorder_log(RecorderId(id)).join("checkpoints"));
+    let names = dir.into_iter().flatten().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter_map(|name| Some(name.strip_suffix(".ckpt")?.split_once('-')?.0.to_owned())).collect()
+}
+
+/// Takes recorders' disks away while they are dead.
+fn wipe(exchange: &Exchange, ids: &[u16]) {
+    for id in ids {
+        // A process that was just killed may be making its last file.
+        let dir = exchange.layout().recorder_log(RecorderId(*id));
+        eventually("the disk is empty", || std::fs::remove_dir_all(&dir).is_ok() || !dir.exists());
+    }
+}
+
+#[test]
+fn recorders_whose_disks_are_wiped_are_filled_with_what_the_others_have_not_dropped() {
+    let mut exchange = four_days();
+    let (archive, dir) = (tempfile::tempdir().unwrap(), exchange.dir());
+    let days = ["2026-11-23", "2026-11-24", "2026-11-25", "2026-11-26"];
+    archive_and_wait(&mut exchange, archive.path(), &days, "2026-11-24");
+    let first = |exchange: &Exchange, id| {
+        kept(exchange, id).into_values().map(|(first, _)| first).collect::<Vec<_>>()
+    };
+    let begin = first(&exchange, 0);
+    assert!(begin.iter().all(|first| *first > 0), "{begin:?}");
+    let are_filled = |exchange: &Exchange, ids: &[u16]| {
+        ids.iter().all(|id| first(exchange, *id) == begin && kept(exchange, *id) == kept(exchange, 0))
+    };
+
+    // What venues have in their logs of this life no recorder needs from another.
+    exchange.stop();
+    exchange.start_again();
+    exchange.look_away(true);
+    exchange.kill(recorder(1));
+    wipe(&exchange, &[1]);
+    exchange.look_away(false);
+    eventually_with_traffic(&mut exchange, "it is filled", |exchange| are_filled(exchange, &[1]));
+
+    // All but one, and one that was not there before.
+    exchange.stop();
+    wipe(&exchange, &[1]);
+    let more = SystemConfig { recorders: 3, ..exchange.config().clone() };
+    std::fs::write(exchange.layout().config(), more.text()).unwrap();
+    let mut exchange = Exchange::start_in(dir, &more);
+    eventually_with_traffic(&mut exchange, "both are filled and have checkpoints", |exchange| {
+        are_filled(exchange, &[1, 2]) && checkpoints(exchange, 1).len() == begin.len()
+    });
+    for node in [gateway(1), venue(0), recorder(1)] {
+        assert!(exchange.kill(node));
+        exchange.wait_until_up();
+    }
+
+    // The one that filled them.
+    exchange.stop();
+    wipe(&exchange, &[0]);
+    exchange.start_again();
+    eventually_with_traffic(&mut exchange, "it is filled", |exchange| are_filled(exchange, &[1, 2]));
+    assert_eq!([stream(&exchange, 7), stream(&exchange, 7), stream(&exchange, 7)], [Reason::NotKept; 3]);
+    assert_eq!(json(&exchange, "admin day begin 2026-11-27").0, Some(0));
+    let filled = exchange.client(1, 7).submit_and_wait(&limit(1_000, 1, Side::Sell, 5, 2_230_000)).unwrap();
+    assert_eq!(filled.status, Status::Filled, "the order that was good till cancelled");
 }
 
 /// Why a member is not told its stream of the first shard from its beginning.

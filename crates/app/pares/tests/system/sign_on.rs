@@ -255,6 +255,11 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
     assert!(!ok && said.contains("second_operator"), "{said}");
     done(&exchange, &format!("block 7 --propose {second}"));
     done(&exchange, "block 7");
+    done(&exchange, "day begin 2026-11-23");
+    let (ok, said) = admin(&exchange, "day end");
+    assert!(!ok && said.contains("second_operator"), "{said}");
+    done(&exchange, &format!("day end --propose {second}"));
+    done(&exchange, "day end");
     let (ok, said) = admin(&exchange, "member revoke 0 1");
     assert!(ok, "another operator is left: {said}");
     let (ok, said) = admin(&exchange, &format!("member revoke 0 2 {second}"));

@@ -2,8 +2,8 @@
 
 use pares_register::{FIRST_OPERATOR, PROPOSAL_NS, Register};
 use pares_types::{
-    ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, Phase, Proposal, Quantity,
-    Reason, Registration, Reply, Rights, Side, Timestamp,
+    BusinessDay, ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, Phase,
+    Proposal, Quantity, Reason, Registration, Reply, Rights, Side, Timestamp,
 };
 
 use super::world::{Gate, Sink, World, amend, cancel, config, enter, exchange, mass_cancel};
@@ -197,6 +197,9 @@ fn an_operator_does_what_its_rights_say_under_its_own_series() {
     let mut floor = Floor::new();
     let halt = Command::SetPhase(Phase::Halted);
     assert_eq!(floor.operate(SECOND, 1, 1, halt), Some(Reason::OtherSeries), "in the name of the other");
+    let end = Command::EndDay { day: BusinessDay(5) };
+    assert_eq!(floor.operate(SECOND, 2, 0, end), Some(Reason::SecondOperator));
+    assert_eq!(floor.operate(SECOND, 2, 0, Command::BeginDay { day: BusinessDay(5) }), None);
     assert_eq!(floor.operate(SECOND, 2, 1, halt), None);
     floor.register(0, 2, Entry::SetRights(Rights::REGISTER));
     assert_eq!(floor.operate(SECOND, 2, 1, halt), Some(Reason::NoRight));

@@ -63,7 +63,10 @@ const COMMENTS: &[(&str, &str)] = &[
         "retention_days",
         "Days before the last one that recorders keep of what is archived; 0 keeps all. Default 0.",
     ),
-    ("day", "When business days begin and end (docs/operations.md); left out, by hand: `pares admin day`."),
+    (
+        "day",
+        "When business days begin and end, UTC; day orders expire at the end. Left out, by hand: `pares admin day`. Here: every day, all day.",
+    ),
     (
         "gateways_exposed",
         "true: beyond loopback without TLS or certificates, on your responsibility. Default false.",
@@ -114,16 +117,17 @@ mod tests {
     use super::super::SystemConfig;
     use super::*;
 
-    /// A new system's file does not have them.
-    const OPTIONAL: [&str; 2] = ["operator_key", "day"];
+    /// A new system's file does not have it.
+    const OPTIONAL: &str = "operator_key";
 
     #[test]
     fn a_new_systems_file_has_a_comment_on_each_setting_and_means_what_it_says() {
         let fresh = SystemConfig::fresh();
         let text = fresh.text();
         assert_eq!(SystemConfig::parse(&text).unwrap(), fresh);
-        for (setting, comment) in COMMENTS.iter().filter(|(setting, _)| !OPTIONAL.contains(setting)) {
+        for (setting, comment) in COMMENTS.iter().filter(|(setting, _)| *setting != OPTIONAL) {
             let named = text.contains(&format!("\n# {comment}\n{setting} = "))
+                || text.contains(&format!("\n# {comment}\n[{setting}]\n"))
                 || text.contains(&format!("\n# {comment}\n[[{setting}]]"));
             assert!(named, "{setting}");
             assert_eq!(text.matches(comment).count(), 1, "{setting}");
@@ -134,7 +138,7 @@ mod tests {
     fn a_comments_default_is_that_of_a_new_system() {
         let text = toml::to_string(&SystemConfig::fresh()).unwrap();
         let with_default =
-            COMMENTS.iter().filter(|(setting, _)| *setting != "instruments" && !OPTIONAL.contains(setting));
+            COMMENTS.iter().filter(|(setting, _)| !["instruments", "day", OPTIONAL].contains(setting));
         for (setting, comment) in with_default {
             let (_, default) = comment.rsplit_once("Default ").unwrap();
             let line = format!("{setting} = {}\n", default.trim_end_matches('.'));

@@ -20,6 +20,12 @@ pub struct DayConfig {
 }
 
 impl DayConfig {
+    /// From midnight to midnight, without a pause.
+    pub(super) fn every_day() -> Self {
+        let midnight = String::from("00:00:00");
+        Self { begin: midnight.clone(), end: midnight, weekends: true }
+    }
+
     /// The timetable as gateways want it.
     ///
     /// # Errors

@@ -177,13 +177,11 @@ impl SystemConfig {
         Ok(config)
     }
 
-    /// A new system, as a file means it that says nothing.
-    ///
-    /// # Panics
-    /// Never: that is legal.
+    /// A new system: as a file means it that says nothing, with days, so that day orders end. Never panics: that is legal.
     #[must_use]
     pub fn fresh() -> Self {
-        Self::parse("").expect("a file that says nothing is legal")
+        let day = Some(DayConfig::every_day());
+        Self { day, ..Self::parse("").expect("a file that says nothing is legal") }
     }
 
     /// The text of the configuration file of a new system, with a comment on each setting.

@@ -56,6 +56,8 @@ struct Missed<W: World> {
     /// The number of the next message to tell.
     next: u64,
     place: Place,
+    /// How many recorders' logs begin behind it, as far as is known.
+    later: u16,
     reader: Option<W::Reader>,
 }
 
@@ -86,6 +88,8 @@ enum Step {
     Waiting,
     /// The log does not reach back so far any more.
     NotKept,
+    /// The log begins with a later position of the shard. Another's may not.
+    BeginsLater,
     /// The log cannot be read, or not far enough.
     Failed,
 }
@@ -130,7 +134,15 @@ impl<W: World> Resuming<W> {
             Ok(Resume::FromRecord(member)) => {
                 let recorder = RecorderId((session.0 % u64::from(self.recorders)) as u16);
                 self.under_way.insert((session, shard));
-                self.starts.begin(Wanted { session, member, shard, next, recorder, elsewhere: true });
+                self.starts.begin(Wanted {
+                    session,
+                    member,
+                    shard,
+                    next,
+                    recorder,
+                    elsewhere: true,
+                    later: 0,
+                });
             }
             Err(reason) => edge.resumed(session, shard, 0, reason),
         }
@@ -175,15 +187,17 @@ impl<W: World> Resuming<W> {
                 self.queue.push_back(missed);
                 return records;
             }
-            Portion::Unreadable => self.starts.begin(missed.elsewhere(self.recorders)),
+            Portion::Unreadable if missed.later < self.recorders => {
+                self.starts.begin(missed.elsewhere(self.recorders));
+            }
             Portion::Live(next) => edge.resumed(session, shard, next, Reason::None),
-            Portion::NotKept => {
+            Portion::NotKept | Portion::Unreadable => {
                 rules.give_up_resuming(session, shard);
                 edge.resumed(session, shard, 0, Reason::NotKept);
             }
             Portion::Gone => {}
         }
-        if !matches!(portion, Portion::Unreadable) {
+        if !matches!(portion, Portion::Unreadable) || missed.later >= self.recorders {
             self.under_way.remove(&(session, shard));
         }
         self.readers -= usize::from(missed.reader.is_some());
@@ -193,9 +207,9 @@ impl<W: World> Resuming<W> {
     /// Those of whom it was found where to begin.
     fn take_in(&mut self, now_ns: u64) {
         while let Some((wanted, start)) = self.starts.next() {
-            let Wanted { session, member, shard, next, elsewhere, .. } = wanted;
+            let Wanted { session, member, shard, next, elsewhere, later, .. } = wanted;
             let place = Place::new(start, if elsewhere { 0 } else { now_ns + RETRY_NS });
-            self.queue.push_back(Missed { session, member, shard, next, place, reader: None });
+            self.queue.push_back(Missed { session, member, shard, next, place, later, reader: None });
         }
     }
 }
@@ -225,6 +239,10 @@ impl<W: World> Missed<W> {
                 Step::Read => edge.counters.add(Counter::RecordsResumed, 1),
                 Step::Waiting => return Ok(Portion::Read(read)),
                 Step::NotKept => return Ok(Portion::NotKept),
+                Step::BeginsLater => {
+                    self.later += 1;
+                    return Ok(Portion::Unreadable);
+                }
                 Step::Failed => return Ok(Portion::Unreadable),
             }
         }
@@ -233,9 +251,9 @@ impl<W: World> Missed<W> {
 
     /// At the next recorder. What was told is not told again.
     fn elsewhere(&self, recorders: u16) -> Wanted {
-        let Self { session, member, shard, next, .. } = *self;
+        let Self { session, member, shard, next, later, .. } = *self;
         let recorder = RecorderId((self.place.recorder.0 + 1) % recorders);
-        Wanted { session, member, shard, next, recorder, elsewhere: false }
+        Wanted { session, member, shard, next, recorder, elsewhere: false, later }
     }
 
     /// Reads one record and tells the session what it says to its member.
@@ -264,7 +282,9 @@ impl<W: World> Missed<W> {
                 place.behind_since_ns = None;
                 if let Some(output) = edge.connections.output(self.session) {
                     let to = (self.shard, self.member, &mut self.next);
-                    tell_record(entry.payload, place, to, events, output)?;
+                    if !tell_record(entry.payload, place, to, events, output)? {
+                        return Ok(Step::BeginsLater);
+                    }
                 }
                 place.offset = reader.offset();
                 return Ok(Step::Read);
@@ -282,21 +302,22 @@ impl<W: World> Missed<W> {
     }
 }
 
-/// Writes what a record tells the member, if it is the next of the shard: messages from number `next` on.
+/// Writes what a record tells the member, if it is the next of the shard: messages from number `next` on. Says whether the log has the
+/// next of the shard.
 fn tell_record(
     payload: &[u8],
     place: &mut Place,
     (shard, member, next): (ShardId, MemberId, &mut u64),
     events: &mut Vec<Event>,
     output: &mut Vec<u8>,
-) -> Result<(), NodeError> {
+) -> Result<bool, NodeError> {
     if record::schema(payload) != Some(record::RESULT) {
-        return Ok(());
+        return Ok(true);
     }
     let record = ResultRecord::read(payload)?;
     let position = record.position();
     if record.shard() != shard || position != place.position {
-        return Ok(());
+        return Ok(record.shard() != shard || position < place.position);
     }
     place.position = position.next();
     events.clear();
@@ -313,5 +334,5 @@ fn tell_record(
             }
         }
     });
-    Ok(())
+    Ok(true)
 }

@@ -45,8 +45,12 @@ struct Counted {
 }
 
 impl Counting {
-    /// From the recorder's newest checkpoints that can be read.
-    pub(super) fn from_checkpoints(world: &impl World, recorder: RecorderId, shards: &[ShardId]) -> Self {
+    /// From the recorder's newest checkpoints that can be read, once each shard has one.
+    pub(super) fn from_checkpoints(
+        world: &impl World,
+        recorder: RecorderId,
+        shards: &[ShardId],
+    ) -> Option<Self> {
         let counted = |&shard: &ShardId| {
             let stored = checkpoints::stored_by(world, recorder, shard).ok()?;
             let (view, _) = stored.iter().find_map(|stored| {
@@ -55,7 +59,7 @@ impl Counting {
             })?;
             Some((shard, Counted { next: view.position, numbers: StreamNumbers::restore(&view.told)? }))
         };
-        Self { shards: shards.iter().filter_map(counted).collect(), ..Self::default() }
+        Some(Self { shards: shards.iter().map(counted).collect::<Option<_>>()?, ..Self::default() })
     }
 
     /// From the last rows of a run that ends at `to`; `None` if they cannot be that.

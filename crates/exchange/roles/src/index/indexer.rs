@@ -9,12 +9,13 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use pares_log::{LogReader, Offset, ReadError};
-use pares_types::{RecorderId, ShardId};
+use pares_types::{Position, RecorderId, ShardId};
 use pares_wire::record::{self, ResultRecord};
 
 use super::counting::Counting;
 use super::run::{self, Run};
 use super::{Kind, Row, dir_of, row_of_name, stretches};
+use crate::recorder::beginnings;
 use crate::world::{Next, World};
 use crate::{NodeError, NodeId};
 
@@ -199,13 +200,16 @@ impl<W: World> Indexer<W> {
         Ok(true)
     }
 
-    /// The numbers at a place of the log, `before` being the run that ends there; if that cannot be read it is made anew first.
+    /// The numbers at a place of the log, `before` being the run that ends there; if that cannot be read it is made anew first. In a log
+    /// that begins later than its shards they are not known before all shards have checkpoints.
     fn counting(&mut self, from: u64, before: Option<(u64, u64)>) -> Option<Counting> {
         let Some(stretch) = before else {
-            return Some(match from > Offset::START.0 {
+            // With nothing in the log there is nothing to do.
+            let first = beginnings(&self.world, NodeId::Recorder(self.id), 1).into_values().next()?;
+            return match first > Position(0) {
                 true => Counting::from_checkpoints(&self.world, self.id, &self.shards),
-                false => Counting::default(),
-            });
+                false => Some(Counting::default()),
+            };
         };
         let opened = Run::open(&self.world, (&self.dir, Kind::Streams), stretch);
         let rows = opened.and_then(|(run, file)| run.rows(&file).ok());

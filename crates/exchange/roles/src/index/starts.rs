@@ -27,6 +27,8 @@ pub(crate) struct Wanted {
     /// Whose runs are looked into first; whether others' are looked into, too.
     pub(crate) recorder: RecorderId,
     pub(crate) elsewhere: bool,
+    /// How many recorders' logs begin behind it, as far as is known.
+    pub(crate) later: u16,
 }
 
 /// A place of a recorder's log that is not behind the wanted message.

@@ -141,6 +141,7 @@ fn wanted(number: u64) -> Wanted {
         next: number / 7 + 1,
         recorder: RECORDER,
         elsewhere: true,
+        later: 0,
     }
 }
 

@@ -42,7 +42,7 @@ use shard::{ShardRecord, offer, recover};
 
 pub use counters::DAY_COUNTER;
 pub use retention::drop_note;
-pub(crate) use shard::{Contents, recorded, salvaged};
+pub(crate) use shard::{Contents, beginnings, recorded, salvaged};
 
 /// Records taken from one source before the next is looked at.
 const BATCH_MAX: usize = 512;
@@ -160,14 +160,15 @@ impl<W: World> RecorderNode<W> {
     fn inlet(&mut self, source: Source, index: usize) -> &mut Inlet<W> {
         match source {
             Source::Venue => &mut self.venues[index],
-            Source::Peer => &mut self.peers[index],
+            Source::Peer | Source::WholePeer => &mut self.peers[index],
         }
     }
 
     fn step(&mut self, source: Source, index: usize) -> Result<Step, NodeError> {
-        let inlet = match source {
-            Source::Venue => &mut self.venues[index],
-            Source::Peer => &mut self.peers[index],
+        let (inlet, source) = match source {
+            Source::Venue => (&mut self.venues[index], source),
+            _ if self.peers[index].is_whole() => (&mut self.peers[index], Source::WholePeer),
+            _ => (&mut self.peers[index], Source::Peer),
         };
         let Some(record) = inlet.next()? else { return Ok(Step::Nothing) };
         match (record::schema(record.payload), source) {
@@ -194,7 +195,7 @@ impl<W: World> RecorderNode<W> {
                 }
                 Ok(Step::Gone)
             }
-            (Some(record::CHECKPOINT_STORED), Source::Peer) => Ok(Step::Gone),
+            (Some(record::CHECKPOINT_STORED), Source::Peer | Source::WholePeer) => Ok(Step::Gone),
             (schema, _) => {
                 Err(WireError::UnknownSchema { schema: schema.unwrap_or_default(), version: 0 }.into())
             }

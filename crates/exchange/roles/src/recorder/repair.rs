@@ -22,6 +22,7 @@ use pares_sequencer::Sequencer;
 use pares_types::{Epoch, Position, RecorderId, ShardId};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
 
+use super::shard;
 use crate::checkpoints;
 use crate::config::{Layout, SystemConfig};
 use crate::left_out::{self, LeftOut};
@@ -63,6 +64,8 @@ fn repair<W: World>(
     let checkpoints = Layout::new("").checkpoints(id);
     let mut work = Work {
         world,
+        log,
+        shards: config.shards()?.len(),
         new: world.replace_log(log, super::log_config(config))?,
         others: others(world, id, config, left_out.as_ref()),
         repair: Repair::new(),
@@ -163,6 +166,9 @@ fn checkpoints_of(
 /// A repair under way.
 struct Work<'a, W: World> {
     world: &'a W,
+    log: NodeId,
+    /// How many the system has.
+    shards: usize,
     new: W::Replacement,
     others: Vec<Other>,
     repair: Repair,
@@ -188,6 +194,12 @@ impl<W: World> Work<'_, W> {
 
     /// Tells the rules what there is. The life in force is the latest that the windows or any log know of.
     fn learn(&mut self, mut life: Epoch) -> Result<(), NodeError> {
+        let recorders = self.others.iter().map(|other| other.log).chain([self.log]);
+        for log in recorders.filter(|log| matches!(log, NodeId::Recorder(_))) {
+            for (shard, position) in shard::beginnings(self.world, log, self.shards) {
+                self.repair.begins(shard, position);
+            }
+        }
         let promised = self.new.promised();
         let mut own = self.new.damaged()?;
         while let Some(entry) = own.next() {

@@ -100,6 +100,20 @@ pub(super) fn recover<W: World>(
     Ok(())
 }
 
+/// With which position of each of so many shards a recorder's log begins, as far as it can be read without a gap.
+pub(crate) fn beginnings(world: &impl World, log: NodeId, shards: usize) -> BTreeMap<ShardId, Position> {
+    let mut first = BTreeMap::new();
+    let Ok(mut log) = world.read_log_from_start(log) else { return first };
+    while first.len() < shards {
+        let Ok(Some(entry)) = log.next() else { break };
+        if record::schema(entry.payload) == Some(record::RESULT) {
+            let Ok(record) = ResultRecord::read(entry.payload) else { break };
+            first.entry(record.shard()).or_insert(record.position());
+        }
+    }
+    first
+}
+
 /// What a recorder's log holds.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {

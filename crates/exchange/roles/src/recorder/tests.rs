@@ -47,6 +47,37 @@ fn a_result_is_recorded_once_however_many_venues_hand_it_out() {
 }
 
 #[test]
+fn a_recorder_with_an_empty_disk_begins_where_its_peers_log_does() {
+    let world = TestWorld::new();
+    world.publish(PEER, &results(5..9));
+    world.publish(VENUE, &results(7..12));
+    assert_eq!(record(&world), (recorded(12)[5..].to_vec(), 0));
+    settle(&mut open(&world));
+    assert_eq!(world.results(OWN), recorded(12)[5..], "and goes on there when it starts again");
+}
+
+#[test]
+fn a_recorder_with_an_empty_disk_does_not_take_damage_for_the_beginning() {
+    let world = TestWorld::new();
+    let offsets = world.publish(PEER, &results(5..9));
+    world.flip(PEER, offsets[0]);
+    assert_eq!(record(&world), (Vec::new(), 1));
+}
+
+#[test]
+fn a_damaged_log_that_begins_later_is_made_anew_from_there() {
+    for (peer, own) in [(5..9, 5..8), (3..9, 5..8), (5..9, 4..8)] {
+        let world = TestWorld::new();
+        let first = peer.start.min(own.start) as usize;
+        let offsets = world.publish(OWN, &results(own));
+        world.flip(OWN, offsets[1]);
+        world.publish(PEER, &results(peer));
+        open(&world);
+        assert_eq!(world.results(OWN), recorded(9)[first..]);
+    }
+}
+
+#[test]
 fn a_flipped_bit_in_a_venues_log_is_passed_over_and_the_other_venue_has_what_is_missing() {
     let world = TestWorld::new();
     let offsets = world.publish(VENUE, &results(0..8));

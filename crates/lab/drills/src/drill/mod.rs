@@ -22,10 +22,12 @@
 //! | `flood`, `overload` | one session sends as fast as it can; all sessions send too much |
 //! | `diverge` | a venue that computes something else |
 //! | `away` | a member is away while its orders are filled |
+//! | `days` | business days that are closed, archived and dropped |
 //! | `wice` | replication between clusters: what it costs, and everything that can die there |
 //! | `poison` | a request that brings the matching engine down at every venue |
 
 mod away;
+mod days;
 mod disk;
 mod diverge;
 mod everything;
@@ -123,6 +125,8 @@ enum Own {
     Wice(wice::Args),
     /// Let a member be away while its orders are filled and gateways killed: is it told every fill, once and in order?
     Away(away::Args),
+    /// Business days with kills, each archived and dropped: is anything lost, and do files, memory and the time to start stay flat?
+    Days(days::Args),
 }
 
 /// Arguments of `pares drill` for an exchange.
@@ -166,7 +170,8 @@ fn blows() -> impl TypedValueParser<Value = Blow> {
     let blows = Blow::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let wice = PossibleValue::new("wice").help("The sites: `pares drill wice --help`");
     let away = PossibleValue::new("away").help("A member that is away: `pares drill away --help`");
-    PossibleValuesParser::new(blows.chain([wice, away])).try_map(|word| Blow::from_str(&word, false))
+    let days = PossibleValue::new("days").help("Business days: `pares drill days --help`");
+    PossibleValuesParser::new(blows.chain([wice, away, days])).try_map(|word| Blow::from_str(&word, false))
 }
 
 impl Args {
@@ -253,6 +258,7 @@ pub fn run(choice: &Choice) -> LabResult {
     match &choice.own {
         Some(Own::Wice(args)) => return wice::run(args),
         Some(Own::Away(args)) => return away::run(args),
+        Some(Own::Days(args)) => return days::run(args),
         None => {}
     }
     let args = &choice.exchange;

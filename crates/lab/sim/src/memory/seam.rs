@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_roles::NodeId;
 use pares_sequencer::{LocalWindow, Overruled, ProposeError, Sequencer, Voiding};
-use pares_types::{Epoch, Event, Position, Request, RequestId, ShardId, VenueId};
+use pares_types::{Epoch, Event, Position, RecorderId, Request, RequestId, ShardId, VenueId};
 use pares_wire::record::{
     self, RequestRecord, ResultPlace, ResultRecord, request_bytes, result_bytes, write_request, write_result,
 };
@@ -111,15 +111,24 @@ impl Seam {
         let venue = matches!(reader, NodeId::Venue(_));
         let first = reader == NodeId::Venue(VenueId(0));
         let follows = matches!((reader, of), (NodeId::Gateway(_), NodeId::Recorder(_)));
+        let takes_in = matches!((reader, of), (NodeId::Recorder(RecorderId(1..)), NodeId::Venue(_)));
         Lens {
             believes_damage: self.has(Bug::BelieveDamaged) && reader != of,
             never_looks_again: self.has(Bug::ReadOnInNewLog) && matches!(of, NodeId::Venue(_)),
             other_rules: self.other_builds.contains(&reader),
             misreads: first && self.has(Bug::ExecuteWrongly) && matches!(of, NodeId::Gateway(_)),
             rebounds: self.bug.and_then(defects::bound).filter(|_| venue && matches!(of, NodeId::Gateway(_))),
-            misprices: venue && self.has(Bug::WrongPrices),
-            leaves_fills_out: follows && self.has(Bug::LeaveFillsOut),
-            overlooks_revocations: follows && self.has(Bug::OverlookRevocation),
+            on_read: match self.bug {
+                Some(Bug::LeaveFillsOut) if follows => Some(defects::leave_a_fill_out),
+                Some(Bug::OverlookRevocation) if follows => Some(defects::overlook_revocation),
+                Some(Bug::CloseDaysAlone) if takes_in => Some(defects::miss_day_end),
+                _ => None,
+            },
+            on_write: match self.bug {
+                Some(Bug::WrongPrices) if venue => Some(defects::misprice),
+                Some(Bug::ForgetDayOrders) if venue => Some(defects::forget_a_day_order),
+                _ => None,
+            },
         }
     }
 
@@ -183,13 +192,13 @@ pub(crate) struct Lens {
     misreads: bool,
     /// Up to which request of a gateway what a session left is cancelled.
     rebounds: Option<u64>,
-    /// Trades are told a tick away.
-    misprices: bool,
-    /// The first fill of some records is not there.
-    leaves_fills_out: bool,
-    /// A key that is revoked stays.
-    overlooks_revocations: bool,
+    /// What is wrong with every result that is read, and with every one that is handed out.
+    on_read: Option<Defect>,
+    on_write: Option<Defect>,
 }
+
+/// A change of a result.
+type Defect = fn(&mut Request, &mut Vec<Event>);
 
 impl Lens {
     /// What is read, as this process takes it.
@@ -197,14 +206,8 @@ impl Lens {
         if self.other_rules || self.misreads || self.rebounds.is_some() {
             self.change_request(payload);
         }
-        if record::schema(payload) != Some(record::RESULT) {
-            return;
-        }
-        if self.leaves_fills_out {
-            rewrite(payload, defects::leave_a_fill_out);
-        }
-        if self.overlooks_revocations {
-            rewrite(payload, defects::overlook_revocation);
+        if let Some(defect) = self.on_read {
+            rewrite(payload, defect);
         }
     }
 
@@ -213,8 +216,8 @@ impl Lens {
         if self.other_rules {
             self.change_request(payload);
         }
-        if self.misprices {
-            rewrite(payload, |_, events| events.iter_mut().for_each(defects::misprice));
+        if let Some(defect) = self.on_write {
+            rewrite(payload, defect);
         }
     }
 
@@ -232,14 +235,16 @@ impl Lens {
                 *payload = vec![0; request_bytes(&changed)];
                 write_request(payload, &changed);
             }
-            Some(record::RESULT) => rewrite(payload, |request, _| *request = self.understands(request)),
-            _ => {}
+            _ => rewrite(payload, |request, _| *request = self.understands(request)),
         }
     }
 }
 
 /// Writes a result again, changed.
 fn rewrite(payload: &mut Vec<u8>, change: impl FnOnce(&mut Request, &mut Vec<Event>)) {
+    if record::schema(payload) != Some(record::RESULT) {
+        return;
+    }
     let Ok(result) = ResultRecord::read(payload) else { return };
     let (Ok(mut request), Ok(outcome)) = (result.request(), result.outcome()) else { return };
     let Ok(mut events) = result.events().collect::<Result<Vec<_>, _>>() else { return };

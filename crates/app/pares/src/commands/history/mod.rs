@@ -8,8 +8,9 @@ mod print;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use pares_archive::{ArchiveError, Store, restore};
 use pares_history::{Filter, Index, Story, TradeRow};
 use pares_log::MarksReader;
 use pares_node::{Layout, NodeId, SystemConfig};
@@ -37,6 +38,9 @@ pub struct Args {
     /// Whose log to look in; by default the recorder with the most records
     #[arg(long, global = true, value_parser = recorder_id)]
     recorder: Option<RecorderId>,
+    /// Where days were archived (`pares archive --to`): what the recorder has dropped since is read there
+    #[arg(long, global = true)]
+    archive: Option<String>,
     /// One JSON object instead of a table
     #[arg(long, global = true)]
     json: bool,
@@ -99,8 +103,13 @@ pub fn run(args: &Args) -> CommandResult {
     let layout = Layout::new(&args.dir);
     let config = configuration(&layout)?;
     let recorder = recorder(args.recorder, &config, &layout)?;
-    let mut index = Index::open(&layout.root().join(format!("history-{recorder}.sqlite")))?;
-    update(&mut index, recorder, &layout)?;
+    // One that was made without the archive may lack what lies there.
+    let made_of = if args.archive.is_some() { "-archive" } else { "" };
+    let mut index = Index::open(&layout.root().join(format!("history-{recorder}{made_of}.sqlite")))?;
+    if let Some(archive) = &args.archive {
+        read_archive(&mut index, archive, recorder, &layout)?;
+    }
+    update(&mut index, recorder, &layout.recorder_log(recorder))?;
     let symbols = print::Symbols::of(&config, index.added()?);
     let filter = match &args.what {
         What::Orders { select, status } => Filter { status: status.clone(), ..select.filter(&symbols)? },
@@ -128,7 +137,7 @@ pub fn trade(
 ) -> Result<(TradeRow, [ClientOrderId; 2]), CommandError> {
     let recorder = recorder(None, config, layout)?;
     let mut index = Index::open(&layout.root().join(format!("history-{recorder}.sqlite")))?;
-    update(&mut index, recorder, layout)?;
+    update(&mut index, recorder, &layout.recorder_log(recorder))?;
     let absent = || {
         let (position, event) = place;
         CommandError::Failed(format!(
@@ -212,7 +221,7 @@ fn recorder(
 }
 
 /// Brings the index up to date, with a bar if that takes long.
-fn update(index: &mut Index, recorder: RecorderId, layout: &Layout) -> CommandResult {
+fn update(index: &mut Index, recorder: RecorderId, log: &Path) -> CommandResult {
     let mut bar = None;
     let mut tell = |done: u64, total: u64| {
         if bar.is_none() && total - done > LONG_BYTES {
@@ -222,7 +231,7 @@ fn update(index: &mut Index, recorder: RecorderId, layout: &Layout) -> CommandRe
             bar.set_position(done);
         }
     };
-    let updated = index.update(&layout.recorder_log(recorder), &mut tell);
+    let updated = index.update(log, &mut tell);
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
@@ -235,6 +244,24 @@ fn update(index: &mut Index, recorder: RecorderId, layout: &Layout) -> CommandRe
         );
     }
     Ok(())
+}
+
+/// Indexes what the recorder has dropped of its log, out of the archive; nothing if the index has that already.
+fn read_archive(index: &mut Index, archive: &str, recorder: RecorderId, layout: &Layout) -> CommandResult {
+    let log = layout.recorder_log(recorder);
+    let begins = MarksReader::open(&log).map_err(ArchiveError::from)?.stats().released;
+    if index.reach()? >= begins {
+        return Ok(());
+    }
+    // One that is being used by nobody else, whatever ended before it was removed.
+    let scratch = layout.root().join(format!("history-{recorder}.{}.restored", std::process::id()));
+    let name = NodeId::Recorder(recorder).to_string();
+    let read = restore(&Store::open(archive)?, &name, (None, None), &scratch)
+        .map_err(CommandError::from)
+        .and_then(|_| update(index, recorder, &scratch.join(&name)));
+    let removed = std::fs::remove_dir_all(&scratch);
+    read?;
+    removed.map_err(CommandError::io("removing what was restored of the archive"))
 }
 
 fn story(index: &Index, id: OrderId, recorder: RecorderId) -> Result<Story, CommandError> {

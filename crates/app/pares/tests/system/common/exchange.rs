@@ -59,7 +59,7 @@ pub(crate) struct Exchange {
     /// Whether the dead stay dead.
     looking_away: bool,
     /// Kept until the last user of the directory is gone.
-    _dir: Arc<TempDir>,
+    dir: Arc<TempDir>,
 }
 
 impl Exchange {
@@ -89,7 +89,7 @@ impl Exchange {
     /// The system in that directory, which somebody else starts and stops.
     pub(crate) fn watch(dir: Arc<TempDir>, config: &SystemConfig) -> Self {
         let layout = Layout::new(dir.path());
-        Self { supervisor: None, config: config.clone(), layout, looking_away: false, _dir: dir }
+        Self { supervisor: None, config: config.clone(), layout, looking_away: false, dir }
     }
 
     /// Stops everything as Ctrl-C does.
@@ -110,6 +110,11 @@ impl Exchange {
 
     pub(crate) fn config(&self) -> &SystemConfig {
         &self.config
+    }
+
+    /// The system's directory.
+    pub(crate) fn dir(&self) -> Arc<TempDir> {
+        Arc::clone(&self.dir)
     }
 
     pub(crate) fn layout(&self) -> &Layout {

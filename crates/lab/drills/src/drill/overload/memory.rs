@@ -13,16 +13,16 @@ use pares_os::CountersReader;
 
 /// One look at all nodes, KiB by node.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sample {
+pub(in crate::drill) struct Sample {
     /// Anonymous memory.
-    pub(super) anon_kib: BTreeMap<String, u64>,
+    pub(in crate::drill) anon_kib: BTreeMap<String, u64>,
     /// What of it gateways' tables of names take: the latest `names_max` are kept.
     pub(super) names_kib: BTreeMap<String, u64>,
 }
 
 impl Sample {
     /// Looks at all nodes of a system.
-    pub(super) fn take(layout: &Layout, config: &SystemConfig) -> Result<Self, LabError> {
+    pub(in crate::drill) fn take(layout: &Layout, config: &SystemConfig) -> Result<Self, LabError> {
         let mut sample = Self::default();
         for role in NodeId::all(config) {
             let name = role.to_string();

@@ -12,7 +12,7 @@
 //! | [`memory`] | what nodes hold in memory of their own |
 //! | [`room`] | whether it fits this machine |
 
-mod memory;
+pub(super) mod memory;
 mod offer;
 mod room;
 
