@@ -42,7 +42,9 @@ fn serve(mut stream: TcpStream, answer: impl Fn(ClientRequest) -> Option<Vec<Rep
                     let signed_on = SignedOn { member, token, gateway, in_flight_max, ..SignedOn::default() };
                     frame::write(&mut out, &signed_on);
                 }
-                ClientFrame::Proof(_) | ClientFrame::Resume { .. } => unreachable!("nobody asks for either"),
+                ClientFrame::Proof(_) | ClientFrame::Resume { .. } | ClientFrame::OrderStatusRequest(_) => {
+                    unreachable!("nobody asks for any of them")
+                }
                 ClientFrame::Ping(ping) => frame::write(&mut out, &Pong { token: ping.token }),
                 ClientFrame::Request(request) => match answer(request) {
                     Some(replies) => replies.iter().for_each(|reply| frame::write_reply(&mut out, reply)),

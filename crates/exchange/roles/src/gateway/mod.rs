@@ -31,7 +31,7 @@ use pares_book::Instrument;
 pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
 use pares_log::{Config, LogWriter, Offset};
-use pares_types::{Event, GatewayId, ShardId, Timestamp};
+use pares_types::{ClientOrderId, Event, GatewayId, OrderKey, Reply, ShardId, Timestamp};
 use pares_wire::frame::{self, ClientFrame, Pong};
 use pares_wire::record::RequestRecord;
 
@@ -213,10 +213,23 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             ClientFrame::SignOn(sign_on) => self.on_sign_on(session, &sign_on),
             ClientFrame::Proof(proof) => self.on_proof(Timestamp(now_ns), session, &proof),
             ClientFrame::Resume { shard, next } => self.on_resume(session, shard, next),
+            ClientFrame::OrderStatusRequest(key) => self.on_order_status(session, key),
             ClientFrame::Ping(ping) => {
                 if let Some(output) = self.edge.connections.output(session) {
                     frame::write(output, &Pong { token: ping.token });
                 }
+            }
+        }
+    }
+
+    fn on_order_status(&mut self, session: SessionId, key: OrderKey) {
+        let status = self.rules.order_status(session, key);
+        let Some(output) = self.edge.connections.output(session) else { return };
+        match status {
+            Ok(status) => frame::write_order_status(output, key, status),
+            Err(reason) => {
+                let client_order_id = ClientOrderId(0);
+                frame::write_reply(output, &Reply::Rejected { client_order_id, reason });
             }
         }
     }

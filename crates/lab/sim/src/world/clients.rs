@@ -294,7 +294,12 @@ impl World<'_> {
                     let client = self.sessions[connection].client;
                     self.on_challenge(connection, client, &challenge);
                 }
-                Ok(GatewayFrame::SignedOn(_) | GatewayFrame::Pong(_) | GatewayFrame::Resumed { .. }) => {}
+                Ok(
+                    GatewayFrame::SignedOn(_)
+                    | GatewayFrame::Pong(_)
+                    | GatewayFrame::Resumed { .. }
+                    | GatewayFrame::OrderStatus(..),
+                ) => {}
                 Err(error) => {
                     let what = format!("gateway sent a frame that cannot be read: {error}");
                     return Err(Broken { invariant: "the protocol", what });
