@@ -104,6 +104,10 @@ class Connection:
         """Asks the gateway whether it is there; `Pong` comes behind all that it sent before."""
         self._send(protocol.ping(token))
 
+    def order_status(self, client_order_id: int = 0, order_id: int = 0) -> None:
+        """Asks how an order of the member is, by its name or by its id; `OrderStatus` comes, in the order of questions."""
+        self._send(protocol.order_status_request(client_order_id, order_id))
+
     def resume(self, shard: int, following: int) -> None:
         """Asks for the member's stream of a shard from number `following` on. `Resumed` says that all has been told."""
         self._send(protocol.resume(shard, following))
