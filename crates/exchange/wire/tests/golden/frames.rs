@@ -449,7 +449,7 @@ fn challenge_and_proof() {
 fn status_told(key: OrderKey, status: Option<OrderStatus>) -> Vec<u8> {
     let mut bytes = Vec::new();
     frame::write_order_status(&mut bytes, key, status);
-    let (kind, body, _) = frame::split(&bytes).unwrap().unwrap();
+    let (kind, body, _) = frame::split(&bytes).expect("it is legal").expect("it is whole");
     assert_eq!(frame::decode_gateway(kind, body), Ok(frame::GatewayFrame::OrderStatus(key, status)));
     bytes
 }
