@@ -2,9 +2,9 @@
 
 use pares_types::{
     Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Entry,
-    InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Peg,
-    Phase, Position, Price, Quantity, Reason, Registration, Reply, RequestId, Rights, Role, Rule, ShardId,
-    Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted,
+    InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKey, OrderKind,
+    OrderNews, Peg, Phase, Position, Price, Quantity, Reason, Registration, Reply, RequestId, Rights, Role,
+    Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted,
 };
 use pares_wire::frame::{self, CancelAfter, Challenge, ClientFrame, GatewayFrame, Ping, Pong, Proof, SignOn};
 
@@ -132,6 +132,7 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
     seeds.push(framed(|out| frame::write(out, &Proof { first: [1; 32], second: [2; 32] })));
     seeds.push(framed(|out| frame::write(out, &Ping { token: 1.into() })));
     seeds.push(framed(|out| frame::write(out, &CancelAfter { after_ms: 500.into(), reserved: 0.into() })));
+    seeds.push(framed(|out| frame::write_order_status_request(out, OrderKey::Id(OrderId(id(1))))));
     seeds.push(seeds.concat());
     seeds
 }

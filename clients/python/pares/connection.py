@@ -120,6 +120,10 @@ class Connection:
         """A dead man's timer: what the session guards is cancelled then, unless this is called again before. None stops it."""
         self._send(protocol.cancel_after(0 if seconds is None else max(round(seconds * 1000), 1)))
 
+    def order_status(self, client_order_id: int = 0, order_id: int = 0) -> None:
+        """Asks how an order of the member is, by its name or by its id; `OrderStatus` comes, in the order of questions."""
+        self._send(protocol.order_status_request(client_order_id, order_id))
+
     def resume(self, shard: int, following: int) -> None:
         """Asks for the member's stream of a shard from number `following` on. `Resumed` says that all has been told."""
         self._send(protocol.resume(shard, following))

@@ -227,6 +227,13 @@ def resume(shard: int, following: int) -> bytes:
     return frame(18, struct.pack("<QH6x", following, shard))
 
 
+def order_status_request(client_order_id: int = 0, order_id: int = 0) -> bytes:
+    """Asks how an order of the member is, by its name or by its id; the other is 0."""
+    if client_order_id and order_id:
+        raise ValueError("either the name or the id")
+    return frame(27, struct.pack("<QQ", client_order_id, order_id))
+
+
 # From the gateway.
 
 
@@ -366,7 +373,31 @@ class Resumed:
     reason: int
 
 
-Update = Union[SignedOn, Challenge, Journalled, Answer, Trade, Cancelled, Refusal, Pong, News, Busted, Resumed]
+class OrderState(IntEnum):
+    """What became of an order."""
+
+    UNKNOWN = 0
+    IN_FLIGHT = 1
+    WORKING = 2
+    ENDED = 3
+
+
+@dataclass(frozen=True)
+class OrderStatus:
+    """How an order is, as far as the gateway has read its shard: what lies before `next_position` is counted in."""
+
+    client_order_id: int
+    order_id: int
+    next_position: int
+    remaining: int
+    instrument: int
+    shard: int
+    state: OrderState
+
+
+Update = Union[
+    SignedOn, Challenge, Journalled, Answer, Trade, Cancelled, Refusal, Pong, News, Busted, Resumed, OrderStatus
+]
 
 
 class _Body:
@@ -461,6 +492,11 @@ def _resumed(body: bytes) -> Update:
     return Resumed(*_Body(body, 24).take("QHB"))
 
 
+def _order_status(body: bytes) -> Update:
+    *fields, state = _Body(body, 40).take("QQQQIHB")
+    return OrderStatus(*fields, OrderState(state))
+
+
 _DECODERS = {
     129: _signed_on,
     130: _journalled,
@@ -473,4 +509,5 @@ _DECODERS = {
     137: _busted,
     138: _challenge,
     139: _resumed,
+    146: _order_status,
 }

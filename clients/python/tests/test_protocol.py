@@ -55,6 +55,7 @@ class Page(unittest.TestCase):
             "4 CancelOrder": Cancel(3, 1).encode(),
             "5 MassCancel": MassCancel(4).encode(),
             "6 Ping": protocol.ping(1),
+            "27 OrderStatusRequest": protocol.order_status_request(1),
             "7 EnterOrderExtended": Enter(5, 1, stop).encode(),
             "19 CancelAfter": protocol.cancel_after(500),
         }
@@ -63,6 +64,21 @@ class Page(unittest.TestCase):
             self.assertIn(f"### {name} ({len(data) - 4} bytes)", page)
             self.assertEqual(data[2], int(name.split()[0]))
             self.assertTrue(table(name))
+
+
+class Statuses(unittest.TestCase):
+    def test_an_order_s_status_is_read_as_the_exchange_writes_it(self) -> None:
+        body = bytes.fromhex(
+            "1817161514131211 5857565554535251 4847464544434241 6400000000000000 24232221 3231 02 00"
+        )
+        status = protocol.decode(146, body)
+        assert isinstance(status, protocol.OrderStatus)
+        self.assertEqual((status.client_order_id, status.remaining), (0x1112131415161718, 100))
+        self.assertEqual((status.shard, status.state), (0x3132, protocol.OrderState.WORKING))
+        with self.assertRaises(protocol.ProtocolError):
+            protocol.decode(146, body[:38] + b"\x09\x00")
+        with self.assertRaises(ValueError):
+            protocol.order_status_request(1, 1)
 
 
 class Frames(unittest.TestCase):

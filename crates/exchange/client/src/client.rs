@@ -11,7 +11,7 @@ use pares_keys::KeyFile;
 use pares_tls::{Stream, TlsStream};
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
-    ShardId, Side,
+    OrderKey, ShardId, Side,
 };
 use pares_wire::frame::{self, CancelAfter, Ping};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -193,6 +193,15 @@ impl Client {
     /// As [`Client::send`].
     pub fn resume(&mut self, shard: Option<ShardId>, next: u64) -> Result<(), ClientError> {
         self.outbox.push(|out| frame::write_resume(out, shard, next))
+    }
+
+    /// Buffers the question how an order of the member is; the gateway answers with [`Update::OrderStatus`] or [`Update::UnknownOrder`].
+    /// Questions are answered in the order they were asked.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub fn order_status(&mut self, key: OrderKey) -> Result<(), ClientError> {
+        self.outbox.push(|out| frame::write_order_status_request(out, key))
     }
 
     /// Buffers a ping; the gateway answers with [`Update::Pong`].

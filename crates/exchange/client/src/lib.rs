@@ -38,6 +38,8 @@ pub use open_requests::OpenRequests;
 pub use options::{Credential, Options, Tls};
 pub use pares_keys::{FileError, KeyFile, Secret, Verifier, from_hex};
 pub use pares_tls::{TlsError, TlsFiles};
-pub use pares_types::{Answer, Cancelled, ClientRequest, OrderNews, Role, Trade, TradeBusted};
+pub use pares_types::{
+    Answer, Cancelled, ClientRequest, OrderKey, OrderNews, OrderState, OrderStatus, Role, Trade, TradeBusted,
+};
 pub use pares_wire::password_salt;
 pub use update::Update;

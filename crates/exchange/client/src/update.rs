@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use pares_types::{
-    Answer, Cancelled, ClientOrderId, GatewayId, MemberId, OrderNews, Reason, Reply, RequestId, ShardId,
-    Trade, TradeBusted,
+    Answer, Cancelled, ClientOrderId, GatewayId, MemberId, OrderKey, OrderNews, OrderStatus, Reason, Reply,
+    RequestId, ShardId, Trade, TradeBusted,
 };
 use pares_wire::frame::GatewayFrame;
 
@@ -69,6 +69,10 @@ pub enum Update {
         /// The lowest number that is kept; 0 if none is.
         oldest: u64,
     },
+    /// How an order is, in answer to [`Client::order_status`](crate::Client::order_status).
+    OrderStatus(OrderStatus),
+    /// The gateway knows of no order of the member with that key.
+    UnknownOrder(OrderKey),
     /// The answer to a ping.
     Pong {
         /// The ping's token.
@@ -93,6 +97,8 @@ impl From<GatewayFrame> for Update {
             GatewayFrame::Resumed { shard, next: oldest, reason } => {
                 Self::NotResumed { shard, reason, oldest }
             }
+            GatewayFrame::OrderStatus(_, Some(status)) => Self::OrderStatus(status),
+            GatewayFrame::OrderStatus(key, None) => Self::UnknownOrder(key),
             GatewayFrame::Pong(pong) => Self::Pong { token: pong.token.get() },
         }
     }

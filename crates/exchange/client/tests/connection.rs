@@ -42,7 +42,10 @@ fn serve(mut stream: TcpStream, answer: impl Fn(ClientRequest) -> Option<Vec<Rep
                     let signed_on = SignedOn { member, token, gateway, in_flight_max, ..SignedOn::default() };
                     frame::write(&mut out, &signed_on);
                 }
-                ClientFrame::Proof(_) | ClientFrame::Resume { .. } | ClientFrame::CancelAfter { .. } => {
+                ClientFrame::Proof(_)
+                | ClientFrame::Resume { .. }
+                | ClientFrame::CancelAfter { .. }
+                | ClientFrame::OrderStatusRequest(_) => {
                     unreachable!("nobody asks for any of them")
                 }
                 ClientFrame::Ping(ping) => frame::write(&mut out, &Pong { token: ping.token }),

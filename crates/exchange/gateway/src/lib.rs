@@ -61,6 +61,7 @@ mod prices;
 mod recover;
 mod refusals;
 mod sessions;
+mod status;
 mod streams;
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ pub(crate) struct Entry {
     pub(crate) member: MemberId,
     pub(crate) instrument: InstrumentId,
     /// Shares of an order that are still on the book, or held.
-    remaining: Quantity,
+    pub(crate) remaining: Quantity,
     /// Orders cancelled by an answered fan-out.
     pub(crate) cancelled: u32,
     recorder: RecorderId,

@@ -11,6 +11,7 @@
 mod coded;
 mod day;
 mod ids;
+mod order_status;
 mod outcome;
 mod phase;
 mod reason;
@@ -26,6 +27,7 @@ pub use ids::{
     ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
     ShardId, VenueId,
 };
+pub use order_status::{OrderKey, OrderState, OrderStatus};
 pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, RestCause, Status};
 pub use phase::{DAY_NS, Phase, Rule};
 pub use reason::Reason;

@@ -23,14 +23,15 @@ mod session;
 pub use message::{
     AddInstrument, AmendOrder, AmendOrderExtended, Answer, BeginDay, BlockMember, BustTrade, CancelAfter,
     CancelOrder, Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder, EnterOrderExtended, Journalled,
-    MassCancel, Message, OrderNews, Ping, Pong, Proof, Rejected, RemoveInstrument, Resume, Resumed, SetPhase,
-    SetRule, SignOn, SignedOn, TellTime, Trade, TradeBusted, UnblockMember,
+    MassCancel, Message, OrderNews, OrderStatus, OrderStatusRequest, Ping, Pong, Proof, Rejected,
+    RemoveInstrument, Resume, Resumed, SetPhase, SetRule, SignOn, SignedOn, TellTime, Trade, TradeBusted,
+    UnblockMember,
 };
 pub use reply::{ANSWER_REPEAT, write_reply};
 pub use request::write_request;
 pub use session::{
     ClientFrame, GatewayFrame, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, decode_client, decode_gateway,
-    request_name, write_resume, write_resumed,
+    request_name, write_order_status, write_order_status_request, write_resume, write_resumed,
 };
 
 /// The version of the protocol in this build.

@@ -11,4 +11,5 @@ mod property;
 mod room;
 mod rules;
 mod scenarios;
+mod status;
 mod world;

@@ -14,6 +14,7 @@ mod connection;
 mod connections;
 mod counters;
 mod edge;
+mod frames;
 mod recover;
 mod repair;
 mod repeats;
@@ -32,7 +33,6 @@ pub use pares_gateway::NAME_BYTES;
 use pares_gateway::{Gateway, GatewayConfig as Rules, Pace, Place, SessionId};
 use pares_log::{Config, LogWriter, Offset};
 use pares_types::{Event, GatewayId, ShardId, Timestamp};
-use pares_wire::frame::{self, ClientFrame, Pong};
 use pares_wire::record::RequestRecord;
 
 pub(crate) use counters::{COUNTERS, Counter};
@@ -203,34 +203,6 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         }
         self.frames = frames;
         work
-    }
-
-    fn on_frame(&mut self, now_ns: u64, session: SessionId, frame: ClientFrame) {
-        match frame {
-            ClientFrame::Request(request) => {
-                self.rules.on_request(Timestamp(now_ns), session, request, &mut self.edge);
-            }
-            ClientFrame::SignOn(sign_on) => self.on_sign_on(session, &sign_on),
-            ClientFrame::Proof(proof) => self.on_proof(Timestamp(now_ns), session, &proof),
-            ClientFrame::Resume { shard, next } => self.on_resume(session, shard, next),
-            ClientFrame::CancelAfter { after_ms } => {
-                let mono_ns = self.edge.world.mono_ns();
-                let due_ns = (after_ms > 0).then(|| mono_ns + u64::from(after_ms) * 1_000_000);
-                self.rules.on_cancel_after(Timestamp(now_ns), session, due_ns, &mut self.edge);
-            }
-            ClientFrame::Ping(ping) => {
-                if let Some(output) = self.edge.connections.output(session) {
-                    frame::write(output, &Pong { token: ping.token });
-                }
-            }
-        }
-    }
-
-    fn on_resume(&mut self, session: SessionId, shard: Option<ShardId>, next: u64) {
-        let shards: Vec<ShardId> = shard.map_or_else(|| self.rules.shards().collect(), |shard| vec![shard]);
-        for shard in shards {
-            self.resuming.resume((session, shard, next), &mut self.rules, &mut self.edge);
-        }
     }
 
     /// A log that takes nothing any more, or that others cannot read, is repaired as the gateway starts again.

@@ -351,6 +351,15 @@ message! {
     }
 }
 message! {
+    /// Client to gateway: how is that order of mine?
+    27 OrderStatusRequest (16) {
+        /// The name under which the order was entered; 0: by its id.
+        client_order_id: U64,
+        /// The order's id; 0: by its name.
+        order_id: U64,
+    }
+}
+message! {
     /// Gateway to client: signed on.
     129 SignedOn (24) {
         /// The sign-on's token.
@@ -553,5 +562,26 @@ message! {
         gateway: U16,
         /// Zero.
         reserved: [u8; 6],
+    }
+}
+message! {
+    /// Gateway to client, in answer to [`OrderStatusRequest`]: how the order is, as far as the gateway has read the record.
+    146 OrderStatus (40) {
+        /// The name under which the order was entered; if it is unknown, as asked.
+        client_order_id: U64,
+        /// The order; if it is unknown, as asked.
+        order_id: U64,
+        /// The shard's position to come at this gateway: what lies before it is counted in.
+        next_position: U64,
+        /// Shares of the order still there.
+        remaining: U64,
+        /// The instrument; 0 if the order is unknown.
+        instrument: U32,
+        /// The shard; 0 if the order is unknown.
+        shard: U16,
+        /// Order state code.
+        state: u8,
+        /// Zero.
+        reserved: u8,
     }
 }

@@ -5,13 +5,16 @@
 //!          decode_gateway               <---- write_reply(Reply)
 //! ```
 
-use pares_types::{ClientOrderId, ClientRequest, Reason, Reply, ShardId};
+use pares_types::{
+    ClientOrderId, ClientRequest, InstrumentId, OrderId, OrderKey, OrderState, OrderStatus, Position,
+    Quantity, Reason, Reply, RequestId, ShardId,
+};
 
 use super::reply::{answer, busted, cancelled, journalled, news, rejected, trade};
 use super::{
     Answer, BeginDay, CancelAfter, Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder,
-    EnterOrderExtended, Journalled, MassCancel, Message, OrderNews, Ping, Pong, Proof, Rejected, Resume,
-    Resumed, SignOn, SignedOn, Trade, TradeBusted, VERSION, body, request, write,
+    EnterOrderExtended, Journalled, MassCancel, Message, OrderNews, OrderStatusRequest, Ping, Pong, Proof,
+    Rejected, Resume, Resumed, SignOn, SignedOn, Trade, TradeBusted, VERSION, body, request, write,
 };
 use crate::WireError;
 use crate::code::reason;
@@ -43,6 +46,8 @@ pub enum ClientFrame {
         /// Milliseconds.
         after_ms: u32,
     },
+    /// How is that order of mine?
+    OrderStatusRequest(OrderKey),
     /// Are you there?
     Ping(Ping),
 }
@@ -65,6 +70,8 @@ pub enum GatewayFrame {
         /// [`Reason::None`], or why it is not told.
         reason: Reason,
     },
+    /// How an order is; `None` if the gateway knows of none with that key.
+    OrderStatus(OrderKey, Option<OrderStatus>),
     /// I am.
     Pong(Pong),
 }
@@ -82,6 +89,7 @@ pub fn decode_client(kind: u8, bytes: &[u8]) -> Result<ClientFrame, WireError> {
         CancelAfter::KIND => {
             ClientFrame::CancelAfter { after_ms: body::<CancelAfter>(bytes)?.after_ms.get() }
         }
+        OrderStatusRequest::KIND => ClientFrame::OrderStatusRequest(order_key(&body(bytes)?)?),
         Ping::KIND => ClientFrame::Ping(body(bytes)?),
         _ if is_request(kind) => ClientFrame::Request(request::decode(kind, bytes)?),
         _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
@@ -119,6 +127,7 @@ pub fn decode_gateway(kind: u8, bytes: &[u8]) -> Result<GatewayFrame, WireError>
         OrderNews::KIND => GatewayFrame::Reply(Reply::News(news(&body(bytes)?)?)),
         TradeBusted::KIND => GatewayFrame::Reply(Reply::Busted(busted(&body(bytes)?)?)),
         Resumed::KIND => resumed(&body(bytes)?)?,
+        super::OrderStatus::KIND => order_status(&body(bytes)?)?,
         Pong::KIND => GatewayFrame::Pong(body(bytes)?),
         _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
     })
@@ -160,4 +169,69 @@ fn resumed(frame: &Resumed) -> Result<GatewayFrame, WireError> {
 pub fn write_resumed(out: &mut Vec<u8>, shard: ShardId, next: u64, reason: Reason) {
     let (shard, next) = (shard.0.into(), next.into());
     write(out, &Resumed { next, shard, reason: reason as u8, reserved: [0; 13] });
+}
+
+fn order_key(frame: &OrderStatusRequest) -> Result<OrderKey, WireError> {
+    match (frame.client_order_id.get(), frame.order_id.get()) {
+        (name, 0) => Ok(OrderKey::Name(ClientOrderId(name))),
+        (0, id) => Ok(OrderKey::Id(order_id(id)?)),
+        _ => Err(WireError::InvalidField("order_id")),
+    }
+}
+
+fn order_id(bits: u64) -> Result<OrderId, WireError> {
+    RequestId::from_bits(bits).map(OrderId).ok_or(WireError::InvalidField("order_id"))
+}
+
+/// The key as name and id, of which one is 0.
+fn key_fields(key: OrderKey) -> (u64, u64) {
+    match key {
+        OrderKey::Name(name) => (name.0, 0),
+        OrderKey::Id(order) => (0, order.0.to_bits()),
+    }
+}
+
+/// Appends an [`OrderStatusRequest`] to `out`.
+pub fn write_order_status_request(out: &mut Vec<u8>, key: OrderKey) {
+    let (name, id) = key_fields(key);
+    write(out, &OrderStatusRequest { client_order_id: name.into(), order_id: id.into() });
+}
+
+fn order_status(frame: &super::OrderStatus) -> Result<GatewayFrame, WireError> {
+    let state = match frame.state {
+        0 => {
+            let (client_order_id, order_id) = (frame.client_order_id, frame.order_id);
+            let key = order_key(&OrderStatusRequest { client_order_id, order_id })?;
+            return Ok(GatewayFrame::OrderStatus(key, None));
+        }
+        code => OrderState::ALL.into_iter().find(|state| *state as u8 == code),
+    };
+    let status = OrderStatus {
+        client_order_id: ClientOrderId(frame.client_order_id.get()),
+        order: order_id(frame.order_id.get())?,
+        instrument: InstrumentId(frame.instrument.get()),
+        shard: ShardId(frame.shard.get()),
+        next: Position(frame.next_position.get()),
+        state: state.ok_or(WireError::InvalidField("state"))?,
+        remaining: Quantity(frame.remaining.get()),
+    };
+    Ok(GatewayFrame::OrderStatus(OrderKey::Name(status.client_order_id), Some(status)))
+}
+
+/// Appends an [`OrderStatus`](super::OrderStatus) to `out`: what is known of the order that was asked for by `key`.
+pub fn write_order_status(out: &mut Vec<u8>, key: OrderKey, status: Option<OrderStatus>) {
+    let (name, id) = key_fields(key);
+    let unknown =
+        || super::OrderStatus { client_order_id: name.into(), order_id: id.into(), ..Default::default() };
+    let frame = status.map_or_else(unknown, |status| super::OrderStatus {
+        client_order_id: status.client_order_id.0.into(),
+        order_id: status.order.0.to_bits().into(),
+        next_position: status.next.0.into(),
+        remaining: status.remaining.0.into(),
+        instrument: status.instrument.0.into(),
+        shard: status.shard.0.into(),
+        state: status.state as u8,
+        reserved: 0,
+    });
+    write(out, &frame);
 }

@@ -457,3 +457,68 @@ fn challenge_and_proof() {
     "#]],
     );
 }
+
+fn status_told(key: OrderKey, status: Option<OrderStatus>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    frame::write_order_status(&mut bytes, key, status);
+    let (kind, body, _) = frame::split(&bytes).expect("it is legal").expect("it is whole");
+    assert_eq!(frame::decode_gateway(kind, body), Ok(frame::GatewayFrame::OrderStatus(key, status)));
+    bytes
+}
+
+#[test]
+fn order_status_request() {
+    for (key, expected) in [
+        (
+            OrderKey::Name(NAME),
+            expect![[r#"
+                0000  14 00 1b 01 18 17 16 15 14 13 12 11 00 00 00 00
+                0010  00 00 00 00
+            "#]],
+        ),
+        (
+            OrderKey::Id(OrderId(id())),
+            expect![[r#"
+                0000  14 00 1b 01 00 00 00 00 00 00 00 00 58 57 56 55
+                0010  54 53 52 51
+            "#]],
+        ),
+    ] {
+        let mut bytes = Vec::new();
+        frame::write_order_status_request(&mut bytes, key);
+        check(&bytes, expected);
+        let (kind, body, _) = frame::split(&bytes).unwrap().unwrap();
+        assert_eq!(frame::decode_client(kind, body), Ok(frame::ClientFrame::OrderStatusRequest(key)));
+        let both = [1; 16];
+        assert!(frame::decode_client(kind, &both).is_err(), "either the name or the id");
+    }
+}
+
+#[test]
+fn order_status() {
+    let status = OrderStatus {
+        client_order_id: NAME,
+        order: OrderId(id()),
+        instrument: INSTRUMENT,
+        shard: SHARD,
+        next: POSITION,
+        state: OrderState::Working,
+        remaining: QUANTITY,
+    };
+    check(
+        &status_told(OrderKey::Name(NAME), Some(status)),
+        expect![[r#"
+            0000  2c 00 92 01 18 17 16 15 14 13 12 11 58 57 56 55
+            0010  54 53 52 51 48 47 46 45 44 43 42 41 64 00 00 00
+            0020  00 00 00 00 24 23 22 21 32 31 02 00
+        "#]],
+    );
+    check(
+        &status_told(OrderKey::Id(OrderId(id())), None),
+        expect![[r#"
+            0000  2c 00 92 01 00 00 00 00 00 00 00 00 58 57 56 55
+            0010  54 53 52 51 00 00 00 00 00 00 00 00 00 00 00 00
+            0020  00 00 00 00 00 00 00 00 00 00 00 00
+        "#]],
+    );
+}

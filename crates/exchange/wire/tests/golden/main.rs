@@ -8,9 +8,10 @@ use expect_test::Expect;
 use pares_types::{
     Amendment, Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest,
     Command, Entry, Epoch, Event, GatewayId, IncomingCause, InstrumentId, Limits, MemberId, NewOrder,
-    NewTerms, OrderChange, OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Proposal,
-    Quantity, Reason, Registration, Reply, Request, RequestId, RestCause, Role, Rule, SelfTrade, ShardId,
-    Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
+    NewTerms, OrderChange, OrderId, OrderKey, OrderKind, OrderNews, OrderState, OrderStatus, Outcome, Peg,
+    Phase, Position, Price, Proposal, Quantity, Reason, Registration, Reply, Request, RequestId, RestCause,
+    Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted,
+    VenueId,
 };
 use pares_wire::frame::{
     self, CancelAfter, Challenge, Message, Ping, Pong, Proof, Resume, Resumed, SignOn, SignedOn,

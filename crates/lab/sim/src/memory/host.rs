@@ -17,11 +17,12 @@ use pares_sequencer::Sequencer;
 use pares_types::{Epoch, GatewayId, Position, Request, ShardId};
 
 use super::files::File;
+use super::lens::Lens;
 use super::log::Log;
 use super::machine::{Block, Effect, Machine};
 use super::reader::{Reader, Salvage};
 use super::replace::Replacement;
-use super::seam::{Failed, Fails, Lens, Seam, Window};
+use super::seam::{Failed, Fails, Seam, Window};
 use super::sockets::Net;
 use super::writer::Writer;
 

@@ -12,10 +12,11 @@
 //! | `sockets` | connections |
 //! | `host` | one process's handle on all of it |
 //! | `machine` | all of it |
-//! | `seam` | defects put in on purpose |
+//! | `seam`, `lens` | defects put in on purpose, and logs read wrongly |
 
 pub(crate) mod files;
 pub(crate) mod host;
+pub(crate) mod lens;
 pub(crate) mod log;
 pub(crate) mod machine;
 pub(crate) mod reader;

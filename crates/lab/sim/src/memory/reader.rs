@@ -4,8 +4,8 @@ use pares_log::record::{self, Decoded, Invalid};
 use pares_log::{LogReader, LogSalvage, Offset, ReadError, Record};
 
 use super::host::Host;
+use super::lens::Lens;
 use super::log::{HEADER, Log, LogState};
-use super::seam::Lens;
 
 /// A reader of a log in memory. A record is copied out, so that nobody holds the log.
 #[derive(Debug)]

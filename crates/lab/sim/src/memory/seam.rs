@@ -8,16 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_roles::NodeId;
 use pares_sequencer::{LocalWindow, Overruled, ProposeError, Sequencer, Voiding};
-use pares_types::{Epoch, Event, Position, RecorderId, Request, RequestId, ShardId, VenueId};
-use pares_wire::record::{
-    self, RequestRecord, ResultPlace, ResultRecord, request_bytes, result_bytes, write_request, write_result,
-};
+use pares_types::{Epoch, Position, Request, RequestId, ShardId, VenueId};
 
 use super::host::Host;
 use super::log::Lies;
 use crate::bug::Bug;
 use crate::engine::{Harm, Poison};
-use crate::{build, defects, random::mix};
+use crate::{defects, random::mix};
 
 /// The matching engine failed.
 #[derive(Clone, Copy, Debug)]
@@ -33,13 +30,13 @@ struct Engine {
 /// Everything that is wrong on purpose.
 #[derive(Debug)]
 pub(crate) struct Seam {
-    bug: Option<Bug>,
+    pub(super) bug: Option<Bug>,
     poison: Poison,
     engines: BTreeMap<NodeId, Engine>,
     /// By shard: which venue's engine failed by itself, and where, until it is beyond that.
     failed: BTreeMap<ShardId, (NodeId, Position)>,
     /// Venues of a build with other rules.
-    other_builds: BTreeSet<NodeId>,
+    pub(super) other_builds: BTreeSet<NodeId>,
     pub(crate) counts: EngineCounts,
     /// Drawn from where a choice is to be made that the seed decides.
     dice: u64,
@@ -73,7 +70,7 @@ impl Seam {
         }
     }
 
-    fn has(&self, bug: Bug) -> bool {
+    pub(super) fn has(&self, bug: Bug) -> bool {
         self.bug == Some(bug)
     }
 
@@ -105,31 +102,6 @@ impl Seam {
     pub(super) fn hides(&self, reader: NodeId, of: NodeId) -> bool {
         let peers = matches!((reader, of), (NodeId::Recorder(a), NodeId::Recorder(b)) if a != b);
         peers && self.has(Bug::HidePeers)
-    }
-
-    pub(super) fn lens(&self, reader: NodeId, of: NodeId) -> Lens {
-        let venue = matches!(reader, NodeId::Venue(_));
-        let first = reader == NodeId::Venue(VenueId(0));
-        let follows = matches!((reader, of), (NodeId::Gateway(_), NodeId::Recorder(_)));
-        let takes_in = matches!((reader, of), (NodeId::Recorder(RecorderId(1..)), NodeId::Venue(_)));
-        Lens {
-            believes_damage: self.has(Bug::BelieveDamaged) && reader != of,
-            never_looks_again: self.has(Bug::ReadOnInNewLog) && matches!(of, NodeId::Venue(_)),
-            other_rules: self.other_builds.contains(&reader),
-            misreads: first && self.has(Bug::ExecuteWrongly) && matches!(of, NodeId::Gateway(_)),
-            rebounds: self.bug.and_then(defects::bound).filter(|_| venue && matches!(of, NodeId::Gateway(_))),
-            on_read: match self.bug {
-                Some(Bug::LeaveFillsOut) if follows => Some(defects::leave_a_fill_out),
-                Some(Bug::OverlookRevocation) if follows => Some(defects::overlook_revocation),
-                Some(Bug::CloseDaysAlone) if takes_in => Some(defects::miss_day_end),
-                _ => None,
-            },
-            on_write: match self.bug {
-                Some(Bug::WrongPrices) if venue => Some(defects::misprice),
-                Some(Bug::ForgetDayOrders) if venue => Some(defects::forget_a_day_order),
-                _ => None,
-            },
-        }
     }
 
     pub(super) fn window(&self, node: NodeId) -> Option<Bug> {
@@ -177,88 +149,6 @@ impl Seam {
         self.dice = mix(self.dice);
         (venue != node && self.dice & 1 == 0).then_some(at)
     }
-}
-
-/// What is wrong with how a process reads a log, or writes its own.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lens {
-    /// A record is believed whatever its checksum.
-    pub(super) believes_damage: bool,
-    /// Another log in the place of the one read is never noticed.
-    pub(super) never_looks_again: bool,
-    /// A venue whose build has other rules.
-    other_rules: bool,
-    /// Some orders are read for a share too many.
-    misreads: bool,
-    /// Up to which request of a gateway what a session left is cancelled.
-    rebounds: Option<u64>,
-    /// What is wrong with every result that is read, and with every one that is handed out.
-    on_read: Option<Defect>,
-    on_write: Option<Defect>,
-}
-
-/// A change of a result.
-type Defect = fn(&mut Request, &mut Vec<Event>);
-
-impl Lens {
-    /// What is read, as this process takes it.
-    pub(super) fn look(&self, payload: &mut Vec<u8>) {
-        if self.other_rules || self.misreads || self.rebounds.is_some() {
-            self.change_request(payload);
-        }
-        if let Some(defect) = self.on_read {
-            rewrite(payload, defect);
-        }
-    }
-
-    /// What is handed out, as it is written.
-    pub(super) fn hand_out(&self, payload: &mut Vec<u8>) {
-        if self.other_rules {
-            self.change_request(payload);
-        }
-        if let Some(defect) = self.on_write {
-            rewrite(payload, defect);
-        }
-    }
-
-    fn understands(&self, request: &Request) -> Request {
-        let read = if self.misreads { defects::misread(request) } else { *request };
-        let read = self.rebounds.map_or(read, |to| defects::rebound(&read, to));
-        if self.other_rules { build::understands(&read) } else { read }
-    }
-
-    fn change_request(&self, payload: &mut Vec<u8>) {
-        match record::schema(payload) {
-            Some(record::REQUEST) => {
-                let Ok(request) = RequestRecord::read(payload) else { return };
-                let changed = self.understands(&request);
-                *payload = vec![0; request_bytes(&changed)];
-                write_request(payload, &changed);
-            }
-            _ => rewrite(payload, |request, _| *request = self.understands(request)),
-        }
-    }
-}
-
-/// Writes a result again, changed.
-fn rewrite(payload: &mut Vec<u8>, change: impl FnOnce(&mut Request, &mut Vec<Event>)) {
-    if record::schema(payload) != Some(record::RESULT) {
-        return;
-    }
-    let Ok(result) = ResultRecord::read(payload) else { return };
-    let (Ok(mut request), Ok(outcome)) = (result.request(), result.outcome()) else { return };
-    let Ok(mut events) = result.events().collect::<Result<Vec<_>, _>>() else { return };
-    let place = ResultPlace {
-        shard: result.shard(),
-        epoch: result.epoch(),
-        position: result.position(),
-        venue: result.venue(),
-        state_hash: result.state_hash().unwrap_or_default(),
-    };
-    change(&mut request, &mut events);
-    let mut changed = vec![0; result_bytes(&request, events.len())];
-    write_result(&mut changed, &place, &request, &outcome, &events);
-    *payload = changed;
 }
 
 /// Bytes before the state in a checkpoint's file, and where in them length, checksum of the state and of all before it lie.

@@ -3,9 +3,9 @@
 use pares_log::{AppendError, LogSyncer, LogWriter, Offset};
 
 use super::host::Host;
+use super::lens::Lens;
 use super::log::Log;
 use super::machine::Effect;
-use super::seam::Lens;
 
 /// The one writer of a log in memory.
 #[derive(Debug)]

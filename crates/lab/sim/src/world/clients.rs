@@ -1,5 +1,7 @@
 //! Clients and their connections: real frames, cut anywhere, late, and on connections that break.
 
+mod hostile;
+
 use std::collections::BTreeSet;
 
 use pares_types::{ClientOrderId, Reason, Reply};
@@ -302,7 +304,12 @@ impl World<'_> {
                     let client = self.sessions[connection].client;
                     self.on_challenge(connection, client, &challenge);
                 }
-                Ok(GatewayFrame::SignedOn(_) | GatewayFrame::Pong(_) | GatewayFrame::Resumed { .. }) => {}
+                Ok(
+                    GatewayFrame::SignedOn(_)
+                    | GatewayFrame::Pong(_)
+                    | GatewayFrame::Resumed { .. }
+                    | GatewayFrame::OrderStatus(..),
+                ) => {}
                 Err(error) => {
                     let what = format!("gateway sent a frame that cannot be read: {error}");
                     return Err(Broken { invariant: "the protocol", what });
@@ -356,40 +363,6 @@ impl World<'_> {
         {
             client.open.remove(&name);
             client.abandoned.insert(name);
-        }
-    }
-
-    /// What no client should send: a second sign-on, somebody else's name, a kind that does not exist, half a frame; or connections
-    /// that never say anything.
-    fn send_something_hostile(&mut self, connection: usize, client: usize) {
-        self.summary.hostile += 1;
-        let gateway = self.sessions[connection].gateway;
-        match self.random.below(5) {
-            0 => {
-                let sign_on = self.sign_on(client);
-                self.send_to_gateway(connection, &sign_on);
-            }
-            1 => {
-                let other = (client + 1) % self.clients.len();
-                let sign_on = self.sign_on(other);
-                self.send_to_gateway(connection, &sign_on);
-            }
-            2 => {
-                let rubbish: Vec<u8> =
-                    (0..self.random.between(1, 40)).map(|_| self.random.next() as u8).collect();
-                let stranger = self.open_connection(client, gateway);
-                self.send_to_gateway(stranger, &rubbish);
-            }
-            3 => {
-                let half = self.sign_on(client);
-                let stranger = self.open_connection(client, gateway);
-                self.send_to_gateway(stranger, &half[..half.len() / 2]);
-            }
-            _ => {
-                for _ in 0..self.random.between(1, 6) {
-                    self.open_connection(client, gateway);
-                }
-            }
         }
     }
 }

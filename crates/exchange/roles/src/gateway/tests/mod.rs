@@ -6,3 +6,4 @@ mod resuming;
 mod rig;
 mod sockets;
 mod starts;
+mod status;

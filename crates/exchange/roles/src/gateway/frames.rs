@@ -1,0 +1,55 @@
+//! What a client's frame asks of its gateway.
+
+use pares_gateway::SessionId;
+use pares_types::{ClientOrderId, OrderKey, Reply, ShardId, Timestamp};
+use pares_wire::frame::{self, ClientFrame, Pong};
+
+use super::GatewayNode;
+use crate::world::{Sockets, World};
+
+impl<W: World, S: Sockets> GatewayNode<W, S> {
+    pub(super) fn on_frame(&mut self, now_ns: u64, session: SessionId, frame: ClientFrame) {
+        match frame {
+            ClientFrame::Request(request) => {
+                self.rules.on_request(Timestamp(now_ns), session, request, &mut self.edge);
+            }
+            ClientFrame::SignOn(sign_on) => self.on_sign_on(session, &sign_on),
+            ClientFrame::Proof(proof) => self.on_proof(Timestamp(now_ns), session, &proof),
+            ClientFrame::Resume { shard, next } => self.on_resume(session, shard, next),
+            ClientFrame::CancelAfter { after_ms } => {
+                self.on_cancel_after(Timestamp(now_ns), session, after_ms)
+            }
+            ClientFrame::OrderStatusRequest(key) => self.on_order_status(session, key),
+            ClientFrame::Ping(ping) => {
+                if let Some(output) = self.edge.connections.output(session) {
+                    frame::write(output, &Pong { token: ping.token });
+                }
+            }
+        }
+    }
+
+    fn on_cancel_after(&mut self, now: Timestamp, session: SessionId, after_ms: u32) {
+        let mono_ns = self.edge.world.mono_ns();
+        let due_ns = (after_ms > 0).then(|| mono_ns + u64::from(after_ms) * 1_000_000);
+        self.rules.on_cancel_after(now, session, due_ns, &mut self.edge);
+    }
+
+    fn on_order_status(&mut self, session: SessionId, key: OrderKey) {
+        let status = self.rules.order_status(session, key);
+        let Some(output) = self.edge.connections.output(session) else { return };
+        match status {
+            Ok(status) => frame::write_order_status(output, key, status),
+            Err(reason) => {
+                let client_order_id = ClientOrderId(0);
+                frame::write_reply(output, &Reply::Rejected { client_order_id, reason });
+            }
+        }
+    }
+
+    fn on_resume(&mut self, session: SessionId, shard: Option<ShardId>, next: u64) {
+        let shards: Vec<ShardId> = shard.map_or_else(|| self.rules.shards().collect(), |shard| vec![shard]);
+        for shard in shards {
+            self.resuming.resume((session, shard, next), &mut self.rules, &mut self.edge);
+        }
+    }
+}

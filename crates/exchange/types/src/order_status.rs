@@ -1,0 +1,48 @@
+//! How an order is, as a gateway knows it from the committed stream.
+
+use crate::{ClientOrderId, InstrumentId, OrderId, Position, Quantity, ShardId};
+
+/// What an order is asked for by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderKey {
+    /// The name under which its member entered it.
+    Name(ClientOrderId),
+    /// Its id in the exchange.
+    Id(OrderId),
+}
+
+/// What became of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OrderState {
+    /// Journalled by a gateway, and not committed yet.
+    InFlight = 1,
+    /// Shares of it are on the book, or held.
+    Working = 2,
+    /// Nothing of it is left: executed, cancelled, expired or refused.
+    Ended = 3,
+}
+
+impl OrderState {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::InFlight, Self::Working, Self::Ended];
+}
+
+/// How an order is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderStatus {
+    /// The name under which it was entered.
+    pub client_order_id: ClientOrderId,
+    /// Its id; while it is in flight, that of the first request seen under its name.
+    pub order: OrderId,
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// Its shard.
+    pub shard: ShardId,
+    /// The position to come there: what lies before it is counted in.
+    pub next: Position,
+    /// What became of it.
+    pub state: OrderState,
+    /// Shares that are still there.
+    pub remaining: Quantity,
+}
