@@ -133,6 +133,8 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
     seeds.push(framed(|out| frame::write(out, &Ping { token: 1.into() })));
     seeds.push(framed(|out| frame::write(out, &CancelAfter { after_ms: 500.into(), reserved: 0.into() })));
     seeds.push(framed(|out| frame::write_order_status_request(out, OrderKey::Id(OrderId(id(1))))));
+    seeds.push(framed(|out| frame::write_resume(out, Some(ShardId(2)), 7)));
+    seeds.push(framed(|out| frame::write_resume(out, None, 0)));
     seeds.push(seeds.concat());
     seeds
 }
@@ -240,6 +242,7 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
     let challenge = Challenge { nonce: [7; 32], gateway: 1.into(), reserved: [0; 6] };
     seeds.push(framed(|out| frame::write(out, &challenge)));
     seeds.push(framed(|out| frame::write(out, &Pong { token: 1.into() })));
+    seeds.push(framed(|out| frame::write_resumed(out, ShardId(2), 7, Reason::None)));
     seeds.push(seeds.concat());
     seeds
 }

@@ -197,9 +197,6 @@ fn an_operator_does_what_its_rights_say_under_its_own_series() {
     let mut floor = Floor::new();
     let halt = Command::SetPhase(Phase::Halted);
     assert_eq!(floor.operate(SECOND, 1, 1, halt), Some(Reason::OtherSeries), "in the name of the other");
-    let end = Command::EndDay { day: BusinessDay(5) };
-    assert_eq!(floor.operate(SECOND, 2, 0, end), Some(Reason::SecondOperator));
-    assert_eq!(floor.operate(SECOND, 2, 0, Command::BeginDay { day: BusinessDay(5) }), None);
     assert_eq!(floor.operate(SECOND, 2, 1, halt), None);
     floor.register(0, 2, Entry::SetRights(Rights::REGISTER));
     assert_eq!(floor.operate(SECOND, 2, 1, halt), Some(Reason::NoRight));
@@ -225,6 +222,9 @@ fn with_four_eyes_what_can_halt_a_market_needs_two_operators() {
     assert_eq!(floor.operate(SECOND, 2, 2, halt), Some(Reason::SecondOperator), "another instrument");
     let block = Command::Block { member: MemberId(7) };
     assert_eq!(floor.operate(SECOND, 2, 0, block), Some(Reason::SecondOperator));
+    let end = Command::EndDay { day: BusinessDay(5) };
+    assert_eq!(floor.operate(SECOND, 2, 0, end), Some(Reason::SecondOperator));
+    assert_eq!(floor.operate(SECOND, 2, 0, Command::BeginDay { day: BusinessDay(5) }), None);
     assert_eq!(floor.operate(SECOND, 2, 1, halt), None);
     assert_eq!(floor.operate(SECOND, 2, 1, Command::SetPhase(Phase::Continuous)), None, "that halts nothing");
     floor.world.now += PROPOSAL_NS + 1_000;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pares_log::LogWriter;
 use pares_types::{
     ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, Price, Quantity, Reason, RecorderId,
     Reply, Request, RequestId, ShardId, Side, Timestamp,
@@ -9,6 +10,7 @@ use pares_types::{
 use pares_wire::frame::{self, GatewayFrame};
 
 use super::rig::{Rig, config, publish, result};
+use super::starts::store_checkpoint;
 use crate::NodeId;
 use crate::duty::Duty;
 use crate::index::Indexer;
@@ -58,7 +60,7 @@ fn settle(rig: &mut Rig) {
     rig.settle();
 }
 
-/// The numbers and names of the answers that a client is told, and from which number on it is told the rest live.
+/// The numbers and names of the answers that a client is told, and from which number on it is told the rest live; `None` if it is not.
 fn told(rig: &Rig, client: usize) -> (Vec<(u64, u64)>, Option<u64>) {
     let (mut answers, mut live) = (Vec::new(), None);
     for frame in rig.told(client) {
@@ -67,6 +69,7 @@ fn told(rig: &Rig, client: usize) -> (Vec<(u64, u64)>, Option<u64>) {
                 answers.push((answer.number, answer.client_order_id.0));
             }
             GatewayFrame::Resumed { next, reason: Reason::None, .. } => live = Some(next),
+            GatewayFrame::Resumed { reason: Reason::NotKept, .. } => {}
             other => panic!("{other:?}"),
         }
     }
@@ -151,4 +154,25 @@ fn of_runs_that_are_lost_or_damaged_the_others_are_used() {
     assert_eq!(records_read(&mut rig, 1_690, records), records);
     index(&rig);
     assert_eq!(records_read(&mut rig, 1_690, records), 100);
+}
+
+#[test]
+fn behind_a_released_beginning_an_index_counts_from_a_checkpoint() {
+    let records = 40_000;
+    let mut rig = recorded(records);
+    let requests: Vec<_> = (0..20_000).map(order).collect();
+    let places: Vec<_> = {
+        let mut reader = rig.world.read_log_from_start(LOG).unwrap();
+        requests.iter().map(|_| reader.next().unwrap().unwrap().offset).collect()
+    };
+    store_checkpoint(&rig.world, SHARD, &requests, places[19_999]);
+    let mut writer = rig.world.write_log(LOG, crate::gateway::log_config(&config())).unwrap();
+    assert!(writer.release_before(places[19_999]) > places[0]);
+    drop(writer);
+    index(&rig);
+    assert_eq!(records_read(&mut rig, 13_001, records), 1_000);
+    let client = rig.sign_on(1);
+    resume(&rig, client, 1);
+    settle(&mut rig);
+    assert_eq!(told(&rig, client), (vec![], None));
 }

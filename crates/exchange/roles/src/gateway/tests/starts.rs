@@ -37,6 +37,20 @@ fn checkpoints(world: &TestWorld, requests: &[Request], from: Offset) {
 }
 
 fn checkpoint(world: &TestWorld, id: ShardId, requests: &[Request], from: Offset) {
+    let position = store_checkpoint(world, id, requests, from);
+    let mut window = world.open_window(id).unwrap().unwrap();
+    let ids: Vec<_> = requests.iter().map(|request| request.id).collect();
+    window.propose(Position(0), &ids, ids.len(), &mut Vec::new()).unwrap();
+    window.raise_recorded(position);
+}
+
+/// Recorder 0 has a checkpoint of a shard behind these requests. Its position.
+pub(super) fn store_checkpoint(
+    world: &TestWorld,
+    id: ShardId,
+    requests: &[Request],
+    from: Offset,
+) -> Position {
     let instruments = &config().shards().unwrap()[&id];
     let mut shard = Shard::<FastBook>::new(id, instruments);
     for (position, request) in (0..).map(Position).zip(requests) {
@@ -49,10 +63,7 @@ fn checkpoint(world: &TestWorld, id: ShardId, requests: &[Request], from: Offset
     let mut file = UnfinishedCheckpoint::create(world, dir, (id, position), VenueId(0), false).unwrap();
     file.finish(&state).unwrap();
     file.name(from).unwrap();
-    let mut window = world.open_window(id).unwrap().unwrap();
-    let ids: Vec<_> = requests.iter().map(|request| request.id).collect();
-    window.propose(Position(0), &ids, ids.len(), &mut Vec::new()).unwrap();
-    window.raise_recorded(position);
+    position
 }
 
 /// Orders of the first shard are taken in and committed; those of the first `taken` are in a checkpoint, and nothing before is whole.
