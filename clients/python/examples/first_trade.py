@@ -1,16 +1,23 @@
-"""A first trade. Start an exchange (`pares up`), then `python3 examples/first_trade.py 127.0.0.1 7100 [ca.pem]`."""
+"""A first trade. Start an exchange (`pares up`), let members in (`pares admin member add 1 --shared`, and 2), then
+`python3 examples/first_trade.py 127.0.0.1 7100 pares-data/keys [ca.pem]`."""
 
 import sys
 import time
 
-from pares import Connection, Enter, Order, Side, Trade, price, tls_context
+from pares import Connection, Enter, KeyFile, Order, Side, Trade, price, tls_context
 
-host, port = sys.argv[1], int(sys.argv[2])
-tls = tls_context(sys.argv[3]) if len(sys.argv) > 3 else None
+host, port, keys = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+tls = tls_context(sys.argv[4]) if len(sys.argv) > 4 else None
 # Names are for life: the time makes this run's its own.
 name = time.time_ns()
 
-with Connection((host, port), 1, tls=tls) as seller, Connection((host, port), 2, tls=tls) as buyer:
+
+def sign_on(member: int) -> Connection:
+    key = KeyFile.read(f"{keys}/member-{member}-1.key")
+    return Connection((host, port), member, session=key.session, credential=key.credential, tls=tls)
+
+
+with sign_on(1) as seller, sign_on(2) as buyer:
     offer = seller.submit(Enter(name, 1, Order(Side.SELL, 100, price("10"))))
     print(f"member 1 sells 100 at 10: {offer.status.name.lower()} at position {offer.position}")
     bid = buyer.submit(Enter(name, 1, Order(Side.BUY, 60, price("10"))))

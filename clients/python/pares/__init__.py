@@ -5,7 +5,7 @@ repeats, under the same names, what is unanswered; a repeat gets the first answe
 """
 
 from .connection import Connection, Lost, Rejected
-from .credentials import Credential, SharedKey, tls_context
+from .credentials import Credential, KeyFile, SharedKey, tls_context
 from .member import Member
 from .protocol import (
     Amend,
@@ -48,6 +48,7 @@ __all__ = [
     "Credential",
     "Enter",
     "Journalled",
+    "KeyFile",
     "Lost",
     "MassCancel",
     "Member",

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import ssl
 import struct
-from typing import Protocol, Union
+from typing import NamedTuple, Protocol, Union
 
 GATEWAYS_NAME = "gateways.pares"
 """The name that the certificates of all gateways bear, whatever their address."""
@@ -34,6 +34,24 @@ class SharedKey:
     def prove(self, transcript: bytes) -> bytes:
         signature = hmac.digest(self.stored_key, transcript, "sha256")
         return bytes(a ^ b for a, b in zip(self._client_key, signature)) + bytes(32)
+
+
+class KeyFile(NamedTuple):
+    """A session's key in a file, as `pares admin member add MEMBER --shared` makes it."""
+
+    member: int
+    session: int
+    credential: SharedKey
+
+    @classmethod
+    def read(cls, path: str) -> KeyFile:
+        """Raises ValueError if there is no shared key in it."""
+        with open(path, encoding="ascii") as file:
+            lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
+        if len(lines) == 1 and len(lines[0]) == 7 and lines[0][:2] == ["pares-key", "shared"]:
+            _, _, _, member, _, session, key = lines[0]
+            return cls(int(member), int(session), SharedKey(bytes.fromhex(key)))
+        raise ValueError(f"{path}: no shared key; `pares admin member key MEMBER SESSION --shared` makes one")
 
 
 def transcript(nonce: bytes, gateway: int, session: int, member: int, token: int) -> bytes:

@@ -70,6 +70,12 @@ impl Secret {
         Self::Ed25519(random())
     }
 
+    /// A new secret to be shared.
+    #[must_use]
+    pub fn generate_shared() -> Self {
+        Self::Shared(random())
+    }
+
     /// The secret that a password stands for. Takes a tenth of a second and 64 MiB, on purpose.
     ///
     /// # Errors

@@ -14,11 +14,11 @@ pub struct Options {
     pub credential: Option<Credential>,
     /// Also report when each request is durable in the gateway's journal.
     pub journalled: bool,
-    /// The member's streams are going to be resumed ([`Client::resume`]): nothing of them is told before.
+    /// The member's streams are going to be resumed ([`crate::Client::resume`]): nothing of them is told before.
     pub resumes: bool,
-    /// How often each end has to hear the other ([`Client::poll`]); a gateway may want it shorter or longer. `None`: never.
+    /// How often each end has to hear the other ([`crate::Client::poll`]); a gateway may want it shorter or longer. `None`: never.
     pub heartbeat: Option<Duration>,
-    /// How long to wait for the sign-on, and in [`Client::submit_and_wait`] for the answer.
+    /// How long to wait for the sign-on, and in [`crate::Client::submit_and_wait`] for the answer.
     pub patience: Duration,
     /// For gateways whose port is TLS.
     pub tls: Option<Tls>,

@@ -4,24 +4,63 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use pares_node::SystemConfig;
-use pares_node::config::TlsSetting;
+use pares_node::config::{SignOnSetting, TlsSetting};
 
-use crate::common::exchange::{addresses, small};
+use crate::common::exchange::{PROGRAM, addresses, small};
 use crate::common::process::Up;
+
+fn has_python() -> bool {
+    let has = Command::new("python3").arg("--version").output().is_ok_and(|told| told.status.success());
+    if !has {
+        eprintln!("skipped: there is no python3");
+    }
+    has
+}
+
+fn client() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../clients/python")
+}
+
+/// As its README says.
+#[test]
+fn a_first_trade_in_python_signed_on_by_keys() {
+    if !has_python() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let up = Up::start(dir.path(), &SystemConfig { sign_on: SignOnSetting::Required, ..small(1) });
+    for member in ["1", "2"] {
+        let added = Command::new(PROGRAM)
+            .args(["admin", "member", "add", member, "--shared", "--dir"])
+            .arg(up.layout.root())
+            .output()
+            .unwrap();
+        assert!(added.status.success(), "{added:?}");
+    }
+    let address = addresses(&up.layout, &up.config)[0];
+    let traded = Command::new("python3")
+        .args(["examples/first_trade.py", "127.0.0.1", &address.port().to_string()])
+        .arg(up.layout.keys())
+        .current_dir(client())
+        .envs([("PYTHONPATH", "."), ("PYTHONDONTWRITEBYTECODE", "1")])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&traded.stdout);
+    assert!(traded.status.success(), "{traded:?}");
+    assert!(told.ends_with("member 1: sell 60 at 10.00\nmember 2: buy 60 at 10.00\n"), "{told}");
+}
 
 #[test]
 fn the_python_client_trades_through_a_fresh_pares_up() {
-    if !Command::new("python3").arg("--version").output().is_ok_and(|told| told.status.success()) {
-        eprintln!("skipped: there is no python3");
+    if !has_python() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let up = Up::start(dir.path(), &SystemConfig { tls: TlsSetting::On, ..small(2) });
     let addresses = addresses(&up.layout, &up.config).iter().map(ToString::to_string).collect::<Vec<_>>();
-    let client = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../clients/python");
     let tested = Command::new("python3")
         .args(["-m", "unittest", "-v"])
-        .current_dir(client)
+        .current_dir(client())
         .env("PARES_ADDRESSES", addresses.join(","))
         .env("PARES_CA", up.layout.keys().join("ca.pem"))
         .env("PYTHONDONTWRITEBYTECODE", "1")

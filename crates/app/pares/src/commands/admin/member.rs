@@ -75,6 +75,9 @@ pub(super) struct NewKey {
     /// Read a password from standard input; what is kept of it says nothing about it
     #[arg(long, conflicts_with = "public_key")]
     password: bool,
+    /// Make a key for HMAC-SHA256 instead of one for Ed25519, for programs without a library for that
+    #[arg(long, conflicts_with_all = ["public_key", "password"])]
+    shared: bool,
 }
 
 /// The limits; 0 is none.
@@ -206,7 +209,8 @@ impl MadeKey {
         }
         let (member, session) = who;
         let path = layout.keys().join(format!("member-{member}-{session}.key"));
-        let key = KeyFile { member, session, secret: Secret::generate() };
+        let secret = if wanted.shared { Secret::generate_shared() } else { Secret::generate() };
+        let key = KeyFile { member, session, secret };
         key.write(&path).map_err(|error| CommandError::Usage(error.to_string()))?;
         Ok(Self { key: registered(&key.secret), about: path.display().to_string(), file: Some(path) })
     }
@@ -321,7 +325,8 @@ mod tests {
     fn a_discarded_key_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
-        let made = MadeKey::of(&NewKey { public_key: None, password: false }, (7, 1), &layout).unwrap();
+        let made = MadeKey::of(&NewKey { public_key: None, password: false, shared: false }, (7, 1), &layout)
+            .unwrap();
         let path = made.file.as_deref().unwrap();
         assert!(path.exists());
         made.discard();

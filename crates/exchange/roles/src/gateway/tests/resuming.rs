@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use pares_log::LogWriter;
 use pares_types::{
     ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, Price, Quantity, Reason, RecorderId,
     Reply, Request, RequestId, ShardId, Side, Timestamp,
