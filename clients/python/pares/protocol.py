@@ -493,8 +493,8 @@ def _resumed(body: bytes) -> Update:
 
 
 def _order_status(body: bytes) -> Update:
-    *fields, state = _Body(body, 40).take("QQQQIHB")
-    return OrderStatus(*fields, OrderState(state))
+    name, order, next_position, remaining, instrument, shard, state = _Body(body, 40).take("QQQQIHB")
+    return OrderStatus(name, order, next_position, remaining, instrument, shard, OrderState(state))
 
 
 _DECODERS = {
