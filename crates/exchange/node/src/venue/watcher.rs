@@ -7,13 +7,13 @@
 //! venue over: everything but the shard that is being executed lies under a lock that is not held during execution.
 //!
 //! **A host that takes a processor away.** The kernel of a virtual machine counts a thread as running while the host runs somebody else on
-//! that processor. So who has used up its budget by the kernel's word is only suspected. The watcher then looks on from the suspect's own
+//! that processor. So who has used up a part of its budget by the kernel's word is only suspected. The watcher then looks on from the suspect's own
 //! processor, where it gets no turn either while the host has taken it, and each look counts no more than the pause before it. Only a
 //! budget used up under those eyes is believed.
 //!
 //! ```text
 //!  turns:   lock | read, choose a shard | unlock | begin r1 .. begin r2 ........................... (never ends)
-//!  watch:                        look        look: r2   has run for 4 ms: suspected   and for 4 ms more, seen from beside it: takes over
+//!  watch:                        look        look: r2   has run for 1 ms: suspected   and for 4 ms more, seen from beside it: takes over
 //!  new turns:                                                                               lock | the shard is lost: restore it | go on
 //! ```
 
@@ -31,6 +31,8 @@ const LOOK: Duration = Duration::from_millis(1);
 const LOOK_IDLE: Duration = Duration::from_millis(20);
 /// What one look may add to the time that a request has taken: nobody looks while the whole machine stands still.
 const STEP_MAX: Duration = Duration::from_millis(2);
+/// Which part of the budget makes a suspect: what the venue loses by a hanging engine is this and the budget.
+const SUSPECTED_AFTER: u32 = 4;
 /// Looks without a request after which the venue counts as idle.
 const IDLE_AFTER: u32 = 100;
 
@@ -93,11 +95,12 @@ impl Watcher {
         let seen = self.seen.as_mut()?;
         seen.took += ran.saturating_sub(seen.ran).min(if beside { LOOK } else { STEP_MAX });
         seen.ran = ran;
-        // It may have come back between the two readings.
-        if seen.took < self.budget || watch.at() != Some((request, place)) {
+        let took = seen.took;
+        if !beside && took >= self.budget / SUSPECTED_AFTER && self.suspect(thread) {
             return None;
         }
-        if !beside && self.suspect(thread) {
+        // It may have come back between the two readings.
+        if took < self.budget || watch.at() != Some((request, place)) {
             return None;
         }
         self.trust();
