@@ -168,3 +168,16 @@ fn over_two_days_with_kills_nothing_is_lost_and_the_archive_has_it_all() {
     let sizes = ["start_seconds", "archive_mib"].map(|name| figures[name].as_f64().unwrap());
     assert!(sizes.iter().all(|size| *size > 0.0), "{figures}");
 }
+
+#[test]
+fn a_copy_of_a_running_system_has_all_that_was_answered_before_and_goes_on() {
+    let output = Command::new(env!("CARGO_BIN_EXE_pares-lab"))
+        .args(["drill", "backup", "--requests", "4000", "--json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let counts = ["requests", "differing", "lost", "duplicated"].map(|name| figures[name].as_u64().unwrap());
+    assert_eq!(counts[1..], [0, 0, 0], "{figures}");
+    assert!(figures["positions"].as_u64() >= Some(counts[0]) && counts[0] >= 3_500, "{figures}");
+}

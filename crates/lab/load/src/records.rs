@@ -130,6 +130,19 @@ impl<N: LogNotes> Records<N> {
         (all, differing)
     }
 
+    /// Positions in any of these logs that are not the same in the first log of `other` that has them.
+    pub fn differing_from(&self, other: &Self) -> u64 {
+        let digest = |shard, at: usize| {
+            other.logs.iter().find_map(|log| log.digests.get(shard).and_then(|digests| digests.get(at)))
+        };
+        let mut differing = 0;
+        for (shard, digests) in self.logs.iter().flat_map(|log| &log.digests) {
+            let differs = |(at, own): &(usize, &u64)| digest(shard, *at) != Some(own);
+            differing += digests.iter().enumerate().filter(differs).count() as u64;
+        }
+        differing
+    }
+
     /// The notes of each log.
     pub fn notes(&self) -> impl Iterator<Item = &N> {
         self.logs.iter().map(|log| &log.notes)

@@ -22,7 +22,7 @@
 //! | `flood`, `overload` | one session sends as fast as it can; all sessions send too much |
 //! | `diverge` | a venue that computes something else |
 //! | `away` | a member is away while its orders are filled |
-//! | `days` | business days that are closed, archived and dropped |
+//! | `days` | business days that are closed, archived and dropped; a copy of a running system |
 //! | `wice` | replication between clusters: what it costs, and everything that can die there |
 //! | `poison` | a request that brings the matching engine down at every venue |
 
@@ -127,6 +127,8 @@ enum Own {
     Away(away::Args),
     /// Business days with kills, each archived and dropped: is anything lost, and do files, memory and the time to start stay flat?
     Days(days::Args),
+    /// Copy a system while it trades and nodes are killed, and start the copy: is all there that was answered before?
+    Backup(days::backup::Args),
 }
 
 /// Arguments of `pares drill` for an exchange.
@@ -171,7 +173,9 @@ fn blows() -> impl TypedValueParser<Value = Blow> {
     let wice = PossibleValue::new("wice").help("The sites: `pares drill wice --help`");
     let away = PossibleValue::new("away").help("A member that is away: `pares drill away --help`");
     let days = PossibleValue::new("days").help("Business days: `pares drill days --help`");
-    PossibleValuesParser::new(blows.chain([wice, away, days])).try_map(|word| Blow::from_str(&word, false))
+    let backup = PossibleValue::new("backup").help("A copy of a running system: `pares drill backup --help`");
+    PossibleValuesParser::new(blows.chain([wice, away, days, backup]))
+        .try_map(|word| Blow::from_str(&word, false))
 }
 
 impl Args {
@@ -259,6 +263,7 @@ pub fn run(choice: &Choice) -> LabResult {
         Some(Own::Wice(args)) => return wice::run(args),
         Some(Own::Away(args)) => return away::run(args),
         Some(Own::Days(args)) => return days::run(args),
+        Some(Own::Backup(args)) => return days::backup::run(args),
         None => {}
     }
     let args = &choice.exchange;

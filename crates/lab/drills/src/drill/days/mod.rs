@@ -7,6 +7,7 @@
 //!             <--- start_seconds --->
 //! ```
 
+pub(super) mod backup;
 mod exchange;
 mod footprint;
 mod members;
