@@ -126,7 +126,7 @@ impl Gateway {
             fan_outs: BTreeMap::new(),
             sessions: Sessions::default(),
             register: Register::new(None),
-            attempts: Attempts::default(),
+            attempts: Attempts::new(0),
             prices: Prices::default(),
             sequence_last: 0,
             stamp_last: Timestamp(0),
@@ -134,11 +134,12 @@ impl Gateway {
         }
     }
 
-    /// The same with a secret for its hash tables, so that no member can choose names that collide.
+    /// The same with a secret for its tables, so that no member can choose names that collide.
     /// Nothing observable depends on it. Call before anything else.
     #[must_use]
     pub fn with_hash_seed(mut self, seed: u64) -> Self {
         self.names = Names::new(self.config.names_max, seed);
+        self.attempts = Attempts::new(seed);
         self
     }
 

@@ -50,16 +50,14 @@ impl Gateway {
     ///
     /// # Errors
     /// [`Reason::TooManyAttempts`] if too many wrong ones were tried for it lately: nothing is to be looked at.
-    pub fn key_to_prove(&self, who: (MemberId, u16), now: Timestamp) -> Result<Option<Key>, Reason> {
-        let key = self.register.key(who.0, who.1);
-        self.attempts.check(key.map(|_| who), now)?;
-        Ok(key)
+    pub fn key_to_prove(&mut self, who: (MemberId, u16), now: Timestamp) -> Result<Option<Key>, Reason> {
+        self.attempts.check(who, now)?;
+        Ok(self.register.key(who.0, who.1))
     }
 
     /// A proof was wrong, or there is no such session.
     pub fn on_wrong_key(&mut self, who: (MemberId, u16), now: Timestamp) {
-        let known = self.register.key(who.0, who.1).map(|_| who);
-        self.attempts.count(known, now);
+        self.attempts.count(who, now);
     }
 
     /// What the session may do; `None` if it may not sign on.
@@ -80,8 +78,6 @@ impl Gateway {
         if !self.config.sign_on_required {
             return;
         }
-        let Self { attempts, register, .. } = self;
-        attempts.retain(|(member, number)| register.key(member, number).is_some());
         let is_new_key = matches!(change.entry, Entry::SetKey(_));
         for Listener { session, .. } in self.sessions.of_member(change.member).to_vec() {
             let Some(Asker { member, number, .. }) = self.sessions.asker(session) else { continue };

@@ -53,7 +53,8 @@ impl Gateway {
         }
         self.shards[at].next = Some(view.position);
         self.days.restore(at, view.day, view.stage);
-        self.shards[at].numbers = StreamNumbers::restore(&view.told).unwrap_or_default();
+        self.shards[at].numbers =
+            StreamNumbers::restore(&view.told).expect("a checkpoint's numbers are checked as it is read");
         view.prices.iter().for_each(|&(instrument, price)| self.prices.set(instrument, price));
         for &(gateway, sequence) in &view.through {
             self.shards[at].note_committed(gateway, sequence);

@@ -4,12 +4,15 @@
 //! differently, and any of them may be behind or dead. Reading one of them would make it a single point of
 //! failure; so all are read, and a record passes when the `quorum`-th log shows it (`pares_recorder::Quorum`).
 
+use std::collections::BTreeMap;
+
 use pares_log::{Offset, ReadError, Record};
 use pares_recorder::Quorum;
 use pares_types::{Position, RecorderId, ShardId};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
 
 use crate::config::SystemConfig;
+use crate::recorder::beginnings;
 use crate::tail::Tail;
 use crate::world::World;
 use crate::{NodeError, NodeId, repair_asked};
@@ -87,6 +90,28 @@ impl<W: World> CommittedStream<W> {
             quorums: vec![quorum; usize::from(highest) + 1],
             told: vec![false; usize::from(config.recorders)],
         })
+    }
+
+    /// Reads all that the recorders keep. Where a shard does not begin with its first position, days before were dropped: with which then.
+    ///
+    /// # Errors
+    /// As [`CommittedStream::new`].
+    pub fn of_all_kept(
+        world: &W,
+        config: &SystemConfig,
+    ) -> Result<(Self, BTreeMap<ShardId, Position>), NodeError> {
+        let mut stream = Self::new(world, config, |_| Offset::START)?;
+        let shards = config.shards()?.len();
+        let mut first: BTreeMap<ShardId, Position> = BTreeMap::new();
+        for recorder in config.recorder_ids() {
+            for (shard, position) in beginnings(world, NodeId::Recorder(recorder), shards) {
+                let earliest = first.entry(shard).or_insert(position);
+                *earliest = position.min(*earliest);
+            }
+        }
+        first.retain(|shard, position| position.0 > 0 && usize::from(shard.0) < stream.quorums.len());
+        first.iter().for_each(|(&shard, &position)| stream.start_at(shard, position));
+        Ok((stream, first))
     }
 
     /// Starts a shard at a checkpoint: records below `position` are taken for committed and do not pass.

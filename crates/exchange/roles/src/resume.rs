@@ -7,14 +7,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use pares_log::Offset;
+use pares_log::{LogReader, Offset};
 use pares_types::{Position, RecorderId, ShardId};
 use pares_venue::CheckpointError;
 
-use crate::NodeError;
 use crate::checkpoints::{self, StoredCheckpoint};
 use crate::config::SystemConfig;
 use crate::world::World;
+use crate::{NodeError, NodeId};
 
 /// What was made of a shard's newest checkpoint at any recorder, with where each recorder's log must be read from to go on.
 pub(crate) struct Resumed<T> {
@@ -60,7 +60,10 @@ pub(crate) fn resume<T, W: World>(
     let passed_over = found - all.len();
     let (position, state, reach) = match newest(world, shard, &all, read) {
         Some(((position, state), reach)) => (position, Some(state), reach),
-        None => (Position(0), None, Offset::START),
+        None => {
+            warn_of_dropped(world, config, shard);
+            (Position(0), None, Offset::START)
+        }
     };
     let replay_from = config.recorder_ids().map(|recorder| {
         // A recorder whose newest checkpoint is not too new tells where its log must be read from.
@@ -71,6 +74,20 @@ pub(crate) fn resume<T, W: World>(
     });
     let replay_from = replay_from.collect();
     Resumed { state, replay_from, reach, passed_over }
+}
+
+/// Without a checkpoint nothing can be known of a shard whose beginning no recorder keeps.
+fn warn_of_dropped<W: World>(world: &W, config: &SystemConfig, shard: ShardId) {
+    let is_cut = |id| {
+        let log = world.read_log_from_start(NodeId::Recorder(id));
+        log.is_ok_and(|log| log.released() > Offset::START)
+    };
+    if config.recorder_ids().all(is_cut) {
+        world.complain(&format_args!(
+            "shard {shard}: no checkpoint can be read, and no recorder keeps the record from its beginning: it stands still until a \
+             checkpoint is brought back"
+        ));
+    }
 }
 
 /// What `read` makes of the newest checkpoint that it can read, and that one's reach. One at a time is in memory.

@@ -11,6 +11,7 @@ use pares_wire::record::{request_bytes, write_request};
 use super::connection::Close;
 use super::connections::Connections;
 use super::counters::Counter;
+use super::look_ups::LookUps;
 use crate::NodeId;
 use crate::world::{Counters, Ring, Sockets, World};
 
@@ -29,7 +30,7 @@ pub(super) struct Edge<W: World, S: Sockets> {
     /// Who asked again for which answer.
     pub(super) again: VecDeque<(SessionId, ClientOrderId)>,
     /// Names that are to be looked for on disk.
-    pub(super) look_ups: VecDeque<LookUp>,
+    pub(super) look_ups: LookUps,
     /// Why the log takes nothing ever again.
     pub(super) poisoned: Option<AppendError>,
 }
@@ -92,9 +93,7 @@ impl<W: World, S: Sockets> GatewaySink for Edge<W, S> {
 
     fn look_up(&mut self, look_up: LookUp) {
         let LookUp { session, client_order_id, .. } = look_up;
-        if self.look_ups.len() < AGAIN_MAX {
-            self.look_ups.push_back(look_up);
-        } else {
+        if !self.look_ups.push(look_up) {
             self.reply(session, Reply::Rejected { client_order_id, reason: Reason::Overloaded });
         }
     }

@@ -15,6 +15,7 @@ mod connections;
 mod counters;
 mod edge;
 mod frames;
+mod look_ups;
 mod recover;
 mod repair;
 mod repeats;
@@ -48,7 +49,7 @@ use crate::{NodeError, NodeId, epoch, repair_asked};
 use connection::Incoming;
 use connections::Connections;
 use edge::Edge;
-use recover::Start;
+use look_ups::LookUps;
 use repeats::FirstAnswers;
 use resuming::Resuming;
 use sync::SyncTask;
@@ -93,10 +94,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let counters =
             world.create_counters(&node.to_string(), COUNTERS).map_err(NodeError::io("making counters"))?;
         let open = || recover::open(&world, id, life, config);
-        let known = || {
-            let record = recover::record(&world, (id, life), config, Start::Checkpoints);
-            record.map(|record| record.rules)
-        };
+        let known = || recover::record(&world, (id, life), config).map(|record| record.rules);
         let (writer, rules, committed) = repair::whole(&world, node, config, open, known)?;
         let lookout = repair_asked::done(&world, node);
         let peers = config.gateway_ids().filter(|&peer| peer != id);
@@ -113,7 +111,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             venues: config.venue_ids().map(NodeId::Venue).collect(),
             appended: false,
             again: VecDeque::new(),
-            look_ups: VecDeque::new(),
+            look_ups: LookUps::default(),
             poisoned: None,
             world,
         };
@@ -225,7 +223,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
     /// Has the names looked for that wait for it. Says how many were.
     fn look_up(&mut self) -> usize {
         let Self { search, edge, rules, committed, .. } = self;
-        search.begin(&mut edge.look_ups);
+        search.begin(|| edge.look_ups.pop());
         let mut work = 0;
         while let Some(Sought { look_up, mut found }) = search.next() {
             // What too few recorders have is answered when it is committed.
@@ -341,8 +339,9 @@ fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Ga
         in_flight_max: config.in_flight_max,
         names_max: config.names_max,
     };
-    let rules =
-        Gateway::new(rules, instruments).with_register(config.register()).with_hash_seed(world.now_ns());
+    let random: [u8; 32] = world.random();
+    let seed = u64::from_le_bytes(*random.first_chunk().expect("it has 32 bytes"));
+    let rules = Gateway::new(rules, instruments).with_register(config.register()).with_hash_seed(seed);
     let rules = rules.with_clock(config.clock_ms * 1_000_000, timed);
     Ok(match &config.day {
         Some(day) => rules.with_days(day.times()?),

@@ -12,7 +12,7 @@ use pares_log::{LogReader, Offset, OpenError};
 use pares_sequencer::Sequencer;
 use pares_types::{Epoch, GatewayId, Position, RecorderId, ShardId, ShardView};
 use pares_venue::checkpoint;
-use pares_wire::record::RequestRecord;
+use pares_wire::record::{RequestRecord, ResultRecord};
 
 use crate::committed::{Committed, CommittedStream};
 use crate::config::SystemConfig;
@@ -21,19 +21,12 @@ use crate::resume::resume;
 use crate::world::World;
 use crate::{NodeError, NodeId};
 
-/// From where the record is read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Start {
-    Checkpoints,
-    Beginning,
-}
-
 /// What a gateway knows from the record alone.
 pub(super) struct Record<W: World> {
     pub(super) rules: Gateway,
     committed: CommittedStream<W>,
-    /// At least the number of this gateway's last request that was recorded in this life of the windows; 0 if none was. Exactly that if
-    /// read from the beginning; a checkpoint does not say in which life it was.
+    /// At least the number of this gateway's last request that was recorded in this life of the windows; 0 if none was. A checkpoint does not
+    /// say in which life it was.
     last: u64,
 }
 
@@ -42,13 +35,9 @@ pub(super) fn record<W: World>(
     world: &W,
     (id, life): (GatewayId, Epoch),
     config: &SystemConfig,
-    start: Start,
 ) -> Result<Record<W>, NodeError> {
     let mut rules = super::rules(id, config, world)?;
-    let (mut committed, through) = match start {
-        Start::Checkpoints => from_checkpoints(world, id, config, &mut rules)?,
-        Start::Beginning => (CommittedStream::new(world, config, |_| Offset::START)?, 0),
-    };
+    let (mut committed, through) = from_checkpoints(world, id, config, &mut rules)?;
     let last = recover_committed(&mut rules, &mut committed, (id, life))?;
     Ok(Record { rules, committed, last: last.max(through) })
 }
@@ -112,15 +101,41 @@ pub(super) fn open<W: World>(
         Err(OpenError::Absent { .. }) => return Err(lost()),
         opened => opened?,
     };
-    for start in [Start::Checkpoints, Start::Beginning] {
-        let Record { mut rules, committed, last } = record(world, (id, life), config, start)?;
-        if recover_own(world, id, &mut rules, last)? >= last {
-            rules.recover_guards();
-            return Ok((writer, rules, committed));
-        }
-        // In an earlier life it may have been: power was lost, and the log's end with it.
+    let Record { mut rules, committed, last } = record(world, (id, life), config)?;
+    let own = recover_own(world, id, &mut rules, last)?;
+    // In an earlier life it may have been: power was lost, and the log's end with it.
+    if own < last && own < last_of_life(world, (id, life), config, last) {
+        return Err(lost());
     }
-    Err(lost())
+    rules.recover_guards();
+    Ok((writer, rules, committed))
+}
+
+/// The number of this gateway's last request that any recorder has of this life; `or_else` if some of this life are not kept any more.
+fn last_of_life<W: World>(
+    world: &W,
+    (id, life): (GatewayId, Epoch),
+    config: &SystemConfig,
+    or_else: u64,
+) -> u64 {
+    let mut last = 0;
+    for recorder in config.recorder_ids() {
+        let Ok(mut log) = world.read_log_from_start(NodeId::Recorder(recorder)) else { continue };
+        let mut is_cut = log.released() > Offset::START;
+        // Behind damage the other recorders have it.
+        while let Ok(Some(entry)) = log.next() {
+            let Ok(record) = ResultRecord::read(entry.payload) else { continue };
+            if record.epoch() == life && std::mem::take(&mut is_cut) {
+                return or_else;
+            }
+            is_cut = false;
+            let request = record.request().ok().filter(|request| request.id.gateway() == id);
+            if let Some(request) = request.filter(|_| record.epoch() == life) {
+                last = last.max(request.id.sequence());
+            }
+        }
+    }
+    last
 }
 
 /// Reads the requests of the gateway's own log. Says which is the last that is known to have been there, `last` being recorded.

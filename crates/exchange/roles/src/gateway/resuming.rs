@@ -226,6 +226,8 @@ impl<W: World> Missed<W> {
         for read in 0..PORTION_MAX {
             let Some(unread) = edge.connections.unread(self.session) else { return Ok(Portion::Gone) };
             if self.place.position >= rules.committed(self.shard) {
+                // It may wait for ever for a number that nobody has used yet; others need a log to read.
+                self.reader = None;
                 let live = rules.go_live(self.session, self.shard, self.place.position, self.next);
                 return Ok(live.map_or(Portion::Read(read), Portion::Live));
             }

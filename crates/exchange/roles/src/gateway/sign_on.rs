@@ -22,6 +22,13 @@ use crate::world::{Counters, Sockets, World};
 const HEARTBEAT_MS_MIN: u32 = 100;
 const HEARTBEAT_MS_MAX: u32 = 60_000;
 
+/// For sessions that are not there: the base point, whose secret nobody has.
+const NOBODYS: Key = Key::Ed25519({
+    let mut point = [0x66; 32];
+    point[0] = 0x58;
+    point
+});
+
 /// A sign-on that waits for its proof.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
@@ -90,7 +97,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let mut bytes = [0; PROOF_BYTES];
         bytes[..32].copy_from_slice(&proof.first);
         bytes[32..].copy_from_slice(&proof.second);
-        if key.is_some_and(|key| verifier(key).accepts(&asked.transcript.bytes(), &bytes)) {
+        // Looked at whether or not there is such a session: that takes time, and time tells.
+        let is_right = verifier(key.unwrap_or(NOBODYS)).accepts(&asked.transcript.bytes(), &bytes);
+        if is_right && key.is_some() {
             return Ok(*asked);
         }
         self.rules.on_wrong_key(asked.who(), now);

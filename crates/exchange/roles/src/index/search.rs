@@ -4,7 +4,7 @@
 //! end is read once for all of them. A recorder whose log or index cannot be read is passed over; what is not found at any is not
 //! known to be there, which is no more than it says: its shard decides.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
@@ -75,16 +75,17 @@ impl Search {
         Ok(Self { to_task, from_task, waker, under_way: 0 })
     }
 
-    /// Has these looked for, as many as there is room for.
-    pub(crate) fn begin(&mut self, look_ups: &mut VecDeque<LookUp>) {
-        let count = look_ups.len().min(SOUGHT_MAX - self.under_way);
-        if count == 0 {
-            return;
+    /// Has as many looked for as there is room for.
+    pub(crate) fn begin(&mut self, next: impl FnMut() -> Option<LookUp>) {
+        let before = self.under_way;
+        for look_up in std::iter::from_fn(next).take(SOUGHT_MAX - before) {
+            // A task that is gone has taken its process with it.
+            let _ = self.to_task.send(look_up);
+            self.under_way += 1;
         }
-        // A task that is gone has taken its process with it.
-        look_ups.drain(..count).for_each(|look_up| _ = self.to_task.send(look_up));
-        self.under_way += count;
-        (self.waker)();
+        if self.under_way > before {
+            (self.waker)();
+        }
     }
 
     /// The next one that was looked for.

@@ -1,9 +1,10 @@
 //! `pares admin audit`: which operator asked for what, from the record.
 
-use pares_log::Offset;
+use std::collections::BTreeMap;
+
 use pares_node::committed::{Committed, CommittedStream};
 use pares_node::{HostWorld, Layout, NodeError, SystemConfig};
-use pares_types::{Outcome, Position, Request, Status};
+use pares_types::{Outcome, Position, Request, ShardId, Status};
 use serde_json::{Value, json};
 
 use super::operator::EXCHANGE;
@@ -27,12 +28,21 @@ struct Row {
 /// # Errors
 /// If the record cannot be read.
 pub(super) fn run(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult {
-    let mut rows = read(config, layout)?;
+    let (mut rows, begins) = read(config, layout)?;
     rows.sort_by_key(|row| (row.request.stamp, row.request.shard, row.position));
     if as_json {
         let rows: Vec<Value> = rows.iter().map(fields).collect();
-        text::print(&json!({ "requests": rows }).to_string());
+        let begins: Vec<Value> = begins
+            .iter()
+            .map(|(shard, position)| json!({ "shard": shard.0, "position": position.0 }))
+            .collect();
+        text::print(&json!({ "requests": rows, "begins": begins }).to_string());
         return Ok(());
+    }
+    for (shard, position) in &begins {
+        text::print(&format!(
+            "shard {shard}: what lies before position {position} was dropped; the archive has it"
+        ));
     }
     let mut table =
         Table::new(["time", ">operator", ">shard", ">position", ">instrument", "asked", "became"]);
@@ -54,8 +64,12 @@ pub(super) fn run(config: &SystemConfig, layout: &Layout, as_json: bool) -> Comm
     Ok(())
 }
 
-fn read(config: &SystemConfig, layout: &Layout) -> Result<Vec<Row>, NodeError> {
-    let mut stream = CommittedStream::new(&HostWorld::new(layout)?, config, |_| Offset::START)?;
+/// The requests that the recorders keep, and with which position a shard begins where days were dropped.
+fn read(
+    config: &SystemConfig,
+    layout: &Layout,
+) -> Result<(Vec<Row>, BTreeMap<ShardId, Position>), NodeError> {
+    let (mut stream, begins) = CommittedStream::of_all_kept(&HostWorld::new(layout)?, config)?;
     let mut rows = Vec::new();
     let mut on = |item: Committed<'_>| {
         let Committed::Result { record, .. } = item else { return Ok(()) };
@@ -67,7 +81,7 @@ fn read(config: &SystemConfig, layout: &Layout) -> Result<Vec<Row>, NodeError> {
         Ok(())
     };
     while stream.poll(BATCH_MAX, &mut on)? > 0 {}
-    Ok(rows)
+    Ok((rows, begins))
 }
 
 /// The session that asked: the series of the name.

@@ -20,10 +20,14 @@ const SHARD: ShardId = ShardId(0);
 /// Who trades, in turn.
 const MEMBERS: u64 = 3;
 
-/// The order at a position of the first shard.
+/// The order of another gateway at a position of the first shard.
 fn order(position: u64) -> Request {
+    order_of(GatewayId(1), position)
+}
+
+pub(super) fn order_of(gateway: GatewayId, position: u64) -> Request {
     Request {
-        id: RequestId::new(GatewayId(1), position + 1),
+        id: RequestId::new(gateway, position + 1),
         stamp: Timestamp(position),
         member: MemberId((position % MEMBERS) as u32 + 1),
         client_order_id: ClientOrderId(position + 1),

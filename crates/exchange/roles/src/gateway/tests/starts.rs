@@ -5,11 +5,14 @@ use std::path::Path;
 use pares_book::FastBook;
 use pares_log::Offset;
 use pares_sequencer::Sequencer;
-use pares_types::{Epoch, Event, Outcome, Position, Reason, RecorderId, Reply, Request, ShardId, VenueId};
+use pares_types::{
+    Epoch, Event, GatewayId, Outcome, Position, Reason, RecorderId, Reply, Request, ShardId, VenueId,
+};
 use pares_venue::{Recorded, ResultAt, Shard, VenueSink};
 use pares_wire::frame::GatewayFrame;
 
-use super::rig::{EPOCH, Rig, SELF, answered, buy, config};
+use super::resuming::order_of;
+use super::rig::{EPOCH, Rig, SELF, answered, buy, config, publish, rejected, result};
 use crate::checkpoints::UnfinishedCheckpoint;
 use crate::duty::Duty;
 use crate::testing::TestWorld;
@@ -137,6 +140,21 @@ fn who_is_late_and_not_found_is_taken_in() {
 }
 
 #[test]
+fn who_asks_for_old_names_without_end_leaves_the_others_their_look_ups() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    rig.ask(client, &buy(1 << 40, 1));
+    let requests = rig.journalled();
+    rig.commit(&requests);
+    checkpoints(&rig.world, &requests, Offset::START);
+    let mut rig = rig.restart(|_| {}).unwrap();
+    let (greedy, other) = (rig.sign_on(7), rig.sign_on(7));
+    let told = (1..=34_000).map(|name| rejected(&rig.ask(greedy, &buy(name, 1)))).collect::<Vec<_>>();
+    assert_eq!(told.last(), Some(&Some(Reason::Overloaded)));
+    assert_eq!(rejected(&rig.ask(other, &buy(50_000, 1))), None);
+}
+
+#[test]
 fn a_damaged_checkpoint_costs_the_time_to_read_the_record_from_its_beginning() {
     let damage = |world: &TestWorld| {
         let path = world.real(Path::new("recorder-0/checkpoints/0-3.ckpt"));
@@ -183,4 +201,38 @@ fn a_gateway_that_lost_what_a_checkpoint_knows_of_it_stays_away_in_the_same_life
     let client = rig.sign_on(7);
     rig.ask(client, &buy(6, 1));
     assert_eq!(rig.journalled()[0].id.sequence(), 6, "no number is used twice");
+}
+
+/// Requests of the gateway are in a checkpoint, and the record begins behind most of them.
+fn dropped(requests: u64) -> Rig {
+    let rig = Rig::new();
+    let requests: Vec<_> = (0..requests).map(|at| order_of(GatewayId(0), at)).collect();
+    publish(&rig.world, LOG, &(0..).zip(&requests).map(|(at, one)| result(one, at)).collect::<Vec<_>>());
+    let mut reader = rig.world.read_log_from_start(LOG).unwrap();
+    let places: Vec<_> = requests.iter().map(|_| reader.next().unwrap().unwrap().offset).collect();
+    let last = *places.last().unwrap();
+    store_checkpoint(&rig.world, SHARD, &requests, last);
+    let mut writer = rig.world.write_log(LOG, super::super::log_config(&config())).unwrap();
+    assert!(writer.release_before(last) > places[0]);
+    rig
+}
+
+/// Of its earlier requests only the checkpoint tells.
+#[test]
+fn a_gateway_whose_log_ended_with_the_power_starts_beside_a_record_that_begins_later() {
+    let in_life = |epoch: u32| {
+        move |world: &TestWorld| {
+            empty(world);
+            world.lose_run();
+            for &shard in config().shards().unwrap().keys() {
+                world.create_window(shard, 1_024, Epoch(epoch), Position(20_000)).unwrap();
+            }
+        }
+    };
+    let same = dropped(20_000).restart(in_life(EPOCH.0)).err();
+    assert!(matches!(same, Some(NodeError::LogLost { .. })), "{same:?}");
+    let mut rig = dropped(20_000).restart(in_life(EPOCH.0 + 1)).unwrap();
+    let client = rig.sign_on(7);
+    rig.ask(client, &buy(1, 1));
+    assert_eq!(rig.journalled()[0].id.sequence(), 20_001, "no number is used twice");
 }

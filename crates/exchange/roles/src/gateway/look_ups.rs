@@ -1,0 +1,43 @@
+//! Names that wait to be looked for on disk, so that no session's keep those of the others from it.
+//!
+//! Names that may have been used cost nothing to think of, and each a look at files. One queue for all would be filled by the first program that
+//! counts from 1 again. So a session that is alone may fill half of it, and each has a share of the rest.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pares_gateway::{LookUp, SessionId};
+
+const WAITING_MAX: usize = 32_768;
+/// How many a session may have waiting once half of the queue is full.
+const SHARE: usize = 512;
+
+#[derive(Default)]
+pub(super) struct LookUps {
+    queue: VecDeque<LookUp>,
+    of: BTreeMap<SessionId, usize>,
+}
+
+impl LookUps {
+    /// Whether there was room.
+    pub(super) fn push(&mut self, look_up: LookUp) -> bool {
+        let of_session = self.of.get(&look_up.session).copied().unwrap_or(0);
+        let has_room =
+            self.queue.len() < WAITING_MAX / 2 || (self.queue.len() < WAITING_MAX && of_session < SHARE);
+        if has_room {
+            self.of.insert(look_up.session, of_session + 1);
+            self.queue.push_back(look_up);
+        }
+        has_room
+    }
+
+    pub(super) fn pop(&mut self) -> Option<LookUp> {
+        let look_up = self.queue.pop_front()?;
+        if let Some(count) = self.of.get_mut(&look_up.session) {
+            *count -= 1;
+            if *count == 0 {
+                self.of.remove(&look_up.session);
+            }
+        }
+        Some(look_up)
+    }
+}
