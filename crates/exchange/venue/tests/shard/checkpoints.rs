@@ -154,7 +154,7 @@ fn a_restored_shard_has_the_instruments_it_had_then() {
 #[test]
 fn a_view_says_the_same_as_the_restored_shard() {
     let bytes = lived().checkpoint();
-    let (view, _) = checkpoint::view(SHARD, &bytes).unwrap();
+    let (view, _, listings) = checkpoint::view(SHARD, &bytes).unwrap();
     let restored = restore::<NaiveBook>(&bytes).unwrap();
     let mut orders = Vec::new();
     for book in restored.books() {
