@@ -56,6 +56,8 @@ class Page(unittest.TestCase):
             "5 MassCancel": MassCancel(4).encode(),
             "6 Ping": protocol.ping(1),
             "27 OrderStatusRequest": protocol.order_status_request(1),
+            "28 ListRequest": protocol.list_request(protocol.List.ORDERS),
+            "29 LimitsRequest": protocol.limits_request(1),
             "7 EnterOrderExtended": Enter(5, 1, stop).encode(),
             "19 CancelAfter": protocol.cancel_after(500),
         }
