@@ -541,11 +541,14 @@ fn list_request_and_its_end() {
         frame::write_list_end(&mut bytes, &end);
         assert_eq!(read(&bytes[before..]), frame::GatewayFrame::ListEnd(end));
         if list == List::Instruments {
-            check(&bytes, expect![[r#"
+            check(
+                &bytes,
+                expect![[r#"
                 0000  14 00 1c 01 a8 a7 a6 a5 a4 a3 a2 a1 24 23 22 21
                 0010  02 00 00 00 1c 00 93 01 a8 a7 a6 a5 a4 a3 a2 a1
                 0020  64 63 62 61 24 23 22 21 02 38 00 00 00 00 00 00
-            "#]]);
+            "#]],
+            );
         }
     }
     assert!(frame::decode_client(28, &[9; 16]).is_err(), "no such list");
@@ -580,7 +583,9 @@ fn instrument_status_and_tick_row() {
     frame::write_tick_row(&mut bytes, INSTRUMENT, Price(-2), Price(100));
     let row = frame::GatewayFrame::TickRow { instrument: INSTRUMENT, from: Price(-2), tick: Price(100) };
     assert_eq!(read(&bytes[before..]), row);
-    check(&bytes, expect![[r#"
+    check(
+        &bytes,
+        expect![[r#"
         0000  74 00 95 01 4b 4e 4f 54 00 00 00 00 00 00 00 00
         0010  00 00 00 00 48 47 46 45 44 43 42 41 01 00 00 00
         0020  00 00 00 00 64 00 00 00 00 00 00 00 68 67 66 65
@@ -590,7 +595,8 @@ fn instrument_status_and_tick_row() {
         0060  74 73 72 71 f4 01 00 00 2c 01 00 00 32 31 02 05
         0070  02 00 00 00 1c 00 96 01 fe ff ff ff ff ff ff ff
         0080  64 00 00 00 00 00 00 00 24 23 22 21 00 00 00 00
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -613,12 +619,15 @@ fn limits_request_and_own_limits() {
     let before = bytes.len();
     frame::write_own_limits(&mut bytes, &own);
     assert_eq!(read(&bytes[before..]), frame::GatewayFrame::OwnLimits(own));
-    check(&bytes, expect![[r#"
+    check(
+        &bytes,
+        expect![[r#"
         0000  0c 00 1d 01 a8 a7 a6 a5 a4 a3 a2 a1 54 00 97 01
         0010  a8 a7 a6 a5 a4 a3 a2 a1 48 47 46 45 44 43 42 41
         0020  01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00
         0030  74 73 72 71 07 00 00 00 03 00 00 00 04 00 00 00
         0040  05 00 00 00 06 00 00 00 07 00 00 00 08 00 00 00
         0050  09 00 52 51 00 00 00 00 00 00 00 00 00 00 00 00
-    "#]]);
+    "#]],
+    );
 }
