@@ -1,6 +1,7 @@
 //! The bytes of every record and frame, frozen. A change here is a change of the protocol: it needs a new
 //! version, not a new expectation.
 
+mod asking;
 mod frames;
 mod records;
 
