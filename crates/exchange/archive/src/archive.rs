@@ -16,6 +16,7 @@ use pares_types::BusinessDay;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::{DayFile, Days, Manifest, io};
+use crate::unfinished::Unfinished;
 use crate::{ArchiveError, Store};
 
 /// zstd's own default: three times smaller, at some 300 MB/s.
@@ -75,9 +76,7 @@ impl Days {
             }
             let folder = format!("{recorder}/{day}");
             let there = store.get(&format!("{folder}/manifest.json"))?;
-            if there.is_none_or(|bytes| {
-                serde_json::from_slice::<Manifest>(&bytes).ok().as_ref() != Some(&manifest)
-            }) {
+            if there.is_none_or(|bytes| Manifest::parse(&bytes).as_ref() != Some(&manifest)) {
                 self.archive_day(&manifest, (system, &folder), store, &mut copied)?;
             }
             let note = serde_json::to_vec(&Archived { to: store.name().to_owned() }).expect("plain JSON");
@@ -128,7 +127,10 @@ fn get(store: &Store, folder: &str, file: &DayFile) -> Result<Vec<u8>, ArchiveEr
     // No longer than it was: what is packed may be anything.
     let mut content = Vec::with_capacity(usize::try_from(file.bytes).unwrap_or(0).min(1 << 30));
     let unpacked = zstd::Decoder::new(packed.as_slice()).and_then(|decoder| {
-        std::io::Read::read_to_end(&mut std::io::Read::take(decoder, file.bytes + 1), &mut content)
+        std::io::Read::read_to_end(
+            &mut std::io::Read::take(decoder, file.bytes.saturating_add(1)),
+            &mut content,
+        )
     });
     unpacked.map_err(|_| damaged())?;
     if file.is(&content) { Ok(content) } else { Err(damaged()) }
@@ -145,10 +147,7 @@ pub fn restore(
     (first, last): (Option<BusinessDay>, Option<BusinessDay>),
     into: &Path,
 ) -> Result<CopiedDay, ArchiveError> {
-    fs::create_dir_all(into).map_err(io(into))?;
-    if fs::read_dir(into).map_err(io(into))?.next().is_some() {
-        return Err(ArchiveError::Refused(format!("{} is not empty", into.display())));
-    }
+    let unfinished = Unfinished::begin(into)?;
     let days = Days::new(&into.join(recorder), &[]);
     let (mut copied, mut place): (CopiedDay, Option<(u64, u64, u64)>) = (CopiedDay::default(), None);
     for name in store.list(recorder)? {
@@ -179,6 +178,7 @@ pub fn restore(
         (Offset(from), Offset(until)),
     )
     .map_err(|error| ArchiveError::Refused(error.to_string()))?;
+    unfinished.end()?;
     Ok(copied)
 }
 
@@ -191,11 +191,7 @@ fn restore_day(
 ) -> Result<Manifest, ArchiveError> {
     let whole = || ArchiveError::Refused(format!("{}/{folder} is not whole", store.name()));
     let text = store.get(&format!("{folder}/manifest.json"))?.ok_or_else(whole)?;
-    let manifest: Manifest = serde_json::from_slice(&text).map_err(|_| whole())?;
-    let is_name = |name: &str| !name.contains('/') && !name.starts_with('.');
-    if !manifest.segments.iter().chain(&manifest.checkpoints).all(|file| is_name(&file.name)) {
-        return Err(whole());
-    }
+    let manifest = Manifest::parse(&text).ok_or_else(whole)?;
     let checkpoints = days.checkpoints(manifest.day()?);
     fs::create_dir_all(&checkpoints).map_err(io(&checkpoints))?;
     let segments = manifest.segments.iter().map(|file| (days.log(), file));

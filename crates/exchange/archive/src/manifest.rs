@@ -72,6 +72,19 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// A manifest that somebody wrote; `None` if this build makes no such.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let read: Self = serde_json::from_slice(text).ok()?;
+        let is_name = |file: &DayFile| !file.name.contains('/') && !file.name.starts_with('.');
+        let is_possible = read.version == 1
+            && read.day().is_ok()
+            && read.segment_bytes > 0
+            && read.from <= read.until
+            && read.segments.iter().chain(&read.checkpoints).all(is_name);
+        is_possible.then_some(read)
+    }
+
     /// The date.
     ///
     /// # Errors
@@ -130,8 +143,7 @@ impl Days {
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let json = paths.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
         let mut found: Vec<Manifest> =
-            json.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect();
-        found.retain(|manifest| manifest.version == 1 && manifest.day().is_ok());
+            json.filter_map(|path| Manifest::parse(&fs::read(path).ok()?)).collect();
         found.sort_by_key(|manifest| manifest.from);
         Ok(found)
     }

@@ -314,7 +314,7 @@ impl Gateway {
         if names_room && flight_room && durable_room { Ok(()) } else { Err(Reason::Overloaded) }
     }
 
-    /// StreamNumbers, stamps and journals a request for the `shard`-th shard. On an error nothing changed.
+    /// Numbers, stamps and journals a request for the `shard`-th shard. On an error nothing changed.
     pub(crate) fn journal(
         &mut self,
         (now, member, client_order_id): Stamp,

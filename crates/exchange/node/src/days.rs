@@ -32,17 +32,21 @@ pub(crate) fn look_after(id: RecorderId, config: &SystemConfig, layout: &Layout)
         loop {
             std::thread::sleep(LOOK_EVERY);
             let Some(day) = last_day(&counters) else { continue };
-            if closed != Some(day) {
-                match days.close() {
-                    Ok(_) => (closed, told) = (Some(day), false),
-                    Err(error) if !std::mem::replace(&mut told, true) => complain(day, &error),
-                    Err(_) => {}
+            let mut look = || -> Result<(), ArchiveError> {
+                if closed != Some(day) {
+                    days.close()?;
+                    closed = Some(day);
                 }
-            }
-            if retention_days > 0 && closed == Some(day) {
-                // Tried again at the next look.
-                let _ = name_what_may_go(&days, (day, retention_days), &note);
-                let _ = days.tidy();
+                if retention_days > 0 {
+                    name_what_may_go(&days, (day, retention_days), &note)?;
+                    days.tidy()?;
+                }
+                Ok(())
+            };
+            match look() {
+                Ok(()) => told = false,
+                Err(error) if !std::mem::replace(&mut told, true) => complain(day, &error),
+                Err(_) => {}
             }
         }
     };
@@ -53,7 +57,10 @@ pub(crate) fn look_after(id: RecorderId, config: &SystemConfig, layout: &Layout)
 fn complain(day: BusinessDay, error: &ArchiveError) {
     use std::io::Write;
     // Standard error is a file, and its disk may be full.
-    let _ = writeln!(std::io::stderr(), "the files of {day} are not closed yet: {error}; tried again");
+    let _ = writeln!(
+        std::io::stderr(),
+        "the files of {day} are not closed, or older ones not dropped: {error}; tried again"
+    );
 }
 
 /// The last day that ended in all shards, as the duty cycle tells it; `None` before the first.

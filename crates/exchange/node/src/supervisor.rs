@@ -131,6 +131,12 @@ impl Supervisor {
         (on_loss, arms): (OnLoss, &[(&'static str, String)]),
         stop: &AtomicBool,
     ) -> Result<Self, NodeError> {
+        if pares_archive::is_unfinished(layout.root()) {
+            return Err(NodeError::Refused(format!(
+                "a restore into {} did not end: empty it and restore again",
+                layout.root().display()
+            )));
+        }
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
         let _lock = take_lock(&layout)?;
         let config = first_operator::settled(config, &layout)?;

@@ -229,6 +229,17 @@ fn with_four_eyes_what_can_halt_a_market_needs_two_operators() {
     assert_eq!(floor.operate(SECOND, 2, 1, Command::SetPhase(Phase::Continuous)), None, "that halts nothing");
     floor.world.now += PROPOSAL_NS + 1_000;
     assert_eq!(floor.operate(SECOND, 2, 1, halt), Some(Reason::SecondOperator), "ten minutes later");
+    let change = |session, entry| Command::Register(Registration { member: MemberId(0), session, entry });
+    for alone in [
+        change(3, Entry::SetKey(key(3))),
+        change(0, Entry::SetRights(Rights::ALL)),
+        change(0, Entry::SetFourEyes(false)),
+    ] {
+        assert_eq!(floor.operate(OPERATOR, 1, 0, alone), Some(Reason::SecondOperator), "{alone:?}");
+        let entry = Entry::Propose(Proposal::of(InstrumentId(0), &alone).unwrap());
+        assert_eq!(floor.operate(SECOND, 2, 0, change(2, entry)), None);
+        assert_eq!(floor.operate(OPERATOR, 1, 0, alone), None, "{alone:?}");
+    }
     assert_eq!(floor.ask(TRADER, exchange(901, 0, block)), None, "a member may always stop itself");
 }
 

@@ -140,6 +140,11 @@ pub(super) fn run(
     let mut operator = sign_on()?;
     let done = match what {
         What::Add { member, key } => add(&mut operator, *member, key, layout)?,
+        // Which key it will be is up to the operator who asks for it.
+        What::Key { member, session, .. } if operator.proposes => {
+            operator.register(*member, *session, Entry::RevokeKey)?;
+            format!("a change of session {session} of member {member}")
+        }
         What::Key { member, session, key } => set_key(&mut operator, (*member, *session), key, layout)?,
         What::Revoke { member, session: Some(session) } => {
             operator.register(*member, *session, Entry::RevokeKey)?;
@@ -160,6 +165,7 @@ pub(super) fn run(
         }
         What::List => unreachable!("listed above"),
     };
+    let done = if operator.proposes { format!("proposed: {done}") } else { done };
     text::print(&if as_json { json!({ "done": done }).to_string() } else { done });
     Ok(())
 }

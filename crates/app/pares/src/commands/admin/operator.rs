@@ -20,13 +20,15 @@ const NUMBER_SHIFT: u32 = 14;
 pub(super) struct Operator {
     client: Client,
     session: u16,
+    /// What it asks for it only proposes, so that another operator may ask for it.
+    pub(super) proposes: bool,
 }
 
 impl Operator {
     /// Signs on with that key, else with the one of the first operator if it lies with the system, else without any.
     pub(super) fn sign_on(
         gateway: Option<&str>,
-        key: Option<&Path>,
+        (key, proposes): (Option<&Path>, bool),
         config: &SystemConfig,
         layout: &Layout,
     ) -> Result<Self, CommandError> {
@@ -42,7 +44,7 @@ impl Operator {
         }
         let session = key.as_ref().map_or(0, |key| key.session);
         let client = connect(gateway, key.as_ref(), config, layout)?;
-        Ok(Self { client, session })
+        Ok(Self { client, session, proposes })
     }
 
     /// Asks, and goes on asking while a step did not suffice. Phases and the time go on by themselves.
@@ -68,8 +70,9 @@ impl Operator {
         session: u16,
         entry: Entry,
     ) -> Result<Answer, CommandError> {
-        let change = Registration { member: MemberId(member), session, entry };
-        let answer = self.ask(InstrumentId(0), Command::Register(change))?;
+        let change = Command::Register(Registration { member: MemberId(member), session, entry });
+        let change = if self.proposes { self.proposal(InstrumentId(0), &change)? } else { change };
+        let answer = self.ask(InstrumentId(0), change)?;
         match (answer.status, answer.reason) {
             (Status::Refused, reason) => {
                 Err(CommandError::Failed(format!("refused: {reason}: {}", reason.meaning())))
@@ -78,15 +81,16 @@ impl Operator {
         }
     }
 
-    /// Proposes that another operator asks for it.
-    pub(super) fn propose(
-        &mut self,
+    /// The request that proposes that another operator asks for it.
+    pub(super) fn proposal(
+        &self,
         instrument: InstrumentId,
         command: &Command,
-    ) -> Result<Answer, CommandError> {
+    ) -> Result<Command, CommandError> {
         let proposal = Proposal::of(instrument, command);
         let proposal = proposal.ok_or_else(|| CommandError::Usage("that needs no second operator".into()))?;
-        self.register(EXCHANGE.0, self.session, Entry::Propose(proposal))
+        let (session, entry) = (self.session, Entry::Propose(proposal));
+        Ok(Command::Register(Registration { member: EXCHANGE, session, entry }))
     }
 
     /// Names are for life: the time makes this one new, and its series says whose it is.
