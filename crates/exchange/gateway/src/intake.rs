@@ -1,7 +1,7 @@
 //! Taking requests in: is the name new, is there room, number it, journal it.
 
 use pares_types::{
-    ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, OrderId, Reason, Reply, Request,
+    ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, OrderId, Reason, Refuser, Reply, Request,
     RequestId, Timestamp,
 };
 
@@ -72,6 +72,7 @@ impl Gateway {
         reason: Reason,
         sink: &mut impl GatewaySink,
     ) {
+        debug_assert!(reason.refuser().is_some_and(Refuser::is_gateway), "{reason} is no gateway's");
         sink.reply(session, Reply::Rejected { client_order_id, reason });
         let pause_ns = self.sessions.on_refused(session, now);
         if pause_ns > 0 {

@@ -18,6 +18,7 @@ mod disk_full;
 mod first_trade;
 mod guarded;
 mod kills;
+mod misuse;
 mod overload;
 mod python;
 mod recorders;

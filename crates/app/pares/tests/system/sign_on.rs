@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
 use crate::common::{PATIENCE, cancel, eventually, limit};
 
-fn required(gateways: usize) -> SystemConfig {
+pub(crate) fn required(gateways: usize) -> SystemConfig {
     SystemConfig { sign_on: SignOnSetting::Required, ..small(gateways) }
 }
 
@@ -28,21 +28,21 @@ fn admin(exchange: &Exchange, arguments: &str) -> (bool, String) {
     (output.status.success(), String::from_utf8(said).unwrap())
 }
 
-fn done(exchange: &Exchange, arguments: &str) -> String {
+pub(crate) fn done(exchange: &Exchange, arguments: &str) -> String {
     let (ok, said) = admin(exchange, arguments);
     assert!(ok, "{arguments}: {said}");
     said
 }
 
-fn key(exchange: &Exchange, member: u32, session: u16) -> KeyFile {
+pub(crate) fn key(exchange: &Exchange, member: u32, session: u16) -> KeyFile {
     KeyFile::read(&exchange.layout().keys().join(format!("member-{member}-{session}.key"))).unwrap()
 }
 
-fn sign_on(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Result<Client, ClientError> {
+pub(crate) fn sign_on(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Result<Client, ClientError> {
     Client::connect_as(exchange.addresses()[gateway], key)
 }
 
-fn refusal(signed_on: Result<Client, ClientError>) -> Reason {
+pub(crate) fn refusal(signed_on: Result<Client, ClientError>) -> Reason {
     match signed_on {
         Err(ClientError::Rejected(reason)) => reason,
         Err(other) => panic!("{other}"),
@@ -51,7 +51,7 @@ fn refusal(signed_on: Result<Client, ClientError>) -> Reason {
 }
 
 /// Signs on; a gateway knows a key once it has followed the record so far.
-fn known(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Client {
+pub(crate) fn known(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Client {
     let mut client = None;
     eventually("the key is known", || {
         client = sign_on(exchange, gateway, key).ok();
@@ -61,7 +61,7 @@ fn known(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Client {
 }
 
 /// The reason for which the gateway ends the connection.
-fn end_of(client: &mut Client) -> Reason {
+pub(crate) fn end_of(client: &mut Client) -> Reason {
     let mut reason = None;
     while reason.is_none() {
         assert!(client.wait(PATIENCE).unwrap(), "the connection ends");

@@ -72,6 +72,21 @@ fn a_weekend_is_passed_over_and_so_are_days_that_nobody_began() {
     is_asked(&asks(&mut world, 0, at(MONDAY + 3, 12)), begin(MONDAY + 3));
 }
 
+/// A day that was ended since the clock ran ahead stays ended, and the next one begins at its hour.
+#[test]
+fn a_clock_that_is_set_back_a_day_begins_no_day_twice() {
+    let mut world = timed();
+    is_asked(&asks(&mut world, 0, at(MONDAY, 8)), begin(MONDAY));
+    world.settle();
+    is_asked(&asks(&mut world, 0, at(MONDAY, 18)), end(MONDAY));
+    world.settle();
+    for hour in [0, 8, 18, 23] {
+        assert_eq!(asks(&mut world, 0, at(MONDAY - 1, hour)), [], "{hour} h of the day before");
+        assert_eq!(asks(&mut world, 1, at(MONDAY, hour)), [], "{hour} h of the same day again");
+    }
+    is_asked(&asks(&mut world, 0, at(MONDAY + 1, 8)), begin(MONDAY + 1));
+}
+
 #[test]
 fn what_the_log_did_not_take_is_asked_again() {
     let mut world = timed();

@@ -2,7 +2,7 @@
 
 use pares_register::{FIRST_OPERATOR, PROPOSAL_NS, Register};
 use pares_types::{
-    BusinessDay, ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, Phase,
+    BusinessDay, ClientRequest, Command, DAY_NS, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, Phase,
     Proposal, Quantity, Reason, Registration, Reply, Rights, Side, Timestamp,
 };
 
@@ -261,6 +261,25 @@ fn wrong_keys_are_slowed_by_session_and_nobody_learns_who_exists() {
         Ok(Some(key(9))),
         "the other session is not concerned"
     );
+}
+
+#[test]
+fn a_clock_that_is_set_back_locks_no_session_out_and_keeps_proposals() {
+    let mut floor = Floor::new();
+    floor.register(0, 0, Entry::SetFourEyes(true));
+    floor.world.now += 2 * DAY_NS;
+    let halt = Command::SetPhase(Phase::Halted);
+    let entry = Entry::Propose(Proposal::of(InstrumentId(1), &halt).unwrap());
+    let proposal = Command::Register(Registration { member: MemberId(0), session: 1, entry });
+    assert_eq!(floor.operate(OPERATOR, 1, 0, proposal), None);
+    let (who, now) = ((MemberId(7), 1), Timestamp(floor.world.now));
+    let gateway = &mut floor.world.gates[0].gateway;
+    (0..10).for_each(|_| gateway.on_wrong_key(who, now));
+    assert_eq!(gateway.key_to_prove(who, now), Err(Reason::TooManyAttempts));
+    floor.world.now -= DAY_NS;
+    let now = Timestamp(floor.world.now);
+    assert!(floor.world.gates[0].gateway.key_to_prove(who, now).is_ok(), "not for a day");
+    assert_eq!(floor.operate(SECOND, 2, 1, halt), None, "a market can be halted at any time");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod connections;
 mod logs;
 mod resuming;
 mod rig;
+mod set_back;
 mod sockets;
 mod starts;
 mod status;
