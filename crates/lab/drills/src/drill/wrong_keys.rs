@@ -32,6 +32,7 @@ const SETTLED: Duration = Duration::from_millis(150);
 
 /// Arguments of `pares drill wrong-keys`.
 #[derive(clap::Args, Clone, Debug)]
+#[group(skip)] // its name would be that of the flattened one
 pub struct Args {
     /// How often: a quiet stretch, then one in which keys are tried
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
