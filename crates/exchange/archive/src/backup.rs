@@ -51,6 +51,11 @@ pub fn back_up(
     gateways: &[String],
 ) -> Result<Backup, ArchiveError> {
     must_be_empty(to)?;
+    let real = |path: &Path| fs::canonicalize(path).map_err(io(path));
+    if real(to)?.starts_with(real(system)?) {
+        let (to, system) = (to.display(), system.display());
+        return Err(ArchiveError::Refused(format!("{to} lies in {system}: a copy in itself has no end")));
+    }
     let mut backup = Backup { version: 1, ..Backup::default() };
     for folder in ["shut-out", "left-out"] {
         copy_folder(system, to, Path::new(folder), &mut backup)?;

@@ -240,6 +240,7 @@ impl Gateway {
     ) -> Result<(), Reason> {
         let guards = self.check_guard(&asking, &request)?;
         let route = self.route(asking.member, request)?;
+        days::check_ahead(route.command, asking.now)?;
         if let Some(asker) = self.sessions.asker(asking.session).filter(|_| self.config.sign_on_required) {
             self.check_permit(asker, &request, route.instrument, asking.now)?;
         }

@@ -43,7 +43,7 @@ impl Reason {
             R::None | R::NothingToTrade | R::CannotFillWhole | R::Requested | R::MinimumNotMet => None,
             R::SelfTrade | R::PriceBand | R::StepLimit | R::Unfinished | R::Halted => None,
             R::UnknownInstrument | R::UnknownOrder | R::MalformedRequest => Some(Refuser::Either),
-            R::NotPermitted | R::TooOld => Some(Refuser::Either),
+            R::NotPermitted | R::TooOld | R::WrongDay => Some(Refuser::Either),
             R::Overloaded | R::StorageUnavailable | R::NotSignedOn => Some(Refuser::Gateway),
             R::UnknownClientOrderId | R::Throttled | R::NotRecorded => Some(Refuser::Gateway),
             R::NotKept | R::UnknownShard => Some(Refuser::Gateway),
@@ -61,7 +61,7 @@ impl Reason {
             R::NotClosingPrice | R::TooManyInstruments | R::NotBlocked => Some(Refuser::Shard),
             R::NotCloseable | R::Void | R::Quarantined | R::SymbolInUse => Some(Refuser::Shard),
             R::NotQuarantined | R::TooManySeries => Some(Refuser::Shard),
-            R::DayOver | R::DayNotOver | R::WrongDay => Some(Refuser::Shard),
+            R::DayOver | R::DayNotOver => Some(Refuser::Shard),
             R::UnknownMember | R::MemberExists | R::UnknownSession => Some(Refuser::Shard),
             R::RegisterFull | R::LastOperator => Some(Refuser::Shard),
         }
