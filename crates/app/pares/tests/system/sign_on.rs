@@ -260,6 +260,17 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
     assert!(!ok && said.contains("second_operator"), "{said}");
     done(&exchange, &format!("day end --propose {second}"));
     done(&exchange, "day end");
+    let (ok, said) = admin(&exchange, "four-eyes off");
+    assert!(!ok && said.contains("second_operator"), "{said}");
+    done(&exchange, &format!("member revoke 0 1 --propose {second}"));
+    let (ok, said) = admin(&exchange, "member revoke 0 1");
+    assert!(!ok && said.contains("last_operator"), "four eyes need two: {said}");
+    done(&exchange, &format!("four-eyes off --propose {second}"));
+    done(&exchange, "four-eyes off");
+    let own = exchange.layout().operator_key();
+    let before = std::fs::read(&own).unwrap();
+    done(&exchange, "member key 0 1");
+    assert_ne!(std::fs::read(&own).unwrap(), before, "the new key lies where commands look for it");
     let (ok, said) = admin(&exchange, "member revoke 0 1");
     assert!(ok, "another operator is left: {said}");
     let (ok, said) = admin(&exchange, &format!("member revoke 0 2 {second}"));
@@ -271,6 +282,6 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
         let of = rows.iter().find(|row| row["asked"].as_str().unwrap().contains(asked));
         of.unwrap_or_else(|| panic!("no {asked}: {audit}"))["operator"].as_u64().unwrap()
     };
-    assert_eq!((by("member 7: added"), by("Proposal"), by("block member 7")), (1, 2, 1));
+    assert_eq!((by("member 7: added"), by("proposes"), by("block member 7")), (1, 2, 1));
     assert!(rows.iter().any(|row| row["reason"] == "last_operator" && row["operator"] == 2), "{audit}");
 }
