@@ -279,9 +279,10 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
     let audit: Value = serde_json::from_str(&done(&exchange, "audit --json")).unwrap();
     let rows = audit["requests"].as_array().unwrap();
     let by = |asked: &str| {
-        let of = rows.iter().find(|row| row["asked"].as_str().unwrap().contains(asked));
+        let of = rows.iter().find(|row| row["asked"] == asked);
         of.unwrap_or_else(|| panic!("no {asked}: {audit}"))["operator"].as_u64().unwrap()
     };
-    assert_eq!((by("member 7: added"), by("proposes"), by("block member 7")), (1, 2, 1));
+    let proposed = "register member 0 session 2: proposes to block member 7";
+    assert_eq!((by("register member 7: added"), by(proposed), by("block member 7")), (1, 2, 1));
     assert!(rows.iter().any(|row| row["reason"] == "last_operator" && row["operator"] == 2), "{audit}");
 }
