@@ -46,7 +46,7 @@ impl Reason {
             R::NotPermitted | R::TooOld | R::WrongDay => Some(Refuser::Either),
             R::Overloaded | R::StorageUnavailable | R::NotSignedOn => Some(Refuser::Gateway),
             R::UnknownClientOrderId | R::Throttled | R::NotRecorded => Some(Refuser::Gateway),
-            R::NotKept | R::UnknownShard => Some(Refuser::Gateway),
+            R::NotKept | R::UnknownShard | R::AlreadyAsked => Some(Refuser::Gateway),
             R::WrongKey | R::TooManyAttempts | R::Revoked | R::TakenOver => Some(Refuser::Gateway),
             R::NoRight | R::QuantityLimit | R::ValueLimit | R::PriceCollar => Some(Refuser::Gateway),
             R::OrdersLimit | R::SecondOperator | R::OtherSeries => Some(Refuser::Gateway),

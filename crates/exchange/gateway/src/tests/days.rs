@@ -103,7 +103,7 @@ fn a_weekend_is_passed_over_and_so_are_days_that_nobody_began() {
     assert_eq!(asks(&mut world, 0, at(MONDAY - 1, 12)), []);
     let over = ShardView { day: BusinessDay(MONDAY), stage: DayStage::Over, ..ShardView::default() };
     for shard in [ShardId(0), ShardId(1)] {
-        world.gates[0].gateway.recover_shard(shard, &over, Register::new(None));
+        world.gates[0].gateway.recover_shard(shard, &over, Register::new(None), &[]);
     }
     is_asked(&asks(&mut world, 0, at(MONDAY + 3, 12)), begin(MONDAY + 3));
 }
