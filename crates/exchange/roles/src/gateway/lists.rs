@@ -54,12 +54,13 @@ impl Lists {
         for _ in 0..self.queue.len().min(LOOKS_MAX) {
             let Some(listing) = self.queue.pop_front() else { break };
             let session = listing.session;
-            let unread = edge.connections.unread(session);
-            if unread.is_some_and(|unread| unread > UNREAD_MAX) {
+            if edge.connections.unread(session).is_some_and(|unread| unread > UNREAD_MAX) {
                 self.queue.push_back(listing);
                 continue;
             }
-            match unread.and_then(|_| listing.tell(rules, edge)) {
+            // One that was told why it goes is told nothing more.
+            let is_heard = edge.connections.is_heard(session);
+            match Some(listing).filter(|_| is_heard).and_then(|listing| listing.tell(rules, edge)) {
                 Some(listing) => self.queue.push_back(listing),
                 None => _ = self.sessions.remove(&session),
             }
