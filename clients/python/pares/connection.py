@@ -20,6 +20,10 @@ HEARTBEAT_TOKEN = 2**64 - 1
 """The token of a heartbeat's ping, whose answer is not told."""
 
 
+ENDED = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""How TLS says that the other end is gone."""
+
+
 class Lost(ConnectionError):
     """The connection is lost. What is unanswered may have been executed: repeat it, through any gateway."""
 
@@ -156,7 +160,13 @@ class Connection:
         self._socket.settimeout(self.timeout)
         try:
             self._socket.sendall(data)
-        except (TimeoutError, ssl.SSLError):
+        except TimeoutError as error:
+            # Nobody knows how much of a frame has gone: what follows it would be taken for its end.
+            self.close()
+            raise Lost("the gateway takes nothing") from error
+        except ENDED as error:
+            raise Lost(str(error)) from error
+        except ssl.SSLError:
             raise
         except OSError as error:
             raise Lost(str(error)) from error
@@ -194,6 +204,8 @@ class Connection:
             if wake < deadline:
                 return b""
             raise
+        except ENDED as error:
+            raise Lost(str(error)) from error
         except ssl.SSLError:
             raise
         except OSError as error:
@@ -211,6 +223,8 @@ def _connect(
         plain = socket.create_connection(address, timeout)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return plain if tls is None else tls.wrap_socket(plain, server_hostname=server_name)
+    except ENDED as error:
+        raise Lost(f"{address[0]}:{address[1]}: {error}") from error
     except (TimeoutError, ssl.SSLError):
         raise
     except OSError as error:

@@ -6,14 +6,17 @@
 //! Lines that begin with `#` are for people. The file is its owner's only (mode 0600), from the moment it is there.
 
 use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::Secret;
 
 const ABOUT: &str =
     "# This file is the session: keep it secret. If it is lost, revoke it: pares admin member revoke\n";
+
+/// The bits of a file's mode that let others than its owner in.
+const OTHERS: u32 = 0o077;
 
 /// A session and its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,17 +43,29 @@ pub enum FileError {
     /// It holds something else.
     #[error("{path}: no key; one looks like `pares-key ed25519 member 7 session 1 HEX`", path = .0.display())]
     NoKey(PathBuf),
+    /// Others than its owner can read or change it.
+    #[error("{path}: others can read or change it; if they may have, get another key, else `chmod 600 {path}`", path = .0.display())]
+    Exposed(PathBuf),
 }
 
 impl KeyFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read, or holds no key.
+    /// If it cannot be read, others can read it too, or it holds no key.
     pub fn read(path: &Path) -> Result<Self, FileError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| FileError::Io { path: path.to_owned(), source })?;
-        Self::parse(&text).ok_or_else(|| FileError::NoKey(path.to_owned()))
+        let read = || -> io::Result<(u32, Vec<u8>)> {
+            let mut file = std::fs::File::open(path)?;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            Ok((file.metadata()?.mode(), bytes))
+        };
+        let (mode, bytes) = read().map_err(|source| FileError::Io { path: path.to_owned(), source })?;
+        if mode & OTHERS != 0 {
+            return Err(FileError::Exposed(path.to_owned()));
+        }
+        let key = std::str::from_utf8(&bytes).ok().and_then(Self::parse);
+        key.ok_or_else(|| FileError::NoKey(path.to_owned()))
     }
 
     /// Writes a new file, for its owner only.
@@ -125,6 +140,30 @@ mod tests {
         assert_eq!(KeyFile::read(&path).unwrap(), key);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(key.write(&path).is_err(), "a key that is overwritten is lost");
+    }
+
+    #[test]
+    fn a_key_file_that_is_damaged_or_open_to_others_is_said_so_in_clear_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.key");
+        let key = KeyFile { member: 7, session: 3, secret: Secret::Ed25519([0x5a; 32]) };
+        key.write(&path).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for at in ABOUT.len()..whole.len() - 1 {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x80;
+            std::fs::write(&path, damaged).unwrap();
+            let said = KeyFile::read(&path).unwrap_err().to_string();
+            assert!(said.contains("a.key: no key; one looks like"), "{at}: {said}");
+        }
+        std::fs::write(&path, whole).unwrap();
+        for mode in [0o640, 0o604, 0o620] {
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            let said = KeyFile::read(&path).unwrap_err().to_string();
+            assert!(said.contains("others can read or change it") && said.contains("chmod 600"), "{said}");
+        }
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o400)).unwrap();
+        assert_eq!(KeyFile::read(&path).unwrap(), key);
     }
 
     #[test]

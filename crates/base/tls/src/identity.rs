@@ -119,17 +119,16 @@ impl Identity {
     /// # Errors
     /// Why it is not: it has expired, or another authority has issued it.
     pub fn check_issued(&self) -> Result<(), TlsError> {
+        self.check_issued_at(UnixTime::now())
+    }
+
+    /// The same by another clock.
+    pub(crate) fn check_issued_at(&self, now: UnixTime) -> Result<(), TlsError> {
         let certificate = self.chain.first().expect("read as not empty");
         let parsed = ParsedCertificate::try_from(certificate).map_err(mismatch)?;
         let algorithms = provider().signature_verification_algorithms.all;
-        verify_server_cert_signed_by_trust_anchor(
-            &parsed,
-            &self.roots,
-            &self.chain[1..],
-            UnixTime::now(),
-            algorithms,
-        )
-        .map_err(mismatch)
+        verify_server_cert_signed_by_trust_anchor(&parsed, &self.roots, &self.chain[1..], now, algorithms)
+            .map_err(mismatch)
     }
 }
 

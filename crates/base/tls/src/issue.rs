@@ -22,9 +22,12 @@ use crate::identity::TlsFiles;
 pub enum Lifetime {
     /// It does not expire.
     Endless,
-    /// From an hour ago, for clocks that are late, until then.
+    /// From two days ago, for clocks that are late or set back, until then.
     Until(SystemTime),
 }
+
+/// A clock may be so late, or set back so far, and believe a new certificate all the same.
+const CLOCK_LATE_MAX: Duration = Duration::from_secs(2 * 86_400);
 
 /// The one that issues a system's certificates: `ca.pem` and `ca.key.pem` in one directory.
 pub struct Authority(Issuer<'static, KeyPair>);
@@ -73,7 +76,7 @@ impl Authority {
         if let Lifetime::Until(end) = lifetime {
             let epoch = rcgen::date_time_ymd(1970, 1, 1);
             let since_epoch = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap_or_default();
-            let begin = SystemTime::now().min(end) - Duration::from_secs(3_600);
+            let begin = SystemTime::now().min(end) - CLOCK_LATE_MAX;
             (params.not_before, params.not_after) = (epoch + since_epoch(begin), epoch + since_epoch(end));
         }
         let key = KeyPair::generate()?;
@@ -112,6 +115,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use rustls::pki_types::UnixTime;
+
     use crate::{Identity, TlsError};
 
     fn issued(dir: &Path, name: &str, lifetime: Lifetime) -> TlsFiles {
@@ -169,7 +174,11 @@ mod tests {
         let day = Duration::from_secs(86_400);
         for (lifetime, good) in [(SystemTime::now() - day, false), (SystemTime::now() + day, true)] {
             let files = issued(dir.path(), "one", Lifetime::Until(lifetime));
-            assert_eq!(Identity::load(&files).unwrap().check_issued().is_ok(), good);
+            let identity = Identity::load(&files).unwrap();
+            assert_eq!(identity.check_issued().is_ok(), good);
+            let a_day_back = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() - day;
+            let back = UnixTime::since_unix_epoch(a_day_back);
+            assert!(!good || identity.check_issued_at(back).is_ok(), "the clock is set back a day");
         }
         let others = tempfile::tempdir().unwrap();
         let ca = issued(others.path(), "one", Lifetime::Endless).ca;

@@ -16,6 +16,7 @@ use pares_types::BusinessDay;
 use serde::{Deserialize, Serialize};
 
 use crate::manifest::{DayFile, Days, Manifest, io};
+use crate::unfinished::Unfinished;
 use crate::{ArchiveError, Store};
 
 /// zstd's own default: three times smaller, at some 300 MB/s.
@@ -50,6 +51,13 @@ impl Days {
         self.note(day).exists()
     }
 
+    /// Whether it was archived, and verified, in that store.
+    fn is_noted(&self, day: BusinessDay, store: &Store) -> bool {
+        let note = fs::read(self.note(day)).ok();
+        let note: Option<Archived> = note.and_then(|text| serde_json::from_slice(&text).ok());
+        note.is_some_and(|note| note.to == store.name())
+    }
+
     /// Archives closed days, or one of them, that `store` does not have yet. `system` holds the system's configuration; `recorder`
     /// is what the log's node is called.
     ///
@@ -74,10 +82,7 @@ impl Days {
                 continue;
             }
             let folder = format!("{recorder}/{day}");
-            let there = store.get(&format!("{folder}/manifest.json"))?;
-            if there.is_none_or(|bytes| {
-                serde_json::from_slice::<Manifest>(&bytes).ok().as_ref() != Some(&manifest)
-            }) {
+            if !has_day(store, &folder, &manifest, self.is_noted(day, store))? {
                 self.archive_day(&manifest, (system, &folder), store, &mut copied)?;
             }
             let note = serde_json::to_vec(&Archived { to: store.name().to_owned() }).expect("plain JSON");
@@ -120,6 +125,20 @@ impl Days {
     }
 }
 
+/// Whether the store has that day, whole; if it is not known to be, its files are read.
+fn has_day(store: &Store, folder: &str, manifest: &Manifest, is_known: bool) -> Result<bool, ArchiveError> {
+    let Some(text) = store.get(&format!("{folder}/manifest.json"))? else { return Ok(false) };
+    let Some(there) = Manifest::parse(&text) else { return Ok(false) };
+    if !there.is_same_day(manifest) {
+        return Err(ArchiveError::Refused(format!(
+            "{}/{folder} is of another history, with other trades: nothing of it was touched; archive to a place of this system's own",
+            store.name()
+        )));
+    }
+    let is_whole = |file| get(store, folder, file).is_ok();
+    Ok(is_known || there.segments.iter().chain(&there.checkpoints).all(is_whole))
+}
+
 /// A file of an archived day, as it was.
 fn get(store: &Store, folder: &str, file: &DayFile) -> Result<Vec<u8>, ArchiveError> {
     let damaged =
@@ -128,7 +147,10 @@ fn get(store: &Store, folder: &str, file: &DayFile) -> Result<Vec<u8>, ArchiveEr
     // No longer than it was: what is packed may be anything.
     let mut content = Vec::with_capacity(usize::try_from(file.bytes).unwrap_or(0).min(1 << 30));
     let unpacked = zstd::Decoder::new(packed.as_slice()).and_then(|decoder| {
-        std::io::Read::read_to_end(&mut std::io::Read::take(decoder, file.bytes + 1), &mut content)
+        std::io::Read::read_to_end(
+            &mut std::io::Read::take(decoder, file.bytes.saturating_add(1)),
+            &mut content,
+        )
     });
     unpacked.map_err(|_| damaged())?;
     if file.is(&content) { Ok(content) } else { Err(damaged()) }
@@ -145,10 +167,7 @@ pub fn restore(
     (first, last): (Option<BusinessDay>, Option<BusinessDay>),
     into: &Path,
 ) -> Result<CopiedDay, ArchiveError> {
-    fs::create_dir_all(into).map_err(io(into))?;
-    if fs::read_dir(into).map_err(io(into))?.next().is_some() {
-        return Err(ArchiveError::Refused(format!("{} is not empty", into.display())));
-    }
+    let unfinished = Unfinished::begin(into)?;
     let days = Days::new(&into.join(recorder), &[]);
     let (mut copied, mut place): (CopiedDay, Option<(u64, u64, u64)>) = (CopiedDay::default(), None);
     for name in store.list(recorder)? {
@@ -179,6 +198,7 @@ pub fn restore(
         (Offset(from), Offset(until)),
     )
     .map_err(|error| ArchiveError::Refused(error.to_string()))?;
+    unfinished.end()?;
     Ok(copied)
 }
 
@@ -191,11 +211,7 @@ fn restore_day(
 ) -> Result<Manifest, ArchiveError> {
     let whole = || ArchiveError::Refused(format!("{}/{folder} is not whole", store.name()));
     let text = store.get(&format!("{folder}/manifest.json"))?.ok_or_else(whole)?;
-    let manifest: Manifest = serde_json::from_slice(&text).map_err(|_| whole())?;
-    let is_name = |name: &str| !name.contains('/') && !name.starts_with('.');
-    if !manifest.segments.iter().chain(&manifest.checkpoints).all(|file| is_name(&file.name)) {
-        return Err(whole());
-    }
+    let manifest = Manifest::parse(&text).ok_or_else(whole)?;
     let checkpoints = days.checkpoints(manifest.day()?);
     fs::create_dir_all(&checkpoints).map_err(io(&checkpoints))?;
     let segments = manifest.segments.iter().map(|file| (days.log(), file));

@@ -19,12 +19,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::ArchiveError;
 use crate::manifest::{DayFile, io, segment_name};
+use crate::unfinished::{Unfinished, must_be_empty};
 
 const LIST: &str = "backup.json";
 
 /// What a backup holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backup {
+    /// 1.
+    pub version: u32,
     /// Every file, by its path in the backup.
     pub files: Vec<DayFile>,
 }
@@ -48,7 +51,12 @@ pub fn back_up(
     gateways: &[String],
 ) -> Result<Backup, ArchiveError> {
     must_be_empty(to)?;
-    let mut backup = Backup::default();
+    let real = |path: &Path| fs::canonicalize(path).map_err(io(path));
+    if real(to)?.starts_with(real(system)?) {
+        let (to, system) = (to.display(), system.display());
+        return Err(ArchiveError::Refused(format!("{to} lies in {system}: a copy in itself has no end")));
+    }
+    let mut backup = Backup { version: 1, ..Backup::default() };
     for folder in ["shut-out", "left-out"] {
         copy_folder(system, to, Path::new(folder), &mut backup)?;
     }
@@ -72,10 +80,23 @@ pub fn back_up(
 /// If a file is missing or not what it was.
 pub fn restore_backup(from: &Path, into: &Path) -> Result<Backup, ArchiveError> {
     let list = from.join(LIST);
-    let text = fs::read(&list).map_err(io(&list))?;
+    let text = fs::read(&list).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => ArchiveError::Refused(format!(
+            "{} is no backup, or one that did not end: it has no {LIST}",
+            from.display()
+        )),
+        _ => io(&list)(error),
+    })?;
     let backup: Backup = serde_json::from_slice(&text)
         .map_err(|error| ArchiveError::Refused(format!("{}: {error}", list.display())))?;
-    must_be_empty(into)?;
+    if backup.version != 1 {
+        let version = backup.version;
+        return Err(ArchiveError::Refused(format!(
+            "{}: version {version} is not known here",
+            list.display()
+        )));
+    }
+    let unfinished = Unfinished::begin(into)?;
     for file in &backup.files {
         let path = Path::new(&file.name);
         let is_inside = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
@@ -87,15 +108,8 @@ pub fn restore_backup(from: &Path, into: &Path) -> Result<Backup, ArchiveError> 
             return Err(ArchiveError::Refused(format!("{} is not what it was", from.join(path).display())));
         }
     }
+    unfinished.end()?;
     Ok(backup)
-}
-
-fn must_be_empty(dir: &Path) -> Result<(), ArchiveError> {
-    fs::create_dir_all(dir).map_err(io(dir))?;
-    match fs::read_dir(dir).map_err(io(dir))?.next() {
-        None => Ok(()),
-        Some(_) => Err(ArchiveError::Refused(format!("{} is not empty", dir.display()))),
-    }
 }
 
 /// Copies a file, if it is there still, and notes what it is there.

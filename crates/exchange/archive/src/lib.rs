@@ -13,6 +13,7 @@
 //! | where do archives lie? | `store` |
 //! | how does a day get there and back? | `archive` |
 //! | how is a running system copied? | `backup` |
+//! | was it copied back in whole? | `unfinished` |
 
 #![allow(unreachable_pub)] // `pub` here also means "for the other modules"
 
@@ -26,6 +27,7 @@ mod report;
 mod s3;
 mod scan;
 mod store;
+mod unfinished;
 
 pub use archive::{Archived, CopiedDay, restore};
 pub use backup::{Backup, back_up, restore_backup};
@@ -34,3 +36,4 @@ pub use manifest::{DayFile, DayShard, Days, Manifest};
 pub use report::{Agreement, DayReport, InstrumentReport, MemberReport, ShardReport, reports};
 pub use scan::{DayScan, EndedDay, ShardDay};
 pub use store::Store;
+pub use unfinished::is_unfinished;

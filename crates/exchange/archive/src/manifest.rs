@@ -72,6 +72,33 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// A manifest that somebody wrote; `None` if this build makes no such.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let read: Self = serde_json::from_slice(text).ok()?;
+        let is_name = |file: &DayFile| !file.name.contains('/') && !file.name.starts_with('.');
+        let is_possible = read.version == 1
+            && read.day().is_ok()
+            && read.segment_bytes > 0
+            && read.from <= read.until
+            && read.has_its_segments()
+            && read.segments.iter().chain(&read.checkpoints).all(is_name);
+        is_possible.then_some(read)
+    }
+
+    /// Whether its segments are those between its ends, none left out.
+    fn has_its_segments(&self) -> bool {
+        let (first, step) = (self.from - self.from % self.segment_bytes, self.segment_bytes);
+        let count = (self.until - first).div_ceil(step);
+        count == self.segments.len() as u64
+            && (0..count).zip(&self.segments).all(|(at, file)| file.name == segment_name(first + at * step))
+    }
+
+    /// Whether it is of the same history: what was recorded on that day, wherever it lies in the log.
+    pub(crate) fn is_same_day(&self, other: &Self) -> bool {
+        (&self.day, &self.shards) == (&other.day, &other.shards)
+    }
+
     /// The date.
     ///
     /// # Errors
@@ -130,8 +157,7 @@ impl Days {
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let json = paths.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
         let mut found: Vec<Manifest> =
-            json.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect();
-        found.retain(|manifest| manifest.version == 1 && manifest.day().is_ok());
+            json.filter_map(|path| Manifest::parse(&fs::read(path).ok()?)).collect();
         found.sort_by_key(|manifest| manifest.from);
         Ok(found)
     }
@@ -183,7 +209,10 @@ impl Days {
     }
 
     /// Where the log begins by now.
-    pub(crate) fn released(&self) -> Result<u64, ArchiveError> {
+    ///
+    /// # Errors
+    /// If its marks cannot be read.
+    pub fn released(&self) -> Result<u64, ArchiveError> {
         Ok(MarksReader::open(&self.log)?.stats().released.0)
     }
 

@@ -36,6 +36,17 @@ impl Store {
         Ok(Self { name: name.to_owned(), place })
     }
 
+    /// The same to read from: a directory must be there.
+    ///
+    /// # Errors
+    /// If there is no such place.
+    pub fn open_existing(name: &str) -> Result<Self, ArchiveError> {
+        if !name.starts_with("s3://") && !Path::new(name).is_dir() {
+            return Err(ArchiveError::Refused(format!("{name} is no archive: there is no such directory")));
+        }
+        Self::open(name)
+    }
+
     #[cfg(feature = "s3")]
     fn bucket(place: &str) -> Result<Place, ArchiveError> {
         crate::s3::Bucket::open(place).map(Place::Bucket)

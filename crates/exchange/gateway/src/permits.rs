@@ -153,14 +153,22 @@ impl Gateway {
                 check_right(rights, Rights::CONTROL)?;
                 if *session == asker.number { Ok(()) } else { Err(Reason::NoRight) }
             }
-            Command::Register(_) => check_right(rights, Rights::REGISTER),
+            Command::Register(_) => {
+                check_right(rights, Rights::REGISTER)?;
+                self.check_second(asker.number, Proposal::of(instrument, command), now)
+            }
             _ => {
                 check_right(rights, Rights::CONTROL)?;
-                let proposal = Proposal::of(instrument, command).filter(|_| self.register.needs_four_eyes());
-                let seconded = |proposal| self.register.is_seconded(asker.number, proposal, now);
-                if proposal.is_none_or(seconded) { Ok(()) } else { Err(Reason::SecondOperator) }
+                self.check_second(asker.number, Proposal::of(instrument, command), now)
             }
         }
+    }
+
+    /// Whether another operator has proposed what needs it.
+    fn check_second(&self, session: u16, needed: Option<Proposal>, now: Timestamp) -> Result<(), Reason> {
+        let is_seconded = |proposal| self.register.is_seconded(session, proposal, now);
+        let needed = needed.filter(|_| self.register.needs_four_eyes());
+        if needed.is_none_or(is_seconded) { Ok(()) } else { Err(Reason::SecondOperator) }
     }
 }
 

@@ -32,17 +32,21 @@ pub(crate) fn look_after(id: RecorderId, config: &SystemConfig, layout: &Layout)
         loop {
             std::thread::sleep(LOOK_EVERY);
             let Some(day) = last_day(&counters) else { continue };
-            if closed != Some(day) {
-                match days.close() {
-                    Ok(_) => (closed, told) = (Some(day), false),
-                    Err(error) if !std::mem::replace(&mut told, true) => complain(day, &error),
-                    Err(_) => {}
+            let mut look = || -> Result<(), ArchiveError> {
+                if closed != Some(day) {
+                    days.close()?;
+                    closed = Some(day);
                 }
-            }
-            if retention_days > 0 && closed == Some(day) {
-                // Tried again at the next look.
-                let _ = name_what_may_go(&days, (day, retention_days), &note);
-                let _ = days.tidy();
+                if retention_days > 0 {
+                    name_what_may_go(&days, (day, retention_days), &note)?;
+                    days.tidy()?;
+                }
+                Ok(())
+            };
+            match look() {
+                Ok(()) => told = false,
+                Err(error) if !std::mem::replace(&mut told, true) => complain(day, &error),
+                Err(_) => {}
             }
         }
     };
@@ -53,7 +57,10 @@ pub(crate) fn look_after(id: RecorderId, config: &SystemConfig, layout: &Layout)
 fn complain(day: BusinessDay, error: &ArchiveError) {
     use std::io::Write;
     // Standard error is a file, and its disk may be full.
-    let _ = writeln!(std::io::stderr(), "the files of {day} are not closed yet: {error}; tried again");
+    let _ = writeln!(
+        std::io::stderr(),
+        "the files of {day} are not closed, or older ones not dropped: {error}; tried again"
+    );
 }
 
 /// The last day that ended in all shards, as the duty cycle tells it; `None` before the first.
@@ -62,16 +69,19 @@ fn last_day(counters: &Path) -> Option<BusinessDay> {
     u32::try_from(day).ok().map(BusinessDay).filter(|day| *day != BusinessDay::NONE)
 }
 
-/// Notes up to where the log may be dropped: days that are archived and older than the retention, none left out.
+/// Notes up to where the log may be dropped: days that are archived and older than the retention, none left out. A day whose manifest is lost or
+/// damaged is one that was not archived.
 fn name_what_may_go(
     days: &Days,
     (last, retention_days): (BusinessDay, u32),
     note: &Path,
 ) -> Result<(), ArchiveError> {
+    let released = days.released()?;
     let mut until = None;
-    for manifest in days.manifests()? {
+    for manifest in days.manifests()?.into_iter().filter(|manifest| manifest.until > released) {
         let day = manifest.day()?;
-        if !days.is_archived(day) || day.0.saturating_add(retention_days) >= last.0 {
+        let follows = manifest.from <= until.unwrap_or(released);
+        if !follows || !days.is_archived(day) || day.0.saturating_add(retention_days) >= last.0 {
             break;
         }
         until = Some(manifest.until);

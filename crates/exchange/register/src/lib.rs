@@ -102,7 +102,7 @@ impl Register {
             Entry::RevokeKey => self.revoke(member, session)?,
             Entry::SetRights(rights) => self.set_rights(member, session, rights)?,
             Entry::SetLimits(limits) => self.permit_mut(member, session)?.limits = limits,
-            Entry::SetFourEyes(is_on) => self.four_eyes = is_on,
+            Entry::SetFourEyes(is_on) => self.set_four_eyes(is_on)?,
             Entry::Propose(proposal) => self.propose(session, proposal, stamp),
         }
         self.digest = self.computed_digest();
@@ -163,7 +163,7 @@ impl Register {
     fn revoke(&mut self, member: MemberId, session: u16) -> Result<(), Reason> {
         let account = self.members.get_mut(&member).ok_or(Reason::UnknownMember)?;
         let gone = account.sessions.remove(&session).ok_or(Reason::UnknownSession)?;
-        if member == EXCHANGE && !account.has_operator() {
+        if member == EXCHANGE && !account.has_operators(self.four_eyes) {
             account.sessions.insert(session, gone);
             return Err(Reason::LastOperator);
         }
@@ -177,11 +177,20 @@ impl Register {
     fn set_rights(&mut self, member: MemberId, session: u16, rights: Rights) -> Result<(), Reason> {
         let permit = self.permit_mut(member, session)?;
         let before = std::mem::replace(&mut permit.rights, rights);
-        let is_lost = member == EXCHANGE && !self.members[&EXCHANGE].has_operator();
+        let is_lost = member == EXCHANGE && !self.members[&EXCHANGE].has_operators(self.four_eyes);
         if is_lost {
             self.permit_mut(member, session)?.rights = before;
             return Err(Reason::LastOperator);
         }
+        Ok(())
+    }
+
+    /// One operator alone could never switch it off again.
+    fn set_four_eyes(&mut self, is_on: bool) -> Result<(), Reason> {
+        if is_on && !self.members[&EXCHANGE].has_operators(true) {
+            return Err(Reason::LastOperator);
+        }
+        self.four_eyes = is_on;
         Ok(())
     }
 

@@ -31,9 +31,13 @@ impl Account {
         Self { permit: Permit { rights, limits: Limits::NONE }, sessions: BTreeMap::new() }
     }
 
-    /// Whether any session may change the register.
-    pub(crate) fn has_operator(&self) -> bool {
-        let mut sessions = self.sessions.values();
-        sessions.any(|session| self.permit.and(session.permit).rights.has(Rights::REGISTER))
+    /// Whether sessions are left that may change the register: with four eyes one that asks, and another that proposes.
+    pub(crate) fn has_operators(&self, four_eyes: bool) -> bool {
+        let able = |needed: Rights| {
+            let rights = self.sessions.values().map(|session| self.permit.and(session.permit).rights);
+            rights.filter(|rights| rights.has(needed)).count()
+        };
+        let both = Rights::REGISTER.or(Rights::CONTROL);
+        if four_eyes { able(both) >= 2 } else { able(Rights::REGISTER) >= 1 }
     }
 }

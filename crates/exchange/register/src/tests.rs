@@ -75,6 +75,24 @@ fn a_system_without_an_operator_takes_one() {
 }
 
 #[test]
+fn with_four_eyes_two_operators_stay() {
+    let mut register = register();
+    assert_eq!(apply(&mut register, 0, 0, Entry::SetFourEyes(true)), Err(Reason::LastOperator));
+    apply(&mut register, 0, 2, Entry::SetKey(key(2))).unwrap();
+    apply(&mut register, 0, 0, Entry::SetFourEyes(true)).unwrap();
+    for (session, entry) in [
+        (2, Entry::RevokeKey),
+        (2, Entry::SetRights(Rights::REGISTER)),
+        (1, Entry::SetRights(Rights::CONTROL)),
+        (0, Entry::SetRights(Rights::REGISTER)),
+    ] {
+        assert_eq!(apply(&mut register, 0, session, entry), Err(Reason::LastOperator), "{entry:?}");
+    }
+    apply(&mut register, 0, 0, Entry::SetFourEyes(false)).unwrap();
+    assert_eq!(apply(&mut register, 0, 2, Entry::RevokeKey), Ok(()));
+}
+
+#[test]
 fn a_proposal_is_seconded_by_another_operator_and_for_ten_minutes() {
     let mut register = register();
     let halt = Proposal { instrument: InstrumentId(3), kind: 1, operand: 7 };

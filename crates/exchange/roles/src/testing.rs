@@ -31,8 +31,10 @@ struct Shared {
     held: Mutex<Option<&'static str>>,
     /// Whether there is no room for another task.
     crowded: AtomicBool,
-    /// Both clocks.
-    now_ns: AtomicU64,
+    /// The clock that never goes back.
+    mono_ns: AtomicU64,
+    /// How far the other one was set back.
+    back_ns: AtomicU64,
     randoms: AtomicU8,
 }
 
@@ -51,7 +53,8 @@ impl TestWorld {
             poison: Mutex::default(),
             held: Mutex::default(),
             crowded: AtomicBool::default(),
-            now_ns: AtomicU64::default(),
+            mono_ns: AtomicU64::default(),
+            back_ns: AtomicU64::default(),
             randoms: AtomicU8::default(),
         }))
     }
@@ -78,7 +81,12 @@ impl TestWorld {
 
     /// Time passes.
     pub(crate) fn pass(&self, ns: u64) {
-        self.0.now_ns.fetch_add(ns, Ordering::Relaxed);
+        self.0.mono_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    /// Somebody sets the clock back.
+    pub(crate) fn set_back(&self, ns: u64) {
+        self.0.back_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
     /// Whether there is room for another task.
@@ -181,7 +189,7 @@ impl World for TestWorld {
     }
 
     fn now_ns(&self) -> u64 {
-        self.0.now_ns.load(Ordering::Relaxed)
+        self.mono_ns() - self.0.back_ns.load(Ordering::Relaxed)
     }
 
     fn random(&self) -> [u8; 32] {
@@ -189,7 +197,7 @@ impl World for TestWorld {
     }
 
     fn mono_ns(&self) -> u64 {
-        self.0.now_ns.load(Ordering::Relaxed)
+        self.0.mono_ns.load(Ordering::Relaxed)
     }
 
     fn create_file(&self, path: &Path) -> io::Result<fs::File> {

@@ -84,9 +84,12 @@ impl Told<'_> {
         }
     }
 
-    /// Whether the answer counts. Nobody asked for what a gateway's clock asks; a repeat that reached the shard, or may be one, has its first
-    /// answer counted already, and gateways look for that before they tell; and a member that has no series of names, and so no order, is not worth remembering. What the exchange enters
-    /// into the register is answered by one shard for all of them, and would be taken for a shard's part.
+    /// Whether the answer counts. Not these:
+    ///
+    /// - what a gateway asks by itself: nobody waits for it;
+    /// - `duplicate_request` and `too_old`: the first answer was counted, and gateways look for that before they tell;
+    /// - `too_many_series`: a member without a series has no order, and is not worth remembering;
+    /// - changes of the register: one shard answers for all, and it would be taken for its part.
     fn is_answered(&self) -> bool {
         let Request { member, client_order_id, .. } = *self.request;
         let unasked = member == MemberId(0) && client_order_id.is_of_gateways();

@@ -16,6 +16,7 @@ mod order_status;
 mod outcome;
 mod phase;
 mod reason;
+mod refusal;
 mod register;
 mod request;
 mod session;
@@ -33,6 +34,7 @@ pub use order_status::{OrderKey, OrderState, OrderStatus};
 pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, RestCause, Status};
 pub use phase::{DAY_NS, Phase, Rule};
 pub use reason::Reason;
+pub use refusal::Refuser;
 pub use register::{Entry, Key, Limits, Proposal, Registration, Rights};
 pub use request::{
     Amendment, BustedTrade, Command, Guarded, NewOrder, OrderKind, Peg, Request, SelfTrade, Side, TimeInForce,

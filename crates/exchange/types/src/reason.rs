@@ -43,7 +43,7 @@ coded! {
         Overloaded = 17 "overloaded",
         /// Gateway: its journal cannot take the request (disk full or failed).
         StorageUnavailable = 18 "storage_unavailable",
-        /// Gateway: the frame does not follow the protocol.
+        /// The frame does not follow the protocol, or no session can have such an entry.
         MalformedRequest = 19 "malformed_request",
         /// Gateway: no sign-on on this connection yet.
         NotSignedOn = 20 "not_signed_on",
@@ -113,9 +113,9 @@ coded! {
         TooOld = 52 "too_old",
         /// The shard takes no more series of names.
         TooManySeries = 53 "too_many_series",
-        /// What the stream holds below that number is not kept any more.
+        /// Gateway: what the stream holds below that number is not kept any more.
         NotKept = 54 "not_kept",
-        /// No shard has that number.
+        /// Gateway: no shard has that number.
         UnknownShard = 55 "unknown_shard",
         /// Gateway: the session is still being told the list it asked for before.
         AlreadyAsked = 56 "already_asked",

@@ -37,6 +37,13 @@ pub enum Entry {
     Propose(Proposal),
 }
 
+impl Entry {
+    /// Whether it says who may do what from now on.
+    fn is_lasting(&self) -> bool {
+        !matches!(self, Self::SetFourEyes(_) | Self::Propose(_))
+    }
+}
+
 /// What a session proves to have. Neither is secret: the first is public, the second says nothing of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
@@ -115,7 +122,7 @@ pub struct Limits {
     pub quantity_max: u64,
     /// Price times quantity of one order, price units times shares.
     pub value_max: u64,
-    /// How far beyond the last trade, or the reference price before there is one, a limit may lie on the side that trades, hundredths of a percent.
+    /// How far from the last trade, or the reference price before there was one, a limit may lie, on either side, hundredths of a percent.
     pub collar: u32,
     /// Orders the member may have at work, over all its sessions.
     pub orders_max: u32,
@@ -159,17 +166,17 @@ fn stricter<T: Ord + Default>(one: T, other: T) -> T {
 pub struct Proposal {
     /// The instrument; 0 for all.
     pub instrument: InstrumentId,
-    /// 1 set phase, 2 remove instrument, 3 block, 4 end day.
+    /// 1 set phase, 2 remove instrument, 3 block, 4 end day, 5 four eyes off, 6 change a key, rights or limits of operators.
     pub kind: u8,
-    /// The phase, the member, or the day.
+    /// The phase, the member, the day, or the operator's session.
     pub operand: u32,
 }
 
 impl Proposal {
     /// The highest kind.
-    pub const KIND_MAX: u8 = 4;
+    pub const KIND_MAX: u8 = 6;
 
-    /// The request as a proposal; `None` if it cannot halt a market.
+    /// The request as a proposal; `None` if it can neither halt a market nor make one operator two.
     #[must_use]
     pub fn of(instrument: InstrumentId, command: &Command) -> Option<Self> {
         let (kind, operand) = match *command {
@@ -177,6 +184,10 @@ impl Proposal {
             Command::RemoveInstrument => (2, 0),
             Command::Block { member } => (3, member.0),
             Command::EndDay { day } => (4, day.0),
+            Command::Register(Registration { entry: Entry::SetFourEyes(false), .. }) => (5, 0),
+            Command::Register(Registration { member: MemberId(0), session, entry }) if entry.is_lasting() => {
+                (6, u32::from(session))
+            }
             _ => return None,
         };
         Some(Self { instrument, kind, operand })

@@ -5,7 +5,8 @@ use pares_register::Register;
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
 use pares_stream::StreamNumbers;
 use pares_types::{
-    Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Request, RequestId, ShardId,
+    Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Refuser, Request, RequestId,
+    ShardId, Status,
 };
 
 use crate::CheckpointError;
@@ -309,6 +310,11 @@ impl<B: Book> Shard<B> {
     fn execute(&mut self, request: &Request, is_void: bool) -> Outcome {
         self.events.clear();
         let outcome = self.apply(request, is_void);
+        debug_assert!(
+            outcome.status != Status::Refused || outcome.reason.refuser().is_some_and(Refuser::is_shard),
+            "{} is no shard's",
+            outcome.reason
+        );
         self.numbers.count(request, &outcome, &self.events);
         outcome
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use pares_types::{
     Answer, CancelCause, ClientOrderId, ClientRequest, GatewayId, InstrumentId, NewOrder, OrderChange,
-    OrderId, Phase, Position, Price, Quantity, Reason, Reply, RequestId, ShardId, Side, Status,
+    OrderId, Phase, Position, Price, Quantity, Reason, Refuser, Reply, RequestId, ShardId, Side, Status,
 };
 use pares_wire::frame::{self, FRAME_MAX, Message, SignOn};
 use pares_wire::record;
@@ -94,12 +94,30 @@ fn the_order_entry_page_lays_frames_out_as_the_code_does() {
     assert!(page.starts_with(&format!("# Order entry, version {}\n", frame::VERSION)));
 }
 
+/// Who refuses for a reason, and what becomes of the name, as columns.
+fn refused_by(reason: Reason) -> &'static str {
+    match (reason.refuser(), reason.uses_name()) {
+        (None, _) => " | |",
+        (Some(Refuser::Gateway), _) => " gateway | free |",
+        (Some(Refuser::Shard), true) => " shard | used up |",
+        (Some(Refuser::Either), true) => " either | free, used up |",
+        (Some(Refuser::Shard), false) if reason == Reason::TooManySeries => " shard | free |",
+        (Some(Refuser::Shard), false) => " shard | used before |",
+        (Some(Refuser::Either), false) => " either | used before |",
+    }
+}
+
 #[test]
 fn the_order_entry_page_lists_every_code() {
     let page = page("order-entry.md");
     for reason in Reason::ALL {
-        let row = format!("\n| {} | {reason} | {} |\n", reason as u8, reason.meaning());
-        assert!(page.contains(&row), "{row}");
+        let row = format!("\n| {} | {reason} | {} |{}", reason as u8, reason.meaning(), refused_by(reason));
+        let (_, rest) = page.split_once(&row).unwrap_or_else(|| panic!("no {row:?}"));
+        let what_to_do = rest.split('|').next().expect("a row ends");
+        assert_eq!(what_to_do.trim().is_empty(), reason.refuser().is_none(), "what to do: {row}");
+        let by_a_gateway_alone = reason.refuser() == Some(Refuser::Gateway);
+        let says_so = reason.meaning().starts_with("Gateway: ");
+        assert_eq!(says_so, by_a_gateway_alone, "{reason}");
     }
     for status in Status::ALL {
         assert!(page.contains(&format!("\n| {} | {status}: ", status as u8)), "{status}");

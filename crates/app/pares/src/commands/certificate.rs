@@ -12,7 +12,7 @@ pub struct Args {
     /// Who is to show it: letters, digits and dashes, such as member-7
     name: String,
     /// For how many days it is believed
-    #[arg(long, default_value_t = 365)]
+    #[arg(long, default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     days: u32,
     /// The system's directory
     #[arg(long, default_value = "pares-data")]

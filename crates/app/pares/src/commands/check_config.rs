@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use pares_node::config::{self, ClientCertificates, DurabilitySetting, TlsSetting};
+use pares_node::config::{self, ClientCertificates, DurabilitySetting, SignOnSetting, TlsSetting};
 use pares_node::{Layout, SystemConfig};
 use serde_json::json;
 
@@ -88,10 +88,13 @@ fn record(config: &SystemConfig, dir: &Path) -> Vec<Point> {
             "recorders on one disk are lost together: mount, or link, each recorder-R from a disk of its own",
         ),
         Point::new(
-            "retention",
-            "the record is kept until it is moved away",
-            false,
-            "128 bytes a request and 48 a fill in each recorder's log: size the disks, and back up (docs/operations.md)",
+            "retention_days",
+            match config.retention_days {
+                0 => "0: the record is kept until it is moved away".to_owned(),
+                days => format!("{days}, of what is archived"),
+            },
+            config.retention_days > 0,
+            "128 bytes a request and 48 a fill in each recorder's log: archive days and drop them, or size the disks",
         ),
     ]
 }
@@ -113,7 +116,14 @@ fn doors(config: &SystemConfig) -> Vec<Point> {
     let is_local = exposed == 0;
     let (tls, certificates) =
         (config.tls == TlsSetting::On, config.client_certificates == ClientCertificates::Required);
+    let is_required = config.sign_on == SignOnSetting::Required;
     vec![
+        Point::new(
+            "sign_on",
+            if is_required { "required" } else { "open" },
+            is_required,
+            "with `open` any client may name any member, the exchange included",
+        ),
         Point::new(
             "gateways",
             format_args!("{exposed} of {} beyond this machine", config.gateways.len()),

@@ -19,6 +19,7 @@ mod disk_full;
 mod first_trade;
 mod guarded;
 mod kills;
+mod misuse;
 mod overload;
 mod python;
 mod recorders;

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::common::exchange::{Exchange, PROGRAM, gateway, small};
 use crate::common::{PATIENCE, cancel, eventually, limit};
 
-fn required(gateways: usize) -> SystemConfig {
+pub(crate) fn required(gateways: usize) -> SystemConfig {
     SystemConfig { sign_on: SignOnSetting::Required, ..small(gateways) }
 }
 
@@ -28,21 +28,21 @@ fn admin(exchange: &Exchange, arguments: &str) -> (bool, String) {
     (output.status.success(), String::from_utf8(said).unwrap())
 }
 
-fn done(exchange: &Exchange, arguments: &str) -> String {
+pub(crate) fn done(exchange: &Exchange, arguments: &str) -> String {
     let (ok, said) = admin(exchange, arguments);
     assert!(ok, "{arguments}: {said}");
     said
 }
 
-fn key(exchange: &Exchange, member: u32, session: u16) -> KeyFile {
+pub(crate) fn key(exchange: &Exchange, member: u32, session: u16) -> KeyFile {
     KeyFile::read(&exchange.layout().keys().join(format!("member-{member}-{session}.key"))).unwrap()
 }
 
-fn sign_on(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Result<Client, ClientError> {
+pub(crate) fn sign_on(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Result<Client, ClientError> {
     Client::connect_as(exchange.addresses()[gateway], key)
 }
 
-fn refusal(signed_on: Result<Client, ClientError>) -> Reason {
+pub(crate) fn refusal(signed_on: Result<Client, ClientError>) -> Reason {
     match signed_on {
         Err(ClientError::Rejected(reason)) => reason,
         Err(other) => panic!("{other}"),
@@ -51,7 +51,7 @@ fn refusal(signed_on: Result<Client, ClientError>) -> Reason {
 }
 
 /// Signs on; a gateway knows a key once it has followed the record so far.
-fn known(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Client {
+pub(crate) fn known(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Client {
     let mut client = None;
     eventually("the key is known", || {
         client = sign_on(exchange, gateway, key).ok();
@@ -61,7 +61,7 @@ fn known(exchange: &Exchange, gateway: usize, key: &KeyFile) -> Client {
 }
 
 /// The reason for which the gateway ends the connection.
-fn end_of(client: &mut Client) -> Reason {
+pub(crate) fn end_of(client: &mut Client) -> Reason {
     let mut reason = None;
     while reason.is_none() {
         assert!(client.wait(PATIENCE).unwrap(), "the connection ends");
@@ -260,6 +260,17 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
     assert!(!ok && said.contains("second_operator"), "{said}");
     done(&exchange, &format!("day end --propose {second}"));
     done(&exchange, "day end");
+    let (ok, said) = admin(&exchange, "four-eyes off");
+    assert!(!ok && said.contains("second_operator"), "{said}");
+    done(&exchange, &format!("member revoke 0 1 --propose {second}"));
+    let (ok, said) = admin(&exchange, "member revoke 0 1");
+    assert!(!ok && said.contains("last_operator"), "four eyes need two: {said}");
+    done(&exchange, &format!("four-eyes off --propose {second}"));
+    done(&exchange, "four-eyes off");
+    let own = exchange.layout().operator_key();
+    let before = std::fs::read(&own).unwrap();
+    done(&exchange, "member key 0 1");
+    assert_ne!(std::fs::read(&own).unwrap(), before, "the new key lies where commands look for it");
     let (ok, said) = admin(&exchange, "member revoke 0 1");
     assert!(ok, "another operator is left: {said}");
     let (ok, said) = admin(&exchange, &format!("member revoke 0 2 {second}"));
@@ -268,9 +279,10 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
     let audit: Value = serde_json::from_str(&done(&exchange, "audit --json")).unwrap();
     let rows = audit["requests"].as_array().unwrap();
     let by = |asked: &str| {
-        let of = rows.iter().find(|row| row["asked"].as_str().unwrap().contains(asked));
+        let of = rows.iter().find(|row| row["asked"] == asked);
         of.unwrap_or_else(|| panic!("no {asked}: {audit}"))["operator"].as_u64().unwrap()
     };
-    assert_eq!((by("member 7: added"), by("Proposal"), by("block member 7")), (1, 2, 1));
+    let proposed = "register member 0 session 2: proposes to block member 7";
+    assert_eq!((by("register member 7: added"), by(proposed), by("block member 7")), (1, 2, 1));
     assert!(rows.iter().any(|row| row["reason"] == "last_operator" && row["operator"] == 2), "{audit}");
 }

@@ -1,6 +1,6 @@
 //! Orders found by looking at all names.
 //!
-//! An order keeps its place in the table from when its name is first seen until nothing is left of it. So whoever looks at all places
+//! An order keeps its place in the table from when its name is first seen until nothing is left of it. So a look at all places
 //! in order, with pauses, meets each order once that was there all the time.
 
 use std::collections::BTreeSet;

@@ -91,6 +91,19 @@ fn what_is_refused_leaves_an_idle_shard_idle() {
     assert_eq!(told(&mut world, 5_000), []);
 }
 
+/// The market's time does not go back: until the clock is where it was there is nothing to tell.
+#[test]
+fn a_clock_that_is_set_back_tells_nothing_until_it_is_where_it_was() {
+    let mut world = World::new();
+    world.start_clock(0, EVERY_NS, &[ShardId(1)]);
+    assert_eq!(told(&mut world, 5_000), [1]);
+    world.settle();
+    for now in [1_000, 4_999, 5_099] {
+        assert_eq!(told(&mut world, now), []);
+    }
+    assert_eq!(told(&mut world, 5_100), [1]);
+}
+
 #[test]
 fn one_is_in_flight_at_a_time() {
     let mut world = World::new();

@@ -4,8 +4,8 @@ use pares_book::{Book, FastBook, Instrument, Listing, Market, Stage};
 use pares_register::Register;
 use pares_types::{
     BusinessDay, ClientOrderId, Command, Event, GatewayId, InstrumentId, InstrumentStatus, List, ListRequest,
-    MemberId, NewOrder, OrderId, Outcome, Phase, Position, Price, Quantity, Reason, RecorderId, Request,
-    RequestId, Rule, ShardId, ShardView, Side, Status, Symbol, Timestamp,
+    MemberId, NewOrder, Outcome, Phase, Position, Price, Quantity, Reason, RecorderId, Request, RequestId,
+    Rule, ShardId, ShardView, Side, Status, Symbol, Timestamp,
 };
 use proptest::prelude::*;
 

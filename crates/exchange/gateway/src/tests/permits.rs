@@ -2,7 +2,7 @@
 
 use pares_register::{FIRST_OPERATOR, PROPOSAL_NS, Register};
 use pares_types::{
-    BusinessDay, ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, Phase,
+    BusinessDay, ClientRequest, Command, DAY_NS, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, Phase,
     Proposal, Quantity, Reason, Registration, Reply, Rights, Side, Timestamp,
 };
 
@@ -229,6 +229,17 @@ fn with_four_eyes_what_can_halt_a_market_needs_two_operators() {
     assert_eq!(floor.operate(SECOND, 2, 1, Command::SetPhase(Phase::Continuous)), None, "that halts nothing");
     floor.world.now += PROPOSAL_NS + 1_000;
     assert_eq!(floor.operate(SECOND, 2, 1, halt), Some(Reason::SecondOperator), "ten minutes later");
+    let change = |session, entry| Command::Register(Registration { member: MemberId(0), session, entry });
+    for alone in [
+        change(3, Entry::SetKey(key(3))),
+        change(0, Entry::SetRights(Rights::ALL)),
+        change(0, Entry::SetFourEyes(false)),
+    ] {
+        assert_eq!(floor.operate(OPERATOR, 1, 0, alone), Some(Reason::SecondOperator), "{alone:?}");
+        let entry = Entry::Propose(Proposal::of(InstrumentId(0), &alone).unwrap());
+        assert_eq!(floor.operate(SECOND, 2, 0, change(2, entry)), None);
+        assert_eq!(floor.operate(OPERATOR, 1, 0, alone), None, "{alone:?}");
+    }
     assert_eq!(floor.ask(TRADER, exchange(901, 0, block)), None, "a member may always stop itself");
 }
 
@@ -250,6 +261,25 @@ fn wrong_keys_are_slowed_by_session_and_nobody_learns_who_exists() {
         Ok(Some(key(9))),
         "the other session is not concerned"
     );
+}
+
+#[test]
+fn a_clock_that_is_set_back_locks_no_session_out_and_keeps_proposals() {
+    let mut floor = Floor::new();
+    floor.register(0, 0, Entry::SetFourEyes(true));
+    floor.world.now += 2 * DAY_NS;
+    let halt = Command::SetPhase(Phase::Halted);
+    let entry = Entry::Propose(Proposal::of(InstrumentId(1), &halt).unwrap());
+    let proposal = Command::Register(Registration { member: MemberId(0), session: 1, entry });
+    assert_eq!(floor.operate(OPERATOR, 1, 0, proposal), None);
+    let (who, now) = ((MemberId(7), 1), Timestamp(floor.world.now));
+    let gateway = &mut floor.world.gates[0].gateway;
+    (0..10).for_each(|_| gateway.on_wrong_key(who, now));
+    assert_eq!(gateway.key_to_prove(who, now), Err(Reason::TooManyAttempts));
+    floor.world.now -= DAY_NS;
+    let now = Timestamp(floor.world.now);
+    assert!(floor.world.gates[0].gateway.key_to_prove(who, now).is_ok(), "not for a day");
+    assert_eq!(floor.operate(SECOND, 2, 1, halt), None, "a market can be halted at any time");
 }
 
 #[test]

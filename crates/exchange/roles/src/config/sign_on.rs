@@ -42,3 +42,24 @@ impl SystemConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_operator_s_key_is_refused_in_clear_words() {
+        let key = "9d".repeat(32);
+        let with = |key: &str| SystemConfig { operator_key: Some(key.to_owned()), ..SystemConfig::default() };
+        assert!(with(&key).check_operator_key().is_ok());
+        for damaged in
+            ["", &key[..63], &format!("{key}0"), &key.replace("9d9d9d", "9d9g9d"), &"\u{e9}".repeat(32)]
+        {
+            let said = with(damaged).check_operator_key().unwrap_err().to_string();
+            assert!(
+                said.contains("`operator_key` is a public key, 64 hexadecimal digits"),
+                "{damaged}: {said}"
+            );
+        }
+    }
+}

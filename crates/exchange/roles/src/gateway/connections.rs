@@ -25,7 +25,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use pares_gateway::SessionId;
-use pares_types::{ClientOrderId, Reason, Reply};
+use pares_types::{ClientOrderId, Reason, Refuser, Reply};
 use pares_wire::frame;
 
 use super::connection::{Close, Connection, Incoming, ReadState, session, slot};
@@ -379,6 +379,7 @@ pub fn strangers_max(sessions_max: usize) -> usize {
 }
 
 fn write_refusal(output: &mut Vec<u8>, reason: Reason) {
+    debug_assert!(reason.refuser().is_some_and(Refuser::is_gateway), "{reason} is no gateway's");
     frame::write_reply(output, &Reply::Rejected { client_order_id: ClientOrderId(0), reason });
 }
 

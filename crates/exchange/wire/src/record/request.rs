@@ -1,8 +1,8 @@
 //! Requests: 64 bytes that hold what nearly all of them say, and 40 more for those that say more.
 //!
 //! ```text
-//!  RequestRecord                               plain orders, amends, cancels, the time
-//!  RequestRecord | TermsRecord                 display, minimum, trigger, expiry
+//!  RequestRecord                               plain orders, cancels, the time
+//!  RequestRecord | TermsRecord                 amends; display, minimum, trigger, expiry
 //!  RequestRecord | OperandsRecord              the exchange's requests
 //!  RequestRecord | BustRecord                  a trade declared void
 //! ```

@@ -52,7 +52,7 @@ pub(super) enum What {
         #[arg(required = true, value_parser = right)]
         rights: Vec<Rights>,
     },
-    /// Set how much a member, or one of its sessions, may ask; what is not given has no limit
+    /// Set how much a member, or one of its sessions, may ask: all limits at once, and what is not given has none
     Limit {
         /// The member
         member: u32,
@@ -84,19 +84,19 @@ pub(super) struct NewKey {
 #[derive(clap::Args)]
 pub(super) struct NewLimits {
     /// Shares of one order
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
     quantity: u64,
     /// Price times quantity of one order, ten-thousandths of the currency
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
     value: u64,
     /// How far from the last trade a limit may lie, hundredths of a percent
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
     collar: u32,
     /// Orders of the member at work
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
     orders: u32,
     /// Orders and amends a session may send in a second
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
     rate: u32,
     /// How many of them at once
     #[arg(long, default_value_t = 100)]
@@ -140,6 +140,11 @@ pub(super) fn run(
     let mut operator = sign_on()?;
     let done = match what {
         What::Add { member, key } => add(&mut operator, *member, key, layout)?,
+        // Which key it will be is up to the operator who asks for it.
+        What::Key { member, session, .. } if operator.proposes => {
+            operator.register(*member, *session, Entry::RevokeKey)?;
+            format!("a change of session {session} of member {member}")
+        }
         What::Key { member, session, key } => set_key(&mut operator, (*member, *session), key, layout)?,
         What::Revoke { member, session: Some(session) } => {
             operator.register(*member, *session, Entry::RevokeKey)?;
@@ -152,7 +157,7 @@ pub(super) fn run(
         What::Right { member, session, rights } => {
             let rights = rights.iter().fold(Rights::NONE, |all, right| all.or(*right));
             operator.register(*member, *session, Entry::SetRights(rights))?;
-            format!("{} may {}", who(*member, *session), words(rights))
+            format!("{} may {}", who(*member, *session), rights_words(rights))
         }
         What::Limit { member, session, limits } => {
             operator.register(*member, *session, Entry::SetLimits(limits.limits()))?;
@@ -160,6 +165,7 @@ pub(super) fn run(
         }
         What::List => unreachable!("listed above"),
     };
+    let done = if operator.proposes { format!("proposed: {done}") } else { done };
     text::print(&if as_json { json!({ "done": done }).to_string() } else { done });
     Ok(())
 }
@@ -169,6 +175,7 @@ fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> R
     let added = operator.register(member, 0, Entry::AddMember);
     added.inspect_err(|_| made.discard())?;
     operator.register(member, 1, Entry::SetKey(made.key)).inspect_err(|_| made.discard())?;
+    made.keep()?;
     Ok(format!("member {member} takes part; session 1 signs on with {}", made.about))
 }
 
@@ -180,6 +187,7 @@ fn set_key(
 ) -> Result<String, CommandError> {
     let made = MadeKey::of(key, (member, session), layout)?;
     operator.register(member, session, Entry::SetKey(made.key)).inspect_err(|_| made.discard())?;
+    made.keep()?;
     Ok(format!("session {session} of member {member} signs on with {}", made.about))
 }
 
@@ -188,8 +196,8 @@ struct MadeKey {
     key: Key,
     /// Where its secret is.
     about: String,
-    /// Written just now.
-    file: Option<PathBuf>,
+    /// Written just now, and where it is to lie: in the place of one that the session has until then.
+    file: Option<(PathBuf, PathBuf)>,
 }
 
 impl MadeKey {
@@ -208,18 +216,39 @@ impl MadeKey {
             return Ok(Self { key: registered(&secret), about: "that password".into(), file: None });
         }
         let (member, session) = who;
-        let path = layout.keys().join(format!("member-{member}-{session}.key"));
+        let path = place_of(who, layout);
+        let new = path.with_extension("key.new");
+        // Of a change that did not end: nobody knows it.
+        let _ = std::fs::remove_file(&new);
         let secret = if wanted.shared { Secret::generate_shared() } else { Secret::generate() };
         let key = KeyFile { member, session, secret };
-        key.write(&path).map_err(|error| CommandError::Usage(error.to_string()))?;
-        Ok(Self { key: registered(&key.secret), about: path.display().to_string(), file: Some(path) })
+        key.write(&new).map_err(|error| CommandError::Usage(error.to_string()))?;
+        Ok(Self { key: registered(&key.secret), about: path.display().to_string(), file: Some((new, path)) })
+    }
+
+    /// The session has it.
+    fn keep(&self) -> Result<(), CommandError> {
+        let Some((new, path)) = &self.file else { return Ok(()) };
+        std::fs::rename(new, path).map_err(|error| {
+            let (new, path) = (new.display(), path.display());
+            CommandError::Failed(format!("the key is in force and lies in {new}; move it to {path}: {error}"))
+        })
     }
 
     /// Nobody knows it.
     fn discard(&self) {
-        if let Some(path) = &self.file {
-            let _ = std::fs::remove_file(path);
+        if let Some((new, _)) = &self.file {
+            let _ = std::fs::remove_file(new);
         }
+    }
+}
+
+/// Where a session's key lies: the first operator's where commands look for it.
+fn place_of((member, session): (u32, u16), layout: &Layout) -> PathBuf {
+    let is_own = |key: KeyFile| (key.member, key.session) == (member, session);
+    match KeyFile::read(&layout.operator_key()).is_ok_and(is_own) {
+        true => layout.operator_key(),
+        false => layout.keys().join(format!("member-{member}-{session}.key")),
     }
 }
 
@@ -246,13 +275,13 @@ fn who(member: u32, session: u16) -> String {
     if session == 0 { format!("member {member}") } else { format!("session {session} of member {member}") }
 }
 
-fn words(rights: Rights) -> String {
+pub(crate) fn rights_words(rights: Rights) -> String {
     let words: Vec<&str> =
         Rights::WORDS.iter().filter(|(right, _)| rights.has(*right)).map(|(_, word)| *word).collect();
     if words.is_empty() { "only cancel".into() } else { words.join(" ") }
 }
 
-fn limit_words(limits: &Limits) -> String {
+pub(crate) fn limit_words(limits: &Limits) -> String {
     let set: Vec<String> = limit_fields(limits)
         .into_iter()
         .filter(|(_, value)| *value != 0)
@@ -293,7 +322,7 @@ fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult 
                     .into_iter()
                     .map(|(name, value)| (name.to_owned(), json!(value)))
                     .collect();
-                json!({ "member": member.0, "session": session, "key": key, "rights": words(permit.rights), "limits": limits })
+                json!({ "member": member.0, "session": session, "key": key, "rights": rights_words(permit.rights), "limits": limits })
             })
             .collect();
         text::print(&json!({ "four_eyes": four_eyes, "register": entries }).to_string());
@@ -303,7 +332,7 @@ fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult 
     for (member, session, key, permit) in rows {
         let name = if member == EXCHANGE { "exchange".into() } else { member.to_string() };
         let session = if session == 0 { "all".into() } else { session.to_string() };
-        table.row(vec![name, session, key.into(), words(permit.rights), limit_words(&permit.limits)]);
+        table.row(vec![name, session, key.into(), rights_words(permit.rights), limit_words(&permit.limits)]);
     }
     text::print(&format!("{}four eyes: {}\n", table.render(), if four_eyes { "on" } else { "off" }));
     Ok(())
@@ -318,7 +347,7 @@ mod tests {
         assert_eq!(right("enter"), Ok(Rights::ENTER));
         assert_eq!(right("none"), Ok(Rights::NONE));
         assert!(right("all").unwrap_err().contains("market_orders"));
-        assert_eq!(words(Rights::TRADING), "enter amend market_orders");
+        assert_eq!(rights_words(Rights::TRADING), "enter amend market_orders");
     }
 
     #[test]
@@ -327,9 +356,26 @@ mod tests {
         let layout = Layout::new(dir.path());
         let made = MadeKey::of(&NewKey { public_key: None, password: false, shared: false }, (7, 1), &layout)
             .unwrap();
-        let path = made.file.as_deref().unwrap();
-        assert!(path.exists());
+        let (new, path) = made.file.clone().unwrap();
+        assert!(new.exists() && !path.exists());
         made.discard();
-        assert!(!path.exists());
+        assert!(!new.exists() && !path.exists());
+    }
+
+    #[test]
+    fn a_key_that_is_changed_takes_the_place_of_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        let make = || {
+            let wanted = NewKey { public_key: None, password: false, shared: false };
+            let made = MadeKey::of(&wanted, (0, 1), &layout).unwrap();
+            made.keep().unwrap();
+            made
+        };
+        let first = make();
+        std::fs::rename(first.file.unwrap().1, layout.operator_key()).unwrap();
+        let second = make();
+        assert_eq!(second.about, layout.operator_key().display().to_string(), "where commands look for it");
+        assert_eq!(registered(&KeyFile::read(&layout.operator_key()).unwrap().secret), second.key);
     }
 }

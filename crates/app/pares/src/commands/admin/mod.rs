@@ -26,6 +26,7 @@ use super::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::standing::Standing;
 use crate::text;
+pub(super) use member::{limit_words, rights_words};
 use operator::{EXCHANGE, Operator};
 use rule::{NewRule, PhaseName};
 use told::{as_json, as_line};
@@ -154,7 +155,10 @@ pub fn run(args: &Args) -> CommandResult {
     if let What::Readmit { venue } = args.what {
         return readmit::run(venue, &config, &layout, args.json);
     }
-    let sign_on = || Operator::sign_on(args.gateway.as_deref(), args.key.as_deref(), &config, &layout);
+    let sign_on = || {
+        let key = (args.key.as_deref(), args.propose);
+        Operator::sign_on(args.gateway.as_deref(), key, &config, &layout)
+    };
     match &args.what {
         What::Audit => return audit::run(&config, &layout, args.json),
         What::Member(what) => return member::run(what, sign_on, (&config, &layout), args.json),
@@ -168,11 +172,17 @@ pub fn run(args: &Args) -> CommandResult {
     let (instrument, command) = request(&args.what, &config, &layout)?;
     let is_due = matches!(&command, Command::SetRule(rule) if is_due(instrument, *rule, &config, &layout));
     let mut operator = sign_on()?;
-    let answer = match args.propose {
-        true => operator.propose(instrument, &command)?,
-        false => operator.ask(instrument, command)?,
+    let (instrument, command) = match args.propose {
+        true => (InstrumentId(0), operator.proposal(instrument, &command)?),
+        false => (instrument, command),
     };
+    let answer = operator.ask(instrument, command)?;
     text::print(&if args.json { as_json(&answer) } else { as_line(&answer) });
+    if args.propose && !args.json && answer.status != Status::Refused {
+        text::print(
+            "proposed: another operator asks for it within ten minutes, by the same command with --key and without --propose",
+        );
+    }
     match (answer.status, answer.reason) {
         (Status::Refused, reason) => {
             let condition = match command {

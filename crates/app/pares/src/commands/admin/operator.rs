@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pares_client::{Answer, Client, ClientError, ClientRequest, Credential, KeyFile, Options, Tls};
 use pares_node::{Layout, SystemConfig, keys};
 use pares_types::{
-    ClientOrderId, Command, Entry, InstrumentId, MemberId, Proposal, Reason, Registration, Status,
+    ClientOrderId, Command, DAY_NS, Entry, InstrumentId, MemberId, Proposal, Reason, Registration, Status,
 };
 
 use crate::error::CommandError;
@@ -15,18 +15,22 @@ pub(super) const EXCHANGE: MemberId = MemberId(0);
 
 /// How far nanoseconds since 1970 are shifted to fit a name's number: 48 bits, until the year 2116.
 const NUMBER_SHIFT: u32 = 14;
+/// How far ahead of the clock a request is named at most, days.
+const AHEAD_DAYS_MAX: u64 = 10_000;
 
 /// An operator, signed on.
 pub(super) struct Operator {
     client: Client,
     session: u16,
+    /// What it asks for it only proposes, so that another operator may ask for it.
+    pub(super) proposes: bool,
 }
 
 impl Operator {
     /// Signs on with that key, else with the one of the first operator if it lies with the system, else without any.
     pub(super) fn sign_on(
         gateway: Option<&str>,
-        key: Option<&Path>,
+        (key, proposes): (Option<&Path>, bool),
         config: &SystemConfig,
         layout: &Layout,
     ) -> Result<Self, CommandError> {
@@ -42,16 +46,14 @@ impl Operator {
         }
         let session = key.as_ref().map_or(0, |key| key.session);
         let client = connect(gateway, key.as_ref(), config, layout)?;
-        Ok(Self { client, session })
+        Ok(Self { client, session, proposes })
     }
 
     /// Asks, and goes on asking while a step did not suffice. Phases and the time go on by themselves.
     pub(super) fn ask(&mut self, instrument: InstrumentId, command: Command) -> Result<Answer, ClientError> {
         let mut cancelled = 0;
         loop {
-            let client_order_id = self.new_name();
-            let request = ClientRequest::Exchange { client_order_id, instrument, command };
-            let mut answer = self.client.submit_and_wait(&request)?;
+            let mut answer = self.ask_under_a_new_name(instrument, command)?;
             cancelled += answer.executed.0;
             let to_repeat = matches!(command, Command::RemoveInstrument | Command::Block { .. });
             if answer.reason != Reason::Unfinished || !to_repeat {
@@ -68,8 +70,9 @@ impl Operator {
         session: u16,
         entry: Entry,
     ) -> Result<Answer, CommandError> {
-        let change = Registration { member: MemberId(member), session, entry };
-        let answer = self.ask(InstrumentId(0), Command::Register(change))?;
+        let change = Command::Register(Registration { member: MemberId(member), session, entry });
+        let change = if self.proposes { self.proposal(InstrumentId(0), &change)? } else { change };
+        let answer = self.ask(InstrumentId(0), change)?;
         match (answer.status, answer.reason) {
             (Status::Refused, reason) => {
                 Err(CommandError::Failed(format!("refused: {reason}: {}", reason.meaning())))
@@ -78,21 +81,37 @@ impl Operator {
         }
     }
 
-    /// Proposes that another operator asks for it.
-    pub(super) fn propose(
-        &mut self,
+    /// The request that proposes that another operator asks for it.
+    pub(super) fn proposal(
+        &self,
         instrument: InstrumentId,
         command: &Command,
-    ) -> Result<Answer, CommandError> {
+    ) -> Result<Command, CommandError> {
         let proposal = Proposal::of(instrument, command);
         let proposal = proposal.ok_or_else(|| CommandError::Usage("that needs no second operator".into()))?;
-        self.register(EXCHANGE.0, self.session, Entry::Propose(proposal))
+        let (session, entry) = (self.session, Entry::Propose(proposal));
+        Ok(Command::Register(Registration { member: EXCHANGE, session, entry }))
     }
 
-    /// Names are for life: the time makes this one new, and its series says whose it is.
-    fn new_name(&self) -> ClientOrderId {
-        let number = pares_os::clock::now_ns() >> NUMBER_SHIFT;
-        ClientOrderId(u64::from(self.session) << 48 | number)
+    /// Names are for life: the time makes this one new, and its series says whose it is. A clock that was set back makes old ones:
+    /// what was sent once and refused for its name was not executed, so it is sent again under one further ahead, until one is new.
+    fn ask_under_a_new_name(
+        &mut self,
+        instrument: InstrumentId,
+        command: Command,
+    ) -> Result<Answer, ClientError> {
+        let mut ahead_days = 0;
+        loop {
+            let number = pares_os::clock::now_ns().saturating_add(ahead_days * DAY_NS) >> NUMBER_SHIFT;
+            let client_order_id = ClientOrderId(u64::from(self.session) << 48 | number);
+            let request = ClientRequest::Exchange { client_order_id, instrument, command };
+            let answer = self.client.submit_and_wait(&request)?;
+            let is_old = answer.repeat || !answer.reason.uses_name();
+            if !is_old || ahead_days > AHEAD_DAYS_MAX {
+                return Ok(answer);
+            }
+            ahead_days = 2 * ahead_days + 1;
+        }
     }
 }
 

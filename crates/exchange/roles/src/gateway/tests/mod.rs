@@ -5,6 +5,7 @@ mod lists;
 mod logs;
 mod resuming;
 mod rig;
+mod set_back;
 mod sockets;
 mod starts;
 mod status;

@@ -151,6 +151,10 @@ pub(super) fn payload(request: &Request) -> Vec<u8> {
 
 /// What a venue says of a request: it rests.
 pub(super) fn result(request: &Request, position: u64) -> Vec<u8> {
+    result_of(request, position, Status::Resting)
+}
+
+pub(super) fn result_of(request: &Request, position: u64, status: Status) -> Vec<u8> {
     let place = ResultPlace {
         shard: request.shard,
         epoch: EPOCH,
@@ -160,7 +164,7 @@ pub(super) fn result(request: &Request, position: u64) -> Vec<u8> {
     };
     let (executed, remaining) = (Quantity(0), Quantity(1));
     let (order, reason) = (OrderId(request.id), Reason::None);
-    let outcome = Outcome { status: Status::Resting, reason, order, executed, remaining };
+    let outcome = Outcome { status, reason, order, executed, remaining };
     let mut bytes = vec![0; record::result_bytes(request, 0)];
     record::write_result(&mut bytes, &place, request, &outcome, &[]);
     bytes

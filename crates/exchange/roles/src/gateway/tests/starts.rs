@@ -6,14 +6,17 @@ use pares_book::FastBook;
 use pares_log::Offset;
 use pares_sequencer::Sequencer;
 use pares_types::{
-    Epoch, Event, GatewayId, Outcome, Position, Reason, RecorderId, Reply, Request, ShardId, VenueId,
+    ClientOrderId, Command, Entry, Epoch, Event, GatewayId, InstrumentId, Key, MemberId, Outcome, Position,
+    Reason, RecorderId, Registration, Reply, Request, RequestId, ShardId, Status, Timestamp, VenueId,
 };
 use pares_venue::{Recorded, ResultAt, Shard, VenueSink};
 use pares_wire::frame::GatewayFrame;
 
 use super::resuming::order_of;
-use super::rig::{EPOCH, Rig, SELF, answered, buy, config, publish, rejected, result};
+use super::rig::{EPOCH, Rig, SELF, answered, buy, config, publish, rejected, result, result_of};
+use crate::SystemConfig;
 use crate::checkpoints::UnfinishedCheckpoint;
+use crate::config::SignOnSetting;
 use crate::duty::Duty;
 use crate::testing::TestWorld;
 use crate::world::World;
@@ -235,4 +238,64 @@ fn a_gateway_whose_log_ended_with_the_power_starts_beside_a_record_that_begins_l
     let client = rig.sign_on(7);
     rig.ask(client, &buy(1, 1));
     assert_eq!(rig.journalled()[0].id.sequence(), 20_001, "no number is used twice");
+}
+
+/// The exchange changes its register, through another gateway.
+fn registered(sequence: u64, session: u16, entry: Entry) -> Request {
+    let change = Registration { member: MemberId(7), session, entry };
+    Request {
+        id: RequestId::new(GatewayId(1), sequence),
+        stamp: Timestamp(sequence),
+        member: MemberId(0),
+        client_order_id: ClientOrderId(1 << 48 | sequence),
+        instrument: InstrumentId(0),
+        shard: SHARD,
+        command: Command::Register(change),
+    }
+}
+
+/// Sessions 1 and 2 of member 7 get keys; a checkpoint is taken; then the second is revoked and a third gets one.
+fn changed_register() -> Rig {
+    let rig = Rig::with(SystemConfig { sign_on: SignOnSetting::Required, ..config() });
+    let key = |number| Entry::SetKey(Key::Ed25519([number; 32]));
+    let entries = [(0, Entry::AddMember), (1, key(1)), (2, key(2)), (2, Entry::RevokeKey), (3, key(3))];
+    let asked = (1..).zip(entries).map(|(sequence, (session, entry))| registered(sequence, session, entry));
+    let requests: Vec<Request> = asked.collect();
+    let results: Vec<Vec<u8>> = (0..)
+        .zip(&requests)
+        .map(|(position, request)| result_of(request, position, Status::Accepted))
+        .collect();
+    publish(&rig.world, LOG, &results);
+    let mut reader = rig.world.read_log_from_start(LOG).unwrap();
+    (0..3).for_each(|_| _ = reader.next().unwrap().unwrap());
+    checkpoints(&rig.world, &requests[..3], reader.offset());
+    rig
+}
+
+/// Who signs on with which key at the gateway.
+fn let_in(rig: &mut Rig) -> Vec<Option<Key>> {
+    (0..70).for_each(|_| _ = rig.gateway.work().unwrap());
+    let rules = &mut rig.gateway.rules;
+    (1..=4).map(|session| rules.key_to_prove((MemberId(7), session), Timestamp(9)).unwrap()).collect()
+}
+
+/// The checkpoint holds the register. Whichever of its bits is flipped, the gateway reads the record instead, and lets in whom it should.
+#[test]
+fn a_damaged_register_lets_nobody_in_or_out() {
+    let key = |number| Some(Key::Ed25519([number; 32]));
+    let expected = [key(1), None, key(3), None];
+    let mut rig = changed_register().restart(|_| {}).unwrap();
+    assert_eq!(let_in(&mut rig), expected, "whole");
+    let path = rig.world.real(Path::new("recorder-0/checkpoints/0-3.ckpt"));
+    let whole = std::fs::read(&path).unwrap();
+    let is_key = |window: &[u8]| window == [2; 32];
+    assert!(whole.windows(32).any(is_key), "the revoked key lies in the checkpoint");
+    // One bit of every third byte: all of them would take a minute.
+    for at in (0..whole.len()).step_by(3) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &damaged).unwrap();
+        rig = rig.restart(|_| {}).unwrap();
+        assert_eq!(let_in(&mut rig), expected, "a bit of byte {at} is flipped");
+    }
 }
