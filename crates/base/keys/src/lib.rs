@@ -15,6 +15,7 @@
 //!   verifier is SHA-256(C); the proof is C xor HMAC(verifier, message). Who knows the verifier alone cannot make one.
 
 mod file;
+mod weak;
 
 pub use file::{FileError, KeyFile, from_hex, to_hex};
 
@@ -131,7 +132,10 @@ impl Verifier {
     #[must_use]
     pub fn accepts(&self, message: &[u8], proof: &[u8; PROOF_BYTES]) -> bool {
         match self {
-            Self::Ed25519(key) => UnparsedPublicKey::new(&ED25519, key).verify(message, proof).is_ok(),
+            Self::Ed25519(key) => {
+                let is_right = UnparsedPublicKey::new(&ED25519, key).verify(message, proof).is_ok();
+                is_right && !weak::is_weak(key)
+            }
             Self::Shared(stored) => {
                 let (masked, rest) = proof.split_first_chunk().expect("a proof has 64 bytes");
                 let client_key = xor(masked, &hmac_sha256(stored, message));
