@@ -48,9 +48,9 @@ impl Drill {
         let loads: Vec<Load> =
             all.iter().map(|site| self.load(*site, CLIENTS, Mix::Apart, pace)).collect::<Result<_, _>>()?;
         std::thread::sleep(WARM_UP);
-        let (from, before) = (self.now(), self.worked());
+        let (from, before) = (self.now(), self.worked()?);
         std::thread::sleep(self.part);
-        let (to, after) = (self.now(), self.worked());
+        let (to, after) = (self.now(), self.worked()?);
         let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
         let of = |cluster: u8| {
             let here = all.iter().zip(&told).filter(|(site, _)| site.cluster.0 == cluster);
@@ -91,9 +91,9 @@ impl Drill {
             .map(|&(site, clients, open)| self.load(site, clients, Mix::Hot(rows), Pace::Open(open)))
             .collect::<Result<_, _>>()?;
         std::thread::sleep(WARM_UP);
-        let (from, before) = (self.now(), self.worked());
+        let (from, before) = (self.now(), self.worked()?);
         std::thread::sleep(self.part);
-        let (to, after) = (self.now(), self.worked());
+        let (to, after) = (self.now(), self.worked()?);
         loads.iter().for_each(Load::end);
         let told: Vec<Told> = loads.into_iter().map(Load::finish).collect();
         let shares: Vec<f64> = told.iter().map(|told| rate(told, from, to)).collect();
@@ -104,8 +104,8 @@ impl Drill {
         Ok(Throughput { commits_per_s: tenth(commits), shares_per_s: shares, aborts })
     }
 
-    fn worked(&self) -> [Worked; 2] {
-        [self.stage.worked(0), self.stage.worked(1)]
+    fn worked(&self) -> Result<[Worked; 2], LabError> {
+        Ok([self.stage.worked(0)?, self.stage.worked(1)?])
     }
 }
 

@@ -100,15 +100,17 @@ impl Stage {
         self.wait("a delegate", |stage| sites::delegate(&stage.config, cluster))
     }
 
-    /// What the sites of a cluster did since they started, together.
-    pub(super) fn worked(&self, cluster: u8) -> Worked {
-        let reports = self.of(cluster).into_iter().filter_map(|site| sites::report(&self.config, site));
-        reports.fold(Worked::default(), |sum, pares_site::SiteReport { work, .. }| Worked {
+    /// What the sites of a cluster did since they started, together. Waits for each: a sum without one that is slow to say would go back.
+    pub(super) fn worked(&self, cluster: u8) -> Result<Worked, LabError> {
+        let reports = self.wait("what the sites did", |stage| {
+            stage.of(cluster).into_iter().map(|site| sites::report(&stage.config, site)).collect::<Option<Vec<_>>>()
+        })?;
+        Ok(reports.into_iter().fold(Worked::default(), |sum, pares_site::SiteReport { work, .. }| Worked {
             executed: sum.executed + work.executed,
             lost: sum.lost + work.lost,
             forwarded: sum.forwarded + work.forwarded,
             done: sum.done + work.done,
-        })
+        }))
     }
 
     /// Waits until something is so.
