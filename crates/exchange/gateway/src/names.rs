@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{
     ClientOrderId, Command, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request,
-    RequestId,
+    RequestId, Side,
 };
 
 use crate::index::Index;
@@ -40,8 +40,8 @@ pub(crate) struct NameIndex(u32);
 /// What kind of request a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// An order, which amends and cancels may name.
-    Enter,
+    /// An order of that side, which amends and cancels may name.
+    Enter(Side),
     /// Any other request to one shard.
     Other,
     /// A request to all shards, with a part for each.
@@ -51,12 +51,16 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) fn of(request: &Request) -> Self {
         match request.command {
-            Command::Enter(_) => Self::Enter,
+            Command::Enter(order) => Self::Enter(order.side),
             Command::Register(_) => Self::Other,
             // No instrument has the id 0.
             _ if request.instrument == InstrumentId(0) => Self::FanOut,
             _ => Self::Other,
         }
+    }
+
+    pub(crate) fn is_order(self) -> bool {
+        matches!(self, Self::Enter(_))
     }
 }
 
@@ -128,7 +132,7 @@ impl Entry {
             cancelled: 0,
             recorder: RecorderId(0),
             tag: Tag::AnsweredBefore,
-            kind: Kind::Enter,
+            kind: Kind::Enter(order.side),
         }
     }
 
@@ -221,7 +225,7 @@ impl Names {
 
     fn begin_order(&mut self, index: u32) {
         let entry = &self.entries[index as usize];
-        if entry.kind == Kind::Enter && !entry.is_finished() {
+        if entry.kind.is_order() && !entry.is_finished() {
             *self.orders.entry(entry.member).or_default() += 1;
         }
     }
@@ -278,7 +282,7 @@ impl Names {
         if before.0 {
             entry.remaining = before.1;
         } else if entry.is_finished() {
-            let ended = Some(entry.member).filter(|_| entry.kind == Kind::Enter);
+            let ended = Some(entry.member).filter(|_| entry.kind.is_order());
             self.finished.push_back(index.0);
             ended.into_iter().for_each(|member| self.end_order(member));
             // There are more while more are in flight or alive at once.
@@ -357,7 +361,7 @@ impl Names {
         }
         self.by_order.remove(index.0, hash_id(self.seed, self.get(index).id));
         let entry = &mut self.entries[index.0 as usize];
-        let ended = Some(entry.member).filter(|_| entry.kind == Kind::Enter && !entry.is_finished());
+        let ended = Some(entry.member).filter(|_| entry.kind.is_order() && !entry.is_finished());
         entry.id = request.id;
         entry.instrument = request.instrument;
         entry.kind = Kind::of(request);
@@ -368,7 +372,7 @@ impl Names {
 
     fn index_order(&mut self, index: u32) {
         let entry = &self.entries[index as usize];
-        if entry.kind == Kind::Enter {
+        if entry.kind.is_order() {
             self.by_order.insert(index, hash_id(self.seed, entry.id));
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pares_client::{KeyFile, Secret, Verifier, from_hex, password_salt};
 use pares_node::{Layout, SystemConfig};
-use pares_types::{Entry, Key, Limits, MemberId, Rights};
+use pares_types::{Entry, InstrumentId, Key, Limits, MemberId, Rights};
 use pares_venue::Shard;
 use serde_json::{Value, json};
 
@@ -48,9 +48,23 @@ pub(super) enum What {
         /// Only this session
         #[arg(long, default_value_t = 0)]
         session: u16,
-        /// enter, amend, market_orders; of operators control, register; none names none
+        /// enter, amend, market_orders, buy, sell, every_instrument; of operators control, register; none names none
         #[arg(required = true, value_parser = right)]
         rights: Vec<Rights>,
+    },
+    /// Name instruments that a member, or one of its sessions, may trade without the right every_instrument
+    Instrument {
+        /// The member
+        member: u32,
+        /// Only this session
+        #[arg(long, default_value_t = 0)]
+        session: u16,
+        /// Take them off the list
+        #[arg(long)]
+        remove: bool,
+        /// The instruments, by number
+        #[arg(required = true, value_parser = clap::value_parser!(u32).range(1..))]
+        instruments: Vec<u32>,
     },
     /// Set how much a member, or one of its sessions, may ask; what is not given has no limit
     Limit {
@@ -157,7 +171,10 @@ pub(super) fn run(
         What::Right { member, session, rights } => {
             let rights = rights.iter().fold(Rights::NONE, |all, right| all.or(*right));
             operator.register(*member, *session, Entry::SetRights(rights))?;
-            format!("{} may {}", who(*member, *session), words(rights))
+            format!("{} may {}", who(*member, *session), rights)
+        }
+        What::Instrument { member, session, remove, instruments } => {
+            list_instruments(&mut operator, (*member, *session), instruments, *remove)?
         }
         What::Limit { member, session, limits } => {
             operator.register(*member, *session, Entry::SetLimits(limits.limits()))?;
@@ -252,10 +269,22 @@ fn who(member: u32, session: u16) -> String {
     if session == 0 { format!("member {member}") } else { format!("session {session} of member {member}") }
 }
 
-fn words(rights: Rights) -> String {
-    let words: Vec<&str> =
-        Rights::WORDS.iter().filter(|(right, _)| rights.has(*right)).map(|(_, word)| *word).collect();
-    if words.is_empty() { "only cancel".into() } else { words.join(" ") }
+/// One request each: those before one that is refused stand.
+fn list_instruments(
+    operator: &mut Operator,
+    (member, session): (u32, u16),
+    instruments: &[u32],
+    remove: bool,
+) -> Result<String, CommandError> {
+    for &instrument in instruments {
+        let instrument = InstrumentId(instrument);
+        let entry =
+            if remove { Entry::UnlistInstrument(instrument) } else { Entry::ListInstrument(instrument) };
+        operator.register(member, session, entry)?;
+    }
+    let numbers: Vec<String> = instruments.iter().map(u32::to_string).collect();
+    let change = if remove { "no longer listed" } else { "listed" };
+    Ok(format!("{}: {change}: {}", who(member, session), numbers.join(" ")))
 }
 
 fn limit_words(limits: &Limits) -> String {
@@ -299,17 +328,23 @@ fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult 
                     .into_iter()
                     .map(|(name, value)| (name.to_owned(), json!(value)))
                     .collect();
-                json!({ "member": member.0, "session": session, "key": key, "rights": words(permit.rights), "limits": limits })
+                let instruments: Vec<u32> = register.listed(*member, *session).map(|id| id.0).collect();
+                json!({
+                    "member": member.0, "session": session, "key": key, "rights": permit.rights.to_string(),
+                    "instruments": instruments, "limits": limits,
+                })
             })
             .collect();
         text::print(&json!({ "four_eyes": four_eyes, "register": entries }).to_string());
         return Ok(());
     }
-    let mut table = Table::new(["member", "session", "key", "rights", "limits"]);
+    let mut table = Table::new(["member", "session", "key", "rights", "instruments", "limits"]);
     for (member, session, key, permit) in rows {
         let name = if member == EXCHANGE { "exchange".into() } else { member.to_string() };
+        let numbers: Vec<String> = register.listed(member, session).map(|id| id.to_string()).collect();
         let session = if session == 0 { "all".into() } else { session.to_string() };
-        table.row(vec![name, session, key.into(), words(permit.rights), limit_words(&permit.limits)]);
+        let limits = limit_words(&permit.limits);
+        table.row(vec![name, session, key.into(), permit.rights.to_string(), numbers.join(" "), limits]);
     }
     text::print(&format!("{}four eyes: {}\n", table.render(), if four_eyes { "on" } else { "off" }));
     Ok(())
@@ -324,7 +359,7 @@ mod tests {
         assert_eq!(right("enter"), Ok(Rights::ENTER));
         assert_eq!(right("none"), Ok(Rights::NONE));
         assert!(right("all").unwrap_err().contains("market_orders"));
-        assert_eq!(words(Rights::TRADING), "enter amend market_orders");
+        assert_eq!(right("every_instrument"), Ok(Rights::EVERY_INSTRUMENT));
     }
 
     #[test]

@@ -54,10 +54,12 @@ fn registration_words(change: &Registration) -> String {
         Entry::SetKey(Key::Ed25519(_)) => "new key (ed25519)".to_owned(),
         Entry::SetKey(Key::Shared(_)) => "new key (shared)".to_owned(),
         Entry::RevokeKey => "revoked".to_owned(),
-        Entry::SetRights(rights) => format!("rights {:#b}", rights.bits()),
+        Entry::SetRights(rights) => format!("may {rights}"),
         Entry::SetLimits(limits) => format!("{limits:?}"),
         Entry::SetFourEyes(is_on) => format!("four eyes {}", if is_on { "on" } else { "off" }),
         Entry::Propose(proposal) => format!("{proposal:?}"),
+        Entry::ListInstrument(instrument) => format!("may trade instrument {instrument}"),
+        Entry::UnlistInstrument(instrument) => format!("instrument {instrument} is not listed"),
     };
     format!("register {of}: {what}")
 }
