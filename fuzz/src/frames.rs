@@ -2,9 +2,10 @@
 
 use pares_types::{
     Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Entry,
-    InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKey, OrderKind,
-    OrderNews, Peg, Phase, Position, Price, Quantity, Reason, Registration, Reply, RequestId, Rights, Role,
-    Rule, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted,
+    InstrumentId, InstrumentStatus, Key, Limits, List, ListEnd, ListRequest, MemberId, NewOrder, NewTerms,
+    OrderChange, OrderId, OrderKey, OrderKind, OrderNews, OwnLimits, Peg, Phase, Position, Price, Quantity,
+    Reason, Registration, Reply, RequestId, Rights, Role, Rule, ShardId, Side, Status, Symbol, TimeInForce,
+    Timestamp, Trade, TradeBusted,
 };
 use pares_wire::frame::{self, CancelAfter, Challenge, ClientFrame, GatewayFrame, Ping, Pong, Proof, SignOn};
 
@@ -13,24 +14,31 @@ pub fn client(bytes: &[u8]) {
     split_all(bytes, |kind, body| {
         // The name of a frame that cannot be read goes into its rejection: it must always be found.
         let _name = frame::request_name(kind, body);
-        if let Ok(ClientFrame::Request(request)) = frame::decode_client(kind, body) {
-            let mut written = Vec::new();
-            frame::write_request(&mut written, &request);
-            let read = whole(&written, frame::decode_client);
-            assert_eq!(read, ClientFrame::Request(request), "a request reads back as written");
+        let Ok(read) = frame::decode_client(kind, body) else { return };
+        let mut written = Vec::new();
+        match &read {
+            ClientFrame::Request(request) => frame::write_request(&mut written, request),
+            ClientFrame::ListRequest(request) => frame::write_list_request(&mut written, request),
+            _ => return,
         }
+        assert_eq!(whole(&written, frame::decode_client), read, "it reads back as written");
     });
 }
 
 /// Splits a gateway's stream and decodes each frame.
 pub fn gateway(bytes: &[u8]) {
     split_all(bytes, |kind, body| {
-        if let Ok(GatewayFrame::Reply(reply)) = frame::decode_gateway(kind, body) {
-            let mut written = Vec::new();
-            frame::write_reply(&mut written, &reply);
-            let read = whole(&written, frame::decode_gateway);
-            assert_eq!(read, GatewayFrame::Reply(reply), "a reply reads back as written");
+        let Ok(read) = frame::decode_gateway(kind, body) else { return };
+        let mut written = Vec::new();
+        match &read {
+            GatewayFrame::Reply(reply) => frame::write_reply(&mut written, reply),
+            GatewayFrame::OrderStatus(key, status) => frame::write_order_status(&mut written, *key, *status),
+            GatewayFrame::InstrumentStatus(status) => frame::write_instrument_status(&mut written, status),
+            GatewayFrame::ListEnd(end) => frame::write_list_end(&mut written, end),
+            GatewayFrame::OwnLimits(own) => frame::write_own_limits(&mut written, own),
+            _ => return,
         }
+        assert_eq!(whole(&written, frame::decode_gateway), read, "it reads back as written");
     });
 }
 
@@ -136,6 +144,9 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
     seeds.push(framed(|out| frame::write_order_status_request(out, OrderKey::Id(OrderId(id(1))))));
     seeds.push(framed(|out| frame::write_resume(out, Some(ShardId(2)), 7)));
     seeds.push(framed(|out| frame::write_resume(out, None, 0)));
+    let orders = ListRequest { token: 7, list: List::Orders, instrument: Some(instrument) };
+    seeds.push(framed(|out| frame::write_list_request(out, &orders)));
+    seeds.push(framed(|out| frame::write_limits_request(out, 7)));
     seeds.push(seeds.concat());
     seeds
 }
@@ -244,8 +255,51 @@ pub fn gateway_seeds() -> Vec<Vec<u8>> {
     seeds.push(framed(|out| frame::write(out, &challenge)));
     seeds.push(framed(|out| frame::write(out, &Pong { token: 1.into() })));
     seeds.push(framed(|out| frame::write_resumed(out, ShardId(2), 7, Reason::None)));
+    seeds.extend(answer_seeds());
     seeds.push(seeds.concat());
     seeds
+}
+
+/// What answers a question.
+fn answer_seeds() -> [Vec<u8>; 4] {
+    let request = ListRequest { token: 7, list: List::Instruments, instrument: None };
+    let status = InstrumentStatus {
+        instrument: InstrumentId(1),
+        symbol: Symbol::new("ALFA").expect("a legal name"),
+        shard: ShardId(2),
+        next: Position(99),
+        phase: Phase::Continuous,
+        quarantined: false,
+        last: Some(Price(10)),
+        reference: None,
+        lot: Quantity(1),
+        quantity_max: Quantity(1_000),
+        value_max: 0,
+        price_min: Price(1),
+        price_max: Price(1_000),
+        orders_max: 5,
+        static_band: 500,
+        dynamic_band: 0,
+        call_ns: 0,
+        tick_rows: 1,
+    };
+    let own = OwnLimits {
+        token: 7,
+        next: Position(99),
+        member: MemberId(9),
+        session: 1,
+        rights: Rights::TRADING,
+        limits: Limits { collar: 500, ..Limits::NONE },
+        orders: 3,
+        in_flight: 1,
+        in_flight_max: 64,
+    };
+    [
+        framed(|out| frame::write_list_end(out, &ListEnd { request, count: 1, reason: Reason::None })),
+        framed(|out| frame::write_instrument_status(out, &status)),
+        framed(|out| frame::write_tick_row(out, InstrumentId(1), Price(0), Price(1))),
+        framed(|out| frame::write_own_limits(out, &own)),
+    ]
 }
 
 fn framed(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {

@@ -1,4 +1,4 @@
-"""A first trade. Start an exchange (`pares up`), let members in (`pares admin member add 1 --shared`, and 2), then
+"""A first trade. Start an exchange (`pares up`), let members in (`pares admin member add 3 --shared`, and 4), then
 `python3 examples/first_trade.py 127.0.0.1 7100 pares-data/keys [ca.pem]`."""
 
 import sys
@@ -17,12 +17,12 @@ def sign_on(member: int) -> Connection:
     return Connection((host, port), member, session=key.session, credential=key.credential, tls=tls)
 
 
-with sign_on(1) as seller, sign_on(2) as buyer:
+with sign_on(3) as seller, sign_on(4) as buyer:
     offer = seller.submit(Enter(name, 1, Order(Side.SELL, 100, price("10"))))
-    print(f"member 1 sells 100 at 10: {offer.status.name.lower()} at position {offer.position}")
+    print(f"member 3 sells 100 at 10: {offer.status.name.lower()} at position {offer.position}")
     bid = buyer.submit(Enter(name, 1, Order(Side.BUY, 60, price("10"))))
-    print(f"member 2 buys 60 at 10: {bid.status.name.lower()}, {bid.executed} executed")
-    for who, member in (("member 1", seller), ("member 2", buyer)):
+    print(f"member 4 buys 60 at 10: {bid.status.name.lower()}, {bid.executed} executed")
+    for who, member in (("member 3", seller), ("member 4", buyer)):
         update = member.receive()
         if isinstance(update, Trade):
             print(f"{who}: {update.side.name.lower()} {update.quantity} at {update.price / 10_000:.2f}")

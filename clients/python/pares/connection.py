@@ -12,7 +12,7 @@ from typing import Union
 
 from . import protocol
 from .credentials import GATEWAYS_NAME, Credential, transcript
-from .protocol import Answer, Challenge, Pong, Refusal, Request, SignedOn, Update
+from .protocol import Answer, Challenge, List, Pong, Refusal, Request, SignedOn, Update
 
 Address = tuple[str, int]
 
@@ -127,6 +127,15 @@ class Connection:
     def order_status(self, client_order_id: int = 0, order_id: int = 0) -> None:
         """Asks how an order of the member is, by its name or by its id; `OrderStatus` comes, in the order of questions."""
         self._send(protocol.order_status_request(client_order_id, order_id))
+
+    def request_list(self, listed: List, instrument: int = 0, token: int = 0) -> None:
+        """Asks for the member's orders that are in flight or work, or for instruments; of one instrument, or all (0). They come as
+        `OrderStatus`, or as `InstrumentStatus` with its `TickRow`s, then `ListEnd`. One list at a time."""
+        self._send(protocol.list_request(listed, instrument, token))
+
+    def own_limits(self, token: int = 0) -> None:
+        """Asks what this session may do, and how much of that is used; `OwnLimits` comes."""
+        self._send(protocol.limits_request(token))
 
     def resume(self, shard: int, following: int) -> None:
         """Asks for the member's stream of a shard from number `following` on. `Resumed` says that all has been told."""

@@ -77,8 +77,8 @@ REASONS = {
     35: "instrument_exists", 36: "book_not_empty", 37: "invalid_rule", 38: "already_busted", 39: "too_many_busts",
     40: "too_many_pegs", 41: "not_closing_price", 42: "unfinished", 43: "too_many_instruments", 44: "not_blocked",
     45: "not_closeable", 46: "throttled", 47: "void", 48: "quarantined", 49: "not_recorded", 50: "symbol_in_use",
-    51: "not_quarantined", 52: "too_old", 53: "too_many_series", 54: "not_kept", 55: "unknown_shard", 60: "day_over",
-    61: "day_not_over", 62: "wrong_day", 70: "wrong_key",
+    51: "not_quarantined", 52: "too_old", 53: "too_many_series", 54: "not_kept", 55: "unknown_shard", 56: "already_asked",
+    60: "day_over", 61: "day_not_over", 62: "wrong_day", 70: "wrong_key",
     71: "too_many_attempts", 72: "revoked", 73: "taken_over", 74: "no_right", 75: "quantity_limit", 76: "value_limit",
     77: "price_collar", 78: "orders_limit", 79: "second_operator", 80: "other_series", 81: "unknown_member",
     82: "member_exists", 83: "unknown_session", 84: "register_full", 85: "last_operator", 90: "tls_required",
@@ -232,6 +232,23 @@ def order_status_request(client_order_id: int = 0, order_id: int = 0) -> bytes:
     if client_order_id and order_id:
         raise ValueError("either the name or the id")
     return frame(27, struct.pack("<QQ", client_order_id, order_id))
+
+
+class List(IntEnum):
+    """What can be listed."""
+
+    ORDERS = 1
+    INSTRUMENTS = 2
+
+
+def list_request(listed: List, instrument: int = 0, token: int = 0) -> bytes:
+    """Asks for the member's orders that are in flight or work, or for instruments; of one instrument, or all (0)."""
+    return frame(28, struct.pack("<QIB3x", token, instrument, listed))
+
+
+def limits_request(token: int = 0) -> bytes:
+    """Asks what the session may do, and how much of that is used."""
+    return frame(29, struct.pack("<Q", token))
 
 
 # From the gateway.
@@ -395,9 +412,74 @@ class OrderStatus:
     state: OrderState
 
 
+@dataclass(frozen=True)
+class InstrumentStatus:
+    """An instrument, its rules and how it trades, as far as the gateway has read its shard. 0 means no limit where that makes sense."""
+
+    symbol: str
+    next_position: int
+    lot: int
+    quantity_max: int
+    value_max: int
+    price_min: int
+    price_max: int
+    last: Union[int, None]
+    reference: Union[int, None]
+    call_ns: int
+    instrument: int
+    orders_max: int
+    static_band: int
+    dynamic_band: int
+    shard: int
+    phase: int
+    is_quarantined: bool
+    tick_rows: int
+
+
+@dataclass(frozen=True)
+class TickRow:
+    """A row of an instrument's tick table: the smallest price step from a price up to that of the next row."""
+
+    start: int
+    tick: int
+    instrument: int
+
+
+@dataclass(frozen=True)
+class ListEnd:
+    """All of a list has been told, or with a `reason` nothing of it is."""
+
+    token: int
+    count: int
+    instrument: int
+    listed: List
+    reason: int
+
+
+@dataclass(frozen=True)
+class OwnLimits:
+    """What the session may do (limits: 0 for none), and what is used of it."""
+
+    token: int
+    next_position: int
+    quantity_max: int
+    value_max: int
+    member: int
+    rights: int
+    collar: int
+    orders_max: int
+    rate_max: int
+    burst_max: int
+    orders: int
+    in_flight: int
+    in_flight_max: int
+    session: int
+
+
 Update = Union[
-    SignedOn, Challenge, Journalled, Answer, Trade, Cancelled, Refusal, Pong, News, Busted, Resumed, OrderStatus
-]
+    SignedOn, Challenge, Journalled, Answer, Trade, Cancelled, Refusal, Pong, News, Busted, Resumed, OrderStatus,
+    InstrumentStatus, TickRow, ListEnd, OwnLimits,
+]  # fmt: skip
 
 
 class _Body:
@@ -497,6 +579,32 @@ def _order_status(body: bytes) -> Update:
     return OrderStatus(name, order, next_position, remaining, instrument, shard, OrderState(state))
 
 
+def _list_end(body: bytes) -> Update:
+    token, count, instrument, listed, reason = _Body(body, 24).take("QIIBB")
+    return ListEnd(token, count, instrument, List(listed), reason)
+
+
+def _instrument_status(body: bytes) -> Update:
+    symbol = body[:16].rstrip(b"\0").decode("ascii")
+    fields = _Body(body[16:], 96)
+    next_position, lot, quantity_max, value_max, price_min, price_max = fields.take("QQQQqq")
+    last, reference, call_ns, instrument, orders_max = fields.take("qqQII")
+    static_band, dynamic_band, shard, phase, flags, tick_rows = fields.take("IIHBBB")
+    return InstrumentStatus(
+        symbol, next_position, lot, quantity_max, value_max, price_min, price_max,
+        last if flags & 1 else None, reference if flags & 2 else None, call_ns, instrument, orders_max,
+        static_band, dynamic_band, shard, phase, bool(flags & 4), tick_rows,
+    )  # fmt: skip
+
+
+def _tick_row(body: bytes) -> Update:
+    return TickRow(*_Body(body, 24).take("qqI"))
+
+
+def _own_limits(body: bytes) -> Update:
+    return OwnLimits(*_Body(body, 80).take("QQQQIIIIIIIIHH"))
+
+
 _DECODERS = {
     129: _signed_on,
     130: _journalled,
@@ -510,4 +618,8 @@ _DECODERS = {
     138: _challenge,
     139: _resumed,
     146: _order_status,
+    147: _list_end,
+    149: _instrument_status,
+    150: _tick_row,
+    151: _own_limits,
 }

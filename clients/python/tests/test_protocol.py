@@ -56,6 +56,8 @@ class Page(unittest.TestCase):
             "5 MassCancel": MassCancel(4).encode(),
             "6 Ping": protocol.ping(1),
             "27 OrderStatusRequest": protocol.order_status_request(1),
+            "28 ListRequest": protocol.list_request(protocol.List.ORDERS),
+            "29 LimitsRequest": protocol.limits_request(1),
             "7 EnterOrderExtended": Enter(5, 1, stop).encode(),
             "19 CancelAfter": protocol.cancel_after(500),
         }
@@ -79,6 +81,36 @@ class Statuses(unittest.TestCase):
             protocol.decode(146, body[:38] + b"\x09\x00")
         with self.assertRaises(ValueError):
             protocol.order_status_request(1, 1)
+
+    def test_lists_and_limits_are_read_as_the_exchange_writes_them(self) -> None:
+        body = bytes.fromhex(
+            "4b4e4f5400000000000000000000000048474645444342410100000000000000"
+            "64000000000000006867666564636261fefffffffffffffff826220000000000"
+            "f8262200000000000000000000000000a8a7a6a5a4a3a2a12423222174737271"
+            "f40100002c0100003231020502000000"
+        )
+        status = protocol.decode(149, body)
+        assert isinstance(status, protocol.InstrumentStatus)
+        self.assertEqual((status.symbol, status.instrument, status.shard), ("KNOT", 0x21222324, 0x3132))
+        self.assertEqual((status.last, status.reference, status.price_min), (2_238_200, None, -2))
+        self.assertEqual((status.phase, status.is_quarantined, status.tick_rows), (2, True, 2))
+        own = protocol.decode(
+            151,
+            bytes.fromhex(
+                "a8a7a6a5a4a3a2a1484746454443424101000000000000000200000000000000"
+                "7473727107000000030000000400000005000000060000000700000008000000"
+                "09005251000000000000000000000000"
+            ),
+        )
+        assert isinstance(own, protocol.OwnLimits)
+        self.assertEqual((own.rights, own.quantity_max, own.collar, own.burst_max), (7, 1, 3, 6))
+        self.assertEqual((own.orders, own.in_flight, own.in_flight_max, own.session), (7, 8, 9, 0x5152))
+        row = protocol.decode(150, struct.pack("<qqII", -2, 100, 5, 0))
+        self.assertEqual(row, protocol.TickRow(-2, 100, 5))
+        end = protocol.decode(147, struct.pack("<QIIBB6x", 9, 3, 0, 1, 56))
+        self.assertEqual(end, protocol.ListEnd(9, 3, 0, protocol.List.ORDERS, 56))
+        with self.assertRaises(protocol.ProtocolError):
+            protocol.decode(149, body[:111])
 
 
 class Frames(unittest.TestCase):

@@ -80,7 +80,7 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-stream", 1, &[]),
     place("exchange", "pares-venue", 1, &["pares-book", "pares-sequencer", "pares-register", "pares-stream"]), // executes on the one what the other decides
     place("exchange", "pares-recorder", 1, &[]),
-    place("exchange", "pares-gateway", 1, &["pares-register", "pares-stream"]), // follows what a venue decides of it
+    place("exchange", "pares-gateway", 1, &["pares-book", "pares-register", "pares-stream"]), // follows what a venue decides of them
     place("exchange", "pares-window", 2, &[]),
     place("exchange", "pares-client", 2, &[]),
     place("exchange", "pares-roles", 2, &[]),

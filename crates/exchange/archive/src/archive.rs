@@ -51,6 +51,13 @@ impl Days {
         self.note(day).exists()
     }
 
+    /// Whether it was archived, and verified, in that store.
+    fn is_noted(&self, day: BusinessDay, store: &Store) -> bool {
+        let note = fs::read(self.note(day)).ok();
+        let note: Option<Archived> = note.and_then(|text| serde_json::from_slice(&text).ok());
+        note.is_some_and(|note| note.to == store.name())
+    }
+
     /// Archives closed days, or one of them, that `store` does not have yet. `system` holds the system's configuration; `recorder`
     /// is what the log's node is called.
     ///
@@ -75,8 +82,7 @@ impl Days {
                 continue;
             }
             let folder = format!("{recorder}/{day}");
-            let there = store.get(&format!("{folder}/manifest.json"))?;
-            if there.is_none_or(|bytes| Manifest::parse(&bytes).as_ref() != Some(&manifest)) {
+            if !has_day(store, &folder, &manifest, self.is_noted(day, store))? {
                 self.archive_day(&manifest, (system, &folder), store, &mut copied)?;
             }
             let note = serde_json::to_vec(&Archived { to: store.name().to_owned() }).expect("plain JSON");
@@ -117,6 +123,20 @@ impl Days {
         copied.days.push(manifest.day.clone());
         Ok(())
     }
+}
+
+/// Whether the store has that day, whole; if it is not known to be, its files are read.
+fn has_day(store: &Store, folder: &str, manifest: &Manifest, is_known: bool) -> Result<bool, ArchiveError> {
+    let Some(text) = store.get(&format!("{folder}/manifest.json"))? else { return Ok(false) };
+    let Some(there) = Manifest::parse(&text) else { return Ok(false) };
+    if !there.is_same_day(manifest) {
+        return Err(ArchiveError::Refused(format!(
+            "{}/{folder} is of another history, with other trades: nothing of it was touched; archive to a place of this system's own",
+            store.name()
+        )));
+    }
+    let is_whole = |file| get(store, folder, file).is_ok();
+    Ok(is_known || there.segments.iter().chain(&there.checkpoints).all(is_whole))
 }
 
 /// A file of an archived day, as it was.

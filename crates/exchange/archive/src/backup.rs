@@ -51,6 +51,11 @@ pub fn back_up(
     gateways: &[String],
 ) -> Result<Backup, ArchiveError> {
     must_be_empty(to)?;
+    let real = |path: &Path| fs::canonicalize(path).map_err(io(path));
+    if real(to)?.starts_with(real(system)?) {
+        let (to, system) = (to.display(), system.display());
+        return Err(ArchiveError::Refused(format!("{to} lies in {system}: a copy in itself has no end")));
+    }
     let mut backup = Backup { version: 1, ..Backup::default() };
     for folder in ["shut-out", "left-out"] {
         copy_folder(system, to, Path::new(folder), &mut backup)?;
@@ -75,7 +80,13 @@ pub fn back_up(
 /// If a file is missing or not what it was.
 pub fn restore_backup(from: &Path, into: &Path) -> Result<Backup, ArchiveError> {
     let list = from.join(LIST);
-    let text = fs::read(&list).map_err(io(&list))?;
+    let text = fs::read(&list).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => ArchiveError::Refused(format!(
+            "{} is no backup, or one that did not end: it has no {LIST}",
+            from.display()
+        )),
+        _ => io(&list)(error),
+    })?;
     let backup: Backup = serde_json::from_slice(&text)
         .map_err(|error| ArchiveError::Refused(format!("{}: {error}", list.display())))?;
     if backup.version != 1 {

@@ -81,8 +81,22 @@ impl Manifest {
             && read.day().is_ok()
             && read.segment_bytes > 0
             && read.from <= read.until
+            && read.has_its_segments()
             && read.segments.iter().chain(&read.checkpoints).all(is_name);
         is_possible.then_some(read)
+    }
+
+    /// Whether its segments are those between its ends, none left out.
+    fn has_its_segments(&self) -> bool {
+        let (first, step) = (self.from - self.from % self.segment_bytes, self.segment_bytes);
+        let count = (self.until - first).div_ceil(step);
+        count == self.segments.len() as u64
+            && (0..count).zip(&self.segments).all(|(at, file)| file.name == segment_name(first + at * step))
+    }
+
+    /// Whether it is of the same history: what was recorded on that day, wherever it lies in the log.
+    pub(crate) fn is_same_day(&self, other: &Self) -> bool {
+        (&self.day, &self.shards) == (&other.day, &other.shards)
     }
 
     /// The date.
@@ -195,7 +209,10 @@ impl Days {
     }
 
     /// Where the log begins by now.
-    pub(crate) fn released(&self) -> Result<u64, ArchiveError> {
+    ///
+    /// # Errors
+    /// If its marks cannot be read.
+    pub fn released(&self) -> Result<u64, ArchiveError> {
         Ok(MarksReader::open(&self.log)?.stats().released.0)
     }
 

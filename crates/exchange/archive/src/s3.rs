@@ -3,26 +3,13 @@
 //! `object_store` speaks to them, and asynchronously; an archive is copied file by file, so each call is waited for here.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::aws::AmazonS3Builder;
 use object_store::path::Path as Key;
-use object_store::{BackoffConfig, ObjectStore, ObjectStoreExt, RetryConfig};
+use object_store::{ObjectStore, ObjectStoreExt};
 use tokio::runtime::Runtime;
 
 use crate::ArchiveError;
-
-/// Somebody waits at a terminal: a bucket that is away is told after some seconds, not after minutes. What was archived stands, and the
-/// next call goes on.
-const RETRY: RetryConfig = RetryConfig {
-    backoff: BackoffConfig {
-        init_backoff: Duration::from_millis(100),
-        max_backoff: Duration::from_secs(2),
-        base: 2.0,
-    },
-    max_retries: 5,
-    retry_timeout: Duration::from_secs(20),
-};
 
 /// A bucket, and where in it.
 pub(crate) struct Bucket {
@@ -33,25 +20,17 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// The place `BUCKET/PREFIX`, with settings such as `AWS_REGION`; those of anything else are passed over.
+    /// The place `BUCKET/PREFIX`.
     ///
     /// # Errors
     /// If there can be no such place.
-    pub(crate) fn open(
-        place: &str,
-        settings: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Self, ArchiveError> {
+    pub(crate) fn open(place: &str) -> Result<Self, ArchiveError> {
         let name = format!("s3://{place}");
         let refused = |error: &dyn std::fmt::Display| ArchiveError::Refused(format!("{name}: {error}"));
         // Reqwest looks for one that was chosen for the process; nothing else here chooses.
         let _chosen_before = rustls::crypto::ring::default_provider().install_default();
         let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
-        let settings = settings.into_iter().filter_map(|(key, value)| {
-            let key: AmazonS3ConfigKey = key.strip_prefix("AWS_")?.to_ascii_lowercase().parse().ok()?;
-            Some((key, value))
-        });
-        let s3 = AmazonS3Builder::new().with_retry(RETRY).with_bucket_name(bucket);
-        let s3 = settings.fold(s3, |s3, (key, value)| s3.with_config(key, value)).build();
+        let s3 = AmazonS3Builder::from_env().with_bucket_name(bucket).build();
         let objects = Arc::new(s3.map_err(|error| refused(&error))?);
         let prefix = prefix.trim_end_matches('/').to_owned();
         let runtime = runtime().map_err(|error| refused(&error))?;

@@ -26,23 +26,8 @@ impl Store {
     /// # Errors
     /// If there can be no such place.
     pub fn open(name: &str) -> Result<Self, ArchiveError> {
-        let settings = std::env::vars_os();
-        Self::open_with(
-            name,
-            settings.filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?))),
-        )
-    }
-
-    /// The same, with settings of S3 from elsewhere than the environment.
-    ///
-    /// # Errors
-    /// If there can be no such place.
-    pub fn open_with(
-        name: &str,
-        settings: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Self, ArchiveError> {
         let place = match name.strip_prefix("s3://") {
-            Some(bucket) => Self::bucket(bucket, settings)?,
+            Some(bucket) => Self::bucket(bucket)?,
             None => {
                 fs::create_dir_all(name).map_err(io(Path::new(name)))?;
                 Place::Directory(PathBuf::from(name))
@@ -51,16 +36,24 @@ impl Store {
         Ok(Self { name: name.to_owned(), place })
     }
 
+    /// The same to read from: a directory must be there.
+    ///
+    /// # Errors
+    /// If there is no such place.
+    pub fn open_existing(name: &str) -> Result<Self, ArchiveError> {
+        if !name.starts_with("s3://") && !Path::new(name).is_dir() {
+            return Err(ArchiveError::Refused(format!("{name} is no archive: there is no such directory")));
+        }
+        Self::open(name)
+    }
+
     #[cfg(feature = "s3")]
-    fn bucket(
-        place: &str,
-        settings: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Place, ArchiveError> {
-        crate::s3::Bucket::open(place, settings).map(Place::Bucket)
+    fn bucket(place: &str) -> Result<Place, ArchiveError> {
+        crate::s3::Bucket::open(place).map(Place::Bucket)
     }
 
     #[cfg(not(feature = "s3"))]
-    fn bucket(_: &str, _: impl IntoIterator<Item = (String, String)>) -> Result<Place, ArchiveError> {
+    fn bucket(_: &str) -> Result<Place, ArchiveError> {
         let what = "this build knows no S3: install it with `--features s3`";
         Err(ArchiveError::Refused(what.to_owned()))
     }

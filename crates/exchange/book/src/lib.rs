@@ -83,6 +83,7 @@ mod doomed;
 mod fast;
 mod hash;
 mod instrument;
+mod listing;
 mod market;
 mod naive;
 mod snapshot;
@@ -93,6 +94,7 @@ mod validate;
 pub use book::{Book, Level};
 pub use fast::FastBook;
 pub use instrument::{Instrument, InstrumentError};
+pub use listing::Listing;
 pub use market::{
     Beside, Copied, Day, DayCount, KEPT_ORDERS_MAX, Market, MarketError, Stage, Statistics, Totals, WriteBook,
 };

@@ -39,7 +39,8 @@ pub use options::{Credential, Options, Tls};
 pub use pares_keys::{FileError, KeyFile, Secret, Verifier, from_hex};
 pub use pares_tls::{TlsError, TlsFiles};
 pub use pares_types::{
-    Answer, Cancelled, ClientRequest, OrderKey, OrderNews, OrderState, OrderStatus, Role, Trade, TradeBusted,
+    Answer, Cancelled, ClientRequest, InstrumentStatus, List, ListEnd, ListRequest, OrderKey, OrderNews,
+    OrderState, OrderStatus, OwnLimits, Role, Trade, TradeBusted,
 };
 pub use pares_wire::password_salt;
 pub use update::Update;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use pares_types::{
-    Answer, Cancelled, ClientOrderId, GatewayId, MemberId, OrderKey, OrderNews, OrderStatus, Reason, Reply,
-    RequestId, ShardId, Trade, TradeBusted,
+    Answer, Cancelled, ClientOrderId, GatewayId, InstrumentId, InstrumentStatus, ListEnd, MemberId, OrderKey,
+    OrderNews, OrderStatus, OwnLimits, Price, Reason, Reply, RequestId, ShardId, Trade, TradeBusted,
 };
 use pares_wire::frame::GatewayFrame;
 
@@ -73,6 +73,21 @@ pub enum Update {
     OrderStatus(OrderStatus),
     /// The gateway knows of no order of the member with that key.
     UnknownOrder(OrderKey),
+    /// An instrument, in answer to [`Client::list`](crate::Client::list).
+    Instrument(InstrumentStatus),
+    /// A row of the tick table of the instrument told before; as many as that said, lowest prices first.
+    TickRow {
+        /// The instrument.
+        instrument: InstrumentId,
+        /// The first price of the row.
+        from: Price,
+        /// The smallest price step from there up to the next row.
+        tick: Price,
+    },
+    /// The end of a list, or why there is none.
+    ListEnd(ListEnd),
+    /// What the session may do, in answer to [`Client::own_limits`](crate::Client::own_limits).
+    OwnLimits(OwnLimits),
     /// The answer to a ping.
     Pong {
         /// The ping's token.
@@ -99,6 +114,10 @@ impl From<GatewayFrame> for Update {
             }
             GatewayFrame::OrderStatus(_, Some(status)) => Self::OrderStatus(status),
             GatewayFrame::OrderStatus(key, None) => Self::UnknownOrder(key),
+            GatewayFrame::InstrumentStatus(status) => Self::Instrument(status),
+            GatewayFrame::TickRow { instrument, from, tick } => Self::TickRow { instrument, from, tick },
+            GatewayFrame::ListEnd(end) => Self::ListEnd(end),
+            GatewayFrame::OwnLimits(own) => Self::OwnLimits(own),
             GatewayFrame::Pong(pong) => Self::Pong { token: pong.token.get() },
         }
     }

@@ -45,7 +45,9 @@ fn serve(mut stream: TcpStream, answer: impl Fn(ClientRequest) -> Option<Vec<Rep
                 ClientFrame::Proof(_)
                 | ClientFrame::Resume { .. }
                 | ClientFrame::CancelAfter { .. }
-                | ClientFrame::OrderStatusRequest(_) => {
+                | ClientFrame::OrderStatusRequest(_)
+                | ClientFrame::ListRequest(_)
+                | ClientFrame::LimitsRequest { .. } => {
                     unreachable!("nobody asks for any of them")
                 }
                 ClientFrame::Ping(ping) => frame::write(&mut out, &Pong { token: ping.token }),

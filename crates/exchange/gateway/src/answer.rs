@@ -43,7 +43,7 @@ impl Gateway {
         let answer = Answer { number, ..answer(position, request, outcome, events.len()) };
         let settled = self.settle(answer, request, place);
         self.follow_orders(request, outcome, events);
-        self.prices.follow(request, events);
+        self.listings.follow(request, outcome, events);
         if let Some(settled) = settled {
             self.deliver(settled, request, sink);
         }

@@ -28,6 +28,15 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 /// The first of all names that the timetable makes. Those of gateways' clocks have the gateway's id where this has ones.
 const FIRST_NAME: u64 = 0xFFFF << 48;
 
+/// How many days ahead of its date a day may be begun by hand: over the longest holidays.
+const AHEAD_MAX: u32 = 31;
+
+/// Refuses a day that lies far ahead: none before it could ever begin again.
+pub(crate) fn check_ahead(command: Command, now: Timestamp) -> Result<(), Reason> {
+    let last = BusinessDay::of(now).0.saturating_add(AHEAD_MAX);
+    if matches!(command, Command::BeginDay { day } if day.0 > last) { Err(Reason::WrongDay) } else { Ok(()) }
+}
+
 /// The name of a request to begin or end a day.
 pub(crate) fn name_of(command: Command) -> ClientOrderId {
     match command {
@@ -92,21 +101,24 @@ impl Days {
     }
 
     /// What is to be asked of all shards now. Not asked again before [`PATIENCE_NS`] have passed, or a day has changed.
+    ///
+    /// A shard that is on its way from one day to the next would refuse, and what it refused under a name it never does under that name. So all
+    /// are waited for; and no day begins before the one before has ended everywhere.
     pub(crate) fn due_now(&mut self, now: Timestamp) -> Option<Command> {
         let times = self.times.filter(|_| self.look_at <= now)?;
-        let mut next = Timestamp::NEVER;
-        for &(day, stage) in &self.shards {
-            match times.next(day, stage, now) {
-                Some((at, command)) if at <= now => {
-                    self.look_at = now.plus_ns(PATIENCE_NS);
-                    return Some(command);
-                }
-                Some((at, _)) => next = next.min(at),
-                None => next = next.min(now.plus_ns(PATIENCE_NS)),
-            }
+        let soon = now.plus_ns(PATIENCE_NS);
+        let is_passing = |stage| matches!(stage, DayStage::Ending | DayStage::Beginning);
+        if self.shards.iter().any(|&(_, stage)| is_passing(stage)) {
+            self.look_at = soon;
+            return None;
         }
-        self.look_at = next;
-        None
+        let next = self.shards.iter().filter_map(|&(day, stage)| times.next(day, stage, now));
+        let is_begin = |command: Command| matches!(command, Command::BeginDay { .. });
+        let first = next.min_by_key(|&(at, command)| (at > now, is_begin(command), at));
+        let (at, command) = first.unwrap_or((soon, Command::Time));
+        let is_due = first.is_some() && at <= now;
+        self.look_at = if is_due { soon } else { at };
+        is_due.then_some(command)
     }
 
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
@@ -129,7 +141,7 @@ impl DayTimes {
         self.weekends || !matches!(day.0 % 7, 2 | 3)
     }
 
-    /// What a shard is to be asked next, and when; `None` if it is on its way.
+    /// What a shard is to be asked next, and when; `None` if it is on its way, or no day comes soon.
     fn next(self, day: BusinessDay, stage: DayStage, now: Timestamp) -> Option<(Timestamp, Command)> {
         match stage {
             DayStage::Ending | DayStage::Beginning => None,

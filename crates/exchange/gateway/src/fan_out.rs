@@ -8,9 +8,21 @@
 //! Parts are journalled one by one: a crash or a full disk can come between two, and one may be damaged before a venue has read it.
 //! A member who repeats the request has the missing parts taken in; should two gateways do so at once, the shard refuses the second.
 
-use pares_types::{Answer, Command, Reason, RequestId, Status};
+use pares_types::{Answer, Command, InstrumentId, Reason, RequestId, Status};
 
 use crate::Place;
+
+/// Whether every shard gets a part of the request.
+pub(crate) fn is_for_all(instrument: InstrumentId, command: Command) -> bool {
+    match command {
+        Command::Block { .. }
+        | Command::Unblock { .. }
+        | Command::BeginDay { .. }
+        | Command::EndDay { .. } => true,
+        Command::MassCancel { .. } | Command::Time => instrument == InstrumentId(0),
+        _ => false,
+    }
+}
 
 /// How far one part has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

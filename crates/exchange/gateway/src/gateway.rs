@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pares_book::Instrument;
 use pares_register::Register;
 use pares_stream::StreamNumbers;
 use pares_types::{
@@ -14,10 +15,10 @@ use crate::days::{DayTimes, Days};
 use crate::fan_out::FanOut;
 use crate::flights::Flights;
 use crate::guards::Guards;
+use crate::listings::Listings;
 use crate::names::{NameIndex, Names};
 use crate::patience::Patience;
 use crate::permits::Asker;
-use crate::prices::Prices;
 use crate::recover::Before;
 use crate::sessions::Sessions;
 use crate::{GatewayConfig, GatewaySink, SessionId};
@@ -38,7 +39,7 @@ pub struct Gateway {
     pub(crate) sessions: Sessions,
     pub(crate) register: Register,
     pub(crate) attempts: Attempts,
-    pub(crate) prices: Prices,
+    pub(crate) listings: Listings,
     pub(crate) flights: Flights,
     pub(crate) clock: Clock,
     pub(crate) days: Days,
@@ -90,11 +91,10 @@ impl Gateway {
     ///
     /// # Panics
     /// If an instrument is 0 or named twice, or a limit of `config` is too small to take in a request.
-    pub fn new(
-        config: GatewayConfig,
-        instruments: impl IntoIterator<Item = (InstrumentId, ShardId)>,
-    ) -> Self {
-        let mut instruments: Vec<_> = instruments.into_iter().collect();
+    pub fn new(config: GatewayConfig, instruments: impl IntoIterator<Item = (Instrument, ShardId)>) -> Self {
+        let instruments: Vec<_> = instruments.into_iter().collect();
+        let listings = Listings::new(instruments.iter().copied());
+        let mut instruments: Vec<_> = instruments.iter().map(|(one, shard)| (one.id, *shard)).collect();
         instruments.sort_unstable();
         assert!(instruments.windows(2).all(|pair| pair[0].0 != pair[1].0), "an instrument is in one shard");
         assert!(instruments.iter().all(|(id, _)| *id != InstrumentId(0)), "instrument 0 means all");
@@ -127,7 +127,7 @@ impl Gateway {
             sessions: Sessions::default(),
             register: Register::new(None),
             attempts: Attempts::new(0),
-            prices: Prices::default(),
+            listings,
             sequence_last: 0,
             stamp_last: Timestamp(0),
             config,

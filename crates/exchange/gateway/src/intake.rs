@@ -8,7 +8,7 @@ use pares_types::{
 use crate::flights::{Undurable, Weight};
 use crate::look_up::LookUp;
 use crate::names::{Kind, NameIndex, State};
-use crate::{Gateway, GatewaySink, SessionId, clock, days};
+use crate::{Gateway, GatewaySink, SessionId, clock, days, fan_out};
 
 /// What one call works on.
 #[derive(Clone, Copy)]
@@ -240,6 +240,7 @@ impl Gateway {
     ) -> Result<(), Reason> {
         let guards = self.check_guard(&asking, &request)?;
         let route = self.route(asking.member, request)?;
+        days::check_ahead(route.command, asking.now)?;
         if let Some(asker) = self.sessions.asker(asking.session).filter(|_| self.config.sign_on_required) {
             self.check_permit(asker, &request, route.instrument, asking.now)?;
         }
@@ -273,7 +274,7 @@ impl Gateway {
                 (instrument, command)
             }
         };
-        if is_for_all(instrument, command) && !self.shards.is_empty() {
+        if fan_out::is_for_all(instrument, command) && !self.shards.is_empty() {
             return Ok(Route { instrument: InstrumentId(0), shard: None, command });
         }
         // The register is state of the lowest.
@@ -384,17 +385,5 @@ fn check_permission(member: MemberId, command: Command) -> Result<(), Reason> {
         Command::Block { member: blocked } if blocked == member => Ok(()),
         _ if member == MemberId(0) => Ok(()),
         _ => Err(Reason::NotPermitted),
-    }
-}
-
-/// Whether every shard gets a part of the request.
-fn is_for_all(instrument: InstrumentId, command: Command) -> bool {
-    match command {
-        Command::Block { .. }
-        | Command::Unblock { .. }
-        | Command::BeginDay { .. }
-        | Command::EndDay { .. } => true,
-        Command::MassCancel { .. } | Command::Time => instrument == InstrumentId(0),
-        _ => false,
     }
 }

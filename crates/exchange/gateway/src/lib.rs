@@ -42,6 +42,7 @@
 //!   ([`Gateway::on_time`]). Such requests have no name that is remembered, and nobody is answered.
 
 mod answer;
+mod asking;
 mod attempts;
 mod clock;
 mod days;
@@ -51,13 +52,13 @@ mod gateway;
 mod guards;
 mod index;
 mod intake;
+mod listings;
 mod look_up;
 mod names;
 mod orders;
 mod pace;
 mod patience;
 mod permits;
-mod prices;
 mod recover;
 mod refusals;
 mod sessions;
@@ -69,6 +70,7 @@ mod tests;
 
 use pares_types::{ClientOrderId, GatewayId, Reason, RecorderId, Request};
 
+pub use asking::Listed;
 pub use days::DayTimes;
 pub use gateway::Gateway;
 pub use look_up::{FoundRecord, LookUp};

@@ -18,7 +18,7 @@
 //!                    \--(all others)-------------------------------------------^
 //! ```
 
-mod guarded;
+mod scan;
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -20,11 +20,14 @@ pub struct Pace {
     interval_ns: u64,
     /// How far ahead of now the time used may be for one more order.
     ahead_ns: u64,
+    /// As it was asked for.
+    per_second: u32,
+    burst: u32,
 }
 
 impl Pace {
     /// As many as it likes.
-    pub const FREE: Self = Self { interval_ns: 0, ahead_ns: u64::MAX };
+    pub const FREE: Self = Self { interval_ns: 0, ahead_ns: u64::MAX, per_second: 0, burst: 0 };
 
     /// So many orders a second, and `burst` of them at once (at least one). Zero a second is [`Pace::FREE`].
     #[must_use]
@@ -33,7 +36,13 @@ impl Pace {
             return Self::FREE;
         }
         let interval_ns = SECOND_NS.div_ceil(u64::from(per_second));
-        Self { interval_ns, ahead_ns: interval_ns * u64::from(burst.max(1) - 1) }
+        let burst = burst.max(1);
+        Self { interval_ns, ahead_ns: interval_ns * u64::from(burst - 1), per_second, burst }
+    }
+
+    /// Orders in a second, 0 for as many as it likes, and how many at once.
+    pub(crate) fn rate(self) -> (u32, u32) {
+        (self.per_second, self.burst)
     }
 
     /// The slower of both.

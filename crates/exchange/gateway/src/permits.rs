@@ -124,12 +124,12 @@ impl Gateway {
                 if limits.orders_max != 0 && self.names.orders_of(member) >= limits.orders_max {
                     return Err(Reason::OrdersLimit);
                 }
-                check_size(&limits, limit_of(order), order.quantity, self.prices.last(instrument))
+                check_size(&limits, limit_of(order), order.quantity, self.listings.price(instrument))
             }
             ClientRequest::Amend { target, terms, .. } => {
                 check_right(rights, Rights::AMEND.or(self.side_needed(asker, *target)))?;
                 self.check_instrument(asker, instrument)?;
-                check_size(&limits, Some(terms.price), terms.quantity, self.prices.last(instrument))
+                check_size(&limits, Some(terms.price), terms.quantity, self.listings.price(instrument))
             }
             ClientRequest::Cancel { .. } | ClientRequest::MassCancel { .. } => Ok(()),
             ClientRequest::Exchange { command, client_order_id, .. } if member == EXCHANGE => {

@@ -6,6 +6,7 @@
 //! in flight again with nobody waiting for it: it is still in the log the venues read, so it needs no
 //! second offer, and is answered when it commits or when its member repeats it.
 
+use pares_book::Listing;
 use pares_register::Register;
 use pares_stream::StreamNumbers;
 use pares_types::{
@@ -45,7 +46,13 @@ impl Gateway {
     ///
     /// Names that it has executed lie below their floors from then on, and repeats of them are looked for on disk; those of orders that
     /// live are known.
-    pub fn recover_shard(&mut self, shard: ShardId, view: &ShardView, register: Register) {
+    pub fn recover_shard(
+        &mut self,
+        shard: ShardId,
+        view: &ShardView,
+        register: Register,
+        listings: &[Listing],
+    ) {
         let Some(at) = self.shard_index(shard) else { return };
         // The lowest shard keeps it.
         if at == 0 {
@@ -55,7 +62,7 @@ impl Gateway {
         self.days.restore(at, view.day, view.stage);
         self.shards[at].numbers =
             StreamNumbers::restore(&view.told).expect("a checkpoint's numbers are checked as it is read");
-        view.prices.iter().for_each(|&(instrument, price)| self.prices.set(instrument, price));
+        self.listings.restore(shard, listings, &view.quarantined);
         for &(gateway, sequence) in &view.through {
             self.shards[at].note_committed(gateway, sequence);
             if gateway == self.config.id {
@@ -92,7 +99,7 @@ impl Gateway {
             }
             self.settle(pares_stream::answer(position, request, outcome, events.len()), request, place);
             self.follow_orders(request, outcome, events);
-            self.prices.follow(request, events);
+            self.listings.follow(request, outcome, events);
             self.follow_register(request, outcome);
         }
     }

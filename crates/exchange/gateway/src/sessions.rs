@@ -138,6 +138,11 @@ impl Sessions {
         self.sessions.get(&session).map(|session| session.asker)
     }
 
+    /// How fast it may ask, and how many of its requests are unanswered.
+    pub(crate) fn used(&self, session: SessionId) -> Option<(Pace, u32)> {
+        self.sessions.get(&session).map(|session| (session.pace, session.in_flight))
+    }
+
     /// What it may do from now on, and no faster than `pace` either.
     pub(crate) fn set_permit(&mut self, session: SessionId, permit: Permit, pace: Pace) {
         if let Some(session) = self.sessions.get_mut(&session) {

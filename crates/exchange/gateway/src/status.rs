@@ -24,7 +24,7 @@ impl Gateway {
         Ok(own.and_then(|entry| self.status_of(entry)))
     }
 
-    fn status_of(&self, entry: &Entry) -> Option<OrderStatus> {
+    pub(crate) fn status_of(&self, entry: &Entry) -> Option<OrderStatus> {
         let shard = &self.shards[self.shard_of(entry.instrument)?];
         let state = match (entry.is_answered(), entry.remaining) {
             (false, _) => OrderState::InFlight,

@@ -69,16 +69,19 @@ fn last_day(counters: &Path) -> Option<BusinessDay> {
     u32::try_from(day).ok().map(BusinessDay).filter(|day| *day != BusinessDay::NONE)
 }
 
-/// Notes up to where the log may be dropped: days that are archived and older than the retention, none left out.
+/// Notes up to where the log may be dropped: days that are archived and older than the retention, none left out. A day whose manifest is lost or
+/// damaged is one that was not archived.
 fn name_what_may_go(
     days: &Days,
     (last, retention_days): (BusinessDay, u32),
     note: &Path,
 ) -> Result<(), ArchiveError> {
+    let released = days.released()?;
     let mut until = None;
-    for manifest in days.manifests()? {
+    for manifest in days.manifests()?.into_iter().filter(|manifest| manifest.until > released) {
         let day = manifest.day()?;
-        if !days.is_archived(day) || day.0.saturating_add(retention_days) >= last.0 {
+        let follows = manifest.from <= until.unwrap_or(released);
+        if !follows || !days.is_archived(day) || day.0.saturating_add(retention_days) >= last.0 {
             break;
         }
         until = Some(manifest.until);

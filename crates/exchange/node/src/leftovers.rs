@@ -31,6 +31,15 @@ pub(crate) fn take_lock(layout: &Layout) -> Result<Lock, NodeError> {
     })
 }
 
+/// Refuses a directory that holds half of a system.
+pub(crate) fn refuse_unfinished(layout: &Layout) -> Result<(), NodeError> {
+    if !pares_archive::is_unfinished(layout.root()) {
+        return Ok(());
+    }
+    let dir = layout.root().display();
+    Err(NodeError::Refused(format!("a restore into {dir} did not end: empty it and restore again")))
+}
+
 /// Waits until no node of an earlier start is left. Killed with their supervisor they take a moment to be gone, and
 /// until then could add to a log that [`begin`](crate::epoch::begin) has read.
 pub(crate) fn await_leftovers(

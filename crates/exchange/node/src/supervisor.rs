@@ -22,7 +22,7 @@ use pares_types::Epoch;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::config::{Layout, SystemConfig};
-use crate::leftovers::{await_leftovers, check_not_stopped, take_lock};
+use crate::leftovers::{await_leftovers, check_not_stopped, refuse_unfinished, take_lock};
 use crate::lost::OnLoss;
 use crate::{HostWorld, NodeError, NodeId, epoch, first_operator, keys, shut_out};
 
@@ -131,12 +131,7 @@ impl Supervisor {
         (on_loss, arms): (OnLoss, &[(&'static str, String)]),
         stop: &AtomicBool,
     ) -> Result<Self, NodeError> {
-        if pares_archive::is_unfinished(layout.root()) {
-            return Err(NodeError::Refused(format!(
-                "a restore into {} did not end: empty it and restore again",
-                layout.root().display()
-            )));
-        }
+        refuse_unfinished(&layout)?;
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
         let _lock = take_lock(&layout)?;
         let config = first_operator::settled(config, &layout)?;

@@ -8,6 +8,7 @@
 //!  member --EnterOrder--> gateway --Request--> venue --(Position, Request, Outcome, Events)--> recorder
 //! ```
 
+mod asking;
 mod coded;
 mod day;
 mod ids;
@@ -23,6 +24,7 @@ mod symbol;
 mod units;
 mod view;
 
+pub use asking::{InstrumentStatus, List, ListEnd, ListRequest, OwnLimits};
 pub use day::{BusinessDay, DayError, DayStage};
 pub use ids::{
     ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,

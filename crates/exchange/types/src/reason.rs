@@ -117,6 +117,8 @@ coded! {
         NotKept = 54 "not_kept",
         /// Gateway: no shard has that number.
         UnknownShard = 55 "unknown_shard",
+        /// Gateway: the session is still being told the list it asked for before.
+        AlreadyAsked = 56 "already_asked",
         /// No business day is on: orders are taken again when the next one begins. Cancels pass.
         DayOver = 60 "day_over",
         /// The business day before has not ended.

@@ -1,8 +1,8 @@
 //! A shard as one of its checkpoints has it, as far as a gateway must know.
 
 use crate::{
-    BusinessDay, ClientOrderId, DayStage, GatewayId, InstrumentId, MemberId, OrderId, Position, Price,
-    Quantity, Side, Timestamp,
+    BusinessDay, ClientOrderId, DayStage, GatewayId, InstrumentId, MemberId, OrderId, Position, Quantity,
+    Side, Timestamp,
 };
 
 /// What a shard's checkpoint says to a gateway.
@@ -24,8 +24,8 @@ pub struct ShardView {
     pub stage: DayStage,
     /// How many messages of its stream each member was told.
     pub told: Vec<(MemberId, u64)>,
-    /// The last price of each instrument that has one.
-    pub prices: Vec<(InstrumentId, Price)>,
+    /// Instruments that are quarantined; 0 is all of the shard.
+    pub quarantined: Vec<InstrumentId>,
     /// Whether something can become due in it by itself.
     pub timed: bool,
     /// The orders on its books, and those that are held.

@@ -331,7 +331,6 @@ impl<B: Book> Shard<B> {
             return self.market.refuse(request, Reason::Void);
         }
         if let Err(reason) = is_new {
-            debug_assert!(!reason.uses_name(), "{reason} is of a name that is not new");
             return self.market.refuse(request, reason);
         }
         if let Some(reason) = self.quarantine.refusal(request) {

@@ -88,6 +88,7 @@ fn the_order_entry_page_lays_frames_out_as_the_code_does() {
         OrderNews TradeBusted ChangeRegister Proof Challenge
         SignedOn Journalled Answer Trade Cancelled Rejected Pong
         Resume Resumed CancelAfter OrderStatusRequest OrderStatus
+        ListRequest LimitsRequest ListEnd InstrumentStatus TickRow OwnLimits
     );
     assert!(page.contains(&format!("is at most {FRAME_MAX}")));
     assert!(page.starts_with(&format!("# Order entry, version {}\n", frame::VERSION)));

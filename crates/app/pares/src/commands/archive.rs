@@ -80,7 +80,7 @@ pub struct RestoreArgs {
 pub fn run(args: &Args) -> CommandResult {
     if let Some(What::Restore { from, into, recorder, first, last }) = &args.what {
         let recorder = NodeId::Recorder(RecorderId(*recorder)).to_string();
-        let copied = restore(&Store::open(from)?, &recorder, (*first, *last), into)?;
+        let copied = restore(&Store::open_existing(from)?, &recorder, (*first, *last), into)?;
         tell(&recorder, &copied, "restored", false);
         return Ok(());
     }
@@ -106,7 +106,12 @@ fn tell(recorder: &str, copied: &CopiedDay, done: &str, json: bool) {
             .to_string()
     } else {
         let (days, bytes) = (text::count(days.len() as u64, "day"), text::bytes(*bytes));
-        format!("{recorder}: {days} {done}, {bytes} in {}", text::bytes(*archived_bytes))
+        let packed = if *archived_bytes == 0 {
+            String::new()
+        } else {
+            format!(" in {}", text::bytes(*archived_bytes))
+        };
+        format!("{recorder}: {days} {done}, {bytes}{packed}")
     });
 }
 
@@ -138,6 +143,10 @@ pub fn restore_system(args: &RestoreArgs) -> CommandResult {
         "{} in {}",
         text::count(made.files.len() as u64, "file"),
         text::bytes(made.bytes())
+    ));
+    text::print(&format!(
+        "keys/ is in no backup: put operator.key, and with TLS ca.pem and ca.key.pem, into {} before the first start",
+        Layout::new(&args.dir).keys().display()
     ));
     Ok(())
 }

@@ -93,8 +93,13 @@ fn tell(supervisor: &Supervisor) {
         SignOnSetting::Open => {
             pares_text::tell!("sign-on is open: any client may name any member")
         }
+        SignOnSetting::Required if layout.operator_key().exists() => pares_text::tell!(
+            "sign-on needs a key; the operator's is {}. `pares admin --dir {} member add 1` lets a member in",
+            layout.operator_key().display(),
+            layout.root().display()
+        ),
         SignOnSetting::Required => pares_text::tell!(
-            "sign-on needs a key; the operator's is {}. `pares admin member add 1` lets a member in",
+            "sign-on needs a key, and the operator's is not at {}: bring it back, or name it with `pares admin --key FILE`",
             layout.operator_key().display()
         ),
     }

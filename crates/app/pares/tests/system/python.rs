@@ -29,7 +29,7 @@ fn a_first_trade_in_python_signed_on_by_keys() {
     }
     let dir = tempfile::tempdir().unwrap();
     let up = Up::start(dir.path(), &SystemConfig { sign_on: SignOnSetting::Required, ..small(1) });
-    for member in ["1", "2"] {
+    for member in ["3", "4"] {
         let added = Command::new(PROGRAM)
             .args(["admin", "member", "add", member, "--shared", "--dir"])
             .arg(up.layout.root())
@@ -47,7 +47,7 @@ fn a_first_trade_in_python_signed_on_by_keys() {
         .unwrap();
     let told = String::from_utf8_lossy(&traded.stdout);
     assert!(traded.status.success(), "{traded:?}");
-    assert!(told.ends_with("member 1: sell 60 at 10.00\nmember 2: buy 60 at 10.00\n"), "{told}");
+    assert!(told.ends_with("member 3: sell 60 at 10.00\nmember 4: buy 60 at 10.00\n"), "{told}");
 }
 
 #[test]

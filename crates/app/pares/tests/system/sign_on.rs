@@ -273,6 +273,17 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
     assert!(!ok && said.contains("second_operator"), "{said}");
     done(&exchange, &format!("day end --propose {second}"));
     done(&exchange, "day end");
+    let (ok, said) = admin(&exchange, "four-eyes off");
+    assert!(!ok && said.contains("second_operator"), "{said}");
+    done(&exchange, &format!("member revoke 0 1 --propose {second}"));
+    let (ok, said) = admin(&exchange, "member revoke 0 1");
+    assert!(!ok && said.contains("last_operator"), "four eyes need two: {said}");
+    done(&exchange, &format!("four-eyes off --propose {second}"));
+    done(&exchange, "four-eyes off");
+    let own = exchange.layout().operator_key();
+    let before = std::fs::read(&own).unwrap();
+    done(&exchange, "member key 0 1");
+    assert_ne!(std::fs::read(&own).unwrap(), before, "the new key lies where commands look for it");
     let (ok, said) = admin(&exchange, "member revoke 0 1");
     assert!(ok, "another operator is left: {said}");
     let (ok, said) = admin(&exchange, &format!("member revoke 0 2 {second}"));
@@ -281,9 +292,10 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
     let audit: Value = serde_json::from_str(&done(&exchange, "audit --json")).unwrap();
     let rows = audit["requests"].as_array().unwrap();
     let by = |asked: &str| {
-        let of = rows.iter().find(|row| row["asked"].as_str().unwrap().contains(asked));
+        let of = rows.iter().find(|row| row["asked"] == asked);
         of.unwrap_or_else(|| panic!("no {asked}: {audit}"))["operator"].as_u64().unwrap()
     };
-    assert_eq!((by("member 7: added"), by("Proposal"), by("block member 7")), (1, 2, 1));
+    let proposed = "register member 0 session 2: proposes to block member 7";
+    assert_eq!((by("register member 7: added"), by(proposed), by("block member 7")), (1, 2, 1));
     assert!(rows.iter().any(|row| row["reason"] == "last_operator" && row["operator"] == 2), "{audit}");
 }

@@ -1,10 +1,14 @@
 //! Business days by the timetable of two gateways.
 
 use pares_register::Register;
-use pares_types::{BusinessDay, Command, DAY_NS, DayStage, MemberId, Request, ShardId, ShardView};
+use pares_types::{
+    BusinessDay, ClientOrderId, Command, DAY_NS, DayStage, MemberId, Reason, Reply, Request, ShardId,
+    ShardView, Timestamp,
+};
 
 use super::world::{World, config, exchange};
 use crate::DayTimes;
+use crate::days::Days;
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 /// A Monday.
@@ -62,12 +66,44 @@ fn a_day_begins_and_ends_by_the_timetable_once_whoever_asks() {
 }
 
 #[test]
+fn a_day_far_ahead_is_not_begun_by_hand() {
+    let mut world = World::new();
+    world.now = at(MONDAY, 9);
+    world.sign_on(0, 1, 0);
+    world.ask(0, 1, exchange(1, 0, begin(MONDAY + 32)));
+    let refused = Reply::Rejected { client_order_id: ClientOrderId(1), reason: Reason::WrongDay };
+    assert_eq!(world.replies(0), [(1, refused)]);
+    world.ask(0, 1, exchange(2, 0, begin(MONDAY + 31)));
+    assert_eq!(world.gates[0].sink.log.len(), 2, "to each shard");
+}
+
+/// One shard has a step left of the day's end when the next day is due, as at a midnight that ends one and begins the other.
+#[test]
+fn no_day_begins_before_every_shard_has_ended_the_one_before() {
+    let midnight = DayTimes { begin_ns: 0, end_ns: 0, weekends: true };
+    let due = |stages: [(u32, DayStage); 2], now| {
+        let mut days = Days::new(2);
+        days.start(midnight);
+        for (shard, (day, stage)) in stages.into_iter().enumerate() {
+            days.restore(shard, BusinessDay(day), stage);
+        }
+        days.due_now(Timestamp(now))
+    };
+    let now = at(MONDAY + 1, 0);
+    assert_eq!(due([(MONDAY, DayStage::Over), (MONDAY, DayStage::Ending)], now), None);
+    assert_eq!(due([(MONDAY, DayStage::Over), (MONDAY, DayStage::On)], now), Some(end(MONDAY)));
+    assert_eq!(due([(MONDAY, DayStage::On), (MONDAY, DayStage::Beginning)], now), None);
+    assert_eq!(due([(MONDAY, DayStage::Over); 2], now), Some(begin(MONDAY + 1)));
+    assert_eq!(due([(MONDAY, DayStage::Over), (MONDAY + 1, DayStage::On)], now), Some(begin(MONDAY + 1)));
+}
+
+#[test]
 fn a_weekend_is_passed_over_and_so_are_days_that_nobody_began() {
     let mut world = timed();
     assert_eq!(asks(&mut world, 0, at(MONDAY - 1, 12)), []);
     let over = ShardView { day: BusinessDay(MONDAY), stage: DayStage::Over, ..ShardView::default() };
     for shard in [ShardId(0), ShardId(1)] {
-        world.gates[0].gateway.recover_shard(shard, &over, Register::new(None));
+        world.gates[0].gateway.recover_shard(shard, &over, Register::new(None), &[]);
     }
     is_asked(&asks(&mut world, 0, at(MONDAY + 3, 12)), begin(MONDAY + 3));
 }

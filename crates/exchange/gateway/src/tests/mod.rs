@@ -1,10 +1,12 @@
 //! The gateway's rules, put to the test from outside: whole gateways before a small exchange.
 
+mod asking;
 mod clock;
 mod days;
 mod endless;
 mod exchange;
 mod guards;
+mod listings;
 mod news;
 mod permits;
 mod property;

@@ -1,9 +1,10 @@
 //! Two gateways, their logs, their clients and the exchange behind them, moved by hand.
 
+use pares_book::{Instrument, Listing};
 use pares_register::Register;
 use pares_types::{
     ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms, Price,
-    Quantity, Reason, Reply, Request, ShardId, Side, Timestamp,
+    Quantity, Reason, Reply, Request, ShardId, Side, Symbol, Timestamp,
 };
 
 use super::exchange::{Record, Shard};
@@ -15,8 +16,11 @@ pub(super) const GATEWAYS: usize = 2;
 pub(super) const SHARDS: usize = 2;
 
 /// Instruments 1 and 3 trade in shard 0, instrument 2 in shard 1.
-pub(super) fn instruments() -> [(InstrumentId, ShardId); 3] {
-    [(1, 0), (2, 1), (3, 0)].map(|(instrument, shard)| (InstrumentId(instrument), ShardId(shard)))
+pub(super) fn instruments() -> [(Instrument, ShardId); 3] {
+    [(1, "ONE", 0), (2, "TWO", 1), (3, "THREE", 0)].map(|(id, symbol, shard)| {
+        let symbol = Symbol::new(symbol).expect("it is short");
+        (Instrument::listed(InstrumentId(id), symbol), ShardId(shard))
+    })
 }
 
 pub(super) fn config(gate: usize) -> GatewayConfig {
@@ -239,7 +243,9 @@ impl World {
         for (id, shard) in (0..).zip(&self.shards) {
             let taken = taken[usize::from(id)];
             if let Some(view) = taken.checked_sub(1).and_then(|last| shard.views.get(last)) {
-                gateway.recover_shard(ShardId(id), view, Register::new(None));
+                let own = instruments().into_iter().filter(|(_, shard)| shard.0 == id);
+                let listings: Vec<_> = own.map(|(one, _)| Listing::first(one)).collect();
+                gateway.recover_shard(ShardId(id), view, Register::new(None), &listings);
             }
         }
         for ((shard, followed), taken) in self.shards.iter().zip(followed).zip(taken) {

@@ -1,7 +1,7 @@
 //! What a client's frame asks of its gateway.
 
 use pares_gateway::SessionId;
-use pares_types::{ClientOrderId, OrderKey, Reply, ShardId, Timestamp};
+use pares_types::{ClientOrderId, OrderKey, Reason, Reply, ShardId, Timestamp};
 use pares_wire::frame::{self, ClientFrame, Pong};
 
 use super::GatewayNode;
@@ -20,6 +20,8 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
                 self.on_cancel_after(Timestamp(now_ns), session, after_ms)
             }
             ClientFrame::OrderStatusRequest(key) => self.on_order_status(session, key),
+            ClientFrame::ListRequest(request) => self.lists.ask(session, request, &mut self.edge),
+            ClientFrame::LimitsRequest { token } => self.on_limits(session, token),
             ClientFrame::Ping(ping) => {
                 if let Some(output) = self.edge.connections.output(session) {
                     frame::write(output, &Pong { token: ping.token });
@@ -39,10 +41,16 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         let Some(output) = self.edge.connections.output(session) else { return };
         match status {
             Ok(status) => frame::write_order_status(output, key, status),
-            Err(reason) => {
-                let client_order_id = ClientOrderId(0);
-                frame::write_reply(output, &Reply::Rejected { client_order_id, reason });
-            }
+            Err(reason) => write_rejection(output, reason),
+        }
+    }
+
+    fn on_limits(&mut self, session: SessionId, token: u64) {
+        let own = self.rules.own_limits(session, token);
+        let Some(output) = self.edge.connections.output(session) else { return };
+        match own {
+            Ok(own) => frame::write_own_limits(output, &own),
+            Err(reason) => write_rejection(output, reason),
         }
     }
 
@@ -52,4 +60,9 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             self.resuming.resume((session, shard, next), &mut self.rules, &mut self.edge);
         }
     }
+}
+
+/// Of what has no name.
+pub(super) fn write_rejection(output: &mut Vec<u8>, reason: Reason) {
+    frame::write_reply(output, &Reply::Rejected { client_order_id: ClientOrderId(0), reason });
 }

@@ -15,6 +15,7 @@ mod connections;
 mod counters;
 mod edge;
 mod frames;
+mod lists;
 mod look_ups;
 mod recover;
 mod repair;
@@ -49,6 +50,7 @@ use crate::{NodeError, NodeId, epoch, repair_asked};
 use connection::Incoming;
 use connections::Connections;
 use edge::Edge;
+use lists::Lists;
 use look_ups::LookUps;
 use repeats::FirstAnswers;
 use resuming::Resuming;
@@ -70,6 +72,7 @@ pub struct GatewayNode<W: World, S: Sockets> {
     peers: Vec<Inlet<W>>,
     first_answers: FirstAnswers<W>,
     resuming: Resuming<W>,
+    lists: Lists,
     search: Search,
     in_flight_max: u16,
     id: GatewayId,
@@ -123,6 +126,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
             peers,
             first_answers: FirstAnswers::new(usize::from(config.recorders)),
             resuming: Resuming::new(config.recorders, starts),
+            lists: Lists::default(),
             search,
             in_flight_max: config.session_in_flight_max,
             id,
@@ -291,6 +295,7 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         self.edge.connections.end_silent(mono_ns);
         self.rules.run_out_timers(mono_ns);
         work += self.resuming.tell(&mut self.rules, &mut self.edge)?;
+        work += usize::from(self.lists.tell(&self.rules, &mut self.edge));
         self.tell_time();
         work += self.look_up();
         if self.edge.publish()
@@ -328,7 +333,7 @@ fn rules<W: World>(id: GatewayId, config: &SystemConfig, world: &W) -> Result<Ga
     let timed = shards.iter().filter(|(_, list)| list.iter().any(becomes_due));
     let timed: Vec<ShardId> = timed.map(|(shard, _)| *shard).collect();
     let instruments =
-        shards.into_iter().flat_map(|(shard, list)| list.into_iter().map(move |one| (one.id, shard)));
+        shards.into_iter().flat_map(|(shard, list)| list.into_iter().map(move |one| (one, shard)));
     let rules = Rules {
         id,
         sign_on_required: config.sign_on == SignOnSetting::Required,

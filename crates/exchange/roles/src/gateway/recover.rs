@@ -58,8 +58,8 @@ fn from_checkpoints<W: World>(
         for (recorder, from) in &mut replay_from {
             *from = (*from).min(resumed.replay_from[recorder]);
         }
-        if let Some((view, register)) = resumed.state {
-            rules.recover_shard(shard, &view, register);
+        if let Some((view, register, listings)) = resumed.state {
+            rules.recover_shard(shard, &view, register, &listings);
             positions.push((shard, view.position));
             through = through.max(through_of(&view, id));
         }

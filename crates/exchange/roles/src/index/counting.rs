@@ -53,7 +53,7 @@ impl Counting {
     ) -> Option<Self> {
         let counted = |&shard: &ShardId| {
             let stored = checkpoints::stored_by(world, recorder, shard).ok()?;
-            let (view, _) = stored.iter().find_map(|stored| {
+            let (view, ..) = stored.iter().find_map(|stored| {
                 let state = stored.read(world, || {})?;
                 checkpoint::view(shard, &state).ok()
             })?;

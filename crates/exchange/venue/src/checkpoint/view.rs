@@ -1,25 +1,25 @@
 //! A checkpoint as a gateway reads it: who was asked what, and which orders live. Books are not built for it.
 
-use pares_book::Stage;
+use pares_book::{Listing, Stage, Trading};
 use pares_register::Register;
-use pares_types::{DayStage, InstrumentId, LivingOrder, Price, ShardId, ShardView, TimeInForce};
+use pares_types::{DayStage, LivingOrder, ShardId, ShardView, TimeInForce};
 
 use super::book::Written;
 use super::{CheckpointError, Content, read};
 
-/// Reads a checkpoint of that shard. That its state is the one that was saved only its [restoring](crate::Shard::restore) shows.
+/// Reads a checkpoint of that shard: its state, its register and its instruments. That its state is the one that was saved only its [restoring](crate::Shard::restore) shows.
 ///
 /// # Errors
 /// If the bytes are no checkpoint of this shard.
-pub fn view(shard: ShardId, bytes: &[u8]) -> Result<(ShardView, Register), CheckpointError> {
-    let (mut orders, mut prices, mut timed) = (Vec::new(), Vec::new(), false);
+pub fn view(shard: ShardId, bytes: &[u8]) -> Result<(ShardView, Register, Vec<Listing>), CheckpointError> {
+    let (mut orders, mut listings, mut timed) = (Vec::new(), Vec::new(), false);
     let content = read(shard, bytes, |book| {
         timed |= is_timed(&book);
-        prices.extend(price(&book));
+        listings.push(listing(&book));
         orders.extend(living(&book));
         Ok(())
     })?;
-    let Content { position, through, names, numbers, register, time, day, .. } = content;
+    let Content { position, through, names, numbers, quarantine, register, time, day, .. } = content;
     let (floors, kept) = (names.floors().collect(), names.iter().collect());
     let stage = match day.stage() {
         Stage::On => DayStage::On,
@@ -29,14 +29,15 @@ pub fn view(shard: ShardId, bytes: &[u8]) -> Result<(ShardView, Register), Check
     };
     timed |= matches!(stage, DayStage::Ending | DayStage::Beginning);
     let (day, told) = (day.number(), numbers.sorted());
-    let view = ShardView { position, through, floors, kept, time, day, stage, told, prices, timed, orders };
-    Ok((view, register))
+    let quarantined = quarantine.instruments().to_vec();
+    let view =
+        ShardView { position, through, floors, kept, time, day, stage, told, quarantined, timed, orders };
+    Ok((view, register, listings))
 }
 
-/// Of the last trade; before there was one the reference.
-fn price(book: &Written) -> Option<(InstrumentId, Price)> {
-    let trading = &book.snapshot.trading;
-    Some((book.instrument.id, trading.last.or(trading.reference)?))
+fn listing(book: &Written) -> Listing {
+    let Trading { phase, last, reference, .. } = book.snapshot.trading;
+    Listing { instrument: book.instrument, phase, last, reference }
 }
 
 fn living(book: &Written) -> impl Iterator<Item = LivingOrder> {

@@ -1,6 +1,6 @@
 //! Checkpoints: the state comes back whole, on either book, or not at all.
 
-use pares_book::{Book, FastBook, NaiveBook, RestingOrder};
+use pares_book::{Book, FastBook, Listing, NaiveBook, RestingOrder};
 use pares_sequencer::Sequencer;
 use pares_types::{
     BustedTrade, ClientOrderId, Command, Entry, GatewayId, InstrumentId, Key, Limits, LivingOrder, MemberId,
@@ -154,7 +154,7 @@ fn a_restored_shard_has_the_instruments_it_had_then() {
 #[test]
 fn a_view_says_the_same_as_the_restored_shard() {
     let bytes = lived().checkpoint();
-    let (view, _) = checkpoint::view(SHARD, &bytes).unwrap();
+    let (view, _, listings) = checkpoint::view(SHARD, &bytes).unwrap();
     let restored = restore::<NaiveBook>(&bytes).unwrap();
     let mut orders = Vec::new();
     for book in restored.books() {
@@ -168,6 +168,15 @@ fn a_view_says_the_same_as_the_restored_shard() {
     assert!(orders.len() > 5 && view.orders.iter().map(of).eq(orders), "{view:?}");
     assert_eq!((view.position, view.time), (restored.position(), restored.market().time()));
     assert_eq!(view.through.iter().map(|(gateway, _)| gateway.0).collect::<Vec<_>>(), [1, 2, 3]);
+    let listing = |book: &NaiveBook| {
+        let (instrument, trading) = (*book.instrument(), book.trading());
+        Listing { instrument, phase: trading.phase, last: trading.last, reference: trading.reference }
+    };
+    assert!(
+        listings.iter().any(|one| one.last.is_some())
+            && listings.iter().copied().eq(restored.books().iter().map(listing))
+    );
+    assert_eq!(view.quarantined, restored.quarantined());
     assert!(view.timed && !view.kept.is_empty() && !view.floors.is_empty());
 }
 

@@ -6,15 +6,16 @@
 //! ```
 
 use pares_types::{
-    ClientOrderId, ClientRequest, InstrumentId, OrderId, OrderKey, OrderState, OrderStatus, Position,
-    Quantity, Reason, Reply, RequestId, ShardId,
+    ClientOrderId, ClientRequest, InstrumentId, InstrumentStatus, ListEnd, ListRequest, OrderId, OrderKey,
+    OrderState, OrderStatus, OwnLimits, Position, Price, Quantity, Reason, Reply, RequestId, ShardId,
 };
 
 use super::reply::{answer, busted, cancelled, journalled, news, rejected, trade};
 use super::{
     Answer, BeginDay, CancelAfter, Cancelled, Challenge, ChangeRegister, EndDay, EnterOrder,
-    EnterOrderExtended, Journalled, MassCancel, Message, OrderNews, OrderStatusRequest, Ping, Pong, Proof,
-    Rejected, Resume, Resumed, SignOn, SignedOn, Trade, TradeBusted, VERSION, body, request, write,
+    EnterOrderExtended, Journalled, LimitsRequest, MassCancel, Message, OrderNews, OrderStatusRequest, Ping,
+    Pong, Proof, Rejected, Resume, Resumed, SignOn, SignedOn, TickRow, Trade, TradeBusted, VERSION, asking,
+    body, request, write,
 };
 use crate::WireError;
 use crate::code::reason;
@@ -48,6 +49,13 @@ pub enum ClientFrame {
     },
     /// How is that order of mine?
     OrderStatusRequest(OrderKey),
+    /// A list, please.
+    ListRequest(ListRequest),
+    /// What may this session do?
+    LimitsRequest {
+        /// Echoed.
+        token: u64,
+    },
     /// Are you there?
     Ping(Ping),
 }
@@ -72,6 +80,21 @@ pub enum GatewayFrame {
     },
     /// How an order is; `None` if the gateway knows of none with that key.
     OrderStatus(OrderKey, Option<OrderStatus>),
+    /// The end of a list.
+    ListEnd(ListEnd),
+    /// An instrument, of a list.
+    InstrumentStatus(InstrumentStatus),
+    /// A row of an instrument's tick table.
+    TickRow {
+        /// The instrument.
+        instrument: InstrumentId,
+        /// Where the row begins.
+        from: Price,
+        /// The smallest price step from there on.
+        tick: Price,
+    },
+    /// What the session may do.
+    OwnLimits(OwnLimits),
     /// I am.
     Pong(Pong),
 }
@@ -90,6 +113,10 @@ pub fn decode_client(kind: u8, bytes: &[u8]) -> Result<ClientFrame, WireError> {
             ClientFrame::CancelAfter { after_ms: body::<CancelAfter>(bytes)?.after_ms.get() }
         }
         OrderStatusRequest::KIND => ClientFrame::OrderStatusRequest(order_key(&body(bytes)?)?),
+        super::ListRequest::KIND => ClientFrame::ListRequest(asking::list_request(&body(bytes)?)?),
+        LimitsRequest::KIND => {
+            ClientFrame::LimitsRequest { token: body::<LimitsRequest>(bytes)?.token.get() }
+        }
         Ping::KIND => ClientFrame::Ping(body(bytes)?),
         _ if is_request(kind) => ClientFrame::Request(request::decode(kind, bytes)?),
         _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
@@ -128,6 +155,12 @@ pub fn decode_gateway(kind: u8, bytes: &[u8]) -> Result<GatewayFrame, WireError>
         TradeBusted::KIND => GatewayFrame::Reply(Reply::Busted(busted(&body(bytes)?)?)),
         Resumed::KIND => resumed(&body(bytes)?)?,
         super::OrderStatus::KIND => order_status(&body(bytes)?)?,
+        super::ListEnd::KIND => GatewayFrame::ListEnd(asking::list_end(&body(bytes)?)?),
+        super::InstrumentStatus::KIND => {
+            GatewayFrame::InstrumentStatus(asking::instrument_status(&body(bytes)?)?)
+        }
+        TickRow::KIND => asking::tick_row(&body(bytes)?),
+        super::OwnLimits::KIND => GatewayFrame::OwnLimits(asking::own_limits(&body(bytes)?)?),
         Pong::KIND => GatewayFrame::Pong(body(bytes)?),
         _ => return Err(WireError::UnknownSchema { schema: kind, version: VERSION }),
     })

@@ -1,17 +1,18 @@
 //! The bytes of every record and frame, frozen. A change here is a change of the protocol: it needs a new
 //! version, not a new expectation.
 
+mod asking;
 mod frames;
 mod records;
 
 use expect_test::Expect;
 use pares_types::{
     Amendment, Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest,
-    Command, Entry, Epoch, Event, GatewayId, IncomingCause, InstrumentId, Limits, MemberId, NewOrder,
-    NewTerms, OrderChange, OrderId, OrderKey, OrderKind, OrderNews, OrderState, OrderStatus, Outcome, Peg,
-    Phase, Position, Price, Proposal, Quantity, Reason, Registration, Reply, Request, RequestId, RestCause,
-    Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted,
-    VenueId,
+    Command, Entry, Epoch, Event, GatewayId, IncomingCause, InstrumentId, InstrumentStatus, Limits, List,
+    ListEnd, ListRequest, MemberId, NewOrder, NewTerms, OrderChange, OrderId, OrderKey, OrderKind, OrderNews,
+    OrderState, OrderStatus, Outcome, OwnLimits, Peg, Phase, Position, Price, Proposal, Quantity, Reason,
+    Registration, Reply, Request, RequestId, RestCause, Rights, Role, Rule, SelfTrade, ShardId, Side, Status,
+    Symbol, TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
 };
 use pares_wire::frame::{
     self, CancelAfter, Challenge, Message, Ping, Pong, Proof, Resume, Resumed, SignOn, SignedOn,

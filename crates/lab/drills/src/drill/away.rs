@@ -237,7 +237,9 @@ impl Away {
                 _ => {}
             })?;
             let told = self.told.len() as u64;
-            if self.kills < 2 * KILLS && told >= (self.kills - KILLS + 1) * self.fills / (KILLS + 1) {
+            if self.kills < 2 * KILLS
+                && told >= (self.kills + 1).saturating_sub(KILLS) * self.fills / (KILLS + 1)
+            {
                 let gateway = client.gateway();
                 self.kills += 1;
                 // If it died by itself, so much the better.

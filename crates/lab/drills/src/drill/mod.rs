@@ -24,6 +24,7 @@
 //! | `away` | a member is away while its orders are filled |
 //! | `days` | business days that are closed, archived and dropped; a copy of a running system |
 //! | `wice` | replication between clusters: what it costs, and everything that can die there |
+//! | `wrong_keys` | somebody tries keys, on many connections |
 //! | `poison` | a request that brings the matching engine down at every venue |
 
 mod away;
@@ -42,6 +43,7 @@ mod restart;
 mod round;
 mod venue;
 mod wice;
+mod wrong_keys;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -129,6 +131,8 @@ enum Own {
     Days(days::Args),
     /// Copy a system while it trades and nodes are killed, and start the copy: is all there that was answered before?
     Backup(days::backup::Args),
+    /// Wrong keys at rate, on many connections: is anybody let in, and do the others' orders take longer?
+    WrongKeys(wrong_keys::Args),
 }
 
 /// Arguments of `pares drill` for an exchange.
@@ -172,9 +176,10 @@ fn blows() -> impl TypedValueParser<Value = Blow> {
     let blows = Blow::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     let wice = PossibleValue::new("wice").help("The sites: `pares drill wice --help`");
     let away = PossibleValue::new("away").help("A member that is away: `pares drill away --help`");
+    let wrong_keys = PossibleValue::new("wrong-keys").help("Wrong keys: `pares drill wrong-keys --help`");
     let days = PossibleValue::new("days").help("Business days: `pares drill days --help`");
     let backup = PossibleValue::new("backup").help("A copy of a running system: `pares drill backup --help`");
-    PossibleValuesParser::new(blows.chain([wice, away, days, backup]))
+    PossibleValuesParser::new(blows.chain([wice, away, days, backup, wrong_keys]))
         .try_map(|word| Blow::from_str(&word, false))
 }
 
@@ -264,6 +269,7 @@ pub fn run(choice: &Choice) -> LabResult {
         Some(Own::Away(args)) => return away::run(args),
         Some(Own::Days(args)) => return days::run(args),
         Some(Own::Backup(args)) => return days::backup::run(args),
+        Some(Own::WrongKeys(args)) => return wrong_keys::run(args),
         None => {}
     }
     let args = &choice.exchange;

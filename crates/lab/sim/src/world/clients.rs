@@ -308,7 +308,11 @@ impl World<'_> {
                     GatewayFrame::SignedOn(_)
                     | GatewayFrame::Pong(_)
                     | GatewayFrame::Resumed { .. }
-                    | GatewayFrame::OrderStatus(..),
+                    | GatewayFrame::OrderStatus(..)
+                    | GatewayFrame::ListEnd(_)
+                    | GatewayFrame::InstrumentStatus(_)
+                    | GatewayFrame::TickRow { .. }
+                    | GatewayFrame::OwnLimits(_),
                 ) => {}
                 Err(error) => {
                     let what = format!("gateway sent a frame that cannot be read: {error}");

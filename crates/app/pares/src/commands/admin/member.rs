@@ -66,7 +66,7 @@ pub(super) enum What {
         #[arg(required = true, value_parser = clap::value_parser!(u32).range(1..))]
         instruments: Vec<u32>,
     },
-    /// Set how much a member, or one of its sessions, may ask; what is not given has no limit
+    /// Set how much a member, or one of its sessions, may ask: all limits at once, and what is not given has none
     Limit {
         /// The member
         member: u32,
@@ -98,19 +98,19 @@ pub(super) struct NewKey {
 #[derive(clap::Args)]
 pub(super) struct NewLimits {
     /// Shares of one order
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
     quantity: u64,
     /// Price times quantity of one order, ten-thousandths of the currency
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
     value: u64,
     /// How far from the last trade a limit may lie, hundredths of a percent
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
     collar: u32,
     /// Orders of the member at work
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
     orders: u32,
     /// Orders and amends a session may send in a second
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
     rate: u32,
     /// How many of them at once
     #[arg(long, default_value_t = 100)]
@@ -192,6 +192,7 @@ fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> R
     let added = operator.register(member, 0, Entry::AddMember);
     added.inspect_err(|_| made.discard())?;
     operator.register(member, 1, Entry::SetKey(made.key)).inspect_err(|_| made.discard())?;
+    made.keep()?;
     Ok(format!("member {member} takes part; session 1 signs on with {}", made.about))
 }
 
@@ -203,6 +204,7 @@ fn set_key(
 ) -> Result<String, CommandError> {
     let made = MadeKey::of(key, (member, session), layout)?;
     operator.register(member, session, Entry::SetKey(made.key)).inspect_err(|_| made.discard())?;
+    made.keep()?;
     Ok(format!("session {session} of member {member} signs on with {}", made.about))
 }
 
@@ -211,8 +213,8 @@ struct MadeKey {
     key: Key,
     /// Where its secret is.
     about: String,
-    /// Written just now.
-    file: Option<PathBuf>,
+    /// Written just now, and where it is to lie: in the place of one that the session has until then.
+    file: Option<(PathBuf, PathBuf)>,
 }
 
 impl MadeKey {
@@ -231,18 +233,39 @@ impl MadeKey {
             return Ok(Self { key: registered(&secret), about: "that password".into(), file: None });
         }
         let (member, session) = who;
-        let path = layout.keys().join(format!("member-{member}-{session}.key"));
+        let path = place_of(who, layout);
+        let new = path.with_extension("key.new");
+        // Of a change that did not end: nobody knows it.
+        let _ = std::fs::remove_file(&new);
         let secret = if wanted.shared { Secret::generate_shared() } else { Secret::generate() };
         let key = KeyFile { member, session, secret };
-        key.write(&path).map_err(|error| CommandError::Usage(error.to_string()))?;
-        Ok(Self { key: registered(&key.secret), about: path.display().to_string(), file: Some(path) })
+        key.write(&new).map_err(|error| CommandError::Usage(error.to_string()))?;
+        Ok(Self { key: registered(&key.secret), about: path.display().to_string(), file: Some((new, path)) })
+    }
+
+    /// The session has it.
+    fn keep(&self) -> Result<(), CommandError> {
+        let Some((new, path)) = &self.file else { return Ok(()) };
+        std::fs::rename(new, path).map_err(|error| {
+            let (new, path) = (new.display(), path.display());
+            CommandError::Failed(format!("the key is in force and lies in {new}; move it to {path}: {error}"))
+        })
     }
 
     /// Nobody knows it.
     fn discard(&self) {
-        if let Some(path) = &self.file {
-            let _ = std::fs::remove_file(path);
+        if let Some((new, _)) = &self.file {
+            let _ = std::fs::remove_file(new);
         }
+    }
+}
+
+/// Where a session's key lies: the first operator's where commands look for it.
+fn place_of((member, session): (u32, u16), layout: &Layout) -> PathBuf {
+    let is_own = |key: KeyFile| (key.member, key.session) == (member, session);
+    match KeyFile::read(&layout.operator_key()).is_ok_and(is_own) {
+        true => layout.operator_key(),
+        false => layout.keys().join(format!("member-{member}-{session}.key")),
     }
 }
 
@@ -287,7 +310,7 @@ fn list_instruments(
     Ok(format!("{}: {change}: {}", who(member, session), numbers.join(" ")))
 }
 
-fn limit_words(limits: &Limits) -> String {
+pub(crate) fn limit_words(limits: &Limits) -> String {
     let set: Vec<String> = limit_fields(limits)
         .into_iter()
         .filter(|(_, value)| *value != 0)
@@ -368,9 +391,26 @@ mod tests {
         let layout = Layout::new(dir.path());
         let made = MadeKey::of(&NewKey { public_key: None, password: false, shared: false }, (7, 1), &layout)
             .unwrap();
-        let path = made.file.as_deref().unwrap();
-        assert!(path.exists());
+        let (new, path) = made.file.clone().unwrap();
+        assert!(new.exists() && !path.exists());
         made.discard();
-        assert!(!path.exists());
+        assert!(!new.exists() && !path.exists());
+    }
+
+    #[test]
+    fn a_key_that_is_changed_takes_the_place_of_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        let make = || {
+            let wanted = NewKey { public_key: None, password: false, shared: false };
+            let made = MadeKey::of(&wanted, (0, 1), &layout).unwrap();
+            made.keep().unwrap();
+            made
+        };
+        let first = make();
+        std::fs::rename(first.file.unwrap().1, layout.operator_key()).unwrap();
+        let second = make();
+        assert_eq!(second.about, layout.operator_key().display().to_string(), "where commands look for it");
+        assert_eq!(registered(&KeyFile::read(&layout.operator_key()).unwrap().secret), second.key);
     }
 }

@@ -26,6 +26,7 @@ use super::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::standing::Standing;
 use crate::text;
+pub(super) use member::limit_words;
 use operator::{EXCHANGE, Operator};
 use rule::{NewRule, PhaseName};
 use told::{as_json, as_line};
@@ -177,6 +178,11 @@ pub fn run(args: &Args) -> CommandResult {
     };
     let answer = operator.ask(instrument, command)?;
     text::print(&if args.json { as_json(&answer) } else { as_line(&answer) });
+    if args.propose && !args.json && answer.status != Status::Refused {
+        text::print(
+            "proposed: another operator asks for it within ten minutes, by the same command with --key and without --propose",
+        );
+    }
     match (answer.status, answer.reason) {
         (Status::Refused, reason) => {
             let condition = match command {

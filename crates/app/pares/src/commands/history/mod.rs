@@ -248,6 +248,7 @@ fn update(index: &mut Index, recorder: RecorderId, log: &Path) -> CommandResult 
 
 /// Indexes what the recorder has dropped of its log, out of the archive; nothing if the index has that already.
 fn read_archive(index: &mut Index, archive: &str, recorder: RecorderId, layout: &Layout) -> CommandResult {
+    let store = Store::open_existing(archive)?;
     let log = layout.recorder_log(recorder);
     let begins = MarksReader::open(&log).map_err(ArchiveError::from)?.stats().released;
     if index.reach()? >= begins {
@@ -256,7 +257,7 @@ fn read_archive(index: &mut Index, archive: &str, recorder: RecorderId, layout: 
     // One that is being used by nobody else, whatever ended before it was removed.
     let scratch = layout.root().join(format!("history-{recorder}.{}.restored", std::process::id()));
     let name = NodeId::Recorder(recorder).to_string();
-    let read = restore(&Store::open(archive)?, &name, (None, None), &scratch)
+    let read = restore(&store, &name, (None, None), &scratch)
         .map_err(CommandError::from)
         .and_then(|_| update(index, recorder, &scratch.join(&name)));
     let removed = std::fs::remove_dir_all(&scratch);

@@ -1,11 +1,12 @@
 //! Requests in words, and as JSON.
 
 use pares_types::{
-    Amendment, Command, Entry, Guarded, Key, NewOrder, OrderKind, Registration, Request, Rule, SelfTrade,
-    TimeInForce,
+    Amendment, BusinessDay, Command, Entry, Guarded, Key, NewOrder, OrderKind, Phase, Proposal, Registration,
+    Request, Rule, SelfTrade, TimeInForce,
 };
 use serde_json::{Map, Value, json};
 
+use crate::commands::admin::limit_words;
 use crate::text::name;
 use crate::utc;
 
@@ -55,13 +56,27 @@ fn registration_words(change: &Registration) -> String {
         Entry::SetKey(Key::Shared(_)) => "new key (shared)".to_owned(),
         Entry::RevokeKey => "revoked".to_owned(),
         Entry::SetRights(rights) => format!("may {rights}"),
-        Entry::SetLimits(limits) => format!("{limits:?}"),
+        Entry::SetLimits(limits) => limit_words(&limits),
         Entry::SetFourEyes(is_on) => format!("four eyes {}", if is_on { "on" } else { "off" }),
-        Entry::Propose(proposal) => format!("{proposal:?}"),
+        Entry::Propose(proposal) => format!("proposes {}", proposal_words(&proposal)),
         Entry::ListInstrument(instrument) => format!("may trade instrument {instrument}"),
         Entry::UnlistInstrument(instrument) => format!("instrument {instrument} is not listed"),
     };
     format!("register {of}: {what}")
+}
+
+fn proposal_words(proposal: &Proposal) -> String {
+    let Proposal { instrument, kind, operand } = proposal;
+    match kind {
+        1 if *operand == Phase::Closed as u32 => format!("to close instrument {instrument}"),
+        1 => format!("to halt instrument {instrument}"),
+        2 => format!("to remove instrument {instrument}"),
+        3 => format!("to block member {operand}"),
+        4 => format!("to end the day {}", BusinessDay(*operand)),
+        5 => "to switch four eyes off".to_owned(),
+        _ if *operand == 0 => "to change what operators may".to_owned(),
+        _ => format!("to change operator {operand}"),
+    }
 }
 
 fn order_words(order: &NewOrder) -> String {

@@ -38,7 +38,7 @@ pub(super) fn order_of(gateway: GatewayId, position: u64) -> Request {
 }
 
 /// Members of another gateway had so many answers of the first shard.
-fn recorded(records: u64) -> Rig {
+pub(super) fn recorded(records: u64) -> Rig {
     let mut rig = Rig::new();
     publish(&rig.world, LOG, &(0..records).map(|at| result(&order(at), at)).collect::<Vec<_>>());
     (0..70).for_each(|_| _ = rig.gateway.work().unwrap());

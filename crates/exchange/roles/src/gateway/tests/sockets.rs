@@ -29,8 +29,10 @@ struct State {
 struct Peer {
     to_gateway: VecDeque<u8>,
     to_client: Vec<u8>,
-    /// Bytes that the client's side takes and nobody reads.
     slot: Option<usize>,
+    /// It takes nothing more; whether it has just begun to again.
+    full: bool,
+    drained: bool,
     /// Something came since it was last told of.
     fresh: bool,
     open: bool,
@@ -62,6 +64,12 @@ impl Net {
     /// A client reads what has come.
     pub(super) fn receive(&self, peer: usize) -> Vec<u8> {
         std::mem::take(&mut self.state().peers[peer].to_client)
+    }
+
+    /// A client reads nothing for now, and what lies between is full; or it reads again.
+    pub(super) fn set_full(&self, peer: usize, full: bool) {
+        let peer = &mut self.state().peers[peer];
+        (peer.full, peer.drained) = (full, !full);
     }
 
     /// A client goes.
@@ -120,7 +128,11 @@ impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.net.state();
         state.calls += 1;
-        state.peers[self.peer].to_client.extend(bytes);
+        let peer = &mut state.peers[self.peer];
+        if peer.full {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        peer.to_client.extend(bytes);
         Ok(bytes.len())
     }
 
@@ -165,8 +177,10 @@ impl Sockets for Net {
             ready.push(Ready::Listener);
         }
         for peer in &mut state.peers {
-            if let Some(slot) = peer.slot.filter(|_| std::mem::take(&mut peer.fresh)) {
-                ready.push(Ready::Stream { slot, readable: true, writable: false });
+            let Some(slot) = peer.slot else { continue };
+            let (readable, writable) = (std::mem::take(&mut peer.fresh), std::mem::take(&mut peer.drained));
+            if readable || writable {
+                ready.push(Ready::Stream { slot, readable, writable });
             }
         }
         Ok(())

@@ -1,14 +1,94 @@
-//! In directories.
+//! Days of a log as files: closed, archived, restored, dropped.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pares_archive::{Days, Store, restore};
-use pares_types::BusinessDay;
+use pares_log::{Config, Writer};
+use pares_types::{
+    BusinessDay, ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, OrderId, Outcome,
+    Position, Quantity, Reason, Request, RequestId, ShardId, Status, Timestamp, VenueId,
+};
+use pares_wire::record::{ResultPlace, result_bytes, write_result};
+use tempfile::TempDir;
 
-use crate::log::{Log, RECORDER, SHARD, name};
+const SHARD: ShardId = ShardId(0);
+const RECORDER: &str = "recorder-0";
+
+/// A recorder's log.
+struct Log {
+    dir: TempDir,
+    writer: Writer,
+    position: u64,
+}
+
+impl Log {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("pares.toml"), "").unwrap();
+        let config = Config::default().segment_bytes(1 << 20);
+        let (writer, _) = Writer::open(&dir.path().join(RECORDER), config).unwrap();
+        Self { dir, writer, position: 0 }
+    }
+
+    fn days(&self) -> Days {
+        Days::new(&self.dir.path().join(RECORDER), &[SHARD])
+    }
+
+    fn system(&self) -> PathBuf {
+        self.dir.path().join("pares.toml")
+    }
+
+    fn append(&mut self, command: Command, events: &[Event]) {
+        let id = RequestId::new(GatewayId(0), self.position + 1);
+        let request = Request {
+            id,
+            stamp: Timestamp(1),
+            member: MemberId(0),
+            client_order_id: ClientOrderId(self.position + 1),
+            instrument: InstrumentId(0),
+            shard: SHARD,
+            command,
+        };
+        let (none, order) = (Quantity::ZERO, OrderId(id));
+        let outcome = Outcome {
+            status: Status::Accepted,
+            reason: Reason::None,
+            order,
+            executed: none,
+            remaining: none,
+        };
+        let position = Position(self.position);
+        let place = ResultPlace { shard: SHARD, epoch: Epoch(1), position, venue: VenueId(0), state_hash: 0 };
+        let fill = |out: &mut [u8]| write_result(out, &place, &request, &outcome, events);
+        self.writer.append_with(result_bytes(&request, events.len()), fill).unwrap();
+        self.position += 1;
+    }
+
+    /// A whole day; the next begins a segment.
+    fn pass(&mut self, day: u32) {
+        let day = BusinessDay(day);
+        self.append(Command::BeginDay { day }, &[]);
+        let (orders, trades, quantity) = (0, 0, Quantity::ZERO);
+        let ended = Event::DayEnded { day, requests: 1, orders, trades, quantity, state_hash: 7 };
+        self.append(Command::EndDay { day }, &[ended]);
+        self.writer.begin_segment().unwrap();
+        self.writer.publish();
+        assert_eq!(self.days().close().unwrap(), [day]);
+    }
+
+    fn archive(&self, store: &Store, only: Option<u32>) -> Result<Vec<String>, String> {
+        let copied = self.days().archive((&self.system(), RECORDER), store, only.map(BusinessDay));
+        copied.map(|copied| copied.days).map_err(|error| error.to_string())
+    }
+}
 
 fn store(dir: &Path) -> Store {
     Store::open(dir.to_str().unwrap()).unwrap()
+}
+
+fn name(day: u32) -> String {
+    BusinessDay(day).to_string()
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! Instruments: rules, phase and prices of each, as the committed stream tells them.
+//!
+//! Members ask for them, and a price collar and the worth of a market order refer to the prices.
+//! A reference price changes with a rule, with an auction and with a phase. A day that ends, or a closing call without an auction, tells the
+//! new one as the next phase is entered, so one that is stepped through is known at its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
+
+use pares_book::{Instrument, Listing};
+use pares_register::EXCHANGE;
+use pares_types::{Command, Event, InstrumentId, Outcome, Price, Reason, Request, Rule, ShardId, Status};
+
+/// The instruments of all shards.
+#[derive(Default)]
+pub(crate) struct Listings {
+    listings: BTreeMap<InstrumentId, (ShardId, Listing)>,
+    /// As in the shards; instrument 0 is all of a shard.
+    quarantined: BTreeSet<(ShardId, InstrumentId)>,
+}
+
+impl Listings {
+    /// Those that the shards begin with.
+    pub(crate) fn new(instruments: impl IntoIterator<Item = (Instrument, ShardId)>) -> Self {
+        let first = |(one, shard): (Instrument, ShardId)| (one.id, (shard, Listing::first(one)));
+        Self { listings: instruments.into_iter().map(first).collect(), ..Self::default() }
+    }
+
+    /// The shard has those, as a checkpoint of it says.
+    pub(crate) fn restore(&mut self, shard: ShardId, listings: &[Listing], quarantined: &[InstrumentId]) {
+        self.listings.retain(|_, (of, _)| *of != shard);
+        self.quarantined.retain(|(of, _)| *of != shard);
+        self.listings.extend(listings.iter().map(|one| (one.instrument.id, (shard, *one))));
+        self.quarantined.extend(quarantined.iter().map(|&instrument| (shard, instrument)));
+    }
+
+    /// The first instrument behind that one, or of all, and whether it is quarantined.
+    pub(crate) fn after(&self, last: InstrumentId) -> Option<(ShardId, &Listing, bool)> {
+        let (id, (shard, listing)) = self.listings.range((Excluded(last), Unbounded)).next()?;
+        let stands = |instrument| self.quarantined.contains(&(*shard, instrument));
+        Some((*shard, listing, stands(*id) || stands(InstrumentId(0))))
+    }
+
+    /// The price of the last trade, or the reference price before there was one.
+    pub(crate) fn price(&self, instrument: InstrumentId) -> Option<Price> {
+        let (_, listing) = self.listings.get(&instrument)?;
+        listing.last.or(listing.reference)
+    }
+
+    /// A record of the committed stream.
+    pub(crate) fn follow(&mut self, request: &Request, outcome: &Outcome, events: &[Event]) {
+        if !events.is_empty() {
+            self.follow_events(request.instrument, events);
+        }
+        if outcome.reason == Reason::Void {
+            self.quarantined.insert((request.shard, request.instrument));
+        } else if request.member == EXCHANGE && request.instrument != InstrumentId(0) {
+            self.follow_exchange(request, outcome);
+        }
+    }
+
+    fn follow_events(&mut self, instrument: InstrumentId, events: &[Event]) {
+        let mut current = self.listings.get_mut(&instrument);
+        for event in events {
+            if let Event::Instrument(next) = *event {
+                current = self.listings.get_mut(&next);
+                continue;
+            }
+            let Some((_, listing)) = &mut current else { continue };
+            match *event {
+                Event::Fill { price, .. } => listing.last = Some(price),
+                Event::Auction { price, firm: true, .. } => listing.reference = Some(price),
+                Event::PhaseEntered { phase, reference, .. } => {
+                    (listing.phase, listing.reference) = (phase, reference);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The exchange asked for something there, which ends a quarantine unless the name had been used.
+    fn follow_exchange(&mut self, request: &Request, outcome: &Outcome) {
+        let Request { instrument, shard, .. } = *request;
+        if !matches!(outcome.reason, Reason::DuplicateRequest | Reason::TooOld | Reason::TooManySeries) {
+            self.quarantined.remove(&(shard, instrument));
+            self.quarantined.remove(&(shard, InstrumentId(0)));
+        }
+        if outcome.status != Status::Accepted {
+            return;
+        }
+        match request.command {
+            Command::AddInstrument(symbol) => {
+                self.listings.insert(instrument, (shard, Listing::added(instrument, symbol)));
+            }
+            Command::RemoveInstrument if outcome.reason != Reason::Unfinished => {
+                self.listings.remove(&instrument);
+            }
+            Command::SetRule(rule) => self.set_rule(instrument, rule),
+            _ => {}
+        }
+    }
+
+    fn set_rule(&mut self, instrument: InstrumentId, rule: Rule) {
+        let Some((_, listing)) = self.listings.get_mut(&instrument) else { return };
+        // A venue that is wrong may have accepted anything.
+        if let Ok(changed) = listing.instrument.with_rule(rule, false) {
+            listing.instrument = changed;
+            if let Rule::Reference(price) = rule {
+                listing.reference = Some(price);
+            }
+        }
+    }
+}

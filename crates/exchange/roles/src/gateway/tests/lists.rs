@@ -1,0 +1,119 @@
+//! Lists and limits, asked over connections.
+
+use pares_types::{List, ListEnd, ListRequest, Reason};
+use pares_wire::frame::{self, GatewayFrame};
+
+use super::resuming::recorded;
+use super::rig::{Rig, rejected};
+
+fn request(list: List) -> ListRequest {
+    ListRequest { token: 3, list, instrument: None }
+}
+
+fn ask(rig: &Rig, client: usize, list: List) {
+    let mut bytes = Vec::new();
+    frame::write_list_request(&mut bytes, &request(list));
+    rig.net.send(client, &bytes);
+}
+
+/// Names of orders, in their order, and the ends of lists.
+fn told(rig: &Rig, client: usize) -> (Vec<u64>, Vec<ListEnd>) {
+    let (mut names, mut ends) = (Vec::new(), Vec::new());
+    for frame in rig.told(client) {
+        match frame {
+            GatewayFrame::OrderStatus(_, Some(status)) => names.push(status.client_order_id.0),
+            GatewayFrame::ListEnd(end) => ends.push(end),
+            other => panic!("{other:?}"),
+        }
+    }
+    names.sort_unstable();
+    (names, ends)
+}
+
+fn end(count: u32, reason: Reason) -> ListEnd {
+    ListEnd { request: request(List::Orders), count, reason }
+}
+
+/// The names that member 1 has of so many orders.
+fn own(records: u64) -> Vec<u64> {
+    (1..=records).step_by(3).collect()
+}
+
+#[test]
+fn a_client_that_does_not_read_holds_up_its_own_list_and_nobody_else_s() {
+    let mut rig = recorded(9_000);
+    let (slow, other) = (rig.sign_on(1), rig.sign_on(1));
+    rig.net.set_full(slow, true);
+    ask(&rig, slow, List::Orders);
+    rig.settle();
+    ask(&rig, slow, List::Orders);
+    ask(&rig, other, List::Orders);
+    rig.settle();
+    assert_eq!(told(&rig, other), (own(9_000), vec![end(3_000, Reason::None)]));
+    rig.net.set_full(slow, false);
+    // What waited is sent, then the rest is told.
+    (0..2).for_each(|_| rig.settle());
+    let ends = vec![end(0, Reason::AlreadyAsked), end(3_000, Reason::None)];
+    assert_eq!(told(&rig, slow), (own(9_000), ends), "the second was asked while the first was told");
+    ask(&rig, slow, List::Orders);
+    rig.settle();
+    assert_eq!(told(&rig, slow), (own(9_000), vec![end(3_000, Reason::None)]));
+}
+
+#[test]
+fn a_client_that_goes_in_the_middle_of_its_list_leaves_nothing() {
+    let mut rig = recorded(9_000);
+    let (gone, other) = (rig.sign_on(1), rig.sign_on(2));
+    rig.net.set_full(gone, true);
+    ask(&rig, gone, List::Orders);
+    rig.settle();
+    rig.net.close(gone);
+    rig.settle();
+    assert!(!rig.net.is_open(gone));
+    ask(&rig, other, List::Orders);
+    rig.settle();
+    assert_eq!(told(&rig, other).1, [end(3_000, Reason::None)]);
+}
+
+#[test]
+fn instruments_are_told_with_their_ticks_and_limits_at_once() {
+    let mut rig = Rig::new();
+    let client = rig.sign_on(7);
+    ask(&rig, client, List::Instruments);
+    rig.settle();
+    let told = rig.told(client);
+    let [
+        GatewayFrame::InstrumentStatus(first),
+        GatewayFrame::TickRow { instrument, .. },
+        GatewayFrame::InstrumentStatus(second),
+        GatewayFrame::TickRow { .. },
+        GatewayFrame::ListEnd(end),
+    ] = told[..]
+    else {
+        panic!("{told:?}")
+    };
+    assert_eq!((first.instrument.0, first.tick_rows, instrument), (1, 1, first.instrument));
+    assert_eq!((second.instrument.0, end.count, end.reason), (2, 2, Reason::None));
+    let mut bytes = Vec::new();
+    frame::write_limits_request(&mut bytes, 8);
+    rig.net.send(client, &bytes);
+    rig.settle();
+    let [GatewayFrame::OwnLimits(own)] = rig.told(client)[..] else { panic!("no limits") };
+    assert_eq!((own.token, own.member.0, own.orders), (8, 7, 0));
+}
+
+#[test]
+fn a_stranger_is_told_nothing() {
+    let mut rig = Rig::new();
+    let client = rig.net.connect();
+    for list in List::ALL {
+        ask(&rig, client, list);
+        rig.settle();
+        assert_eq!(rejected(&rig.told(client)), Some(Reason::NotSignedOn));
+    }
+    let mut bytes = Vec::new();
+    frame::write_limits_request(&mut bytes, 8);
+    rig.net.send(client, &bytes);
+    rig.settle();
+    assert_eq!(rejected(&rig.told(client)), Some(Reason::NotSignedOn));
+}
