@@ -18,17 +18,19 @@
 //!                    \--(all others)-------------------------------------------^
 //! ```
 
+mod kind;
 mod scan;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{
-    ClientOrderId, Command, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request,
-    RequestId, Side,
+    ClientOrderId, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request, RequestId,
 };
 
 use crate::index::Index;
 use crate::{Place, SessionId};
+
+pub(crate) use kind::Kind;
 
 /// Series whose floors are kept. Of further ones nothing is, and their shards refuse what was forgotten.
 const FLOORS_MAX: usize = 1 << 18;
@@ -36,33 +38,6 @@ const FLOORS_MAX: usize = 1 << 18;
 /// A name's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NameIndex(u32);
-
-/// What kind of request a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// An order of that side, which amends and cancels may name.
-    Enter(Side),
-    /// Any other request to one shard.
-    Other,
-    /// A request to all shards, with a part for each.
-    FanOut,
-}
-
-impl Kind {
-    pub(crate) fn of(request: &Request) -> Self {
-        match request.command {
-            Command::Enter(order) => Self::Enter(order.side),
-            Command::Register(_) => Self::Other,
-            // No instrument has the id 0.
-            _ if request.instrument == InstrumentId(0) => Self::FanOut,
-            _ => Self::Other,
-        }
-    }
-
-    pub(crate) fn is_order(self) -> bool {
-        matches!(self, Self::Enter(_))
-    }
-}
 
 /// What became of a name's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
