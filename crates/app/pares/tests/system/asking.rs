@@ -79,6 +79,16 @@ fn wait_for_orders(client: &mut Client, orders: u32) {
     eventually("the gateway has read all", || limits(client).orders == orders);
 }
 
+fn connect_to_the_one_that_was_killed(exchange: &mut Exchange) -> Client {
+    let mut client = None;
+    eventually("it is back", || {
+        exchange.tick();
+        client = exchange.connect(0, 7, exchange.tls()).ok();
+        client.is_some()
+    });
+    client.unwrap()
+}
+
 #[test]
 fn the_other_gateway_answers_all_that_can_be_asked_right_after_one_is_killed() {
     let mut exchange = Exchange::start(&small(2));
@@ -117,8 +127,7 @@ fn the_other_gateway_answers_all_that_can_be_asked_right_after_one_is_killed() {
     let mut others = exchange.client(1, 8);
     assert_eq!(names(&list(&mut others, List::Orders)), [2], "its own only");
     // So does the one that was killed, from the record and checkpoints.
-    exchange.wait_until_up();
-    let mut again = exchange.client(0, 7);
+    let mut again = connect_to_the_one_that_was_killed(&mut exchange);
     assert_eq!(instruments(&mut again), before);
     assert_eq!(names(&list(&mut again, List::Orders)), [1, 2, 3]);
     exchange.stop();
