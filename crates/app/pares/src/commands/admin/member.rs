@@ -1,14 +1,11 @@
 //! `pares admin member`: who takes part, by which keys, with which rights and limits.
 
-use std::io::BufRead;
-use std::path::PathBuf;
-
-use pares_client::{KeyFile, Secret, Verifier, from_hex, password_salt};
 use pares_node::{Layout, SystemConfig};
-use pares_types::{Entry, InstrumentId, Key, Limits, MemberId, Rights};
+use pares_types::{Entry, InstrumentId, Key, Limits, Rights};
 use pares_venue::Shard;
 use serde_json::{Value, json};
 
+use super::key::{MadeKey, NewKey};
 use super::operator::{EXCHANGE, Operator};
 use crate::error::{CommandError, CommandResult};
 use crate::standing::Standing;
@@ -78,20 +75,6 @@ pub(super) enum What {
     },
     /// Show members, sessions, rights and limits
     List,
-}
-
-/// The key to be registered. A new one lies in keys/member-M-S.key in the system's directory, unless something else is given.
-#[derive(clap::Args)]
-pub(super) struct NewKey {
-    /// An Ed25519 public key, 64 hexadecimal digits, of which somebody else has the secret
-    #[arg(long)]
-    public_key: Option<String>,
-    /// Read a password from standard input; what is kept of it says nothing about it
-    #[arg(long, conflicts_with = "public_key")]
-    password: bool,
-    /// Make a key for HMAC-SHA256 instead of one for Ed25519, for programs without a library for that
-    #[arg(long, conflicts_with_all = ["public_key", "password"])]
-    shared: bool,
 }
 
 /// The limits; 0 is none.
@@ -208,86 +191,6 @@ fn set_key(
     Ok(format!("session {session} of member {member} signs on with {}", made.about))
 }
 
-/// A key to be registered.
-struct MadeKey {
-    key: Key,
-    /// Where its secret is.
-    about: String,
-    /// Written just now, and where it is to lie: in the place of one that the session has until then.
-    file: Option<(PathBuf, PathBuf)>,
-}
-
-impl MadeKey {
-    fn of(wanted: &NewKey, who: (u32, u16), layout: &Layout) -> Result<Self, CommandError> {
-        if let Some(hex) = &wanted.public_key {
-            let key = from_hex(hex)
-                .ok_or_else(|| CommandError::Usage("a public key has 64 hexadecimal digits".into()))?;
-            return Ok(Self {
-                key: Key::Ed25519(key),
-                about: "the secret of that public key".into(),
-                file: None,
-            });
-        }
-        if wanted.password {
-            let secret = password(who)?;
-            return Ok(Self { key: registered(&secret), about: "that password".into(), file: None });
-        }
-        let (member, session) = who;
-        let path = place_of(who, layout);
-        let new = path.with_extension("key.new");
-        // Of a change that did not end: nobody knows it.
-        let _ = std::fs::remove_file(&new);
-        let secret = if wanted.shared { Secret::generate_shared() } else { Secret::generate() };
-        let key = KeyFile { member, session, secret };
-        key.write(&new).map_err(|error| CommandError::Usage(error.to_string()))?;
-        Ok(Self { key: registered(&key.secret), about: path.display().to_string(), file: Some((new, path)) })
-    }
-
-    /// The session has it.
-    fn keep(&self) -> Result<(), CommandError> {
-        let Some((new, path)) = &self.file else { return Ok(()) };
-        std::fs::rename(new, path).map_err(|error| {
-            let (new, path) = (new.display(), path.display());
-            CommandError::Failed(format!("the key is in force and lies in {new}; move it to {path}: {error}"))
-        })
-    }
-
-    /// Nobody knows it.
-    fn discard(&self) {
-        if let Some((new, _)) = &self.file {
-            let _ = std::fs::remove_file(new);
-        }
-    }
-}
-
-/// Where a session's key lies: the first operator's where commands look for it.
-fn place_of((member, session): (u32, u16), layout: &Layout) -> PathBuf {
-    let is_own = |key: KeyFile| (key.member, key.session) == (member, session);
-    match KeyFile::read(&layout.operator_key()).is_ok_and(is_own) {
-        true => layout.operator_key(),
-        false => layout.keys().join(format!("member-{member}-{session}.key")),
-    }
-}
-
-fn registered(secret: &Secret) -> Key {
-    match secret.verifier() {
-        Verifier::Ed25519(key) => Key::Ed25519(key),
-        Verifier::Shared(key) => Key::Shared(key),
-    }
-}
-
-/// The secret that the first line of standard input stands for.
-fn password((member, session): (u32, u16)) -> Result<Secret, CommandError> {
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).map_err(CommandError::io("reading the password"))?;
-    let password = line.trim_end_matches(['\r', '\n']);
-    if password.is_empty() {
-        return Err(CommandError::Usage("a password has at least one character".into()));
-    }
-    let salt = password_salt(MemberId(member), session);
-    Secret::from_password(password.as_bytes(), &salt).map_err(|error| CommandError::Usage(error.to_string()))
-}
-
 fn who(member: u32, session: u16) -> String {
     if session == 0 { format!("member {member}") } else { format!("session {session} of member {member}") }
 }
@@ -383,34 +286,5 @@ mod tests {
         assert_eq!(right("none"), Ok(Rights::NONE));
         assert!(right("all").unwrap_err().contains("market_orders"));
         assert_eq!(right("every_instrument"), Ok(Rights::EVERY_INSTRUMENT));
-    }
-
-    #[test]
-    fn a_discarded_key_leaves_no_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(dir.path());
-        let made = MadeKey::of(&NewKey { public_key: None, password: false, shared: false }, (7, 1), &layout)
-            .unwrap();
-        let (new, path) = made.file.clone().unwrap();
-        assert!(new.exists() && !path.exists());
-        made.discard();
-        assert!(!new.exists() && !path.exists());
-    }
-
-    #[test]
-    fn a_key_that_is_changed_takes_the_place_of_the_one_before() {
-        let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(dir.path());
-        let make = || {
-            let wanted = NewKey { public_key: None, password: false, shared: false };
-            let made = MadeKey::of(&wanted, (0, 1), &layout).unwrap();
-            made.keep().unwrap();
-            made
-        };
-        let first = make();
-        std::fs::rename(first.file.unwrap().1, layout.operator_key()).unwrap();
-        let second = make();
-        assert_eq!(second.about, layout.operator_key().display().to_string(), "where commands look for it");
-        assert_eq!(registered(&KeyFile::read(&layout.operator_key()).unwrap().secret), second.key);
     }
 }

@@ -5,6 +5,7 @@
 //! again is no request: it changes no book, and is about files.
 
 mod audit;
+mod key;
 mod member;
 mod operator;
 mod readmit;
