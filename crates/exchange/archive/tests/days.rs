@@ -160,3 +160,56 @@ fn a_day_that_is_dropped_is_neither_archived_again_nor_closed_again() {
     assert_eq!(log.archive(&store, None), Ok(vec![name(20_001)]));
     assert!(log.archive(&store, Some(20_000)).is_err());
 }
+
+/// Another system, whose recorder has the same name and traded on the same dates, or this one brought back from a backup.
+#[test]
+fn an_archive_of_another_history_is_not_touched() {
+    let (mut log, mut other, place) = (Log::new(), Log::new(), tempfile::tempdir().unwrap());
+    log.pass(20_000);
+    other.append(Command::Time, &[]);
+    other.pass(20_000);
+    let store = store(place.path());
+    log.archive(&store, None).unwrap();
+    let object = format!("{RECORDER}/{}/manifest.json", name(20_000));
+    let before = store.get(&object).unwrap();
+    let refused = other.archive(&store, None).unwrap_err();
+    assert!(refused.contains("another history"), "{refused}");
+    assert_eq!(store.get(&object).unwrap(), before);
+    assert!(!other.days().is_archived(BusinessDay(20_000)));
+}
+
+#[test]
+fn what_has_rotted_in_an_archive_is_put_there_again_before_it_counts_as_archived() {
+    let (mut log, place, into) = (Log::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    log.pass(20_000);
+    let store = store(place.path());
+    log.archive(&store, None).unwrap();
+    let segment = &log.days().manifests().unwrap()[0].segments[0].name;
+    let object = format!("{RECORDER}/{}/{segment}.zst", name(20_000));
+    let mut packed = store.get(&object).unwrap().unwrap();
+    let middle = packed.len() / 2;
+    packed[middle] ^= 1;
+    store.put(&object, packed).unwrap();
+    // Killed before it took note.
+    std::fs::remove_file(log.days().dir().join(format!("{}.archived", name(20_000)))).unwrap();
+    assert_eq!(log.archive(&store, None), Ok(vec![name(20_000)]));
+    restore(&store, RECORDER, (None, None), &into.path().join("all")).unwrap();
+}
+
+#[test]
+fn a_manifest_that_does_not_name_its_segments_is_none() {
+    let mut log = Log::new();
+    (20_000..20_003).for_each(|day| log.pass(day));
+    let (path, all) = (log.days().path(BusinessDay(20_000)), log.days().manifests().unwrap());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let until =
+        |until: u64| text.replace(&format!("\"until\": {}", all[0].until), &format!("\"until\": {until}"));
+    for damaged in [until(all[2].until), until(u64::MAX), text.replace("\"version\": 1", "\"version\": 2")] {
+        assert_ne!(damaged, text);
+        std::fs::write(&path, damaged).unwrap();
+        assert_eq!(log.days().manifests().unwrap(), all[1..]);
+    }
+    std::fs::write(&path, text.replace(&format!("\"segment_bytes\": {}", 1 << 20), "\"segment_bytes\": 0"))
+        .unwrap();
+    assert_eq!(log.days().manifests().unwrap(), all[1..]);
+}

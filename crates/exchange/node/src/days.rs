@@ -94,3 +94,68 @@ fn name_what_may_go(
     pares_os::replace_file(note, text.as_bytes())
         .map_err(|source| ArchiveError::Io { path: note.to_owned(), source })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pares_archive::Manifest;
+    use pares_log::{Config, Writer};
+
+    /// Three days of a segment each; the last ended 30 days later.
+    fn days(dir: &Path) -> Days {
+        let (mut writer, _) = Writer::open(dir, Config::default().segment_bytes(1 << 20)).unwrap();
+        for _ in 0..3 {
+            writer.append(b"a day").unwrap();
+            writer.begin_segment().unwrap();
+        }
+        writer.publish();
+        std::fs::create_dir(dir.join("days")).unwrap();
+        let days = Days::new(dir, &[]);
+        for at in 0..3 {
+            let day = BusinessDay(20_000 + at as u32);
+            let (from, until) = (at << 20, (at + 1) << 20);
+            let segments = vec![pares_archive::DayFile {
+                name: format!("{from:020}.seg"),
+                bytes: 1 << 20,
+                sha256: String::new(),
+            }];
+            let manifest = Manifest {
+                version: 1,
+                day: day.to_string(),
+                from,
+                until,
+                segment_bytes: 1 << 20,
+                next_from: until,
+                shards: Vec::new(),
+                segments,
+                checkpoints: Vec::new(),
+            };
+            std::fs::write(days.path(day), serde_json::to_vec(&manifest).unwrap()).unwrap();
+            std::fs::write(dir.join("days").join(format!("{day}.archived")), "{}").unwrap();
+        }
+        days
+    }
+
+    fn may_go(days: &Days) -> Option<u64> {
+        let note = days.log().join("drop");
+        let _ = std::fs::remove_file(&note);
+        name_what_may_go(days, (BusinessDay(20_030), 1), &note).unwrap();
+        Some(std::fs::read_to_string(note).ok()?.parse().unwrap())
+    }
+
+    #[test]
+    fn what_is_dropped_ends_before_a_day_that_is_not_archived_or_not_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let days = days(dir.path());
+        assert_eq!(may_go(&days), Some(3 << 20));
+        let second = BusinessDay(20_001);
+        let noted = dir.path().join("days").join(format!("{second}.archived"));
+        std::fs::remove_file(&noted).unwrap();
+        assert_eq!(may_go(&days), Some(1 << 20), "the second is not archived");
+        std::fs::write(&noted, "{}").unwrap();
+        std::fs::write(days.path(second), "rotten").unwrap();
+        assert_eq!(may_go(&days), Some(1 << 20), "what lies behind the first nobody knows");
+        std::fs::write(days.path(BusinessDay(20_000)), "rotten").unwrap();
+        assert_eq!(may_go(&days), None);
+    }
+}
