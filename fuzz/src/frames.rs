@@ -124,6 +124,7 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
         registered(0, Entry::AddMember),
         registered(1, Entry::SetKey(Key::Ed25519([5; 32]))),
         registered(1, Entry::SetRights(Rights::TRADING)),
+        registered(1, Entry::ListInstrument(InstrumentId(2))),
         registered(0, Entry::SetLimits(Limits { collar: 500, ..Limits::NONE })),
     ];
     let sign_on = SignOn {

@@ -164,6 +164,12 @@ fn commands() -> Vec<Command> {
         Command::Register(Registration { member, session: 0, entry: Entry::AddMember }),
         Command::Register(Registration { member, session: 3, entry: Entry::SetKey(Key::Shared([5; 32])) }),
         Command::Register(Registration { member, session: 3, entry: Entry::SetRights(Rights::ENTER) }),
+        Command::Register(Registration { member, session: 3, entry: Entry::ListInstrument(InstrumentId(2)) }),
+        Command::Register(Registration {
+            member,
+            session: 3,
+            entry: Entry::UnlistInstrument(InstrumentId(2)),
+        }),
     ]
 }
 

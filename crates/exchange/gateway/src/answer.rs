@@ -93,7 +93,7 @@ impl Gateway {
                 self.settle_part(name, request, answer, place).and_then(|(_, place)| place)
             }
             // A refusal that stands behind it has the same name and is not the first answer.
-            Kind::Enter | Kind::Other => Some(place).filter(|_| entry.id == request.id),
+            Kind::Enter(_) | Kind::Other => Some(place).filter(|_| entry.id == request.id),
         };
         if let Some(place) = place {
             self.names.set_state(name, State::Answered(Some(place)));
@@ -122,7 +122,7 @@ impl Gateway {
         self.names.identify(name, request);
         let (answer, place) = match self.names.get(name).kind {
             Kind::FanOut => self.settle_part(name, request, answer, place)?,
-            Kind::Enter | Kind::Other => {
+            Kind::Enter(_) | Kind::Other => {
                 self.fan_outs.remove(&name);
                 let stands_behind = matches!(answer.reason, Reason::DuplicateRequest | Reason::TooOld);
                 (answer, Some(place).filter(|_| !stands_behind))

@@ -287,7 +287,7 @@ impl Gateway {
     fn order_named(&self, member: MemberId, name: ClientOrderId) -> Result<(InstrumentId, OrderId), Reason> {
         let entry = self.names.find(member, name).map(|index| self.names.get(index));
         match entry {
-            Some(entry) if entry.kind == Kind::Enter => Ok((entry.instrument, OrderId(entry.id))),
+            Some(entry) if entry.kind.is_order() => Ok((entry.instrument, OrderId(entry.id))),
             // No order that lives is forgotten.
             None if self.names.is_below_floor(member, name) => Err(Reason::UnknownOrder),
             _ => Err(Reason::UnknownClientOrderId),

@@ -18,17 +18,19 @@
 //!                    \--(all others)-------------------------------------------^
 //! ```
 
+mod kind;
 mod scan;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{
-    ClientOrderId, Command, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request,
-    RequestId,
+    ClientOrderId, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request, RequestId,
 };
 
 use crate::index::Index;
 use crate::{Place, SessionId};
+
+pub(crate) use kind::Kind;
 
 /// Series whose floors are kept. Of further ones nothing is, and their shards refuse what was forgotten.
 const FLOORS_MAX: usize = 1 << 18;
@@ -36,29 +38,6 @@ const FLOORS_MAX: usize = 1 << 18;
 /// A name's place in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NameIndex(u32);
-
-/// What kind of request a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// An order, which amends and cancels may name.
-    Enter,
-    /// Any other request to one shard.
-    Other,
-    /// A request to all shards, with a part for each.
-    FanOut,
-}
-
-impl Kind {
-    pub(crate) fn of(request: &Request) -> Self {
-        match request.command {
-            Command::Enter(_) => Self::Enter,
-            Command::Register(_) => Self::Other,
-            // No instrument has the id 0.
-            _ if request.instrument == InstrumentId(0) => Self::FanOut,
-            _ => Self::Other,
-        }
-    }
-}
 
 /// What became of a name's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +107,7 @@ impl Entry {
             cancelled: 0,
             recorder: RecorderId(0),
             tag: Tag::AnsweredBefore,
-            kind: Kind::Enter,
+            kind: Kind::Enter(order.side),
         }
     }
 
@@ -221,7 +200,7 @@ impl Names {
 
     fn begin_order(&mut self, index: u32) {
         let entry = &self.entries[index as usize];
-        if entry.kind == Kind::Enter && !entry.is_finished() {
+        if entry.kind.is_order() && !entry.is_finished() {
             *self.orders.entry(entry.member).or_default() += 1;
         }
     }
@@ -278,7 +257,7 @@ impl Names {
         if before.0 {
             entry.remaining = before.1;
         } else if entry.is_finished() {
-            let ended = Some(entry.member).filter(|_| entry.kind == Kind::Enter);
+            let ended = Some(entry.member).filter(|_| entry.kind.is_order());
             self.finished.push_back(index.0);
             ended.into_iter().for_each(|member| self.end_order(member));
             // There are more while more are in flight or alive at once.
@@ -357,7 +336,7 @@ impl Names {
         }
         self.by_order.remove(index.0, hash_id(self.seed, self.get(index).id));
         let entry = &mut self.entries[index.0 as usize];
-        let ended = Some(entry.member).filter(|_| entry.kind == Kind::Enter && !entry.is_finished());
+        let ended = Some(entry.member).filter(|_| entry.kind.is_order() && !entry.is_finished());
         entry.id = request.id;
         entry.instrument = request.instrument;
         entry.kind = Kind::of(request);
@@ -368,7 +347,7 @@ impl Names {
 
     fn index_order(&mut self, index: u32) {
         let entry = &self.entries[index as usize];
-        if entry.kind == Kind::Enter {
+        if entry.kind.is_order() {
             self.by_order.insert(index, hash_id(self.seed, entry.id));
         }
     }

@@ -6,10 +6,11 @@
 
 use pares_register::{EXCHANGE, Permit, Register};
 use pares_types::{
-    ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, OrderKind, Outcome, Price,
-    Proposal, Quantity, Reason, Registration, Request, Rights, Status, Timestamp,
+    ClientOrderId, ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, OrderKind,
+    Outcome, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Status, Timestamp,
 };
 
+use crate::names::Kind;
 use crate::sessions::Listener;
 use crate::{Gateway, GatewaySink, SessionId};
 
@@ -118,14 +119,16 @@ impl Gateway {
             ClientRequest::Enter { order, .. } => {
                 let is_market = order.kind == OrderKind::Market;
                 let needed = if is_market { Rights::ENTER.or(Rights::MARKET_ORDERS) } else { Rights::ENTER };
-                check_right(rights, needed)?;
+                check_right(rights, needed.or(Rights::of_side(order.side)))?;
+                self.check_instrument(asker, instrument)?;
                 if limits.orders_max != 0 && self.names.orders_of(member) >= limits.orders_max {
                     return Err(Reason::OrdersLimit);
                 }
                 check_size(&limits, limit_of(order), order.quantity, self.listings.price(instrument))
             }
-            ClientRequest::Amend { terms, .. } => {
-                check_right(rights, Rights::AMEND)?;
+            ClientRequest::Amend { target, terms, .. } => {
+                check_right(rights, Rights::AMEND.or(self.side_needed(asker, *target)))?;
+                self.check_instrument(asker, instrument)?;
                 check_size(&limits, Some(terms.price), terms.quantity, self.listings.price(instrument))
             }
             ClientRequest::Cancel { .. } | ClientRequest::MassCancel { .. } => Ok(()),
@@ -136,6 +139,28 @@ impl Gateway {
                 self.check_operator(asker, command, instrument, now)
             }
             ClientRequest::Exchange { .. } => Ok(()),
+        }
+    }
+
+    /// The right that an amend of that order needs for its side. Who may trade both costs no look-up.
+    fn side_needed(&self, asker: Asker, target: ClientOrderId) -> Rights {
+        if asker.permit.rights.has(Rights::BUY.or(Rights::SELL)) {
+            return Rights::NONE;
+        }
+        let entry = self.names.find(asker.member, target).map(|name| self.names.get(name).kind);
+        match entry {
+            Some(Kind::Enter(side)) => Rights::of_side(side),
+            _ => Rights::NONE,
+        }
+    }
+
+    fn check_instrument(&self, asker: Asker, instrument: InstrumentId) -> Result<(), Reason> {
+        let Asker { member, number, permit } = asker;
+        let every = permit.rights.has(Rights::EVERY_INSTRUMENT);
+        if every || self.register.may_trade(member, number, instrument) {
+            Ok(())
+        } else {
+            Err(Reason::NoRight)
         }
     }
 

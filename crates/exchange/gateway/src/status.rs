@@ -5,7 +5,7 @@
 
 use pares_types::{OrderId, OrderKey, OrderState, OrderStatus, Position, Quantity, Reason};
 
-use crate::names::{Entry, Kind};
+use crate::names::Entry;
 use crate::{Gateway, SessionId};
 
 impl Gateway {
@@ -20,7 +20,7 @@ impl Gateway {
             OrderKey::Id(order) => self.names.find_order(order),
         };
         let entry = index.map(|index| self.names.get(index));
-        let own = entry.filter(|entry| entry.member == member && entry.kind == Kind::Enter);
+        let own = entry.filter(|entry| entry.member == member && entry.kind.is_order());
         Ok(own.and_then(|entry| self.status_of(entry)))
     }
 

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! - *Members and sessions.* A member has sessions, numbered from 1, each with one key. Session 0 in a request is the member as a whole.
-//! - *Rights and limits* are set for the member and for each session; what counts is what both allow ([`Register::permit`]).
+//! - *Rights and limits* are set for the member and for each session; what counts is what both allow ([`Register::permit`]). So are
+//!   lists of instruments, for who may not trade every one ([`Register::may_trade`]).
 //! - *Operators* are the sessions of member 0. One of them can always change the register: what would leave none is refused.
 //! - *Four eyes.* A proposal says what an operator wants done; another one's request then finds it ([`Register::is_seconded`]). It
 //!   holds for ten minutes. A gateway's death takes none with it.
@@ -22,9 +23,11 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use pares_types::{Entry, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp};
+use pares_types::{
+    Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp,
+};
 
 use sessions::{Account, Session};
 
@@ -32,7 +35,7 @@ use sessions::{Account, Session};
 pub const EXCHANGE: MemberId = MemberId(0);
 /// The session of the operator that a system begins with.
 pub const FIRST_OPERATOR: u16 = 1;
-/// Members and sessions together.
+/// Members, sessions and listed instruments together.
 pub const ENTRIES_MAX: usize = 4_096;
 /// The highest session: the upper bit of a series of names is the gateways' own.
 pub const SESSION_MAX: u16 = 0x7fff;
@@ -68,7 +71,9 @@ pub struct Register {
     four_eyes: bool,
     /// Who proposed what, and when; the oldest first.
     proposals: Vec<(u16, Proposal, Timestamp)>,
-    /// Members and sessions.
+    /// What each may trade without the right to trade everything; session 0 is the member as a whole.
+    listed: BTreeSet<(MemberId, u16, InstrumentId)>,
+    /// Members, sessions and listed instruments.
     entries: usize,
     digest: u64,
 }
@@ -78,7 +83,14 @@ impl Register {
     #[must_use]
     pub fn new(operator: Option<Key>) -> Self {
         let members = BTreeMap::from([(EXCHANGE, Account::new(Rights::ALL))]);
-        let mut register = Self { members, four_eyes: false, proposals: Vec::new(), entries: 1, digest: 0 };
+        let mut register = Self {
+            members,
+            four_eyes: false,
+            proposals: Vec::new(),
+            listed: BTreeSet::new(),
+            entries: 1,
+            digest: 0,
+        };
         if let Some(key) = operator {
             let account = register.members.get_mut(&EXCHANGE).expect("just added");
             account.sessions.insert(FIRST_OPERATOR, Session::new(key, Rights::ALL));
@@ -104,6 +116,8 @@ impl Register {
             Entry::SetLimits(limits) => self.permit_mut(member, session)?.limits = limits,
             Entry::SetFourEyes(is_on) => self.set_four_eyes(is_on)?,
             Entry::Propose(proposal) => self.propose(session, proposal, stamp),
+            Entry::ListInstrument(instrument) => self.list(member, session, instrument)?,
+            Entry::UnlistInstrument(instrument) => self.unlist(member, session, instrument)?,
         }
         self.digest = self.computed_digest();
         Ok(())
@@ -115,6 +129,7 @@ impl Register {
             Entry::AddMember | Entry::RemoveMember => change.session == 0,
             Entry::SetKey(_) | Entry::RevokeKey => change.session != 0,
             Entry::SetRights(_) | Entry::SetLimits(_) => true,
+            Entry::ListInstrument(instrument) | Entry::UnlistInstrument(instrument) => instrument.0 != 0,
             Entry::SetFourEyes(_) => change.member == EXCHANGE && change.session == 0,
             Entry::Propose(_) => change.member == EXCHANGE && change.session != 0,
         };
@@ -141,6 +156,7 @@ impl Register {
         }
         let gone = self.members.remove(&member).ok_or(Reason::UnknownMember)?;
         self.entries -= 1 + gone.sessions.len();
+        self.forget_listed(|of, _| of == member);
         Ok(())
     }
 
@@ -168,6 +184,7 @@ impl Register {
             return Err(Reason::LastOperator);
         }
         self.entries -= 1;
+        self.forget_listed(|of, number| (of, number) == (member, session));
         if member == EXCHANGE {
             self.proposals.retain(|(proposer, ..)| *proposer != session);
         }
@@ -202,6 +219,33 @@ impl Register {
         self.proposals.push((session, proposal, stamp));
     }
 
+    fn list(&mut self, member: MemberId, session: u16, instrument: InstrumentId) -> Result<(), Reason> {
+        self.permit_mut(member, session)?;
+        if self.listed.contains(&(member, session, instrument)) {
+            return Err(Reason::NothingChanged);
+        }
+        self.check_room()?;
+        self.listed.insert((member, session, instrument));
+        self.entries += 1;
+        Ok(())
+    }
+
+    fn unlist(&mut self, member: MemberId, session: u16, instrument: InstrumentId) -> Result<(), Reason> {
+        self.permit_mut(member, session)?;
+        if !self.listed.remove(&(member, session, instrument)) {
+            return Err(Reason::NothingChanged);
+        }
+        self.entries -= 1;
+        Ok(())
+    }
+
+    /// Nothing is listed any more for those that are gone.
+    fn forget_listed(&mut self, is_gone: impl Fn(MemberId, u16) -> bool) {
+        let before = self.listed.len();
+        self.listed.retain(|&(member, session, _)| !is_gone(member, session));
+        self.entries -= before - self.listed.len();
+    }
+
     fn permit_mut(&mut self, member: MemberId, session: u16) -> Result<&mut Permit, Reason> {
         let account = self.members.get_mut(&member).ok_or(Reason::UnknownMember)?;
         match session {
@@ -229,6 +273,23 @@ impl Register {
     pub fn permit(&self, member: MemberId, session: u16) -> Option<Permit> {
         let account = self.members.get(&member)?;
         account.sessions.get(&session).map(|session| account.permit.and(session.permit))
+    }
+
+    /// Whether the session may trade the instrument: it and its member each have the right to trade all, or a list with it.
+    #[must_use]
+    pub fn may_trade(&self, member: MemberId, session: u16, instrument: InstrumentId) -> bool {
+        let Some(account) = self.members.get(&member) else { return false };
+        let Some(of_session) = account.sessions.get(&session) else { return false };
+        [(0, account.permit), (session, of_session.permit)].into_iter().all(|(session, permit)| {
+            permit.rights.has(Rights::EVERY_INSTRUMENT)
+                || self.listed.contains(&(member, session, instrument))
+        })
+    }
+
+    /// The instruments listed for a session, or with session 0 for the member as a whole, in ascending order.
+    pub fn listed(&self, member: MemberId, session: u16) -> impl Iterator<Item = InstrumentId> {
+        let all = (member, session, InstrumentId(0))..=(member, session, InstrumentId(u32::MAX));
+        self.listed.range(all).map(|(.., instrument)| *instrument)
     }
 
     /// Whether a request that can halt a market needs a second operator.

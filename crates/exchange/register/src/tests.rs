@@ -52,6 +52,57 @@ fn what_counts_is_what_member_and_session_both_allow() {
 }
 
 #[test]
+fn without_the_right_to_every_instrument_member_and_session_trade_what_both_list() {
+    let mut register = register();
+    let may = |register: &Register| [1, 2, 3].map(|id| register.may_trade(MemberId(7), 1, InstrumentId(id)));
+    apply(&mut register, 7, 0, Entry::AddMember).unwrap();
+    apply(&mut register, 7, 1, Entry::SetKey(key(7))).unwrap();
+    assert_eq!(may(&register), [true; 3], "a new session trades everything");
+    let listed = Rights::BUY.or(Rights::SELL);
+    apply(&mut register, 7, 1, Entry::SetRights(listed)).unwrap();
+    assert_eq!(may(&register), [false; 3]);
+    for id in [1, 2] {
+        apply(&mut register, 7, 1, Entry::ListInstrument(InstrumentId(id))).unwrap();
+    }
+    assert_eq!(may(&register), [true, true, false]);
+    apply(&mut register, 7, 0, Entry::SetRights(listed)).unwrap();
+    assert_eq!(may(&register), [false; 3], "the member has no list yet");
+    for id in [2, 3] {
+        apply(&mut register, 7, 0, Entry::ListInstrument(InstrumentId(id))).unwrap();
+    }
+    assert_eq!(may(&register), [false, true, false]);
+    assert!(!register.may_trade(MemberId(7), 2, InstrumentId(2)), "there is no such session");
+    assert_eq!(register.listed(MemberId(7), 1).collect::<Vec<_>>(), [InstrumentId(1), InstrumentId(2)]);
+    apply(&mut register, 7, 1, Entry::UnlistInstrument(InstrumentId(2))).unwrap();
+    assert_eq!(may(&register), [false; 3]);
+}
+
+#[test]
+fn a_list_goes_with_who_has_it_and_takes_room() {
+    let mut register = register();
+    let listed = |id| Entry::ListInstrument(InstrumentId(id));
+    apply(&mut register, 7, 0, Entry::AddMember).unwrap();
+    assert_eq!(apply(&mut register, 7, 1, listed(1)), Err(Reason::UnknownSession));
+    assert_eq!(apply(&mut register, 8, 0, listed(1)), Err(Reason::UnknownMember));
+    assert_eq!(apply(&mut register, 7, 0, listed(0)), Err(Reason::MalformedRequest));
+    apply(&mut register, 7, 1, Entry::SetKey(key(7))).unwrap();
+    apply(&mut register, 7, 1, listed(1)).unwrap();
+    assert_eq!(apply(&mut register, 7, 1, listed(1)), Err(Reason::NothingChanged));
+    let absent = Entry::UnlistInstrument(InstrumentId(2));
+    assert_eq!(apply(&mut register, 7, 1, absent), Err(Reason::NothingChanged));
+    apply(&mut register, 7, 1, Entry::RevokeKey).unwrap();
+    apply(&mut register, 7, 1, Entry::SetKey(key(7))).unwrap();
+    assert_eq!(register.listed(MemberId(7), 1).count(), 0, "a new session begins with none");
+    // The exchange, its operator, the member and its session are there.
+    for id in 1..=ENTRIES_MAX as u32 - 4 {
+        apply(&mut register, 7, u16::from(id % 2 == 0), listed(id)).unwrap();
+    }
+    assert_eq!(apply(&mut register, 7, 0, listed(9_999)), Err(Reason::RegisterFull));
+    apply(&mut register, 7, 0, Entry::RemoveMember).unwrap();
+    assert_eq!(register, self::register());
+}
+
+#[test]
 fn somebody_can_always_change_the_register() {
     let mut register = register();
     for (session, entry) in [
@@ -135,7 +186,7 @@ fn a_full_register_takes_no_more_until_something_goes() {
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
-    let rights = (0u32..32).prop_map(|bits| Entry::SetRights(Rights::from_bits(bits).unwrap()));
+    let rights = (0u32..256).prop_map(|bits| Entry::SetRights(Rights::from_bits(bits).unwrap()));
     let limits = (0u64..3, 0u32..3)
         .prop_map(|(quantity_max, collar)| Entry::SetLimits(Limits { quantity_max, collar, ..Limits::NONE }));
     let proposal = (1u8..=3, 0u32..3)
@@ -150,6 +201,8 @@ fn entry() -> impl Strategy<Value = Entry> {
         limits,
         any::<bool>().prop_map(Entry::SetFourEyes),
         proposal,
+        (0u32..3).prop_map(|id| Entry::ListInstrument(InstrumentId(id))),
+        (0u32..3).prop_map(|id| Entry::UnlistInstrument(InstrumentId(id))),
     ]
 }
 

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! four eyes | proposals n | (session, kind, instrument, operand, stamp)* | members n | member*
+//!           | listed n | (member, session, instrument)*
 //! member    id | permit | sessions n | (session, key kind, 4 words of the key, permit)*
 //! permit    rights | quantity max | value max | collar | orders max | rate max | burst max
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_types::{InstrumentId, Key, Limits, MemberId, Proposal, Rights, Timestamp};
 
@@ -39,6 +40,12 @@ impl Register {
                 write_permit(session.permit, put);
             }
         }
+        put(self.listed.len() as u64);
+        for (member, session, instrument) in &self.listed {
+            put(member.0.into());
+            put((*session).into());
+            put(instrument.0.into());
+        }
     }
 
     /// The state that [`Register::write`] handed out; `None` if `next` ends before, or no register is like that.
@@ -59,7 +66,9 @@ impl Register {
             members.insert(member, account);
         }
         members.get(&EXCHANGE)?;
-        let mut register = Self { members, four_eyes, proposals, entries, digest: 0 };
+        let listed = read_listed(next, &members, ENTRIES_MAX - entries)?;
+        entries += listed.len();
+        let mut register = Self { members, four_eyes, proposals, listed, entries, digest: 0 };
         register.digest = register.computed_digest();
         Some(register)
     }
@@ -111,6 +120,29 @@ fn read_account(next: &mut impl FnMut() -> Option<u64>) -> Option<Account> {
         sessions.insert(number, Session { key, permit });
     }
     Some(Account { permit, sessions })
+}
+
+/// At most `room`, ascending, each of somebody who is there.
+fn read_listed(
+    next: &mut impl FnMut() -> Option<u64>,
+    members: &BTreeMap<MemberId, Account>,
+    room: usize,
+) -> Option<BTreeSet<(MemberId, u16, InstrumentId)>> {
+    let mut listed = BTreeSet::new();
+    for _ in 0..count(next()?, room)? {
+        let member = MemberId(next()?.try_into().ok()?);
+        let session = next()?.try_into().ok()?;
+        let instrument = InstrumentId(next()?.try_into().ok()?);
+        let account = members.get(&member)?;
+        let is_there = session == 0 || account.sessions.contains_key(&session);
+        let one = (member, session, instrument);
+        let is_ascending = listed.last().is_none_or(|last| *last < one);
+        if !is_there || !is_ascending || instrument.0 == 0 {
+            return None;
+        }
+        listed.insert(one);
+    }
+    Some(listed)
 }
 
 fn write_permit(permit: Permit, put: &mut impl FnMut(u64)) {

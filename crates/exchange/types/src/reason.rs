@@ -153,7 +153,7 @@ coded! {
         MemberExists = 82 "member_exists",
         /// The member has no such session.
         UnknownSession = 83 "unknown_session",
-        /// The register takes no more members or sessions.
+        /// The register takes no more members, sessions or listed instruments.
         RegisterFull = 84 "register_full",
         /// Nobody could change the register any more.
         LastOperator = 85 "last_operator",

@@ -3,7 +3,9 @@
 //! The register is a part of the lowest shard's state. The exchange changes it, one entry a request, so it is in the record who was
 //! let in, by which key, and when. Nothing in it is secret.
 
-use crate::{Command, InstrumentId, MemberId, Phase};
+use std::fmt;
+
+use crate::{Command, InstrumentId, MemberId, Phase, Side};
 
 /// One entry of the register, for a member or one of its sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +37,10 @@ pub enum Entry {
     SetFourEyes(bool),
     /// An operator's session proposes a request that needs a second operator.
     Propose(Proposal),
+    /// The session, or any of the member's, may trade this instrument, also without [`Rights::EVERY_INSTRUMENT`].
+    ListInstrument(InstrumentId),
+    /// It is not listed any more.
+    UnlistInstrument(InstrumentId),
 }
 
 impl Entry {
@@ -70,18 +76,37 @@ impl Rights {
     pub const CONTROL: Self = Self(8);
     /// The exchange's requests about the register.
     pub const REGISTER: Self = Self(16);
+    /// Enter and amend orders to buy.
+    pub const BUY: Self = Self(32);
+    /// Enter and amend orders to sell.
+    pub const SELL: Self = Self(64);
+    /// Enter and amend orders in every instrument; without it, in those that are listed.
+    pub const EVERY_INSTRUMENT: Self = Self(128);
     /// What a member's session has unless it is told otherwise.
-    pub const TRADING: Self = Self(7);
+    pub const TRADING: Self = Self(231);
     /// All.
-    pub const ALL: Self = Self(31);
+    pub const ALL: Self = Self(255);
     /// Each right with the word for it, in the order of the bits.
-    pub const WORDS: [(Self, &'static str); 5] = [
+    pub const WORDS: [(Self, &'static str); 8] = [
         (Self::ENTER, "enter"),
         (Self::AMEND, "amend"),
         (Self::MARKET_ORDERS, "market_orders"),
         (Self::CONTROL, "control"),
         (Self::REGISTER, "register"),
+        (Self::BUY, "buy"),
+        (Self::SELL, "sell"),
+        (Self::EVERY_INSTRUMENT, "every_instrument"),
     ];
+
+    /// The right to trade on that side.
+    #[must_use]
+    #[inline]
+    pub const fn of_side(side: Side) -> Self {
+        match side {
+            Side::Buy => Self::BUY,
+            Side::Sell => Self::SELL,
+        }
+    }
 
     /// The bits.
     #[must_use]
@@ -112,6 +137,20 @@ impl Rights {
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+}
+
+/// The words of those there are; none at all still cancels.
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::NONE {
+            return f.write_str("only cancel");
+        }
+        let words = Self::WORDS.iter().filter(|(right, _)| self.has(*right));
+        for (at, (_, word)) in words.enumerate() {
+            write!(f, "{}{word}", if at == 0 { "" } else { " " })?;
+        }
+        Ok(())
     }
 }
 
@@ -211,6 +250,8 @@ mod tests {
     fn every_right_has_a_word() {
         let all = Rights::WORDS.iter().fold(Rights::NONE, |all, (right, _)| all.or(*right));
         assert_eq!(all, Rights::ALL);
-        assert_eq!(Rights::from_bits(32), None);
+        assert_eq!(Rights::from_bits(256), None);
+        assert_eq!(Rights::TRADING.to_string(), "enter amend market_orders buy sell every_instrument");
+        assert_eq!(Rights::NONE.to_string(), "only cancel");
     }
 }

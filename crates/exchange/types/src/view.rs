@@ -2,7 +2,7 @@
 
 use crate::{
     BusinessDay, ClientOrderId, DayStage, GatewayId, InstrumentId, MemberId, OrderId, Position, Quantity,
-    Timestamp,
+    Side, Timestamp,
 };
 
 /// What a shard's checkpoint says to a gateway.
@@ -43,6 +43,8 @@ pub struct LivingOrder {
     pub order: OrderId,
     /// Of what.
     pub instrument: InstrumentId,
+    /// Buy or sell.
+    pub side: Side,
     /// Shares, shown or not.
     pub remaining: Quantity,
 }

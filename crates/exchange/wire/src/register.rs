@@ -64,6 +64,8 @@ pub(crate) fn entry_code(entry: Entry) -> (u8, [u8; VALUE_BYTES]) {
         Entry::Propose(Proposal { instrument, kind, operand }) => {
             (9, filled(&[&instrument.0.to_le_bytes(), &operand.to_le_bytes(), &[kind]]))
         }
+        Entry::ListInstrument(instrument) => (10, filled(&[&instrument.0.to_le_bytes()])),
+        Entry::UnlistInstrument(instrument) => (11, filled(&[&instrument.0.to_le_bytes()])),
     }
 }
 
@@ -83,6 +85,8 @@ pub(crate) fn entry(code: u8, value: [u8; VALUE_BYTES]) -> Result<Entry, WireErr
             operand: small(&value, 4),
             kind: value[8],
         }),
+        10 => Entry::ListInstrument(InstrumentId(small(&value, 0))),
+        11 => Entry::UnlistInstrument(InstrumentId(small(&value, 0))),
         8 | 9 => return Err(invalid),
         _ => return Err(WireError::InvalidField("entry")),
     };
@@ -144,7 +148,7 @@ mod tests {
         }
         assert_eq!(entry(1, [1; VALUE_BYTES]), Err(WireError::InvalidField("value")));
         assert_eq!(entry(6, [0xff; VALUE_BYTES]), Err(WireError::InvalidField("value")));
-        assert_eq!(entry(10, [0; VALUE_BYTES]), Err(WireError::InvalidField("entry")));
+        assert_eq!(entry(12, [0; VALUE_BYTES]), Err(WireError::InvalidField("entry")));
     }
 
     #[test]

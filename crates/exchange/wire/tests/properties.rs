@@ -180,6 +180,8 @@ fn registration() -> impl Strategy<Value = Registration> {
         limits.prop_map(Entry::SetLimits),
         any::<bool>().prop_map(Entry::SetFourEyes),
         proposal.prop_map(Entry::Propose),
+        any::<u32>().prop_map(|id| Entry::ListInstrument(InstrumentId(id))),
+        any::<u32>().prop_map(|id| Entry::UnlistInstrument(InstrumentId(id))),
     ];
     (member(), any::<u16>(), entry).prop_map(|(member, session, entry)| Registration {
         member,

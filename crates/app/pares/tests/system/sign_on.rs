@@ -246,6 +246,19 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
     done(&exchange, "member right 7 --session 1 amend");
     assert_eq!(rejected(&mut client, 3, 1), Some(Reason::NoRight));
     assert_eq!(client.submit_and_wait(&cancel(4, 1)).unwrap().status, Status::Cancelled);
+    done(&exchange, "member right 7 --session 1 enter sell every_instrument");
+    assert_eq!(rejected(&mut client, 5, 1), Some(Reason::NoRight), "it may not buy");
+    done(&exchange, "member right 7 --session 1 enter buy");
+    assert_eq!(rejected(&mut client, 5, 1), Some(Reason::NoRight), "nothing is listed");
+    done(&exchange, "member instrument 7 --session 1 1 2");
+    assert_eq!(rejected(&mut client, 5, 1), None);
+    assert_eq!(client.submit_and_wait(&cancel(6, 5)).unwrap().status, Status::Cancelled);
+    done(&exchange, "member instrument 7 --session 1 --remove 1");
+    assert_eq!(rejected(&mut client, 7, 1), Some(Reason::NoRight));
+    let listed: Value = serde_json::from_str(&done(&exchange, "member list --json")).unwrap();
+    let entries = listed["register"].as_array().unwrap();
+    let of_session = |entry: &&Value| entry["member"] == 7 && entry["session"] == 1;
+    assert_eq!(entries.iter().find(of_session).unwrap()["instruments"], serde_json::json!([2]));
 
     done(&exchange, "member key 0 2");
     done(&exchange, "four-eyes on");

@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use pares_types::{GatewayId, MemberId};
 
-use super::{Entry, Kind, Names};
+use super::{Entry, Names};
 
 impl Entry {
     /// Whether it is an order in flight, or one of which something is left. Never of a forgotten name: it was finished.
     fn is_living_order(&self) -> bool {
-        self.kind == Kind::Enter && !self.is_finished()
+        self.kind.is_order() && !self.is_finished()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Names found, changed and forgotten.
 
 use super::*;
-use pares_types::{GatewayId, NewOrder, Quantity, ShardId, Side, Timestamp};
+use pares_types::{Command, GatewayId, NewOrder, Quantity, ShardId, Side, Timestamp};
 
 fn enter(sequence: u64, member: u32, name: u64) -> Request {
     let order = NewOrder::market(Side::Buy, Quantity(1));

@@ -49,8 +49,8 @@ struct Resting {
 
 impl Resting {
     fn living(&self) -> LivingOrder {
-        let Self { id: order, member, name: client_order_id, instrument, remaining, .. } = *self;
-        LivingOrder { member, client_order_id, order, instrument, remaining }
+        let Self { id: order, member, name: client_order_id, instrument, side, remaining, .. } = *self;
+        LivingOrder { member, client_order_id, order, instrument, side, remaining }
     }
 }
 

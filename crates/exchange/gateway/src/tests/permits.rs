@@ -2,11 +2,12 @@
 
 use pares_register::{FIRST_OPERATOR, PROPOSAL_NS, Register};
 use pares_types::{
-    BusinessDay, ClientRequest, Command, DAY_NS, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, Phase,
-    Proposal, Quantity, Reason, Registration, Reply, Rights, Side, Timestamp,
+    BusinessDay, ClientOrderId, ClientRequest, Command, DAY_NS, Entry, InstrumentId, Key, Limits, MemberId,
+    NewOrder, Phase, Proposal, Quantity, Reason, Registration, Reply, Rights, Side, Timestamp,
 };
 
 use super::world::{Gate, Sink, World, amend, cancel, config, enter, exchange, mass_cancel};
+use crate::names::Kind;
 use crate::{Gateway, GatewayConfig, SessionId};
 
 /// Sessions of the tests: two operators, and member 7's two.
@@ -82,6 +83,11 @@ fn key(number: u8) -> Key {
     Key::Ed25519([number; 32])
 }
 
+/// What a new session may, but for those.
+fn all_but(rights: Rights) -> Rights {
+    Rights::from_bits(Rights::TRADING.bits() & !rights.bits()).expect("all are rights")
+}
+
 fn limits(limits: Limits) -> Entry {
     Entry::SetLimits(limits)
 }
@@ -124,16 +130,68 @@ fn rights_hold_at_once_and_cancels_always_pass() {
     assert_eq!(floor.sell(TRADER, 5, 100), Some(Reason::NoRight));
     assert_eq!(floor.ask(TRADER, amend(501, 500, 4, 100)), Some(Reason::NoRight));
     assert_eq!(floor.sell(OTHER, 5, 100), None, "the other session may");
-    floor.register(7, 0, Entry::SetRights(Rights::ENTER));
+    floor.register(7, 0, Entry::SetRights(all_but(Rights::AMEND.or(Rights::MARKET_ORDERS))));
     let market = NewOrder::market(Side::Buy, Quantity(1));
     let market = |name| {
-        let (client_order_id, instrument) = (pares_types::ClientOrderId(name), InstrumentId(1));
+        let (client_order_id, instrument) = (ClientOrderId(name), InstrumentId(1));
         ClientRequest::Enter { client_order_id, instrument, order: market }
     };
     assert_eq!((floor.ask(OTHER, market(502)), floor.sell(OTHER, 5, 100)), (Some(Reason::NoRight), None));
     assert_eq!((floor.ask(TRADER, cancel(503, 500)), floor.ask(TRADER, mass_cancel(504, 0))), (None, None));
     // What was answered once is answered again.
     assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 5, 100)), None);
+}
+
+#[test]
+fn who_may_not_sell_neither_enters_nor_amends_an_order_to_sell() {
+    let mut floor = Floor::new();
+    assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 5, 100)), None);
+    assert_eq!(floor.ask(TRADER, enter(501, 1, Side::Buy, 5, 90)), None);
+    floor.register(7, 0, Entry::SetRights(all_but(Rights::SELL)));
+    assert_eq!(floor.sell(TRADER, 5, 100), Some(Reason::NoRight));
+    assert_eq!(floor.ask(OTHER, amend(502, 500, 4, 100)), Some(Reason::NoRight));
+    assert_eq!(floor.ask(OTHER, amend(503, 501, 4, 90)), None);
+    assert_eq!(floor.ask(TRADER, enter(504, 1, Side::Buy, 5, 90)), None);
+    assert_eq!(floor.ask(OTHER, cancel(505, 500)), None, "cancels always pass");
+    floor.register(7, 0, Entry::SetRights(all_but(Rights::BUY)));
+    assert_eq!(floor.ask(OTHER, amend(506, 501, 3, 90)), Some(Reason::NoRight));
+    assert_eq!(floor.sell(OTHER, 5, 100), None);
+}
+
+#[test]
+fn the_side_of_an_order_is_known_from_the_logs_and_from_a_checkpoint() {
+    let mut world = World::new();
+    let sign_on =
+        world.gates[0].gateway.on_sign_on(SessionId(1), (MemberId(7), 0), false, &mut Sink::default());
+    assert_eq!(sign_on, Ok(()));
+    for (name, side, price) in [(500, Side::Sell, 100), (501, Side::Buy, 90)] {
+        world.ask(0, 1, enter(name, 1, side, 5, price));
+    }
+    world.settle();
+    for taken in [0, usize::MAX - 1] {
+        world.restart_from(1, config(1), [taken; 2]);
+        let names = &world.gates[1].gateway.names;
+        let kind = |name| names.find(MemberId(7), ClientOrderId(name)).map(|index| names.get(index).kind);
+        assert_eq!(kind(500), Some(Kind::Enter(Side::Sell)));
+        assert_eq!(kind(501), Some(Kind::Enter(Side::Buy)));
+    }
+}
+
+#[test]
+fn who_may_not_trade_every_instrument_trades_what_is_listed() {
+    let mut floor = Floor::new();
+    assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 5, 100)), None);
+    floor.register(7, 1, Entry::SetRights(all_but(Rights::EVERY_INSTRUMENT)));
+    floor.register(7, 1, Entry::ListInstrument(InstrumentId(2)));
+    assert_eq!(floor.sell(TRADER, 5, 100), Some(Reason::NoRight));
+    assert_eq!(floor.ask(TRADER, amend(501, 500, 4, 100)), Some(Reason::NoRight));
+    assert_eq!(floor.ask(TRADER, enter(502, 2, Side::Sell, 5, 100)), None);
+    assert_eq!(floor.sell(OTHER, 5, 100), None, "the other session has no list");
+    floor.register(7, 1, Entry::ListInstrument(InstrumentId(1)));
+    assert_eq!(floor.sell(TRADER, 5, 100), None);
+    floor.register(7, 1, Entry::UnlistInstrument(InstrumentId(2)));
+    assert_eq!(floor.ask(TRADER, enter(503, 2, Side::Sell, 5, 100)), Some(Reason::NoRight));
+    assert_eq!(floor.ask(TRADER, mass_cancel(504, 2)), None);
 }
 
 #[test]

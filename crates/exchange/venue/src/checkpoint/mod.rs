@@ -1,7 +1,7 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! head   "PARESCK6" | shard | position | gateways n | (gateway, through)* | series n |
+//! head   "PARESCK7" | shard | position | gateways n | (gateway, through)* | series n |
 //!        (member, series, floor)* | names n | (member, name)* | told n | (member, number)* | quarantined n | instrument* | register | time | day | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
@@ -33,7 +33,7 @@ use crate::names::Names;
 use crate::quarantine::Quarantine;
 pub use view::view;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK6");
+const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK7");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

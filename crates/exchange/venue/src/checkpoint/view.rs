@@ -47,6 +47,7 @@ fn living(book: &Written) -> impl Iterator<Item = LivingOrder> {
         client_order_id: order.client_order_id,
         order: order.order,
         instrument,
+        side: order.side,
         remaining: order.remaining,
     })
 }

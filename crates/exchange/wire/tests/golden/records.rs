@@ -288,6 +288,19 @@ fn requests_of_the_exchange() {
         0060  00 00 00 00 82 81 09 00
     "#]],
     );
+    let entry = Entry::ListInstrument(InstrumentId(0xe1e2_e3e4));
+    check(
+        &recorded(Command::Register(Registration { member: MemberId(7), session: 0x8182, entry })),
+        expect![[r#"
+        0000  01 01 32 31 74 73 72 71 58 57 56 55 54 53 52 51
+        0010  68 67 66 65 64 63 62 61 18 17 16 15 14 13 12 11
+        0020  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+        0030  00 00 00 00 00 00 00 00 24 23 22 21 8f 00 00 00
+        0040  e4 e3 e2 e1 00 00 00 00 00 00 00 00 00 00 00 00
+        0050  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+        0060  07 00 00 00 82 81 0a 00
+    "#]],
+    );
     check(
         &recorded(Command::Bust(trade_to_bust())),
         expect![[r#"

@@ -1,14 +1,11 @@
 //! `pares admin member`: who takes part, by which keys, with which rights and limits.
 
-use std::io::BufRead;
-use std::path::PathBuf;
-
-use pares_client::{KeyFile, Secret, Verifier, from_hex, password_salt};
 use pares_node::{Layout, SystemConfig};
-use pares_types::{Entry, Key, Limits, MemberId, Rights};
+use pares_types::{Entry, InstrumentId, Key, Limits, Rights};
 use pares_venue::Shard;
 use serde_json::{Value, json};
 
+use super::key::{MadeKey, NewKey};
 use super::operator::{EXCHANGE, Operator};
 use crate::error::{CommandError, CommandResult};
 use crate::standing::Standing;
@@ -48,9 +45,23 @@ pub(super) enum What {
         /// Only this session
         #[arg(long, default_value_t = 0)]
         session: u16,
-        /// enter, amend, market_orders; of operators control, register; none names none
+        /// enter, amend, market_orders, buy, sell, every_instrument; of operators control, register; none names none
         #[arg(required = true, value_parser = right)]
         rights: Vec<Rights>,
+    },
+    /// Name instruments that a member, or one of its sessions, may trade without the right every_instrument
+    Instrument {
+        /// The member
+        member: u32,
+        /// Only this session
+        #[arg(long, default_value_t = 0)]
+        session: u16,
+        /// Take them off the list
+        #[arg(long)]
+        remove: bool,
+        /// The instruments, by number
+        #[arg(required = true, value_parser = clap::value_parser!(u32).range(1..))]
+        instruments: Vec<u32>,
     },
     /// Set how much a member, or one of its sessions, may ask: all limits at once, and what is not given has none
     Limit {
@@ -64,20 +75,6 @@ pub(super) enum What {
     },
     /// Show members, sessions, rights and limits
     List,
-}
-
-/// The key to be registered. A new one lies in keys/member-M-S.key in the system's directory, unless something else is given.
-#[derive(clap::Args)]
-pub(super) struct NewKey {
-    /// An Ed25519 public key, 64 hexadecimal digits, of which somebody else has the secret
-    #[arg(long)]
-    public_key: Option<String>,
-    /// Read a password from standard input; what is kept of it says nothing about it
-    #[arg(long, conflicts_with = "public_key")]
-    password: bool,
-    /// Make a key for HMAC-SHA256 instead of one for Ed25519, for programs without a library for that
-    #[arg(long, conflicts_with_all = ["public_key", "password"])]
-    shared: bool,
 }
 
 /// The limits; 0 is none.
@@ -157,7 +154,10 @@ pub(super) fn run(
         What::Right { member, session, rights } => {
             let rights = rights.iter().fold(Rights::NONE, |all, right| all.or(*right));
             operator.register(*member, *session, Entry::SetRights(rights))?;
-            format!("{} may {}", who(*member, *session), rights_words(rights))
+            format!("{} may {}", who(*member, *session), rights)
+        }
+        What::Instrument { member, session, remove, instruments } => {
+            list_instruments(&mut operator, (*member, *session), instruments, *remove)?
         }
         What::Limit { member, session, limits } => {
             operator.register(*member, *session, Entry::SetLimits(limits.limits()))?;
@@ -191,94 +191,26 @@ fn set_key(
     Ok(format!("session {session} of member {member} signs on with {}", made.about))
 }
 
-/// A key to be registered.
-struct MadeKey {
-    key: Key,
-    /// Where its secret is.
-    about: String,
-    /// Written just now, and where it is to lie: in the place of one that the session has until then.
-    file: Option<(PathBuf, PathBuf)>,
-}
-
-impl MadeKey {
-    fn of(wanted: &NewKey, who: (u32, u16), layout: &Layout) -> Result<Self, CommandError> {
-        if let Some(hex) = &wanted.public_key {
-            let key = from_hex(hex)
-                .ok_or_else(|| CommandError::Usage("a public key has 64 hexadecimal digits".into()))?;
-            return Ok(Self {
-                key: Key::Ed25519(key),
-                about: "the secret of that public key".into(),
-                file: None,
-            });
-        }
-        if wanted.password {
-            let secret = password(who)?;
-            return Ok(Self { key: registered(&secret), about: "that password".into(), file: None });
-        }
-        let (member, session) = who;
-        let path = place_of(who, layout);
-        let new = path.with_extension("key.new");
-        // Of a change that did not end: nobody knows it.
-        let _ = std::fs::remove_file(&new);
-        let secret = if wanted.shared { Secret::generate_shared() } else { Secret::generate() };
-        let key = KeyFile { member, session, secret };
-        key.write(&new).map_err(|error| CommandError::Usage(error.to_string()))?;
-        Ok(Self { key: registered(&key.secret), about: path.display().to_string(), file: Some((new, path)) })
-    }
-
-    /// The session has it.
-    fn keep(&self) -> Result<(), CommandError> {
-        let Some((new, path)) = &self.file else { return Ok(()) };
-        std::fs::rename(new, path).map_err(|error| {
-            let (new, path) = (new.display(), path.display());
-            CommandError::Failed(format!("the key is in force and lies in {new}; move it to {path}: {error}"))
-        })
-    }
-
-    /// Nobody knows it.
-    fn discard(&self) {
-        if let Some((new, _)) = &self.file {
-            let _ = std::fs::remove_file(new);
-        }
-    }
-}
-
-/// Where a session's key lies: the first operator's where commands look for it.
-fn place_of((member, session): (u32, u16), layout: &Layout) -> PathBuf {
-    let is_own = |key: KeyFile| (key.member, key.session) == (member, session);
-    match KeyFile::read(&layout.operator_key()).is_ok_and(is_own) {
-        true => layout.operator_key(),
-        false => layout.keys().join(format!("member-{member}-{session}.key")),
-    }
-}
-
-fn registered(secret: &Secret) -> Key {
-    match secret.verifier() {
-        Verifier::Ed25519(key) => Key::Ed25519(key),
-        Verifier::Shared(key) => Key::Shared(key),
-    }
-}
-
-/// The secret that the first line of standard input stands for.
-fn password((member, session): (u32, u16)) -> Result<Secret, CommandError> {
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line).map_err(CommandError::io("reading the password"))?;
-    let password = line.trim_end_matches(['\r', '\n']);
-    if password.is_empty() {
-        return Err(CommandError::Usage("a password has at least one character".into()));
-    }
-    let salt = password_salt(MemberId(member), session);
-    Secret::from_password(password.as_bytes(), &salt).map_err(|error| CommandError::Usage(error.to_string()))
-}
-
 fn who(member: u32, session: u16) -> String {
     if session == 0 { format!("member {member}") } else { format!("session {session} of member {member}") }
 }
 
-pub(crate) fn rights_words(rights: Rights) -> String {
-    let words: Vec<&str> =
-        Rights::WORDS.iter().filter(|(right, _)| rights.has(*right)).map(|(_, word)| *word).collect();
-    if words.is_empty() { "only cancel".into() } else { words.join(" ") }
+/// One request each: those before one that is refused stand.
+fn list_instruments(
+    operator: &mut Operator,
+    (member, session): (u32, u16),
+    instruments: &[u32],
+    remove: bool,
+) -> Result<String, CommandError> {
+    for &instrument in instruments {
+        let instrument = InstrumentId(instrument);
+        let entry =
+            if remove { Entry::UnlistInstrument(instrument) } else { Entry::ListInstrument(instrument) };
+        operator.register(member, session, entry)?;
+    }
+    let numbers: Vec<String> = instruments.iter().map(u32::to_string).collect();
+    let change = if remove { "no longer listed" } else { "listed" };
+    Ok(format!("{}: {change}: {}", who(member, session), numbers.join(" ")))
 }
 
 pub(crate) fn limit_words(limits: &Limits) -> String {
@@ -322,17 +254,23 @@ fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult 
                     .into_iter()
                     .map(|(name, value)| (name.to_owned(), json!(value)))
                     .collect();
-                json!({ "member": member.0, "session": session, "key": key, "rights": rights_words(permit.rights), "limits": limits })
+                let instruments: Vec<u32> = register.listed(*member, *session).map(|id| id.0).collect();
+                json!({
+                    "member": member.0, "session": session, "key": key, "rights": permit.rights.to_string(),
+                    "instruments": instruments, "limits": limits,
+                })
             })
             .collect();
         text::print(&json!({ "four_eyes": four_eyes, "register": entries }).to_string());
         return Ok(());
     }
-    let mut table = Table::new(["member", "session", "key", "rights", "limits"]);
+    let mut table = Table::new(["member", "session", "key", "rights", "instruments", "limits"]);
     for (member, session, key, permit) in rows {
         let name = if member == EXCHANGE { "exchange".into() } else { member.to_string() };
+        let numbers: Vec<String> = register.listed(member, session).map(|id| id.to_string()).collect();
         let session = if session == 0 { "all".into() } else { session.to_string() };
-        table.row(vec![name, session, key.into(), rights_words(permit.rights), limit_words(&permit.limits)]);
+        let limits = limit_words(&permit.limits);
+        table.row(vec![name, session, key.into(), permit.rights.to_string(), numbers.join(" "), limits]);
     }
     text::print(&format!("{}four eyes: {}\n", table.render(), if four_eyes { "on" } else { "off" }));
     Ok(())
@@ -347,35 +285,6 @@ mod tests {
         assert_eq!(right("enter"), Ok(Rights::ENTER));
         assert_eq!(right("none"), Ok(Rights::NONE));
         assert!(right("all").unwrap_err().contains("market_orders"));
-        assert_eq!(rights_words(Rights::TRADING), "enter amend market_orders");
-    }
-
-    #[test]
-    fn a_discarded_key_leaves_no_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(dir.path());
-        let made = MadeKey::of(&NewKey { public_key: None, password: false, shared: false }, (7, 1), &layout)
-            .unwrap();
-        let (new, path) = made.file.clone().unwrap();
-        assert!(new.exists() && !path.exists());
-        made.discard();
-        assert!(!new.exists() && !path.exists());
-    }
-
-    #[test]
-    fn a_key_that_is_changed_takes_the_place_of_the_one_before() {
-        let dir = tempfile::tempdir().unwrap();
-        let layout = Layout::new(dir.path());
-        let make = || {
-            let wanted = NewKey { public_key: None, password: false, shared: false };
-            let made = MadeKey::of(&wanted, (0, 1), &layout).unwrap();
-            made.keep().unwrap();
-            made
-        };
-        let first = make();
-        std::fs::rename(first.file.unwrap().1, layout.operator_key()).unwrap();
-        let second = make();
-        assert_eq!(second.about, layout.operator_key().display().to_string(), "where commands look for it");
-        assert_eq!(registered(&KeyFile::read(&layout.operator_key()).unwrap().secret), second.key);
+        assert_eq!(right("every_instrument"), Ok(Rights::EVERY_INSTRUMENT));
     }
 }

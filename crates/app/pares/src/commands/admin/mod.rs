@@ -5,6 +5,7 @@
 //! again is no request: it changes no book, and is about files.
 
 mod audit;
+mod key;
 mod member;
 mod operator;
 mod readmit;
@@ -26,7 +27,7 @@ use super::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::standing::Standing;
 use crate::text;
-pub(super) use member::{limit_words, rights_words};
+pub(super) use member::limit_words;
 use operator::{EXCHANGE, Operator};
 use rule::{NewRule, PhaseName};
 use told::{as_json, as_line};

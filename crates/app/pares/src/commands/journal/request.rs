@@ -6,7 +6,7 @@ use pares_types::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::commands::admin::{limit_words, rights_words};
+use crate::commands::admin::limit_words;
 use crate::text::name;
 use crate::utc;
 
@@ -55,10 +55,12 @@ fn registration_words(change: &Registration) -> String {
         Entry::SetKey(Key::Ed25519(_)) => "new key (ed25519)".to_owned(),
         Entry::SetKey(Key::Shared(_)) => "new key (shared)".to_owned(),
         Entry::RevokeKey => "revoked".to_owned(),
-        Entry::SetRights(rights) => format!("may {}", rights_words(rights)),
+        Entry::SetRights(rights) => format!("may {rights}"),
         Entry::SetLimits(limits) => limit_words(&limits),
         Entry::SetFourEyes(is_on) => format!("four eyes {}", if is_on { "on" } else { "off" }),
         Entry::Propose(proposal) => format!("proposes {}", proposal_words(&proposal)),
+        Entry::ListInstrument(instrument) => format!("may trade instrument {instrument}"),
+        Entry::UnlistInstrument(instrument) => format!("instrument {instrument} is not listed"),
     };
     format!("register {of}: {what}")
 }

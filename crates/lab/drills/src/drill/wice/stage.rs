@@ -103,7 +103,11 @@ impl Stage {
     /// What the sites of a cluster did since they started, together. Waits for each: a sum without one that is slow to say would go back.
     pub(super) fn worked(&self, cluster: u8) -> Result<Worked, LabError> {
         let reports = self.wait("what the sites did", |stage| {
-            stage.of(cluster).into_iter().map(|site| sites::report(&stage.config, site)).collect::<Option<Vec<_>>>()
+            stage
+                .of(cluster)
+                .into_iter()
+                .map(|site| sites::report(&stage.config, site))
+                .collect::<Option<Vec<_>>>()
         })?;
         Ok(reports.into_iter().fold(Worked::default(), |sum, pares_site::SiteReport { work, .. }| Worked {
             executed: sum.executed + work.executed,
