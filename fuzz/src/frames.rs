@@ -113,6 +113,7 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
             incoming: OrderId(id(2)),
             price: Price(10),
             quantity: Quantity(1),
+            resting_side: Side::Sell,
             resting_owner: (MemberId(1), ClientOrderId(11)),
             incoming_owner: (MemberId(2), ClientOrderId(21)),
         })),
@@ -125,6 +126,7 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
         registered(1, Entry::SetKey(Key::Ed25519([5; 32]))),
         registered(1, Entry::SetRights(Rights::TRADING)),
         registered(1, Entry::ListInstrument(InstrumentId(2))),
+        registered(1, Entry::SetPositionMax(900)),
         registered(0, Entry::SetLimits(Limits { collar: 500, ..Limits::NONE })),
     ];
     let sign_on = SignOn {
@@ -290,6 +292,7 @@ fn answer_seeds() -> [Vec<u8>; 4] {
         session: 1,
         rights: Rights::TRADING,
         limits: Limits { collar: 500, ..Limits::NONE },
+        position_max: 900,
         orders: 3,
         in_flight: 1,
         in_flight_max: 64,

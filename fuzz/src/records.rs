@@ -165,6 +165,7 @@ fn commands() -> Vec<Command> {
         Command::Register(Registration { member, session: 3, entry: Entry::SetKey(Key::Shared([5; 32])) }),
         Command::Register(Registration { member, session: 3, entry: Entry::SetRights(Rights::ENTER) }),
         Command::Register(Registration { member, session: 3, entry: Entry::ListInstrument(InstrumentId(2)) }),
+        Command::Register(Registration { member, session: 3, entry: Entry::SetPositionMax(900) }),
         Command::Register(Registration {
             member,
             session: 3,
@@ -181,6 +182,7 @@ fn busted() -> BustedTrade {
         incoming: OrderId(id(2)),
         price: Price(10),
         quantity: Quantity(1),
+        resting_side: Side::Sell,
         resting_owner: (MemberId(1), ClientOrderId(11)),
         incoming_owner: (MemberId(2), ClientOrderId(21)),
     }

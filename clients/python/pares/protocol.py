@@ -82,6 +82,7 @@ REASONS = {
     71: "too_many_attempts", 72: "revoked", 73: "taken_over", 74: "no_right", 75: "quantity_limit", 76: "value_limit",
     77: "price_collar", 78: "orders_limit", 79: "second_operator", 80: "other_series", 81: "unknown_member",
     82: "member_exists", 83: "unknown_session", 84: "register_full", 85: "last_operator", 90: "tls_required",
+    91: "position_limit",
 }  # fmt: skip
 
 
@@ -464,6 +465,7 @@ class OwnLimits:
     next_position: int
     quantity_max: int
     value_max: int
+    position_max: int
     member: int
     rights: int
     collar: int
@@ -602,7 +604,7 @@ def _tick_row(body: bytes) -> Update:
 
 
 def _own_limits(body: bytes) -> Update:
-    return OwnLimits(*_Body(body, 80).take("QQQQIIIIIIIIHH"))
+    return OwnLimits(*_Body(body, 80).take("QQQQQIIIIIIIIHH"))
 
 
 _DECODERS = {

@@ -98,12 +98,12 @@ class Statuses(unittest.TestCase):
             151,
             bytes.fromhex(
                 "a8a7a6a5a4a3a2a1484746454443424101000000000000000200000000000000"
-                "7473727107000000030000000400000005000000060000000700000008000000"
-                "09005251000000000000000000000000"
+                "0b000000000000007473727107000000030000000400000005000000060000000700000008000000"
+                "0900525100000000"
             ),
         )
         assert isinstance(own, protocol.OwnLimits)
-        self.assertEqual((own.rights, own.quantity_max, own.collar, own.burst_max), (7, 1, 3, 6))
+        self.assertEqual((own.rights, own.quantity_max, own.position_max, own.collar), (7, 1, 11, 3))
         self.assertEqual((own.orders, own.in_flight, own.in_flight_max, own.session), (7, 8, 9, 0x5152))
         row = protocol.decode(150, struct.pack("<qqII", -2, 100, 5, 0))
         self.assertEqual(row, protocol.TickRow(-2, 100, 5))

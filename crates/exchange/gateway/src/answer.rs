@@ -66,7 +66,7 @@ impl Gateway {
         let mut answer = Answer { repeat: true, ..answer(position, request, outcome, events) };
         let entry = self.names.find(request.member, request.client_order_id).map(|name| self.names.get(name));
         if let Some(entry) = entry.filter(|entry| entry.kind == Kind::FanOut) {
-            answer.executed = Quantity(entry.cancelled.into());
+            answer.executed = entry.executed;
         }
         answer
     }
@@ -93,7 +93,7 @@ impl Gateway {
                 self.settle_part(name, request, answer, place).and_then(|(_, place)| place)
             }
             // A refusal that stands behind it has the same name and is not the first answer.
-            Kind::Enter(_) | Kind::Other => Some(place).filter(|_| entry.id == request.id),
+            Kind::Enter(_) | Kind::Raise(_) | Kind::Other => Some(place).filter(|_| entry.id == request.id),
         };
         if let Some(place) = place {
             self.names.set_state(name, State::Answered(Some(place)));
@@ -122,14 +122,15 @@ impl Gateway {
         self.names.identify(name, request);
         let (answer, place) = match self.names.get(name).kind {
             Kind::FanOut => self.settle_part(name, request, answer, place)?,
-            Kind::Enter(_) | Kind::Other => {
+            Kind::Enter(_) | Kind::Raise(_) | Kind::Other => {
                 self.fan_outs.remove(&name);
                 let stands_behind = matches!(answer.reason, Reason::DuplicateRequest | Reason::TooOld);
                 (answer, Some(place).filter(|_| !stands_behind))
             }
         };
         let lives = matches!(request.command, Command::Enter(_)) && answer.status != Status::Refused;
-        self.names.answer(name, place, if lives { answer.remaining } else { Quantity::ZERO });
+        let remaining = if lives { answer.remaining } else { Quantity::ZERO };
+        self.names.answer(name, place, (answer.executed, remaining));
         Some(Settled { asker, answer, is_elsewhere: place.is_none() })
     }
 
@@ -147,10 +148,7 @@ impl Gateway {
         let whole = fan_out.complete()?;
         self.fan_outs.remove(&name);
         let Whole::Answer(spoken, place, cancelled) = whole else { return Some((answer, None)) };
-        // All books together hold fewer than 2^32 orders; a venue that is wrong may say anything.
-        let cancelled = u32::try_from(cancelled).unwrap_or(u32::MAX);
-        self.names.set_cancelled(name, cancelled);
-        Some((Answer { executed: Quantity(cancelled.into()), number: 0, ..spoken }, Some(place)))
+        Some((Answer { executed: Quantity(cancelled), number: 0, ..spoken }, Some(place)))
     }
 
     /// To the session that asked last; if it is gone, or this gateway's request has nobody waiting since a

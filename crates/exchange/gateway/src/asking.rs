@@ -104,6 +104,7 @@ impl Gateway {
             session: number,
             rights: permit.rights,
             limits: Limits { rate_max, burst_max, ..permit.limits },
+            position_max: permit.position_max,
             orders: self.names.orders_of(member),
             in_flight,
             in_flight_max: self.config.session_in_flight_max,

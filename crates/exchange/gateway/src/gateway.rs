@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pares_book::Instrument;
 use pares_register::Register;
-use pares_stream::StreamNumbers;
+use pares_stream::{Positions, StreamNumbers};
 use pares_types::{
     GatewayId, InstrumentId, MemberId, Position, Reason, Reply, Request, RequestId, ShardId, Timestamp,
 };
@@ -61,6 +61,8 @@ pub(crate) struct Shard {
     pub(crate) before: Before,
     /// What members were told.
     pub(crate) numbers: StreamNumbers,
+    /// What they bought and sold on the day.
+    pub(crate) positions: Positions,
 }
 
 impl Shard {
@@ -113,6 +115,7 @@ impl Gateway {
             committed: Vec::new(),
             before: Before::default(),
             numbers: StreamNumbers::default(),
+            positions: Positions::default(),
         };
         Self {
             instruments: instruments.into(),

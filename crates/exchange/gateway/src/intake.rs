@@ -241,14 +241,19 @@ impl Gateway {
         let guards = self.check_guard(&asking, &request)?;
         let route = self.route(asking.member, request)?;
         days::check_ahead(route.command, asking.now)?;
+        let mut raise = None;
         if let Some(asker) = self.sessions.asker(asking.session).filter(|_| self.config.sign_on_required) {
             self.check_permit(asker, &request, route.instrument, asking.now)?;
+            raise = self.raise(asker, &request);
         }
         if self.patience.is_over(route.shard) {
             return Err(Reason::NotRecorded);
         }
         self.check_room((asking.session, asking.member), &request, &route)?;
         let (name, id, offset) = self.journal_new(asking.stamp(), &route, lost, sink)?;
+        if let Some((side, shares)) = raise {
+            self.names.set_raise(name, side, shares);
+        }
         self.await_answer(name, asking.session);
         self.await_durable(asking, id, offset);
         if guards {

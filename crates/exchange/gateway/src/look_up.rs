@@ -120,13 +120,13 @@ impl Gateway {
         let first = found.iter().min_by_key(|one| (one.request.stamp, one.request.id))?;
         let (answer, place) = match Kind::of(&first.request) {
             Kind::FanOut => self.whole(first, found)?,
-            Kind::Enter(_) | Kind::Other => (first.answer(), first.place),
+            Kind::Enter(_) | Kind::Raise(_) | Kind::Other => (first.answer(), first.place),
         };
         if let Some(name) = self.names.find(look_up.member, look_up.client_order_id)
             && self.names.get(name).state() == State::Answered(None)
         {
             if self.names.get(name).kind == Kind::FanOut {
-                self.names.set_cancelled(name, u32::try_from(answer.executed.0).unwrap_or(u32::MAX));
+                self.names.set_cancelled(name, answer.executed);
             }
             self.names.set_state(name, State::Answered(Some(place)));
         }

@@ -5,7 +5,7 @@
 //! makes room for newer ones, the longest finished first. What was forgotten, or lies before all that was read, is below the *floor* of its series
 //! (decision 15): a repeat of it is looked for on disk. A shard never executes a name twice, whatever is known here.
 //!
-//! Names come by the million, so each costs 48 bytes in one vector plus an 8-byte slot or two in open-addressing indexes over it.
+//! Names come by the million, so each costs 56 bytes in one vector plus an 8-byte slot or two in open-addressing indexes over it.
 //!
 //! ```text
 //!  (member, client order id) --by_name--+
@@ -18,18 +18,21 @@
 //!                    \--(all others)-------------------------------------------^
 //! ```
 
+mod at_work;
 mod kind;
 mod scan;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{
-    ClientOrderId, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request, RequestId,
+    ClientOrderId, Command, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request,
+    RequestId, Side,
 };
 
 use crate::index::Index;
 use crate::{Place, SessionId};
 
+use at_work::AtWork;
 pub(crate) use kind::Kind;
 
 /// Series whose floors are kept. Of further ones nothing is, and their shards refuse what was forgotten.
@@ -67,28 +70,32 @@ pub(crate) struct Entry {
     word: u64,
     pub(crate) member: MemberId,
     pub(crate) instrument: InstrumentId,
-    /// Shares of an order that are still on the book, or held.
+    /// Shares of an order that are in flight, on the book, or held; those that an amend in flight would add.
     pub(crate) remaining: Quantity,
-    /// Orders cancelled by an answered fan-out.
-    pub(crate) cancelled: u32,
+    /// Shares of an order that have traded; of an answered fan-out the orders that it cancelled.
+    pub(crate) executed: Quantity,
     recorder: RecorderId,
     tag: Tag,
     pub(crate) kind: Kind,
 }
 /// What a name takes, its places in two indexes aside, bytes.
 pub const NAME_BYTES: usize = size_of::<Entry>();
-const _: () = assert!(NAME_BYTES == 48);
+const _: () = assert!(NAME_BYTES == 56);
 
 impl Entry {
     fn new(request: &Request) -> Self {
+        let remaining = match request.command {
+            Command::Enter(order) => order.quantity,
+            _ => Quantity::ZERO,
+        };
         Self {
             id: request.id,
             client_order_id: request.client_order_id,
             word: 0,
             member: request.member,
             instrument: request.instrument,
-            remaining: Quantity::ZERO,
-            cancelled: 0,
+            remaining,
+            executed: Quantity::ZERO,
             recorder: RecorderId(0),
             tag: Tag::Pending,
             kind: Kind::of(request),
@@ -104,7 +111,7 @@ impl Entry {
             member: order.member,
             instrument: order.instrument,
             remaining: order.remaining,
-            cancelled: 0,
+            executed: order.executed,
             recorder: RecorderId(0),
             tag: Tag::AnsweredBefore,
             kind: Kind::Enter(order.side),
@@ -154,8 +161,7 @@ pub(crate) struct Names {
     floors: BTreeMap<(MemberId, u16), u64>,
     names_max: usize,
     seed: u64,
-    /// Orders of each member that are in flight or live.
-    orders: BTreeMap<MemberId, u32>,
+    at_work: AtWork,
 }
 
 impl Names {
@@ -171,7 +177,7 @@ impl Names {
             floors: BTreeMap::new(),
             names_max,
             seed,
-            orders: BTreeMap::new(),
+            at_work: AtWork::default(),
         }
     }
 
@@ -195,20 +201,12 @@ impl Names {
 
     /// Orders of the member that are in flight or live.
     pub(crate) fn orders_of(&self, member: MemberId) -> u32 {
-        self.orders.get(&member).copied().unwrap_or_default()
+        self.at_work.orders(member)
     }
 
-    fn begin_order(&mut self, index: u32) {
-        let entry = &self.entries[index as usize];
-        if entry.kind.is_order() && !entry.is_finished() {
-            *self.orders.entry(entry.member).or_default() += 1;
-        }
-    }
-
-    fn end_order(&mut self, member: MemberId) {
-        if let Some(orders) = self.orders.get_mut(&member) {
-            *orders = orders.saturating_sub(1);
-        }
+    /// Shares that orders of the member may buy or sell yet, and those that its amends in flight would add.
+    pub(crate) fn open(&self, member: MemberId, instrument: InstrumentId, side: Side) -> u64 {
+        self.at_work.open(member, instrument, side)
     }
 
     /// Whether the name, which is not in the table, may have been used.
@@ -226,40 +224,57 @@ impl Names {
         &self.entries[index.0 as usize]
     }
 
-    pub(crate) fn set_cancelled(&mut self, index: NameIndex, cancelled: u32) {
-        self.entries[index.0 as usize].cancelled = cancelled;
+    /// So many orders were cancelled by the fan-out.
+    pub(crate) fn set_cancelled(&mut self, index: NameIndex, cancelled: Quantity) {
+        self.entries[index.0 as usize].executed = cancelled;
+    }
+
+    /// The name is that of an amend in flight, which would add so many shares to an order of that side.
+    pub(crate) fn set_raise(&mut self, index: NameIndex, side: Side, shares: Quantity) {
+        self.change(index, |entry| (entry.kind, entry.remaining) = (Kind::Raise(side), shares));
     }
 
     pub(crate) fn set_state(&mut self, index: NameIndex, state: State) {
         self.change(index, |entry| entry.set_state(state));
     }
 
-    /// The name's request is committed; so many shares of the order that it entered are there.
-    pub(crate) fn answer(&mut self, index: NameIndex, place: Option<Place>, remaining: Quantity) {
+    /// The name's request is committed; so many shares of the order that it entered have traded, and so many are there.
+    pub(crate) fn answer(
+        &mut self,
+        index: NameIndex,
+        place: Option<Place>,
+        (executed, remaining): (Quantity, Quantity),
+    ) {
         self.change(index, |entry| {
-            entry.remaining = remaining;
+            (entry.executed, entry.remaining) = (executed, remaining);
             entry.set_state(State::Answered(place));
         });
     }
 
-    /// So many shares of the order are still there. An order of which nothing is known changes nothing.
-    pub(crate) fn set_remaining(&mut self, order: OrderId, remaining: impl FnOnce(Quantity) -> Quantity) {
+    /// Something happened to the order. One of which nothing is known changes nothing.
+    pub(crate) fn change_order(&mut self, order: OrderId, change: impl FnOnce(&mut Entry)) {
         if let Some(index) = self.find_order(order) {
-            self.change(index, |entry| entry.remaining = remaining(entry.remaining));
+            self.change(index, change);
         }
+    }
+
+    /// So many shares of the order are still there.
+    pub(crate) fn set_remaining(&mut self, order: OrderId, remaining: Quantity) {
+        self.change_order(order, |entry| entry.remaining = remaining);
     }
 
     /// Changes an entry that may be finished by it. Who is finished stays so: nothing brings an order back.
     fn change(&mut self, index: NameIndex, change: impl FnOnce(&mut Entry)) {
         let entry = &mut self.entries[index.0 as usize];
-        let before = (entry.is_finished(), entry.remaining);
+        let (was_finished, remaining, work) = (entry.is_finished(), entry.remaining, entry.work());
         change(entry);
-        if before.0 {
-            entry.remaining = before.1;
-        } else if entry.is_finished() {
-            let ended = Some(entry.member).filter(|_| entry.kind.is_order());
+        if was_finished {
+            entry.remaining = remaining;
+            return;
+        }
+        self.at_work.replace(work, entry.work());
+        if entry.is_finished() {
             self.finished.push_back(index.0);
-            ended.into_iter().for_each(|member| self.end_order(member));
             // There are more while more are in flight or alive at once.
             self.make_room(self.names_max);
         }
@@ -308,7 +323,7 @@ impl Names {
             }
         };
         self.by_name.insert(index, hash);
-        self.begin_order(index);
+        self.at_work.replace(None, entry.work());
         self.index_order(index);
         NameIndex(index)
     }
@@ -336,12 +351,10 @@ impl Names {
         }
         self.by_order.remove(index.0, hash_id(self.seed, self.get(index).id));
         let entry = &mut self.entries[index.0 as usize];
-        let ended = Some(entry.member).filter(|_| entry.kind.is_order() && !entry.is_finished());
-        entry.id = request.id;
-        entry.instrument = request.instrument;
-        entry.kind = Kind::of(request);
-        ended.into_iter().for_each(|member| self.end_order(member));
-        self.begin_order(index.0);
+        let (state, work) = (entry.state(), entry.work());
+        *entry = Entry::new(request);
+        entry.set_state(state);
+        self.at_work.replace(work, entry.work());
         self.index_order(index.0);
     }
 

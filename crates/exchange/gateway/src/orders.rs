@@ -29,7 +29,9 @@ impl Gateway {
         }
         let is_of_an_earlier = matches!(request.command, Command::Amend(_) | Command::Cancel { .. });
         if is_of_an_earlier && outcome.status != Status::Refused {
-            self.names.set_remaining(outcome.order, |_| outcome.remaining);
+            self.names.change_order(outcome.order, |entry| {
+                (entry.executed, entry.remaining) = (outcome.executed, outcome.remaining);
+            });
         }
         for event in others {
             follow_event(&mut self.names, outcome.order, &mut incoming, event);
@@ -40,27 +42,34 @@ impl Gateway {
 fn follow_event(names: &mut Names, own: OrderId, incoming: &mut Incoming, event: &Event) {
     match *event {
         Event::Fill { resting, quantity, resting_remaining, .. } => {
-            names.set_remaining(resting, |_| resting_remaining);
+            trade(names, resting, quantity, resting_remaining);
             if let Incoming::Other(order, left) = incoming {
                 *left = left_after(*left, quantity);
-                names.set_remaining(*order, |_| *left);
+                trade(names, *order, quantity, *left);
             }
         }
         Event::Incoming { order, quantity, .. } => {
             *incoming = Incoming::Other(order, quantity);
-            names.set_remaining(order, |_| quantity);
+            names.set_remaining(order, quantity);
         }
-        Event::Rested { order, quantity, .. } => names.set_remaining(order, |_| quantity),
+        Event::Rested { order, quantity, .. } => names.set_remaining(order, quantity),
         Event::Cancelled { order, quantity, .. } => match incoming {
             // The outcome says it.
             Incoming::Own if order == own => {}
             Incoming::Other(other, left) if *other == order => {
                 *left = left_after(*left, quantity);
-                names.set_remaining(order, |_| *left);
+                names.set_remaining(order, *left);
             }
-            _ => names.set_remaining(order, |left| left_after(left, quantity)),
+            _ => names.change_order(order, |entry| entry.remaining = left_after(entry.remaining, quantity)),
         },
         // Of the market, not of an order.
         _ => {}
     }
+}
+
+fn trade(names: &mut Names, order: OrderId, quantity: Quantity, remaining: Quantity) {
+    names.change_order(order, |entry| {
+        entry.executed.0 = entry.executed.0.saturating_add(quantity.0);
+        entry.remaining = remaining;
+    });
 }

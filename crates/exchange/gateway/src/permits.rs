@@ -7,10 +7,10 @@
 use pares_register::{EXCHANGE, Permit, Register};
 use pares_types::{
     ClientOrderId, ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, OrderKind,
-    Outcome, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Status, Timestamp,
+    Outcome, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Side, Status, Timestamp,
 };
 
-use crate::names::Kind;
+use crate::names::{Entry as Name, Kind};
 use crate::sessions::Listener;
 use crate::{Gateway, GatewaySink, SessionId};
 
@@ -114,13 +114,14 @@ impl Gateway {
         instrument: InstrumentId,
         now: Timestamp,
     ) -> Result<(), Reason> {
-        let Asker { member, permit: Permit { rights, limits }, .. } = asker;
+        let Asker { member, permit: Permit { rights, limits, .. }, .. } = asker;
         match request {
             ClientRequest::Enter { order, .. } => {
                 let is_market = order.kind == OrderKind::Market;
                 let needed = if is_market { Rights::ENTER.or(Rights::MARKET_ORDERS) } else { Rights::ENTER };
                 check_right(rights, needed.or(Rights::of_side(order.side)))?;
                 self.check_instrument(asker, instrument)?;
+                self.check_position(asker, instrument, order.side, order.quantity)?;
                 if limits.orders_max != 0 && self.names.orders_of(member) >= limits.orders_max {
                     return Err(Reason::OrdersLimit);
                 }
@@ -129,6 +130,9 @@ impl Gateway {
             ClientRequest::Amend { target, terms, .. } => {
                 check_right(rights, Rights::AMEND.or(self.side_needed(asker, *target)))?;
                 self.check_instrument(asker, instrument)?;
+                if let Some((side, shares)) = self.raise(asker, request) {
+                    self.check_position(asker, instrument, side, shares)?;
+                }
                 check_size(&limits, Some(terms.price), terms.quantity, self.listings.price(instrument))
             }
             ClientRequest::Cancel { .. } | ClientRequest::MassCancel { .. } => Ok(()),
@@ -152,6 +156,41 @@ impl Gateway {
             Some(Kind::Enter(side)) => Rights::of_side(side),
             _ => Rights::NONE,
         }
+    }
+
+    /// The shares that the amend would add to an order, and its side, if the session's positions are limited.
+    pub(crate) fn raise(&self, asker: Asker, request: &ClientRequest) -> Option<(Side, Quantity)> {
+        let ClientRequest::Amend { target, terms, .. } = request else { return None };
+        if asker.permit.position_max == 0 {
+            return None;
+        }
+        let Name { kind: Kind::Enter(side), executed, remaining, .. } =
+            *self.names.get(self.names.find(asker.member, *target)?)
+        else {
+            return None;
+        };
+        let there = executed.0.saturating_add(remaining.0);
+        Some((side, Quantity(terms.quantity.0.saturating_sub(there))))
+    }
+
+    /// Whether the member stays within its limit, should all its orders on that side trade and so many shares more.
+    fn check_position(
+        &self,
+        asker: Asker,
+        instrument: InstrumentId,
+        side: Side,
+        shares: Quantity,
+    ) -> Result<(), Reason> {
+        let Asker { member, permit: Permit { position_max, .. }, .. } = asker;
+        if position_max == 0 || shares == Quantity::ZERO {
+            return Ok(());
+        }
+        let shard = self.shard_of(instrument).map(|at| &self.shards[at]);
+        let net = shard.map_or(0, |shard| i128::from(shard.positions.net(member, instrument)));
+        let net = if side == Side::Buy { net } else { -net };
+        let open = self.names.open(member, instrument, side);
+        let would_be = net + i128::from(open) + i128::from(shares.0);
+        if would_be > i128::from(position_max) { Err(Reason::PositionLimit) } else { Ok(()) }
     }
 
     fn check_instrument(&self, asker: Asker, instrument: InstrumentId) -> Result<(), Reason> {

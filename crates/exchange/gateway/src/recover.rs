@@ -8,13 +8,14 @@
 
 use pares_book::Listing;
 use pares_register::Register;
-use pares_stream::StreamNumbers;
+use pares_stream::{Positions, StreamNumbers, Told};
 use pares_types::{
     ClientOrderId, Command, Event, InstrumentId, MemberId, Outcome, Position, Request, RequestId, ShardId,
     ShardView, Timestamp,
 };
 
 use crate::fan_out::FanOut;
+use crate::gateway::Shard;
 use crate::names::{Kind, NameIndex};
 use crate::{Gateway, Place, clock};
 
@@ -62,6 +63,8 @@ impl Gateway {
         self.days.restore(at, view.day, view.stage);
         self.shards[at].numbers =
             StreamNumbers::restore(&view.told).expect("a checkpoint's numbers are checked as it is read");
+        self.shards[at].positions =
+            Positions::restore(&view.positions).expect("a checkpoint's positions are checked as it is read");
         self.listings.restore(shard, listings, &view.quarantined);
         for &(gateway, sequence) in &view.through {
             self.shards[at].note_committed(gateway, sequence);
@@ -95,7 +98,8 @@ impl Gateway {
     ) {
         if self.follow(request, outcome, position) {
             if let Some(shard) = self.shard_index(request.shard) {
-                self.shards[shard].numbers.count(request, outcome, events);
+                let Shard { numbers, positions, .. } = &mut self.shards[shard];
+                Told { position, request, outcome, events }.count(numbers, positions);
             }
             self.settle(pares_stream::answer(position, request, outcome, events.len()), request, place);
             self.follow_orders(request, outcome, events);

@@ -110,10 +110,16 @@ impl Gateway {
     pub(crate) fn report(&mut self, told: &Told<'_>, sink: &mut impl GatewaySink) -> u64 {
         let at = self.shard_index(told.request.shard);
         let Self { sessions, shards, .. } = self;
-        let mut numbers = at.map(|at| &mut shards[at].numbers);
+        let mut shard = at.map(|at| &mut shards[at]);
+        if let Some(shard) = &mut shard {
+            shard.positions.follow(told.position, told.request, told.outcome);
+        }
         let mut answered = 0;
         told.read(|member, reply| {
-            let number = numbers.as_mut().map_or(0, |numbers| numbers.next(member));
+            let number = shard.as_mut().map_or(0, |shard| {
+                shard.positions.tell(member, &reply);
+                shard.numbers.next(member)
+            });
             let is_answer = matches!(reply, Reply::Answer(_));
             if is_answer {
                 answered = number;

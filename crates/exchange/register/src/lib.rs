@@ -26,7 +26,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_types::{
-    Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp,
+    Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp, stricter,
 };
 
 use sessions::{Account, Session};
@@ -51,16 +51,27 @@ pub struct Permit {
     pub rights: Rights,
     /// How much.
     pub limits: Limits,
+    /// See [`Entry::SetPositionMax`]; 0 is no limit.
+    pub position_max: u64,
 }
 
 impl Permit {
     /// Everything, without limit.
-    pub const FREE: Self = Self { rights: Rights::ALL, limits: Limits::NONE };
+    pub const FREE: Self = Self::of(Rights::ALL);
+
+    /// Those rights, without limit.
+    const fn of(rights: Rights) -> Self {
+        Self { rights, limits: Limits::NONE, position_max: 0 }
+    }
 
     /// What both allow.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self { rights: self.rights.and(other.rights), limits: self.limits.and(other.limits) }
+        Self {
+            rights: self.rights.and(other.rights),
+            limits: self.limits.and(other.limits),
+            position_max: stricter(self.position_max, other.position_max),
+        }
     }
 }
 
@@ -114,6 +125,7 @@ impl Register {
             Entry::RevokeKey => self.revoke(member, session)?,
             Entry::SetRights(rights) => self.set_rights(member, session, rights)?,
             Entry::SetLimits(limits) => self.permit_mut(member, session)?.limits = limits,
+            Entry::SetPositionMax(shares) => self.permit_mut(member, session)?.position_max = shares,
             Entry::SetFourEyes(is_on) => self.set_four_eyes(is_on)?,
             Entry::Propose(proposal) => self.propose(session, proposal, stamp),
             Entry::ListInstrument(instrument) => self.list(member, session, instrument)?,
@@ -128,7 +140,7 @@ impl Register {
         let is_possible = match change.entry {
             Entry::AddMember | Entry::RemoveMember => change.session == 0,
             Entry::SetKey(_) | Entry::RevokeKey => change.session != 0,
-            Entry::SetRights(_) | Entry::SetLimits(_) => true,
+            Entry::SetRights(_) | Entry::SetLimits(_) | Entry::SetPositionMax(_) => true,
             Entry::ListInstrument(instrument) | Entry::UnlistInstrument(instrument) => instrument.0 != 0,
             Entry::SetFourEyes(_) => change.member == EXCHANGE && change.session == 0,
             Entry::Propose(_) => change.member == EXCHANGE && change.session != 0,

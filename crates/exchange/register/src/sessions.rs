@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pares_types::{Key, Limits, Rights};
+use pares_types::{Key, Rights};
 
 use crate::Permit;
 
@@ -15,7 +15,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn new(key: Key, rights: Rights) -> Self {
-        Self { key, permit: Permit { rights, limits: Limits::NONE } }
+        Self { key, permit: Permit::of(rights) }
     }
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Account {
 
 impl Account {
     pub(crate) fn new(rights: Rights) -> Self {
-        Self { permit: Permit { rights, limits: Limits::NONE }, sessions: BTreeMap::new() }
+        Self { permit: Permit::of(rights), sessions: BTreeMap::new() }
     }
 
     /// Whether sessions are left that may change the register: with four eyes one that asks, and another that proposes.

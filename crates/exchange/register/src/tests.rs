@@ -47,8 +47,13 @@ fn what_counts_is_what_member_and_session_both_allow() {
     apply(&mut register, 7, 0, Entry::SetRights(Rights::ENTER)).unwrap();
     apply(&mut register, 7, 0, limits(100, 0)).unwrap();
     apply(&mut register, 7, 1, limits(200, 50)).unwrap();
+    apply(&mut register, 7, 0, Entry::SetPositionMax(9)).unwrap();
+    apply(&mut register, 7, 1, Entry::SetPositionMax(30)).unwrap();
     let limits = Limits { quantity_max: 100, value_max: 50, ..Limits::NONE };
-    assert_eq!(register.permit(MemberId(7), 1), Some(Permit { rights: Rights::ENTER, limits }));
+    assert_eq!(
+        register.permit(MemberId(7), 1),
+        Some(Permit { limits, position_max: 9, ..Permit::of(Rights::ENTER) })
+    );
 }
 
 #[test]
@@ -199,6 +204,7 @@ fn entry() -> impl Strategy<Value = Entry> {
         Just(Entry::RevokeKey),
         rights,
         limits,
+        (0u64..3).prop_map(Entry::SetPositionMax),
         any::<bool>().prop_map(Entry::SetFourEyes),
         proposal,
         (0u32..3).prop_map(|id| Entry::ListInstrument(InstrumentId(id))),

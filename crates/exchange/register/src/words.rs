@@ -4,7 +4,7 @@
 //! four eyes | proposals n | (session, kind, instrument, operand, stamp)* | members n | member*
 //!           | listed n | (member, session, instrument)*
 //! member    id | permit | sessions n | (session, key kind, 4 words of the key, permit)*
-//! permit    rights | quantity max | value max | collar | orders max | rate max | burst max
+//! permit    rights | quantity max | value max | collar | orders max | rate max | burst max | position max
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,13 +146,14 @@ fn read_listed(
 }
 
 fn write_permit(permit: Permit, put: &mut impl FnMut(u64)) {
-    let Permit { rights, limits } = permit;
+    let Permit { rights, limits, position_max } = permit;
     put(rights.bits().into());
     put(limits.quantity_max);
     put(limits.value_max);
     [limits.collar, limits.orders_max, limits.rate_max, limits.burst_max]
         .into_iter()
         .for_each(|limit| put(limit.into()));
+    put(position_max);
 }
 
 fn read_permit(next: &mut impl FnMut() -> Option<u64>) -> Option<Permit> {
@@ -167,7 +168,7 @@ fn read_permit(next: &mut impl FnMut() -> Option<u64>) -> Option<Permit> {
         rate_max: small()?,
         burst_max: small()?,
     };
-    Some(Permit { rights, limits })
+    Some(Permit { rights, limits, position_max: next()? })
 }
 
 fn write_key(key: Key, put: &mut impl FnMut(u64)) {

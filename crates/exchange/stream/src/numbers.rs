@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pares_types::{Event, MemberId, Outcome, Position, Request};
-
-use crate::Told;
+use pares_types::MemberId;
 
 /// Members below this number are counted in a table, 8 bytes each up to the highest; it is asked for everything that is told.
 const NEAR: usize = 1 << 16;
@@ -33,12 +31,6 @@ impl StreamNumbers {
             self.near.resize(at + 1, 0);
         }
         &mut self.near[at]
-    }
-
-    /// Counts what the record of a request tells, wherever it lies.
-    pub fn count(&mut self, request: &Request, outcome: &Outcome, events: &[Event]) {
-        let told = Told { position: Position(0), request, outcome, events };
-        told.read(|member, _| _ = self.next(member));
     }
 
     /// The number of what the member was told last; 0 if nothing was.

@@ -9,6 +9,8 @@ use pares_types::{
     Role, ShardId, Side, Trade, TradeBusted,
 };
 
+use crate::{Positions, StreamNumbers};
+
 /// The answer a committed record gives, without a number.
 #[must_use]
 pub fn answer(position: Position, request: &Request, outcome: &Outcome, events: usize) -> Answer {
@@ -82,6 +84,15 @@ impl Told<'_> {
             let answer = answer(self.position, self.request, self.outcome, self.events.len());
             tell(self.request.member, Reply::Answer(answer));
         }
+    }
+
+    /// Counts what it tells.
+    pub fn count(&self, numbers: &mut StreamNumbers, positions: &mut Positions) {
+        positions.follow(self.position, self.request, self.outcome);
+        self.read(|member, reply| {
+            numbers.next(member);
+            positions.tell(member, &reply);
+        });
     }
 
     /// Whether the answer counts. Not these:

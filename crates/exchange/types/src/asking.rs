@@ -98,6 +98,8 @@ pub struct OwnLimits {
     pub rights: Rights,
     /// How much: what member, session and the gateway's settings allow.
     pub limits: Limits,
+    /// What [`Entry::SetPositionMax`](crate::Entry::SetPositionMax) allows; 0 is no limit.
+    pub position_max: u64,
     /// Orders of the member that are in flight or work.
     pub orders: u32,
     /// Requests of the session that are unanswered.

@@ -35,7 +35,7 @@ pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, RestCau
 pub use phase::{DAY_NS, Phase, Rule};
 pub use reason::Reason;
 pub use refusal::Refuser;
-pub use register::{Entry, Key, Limits, Proposal, Registration, Rights};
+pub use register::{Entry, Key, Limits, Proposal, Registration, Rights, stricter};
 pub use request::{
     Amendment, BustedTrade, Command, Guarded, NewOrder, OrderKind, Peg, Request, SelfTrade, Side, TimeInForce,
 };
@@ -44,4 +44,4 @@ pub use session::{
 };
 pub use symbol::{Symbol, SymbolError};
 pub use units::{HASH_EVERY, Price, Quantity, Timestamp};
-pub use view::{LivingOrder, ShardView};
+pub use view::{LivingOrder, NetPositions, ShardView};

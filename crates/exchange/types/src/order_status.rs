@@ -43,6 +43,6 @@ pub struct OrderStatus {
     pub next: Position,
     /// What became of it.
     pub state: OrderState,
-    /// Shares that are still there.
+    /// Shares that are still there; of one in flight, those it asks for.
     pub remaining: Quantity,
 }

@@ -159,5 +159,7 @@ coded! {
         LastOperator = 85 "last_operator",
         /// Gateway: it speaks TLS, and this connection came without.
         TlsRequired = 90 "tls_required",
+        /// Gateway: the member might have bought or sold more today than it may.
+        PositionLimit = 91 "position_limit",
     }
 }

@@ -33,6 +33,9 @@ pub enum Entry {
     SetRights(Rights),
     /// How much the session, or any of the member's, may ask.
     SetLimits(Limits),
+    /// How many shares of an instrument the member may have bought more than sold on a business day, or sold more than bought, if all of its
+    /// orders at work trade; 0 is no limit. Of a session: how far it may take the member.
+    SetPositionMax(u64),
     /// Whether a request that can halt a market needs a second operator. The exchange as a whole only.
     SetFourEyes(bool),
     /// An operator's session proposes a request that needs a second operator.
@@ -191,7 +194,9 @@ impl Limits {
     }
 }
 
-fn stricter<T: Ord + Default>(one: T, other: T) -> T {
+/// The lower of two limits, of which 0 is none.
+#[must_use]
+pub fn stricter<T: Ord + Default>(one: T, other: T) -> T {
     let none = T::default();
     match (one == none, other == none) {
         (true, _) => other,

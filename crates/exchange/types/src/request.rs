@@ -216,6 +216,8 @@ pub struct BustedTrade {
     pub price: Price,
     /// Shares traded.
     pub quantity: Quantity,
+    /// Whether it bought or sold.
+    pub resting_side: Side,
     /// Who owned the resting order, and its name for it.
     pub resting_owner: (MemberId, ClientOrderId),
     /// Who owned the incoming order, and its name for it.

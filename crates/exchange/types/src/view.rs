@@ -24,6 +24,8 @@ pub struct ShardView {
     pub stage: DayStage,
     /// How many messages of its stream each member was told.
     pub told: Vec<(MemberId, u64)>,
+    /// What members bought and sold since the day began.
+    pub positions: NetPositions,
     /// Instruments that are quarantined; 0 is all of the shard.
     pub quarantined: Vec<InstrumentId>,
     /// Whether something can become due in it by itself.
@@ -47,4 +49,15 @@ pub struct LivingOrder {
     pub side: Side,
     /// Shares, shown or not.
     pub remaining: Quantity,
+    /// Shares of it that have traded.
+    pub executed: Quantity,
+}
+
+/// What members bought of a shard's instruments on a business day, less what they sold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetPositions {
+    /// Where the day began: trades before it do not count.
+    pub since: Position,
+    /// Shares, by instrument and member, ascending; none of 0.
+    pub nets: Vec<(InstrumentId, MemberId, i64)>,
 }

@@ -30,6 +30,7 @@
 
 pub mod checkpoint;
 pub mod names;
+mod notes;
 pub mod ordering;
 pub mod pacing;
 pub mod progress;

@@ -190,7 +190,7 @@ impl<B: Book> Shard<B> {
     /// As [`Names::with_max`].
     #[must_use]
     pub fn with_names_max(mut self, max: usize) -> Self {
-        self.names = self.names.with_max(max);
+        self.notes.names = self.notes.names.with_max(max);
         self
     }
 }

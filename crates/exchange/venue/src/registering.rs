@@ -10,21 +10,21 @@ impl<B: Book> Shard<B> {
     /// The same, and it begins with that register.
     #[must_use]
     pub fn with_register(mut self, register: Register) -> Self {
-        self.register = register;
+        self.notes.register = register;
         self
     }
 
     /// Who may do what.
     #[must_use]
     pub fn register(&self) -> &Register {
-        &self.register
+        &self.notes.register
     }
 
     pub(crate) fn change_register(&mut self, request: &Request, change: &Registration) -> Outcome {
         if request.member != EXCHANGE {
             return self.market.refuse(request, Reason::NotPermitted);
         }
-        match self.register.apply(request.stamp, change) {
+        match self.notes.register.apply(request.stamp, change) {
             Ok(()) => Outcome { status: Status::Accepted, ..self.market.refuse(request, Reason::None) },
             Err(reason) => self.market.refuse(request, reason),
         }

@@ -1,9 +1,8 @@
 //! One shard at one venue: its place in the total order, its books, and what they lead to.
 
 use pares_book::{Book, Instrument, Market};
-use pares_register::Register;
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
-use pares_stream::StreamNumbers;
+use pares_stream::Told;
 use pares_types::{
     Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Refuser, Request, RequestId,
     ShardId, Status,
@@ -11,10 +10,9 @@ use pares_types::{
 
 use crate::CheckpointError;
 use crate::checkpoint::{self, Piece, State, Taking};
-use crate::names::Names;
+use crate::notes::Notes;
 use crate::ordering::Ordering;
 use crate::progress::{Progress, ResultAt, Stall, VenueSink};
-use crate::quarantine::Quarantine;
 
 /// Requests proposed in one step: the batch is what is pending, up to this, so that one shard
 /// with a long queue cannot keep the others waiting.
@@ -35,11 +33,7 @@ pub struct Recorded<'a> {
 pub struct Shard<B> {
     id: ShardId,
     ordering: Ordering,
-    pub(crate) names: Names,
-    /// What members were told.
-    numbers: StreamNumbers,
-    quarantine: Quarantine,
-    pub(crate) register: Register,
+    pub(crate) notes: Notes,
     pub(crate) market: Market<B>,
     /// Where the matching engine failed before.
     suspect: Option<Position>,
@@ -57,8 +51,7 @@ impl<B: Book> Shard<B> {
     /// As [`Market::new`].
     #[must_use]
     pub fn new(id: ShardId, instruments: &[Instrument]) -> Self {
-        let small = (Names::new(), StreamNumbers::default(), Quarantine::default(), Register::new(None));
-        Self::build(id, Ordering::new(), small, Market::new(instruments))
+        Self::build(id, Ordering::new(), Notes::new(), Market::new(instruments))
     }
 
     /// A shard as it was when the checkpoint was taken, with the instruments it had then.
@@ -66,29 +59,19 @@ impl<B: Book> Shard<B> {
     /// # Errors
     /// If the bytes are no checkpoint of this shard, or the state they give is not the one saved.
     pub fn restore(id: ShardId, bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let State { position, through, names, numbers, quarantine, register, market, state_hash } =
-            checkpoint::decode(id, bytes)?;
-        let small = (names, numbers, quarantine, register);
-        let shard = Self::build(id, Ordering::resume(position, &through), small, market);
+        let State { position, through, notes, market, state_hash } = checkpoint::decode(id, bytes)?;
+        let shard = Self::build(id, Ordering::resume(position, &through), notes, market);
         match shard.state_hash() {
             restored if restored == state_hash => Ok(shard),
             restored => Err(CheckpointError::HashDiffers { restored, saved: state_hash }),
         }
     }
 
-    fn build(
-        id: ShardId,
-        ordering: Ordering,
-        (names, numbers, quarantine, register): (Names, StreamNumbers, Quarantine, Register),
-        market: Market<B>,
-    ) -> Self {
+    fn build(id: ShardId, ordering: Ordering, notes: Notes, market: Market<B>) -> Self {
         Self {
             id,
             ordering,
-            names,
-            numbers,
-            quarantine,
-            register,
+            notes,
             market,
             suspect: None,
             events: Vec::with_capacity(64),
@@ -141,17 +124,17 @@ impl<B: Book> Shard<B> {
         for (gateway, sequence) in self.ordering.through() {
             hash = mix(hash ^ mix(u64::from(gateway.0) << 48 ^ sequence));
         }
-        for instrument in self.quarantine.instruments() {
+        for instrument in self.notes.quarantine.instruments() {
             hash = mix(hash ^ mix(u64::from(instrument.0) ^ 1 << 63));
         }
-        hash = mix(hash ^ self.register.digest());
+        hash = mix(hash ^ self.notes.register.digest());
         mix(hash ^ self.market.state_hash())
     }
 
     /// The instruments that take no requests since one of theirs was declared void, in ascending order; 0 is the whole shard.
     #[must_use]
     pub fn quarantined(&self) -> &[InstrumentId] {
-        self.quarantine.instruments()
+        self.notes.quarantine.instruments()
     }
 
     /// Remembers that the matching engine failed at `position`: when it is next, it is not executed again but asked to be
@@ -197,7 +180,7 @@ impl<B: Book> Shard<B> {
         if !is_void {
             sink.executing(self.id, position, request);
         }
-        let outcome = self.execute(request, is_void);
+        let outcome = self.execute(position, request, is_void);
         if position.0.is_multiple_of(HASH_EVERY) && sink.has_room() {
             self.hand_out(position, epoch, request, &outcome, sink);
         }
@@ -250,7 +233,7 @@ impl<B: Book> Shard<B> {
             if !is_void {
                 sink.executing(self.id, position, &request);
             }
-            let outcome = self.execute(&request, is_void);
+            let outcome = self.execute(position, &request, is_void);
             // What is recorded is not sent again (paper 1 section 3, "observe"), except where hashes are compared:
             // there the recorders want to hear from everyone.
             if position >= recorded || position.0.is_multiple_of(HASH_EVERY) {
@@ -307,7 +290,7 @@ impl<B: Book> Shard<B> {
         sink.result(at, request, outcome, &self.events);
     }
 
-    fn execute(&mut self, request: &Request, is_void: bool) -> Outcome {
+    fn execute(&mut self, position: Position, request: &Request, is_void: bool) -> Outcome {
         self.events.clear();
         let outcome = self.apply(request, is_void);
         debug_assert!(
@@ -315,7 +298,7 @@ impl<B: Book> Shard<B> {
             "{} is no shard's",
             outcome.reason
         );
-        self.numbers.count(request, &outcome, &self.events);
+        self.notes.count(&Told { position, request, outcome: &outcome, events: &self.events });
         outcome
     }
 
@@ -324,16 +307,16 @@ impl<B: Book> Shard<B> {
         let is_new = if request.command.is_repeatable() {
             Ok(())
         } else {
-            self.names.insert(request.member, request.client_order_id)
+            self.notes.names.insert(request.member, request.client_order_id)
         };
         if is_void {
-            self.quarantine.enter(request.instrument);
+            self.notes.quarantine.enter(request.instrument);
             return self.market.refuse(request, Reason::Void);
         }
         if let Err(reason) = is_new {
             return self.market.refuse(request, reason);
         }
-        if let Some(reason) = self.quarantine.refusal(request) {
+        if let Some(reason) = self.notes.quarantine.refusal(request) {
             return self.market.refuse(request, reason);
         }
         match &request.command {
@@ -359,8 +342,7 @@ impl<B: Book> Shard<B> {
         let hash = self.state_hash();
         let through: Vec<_> = self.ordering.through().collect();
         let (place, through) = ((self.id, position), through.into_iter());
-        let small = (&self.names, &self.numbers, &self.quarantine, &self.register);
-        self.taking = Some(Taking::begin(out, place, through, small, &mut self.market, hash));
+        self.taking = Some(Taking::begin(out, place, through, &self.notes, &mut self.market, hash));
         position
     }
 

@@ -66,6 +66,7 @@ pub(crate) fn entry_code(entry: Entry) -> (u8, [u8; VALUE_BYTES]) {
         }
         Entry::ListInstrument(instrument) => (10, filled(&[&instrument.0.to_le_bytes()])),
         Entry::UnlistInstrument(instrument) => (11, filled(&[&instrument.0.to_le_bytes()])),
+        Entry::SetPositionMax(shares) => (12, filled(&[&shares.to_le_bytes()])),
     }
 }
 
@@ -87,6 +88,7 @@ pub(crate) fn entry(code: u8, value: [u8; VALUE_BYTES]) -> Result<Entry, WireErr
         }),
         10 => Entry::ListInstrument(InstrumentId(small(&value, 0))),
         11 => Entry::UnlistInstrument(InstrumentId(small(&value, 0))),
+        12 => Entry::SetPositionMax(large(&value, 0)),
         8 | 9 => return Err(invalid),
         _ => return Err(WireError::InvalidField("entry")),
     };
@@ -116,15 +118,18 @@ fn limits_value(limits: &Limits) -> [u8; VALUE_BYTES] {
 }
 
 fn limits(value: &[u8; VALUE_BYTES]) -> Limits {
-    let large = |at: usize| u64::from(small(value, at)) | u64::from(small(value, at + 4)) << 32;
     Limits {
-        quantity_max: large(0),
-        value_max: large(8),
+        quantity_max: large(value, 0),
+        value_max: large(value, 8),
         collar: small(value, 16),
         orders_max: small(value, 20),
         rate_max: small(value, 24),
         burst_max: small(value, 28),
     }
+}
+
+fn large(value: &[u8; VALUE_BYTES], at: usize) -> u64 {
+    u64::from(small(value, at)) | u64::from(small(value, at + 4)) << 32
 }
 
 fn small(value: &[u8; VALUE_BYTES], at: usize) -> u32 {
@@ -148,7 +153,7 @@ mod tests {
         }
         assert_eq!(entry(1, [1; VALUE_BYTES]), Err(WireError::InvalidField("value")));
         assert_eq!(entry(6, [0xff; VALUE_BYTES]), Err(WireError::InvalidField("value")));
-        assert_eq!(entry(12, [0; VALUE_BYTES]), Err(WireError::InvalidField("entry")));
+        assert_eq!(entry(13, [0; VALUE_BYTES]), Err(WireError::InvalidField("entry")));
     }
 
     #[test]

@@ -218,7 +218,8 @@ fn the_records_page_lays_records_out_as_the_code_does() {
             resting_member: u32,
             incoming_member: u32,
             index: u16,
-            reserved: [u8; 6],
+            resting_side: u8,
+            reserved: [u8; 5],
         }
     );
     check_record!(

@@ -26,6 +26,8 @@ const LIMITS: Limits = Limits {
     burst_max: 10_000_000,
 };
 
+const POSITION_MAX: u64 = 1 << 40;
+
 impl ScratchSystem {
     /// Lets members 1 to `count` in, each with a key and limits, and waits until every gateway knows them.
     ///
@@ -65,6 +67,7 @@ impl Registrar {
         self.change(Registration { member, session: 0, entry: Entry::AddMember })?;
         self.change(Registration { member, session: SESSION, entry: Entry::SetKey(key) })?;
         self.change(Registration { member, session: SESSION, entry: Entry::SetLimits(LIMITS) })?;
+        self.change(Registration { member, session: SESSION, entry: Entry::SetPositionMax(POSITION_MAX) })?;
         Ok(credential)
     }
 

@@ -210,6 +210,7 @@ impl Client {
             incoming: order,
             price: self.price(),
             quantity: Quantity(1),
+            resting_side: Side::Sell,
             resting_owner: (MemberId(1), ClientOrderId(11)),
             incoming_owner: (MemberId(2), ClientOrderId(21)),
         }

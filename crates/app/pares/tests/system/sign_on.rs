@@ -223,22 +223,43 @@ fn a_sign_on_that_was_listened_to_is_of_no_use() {
     }
 }
 
+/// Sends an order of instrument 1 at one price. Why it was rejected.
+fn order(client: &mut Client, name: u64, side: Side, quantity: u64) -> Option<Reason> {
+    match client.submit_and_wait(&limit(name, 1, side, quantity, 2_238_200)) {
+        Err(ClientError::Rejected(reason)) => Some(reason),
+        Ok(_) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_position_is_limited_at_every_gateway_and_after_its_death() {
+    let exchange = Exchange::start(&required(2));
+    done(&exchange, "member add 7");
+    done(&exchange, "member add 8");
+    assert!(done(&exchange, "member limit 7 --position 10").contains("position 10"));
+    let (own, other) = (key(&exchange, 7, 1), key(&exchange, 8, 1));
+    let (mut buyer, mut seller) = (known(&exchange, 0, &own), known(&exchange, 1, &other));
+    assert_eq!(order(&mut buyer, 1, Side::Buy, 11), Some(Reason::PositionLimit));
+    assert_eq!(order(&mut buyer, 1, Side::Buy, 8), None);
+    assert_eq!(order(&mut seller, 1, Side::Sell, 6), None);
+    [0, 1].map(|id| exchange.kill(gateway(id)));
+    exchange.wait_until_up();
+    for at in [0, 1] {
+        let mut buyer = known(&exchange, at, &own);
+        assert_eq!(order(&mut buyer, 2, Side::Buy, 3), Some(Reason::PositionLimit), "6 traded, 2 may trade");
+        assert_eq!(order(&mut buyer, 3, Side::Sell, 17), Some(Reason::PositionLimit));
+    }
+    let mut buyer = known(&exchange, 1, &own);
+    assert_eq!((order(&mut buyer, 2, Side::Buy, 2), order(&mut buyer, 4, Side::Sell, 1)), (None, None));
+}
+
 #[test]
 fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom() {
     let exchange = Exchange::start(&required(1));
     done(&exchange, "member add 7");
     let mut client = known(&exchange, 0, &key(&exchange, 7, 1));
-    let rejected = |client: &mut Client, name, quantity| match client.submit_and_wait(&limit(
-        name,
-        1,
-        Side::Buy,
-        quantity,
-        2_238_200,
-    )) {
-        Err(ClientError::Rejected(reason)) => Some(reason),
-        Ok(_) => None,
-        Err(error) => panic!("{error}"),
-    };
+    let rejected = |client: &mut Client, name, quantity| order(client, name, Side::Buy, quantity);
     done(&exchange, "member limit 7 --quantity 10 --orders 1");
     assert_eq!(rejected(&mut client, 1, 11), Some(Reason::QuantityLimit));
     assert_eq!(rejected(&mut client, 1, 10), None, "the name is free");

@@ -217,6 +217,7 @@ impl Flow {
             incoming: OrderId(RequestId::new(GatewayId(1), 2)),
             price: Price(100_000),
             quantity: Quantity(10),
+            resting_side: Side::Sell,
             resting_owner: (MemberId(1), ClientOrderId(11)),
             incoming_owner: (MemberId(2), ClientOrderId(21)),
         };

@@ -39,6 +39,7 @@ pub(crate) fn command(words: &[&str], names: &Names) -> Command {
                 incoming: names.id(incoming),
                 price: money(price),
                 quantity: quantity(shares),
+                resting_side: Side::Sell,
                 resting_owner: (MemberId(1), ClientOrderId(11)),
                 incoming_owner: (MemberId(2), ClientOrderId(21)),
             })

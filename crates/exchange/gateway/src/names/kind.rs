@@ -7,6 +7,8 @@ use pares_types::{Command, InstrumentId, Request, Side};
 pub(crate) enum Kind {
     /// An order of that side, which amends and cancels may name.
     Enter(Side),
+    /// An amend that would add shares to an order of that side.
+    Raise(Side),
     /// Any other request to one shard.
     Other,
     /// A request to all shards, with a part for each.

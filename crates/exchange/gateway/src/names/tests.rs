@@ -60,7 +60,11 @@ fn a_state_comes_back_as_it_was_set() {
 fn answered(names: &mut Names, sequence: u64, remaining: u64) {
     let request = enter(sequence, 1, sequence);
     let index = names.find_or_insert(&request);
-    names.answer(index, Some(Place { recorder: RecorderId(0), offset: sequence }), Quantity(remaining));
+    names.answer(
+        index,
+        Some(Place { recorder: RecorderId(0), offset: sequence }),
+        (Quantity(0), Quantity(remaining)),
+    );
 }
 
 fn known(names: &Names, sequence: u64) -> bool {
@@ -89,11 +93,11 @@ fn what_is_in_flight_or_lives_is_never_forgotten() {
     assert_eq!((names.len(), names.needed()), (3, 2));
 
     let order = OrderId(enter(1, 1, 1).id);
-    names.set_remaining(order, |left| Quantity(left.0 - 60));
-    names.set_remaining(order, |left| Quantity(left.0 - 40));
+    names.set_remaining(order, Quantity(40));
+    names.set_remaining(order, Quantity::ZERO);
     (10..=12).for_each(|sequence| answered(&mut names, sequence, 0));
     assert!(!known(&names, 1) && names.find_order(order).is_none(), "nothing of it remains");
-    names.set_remaining(order, |_| Quantity(5));
+    names.set_remaining(order, Quantity(5));
     assert_eq!(names.needed(), 1);
 }
 
@@ -101,7 +105,7 @@ fn what_is_in_flight_or_lives_is_never_forgotten() {
 fn an_order_that_is_finished_stays_so() {
     let mut names = Names::new(1, 7);
     answered(&mut names, 1, 0);
-    names.set_remaining(OrderId(enter(1, 1, 1).id), |_| Quantity(5));
+    names.set_remaining(OrderId(enter(1, 1, 1).id), Quantity(5));
     answered(&mut names, 2, 0);
     answered(&mut names, 3, 0);
     assert_eq!((names.len(), names.needed()), (1, 0));

@@ -136,6 +136,7 @@ fn a_session_is_told_what_it_may_do_and_what_is_used() {
         session: 0,
         rights: Rights::ALL,
         limits: Limits { rate_max: 3, burst_max: 2, ..none },
+        position_max: 0,
         orders: 0,
         in_flight: 0,
         in_flight_max: 100,

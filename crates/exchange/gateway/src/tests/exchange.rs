@@ -8,6 +8,8 @@ use pares_types::{
     OrderKind, Outcome, Position, Price, Quantity, Reason, RecorderId, Request, ShardView, Side, Status,
 };
 
+use pares_stream::{Positions, StreamNumbers, Told};
+
 use crate::{FoundRecord, Place};
 
 /// A committed record.
@@ -49,8 +51,9 @@ struct Resting {
 
 impl Resting {
     fn living(&self) -> LivingOrder {
-        let Self { id: order, member, name: client_order_id, instrument, side, remaining, .. } = *self;
-        LivingOrder { member, client_order_id, order, instrument, side, remaining }
+        let Self { id: order, member, name: client_order_id, instrument, side, remaining, executed, .. } =
+            *self;
+        LivingOrder { member, client_order_id, order, instrument, side, remaining, executed }
     }
 }
 
@@ -82,12 +85,21 @@ impl Shard {
         };
         let position = Position(self.committed.len() as u64);
         self.committed.push(Record { position, request, outcome, events });
-        self.views.push(self.view(&request));
+        self.views.push(self.view());
     }
 
-    /// What a checkpoint says now, `last` being the request executed last.
-    fn view(&self, last: &Request) -> ShardView {
+    /// What a checkpoint says now.
+    fn view(&self) -> ShardView {
         let mut view = self.views.last().cloned().unwrap_or_default();
+        let Some(Record { position, request: last, outcome, events }) = self.committed.last() else {
+            return view;
+        };
+        let (mut numbers, mut positions) =
+            (StreamNumbers::restore(&view.told), Positions::restore(&view.positions));
+        if let (Some(numbers), Some(positions)) = (&mut numbers, &mut positions) {
+            Told { position: *position, request: last, outcome, events }.count(numbers, positions);
+            (view.told, view.positions) = (numbers.sorted(), positions.written());
+        }
         let gateway = last.id.gateway();
         view.through.retain(|(of, _)| *of != gateway);
         view.through.push((gateway, last.id.sequence()));

@@ -9,6 +9,7 @@ mod guards;
 mod listings;
 mod news;
 mod permits;
+mod positions;
 mod property;
 mod room;
 mod rules;

@@ -192,6 +192,7 @@ fn both_owners_are_told_of_a_busted_trade() {
         incoming: order(21),
         price: Price(50),
         quantity: Quantity(3),
+        resting_side: Side::Sell,
         resting_owner: (MemberId(1), ClientOrderId(11)),
         incoming_owner: (MemberId(2), ClientOrderId(21)),
     };

@@ -11,19 +11,21 @@ use crate::names::Kind;
 use crate::{Gateway, GatewayConfig, SessionId};
 
 /// Sessions of the tests: two operators, and member 7's two.
-const OPERATOR: u64 = 10;
+pub(super) const OPERATOR: u64 = 10;
 const SECOND: u64 = 11;
-const TRADER: u64 = 1;
-const OTHER: u64 = 2;
+pub(super) const TRADER: u64 = 1;
+pub(super) const OTHER: u64 = 2;
+/// The series of the first operator.
+pub(super) const FIRST: u64 = 1;
 
-struct Floor {
-    world: World,
+pub(super) struct Floor {
+    pub(super) world: World,
     names: u64,
 }
 
 impl Floor {
     /// Both gateways require sign-on; member 7 and two operators are registered and signed on at the first.
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut world = World::with(|gate| GatewayConfig { sign_on_required: true, ..config(gate) });
         for gate in &mut world.gates {
             let bare = Gateway::new(config(0), []);
@@ -41,24 +43,30 @@ impl Floor {
         floor
     }
 
-    fn sign_on(&mut self, session: u64, member: u32, number: u16) -> Result<(), Reason> {
+    pub(super) fn sign_on(&mut self, session: u64, member: u32, number: u16) -> Result<(), Reason> {
         let Gate { gateway, sink, .. } = &mut self.world.gates[0];
         gateway.on_sign_on(SessionId(session), (MemberId(member), number), false, sink)
     }
 
-    fn register(&mut self, member: u32, session: u16, entry: Entry) {
+    pub(super) fn register(&mut self, member: u32, session: u16, entry: Entry) {
         let change = Registration { member: MemberId(member), session, entry };
         assert_eq!(self.operate(OPERATOR, 1, 0, Command::Register(change)), None, "{change:?}");
     }
 
     /// An operator asks; why it was rejected.
-    fn operate(&mut self, session: u64, number: u64, instrument: u32, command: Command) -> Option<Reason> {
+    pub(super) fn operate(
+        &mut self,
+        session: u64,
+        number: u64,
+        instrument: u32,
+        command: Command,
+    ) -> Option<Reason> {
         self.names += 1;
         self.ask(session, exchange(number << 48 | self.names, instrument, command))
     }
 
     /// Asks, and has everything committed. Why it was rejected.
-    fn ask(&mut self, session: u64, request: ClientRequest) -> Option<Reason> {
+    pub(super) fn ask(&mut self, session: u64, request: ClientRequest) -> Option<Reason> {
         self.world.gates[0].sink.replies.clear();
         self.world.ask(0, session, request);
         let rejected = self.world.gates[0].sink.replies.iter().find_map(|(_, reply)| match reply {
@@ -79,7 +87,7 @@ impl Floor {
     }
 }
 
-fn key(number: u8) -> Key {
+pub(super) fn key(number: u8) -> Key {
     Key::Ed25519([number; 32])
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pares_stream::Positions;
 use pares_types::{
     Answer, ClientOrderId, ClientRequest, Command, MemberId, Quantity, Reply, ShardId, Side, Status,
 };
 use proptest::prelude::*;
 
 use super::exchange::Record;
-use super::world::{GATEWAYS, SHARDS, World, amend, cancel, config, enter, mass_cancel};
+use super::world::{GATEWAYS, SHARDS, World, amend, cancel, config, enter, instruments, mass_cancel};
 use crate::SessionId;
 
 const NAMES: u64 = 9;
@@ -165,8 +166,34 @@ impl Model {
             assert!(!waiting.values().any(alive), "somebody waits for ever: {waiting:?}");
             assert_eq!(self.world.gates[gate].gateway.in_flight(), 0);
             assert!(self.world.gates[gate].gateway.names() <= MEMBERS as usize * NAMES as usize);
+            self.check_counts(gate);
             let log = &self.world.gates[gate].sink.log;
             assert!(log.windows(2).all(|pair| pair[0].id < pair[1].id && pair[0].stamp < pair[1].stamp));
+        }
+    }
+
+    /// What members' orders may still trade, and what they traded, is what the shards say.
+    fn check_counts(&self, gate: usize) {
+        let gateway = &self.world.gates[gate].gateway;
+        for (shard, state) in self.world.shards.iter().enumerate() {
+            let Some(view) = state.views.last() else { continue };
+            let positions = Positions::restore(&view.positions).expect("a shard counts so");
+            for (instrument, of) in instruments() {
+                if usize::from(of.0) != shard {
+                    continue;
+                }
+                for member in (1..=MEMBERS).map(MemberId) {
+                    let net = |positions: &Positions| positions.net(member, instrument.id);
+                    assert_eq!(net(&gateway.shards[shard].positions), net(&positions));
+                    for side in [Side::Buy, Side::Sell] {
+                        let orders = view.orders.iter().filter(|order| {
+                            (order.member, order.instrument, order.side) == (member, instrument.id, side)
+                        });
+                        let open: u64 = orders.map(|order| order.remaining.0).sum();
+                        assert_eq!(gateway.names.open(member, instrument.id, side), open);
+                    }
+                }
+            }
         }
     }
 }

@@ -31,7 +31,7 @@ fn world() -> World {
 fn an_order_is_in_flight_works_and_ends_at_any_gateway() {
     let mut world = world();
     world.ask(0, 1, enter(10, 1, Side::Sell, 5, 100));
-    let in_flight = (OrderState::InFlight, 0, Position(0));
+    let in_flight = (OrderState::InFlight, 5, Position(0));
     assert_eq!(status(&world, 0, 1, named(10)).map(brief), Some(in_flight));
     assert_eq!(status(&world, 1, 3, named(10)), None, "the other has not read of it");
     assert!(world.read_peer(1));

@@ -240,6 +240,7 @@ fn an_auction_has_no_aggressor_and_a_busted_trade_is_marked() {
         incoming: bid,
         price: trade.price,
         quantity: trade.quantity,
+        resting_side: Side::Sell,
         resting_owner: (MemberId(1), ClientOrderId(11)),
         incoming_owner: (MemberId(2), ClientOrderId(21)),
     };

@@ -1,12 +1,12 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! head   "PARESCK7" | shard | position | gateways n | (gateway, through)* | series n |
-//!        (member, series, floor)* | names n | (member, name)* | told n | (member, number)* | quarantined n | instrument* | register | time | day | blocked n | member* | books n
+//! head   "PARESCK7" | shard | position | gateways n | (gateway, through)* | notes
+//!        | time | day | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
 //! ```
-//! The modules `book` and `day` say what a book and a day are made of, `pares-register` (`words.rs`) what the register is made of. The instrument with all its rules is part of it, for instruments come,
+//! The modules `notes`, `book` and `day` say what those are made of, `pares-register` (`words.rs`) what the register is made of. The instrument with all its rules is part of it, for instruments come,
 //! change and go while a shard lives, and what is configured is only what it began with.
 //!
 //! Every number is a little-endian u64, counts included: plain beats small, since a checkpoint is written
@@ -22,15 +22,13 @@
 
 mod book;
 mod day;
+mod notes;
 mod view;
 
 use pares_book::{Book, Copied, Day, InstrumentError, Market, MarketError, RestoreError};
-use pares_register::Register;
-use pares_stream::StreamNumbers;
-use pares_types::{ClientOrderId, GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
+use pares_types::{GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
-use crate::names::Names;
-use crate::quarantine::Quarantine;
+use crate::notes::Notes;
 pub use view::view;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"PARESCK7");
@@ -90,10 +88,7 @@ pub enum Piece {
 pub(crate) struct State<B> {
     pub(crate) position: Position,
     pub(crate) through: Vec<(GatewayId, u64)>,
-    pub(crate) names: Names,
-    pub(crate) numbers: StreamNumbers,
-    pub(crate) quarantine: Quarantine,
-    pub(crate) register: Register,
+    pub(crate) notes: Notes,
     pub(crate) market: Market<B>,
     pub(crate) state_hash: u64,
 }
@@ -107,7 +102,7 @@ fn put_head<B: Book>(
     out: &mut Vec<u8>,
     (shard, position): (ShardId, Position),
     through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-    (names, numbers, quarantine, register): (&Names, &StreamNumbers, &Quarantine, &Register),
+    notes: &Notes,
     market: &Market<B>,
 ) {
     out.clear();
@@ -119,26 +114,7 @@ fn put_head<B: Book>(
         put(out, u64::from(gateway.0));
         put(out, sequence);
     }
-    put(out, names.floors().len() as u64);
-    for ((member, series), floor) in names.floors() {
-        put(out, u64::from(member.0));
-        put(out, u64::from(series));
-        put(out, floor);
-    }
-    put(out, names.iter().len() as u64);
-    for (member, name) in names.iter() {
-        put(out, u64::from(member.0));
-        put(out, name.0);
-    }
-    let told = numbers.sorted();
-    put(out, told.len() as u64);
-    for (member, number) in told {
-        put(out, u64::from(member.0));
-        put(out, number);
-    }
-    put(out, quarantine.instruments().len() as u64);
-    quarantine.instruments().iter().for_each(|instrument| put(out, u64::from(instrument.0)));
-    register.write(&mut |word| put(out, word));
+    notes::encode(out, notes);
     put(out, market.time().0);
     day::encode(out, market.day());
     put(out, market.blocked().len() as u64);
@@ -158,11 +134,11 @@ impl Taking {
         out: &mut Vec<u8>,
         place: (ShardId, Position),
         through: impl ExactSizeIterator<Item = (GatewayId, u64)>,
-        small: (&Names, &StreamNumbers, &Quarantine, &Register),
+        notes: &Notes,
         market: &mut Market<B>,
         state_hash: u64,
     ) -> Self {
-        put_head(out, place, through, small, market);
+        put_head(out, place, through, notes, market);
         market.begin_copy(book::encode);
         let mut checksum = Checksum::default();
         checksum.add(out);
@@ -230,10 +206,7 @@ fn step(sum: u64, word: u64) -> u64 {
 struct Content<T> {
     position: Position,
     through: Vec<(GatewayId, u64)>,
-    names: Names,
-    numbers: StreamNumbers,
-    quarantine: Quarantine,
-    register: Register,
+    notes: Notes,
     time: Timestamp,
     day: Day,
     blocked: Vec<MemberId>,
@@ -251,10 +224,7 @@ fn read<T>(
     let content = Content {
         position: Position(input.u64()?),
         through: input.list(16, |input| Ok((GatewayId(input.u16("gateway")?), input.u64()?)))?,
-        names: input.names()?,
-        numbers: input.numbers()?,
-        quarantine: input.quarantine()?,
-        register: input.register()?,
+        notes: notes::decode(&mut input)?,
         time: Timestamp(input.u64()?),
         day: day::decode(&mut input)?,
         blocked: input.list(8, |input| Ok(MemberId(input.u32("blocked")?)))?,
@@ -287,22 +257,11 @@ fn open(shard: ShardId, bytes: &[u8]) -> Result<Input<'_>, CheckpointError> {
 
 /// Reads a checkpoint of that shard.
 pub(crate) fn decode<B: Book>(shard: ShardId, bytes: &[u8]) -> Result<State<B>, CheckpointError> {
-    let Content {
-        position,
-        through,
-        names,
-        numbers,
-        quarantine,
-        register,
-        time,
-        day,
-        blocked,
-        books,
-        state_hash,
-    } = read(shard, bytes, book::Written::restore::<B>)?;
+    let Content { position, through, notes, time, day, blocked, books, state_hash } =
+        read(shard, bytes, book::Written::restore::<B>)?;
     let (books, beside) = books.into_iter().unzip();
     let market = Market::restore(books, beside, blocked, time, day)?;
-    Ok(State { position, through, names, numbers, quarantine, register, market, state_hash })
+    Ok(State { position, through, notes, market, state_hash })
 }
 
 struct Input<'a>(&'a [u8]);
@@ -332,27 +291,5 @@ impl Input<'_> {
         let fits =
             usize::try_from(count).ok().filter(|n| n.checked_mul(bytes).is_some_and(|b| b <= self.0.len()));
         (0..fits.ok_or(CheckpointError::Truncated)?).map(|_| read(self)).collect()
-    }
-
-    fn names(&mut self) -> Result<Names, CheckpointError> {
-        let floors = self
-            .list(24, |input| Ok(((MemberId(input.u32("member")?), input.u16("series")?), input.u64()?)))?;
-        let kept =
-            self.list(16, |input| Ok((MemberId(input.u32("member")?), ClientOrderId(input.u64()?))))?;
-        Names::restore(&floors, &kept).ok_or(CheckpointError::InvalidField("names"))
-    }
-
-    fn numbers(&mut self) -> Result<StreamNumbers, CheckpointError> {
-        let told = self.list(16, |input| Ok((MemberId(input.u32("member")?), input.u64()?)))?;
-        StreamNumbers::restore(&told).ok_or(CheckpointError::InvalidField("told"))
-    }
-
-    fn register(&mut self) -> Result<Register, CheckpointError> {
-        Register::read(&mut || self.u64().ok()).ok_or(CheckpointError::InvalidField("register"))
-    }
-
-    fn quarantine(&mut self) -> Result<Quarantine, CheckpointError> {
-        let instruments = self.list(8, |input| Ok(InstrumentId(input.u32("quarantined")?)))?;
-        Quarantine::of(instruments).ok_or(CheckpointError::InvalidField("quarantined"))
     }
 }

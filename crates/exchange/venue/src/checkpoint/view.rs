@@ -6,6 +6,7 @@ use pares_types::{DayStage, LivingOrder, ShardId, ShardView, TimeInForce};
 
 use super::book::Written;
 use super::{CheckpointError, Content, read};
+use crate::notes::Notes;
 
 /// Reads a checkpoint of that shard: its state, its register and its instruments. That its state is the one that was saved only its [restoring](crate::Shard::restore) shows.
 ///
@@ -19,7 +20,8 @@ pub fn view(shard: ShardId, bytes: &[u8]) -> Result<(ShardView, Register, Vec<Li
         orders.extend(living(&book));
         Ok(())
     })?;
-    let Content { position, through, names, numbers, quarantine, register, time, day, .. } = content;
+    let Content { position, through, notes, time, day, .. } = content;
+    let Notes { names, numbers, positions, quarantine, register } = notes;
     let (floors, kept) = (names.floors().collect(), names.iter().collect());
     let stage = match day.stage() {
         Stage::On => DayStage::On,
@@ -29,9 +31,20 @@ pub fn view(shard: ShardId, bytes: &[u8]) -> Result<(ShardView, Register, Vec<Li
     };
     timed |= matches!(stage, DayStage::Ending | DayStage::Beginning);
     let (day, told) = (day.number(), numbers.sorted());
-    let quarantined = quarantine.instruments().to_vec();
-    let view =
-        ShardView { position, through, floors, kept, time, day, stage, told, quarantined, timed, orders };
+    let view = ShardView {
+        position,
+        through,
+        floors,
+        kept,
+        time,
+        day,
+        stage,
+        told,
+        positions: positions.written(),
+        quarantined: quarantine.instruments().to_vec(),
+        timed,
+        orders,
+    };
     Ok((view, register, listings))
 }
 
@@ -49,6 +62,7 @@ fn living(book: &Written) -> impl Iterator<Item = LivingOrder> {
         instrument,
         side: order.side,
         remaining: order.remaining,
+        executed: order.executed,
     })
 }
 

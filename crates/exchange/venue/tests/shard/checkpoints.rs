@@ -34,6 +34,7 @@ fn lived() -> Venue<FastBook> {
         incoming: OrderId(RequestId::new(GatewayId(2), 5)),
         price: Price(100),
         quantity: Quantity(4),
+        resting_side: Side::Sell,
         resting_owner: (MemberId(1), ClientOrderId(11)),
         incoming_owner: (MemberId(2), ClientOrderId(21)),
     };

@@ -141,6 +141,7 @@ pub(super) fn own_limits(frame: &super::OwnLimits) -> Result<OwnLimits, WireErro
         session: frame.session.get(),
         rights: Rights::from_bits(frame.rights.get()).ok_or(WireError::InvalidField("rights"))?,
         limits,
+        position_max: frame.position_max.get(),
         orders: frame.orders.get(),
         in_flight: frame.in_flight.get(),
         in_flight_max: frame.in_flight_max.get(),
@@ -155,6 +156,7 @@ pub fn write_own_limits(out: &mut Vec<u8>, own: &OwnLimits) {
         next_position: own.next.0.into(),
         quantity_max: quantity_max.into(),
         value_max: value_max.into(),
+        position_max: own.position_max.into(),
         member: own.member.0.into(),
         rights: own.rights.bits().into(),
         collar: collar.into(),
@@ -165,7 +167,7 @@ pub fn write_own_limits(out: &mut Vec<u8>, own: &OwnLimits) {
         in_flight: own.in_flight.into(),
         in_flight_max: own.in_flight_max.into(),
         session: own.session.into(),
-        reserved: [0; 12],
+        reserved: [0; 4],
     };
     write(out, &frame);
 }

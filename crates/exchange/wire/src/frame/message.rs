@@ -268,8 +268,10 @@ message! {
         instrument: U32,
         /// Which event of that position it was, from 0.
         index: U16,
+        /// 1 if the resting order bought, 2 if it sold.
+        resting_side: u8,
         /// Zero.
-        reserved: U16,
+        reserved: u8,
         /// The name of the resting order.
         resting_client_order_id: U64,
         /// The name of the incoming order.
@@ -593,7 +595,7 @@ message! {
         order_id: U64,
         /// The shard's position to come at this gateway: what lies before it is counted in.
         next_position: U64,
-        /// Shares of the order still there.
+        /// Shares of the order still there; of one in flight, those it asks for.
         remaining: U64,
         /// The instrument; 0 if the order is unknown.
         instrument: U32,
@@ -689,6 +691,8 @@ message! {
         quantity_max: U64,
         /// Price times quantity of one order, price units times shares; 0 for no limit.
         value_max: U64,
+        /// Shares of an instrument that the member may have bought more than sold today, or sold more than bought; 0 for no limit.
+        position_max: U64,
         /// The member.
         member: U32,
         /// What the session may ask for: bits as in the register.
@@ -710,6 +714,6 @@ message! {
         /// Which of the member's sessions.
         session: U16,
         /// Zero.
-        reserved: [u8; 12],
+        reserved: [u8; 4],
     }
 }

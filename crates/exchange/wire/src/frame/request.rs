@@ -145,7 +145,8 @@ fn write_exchange(out: &mut Vec<u8>, name: ClientOrderId, instrument: Instrument
                 quantity: trade.quantity.0.into(),
                 instrument,
                 index: trade.index.into(),
-                reserved: 0.into(),
+                resting_side: trade.resting_side as u8,
+                reserved: 0,
                 resting_client_order_id: trade.resting_owner.1.0.into(),
                 incoming_client_order_id: trade.incoming_owner.1.0.into(),
                 resting_member: trade.resting_owner.0.0.into(),
@@ -310,7 +311,7 @@ fn decode_exchange(kind: u8, bytes: &[u8]) -> Result<ClientRequest, WireError> {
         }
         BustTrade::KIND => {
             let frame: BustTrade = body(bytes)?;
-            zero(&frame.reserved.to_bytes())?;
+            zero(&[frame.reserved])?;
             (frame.client_order_id, frame.instrument, Command::Bust(busted_trade(&frame)?))
         }
         ChangeRegister::KIND => {
@@ -352,6 +353,7 @@ fn busted_trade(frame: &BustTrade) -> Result<BustedTrade, WireError> {
         incoming: order_id(frame.incoming_order_id.get(), "incoming_order_id")?,
         price: Price(frame.price.get()),
         quantity: Quantity(frame.quantity.get()),
+        resting_side: side(frame.resting_side)?,
         resting_owner: owner(frame.resting_member, frame.resting_client_order_id),
         incoming_owner: owner(frame.incoming_member, frame.incoming_client_order_id),
     })

@@ -153,8 +153,10 @@ pub struct BustRecord {
     pub incoming_member: U32,
     /// Which event of its position the trade was.
     pub index: U16,
+    /// 1 if the resting order bought, 2 if it sold.
+    pub resting_side: u8,
     /// Zero; later fields go here.
-    pub reserved: [u8; 6],
+    pub reserved: [u8; 5],
 }
 const _: () = assert!(size_of::<BustRecord>() == 48);
 
@@ -330,7 +332,8 @@ impl RequestRecord {
             resting_member: trade.resting_owner.0.0.into(),
             incoming_member: trade.incoming_owner.0.0.into(),
             index: trade.index.into(),
-            reserved: [0; 6],
+            resting_side: trade.resting_side as u8,
+            reserved: [0; 5],
         }
     }
 
@@ -455,6 +458,7 @@ impl RequestRecord {
             incoming: order_id(bust.incoming.get(), "incoming")?,
             price: Price(self.price.get()),
             quantity: Quantity(self.quantity.get()),
+            resting_side: side(bust.resting_side)?,
             resting_owner: owner(bust.resting_member, bust.resting_client_order_id),
             incoming_owner: owner(bust.incoming_member, bust.incoming_client_order_id),
         })

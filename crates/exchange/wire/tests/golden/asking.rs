@@ -157,6 +157,7 @@ fn limits_request_and_own_limits() {
         session: 0x5152,
         rights: Rights::TRADING,
         limits: Limits { quantity_max: 1, value_max: 2, collar: 3, orders_max: 4, rate_max: 5, burst_max: 6 },
+        position_max: 11,
         orders: 7,
         in_flight: 8,
         in_flight_max: 9,
@@ -170,9 +171,9 @@ fn limits_request_and_own_limits() {
         0000  0c 00 1d 01 a8 a7 a6 a5 a4 a3 a2 a1 54 00 97 01
         0010  a8 a7 a6 a5 a4 a3 a2 a1 48 47 46 45 44 43 42 41
         0020  01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00
-        0030  74 73 72 71 07 00 00 00 03 00 00 00 04 00 00 00
-        0040  05 00 00 00 06 00 00 00 07 00 00 00 08 00 00 00
-        0050  09 00 52 51 00 00 00 00 00 00 00 00 00 00 00 00
+        0030  0b 00 00 00 00 00 00 00 74 73 72 71 e7 00 00 00
+        0040  03 00 00 00 04 00 00 00 05 00 00 00 06 00 00 00
+        0050  07 00 00 00 08 00 00 00 09 00 52 51 00 00 00 00
     "#]],
     );
 }

@@ -93,6 +93,7 @@ fn trade_to_bust() -> BustedTrade {
         incoming: OrderId(RequestId::new(GatewayId(1), 2)),
         price: PRICE,
         quantity: QUANTITY,
+        resting_side: Side::Sell,
         resting_owner: (MemberId(1), ClientOrderId(11)),
         incoming_owner: (MemberId(2), ClientOrderId(21)),
     }

@@ -92,6 +92,10 @@ pub(super) struct NewLimits {
     /// Orders of the member at work
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     orders: u32,
+    /// Shares of an instrument the member may have bought more than sold on a business day, or sold more than bought, if all its
+    /// orders trade
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    position: u64,
     /// Orders and amends a session may send in a second
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     rate: u32,
@@ -161,7 +165,8 @@ pub(super) fn run(
         }
         What::Limit { member, session, limits } => {
             operator.register(*member, *session, Entry::SetLimits(limits.limits()))?;
-            format!("{}: {}", who(*member, *session), limit_words(&limits.limits()))
+            operator.register(*member, *session, Entry::SetPositionMax(limits.position))?;
+            format!("{}: {}", who(*member, *session), limit_words(&limits.limits(), limits.position))
         }
         What::List => unreachable!("listed above"),
     };
@@ -213,8 +218,8 @@ fn list_instruments(
     Ok(format!("{}: {change}: {}", who(member, session), numbers.join(" ")))
 }
 
-pub(crate) fn limit_words(limits: &Limits) -> String {
-    let set: Vec<String> = limit_fields(limits)
+pub(crate) fn limit_words(limits: &Limits, position_max: u64) -> String {
+    let set: Vec<String> = limit_fields(limits, position_max)
         .into_iter()
         .filter(|(_, value)| *value != 0)
         .map(|(name, value)| format!("{name} {value}"))
@@ -222,12 +227,13 @@ pub(crate) fn limit_words(limits: &Limits) -> String {
     if set.is_empty() { "no limits".into() } else { set.join(", ") }
 }
 
-fn limit_fields(limits: &Limits) -> [(&'static str, u64); 6] {
+fn limit_fields(limits: &Limits, position_max: u64) -> [(&'static str, u64); 7] {
     [
         ("quantity", limits.quantity_max),
         ("value", limits.value_max),
         ("collar", limits.collar.into()),
         ("orders", limits.orders_max.into()),
+        ("position", position_max),
         ("rate", limits.rate_max.into()),
         ("burst", limits.burst_max.into()),
     ]
@@ -250,10 +256,11 @@ fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult 
         let entries: Vec<Value> = rows
             .iter()
             .map(|(member, session, key, permit)| {
-                let limits: serde_json::Map<String, Value> = limit_fields(&permit.limits)
-                    .into_iter()
-                    .map(|(name, value)| (name.to_owned(), json!(value)))
-                    .collect();
+                let limits: serde_json::Map<String, Value> =
+                    limit_fields(&permit.limits, permit.position_max)
+                        .into_iter()
+                        .map(|(name, value)| (name.to_owned(), json!(value)))
+                        .collect();
                 let instruments: Vec<u32> = register.listed(*member, *session).map(|id| id.0).collect();
                 json!({
                     "member": member.0, "session": session, "key": key, "rights": permit.rights.to_string(),
@@ -269,7 +276,7 @@ fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult 
         let name = if member == EXCHANGE { "exchange".into() } else { member.to_string() };
         let numbers: Vec<String> = register.listed(member, session).map(|id| id.to_string()).collect();
         let session = if session == 0 { "all".into() } else { session.to_string() };
-        let limits = limit_words(&permit.limits);
+        let limits = limit_words(&permit.limits, permit.position_max);
         table.row(vec![name, session, key.into(), permit.rights.to_string(), numbers.join(" "), limits]);
     }
     text::print(&format!("{}four eyes: {}\n", table.render(), if four_eyes { "on" } else { "off" }));

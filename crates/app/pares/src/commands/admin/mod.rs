@@ -5,6 +5,7 @@
 //! again is no request: it changes no book, and is about files.
 
 mod audit;
+mod bust;
 mod key;
 mod member;
 mod operator;
@@ -18,11 +19,9 @@ use std::path::PathBuf;
 use pares_book::{Book, Day, Stage, TimetableRow};
 use pares_node::{Layout, NodeId, SystemConfig};
 use pares_types::{
-    BusinessDay, BustedTrade, Command, Entry, InstrumentId, MemberId, Phase, Position, Reason, Rule, Status,
-    Symbol, Timestamp,
+    BusinessDay, Command, Entry, InstrumentId, MemberId, Phase, Reason, Rule, Status, Symbol, Timestamp,
 };
 
-use super::history;
 use super::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::standing::Standing;
@@ -99,7 +98,7 @@ enum What {
         /// Symbol or id
         instrument: String,
         /// POSITION.EVENT, as `pares history trades` shows it
-        #[arg(value_parser = trade_place)]
+        #[arg(value_parser = bust::trade_place)]
         trade: (u64, u16),
     },
     /// Let an instrument trade again that is quarantined, since the matching engine failed at one of its requests
@@ -245,7 +244,7 @@ fn request(
         What::Unblock { member } => (all, Command::Unblock { member: MemberId(*member) }),
         What::Bust { instrument, trade } => {
             let instrument = named(instrument)?;
-            (instrument, Command::Bust(recorded_trade(instrument, *trade, config, layout)?))
+            (instrument, Command::Bust(bust::recorded_trade(instrument, *trade, config, layout)?))
         }
         // A time for one instrument is what releases it.
         What::Release { instrument } => (named(instrument)?, Command::Time),
@@ -327,31 +326,6 @@ fn member(text: &str) -> Result<u32, String> {
     if member == EXCHANGE.0 { Err("member 0 is the exchange itself".into()) } else { Ok(member) }
 }
 
-/// Reads `POSITION.EVENT`.
-fn trade_place(text: &str) -> Result<(u64, u16), String> {
-    let parts = text
-        .split_once('.')
-        .and_then(|(position, event)| Some((position.parse().ok()?, event.parse().ok()?)));
-    parts.ok_or_else(|| format!("`{text}` is no trade; one looks like 8192.0 (position.event)"))
-}
-
-/// The trade as the record has it, for those who are told.
-fn recorded_trade(
-    instrument: InstrumentId,
-    (position, index): (u64, u16),
-    config: &SystemConfig,
-    layout: &Layout,
-) -> Result<BustedTrade, CommandError> {
-    let place = (Position(position), u32::from(index));
-    let (trade, [buy, sell]) = history::trade(instrument, place, config, layout)?;
-    // In an auction the sell order is the resting one.
-    let (buy, sell) = ((trade.buy.0, (trade.buy.1, buy)), (trade.sell.0, (trade.sell.1, sell)));
-    let ((resting, resting_owner), (incoming, incoming_owner)) =
-        if trade.aggressor == "sell" { (buy, sell) } else { (sell, buy) };
-    let (position, price, quantity) = (Position(position), trade.price, trade.quantity);
-    Ok(BustedTrade { position, index, resting, incoming, price, quantity, resting_owner, incoming_owner })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -382,13 +356,5 @@ mod tests {
         assert_eq!(id("0").unwrap_err(), "an id is at least 1");
         assert!(member("0").unwrap_err().contains("the exchange itself"));
         assert!(id("x").is_err() && member("x").is_err());
-    }
-
-    #[test]
-    fn trades_are_named_as_history_shows_them() {
-        assert_eq!(trade_place("8192.3"), Ok((8_192, 3)));
-        for wrong in ["8192", "1.", ".1", "1.70000"] {
-            assert!(trade_place(wrong).is_err(), "{wrong}");
-        }
     }
 }

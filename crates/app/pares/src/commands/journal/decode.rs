@@ -225,6 +225,7 @@ mod tests {
             incoming: order(8),
             price: Price(10_000),
             quantity: Quantity(3),
+            resting_side: Side::Sell,
             resting_owner: (MemberId(1), ClientOrderId(11)),
             incoming_owner: (MemberId(2), ClientOrderId(21)),
         };

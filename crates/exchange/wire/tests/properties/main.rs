@@ -1,11 +1,13 @@
 //! Whatever is written reads back the same; whatever is not a message is refused without a panic.
 
+mod register;
+
 use pares_types::{
-    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Entry,
-    Epoch, Event, GatewayId, Guarded, IncomingCause, InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms,
-    OrderChange, OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Proposal, Quantity,
-    Reason, Registration, Reply, Request, RequestId, RestCause, Rights, Role, Rule, SelfTrade, ShardId, Side,
-    Status, Symbol, TimeInForce, Timestamp, Trade, TradeBusted, VenueId,
+    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Epoch,
+    Event, GatewayId, Guarded, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange,
+    OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request,
+    RequestId, RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
+    Trade, TradeBusted, VenueId,
 };
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame, GatewayFrame};
@@ -132,7 +134,7 @@ fn rule() -> impl Strategy<Value = Rule> {
 fn busted_trade() -> impl Strategy<Value = BustedTrade> {
     let owner = || (any::<u32>().prop_map(MemberId), name());
     let trade = (any::<u64>(), any::<u16>(), order_id(), order_id(), price(), quantity());
-    (trade, owner(), owner()).prop_map(|(trade, resting_owner, incoming_owner)| {
+    (trade, side(), owner(), owner()).prop_map(|(trade, resting_side, resting_owner, incoming_owner)| {
         let (position, index, resting, incoming, price, quantity) = trade;
         BustedTrade {
             position: Position(position),
@@ -141,6 +143,7 @@ fn busted_trade() -> impl Strategy<Value = BustedTrade> {
             incoming,
             price,
             quantity,
+            resting_side,
             resting_owner,
             incoming_owner,
         }
@@ -153,41 +156,6 @@ fn day() -> impl Strategy<Value = BusinessDay> {
 
 fn guarded() -> impl Strategy<Value = Guarded> {
     (member(), any::<u16>(), id()).prop_map(|(member, session, last)| Guarded { member, session, last })
-}
-
-fn registration() -> impl Strategy<Value = Registration> {
-    let key = any::<[u8; 32]>();
-    let limits = (any::<(u64, u64)>(), any::<(u32, u32, u32, u32)>()).prop_map(
-        |((quantity_max, value_max), (collar, orders_max, rate_max, burst_max))| Limits {
-            quantity_max,
-            value_max,
-            collar,
-            orders_max,
-            rate_max,
-            burst_max,
-        },
-    );
-    let proposal = (instrument(), 1..=Proposal::KIND_MAX, any::<u32>())
-        .prop_map(|(instrument, kind, operand)| Proposal { instrument, kind, operand });
-    let rights = (0..=Rights::ALL.bits()).prop_map(|bits| Rights::from_bits(bits).expect("all are rights"));
-    let entry = prop_oneof![
-        Just(Entry::AddMember),
-        Just(Entry::RemoveMember),
-        key.prop_map(|key| Entry::SetKey(Key::Ed25519(key))),
-        key.prop_map(|key| Entry::SetKey(Key::Shared(key))),
-        Just(Entry::RevokeKey),
-        rights.prop_map(Entry::SetRights),
-        limits.prop_map(Entry::SetLimits),
-        any::<bool>().prop_map(Entry::SetFourEyes),
-        proposal.prop_map(Entry::Propose),
-        any::<u32>().prop_map(|id| Entry::ListInstrument(InstrumentId(id))),
-        any::<u32>().prop_map(|id| Entry::UnlistInstrument(InstrumentId(id))),
-    ];
-    (member(), any::<u16>(), entry).prop_map(|(member, session, entry)| Registration {
-        member,
-        session,
-        entry,
-    })
 }
 
 /// What has no message of its own.
@@ -204,7 +172,7 @@ fn exchange_command() -> impl Strategy<Value = Command> {
         busted_trade().prop_map(Command::Bust),
         day().prop_map(|day| Command::BeginDay { day }),
         day().prop_map(|day| Command::EndDay { day }),
-        registration().prop_map(Command::Register),
+        register::registration().prop_map(Command::Register),
     ]
 }
 

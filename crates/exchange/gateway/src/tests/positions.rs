@@ -1,0 +1,166 @@
+//! How far a member may go on a business day.
+
+use pares_types::{
+    BusinessDay, BustedTrade, ClientOrderId, Command, Entry, MemberId, OrderId, Position, Price, Quantity,
+    Reason, Side,
+};
+
+use super::permits::{FIRST, Floor, OPERATOR, OTHER, TRADER};
+use super::world::{GATEWAYS, World, amend, cancel, config, enter};
+use crate::GatewayConfig;
+
+/// A member that trades with all who come.
+const MAKER: u64 = 30;
+
+/// Member 7 may go 100 shares either way; member 8 has no limit.
+fn limited() -> Floor {
+    let mut floor = Floor::new();
+    floor.register(8, 0, Entry::AddMember);
+    floor.register(8, 1, Entry::SetKey(super::permits::key(4)));
+    assert_eq!(floor.sign_on(MAKER, 8, 1), Ok(()));
+    floor.register(7, 0, Entry::SetPositionMax(100));
+    floor
+}
+
+fn buy(floor: &mut Floor, session: u64, name: u64, quantity: u64) -> Option<Reason> {
+    floor.ask(session, enter(name, 1, Side::Buy, quantity, 100))
+}
+
+fn sell(floor: &mut Floor, session: u64, name: u64, quantity: u64) -> Option<Reason> {
+    floor.ask(session, enter(name, 1, Side::Sell, quantity, 100))
+}
+
+const BEYOND: Option<Reason> = Some(Reason::PositionLimit);
+
+#[test]
+fn all_that_may_trade_counts_over_all_sessions_and_one_side_does_not_pay_for_the_other() {
+    let mut floor = limited();
+    assert_eq!((buy(&mut floor, TRADER, 500, 60), buy(&mut floor, OTHER, 501, 41)), (None, BEYOND));
+    assert_eq!(buy(&mut floor, OTHER, 501, 40), None, "its name stayed free");
+    assert_eq!(floor.ask(TRADER, enter(502, 2, Side::Buy, 100, 100)), None, "another instrument");
+    assert_eq!(floor.ask(TRADER, enter(503, 1, Side::Sell, 101, 200)), BEYOND);
+    assert_eq!(floor.ask(TRADER, enter(503, 1, Side::Sell, 100, 200)), None);
+    assert_eq!(floor.ask(TRADER, cancel(504, 500)), None);
+    assert_eq!((buy(&mut floor, TRADER, 505, 61), buy(&mut floor, TRADER, 505, 60)), (BEYOND, None));
+    assert_eq!(buy(&mut floor, MAKER, 500, 1_000_000), None, "no limit");
+}
+
+#[test]
+fn what_traded_counts_until_it_is_traded_back() {
+    let mut floor = limited();
+    assert_eq!(sell(&mut floor, MAKER, 500, 70), None);
+    assert_eq!(buy(&mut floor, TRADER, 500, 90), None, "70 trade at once, 20 rest");
+    assert_eq!((buy(&mut floor, TRADER, 501, 11), buy(&mut floor, TRADER, 501, 10)), (BEYOND, None));
+    assert_eq!(sell(&mut floor, MAKER, 501, 30), None, "all is bought: 100");
+    assert_eq!(buy(&mut floor, TRADER, 502, 1), BEYOND);
+    assert_eq!((sell(&mut floor, TRADER, 503, 201), sell(&mut floor, TRADER, 503, 200)), (BEYOND, None));
+    assert_eq!(buy(&mut floor, MAKER, 502, 150), None, "100 bought, 150 sold, 50 to sell");
+    assert_eq!((buy(&mut floor, TRADER, 504, 151), buy(&mut floor, TRADER, 504, 150)), (BEYOND, None));
+}
+
+#[test]
+fn an_amend_counts_by_what_it_adds() {
+    let mut floor = limited();
+    assert_eq!(sell(&mut floor, MAKER, 500, 30), None);
+    assert_eq!(buy(&mut floor, TRADER, 500, 80), None, "30 trade, 50 rest");
+    assert_eq!(floor.ask(TRADER, amend(501, 500, 80, 99)), None, "another price adds nothing");
+    assert_eq!(floor.ask(TRADER, amend(502, 500, 101, 99)), BEYOND);
+    assert_eq!(floor.ask(TRADER, amend(502, 500, 100, 99)), None);
+    assert_eq!(buy(&mut floor, TRADER, 503, 1), BEYOND);
+    assert_eq!(floor.ask(TRADER, amend(504, 500, 60, 99)), None);
+    assert_eq!((buy(&mut floor, TRADER, 505, 41), buy(&mut floor, TRADER, 505, 40)), (BEYOND, None));
+}
+
+#[test]
+fn what_is_in_flight_counts_amends_too() {
+    let mut floor = limited();
+    assert_eq!(buy(&mut floor, TRADER, 500, 50), None);
+    let told = |floor: &Floor| floor.world.gates[0].sink.replies.len();
+    floor.world.gates[0].sink.replies.clear();
+    floor.world.ask(0, TRADER, amend(501, 500, 80, 100));
+    floor.world.ask(0, TRADER, enter(502, 1, Side::Buy, 20, 100));
+    assert_eq!(told(&floor), 0, "both are taken in, and in flight");
+    floor.world.ask(0, TRADER, enter(503, 1, Side::Buy, 1, 100));
+    floor.world.ask(0, TRADER, amend(504, 500, 81, 100));
+    assert_eq!(told(&floor), 2, "100 are in flight; an amend is held against the order as it was answered");
+    floor.world.settle();
+    assert_eq!(buy(&mut floor, TRADER, 505, 1), BEYOND);
+}
+
+#[test]
+fn the_stricter_of_member_and_session_holds_and_a_limit_may_change_at_any_time() {
+    let mut floor = limited();
+    floor.register(7, 2, Entry::SetPositionMax(10));
+    assert_eq!(buy(&mut floor, TRADER, 500, 50), None);
+    assert_eq!(buy(&mut floor, OTHER, 501, 1), BEYOND, "it would take the member beyond 10");
+    assert_eq!(sell(&mut floor, OTHER, 502, 10), None);
+    floor.register(7, 0, Entry::SetPositionMax(20));
+    assert_eq!(buy(&mut floor, TRADER, 503, 1), BEYOND);
+    floor.register(7, 0, Entry::SetPositionMax(0));
+    assert_eq!(buy(&mut floor, TRADER, 503, 1_000), None);
+    assert_eq!(buy(&mut floor, OTHER, 504, 1), BEYOND);
+}
+
+/// The trade of member 7's order, which came in first, with that of member 8.
+fn bust(floor: &mut Floor, position: Position) -> Option<Reason> {
+    let trade = BustedTrade {
+        position,
+        index: 0,
+        resting: OrderId(floor.world.gates[0].sink.log[0].id),
+        incoming: OrderId(floor.world.gates[0].sink.log[0].id),
+        price: Price(100),
+        quantity: Quantity(100),
+        resting_side: Side::Buy,
+        resting_owner: (MemberId(7), ClientOrderId(500)),
+        incoming_owner: (MemberId(8), ClientOrderId(500)),
+    };
+    floor.operate(OPERATOR, FIRST, 1, Command::Bust(trade))
+}
+
+#[test]
+fn a_trade_that_is_declared_void_does_not_count_and_one_of_an_earlier_day_changes_nothing() {
+    let mut floor = limited();
+    assert_eq!((buy(&mut floor, TRADER, 500, 100), sell(&mut floor, MAKER, 500, 100)), (None, None));
+    let traded_at = floor.world.shards[0].committed.last().unwrap().position;
+    assert_eq!(buy(&mut floor, TRADER, 501, 1), BEYOND);
+    assert_eq!(bust(&mut floor, traded_at), None);
+    assert_eq!((buy(&mut floor, TRADER, 501, 101), buy(&mut floor, TRADER, 501, 100)), (BEYOND, None));
+    assert_eq!(floor.ask(TRADER, cancel(502, 501)), None);
+    assert_eq!(floor.operate(OPERATOR, FIRST, 0, Command::BeginDay { day: BusinessDay(1) }), None);
+    assert_eq!(bust(&mut floor, traded_at), None);
+    assert_eq!(buy(&mut floor, TRADER, 503, 101), BEYOND, "the day began without a position");
+}
+
+#[test]
+fn a_day_begins_without_positions_but_orders_that_stay_count() {
+    let mut floor = limited();
+    assert_eq!((buy(&mut floor, TRADER, 500, 90), sell(&mut floor, MAKER, 500, 50)), (None, None));
+    assert_eq!(floor.operate(OPERATOR, FIRST, 0, Command::BeginDay { day: BusinessDay(1) }), None);
+    assert_eq!((buy(&mut floor, TRADER, 501, 61), buy(&mut floor, TRADER, 501, 60)), (BEYOND, None));
+}
+
+#[test]
+fn a_gateway_that_starts_anew_counts_the_same_from_the_record_or_from_checkpoints() {
+    let mut floor = limited();
+    assert_eq!((buy(&mut floor, TRADER, 500, 90), sell(&mut floor, MAKER, 500, 50)), (None, None));
+    assert_eq!(sell(&mut floor, TRADER, 501, 20), None);
+    let count = |world: &World, gate: usize| {
+        let gateway = &world.gates[gate].gateway;
+        let (member, instrument) = (MemberId(7), pares_types::InstrumentId(1));
+        let open = |side| gateway.names.open(member, instrument, side);
+        (gateway.shards[0].positions.net(member, instrument), open(Side::Buy), open(Side::Sell))
+    };
+    assert_eq!(count(&floor.world, 0), count(&floor.world, 1));
+    let before = count(&floor.world, 0);
+    let all = floor.world.shards[0].committed.len();
+    for taken in [0, all - 2, all - 1, all] {
+        for gate in 0..GATEWAYS {
+            floor.world.restart_from(
+                gate,
+                GatewayConfig { sign_on_required: true, ..config(gate) },
+                [taken; 2],
+            );
+            assert_eq!(count(&floor.world, gate), before, "gateway {gate}, checkpoint after {taken}");
+        }
+    }
+}
