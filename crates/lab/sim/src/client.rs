@@ -41,7 +41,7 @@ pub(crate) struct Client {
     keyed: u32,
     pub(crate) open: BTreeMap<u64, Open>,
     /// Names under which orders were entered.
-    entered: Vec<u64>,
+    pub(crate) entered: Vec<u64>,
     /// Of the exchange: the business day it began last, and how many requests it has made to pass on to the next.
     day: (u32, u32),
     pub(crate) answers: BTreeMap<u64, Answer>,

@@ -34,6 +34,7 @@
 //! outcome and event again. Where builds differ: that a contradiction halts every recorder. The checkers themselves are
 //! checked by putting defects under the roles ([`Bug`]), and each seed runs twice ([`run_twice`]).
 
+mod accounts;
 mod bug;
 mod build;
 mod client;
@@ -98,6 +99,8 @@ pub struct Summary {
     pub too_far_behind: u64,
     /// Checkpoints stored.
     pub checkpoints: u64,
+    /// Orders that gateways told of because their members asked.
+    pub orders_told: u64,
     /// Names looked for on disk.
     pub looked_up: u64,
     /// The longest time from asking to the answer that no fault but a venue's excuses, ns.

@@ -111,31 +111,48 @@ pub(super) fn open<W: World>(
     Ok((writer, rules, committed))
 }
 
-/// The number of this gateway's last request that any recorder has of this life; `or_else` if some of this life are not kept any more.
-fn last_of_life<W: World>(
-    world: &W,
-    (id, life): (GatewayId, Epoch),
-    config: &SystemConfig,
-    or_else: u64,
-) -> u64 {
-    let mut last = 0;
+/// The number of this gateway's last request that any recorder has of this life; `or_else` if some of this life are not kept any more, or no
+/// recorder's log can be read to its end.
+fn last_of_life<W: World>(world: &W, who: (GatewayId, Epoch), config: &SystemConfig, or_else: u64) -> u64 {
+    let (mut last, mut is_known) = (0, false);
     for recorder in config.recorder_ids() {
         let Ok(mut log) = world.read_log_from_start(NodeId::Recorder(recorder)) else { continue };
-        let mut is_cut = log.released() > Offset::START;
-        // Behind damage the other recorders have it.
-        while let Ok(Some(entry)) = log.next() {
-            let Ok(record) = ResultRecord::read(entry.payload) else { continue };
-            if record.epoch() == life && std::mem::take(&mut is_cut) {
-                return or_else;
-            }
-            is_cut = false;
-            let request = record.request().ok().filter(|request| request.id.gateway() == id);
-            if let Some(request) = request.filter(|_| record.epoch() == life) {
-                last = last.max(request.id.sequence());
-            }
+        let (in_it, end) = last_in_log(&mut log, who);
+        last = last.max(in_it);
+        match end {
+            Read::ToTheEnd => is_known = true,
+            // Behind damage the other recorders have it.
+            Read::ToDamage => {}
+            Read::WithoutItsBegin => return or_else,
         }
     }
-    last
+    if is_known { last } else { or_else }
+}
+
+/// How much of a recorder's log of this life there is to read.
+enum Read {
+    ToTheEnd,
+    ToDamage,
+    WithoutItsBegin,
+}
+
+fn last_in_log(log: &mut impl LogReader, (id, life): (GatewayId, Epoch)) -> (u64, Read) {
+    let (mut last, mut is_cut) = (0, log.released() > Offset::START);
+    loop {
+        let entry = match log.next() {
+            Ok(Some(entry)) => entry,
+            Ok(None) => return (last, Read::ToTheEnd),
+            Err(_) => return (last, Read::ToDamage),
+        };
+        let Ok(record) = ResultRecord::read(entry.payload) else { continue };
+        let is_of_life = record.epoch() == life;
+        if is_of_life && is_cut {
+            return (last, Read::WithoutItsBegin);
+        }
+        is_cut = false;
+        let request = record.request().ok().filter(|request| is_of_life && request.id.gateway() == id);
+        last = request.map_or(last, |request| last.max(request.id.sequence()));
+    }
 }
 
 /// Reads the requests of the gateway's own log. Says which is the last that is known to have been there, `last` being recorded.

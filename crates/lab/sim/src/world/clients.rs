@@ -11,6 +11,7 @@ use crate::Broken;
 use crate::queue::Action;
 use crate::scenario::{MS, US};
 
+use super::asking::Asked;
 use super::revocations::SESSION;
 use super::{World, gateway_id};
 
@@ -36,6 +37,7 @@ pub(super) struct Session {
     input: Vec<u8>,
     /// By shard, the number of its member's stream that comes next, if it follows that.
     stream: Option<Vec<u64>>,
+    pub(super) asked: Asked,
 }
 
 impl Session {
@@ -70,6 +72,7 @@ impl World<'_> {
         for _ in 0..burst {
             self.ask_something_new(client);
         }
+        self.ask_about_orders(client);
         let think_ns = match self.clients[client].left {
             0 => 2 * MS,
             _ => self.random.between(1, 2 * self.scenario.think_ns),
@@ -177,6 +180,7 @@ impl World<'_> {
             to_client_ns: now_ns,
             input: Vec::new(),
             stream: None,
+            asked: Asked::default(),
         });
         self.schedule(gateway_id(gateway));
         connection
@@ -300,6 +304,10 @@ impl World<'_> {
             rest = after;
             match frame::decode_gateway(kind, body) {
                 Ok(GatewayFrame::Reply(reply)) => self.on_reply(connection, reply)?,
+                Ok(GatewayFrame::OrderStatus(key, status)) => {
+                    self.on_order_status(connection, key, status)?
+                }
+                Ok(GatewayFrame::ListEnd(end)) => self.on_list_end(connection, &end)?,
                 Ok(GatewayFrame::Challenge(challenge)) => {
                     let client = self.sessions[connection].client;
                     self.on_challenge(connection, client, &challenge);
@@ -308,8 +316,6 @@ impl World<'_> {
                     GatewayFrame::SignedOn(_)
                     | GatewayFrame::Pong(_)
                     | GatewayFrame::Resumed { .. }
-                    | GatewayFrame::OrderStatus(..)
-                    | GatewayFrame::ListEnd(_)
                     | GatewayFrame::InstrumentStatus(_)
                     | GatewayFrame::TickRow { .. }
                     | GatewayFrame::OwnLimits(_),
@@ -326,6 +332,7 @@ impl World<'_> {
 
     fn on_reply(&mut self, connection: usize, reply: Reply) -> Result<(), Broken> {
         self.check_stream(connection, &reply)?;
+        self.sessions[connection].asked.note(&reply);
         let Session { client, gateway, .. } = self.sessions[connection];
         match reply {
             Reply::Journalled { request, .. } => self.check_journalled(gateway, request),

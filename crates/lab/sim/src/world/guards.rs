@@ -1,7 +1,7 @@
 //! Orders that die with their session: none is left behind, and none is taken from a session that lives (decision 22).
 //!
 //! Seen from outside: an order came into a gateway on one of the connections on which its name was sent there. If all of them are open,
-//! nothing but a timer may cancel it as left by its session; if none is, it does not stay.
+//! nothing but a timer may cancel it as left by its session; if the session has no connection there any more, it does not stay.
 
 use std::collections::BTreeMap;
 
@@ -34,17 +34,17 @@ impl World<'_> {
         bytes
     }
 
-    /// Whether the order may have come in on a connection that is there, and on one that is not, or that has had a timer.
+    /// Whether its session has a connection there, which it ends with the last of; and whether the order may have come in on one that is
+    /// not there any more, or one of them has had a timer.
     fn connections(&self, order: OrderId, member: MemberId, name: ClientOrderId) -> (bool, bool) {
         let state = self.machine.lock();
         let (mut is_open, mut is_over) = (false, false);
         for (number, session) in self.sessions.iter().enumerate() {
-            let is_there = usize::from(order.0.gateway().0) == session.gateway
-                && self.clients[session.client].member == member
-                && session.guarded.contains(&name);
+            let is_of_session = usize::from(order.0.gateway().0) == session.gateway
+                && self.clients[session.client].member == member;
             let lives = session.is_alive && !session.is_closing && !state.net.connection(number).is_closed;
-            is_open |= is_there && lives;
-            is_over |= is_there && (!lives || session.is_timed);
+            is_open |= is_of_session && lives;
+            is_over |= is_of_session && (session.is_timed || !lives && session.guarded.contains(&name));
         }
         (is_open, is_over)
     }

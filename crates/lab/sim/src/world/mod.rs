@@ -1,5 +1,6 @@
 //! The world: the processes that ship, what connects them, and the clock.
 
+mod asking;
 mod checks;
 mod clients;
 mod disks;
@@ -120,6 +121,8 @@ pub(crate) struct World<'a> {
     clients: Vec<Client>,
     ledger: Ledger,
     streams: streams::Streams,
+    /// By shard: its orders as of a position that was told of.
+    orders: Vec<asking::Orders>,
     keys: revocations::Keys,
     /// Past every answered position, by shard.
     answered: Vec<Position>,
@@ -172,6 +175,7 @@ impl<'a> World<'a> {
             keys: revocations::Keys::default(),
             ledger: Ledger::new(scenario.shards, looks_away),
             streams: streams::Streams::default(),
+            orders: (0..scenario.shards).map(|_| asking::Orders::default()).collect(),
             answered: vec![Position(0); scenario.shards],
             // Everything is about to start.
             disturbed_until_ns: 2 * MS,

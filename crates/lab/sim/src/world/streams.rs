@@ -37,7 +37,7 @@ impl Streams {
 }
 
 /// Shard, position and number of what is of a stream.
-fn place(reply: &Reply) -> Option<(ShardId, Position, u64)> {
+pub(super) fn place(reply: &Reply) -> Option<(ShardId, Position, u64)> {
     let place = match reply {
         Reply::Answer(answer) => (answer.shard, answer.position, answer.number),
         Reply::Trade(trade) => (trade.shard, trade.position, trade.number),

@@ -206,6 +206,16 @@ fn a_gateway_that_lost_what_a_checkpoint_knows_of_it_stays_away_in_the_same_life
     assert_eq!(rig.journalled()[0].id.sequence(), 6, "no number is used twice");
 }
 
+/// Which of its numbers are of this life nobody can tell.
+#[test]
+fn a_gateway_that_lost_its_log_stays_away_beside_a_record_that_cannot_be_read() {
+    let lost = lived(5, 5).restart(|world| {
+        empty(world);
+        world.flip(LOG, Offset(100));
+    });
+    assert!(matches!(lost.as_ref().err(), Some(NodeError::LogLost { .. })), "{:?}", lost.err());
+}
+
 /// Requests of the gateway are in a checkpoint, and the record begins behind most of them.
 fn dropped(requests: u64) -> Rig {
     let rig = Rig::new();
