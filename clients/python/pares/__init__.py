@@ -40,8 +40,8 @@ from .protocol import (
     Update,
     guarded,
     price,
-    reason_word,
 )
+from .reasons import Reason, reason_word
 
 __all__ = [
     "Amend",
@@ -68,6 +68,7 @@ __all__ = [
     "OwnLimits",
     "Pong",
     "ProtocolError",
+    "Reason",
     "Refusal",
     "Rejected",
     "Request",

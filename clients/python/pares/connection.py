@@ -13,6 +13,7 @@ from typing import Union
 from . import protocol
 from .credentials import GATEWAYS_NAME, Credential, transcript
 from .protocol import Answer, Challenge, List, Pong, Refusal, Request, SignedOn, Update
+from .reasons import known, reason_word
 
 Address = tuple[str, int]
 
@@ -32,9 +33,9 @@ class Rejected(Exception):
     """The gateway did not take the request in. Its name is still free."""
 
     def __init__(self, reason: int) -> None:
-        super().__init__(protocol.reason_word(reason))
-        self.reason = reason
-        self.word = protocol.reason_word(reason)
+        self.word = reason_word(reason)
+        super().__init__(self.word)
+        self.reason = known(reason)
 
 
 class Connection:

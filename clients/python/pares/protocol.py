@@ -12,6 +12,8 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Union
 
+from .reasons import known
+
 VERSION = 1
 HEAD = struct.Struct("<HBB")
 FRAME_MAX = 128
@@ -66,33 +68,10 @@ class Status(IntEnum):
     HELD = 7
 
 
-REASONS = {
-    0: "none", 1: "unknown_instrument", 2: "zero_quantity", 3: "off_lot", 4: "quantity_too_large", 5: "off_tick",
-    6: "price_out_of_range", 7: "would_trade", 8: "invalid_combination", 9: "unknown_order",
-    10: "quantity_below_executed", 11: "nothing_to_trade", 12: "cannot_fill_whole", 13: "requested",
-    14: "duplicate_request", 15: "book_full", 16: "halted", 17: "overloaded", 18: "storage_unavailable",
-    19: "malformed_request", 20: "not_signed_on", 21: "unknown_client_order_id", 22: "nothing_changed", 23: "blocked",
-    24: "not_in_this_phase", 25: "in_transition", 26: "value_too_large", 27: "invalid_display", 28: "invalid_minimum",
-    29: "minimum_not_met", 30: "self_trade", 31: "price_band", 32: "step_limit", 33: "expired", 34: "not_permitted",
-    35: "instrument_exists", 36: "book_not_empty", 37: "invalid_rule", 38: "already_busted", 39: "too_many_busts",
-    40: "too_many_pegs", 41: "not_closing_price", 42: "unfinished", 43: "too_many_instruments", 44: "not_blocked",
-    45: "not_closeable", 46: "throttled", 47: "void", 48: "quarantined", 49: "not_recorded", 50: "symbol_in_use",
-    51: "not_quarantined", 52: "too_old", 53: "too_many_series", 54: "not_kept", 55: "unknown_shard", 56: "already_asked",
-    60: "day_over", 61: "day_not_over", 62: "wrong_day", 70: "wrong_key",
-    71: "too_many_attempts", 72: "revoked", 73: "taken_over", 74: "no_right", 75: "quantity_limit", 76: "value_limit",
-    77: "price_collar", 78: "orders_limit", 79: "second_operator", 80: "other_series", 81: "unknown_member",
-    82: "member_exists", 83: "unknown_session", 84: "register_full", 85: "last_operator", 90: "tls_required",
-    91: "position_limit",
-}  # fmt: skip
-
-
-def reason_word(code: int) -> str:
-    """The word of a reason code, as all of the exchange spells it."""
-    return REASONS.get(code, f"reason_{code}")
-
-
 def price(amount: Union[Decimal, str]) -> int:
-    """A decimal amount in price units: `price("223.82")` is 2238200. Raises ValueError if it is finer than a unit."""
+    """A decimal amount in price units: `price("223.82")` is 2238200. Raises ValueError if it is finer than a unit, TypeError for a float."""
+    if isinstance(amount, float):
+        raise TypeError(f"a float is no exact price: write price({str(amount)!r})")
     units = Decimal(amount) * PRICE_UNITS
     if units != units.to_integral_value():
         raise ValueError(f"{amount}: prices are multiples of {Decimal(1) / PRICE_UNITS}")
@@ -203,6 +182,8 @@ def sign_on(member: int, session: int = 0, token: int = 0, journalled: bool = Fa
 
 def guarded(session: int, number: int) -> int:
     """The client order id of that number in the guarded series of a session: the order is cancelled when the session ends."""
+    if not 0 <= session < 1 << 15 or not 0 <= number < 1 << 48:
+        raise ValueError(f"session {session}, number {number}: a session is below 32,768, a number below 2**48")
     return (0x8000 | session) << 48 | number
 
 
@@ -525,7 +506,7 @@ def _answer(body: bytes) -> Update:
     name, request, order, position, executed, remaining = fields.take("QQQQQQ")
     instrument, shard, status, reason, flags, events = fields.take("IHBBII")
     return Answer(
-        name, request, order, position, executed, remaining, instrument, shard, Status(status), reason, flags, events,
+        name, request, order, position, executed, remaining, instrument, shard, Status(status), known(reason), flags, events,
         fields.number(),
     )  # fmt: skip
 
@@ -546,7 +527,8 @@ def _cancelled(body: bytes) -> Update:
 
 
 def _refusal(body: bytes) -> Update:
-    return Refusal(*_Body(body, 16).take("QB"))
+    name, reason = _Body(body, 16).take("QB")
+    return Refusal(name, known(reason))
 
 
 def _pong(body: bytes) -> Update:
@@ -573,7 +555,8 @@ def _challenge(body: bytes) -> Update:
 
 
 def _resumed(body: bytes) -> Update:
-    return Resumed(*_Body(body, 24).take("QHB"))
+    next_number, shard, reason = _Body(body, 24).take("QHB")
+    return Resumed(next_number, shard, known(reason))
 
 
 def _order_status(body: bytes) -> Update:
@@ -583,7 +566,7 @@ def _order_status(body: bytes) -> Update:
 
 def _list_end(body: bytes) -> Update:
     token, count, instrument, listed, reason = _Body(body, 24).take("QIIBB")
-    return ListEnd(token, count, instrument, List(listed), reason)
+    return ListEnd(token, count, instrument, List(listed), known(reason))
 
 
 def _instrument_status(body: bytes) -> Update:

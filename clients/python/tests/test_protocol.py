@@ -7,7 +7,21 @@ import unittest
 
 from pares import protocol
 from pares.credentials import SharedKey, transcript
-from pares.protocol import Amend, Answer, Cancel, Enter, MassCancel, Order, OrderKind, Side, Status, TimeInForce, price
+from pares.protocol import (
+    Amend,
+    Answer,
+    Cancel,
+    Enter,
+    MassCancel,
+    Order,
+    OrderKind,
+    Side,
+    Status,
+    TimeInForce,
+    guarded,
+    price,
+)
+from pares.reasons import Reason, reason_word
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "protocols" / "order-entry.md"
 
@@ -41,10 +55,18 @@ class Page(unittest.TestCase):
 
     def test_every_reason_has_the_pages_word(self) -> None:
         rows = re.findall(r"^\| (\d+) \| ([a-z_]+) \| [A-Z]", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-        words = {int(code): word for code, word in rows if word in protocol.REASONS.values() or "_" in word}
+        known = {one.name.lower() for one in Reason}
+        words = {int(code): word for code, word in rows if word in known or "_" in word}
         self.assertGreater(len(words), 50)
         for code, word in words.items():
-            self.assertEqual(protocol.reason_word(code), word)
+            self.assertEqual(reason_word(code), word)
+        self.assertEqual(reason_word(255), "reason_255")
+
+    def test_what_is_no_price_or_no_name_is_refused(self) -> None:
+        self.assertRaises(ValueError, price, "1.00001")
+        self.assertRaises(TypeError, price, 1.5)
+        self.assertRaises(ValueError, guarded, 1 << 15, 1)
+        self.assertRaises(ValueError, guarded, 1, 1 << 48)
 
     def test_what_is_sent_has_the_pages_length(self) -> None:
         stop = Order(Side.BUY, 100, price("1"), trigger=price("2"), time_in_force=TimeInForce.GOOD_TILL_CANCELLED)
