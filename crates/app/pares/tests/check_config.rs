@@ -27,6 +27,7 @@ fn a_legal_file_is_gone_through_and_an_illegal_one_is_refused_by_name() {
     assert_eq!((&of("recorders' disks")["safe"], &of("quorum")["safe"]), (&false.into(), &false.into()));
     assert!(String::from_utf8(check(&file, &[]).stdout).unwrap().contains("LOOK  quorum = 1 of 2 recorders"));
 
+    assert!(check(dir.path(), &[]).status.success(), "the directory of it will do");
     std::fs::write(&file, "quorum = 3").unwrap();
     let refused = check(&file, &[]);
     assert!(!refused.status.success());

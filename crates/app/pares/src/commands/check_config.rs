@@ -13,9 +13,11 @@ use crate::error::CommandResult;
 /// Arguments of `pares check-config`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The configuration
-    #[arg(default_value = "pares-data/pares.toml")]
-    file: PathBuf,
+    /// The configuration; by default that of the system
+    file: Option<PathBuf>,
+    /// The system's directory
+    #[arg(long, default_value = "pares-data")]
+    dir: PathBuf,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -41,8 +43,14 @@ impl Point {
 /// # Errors
 /// If the file cannot be read or is not legal.
 pub fn run(args: &Args) -> CommandResult {
-    let config = config::load(&args.file)?;
-    let dir = args.file.parent().unwrap_or(Path::new("."));
+    let of_system = |dir: &Path| dir.join("pares.toml");
+    let file = match &args.file {
+        Some(dir) if dir.is_dir() => of_system(dir),
+        Some(file) => file.clone(),
+        None => of_system(&args.dir),
+    };
+    let config = config::load(&file)?;
+    let dir = file.parent().unwrap_or(Path::new("."));
     let points: Vec<Point> =
         [record(&config, dir), doors(&config), limits(&config)].into_iter().flatten().collect();
     if args.json {
@@ -52,7 +60,7 @@ pub fn run(args: &Args) -> CommandResult {
         pares_text::say!("{}", json!({ "legal": true, "points": points.collect::<Vec<_>>() }));
         return Ok(());
     }
-    pares_text::say!("{} is legal. For trading in earnest think about:", args.file.display());
+    pares_text::say!("{} is legal. For trading in earnest think about:", file.display());
     for point in points {
         let mark = if point.is_safe { "ok   " } else { "LOOK " };
         pares_text::say!("{mark} {} = {}", point.setting, point.in_force);

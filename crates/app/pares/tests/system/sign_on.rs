@@ -243,7 +243,9 @@ fn a_position_is_limited_at_every_gateway_and_after_its_death() {
     assert_eq!(order(&mut buyer, 1, Side::Buy, 11), Some(Reason::PositionLimit));
     assert_eq!(order(&mut buyer, 1, Side::Buy, 8), None);
     assert_eq!(order(&mut seller, 1, Side::Sell, 6), None);
-    [0, 1].map(|id| exchange.kill(gateway(id)));
+    for id in [0, 1] {
+        exchange.kill(gateway(id));
+    }
     let [mut at_first, mut at_second] = [0, 1].map(|at| {
         eventually("the gateway is back", || {
             exchange.tick();

@@ -279,7 +279,11 @@ fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult 
         let limits = limit_words(&permit.limits, permit.position_max);
         table.row(vec![name, session, key.into(), permit.rights.to_string(), numbers.join(" "), limits]);
     }
-    text::print(&format!("{}four eyes: {}\n", table.render(), if four_eyes { "on" } else { "off" }));
+    let four_eyes = if four_eyes { "on" } else { "off" };
+    text::print(&format!(
+        "{}What counts is what member (session \"all\") and session both allow. Four eyes: {four_eyes}\n",
+        table.render()
+    ));
     Ok(())
 }
 
