@@ -13,7 +13,8 @@ use crate::random::mix;
 use crate::record::Record;
 use crate::scenario::{Durability, MS, US};
 
-use super::{NAMES_MAX, SESSION_IN_FLIGHT_MAX, World, gateway_id, index, recorder_id, shard_id};
+use super::settings::{NAMES_MAX, SESSION_IN_FLIGHT_MAX};
+use super::{World, gateway_id, index, recorder_id, shard_id};
 
 /// Requests of a run that no log has any more and that nobody asked again.
 const LOST_MAX: u64 = 8;

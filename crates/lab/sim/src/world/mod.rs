@@ -9,18 +9,16 @@ pub(crate) mod faults;
 mod guards;
 mod life;
 pub(crate) mod revocations;
+mod settings;
 mod steps;
 mod streams;
 mod versions;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use pares_book::Instrument;
 use pares_roles::NodeId;
-use pares_roles::config::{
-    DurabilitySetting, InstrumentConfig, PhaseSetting, SystemConfig, TimetableSetting,
-};
+use pares_roles::config::SystemConfig;
 use pares_roles::gateway::GatewayNode;
 use pares_roles::recorder::RecorderNode;
 use pares_roles::venue::VenueNode;
@@ -44,11 +42,6 @@ use checks::Safe;
 
 /// Once faults have stopped, everything must be answered within this.
 const DRAIN_NS: u64 = 3_000 * MS;
-/// Names that a gateway keeps: few, so that it forgets.
-const NAMES_MAX: usize = 160;
-/// So few that runs are written all the time.
-const INDEX_ROWS: u32 = 64;
-const SESSION_IN_FLIGHT_MAX: u16 = 32;
 /// Between two looks at whether all is at rest: out of step with the clocks.
 const LOOK_NS: u64 = 1_370_000;
 
@@ -141,7 +134,7 @@ pub(crate) struct World<'a> {
 impl<'a> World<'a> {
     pub(crate) fn new(scenario: &Scenario, watcher: Watcher<'a>) -> Self {
         let mut random = Random::new(scenario.seed);
-        let config = config(scenario);
+        let config = settings::config(scenario);
         let shards = config.shards().expect("the simulator's instruments are legal");
         let instruments: Vec<_> = shards.into_values().collect();
         // The exchange asks little, and last of all.
@@ -335,69 +328,4 @@ fn number(node: NodeId) -> u64 {
 
 fn shard_id(shard: usize) -> ShardId {
     ShardId(u16::try_from(shard).expect("few shards"))
-}
-
-/// The settings of the system that a scenario describes.
-fn config(scenario: &Scenario) -> SystemConfig {
-    let few = |count: usize| u16::try_from(count).expect("few nodes");
-    SystemConfig {
-        durability: match scenario.durability {
-            crate::Durability::Os => DurabilitySetting::Os,
-            crate::Durability::Disk => DurabilitySetting::Disk,
-        },
-        venues: few(scenario.venues),
-        recorders: few(scenario.recorders),
-        quorum: few(scenario.quorum),
-        window: u32::try_from(scenario.window).expect("a small window"),
-        checkpoint_every: scenario.checkpoint_every,
-        in_flight_max: scenario.in_flight_max,
-        session_in_flight_max: SESSION_IN_FLIGHT_MAX,
-        quorum_patience_ms: scenario.patience_ns / MS,
-        sessions_max: 64,
-        names_max: NAMES_MAX,
-        index_rows: INDEX_ROWS,
-        clock_ms: 1,
-        gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); scenario.gateways],
-        instruments: instruments(scenario),
-        ..revocations::settings(scenario)
-    }
-}
-
-/// A whole trading day in the first half of a run.
-fn timetable() -> Vec<TimetableSetting> {
-    let rows = [
-        (1, PhaseSetting::OpeningCall),
-        (4, PhaseSetting::Continuous),
-        (18, PhaseSetting::ClosingCall),
-        (20, PhaseSetting::PostClose),
-        (22, PhaseSetting::Closed),
-        (24, PhaseSetting::Continuous),
-    ];
-    rows.map(|(ms, phase)| TimetableSetting { at: format!("00:00:00.{ms:03}"), phase }).into()
-}
-
-/// Each shard's instruments; ids count from 1 over all shards. Of two, one trades all the time without bands; the other
-/// has a day, bands, and steps so short that work is left over.
-fn instruments(scenario: &Scenario) -> Vec<InstrumentConfig> {
-    let instrument = |id: usize| {
-        let shard = (id - 1) / scenario.instruments_per_shard;
-        let plain = InstrumentConfig {
-            shard: Some(shard_id(shard).0),
-            quantity_max: 1_000,
-            price_min: 100_000,
-            price_max: 1_000_000,
-            orders_max: 32,
-            ..InstrumentConfig::new(u32::try_from(id).expect("few instruments"), &format!("SIM{id}"))
-        };
-        let eventful = InstrumentConfig {
-            step_max: 2,
-            static_band: 10,
-            dynamic_band: 8,
-            call_ms: 2,
-            timetable: timetable(),
-            ..plain.clone()
-        };
-        if id.is_multiple_of(2) { eventful } else { plain }
-    };
-    (1..=scenario.shards * scenario.instruments_per_shard).map(instrument).collect()
 }
