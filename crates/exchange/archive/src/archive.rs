@@ -128,7 +128,18 @@ impl Days {
 /// Whether the store has that day, whole; if it is not known to be, its files are read.
 fn has_day(store: &Store, folder: &str, manifest: &Manifest, is_known: bool) -> Result<bool, ArchiveError> {
     let Some(text) = store.get(&format!("{folder}/manifest.json"))? else { return Ok(false) };
-    let Some(there) = Manifest::parse(&text) else { return Ok(false) };
+    let there = match Manifest::parse(&text) {
+        Some(there) => there,
+        // It was this system's: it has rotted.
+        None if is_known => return Ok(false),
+        None => {
+            return Err(ArchiveError::Refused(format!(
+                "{}/{folder}/manifest.json cannot be read: it is damaged, or of a later version. Nothing of that day was touched; move it away \
+                 to archive the day anew",
+                store.name()
+            )));
+        }
+    };
     if !there.is_same_day(manifest) {
         return Err(ArchiveError::Refused(format!(
             "{}/{folder} is of another history, with other trades: nothing of it was touched; archive to a place of this system's own",

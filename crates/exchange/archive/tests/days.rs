@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pares_archive::{Days, Store, restore};
+use pares_archive::{Days, Store, back_up, is_unfinished, restore};
 use pares_log::{Config, Writer};
 use pares_types::{
     BusinessDay, ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, OrderId, Outcome,
@@ -194,6 +194,50 @@ fn what_has_rotted_in_an_archive_is_put_there_again_before_it_counts_as_archived
     std::fs::remove_file(log.days().dir().join(format!("{}.archived", name(20_000)))).unwrap();
     assert_eq!(log.archive(&store, None), Ok(vec![name(20_000)]));
     restore(&store, RECORDER, (None, None), &into.path().join("all")).unwrap();
+}
+
+#[test]
+fn an_archived_day_whose_manifest_cannot_be_read_is_put_there_again_by_its_own_system_only() {
+    let (mut log, mut other, place) = (Log::new(), Log::new(), tempfile::tempdir().unwrap());
+    log.pass(20_000);
+    other.pass(20_000);
+    let store = store(place.path());
+    log.archive(&store, None).unwrap();
+    let object = format!("{RECORDER}/{}/manifest.json", name(20_000));
+    store.put(&object, b"{ of a later version }".to_vec()).unwrap();
+    let refused = other.archive(&store, None).unwrap_err();
+    assert!(refused.contains("cannot be read"), "{refused}");
+    assert!(!other.days().is_archived(BusinessDay(20_000)));
+    assert_eq!(store.get(&object).unwrap().unwrap(), b"{ of a later version }");
+    assert_eq!(log.archive(&store, None), Ok(vec![name(20_000)]));
+}
+
+#[test]
+fn a_system_is_not_backed_up_into_itself() {
+    let mut log = Log::new();
+    log.pass(20_000);
+    let refused = back_up(log.dir.path(), &log.dir.path().join("copy"), &[RECORDER.to_owned()], &[]);
+    assert!(refused.unwrap_err().to_string().contains("a copy in itself"));
+}
+
+#[test]
+fn a_restore_that_broke_off_is_no_system_until_it_is_done_again() {
+    let (mut log, place, into) = (Log::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    (20_000..20_002).for_each(|day| log.pass(day));
+    let store = store(place.path());
+    log.archive(&store, None).unwrap();
+    let object = format!("{RECORDER}/{}/pares.toml", name(20_001));
+    let path = place.path().join(&object);
+    std::fs::rename(&path, place.path().join("away")).unwrap();
+    let (all, dir) = ((None, None), into.path().join("all"));
+    restore(&store, RECORDER, all, &dir).unwrap_err();
+    assert!(is_unfinished(&dir));
+    std::fs::rename(place.path().join("away"), &path).unwrap();
+    let refused = restore(&store, RECORDER, all, &dir).unwrap_err().to_string();
+    assert!(refused.contains("not empty"), "{refused}");
+    std::fs::remove_dir_all(&dir).unwrap();
+    assert_eq!(restore(&store, RECORDER, all, &dir).unwrap().days.len(), 2);
+    assert!(!is_unfinished(&dir));
 }
 
 #[test]
