@@ -48,11 +48,14 @@ pub fn run(args: &Args) -> CommandResult {
     let logs: Vec<(RecorderId, PathBuf)> =
         config.recorder_ids().map(|id| (id, layout.recorder_log(id))).collect();
     let logs: Vec<_> = logs.iter().map(|(id, log)| (*id, log.as_path())).collect();
-    let found = reports(&logs, &shards, *day)?;
+    // Of a directory of restored days, those of one recorder may be all there is.
+    let (there, missing): (Vec<_>, Vec<_>) = logs.iter().partition(|(_, log)| log.is_dir());
+    let found = reports(if there.is_empty() { &logs } else { &there }, &shards, *day)?;
+    let missing: Vec<RecorderId> = missing.into_iter().map(|(id, _)| id).collect();
     text::print(&match (json, html) {
         (true, _) => as_json(&found).to_string(),
         (_, true) => found.html(),
-        _ => as_lines(&found),
+        _ => as_lines(&found, &missing),
     });
     match found.differences.len() {
         0 => Ok(()),
@@ -60,8 +63,12 @@ pub fn run(args: &Args) -> CommandResult {
     }
 }
 
-fn as_lines(found: &Agreement) -> String {
+fn as_lines(found: &Agreement, missing: &[RecorderId]) -> String {
     let mut lines = found.report.lines();
+    let read: Vec<String> = found.recorders.iter().map(|id| format!("recorder-{id}")).collect();
+    let verdict = if found.differences.is_empty() { "no difference" } else { "they differ" };
+    lines.push_str(&format!("read out of {}: {verdict}\n", read.join(", ")));
+    missing.iter().for_each(|id| lines.push_str(&format!("recorder-{id} has no log here\n")));
     found.differences.iter().for_each(|difference| lines.push_str(&format!("DIFFERS: {difference}\n")));
     lines.trim_end().to_owned()
 }
