@@ -1,4 +1,4 @@
-//! What a person or a CI machine runs: `cargo xtask test`, `demo`, `drill`, `tidy`, `fuzz`, `compare`.
+//! What a person or a CI machine runs: `cargo xtask test`, `demo`, `drill`, `tidy`, `fuzz`, `compare`, `s3`.
 //!
 //! A shell script or a make file would need tools that a fresh machine may not have. This is a Rust program without
 //! dependencies, so a machine that can build the exchange can run it; what else is missing it installs or names.
@@ -11,6 +11,7 @@
 //! | `drill` | every drill, briefly |
 //! | `tidy` | rules of the workspace that the compiler does not know |
 //! | `fuzz` | fuzzing with coverage, beyond the short runs in the tests |
+//! | `s3` | archives in a bucket |
 //! | `compare` | the two books side by side over fresh random requests, for as long as it is told |
 //! | `instructions` | instructions per message of the book, compared with what was accepted |
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command line talks
@@ -19,6 +20,7 @@ mod compare;
 mod drill;
 mod fuzz;
 mod instructions;
+mod s3;
 mod setup;
 mod steps;
 mod suite;
@@ -35,6 +37,7 @@ cargo xtask tidy                    only the rules that the compiler does not kn
 cargo xtask fuzz TARGET [SECONDS]   fuzz with coverage (60 s unless told; needs a nightly toolchain)
 cargo xtask compare [ARGS]          compare the two books over fresh random requests: --minutes M, --requests N, --seed S
 cargo xtask instructions [--accept] count the book's instructions per message (needs valgrind; installed if it can be)
+cargo xtask s3 [TEST]               the tests of archives in a bucket, of a server that it starts (installs moto, from PyPI)
 cargo xtask ci                      the same as test";
 
 fn main() -> ExitCode {
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(),
         Some("fuzz") => fuzz::run(rest),
         Some("compare") => compare::run(rest),
+        Some("s3") => s3::run(rest),
         Some("instructions") => instructions::run(rest),
         _ => Err(USAGE.to_owned()),
     };

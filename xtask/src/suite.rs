@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use crate::steps::Report;
-use crate::{cargo, root, setup, target_dir, tidy};
+use crate::{cargo, root, s3, setup, target_dir, tidy};
 
 /// Time spent on seeds that nobody has seen before. The log names them.
 const SIMULATOR_MINUTES: &str = "1";
@@ -30,6 +30,7 @@ pub(crate) fn run() -> Result<(), String> {
     report.command("tests", tests().args(["--no-fail-fast", "--", "--show-output"]));
     report.command("stateright, further", tests().args(["--test", "protocol", "--", "--ignored"]));
     report.command("simulator, fresh seeds", &mut simulator());
+    s3::test(&mut report);
     report.command(
         "documentation",
         documentation().args(["doc", "--workspace", "--no-deps", "--locked", "--keep-going"]),

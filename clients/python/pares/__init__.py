@@ -4,7 +4,7 @@
 repeats, under the same names, what is unanswered; a repeat gets the first answer and is never executed twice.
 """
 
-from .connection import Connection, Lost, Rejected
+from .connection import Connection, Lost, NotTrusted, Rejected
 from .credentials import Credential, KeyFile, SharedKey, tls_context
 from .member import Member
 from .protocol import (
@@ -61,6 +61,7 @@ __all__ = [
     "MassCancel",
     "Member",
     "News",
+    "NotTrusted",
     "Order",
     "OrderKind",
     "OrderState",

@@ -13,7 +13,7 @@ from typing import Union
 from . import protocol
 from .credentials import GATEWAYS_NAME, Credential, transcript
 from .protocol import Answer, Challenge, List, Pong, Refusal, Request, SignedOn, Update
-from .reasons import known, reason_word
+from .reasons import Reason, known, reason_word
 
 Address = tuple[str, int]
 
@@ -29,20 +29,27 @@ class Lost(ConnectionError):
     """The connection is lost. What is unanswered may have been executed: repeat it, through any gateway."""
 
 
+class NotTrusted(ConnectionError):
+    """There is no TLS with this gateway: one end does not believe the other's certificate, or does not speak TLS. Another try ends alike."""
+
+
 class Rejected(Exception):
     """The gateway did not take the request in. Its name is still free."""
 
-    def __init__(self, reason: int) -> None:
+    def __init__(self, reason: int, hint: str = "") -> None:
         self.word = reason_word(reason)
-        super().__init__(self.word)
-        self.reason = known(reason)
+        super().__init__(f"{self.word}: {hint}" if hint else self.word)
+        self.reason: Union[Reason, int] = known(reason)
 
 
 class Connection:
     """A signed-on connection. `send` may be called again before the last answer is there.
 
     Raises `Lost` if the gateway is not there or goes, `Rejected` if it does not sign the member on, `ProtocolError` if it is
-    no gateway, `TimeoutError` if nothing comes within `timeout` seconds, ssl.SSLError if one end does not believe the other.
+    no gateway, `TimeoutError` if nothing comes within `timeout` seconds (what was sent may be answered yet), `NotTrusted` if one end
+    does not believe the other. A gateway that misses the client's certificate says so only when the sign-on is read.
+
+    With `resuming`, nothing of the member's streams is told before `resume` asks for it.
 
     With a `heartbeat`, seconds, the gateway ends the connection, and so the session, if it hears nothing for three of them, and
     so does this end. It beats in `submit` and `receive`, which have to be called that often.
@@ -60,6 +67,7 @@ class Connection:
         timeout: float = 5.0,
         journalled: bool = False,
         heartbeat: float = 0.0,
+        resuming: bool = False,
     ) -> None:
         self.timeout = timeout
         self._heartbeat = 0.0
@@ -68,21 +76,21 @@ class Connection:
         self._set_aside: deque[Update] = deque()
         self._socket = _connect(address, tls, server_name, timeout)
         try:
-            self._sign_on(member, session, credential, journalled, round(heartbeat * 1000))
+            self._sign_on(member, session, credential, (journalled, round(heartbeat * 1000), resuming))
         except BaseException:
             self.close()
             raise
 
     def _sign_on(
-        self, member: int, session: int, credential: Union[Credential, None], journalled: bool, heartbeat_ms: int
+        self, member: int, session: int, credential: Union[Credential, None], wishes: tuple[bool, int, bool]
     ) -> None:
         token = secrets.randbits(64)
-        self._send(protocol.sign_on(member, session, token, journalled, heartbeat_ms))
+        self._send(protocol.sign_on(member, session, token, *wishes))
         while True:
             update = self._next(time.monotonic() + self.timeout)
             if isinstance(update, Challenge):
                 if credential is None:
-                    raise Rejected(20)
+                    raise Rejected(Reason.NOT_SIGNED_ON, "the gateway wants a key; pass a `credential`")
                 asked = transcript(update.nonce, update.gateway, session, member, token)
                 self._send(protocol.proof(credential.prove(asked)))
             elif isinstance(update, Refusal):
@@ -167,8 +175,8 @@ class Connection:
             raise Lost("the gateway takes nothing") from error
         except ENDED as error:
             raise Lost(str(error)) from error
-        except ssl.SSLError:
-            raise
+        except ssl.SSLError as error:
+            raise NotTrusted(str(error)) from error
         except OSError as error:
             raise Lost(str(error)) from error
 
@@ -207,8 +215,8 @@ class Connection:
             raise
         except ENDED as error:
             raise Lost(str(error)) from error
-        except ssl.SSLError:
-            raise
+        except ssl.SSLError as error:
+            raise NotTrusted(str(error)) from error
         except OSError as error:
             raise Lost(str(error)) from error
         if not data:
@@ -226,7 +234,9 @@ def _connect(
         return plain if tls is None else tls.wrap_socket(plain, server_hostname=server_name)
     except ENDED as error:
         raise Lost(f"{address[0]}:{address[1]}: {error}") from error
-    except (TimeoutError, ssl.SSLError):
+    except ssl.SSLError as error:
+        raise NotTrusted(f"no TLS with {address[0]}:{address[1]}: {error}") from error
+    except TimeoutError:
         raise
     except OSError as error:
         raise Lost(f"cannot reach a gateway at {address[0]}:{address[1]}: {error}") from error

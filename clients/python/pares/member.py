@@ -8,13 +8,20 @@ from typing import Union
 
 from .connection import Address, Connection, Lost, Rejected
 from .protocol import Answer, Refusal, Request, Update
+from .reasons import Reason
+
+PAUSE = 0.05
+"""Seconds before all gateways are tried again. It doubles each time."""
+PAUSE_MAX = 1.0
+"""And is never longer."""
 
 
 class Member:
     """Connects to whichever gateway is there and repeats what is unanswered, in the order in which it was sent.
 
-    `connect` makes a connection to an address: `lambda address: Connection(address, member=7, tls=context)`. It may raise
-    `Lost`; then the next address is tried, for at most `patience` seconds.
+    `connect` makes a connection to an address: `lambda address: Connection(address, member=7, tls=context)`. If it raises
+    `Lost`, `TimeoutError`, or `Rejected` as `overloaded`, the next address is tried, and then all of them again after a pause, for
+    at most `patience` seconds. Then that is raised, and everything else at once: a wrong key does not become right.
     """
 
     def __init__(
@@ -85,15 +92,22 @@ class Member:
             except Lost:
                 if time.monotonic() > deadline:
                     raise
+                self._at += 1
+                time.sleep(PAUSE)
 
     def _connected(self) -> Connection:
         deadline = time.monotonic() + self._patience
+        tried = 0
         while True:
             address = self._addresses[self._at % len(self._addresses)]
             try:
                 return self._connect(address)
-            except (Lost, TimeoutError):
-                if time.monotonic() > deadline:
+            except (Lost, TimeoutError, Rejected) as error:
+                passes = not isinstance(error, Rejected) or error.reason == Reason.OVERLOADED
+                if not passes or time.monotonic() > deadline:
                     raise
-                self._at += 1
-                time.sleep(0.05)
+            self._at += 1
+            tried += 1
+            if tried % len(self._addresses) == 0:
+                rounds = tried // len(self._addresses)
+                time.sleep(min(PAUSE * 2 ** min(rounds - 1, 8), PAUSE_MAX))

@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Union
 
-from .reasons import known
+from .reasons import Reason, known
 
 VERSION = 1
 HEAD = struct.Struct("<HBB")
@@ -175,9 +175,12 @@ class MassCancel:
 Request = Union[Enter, Amend, Cancel, MassCancel]
 
 
-def sign_on(member: int, session: int = 0, token: int = 0, journalled: bool = False, heartbeat_ms: int = 0) -> bytes:
+def sign_on(
+    member: int, session: int = 0, token: int = 0, journalled: bool = False, heartbeat_ms: int = 0, resuming: bool = False
+) -> bytes:
     """The first frame of a connection."""
-    return frame(1, struct.pack("<IIQHI26x", member, int(journalled), token, session, heartbeat_ms))
+    flags = int(journalled) | int(resuming) << 1
+    return frame(1, struct.pack("<IIQHI26x", member, flags, token, session, heartbeat_ms))
 
 
 def guarded(session: int, number: int) -> int:
@@ -274,7 +277,8 @@ class Answer:
     instrument: int
     shard: int
     status: Status
-    reason: int
+    reason: Union[Reason, int]
+    """Its code, if a later version has added it."""
     flags: int
     events: int
     number: int = 0
@@ -322,7 +326,7 @@ class Refusal:
     """A gateway did not take a request in; its name (0 if it could not be read) is still free."""
 
     client_order_id: int
-    reason: int
+    reason: Union[Reason, int]
 
 
 @dataclass(frozen=True)
@@ -369,7 +373,7 @@ class Resumed:
 
     following: int
     shard: int
-    reason: int
+    reason: Union[Reason, int]
 
 
 class OrderState(IntEnum):
@@ -435,7 +439,7 @@ class ListEnd:
     count: int
     instrument: int
     listed: List
-    reason: int
+    reason: Union[Reason, int]
 
 
 @dataclass(frozen=True)

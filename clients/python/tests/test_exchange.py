@@ -19,6 +19,7 @@ from pares import (
     Lost,
     MassCancel,
     Member,
+    NotTrusted,
     Order,
     Pong,
     Rejected,
@@ -137,8 +138,24 @@ class Exchange(unittest.TestCase):
 
     def test_another_authority_is_not_believed(self) -> None:
         nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        with self.assertRaises(ssl.SSLError):
+        with self.assertRaises(NotTrusted):
             Connection(ADDRESSES[0], 17, tls=nobody)
+
+    def test_another_name_is_not_believed(self) -> None:
+        with self.assertRaises(NotTrusted):
+            Connection(ADDRESSES[0], 17, tls=context(), server_name="exchange.example")
+
+    def test_a_session_that_resumes_is_told_nothing_before(self) -> None:
+        resuming = Connection(ADDRESSES[0], 22, tls=context(), timeout=60, resuming=True)
+        with connect(22) as member, resuming:
+            self.assertEqual(member.submit(Enter(1, 1, order(Side.SELL, 5, "90"))).number, 1)
+            self.assertEqual(member.submit(MassCancel(2, 1)).executed, 1)
+            resuming.ping(5)
+            self.assertEqual(resuming.receive(60), Pong(5), "not that an order was cancelled")
+            resuming.resume(0, 1)
+            told = resuming.receive(60)
+            assert isinstance(told, Answer)
+            self.assertEqual((told.client_order_id, told.number), (1, 1))
 
     def test_without_tls_the_gateway_says_what_is_missing(self) -> None:
         with self.assertRaises(Rejected) as refused:

@@ -5,7 +5,7 @@ import re
 import struct
 import unittest
 
-from pares import protocol
+from pares import Rejected, protocol
 from pares.credentials import SharedKey, transcript
 from pares.protocol import (
     Amend,
@@ -53,14 +53,17 @@ class Page(unittest.TestCase):
         self.assertEqual((answer.status, answer.remaining, answer.position), (Status.RESTING, 100, 0))
         self.assertEqual((answer.order_id >> 48, answer.is_repeat), (1, False))
 
-    def test_every_reason_has_the_pages_word(self) -> None:
-        rows = re.findall(r"^\| (\d+) \| ([a-z_]+) \| [A-Z]", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-        known = {one.name.lower() for one in Reason}
-        words = {int(code): word for code, word in rows if word in known or "_" in word}
-        self.assertGreater(len(words), 50)
-        for code, word in words.items():
-            self.assertEqual(reason_word(code), word)
+    def test_the_reasons_are_those_of_the_page(self) -> None:
+        refusals = PAGE.read_text(encoding="utf-8").split("\n### Refusals\n", 1)[1].split("\n#", 1)[0]
+        rows = re.findall(r"^\| (\d+) \| ([a-z_]+) \|", refusals, re.MULTILINE)
+        self.assertEqual({one.value: one.name.lower() for one in Reason}, {int(code): word for code, word in rows})
+
+    def test_a_reason_of_a_later_version_is_its_code(self) -> None:
         self.assertEqual(reason_word(255), "reason_255")
+        refused = protocol.decode(134, struct.pack("<QB7x", 5, 255))
+        self.assertEqual(refused, protocol.Refusal(5, 255))
+        self.assertEqual(Rejected(255).reason, 255)
+        self.assertIs(Rejected(17).reason, Reason.OVERLOADED)
 
     def test_what_is_no_price_or_no_name_is_refused(self) -> None:
         self.assertRaises(ValueError, price, "1.00001")

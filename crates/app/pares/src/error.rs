@@ -1,6 +1,8 @@
 //! Why a command failed. Every message says what to do, or what was wrong with what was asked.
 
+use pares_client::ClientError;
 use pares_operator::OperatorError;
+use pares_types::Reason;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -16,10 +18,13 @@ pub enum CommandError {
     History(#[from] pares_history::HistoryError),
     /// A client connection.
     #[error(transparent)]
-    Client(#[from] pares_client::ClientError),
+    Client(#[from] ClientError),
     /// What was asked cannot be done.
     #[error("{0}")]
     Usage(String),
+    /// The exchange refused what was asked of it.
+    #[error("refused: {0}: {meaning}", meaning = .0.meaning())]
+    Refused(Reason),
     /// The command ran, and what it checks does not hold.
     #[error("{0}")]
     Failed(String),
@@ -66,6 +71,17 @@ impl CommandError {
             Self::Disagree(_) => Self::DISAGREE,
             Self::Sites(OperatorError::Damaged(_)) => OperatorError::DAMAGED,
             _ => 1,
+        }
+    }
+
+    /// Whether what was asked of the exchange is surely not done, and never will be.
+    pub fn is_certain(&self) -> bool {
+        match self {
+            Self::Client(error) => matches!(
+                error,
+                ClientError::Rejected(_) | ClientError::Connect { .. } | ClientError::Backlogged
+            ),
+            _ => true,
         }
     }
 

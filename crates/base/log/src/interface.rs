@@ -121,6 +121,9 @@ pub trait LogReader: Send + 'static {
 
     /// As [`Reader::released`].
     fn released(&self) -> Offset;
+
+    /// As [`Reader::segment_bytes`].
+    fn segment_bytes(&self) -> u64;
 }
 
 /// Reads what is whole of a log.
@@ -252,6 +255,10 @@ impl LogReader for Reader {
     #[inline]
     fn released(&self) -> Offset {
         Reader::released(self)
+    }
+
+    fn segment_bytes(&self) -> u64 {
+        Reader::segment_bytes(self)
     }
 }
 

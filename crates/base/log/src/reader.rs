@@ -294,6 +294,11 @@ impl Reader {
         Offset(self.marks.get(Mark::Released))
     }
 
+    /// Bytes of a segment: what is dropped of the log ends at a multiple of them.
+    pub fn segment_bytes(&self) -> u64 {
+        self.geometry.segment_bytes
+    }
+
     /// Error number of the failure that poisoned the log, if one did.
     pub fn poisoned(&self) -> Option<i32> {
         Some(self.marks.poisoned()).filter(|&errno| errno != 0)

@@ -8,7 +8,7 @@
 //!
 //! ```text
 //!  BACKUP/recorder-R/...  gateway-G/...  pares.toml  epoch  shut-out/...  left-out/...
-//!  BACKUP/backup.json     last: all files with their SHA-256
+//!  BACKUP/backup.json     last: all files with their SHA-256, and the list's own
 //! ```
 
 use std::fs;
@@ -17,17 +17,15 @@ use std::path::{Path, PathBuf};
 use pares_log::MarksReader;
 use serde::{Deserialize, Serialize};
 
-use crate::ArchiveError;
 use crate::manifest::{DayFile, io, segment_name};
-use crate::unfinished::{Unfinished, must_be_empty};
+use crate::unfinished::{Unfinished, is_empty};
+use crate::{ArchiveError, seal};
 
 const LIST: &str = "backup.json";
 
 /// What a backup holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backup {
-    /// 1.
-    pub version: u32,
     /// Every file, by its path in the backup.
     pub files: Vec<DayFile>,
 }
@@ -50,13 +48,8 @@ pub fn back_up(
     recorders: &[String],
     gateways: &[String],
 ) -> Result<Backup, ArchiveError> {
-    must_be_empty(to)?;
-    let real = |path: &Path| fs::canonicalize(path).map_err(io(path));
-    if real(to)?.starts_with(real(system)?) {
-        let (to, system) = (to.display(), system.display());
-        return Err(ArchiveError::Refused(format!("{to} lies in {system}: a copy in itself has no end")));
-    }
-    let mut backup = Backup { version: 1, ..Backup::default() };
+    must_be_free(system, to)?;
+    let mut backup = Backup::default();
     for folder in ["shut-out", "left-out"] {
         copy_folder(system, to, Path::new(folder), &mut backup)?;
     }
@@ -69,9 +62,24 @@ pub fn back_up(
     for log in recorders.iter().chain(gateways) {
         copy_log(system, to, log, &mut backup)?;
     }
-    let text = serde_json::to_vec_pretty(&backup).expect("a list is always valid JSON");
-    pares_os::replace_file(&to.join(LIST), &text).map_err(io(&to.join(LIST)))?;
+    pares_os::replace_file(&to.join(LIST), &seal::seal(&backup)).map_err(io(&to.join(LIST)))?;
     Ok(backup)
+}
+
+/// Refuses a place in which something lies, or which would be copied too.
+fn must_be_free(system: &Path, to: &Path) -> Result<(), ArchiveError> {
+    let refused = |what: &str| Err(ArchiveError::Refused(format!("{} {what}", to.display())));
+    if !is_empty(to)? {
+        return refused(match to.join(LIST).exists() {
+            true => "holds a backup: name a new directory",
+            false => "is not empty: name a new directory, or empty it if it is a backup that did not end",
+        });
+    }
+    let real = |path: &Path| fs::canonicalize(path).map_err(io(path));
+    match real(to)?.starts_with(real(system)?) {
+        true => refused(&format!("lies in {}: a copy in itself has no end", system.display())),
+        false => Ok(()),
+    }
 }
 
 /// Makes a system's directory of a backup. `into` must not exist or be empty.
@@ -79,23 +87,7 @@ pub fn back_up(
 /// # Errors
 /// If a file is missing or not what it was.
 pub fn restore_backup(from: &Path, into: &Path) -> Result<Backup, ArchiveError> {
-    let list = from.join(LIST);
-    let text = fs::read(&list).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => ArchiveError::Refused(format!(
-            "{} is no backup, or one that did not end: it has no {LIST}",
-            from.display()
-        )),
-        _ => io(&list)(error),
-    })?;
-    let backup: Backup = serde_json::from_slice(&text)
-        .map_err(|error| ArchiveError::Refused(format!("{}: {error}", list.display())))?;
-    if backup.version != 1 {
-        let version = backup.version;
-        return Err(ArchiveError::Refused(format!(
-            "{}: version {version} is not known here",
-            list.display()
-        )));
-    }
+    let backup = read_list(from)?;
     let unfinished = Unfinished::begin(into)?;
     for file in &backup.files {
         let path = Path::new(&file.name);
@@ -105,11 +97,32 @@ pub fn restore_backup(from: &Path, into: &Path) -> Result<Backup, ArchiveError> 
             copy(from, into, path, &mut again)?;
         }
         if again.files != [file.clone()] {
-            return Err(ArchiveError::Refused(format!("{} is not what it was", from.join(path).display())));
+            return Err(ArchiveError::Refused(format!(
+                "{} is missing or not what it was: restore another backup",
+                from.join(path).display()
+            )));
         }
     }
     unfinished.end()?;
     Ok(backup)
+}
+
+/// What a backup holds, if it is believed.
+fn read_list(from: &Path) -> Result<Backup, ArchiveError> {
+    let list = from.join(LIST);
+    let text = fs::read(&list).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => ArchiveError::Refused(format!(
+            "{} is no backup, or one that did not end: it has no {LIST}",
+            from.display()
+        )),
+        _ => io(&list)(error),
+    })?;
+    let refused = |why: &dyn std::fmt::Display| {
+        let list = list.display();
+        ArchiveError::Refused(format!("{list} cannot be read: {why}. Nothing was restored"))
+    };
+    let backup: Backup = seal::open(&text).map_err(|flaw| refused(&flaw))?;
+    if backup.files.is_empty() { Err(refused(&"it names no files")) } else { Ok(backup) }
 }
 
 /// Copies a file, if it is there still, and notes what it is there.
@@ -124,8 +137,9 @@ fn copy(from: &Path, to: &Path, path: &Path, backup: &mut Backup) -> Result<(), 
             let _best_effort = fs::remove_file(&target);
             return Ok(());
         }
-        copied => copied.map_err(io(&source))?,
-    };
+        Err(error) => return Err(ArchiveError::Copy { from: source, to: target, source: error }),
+        Ok(_) => {}
+    }
     backup.files.push(DayFile::of(to, path.to_string_lossy().into_owned())?);
     Ok(())
 }
@@ -160,4 +174,65 @@ fn copy_log(from: &Path, to: &Path, log: &str, backup: &mut Backup) -> Result<()
         copy(from, to, &Path::new(log).join(segment_name(base)), backup)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backup(dir: &Path) -> Backup {
+        let mut backup = Backup::default();
+        for name in ["pares.toml", "epoch"] {
+            fs::write(dir.join(name), name).unwrap();
+            backup.files.push(DayFile::of(dir, name.to_owned()).unwrap());
+        }
+        fs::write(dir.join(LIST), seal::seal(&backup)).unwrap();
+        backup
+    }
+
+    fn refused(from: &Path, into: &Path) -> String {
+        let refused = restore_backup(from, into).unwrap_err().to_string();
+        assert!(!into.exists(), "{refused}");
+        refused
+    }
+
+    #[test]
+    fn a_list_that_was_changed_is_not_restored() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, into) = (dir.path(), dir.path().join("into"));
+        let whole = backup(from);
+        let text = fs::read_to_string(from.join(LIST)).unwrap();
+        let fewer = serde_json::to_string_pretty(&Backup { files: whole.files[1..].to_vec() }).unwrap();
+        let write = |text: &str| fs::write(from.join(LIST), text).unwrap();
+        let hash = &text[text.find("\"sha256\": \"").unwrap() + 11..][..64];
+        write(&format!("{{\"version\": 2, \"sha256\": \"{hash}\", {}", &fewer[1..]));
+        assert!(refused(from, &into).contains("does not fit the SHA-256"));
+        write(&format!("{{\"version\": 1, {}", &fewer[1..]));
+        assert!(refused(from, &into).contains("an earlier build of Pares wrote it (version 1)"));
+        fs::write(from.join(LIST), seal::seal(&Backup::default())).unwrap();
+        assert!(refused(from, &into).contains("it names no files"));
+        write(&text);
+        assert_eq!(restore_backup(from, &into).unwrap(), whole);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_not_blamed_on_what_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("epoch"), "1").unwrap();
+        let to = dir.path().join("to");
+        fs::create_dir_all(to.join("epoch")).unwrap();
+        let failed = copy(dir.path(), &to, Path::new("epoch"), &mut Backup::default()).unwrap_err();
+        let expected = format!("epoch cannot be copied to {}", to.join("epoch").display());
+        assert!(failed.to_string().contains(&expected), "{failed}");
+    }
+
+    #[test]
+    fn a_backup_is_not_written_over_another_one() {
+        let (dir, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let refused = || back_up(dir.path(), to.path(), &[], &[]).unwrap_err().to_string();
+        fs::write(to.path().join("epoch"), "1").unwrap();
+        assert!(refused().contains("empty it if it is a backup that did not end"));
+        backup(to.path());
+        assert!(refused().contains("holds a backup: name a new directory"));
+    }
 }

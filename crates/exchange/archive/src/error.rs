@@ -22,6 +22,16 @@ pub enum ArchiveError {
         /// Why.
         source: std::io::Error,
     },
+    /// A file cannot be copied: either end may be at fault.
+    #[error("{from} cannot be copied to {to}: {source}", from = from.display(), to = to.display())]
+    Copy {
+        /// Which.
+        from: PathBuf,
+        /// Where.
+        to: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// What was asked cannot be done; says why.
     #[error("{0}")]
     Refused(String),

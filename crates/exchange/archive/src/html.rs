@@ -18,8 +18,16 @@ impl Agreement {
              <body><h1>{title}</h1>\n"
         );
         let recorders: Vec<String> = self.recorders.iter().map(u16::to_string).collect();
-        let verdict = if self.differences.is_empty() { "agree" } else { "do <b class=\"bad\">not</b> agree" };
-        let _ = writeln!(page, "<p>Recorders {} {verdict}.</p>", recorders.join(", "));
+        let _ = match (self.differences.is_empty(), &recorders[..]) {
+            (true, [one]) => writeln!(page, "<p>Of recorder {one} alone.</p>"),
+            (true, all) => writeln!(page, "<p>Recorders {} agree.</p>", all.join(", ")),
+            (false, all) => {
+                writeln!(page, "<p>Recorders {} do <b class=\"bad\">not</b> agree.</p>", all.join(", "))
+            }
+        };
+        for missing in &self.missing {
+            let _ = writeln!(page, "<p>Recorder {missing} does not have it here.</p>");
+        }
         for difference in &self.differences {
             let _ = writeln!(page, "<p class=\"bad\">{}</p>", escaped(difference));
         }

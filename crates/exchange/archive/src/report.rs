@@ -82,12 +82,16 @@ pub struct MemberReport {
 }
 
 /// What several recorders say of a day.
+///
+/// Of one recorder nothing was compared but its results with its figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Agreement {
     /// As the first of them has it.
     pub report: DayReport,
     /// Whose logs were read.
     pub recorders: Vec<u16>,
+    /// Whose were not there.
+    pub missing: Vec<u16>,
     /// What they, or the results and the figures in one log, do not agree on; a sentence each.
     pub differences: Vec<String>,
 }
@@ -119,7 +123,12 @@ pub fn reports(
         }
     }
     let report = found.ok_or_else(|| ArchiveError::Refused("there is no recorder's log".to_owned()))?;
-    Ok(Agreement { report, recorders: logs.iter().map(|(id, _)| id.0).collect(), differences })
+    Ok(Agreement {
+        report,
+        recorders: logs.iter().map(|(id, _)| id.0).collect(),
+        missing: Vec::new(),
+        differences,
+    })
 }
 
 fn report(
@@ -135,7 +144,10 @@ fn report(
     for &shard in shards {
         let of_shard = scan.days.get(&(day, shard));
         let (of_shard, ended) = of_shard.and_then(|of| Some((of, of.ended?))).ok_or_else(|| {
-            let what = format!("recorder {recorder} does not have all of {day} in shard {shard}");
+            let what = format!(
+                "recorder {recorder} does not have all of {day} in shard {shard}: the day is not over, or there was none, or it was dropped \
+                 (`pares day report --archive` reads archives)"
+            );
             ArchiveError::Refused(what)
         })?;
         check_count((recorder, shard), of_shard, &ended, differences);

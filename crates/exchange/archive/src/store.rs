@@ -74,7 +74,7 @@ impl Store {
                 let path = dir.join(key);
                 let folder = path.parent().expect("it lies in the directory");
                 fs::create_dir_all(folder).map_err(io(folder))?;
-                pares_os::replace_file(&path, &content).map_err(io(&path))
+                pares_os::replace_shared_file(&path, &content).map_err(io(&path))
             }
             #[cfg(feature = "s3")]
             Place::Bucket(bucket) => bucket.put(key, content),

@@ -10,11 +10,13 @@ use crate::ArchiveError;
 use crate::manifest::io;
 
 const NOTE: &str = "unfinished";
+/// What it is called until it is written.
+const NEW_NOTE: &str = "unfinished.new";
 
 /// Whether a restore into that directory was begun and did not end.
 #[must_use]
 pub fn is_unfinished(dir: &Path) -> bool {
-    dir.join(NOTE).exists()
+    [NOTE, NEW_NOTE].iter().any(|note| dir.join(note).exists())
 }
 
 /// A restore under way.
@@ -25,7 +27,15 @@ pub(crate) struct Unfinished {
 impl Unfinished {
     /// Into a directory that does not exist or is empty.
     pub(crate) fn begin(dir: &Path) -> Result<Self, ArchiveError> {
-        must_be_empty(dir)?;
+        let dir_name = dir.display();
+        if is_unfinished(dir) {
+            return Err(ArchiveError::Refused(format!(
+                "{dir_name} is not empty: a restore into it did not end; empty it and restore again"
+            )));
+        }
+        if !is_empty(dir)? {
+            return Err(ArchiveError::Refused(format!("{dir_name} is not empty: name a new directory")));
+        }
         let note = dir.join(NOTE);
         let text = "A restore into this directory did not end. Empty it, and restore again.\n";
         pares_os::replace_file(&note, text.as_bytes()).map_err(io(&note))?;
@@ -38,13 +48,37 @@ impl Unfinished {
     }
 }
 
-pub(crate) fn must_be_empty(dir: &Path) -> Result<(), ArchiveError> {
+/// Makes a directory; whether there is nothing in it.
+pub(crate) fn is_empty(dir: &Path) -> Result<bool, ArchiveError> {
     fs::create_dir_all(dir).map_err(io(dir))?;
-    match fs::read_dir(dir).map_err(io(dir))?.next() {
-        None => Ok(()),
-        Some(_) => Err(ArchiveError::Refused(format!(
-            "{} is not empty: name a new directory, or empty it if a restore did not end there",
-            dir.display()
-        ))),
+    Ok(fs::read_dir(dir).map_err(io(dir))?.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restore_that_was_killed_in_any_moment_is_unfinished() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!is_unfinished(dir.path()));
+        // Killed while the note was written.
+        fs::write(dir.path().join(NEW_NOTE), "").unwrap();
+        assert!(is_unfinished(dir.path()));
+        let refused = Unfinished::begin(dir.path()).err().unwrap().to_string();
+        assert!(refused.contains("a restore into it did not end"), "{refused}");
+        fs::remove_file(dir.path().join(NEW_NOTE)).unwrap();
+        let under_way = Unfinished::begin(dir.path()).unwrap();
+        assert!(is_unfinished(dir.path()));
+        under_way.end().unwrap();
+        assert!(is_empty(dir.path()).unwrap() && !is_unfinished(dir.path()));
+    }
+
+    #[test]
+    fn a_directory_of_something_else_is_not_to_be_emptied() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("pares.toml"), "").unwrap();
+        let refused = Unfinished::begin(dir.path()).err().unwrap().to_string();
+        assert!(refused.ends_with("is not empty: name a new directory"), "{refused}");
     }
 }

@@ -1,9 +1,11 @@
 //! Days of a log as files: closed, archived, restored, dropped.
+//!
+//! Archives lie in directories here, and in a bucket if `PARES_TEST_BUCKET` names one (`s3://BUCKET`): `cargo xtask s3` does.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::path::{Path, PathBuf};
 
-use pares_archive::{Days, Store, back_up, is_unfinished, restore};
+use pares_archive::{Days, Manifest, Store, back_up, is_unfinished, restore};
 use pares_log::{Config, Writer};
 use pares_types::{
     BusinessDay, ClientOrderId, Command, Epoch, Event, GatewayId, InstrumentId, MemberId, OrderId, Outcome,
@@ -83,8 +85,10 @@ impl Log {
     }
 }
 
+/// A place for archives that nobody else has: this directory, or where in the bucket it is called so.
 fn store(dir: &Path) -> Store {
-    Store::open(dir.to_str().unwrap()).unwrap()
+    let dir = dir.to_str().unwrap();
+    Store::open(&std::env::var("PARES_TEST_BUCKET").map_or(dir.to_owned(), |bucket| bucket + dir)).unwrap()
 }
 
 fn name(day: u32) -> String {
@@ -103,6 +107,20 @@ fn days_follow_each_other_without_a_gap_and_are_archived_once() {
     assert_eq!(log.archive(&store, None), Ok(vec![name(20_000), name(20_001)]));
     assert_eq!(log.archive(&store, None), Ok(Vec::new()));
     assert!(log.days().is_archived(BusinessDay(20_001)));
+}
+
+#[test]
+fn two_that_archive_to_one_place_at_once_both_succeed() {
+    let (mut log, place, into) = (Log::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    (20_000..20_005).for_each(|day| log.pass(day));
+    let (days, system) = (log.days(), log.system());
+    std::thread::scope(|scope| {
+        let archive = || days.archive((&system, RECORDER), &store(place.path()), None).unwrap();
+        let both = [scope.spawn(archive), scope.spawn(archive)];
+        both.into_iter().for_each(|one| drop(one.join().unwrap()));
+    });
+    let copied = restore(&store(place.path()), RECORDER, (None, None), &into.path().join("all")).unwrap();
+    assert_eq!(copied.days.len(), 5);
 }
 
 #[test]
@@ -226,13 +244,15 @@ fn a_restore_that_broke_off_is_no_system_until_it_is_done_again() {
     (20_000..20_002).for_each(|day| log.pass(day));
     let store = store(place.path());
     log.archive(&store, None).unwrap();
-    let object = format!("{RECORDER}/{}/pares.toml", name(20_001));
-    let path = place.path().join(&object);
-    std::fs::rename(&path, place.path().join("away")).unwrap();
+    // The last day is not whole.
+    let object = format!("{RECORDER}/{}/manifest.json", name(20_001));
+    let manifest = store.get(&object).unwrap().unwrap();
+    store.put(&object, Vec::new()).unwrap();
     let (all, dir) = ((None, None), into.path().join("all"));
-    restore(&store, RECORDER, all, &dir).unwrap_err();
+    let refused = restore(&store, RECORDER, all, &dir).unwrap_err().to_string();
+    assert!(refused.contains("manifest.json cannot be read"), "{refused}");
     assert!(is_unfinished(&dir));
-    std::fs::rename(place.path().join("away"), &path).unwrap();
+    store.put(&object, manifest).unwrap();
     let refused = restore(&store, RECORDER, all, &dir).unwrap_err().to_string();
     assert!(refused.contains("not empty"), "{refused}");
     std::fs::remove_dir_all(&dir).unwrap();
@@ -240,20 +260,125 @@ fn a_restore_that_broke_off_is_no_system_until_it_is_done_again() {
     assert!(!is_unfinished(&dir));
 }
 
+#[cfg(feature = "s3")]
+#[test]
+fn a_bucket_that_is_not_there_takes_nothing_and_is_named() {
+    let Ok(bucket) = std::env::var("PARES_TEST_BUCKET") else {
+        return println!("skipped: PARES_TEST_BUCKET names no bucket (`cargo xtask s3`)");
+    };
+    let mut log = Log::new();
+    log.pass(20_000);
+    let refused = log.archive(&Store::open(&format!("{bucket}-of-nobody/a")).unwrap(), None).unwrap_err();
+    assert!(refused.contains("-of-nobody/a/recorder-0") && refused.contains("NoSuchBucket"), "{refused}");
+    assert!(!log.days().is_archived(BusinessDay(20_000)));
+}
+
 #[test]
 fn a_manifest_that_does_not_name_its_segments_is_none() {
     let mut log = Log::new();
     (20_000..20_003).for_each(|day| log.pass(day));
     let (path, all) = (log.days().path(BusinessDay(20_000)), log.days().manifests().unwrap());
-    let text = std::fs::read_to_string(&path).unwrap();
-    let until =
-        |until: u64| text.replace(&format!("\"until\": {}", all[0].until), &format!("\"until\": {until}"));
-    for damaged in [until(all[2].until), until(u64::MAX), text.replace("\"version\": 1", "\"version\": 2")] {
-        assert_ne!(damaged, text);
-        std::fs::write(&path, damaged).unwrap();
+    let until = |until| Manifest { until, ..all[0].clone() };
+    let no_bytes = Manifest { segment_bytes: 0, ..all[0].clone() };
+    for impossible in [until(all[2].until), until(u64::MAX), no_bytes] {
+        std::fs::write(&path, impossible.text()).unwrap();
         assert_eq!(log.days().manifests().unwrap(), all[1..]);
     }
-    std::fs::write(&path, text.replace(&format!("\"segment_bytes\": {}", 1 << 20), "\"segment_bytes\": 0"))
-        .unwrap();
-    assert_eq!(log.days().manifests().unwrap(), all[1..]);
+}
+
+/// What an archived day's manifest says instead, as damage would have it.
+fn changes(manifest: &Manifest) -> Vec<(&'static str, String, String)> {
+    let number = |name: &str, value: u64| format!("\"{name}\": {value}");
+    let hash = &manifest.shards[0].state_hash;
+    vec![
+        ("next_from", number("next_from", manifest.next_from), number("next_from", manifest.next_from + 8)),
+        ("until", number("until", manifest.until), number("until", manifest.until - 1)),
+        ("state hash", hash.clone(), hash.replace('7', "8")),
+        ("day", manifest.day.clone(), name(20_003)),
+        ("shard", number("shard", 0), number("shard", 1)),
+    ]
+}
+
+#[test]
+fn an_archived_day_whose_manifest_lies_is_not_restored() {
+    let (mut log, place, into) = (Log::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    log.pass(20_000);
+    let (store, object) = (store(place.path()), format!("{RECORDER}/{}/manifest.json", name(20_000)));
+    log.archive(&store, None).unwrap();
+    let text = String::from_utf8(store.get(&object).unwrap().unwrap()).unwrap();
+    let refused = |what: &str, text: &str| {
+        store.put(&object, text.as_bytes().to_vec()).unwrap();
+        restore(&store, RECORDER, (None, None), &into.path().join(what)).unwrap_err().to_string()
+    };
+    for (what, old, new) in changes(&log.days().manifests().unwrap()[0]) {
+        let changed = text.replace(&old, &new);
+        assert_ne!(changed, text, "{what}");
+        let why = refused(what, &changed);
+        assert!(why.contains("manifest.json cannot be read") && why.contains("SHA-256"), "{what}: {why}");
+    }
+    let earlier = refused("earlier", &text.replace("\"version\": 2", "\"version\": 1"));
+    assert!(earlier.contains("an earlier build of Pares wrote it (version 1)"), "{earlier}");
+    let own = String::from_utf8(log.days().manifests().unwrap()[0].text()).unwrap();
+    let own = refused("own", &own);
+    assert!(own.contains("does not say what pares.toml was"), "{own}");
+    store.put(&object, text.into_bytes()).unwrap();
+    restore(&store, RECORDER, (None, None), &into.path().join("whole")).unwrap();
+}
+
+#[test]
+fn a_day_in_the_folder_of_another_is_not_restored() {
+    let (mut log, place, into) = (Log::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    log.pass(20_000);
+    let store = store(place.path());
+    log.archive(&store, None).unwrap();
+    let manifest = &log.days().manifests().unwrap()[0];
+    for file in ["manifest.json", "pares.toml", &format!("{}.zst", manifest.segments[0].name)] {
+        let content = store.get(&format!("{RECORDER}/{}/{file}", name(20_000))).unwrap().unwrap();
+        store.put(&format!("{RECORDER}/{}/{file}", name(20_001)), content).unwrap();
+    }
+    let only = Some(BusinessDay(20_001));
+    let refused = restore(&store, RECORDER, (only, only), &into.path().join("all")).unwrap_err().to_string();
+    assert!(refused.contains(&format!("it is of another day, {}", name(20_000))), "{refused}");
+}
+
+#[test]
+fn a_damaged_configuration_is_not_restored_and_put_there_again() {
+    let (mut log, place, into) = (Log::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(log.system(), "durability = \"disk\"\n").unwrap();
+    log.pass(20_000);
+    let (store, object) = (store(place.path()), format!("{RECORDER}/{}/pares.toml", name(20_000)));
+    log.archive(&store, None).unwrap();
+    store.put(&object, b"durability = \"os\"\n".to_vec()).unwrap();
+    let refused = restore(&store, RECORDER, (None, None), &into.path().join("a")).unwrap_err().to_string();
+    assert!(refused.contains("pares.toml is missing or damaged"), "{refused}");
+    assert!(!into.path().join("a/pares.toml").exists());
+    assert_eq!(log.archive(&store, None), Ok(vec![name(20_000)]));
+    restore(&store, RECORDER, (None, None), &into.path().join("b")).unwrap();
+    let (was, is) = (std::fs::read(log.system()), std::fs::read(into.path().join("b/pares.toml")));
+    assert_eq!(is.unwrap(), was.unwrap());
+}
+
+/// With a raised `next_from` no further day would ever be closed.
+#[test]
+fn a_manifest_that_rotted_and_is_json_still_is_made_again_the_same() {
+    let mut log = Log::new();
+    let checkpoints = log.days().log().join("checkpoints");
+    std::fs::create_dir(&checkpoints).unwrap();
+    std::fs::write(checkpoints.join("0-1.ckpt"), "the first day's").unwrap();
+    log.pass(20_000);
+    let (before, path) = (log.days().manifests().unwrap(), log.days().path(BusinessDay(20_000)));
+    assert_eq!(before[0].checkpoints.len(), 1);
+    // The recorder has a newer one, and removes the older.
+    std::fs::rename(checkpoints.join("0-1.ckpt"), checkpoints.join("0-9.ckpt")).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    for (what, old, new) in changes(&before[0]) {
+        std::fs::write(&path, text.replace(&old, &new)).unwrap();
+        assert_eq!(log.days().manifests().unwrap(), [], "{what}");
+        assert_eq!(log.days().close().unwrap(), [BusinessDay(20_000)], "{what}");
+        assert_eq!(log.days().manifests().unwrap(), before, "{what}");
+    }
+    std::fs::rename(&path, log.days().path(BusinessDay(20_007))).unwrap();
+    assert_eq!(log.days().manifests().unwrap(), [], "by another day's name");
+    assert_eq!(log.days().close().unwrap(), [BusinessDay(20_000)]);
+    log.pass(20_001);
 }

@@ -28,7 +28,7 @@ pub struct Trading {
     pub timetable_done: Timestamp,
     /// The auction price and volume last told in this call.
     pub indicated: Option<(Price, Quantity)>,
-    /// Trades busted since the last close, in ascending order.
+    /// Trades busted since the business day began, in ascending order.
     pub busts: Vec<(Position, u16)>,
 }
 

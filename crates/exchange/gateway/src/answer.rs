@@ -93,7 +93,9 @@ impl Gateway {
                 self.settle_part(name, request, answer, place).and_then(|(_, place)| place)
             }
             // A refusal that stands behind it has the same name and is not the first answer.
-            Kind::Enter(_) | Kind::Raise(_) | Kind::Other => Some(place).filter(|_| entry.id == request.id),
+            Kind::Enter { .. } | Kind::Amend(_) | Kind::Other => {
+                Some(place).filter(|_| entry.id == request.id)
+            }
         };
         if let Some(place) = place {
             self.names.set_state(name, State::Answered(Some(place)));
@@ -117,20 +119,17 @@ impl Gateway {
         if clock::is_unasked(request) {
             return None;
         }
-        let name = self.names.find_or_insert(request);
-        let State::Pending(asker) = self.names.get(name).state() else { return None };
+        let (name, asker) = self.name_to_settle(&answer, request, place)?;
         self.names.identify(name, request);
         let (answer, place) = match self.names.get(name).kind {
             Kind::FanOut => self.settle_part(name, request, answer, place)?,
-            Kind::Enter(_) | Kind::Raise(_) | Kind::Other => {
+            Kind::Enter { .. } | Kind::Amend(_) | Kind::Other => {
                 self.fan_outs.remove(&name);
                 let stands_behind = matches!(answer.reason, Reason::DuplicateRequest | Reason::TooOld);
                 (answer, Some(place).filter(|_| !stands_behind))
             }
         };
-        let lives = matches!(request.command, Command::Enter(_)) && answer.status != Status::Refused;
-        let remaining = if lives { answer.remaining } else { Quantity::ZERO };
-        self.names.answer(name, place, (answer.executed, remaining));
+        self.names.answer(name, place, (answer.executed, left_of(&answer, request)));
         Some(Settled { asker, answer, is_elsewhere: place.is_none() })
     }
 
@@ -173,4 +172,10 @@ impl Gateway {
             sink.reply(session, Reply::Answer(answer));
         }
     }
+}
+
+/// What is left of the order that the request entered, if it did.
+pub(crate) fn left_of(answer: &Answer, request: &Request) -> Quantity {
+    let lives = matches!(request.command, Command::Enter(_)) && answer.status != Status::Refused;
+    if lives { answer.remaining } else { Quantity::ZERO }
 }

@@ -16,7 +16,7 @@ use pares_types::{
     TimeInForce, Timestamp,
 };
 
-use crate::intake::Route;
+use crate::route::Route;
 use crate::{Gateway, GatewaySink};
 
 /// Whether the exchange's name is one that only gateways use.
@@ -38,7 +38,7 @@ impl Gateway {
         command: Command,
         sink: &mut impl GatewaySink,
     ) -> Result<(), Reason> {
-        let route = Route { instrument: InstrumentId(0), shard: None, command };
+        let route = Route::new(InstrumentId(0), None, command);
         let name = ClientOrderId::of_gateway(RequestId::new(self.config.id, self.sequence_last + 1));
         self.journal((now, MemberId(0), name), &route, shard, sink).map(|_| ())
     }

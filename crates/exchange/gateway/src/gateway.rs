@@ -202,6 +202,9 @@ impl Gateway {
         if known.is_none() && is_over {
             return;
         }
+        if let Some(name) = known.filter(|_| !is_over) {
+            self.take_in_nameless(name, request);
+        }
         let name = known.unwrap_or_else(|| self.names.insert(request));
         self.note_part(name, request);
     }

@@ -1,14 +1,15 @@
 //! Taking requests in: is the name new, is there room, number it, journal it.
 
 use pares_types::{
-    ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, OrderId, Reason, Refuser, Reply, Request,
+    ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, Reason, Refuser, Reply, Request,
     RequestId, Timestamp,
 };
 
 use crate::flights::{Undurable, Weight};
 use crate::look_up::LookUp;
 use crate::names::{Kind, NameIndex, State};
-use crate::{Gateway, GatewaySink, SessionId, clock, days, fan_out};
+use crate::route::Route;
+use crate::{Gateway, GatewaySink, SessionId, clock, days};
 
 /// What one call works on.
 #[derive(Clone, Copy)]
@@ -27,14 +28,6 @@ impl Asking {
 
 /// When, who, and under which name.
 pub(crate) type Stamp = (Timestamp, MemberId, ClientOrderId);
-
-/// Where a request goes and what it says there.
-pub(crate) struct Route {
-    pub(crate) instrument: InstrumentId,
-    /// The shard's place in the list of shards; `None`: a part for each of them.
-    pub(crate) shard: Option<usize>,
-    pub(crate) command: Command,
-}
 
 impl Gateway {
     /// A client asks for something. It is journalled, or joined to the same request made before, or
@@ -115,7 +108,7 @@ impl Gateway {
         match self.names.find(stamp.1, stamp.2) {
             Some(name) => self.journal_missing_parts(stamp, name, sink),
             None => {
-                let route = Route { instrument: InstrumentId(0), shard: None, command };
+                let route = Route::new(InstrumentId(0), None, command);
                 self.journal_new(stamp, &route, None, sink).map(|_| ())
             }
         }
@@ -209,7 +202,7 @@ impl Gateway {
 
     /// Whether the request of that name will not be committed, or late: a later one of its gateway was, so that venues could
     /// not read it. Should it be ordered after all, the second one is refused as a duplicate, as ever.
-    fn is_lost(&self, name: NameIndex) -> bool {
+    pub(crate) fn is_lost(&self, name: NameIndex) -> bool {
         let entry = self.names.get(name);
         if entry.is_answered() || entry.kind == Kind::FanOut {
             return false;
@@ -241,62 +234,23 @@ impl Gateway {
         let guards = self.check_guard(&asking, &request)?;
         let route = self.route(asking.member, request)?;
         days::check_ahead(route.command, asking.now)?;
-        let mut raise = None;
+        if let Some(lost) = lost {
+            self.names.set_lost(lost);
+        }
         if let Some(asker) = self.sessions.asker(asking.session).filter(|_| self.config.sign_on_required) {
-            self.check_permit(asker, &request, route.instrument, asking.now)?;
-            raise = self.raise(asker, &request);
+            self.check_permit(asker, &request, &route, asking.now)?;
         }
         if self.patience.is_over(route.shard) {
             return Err(Reason::NotRecorded);
         }
         self.check_room((asking.session, asking.member), &request, &route)?;
         let (name, id, offset) = self.journal_new(asking.stamp(), &route, lost, sink)?;
-        if let Some((side, shares)) = raise {
-            self.names.set_raise(name, side, shares);
-        }
         self.await_answer(name, asking.session);
         self.await_durable(asking, id, offset);
         if guards {
             self.sessions.guard(asking.session);
         }
         Ok(())
-    }
-
-    fn route(&self, member: MemberId, request: ClientRequest) -> Result<Route, Reason> {
-        let (instrument, command) = match request {
-            ClientRequest::Enter { instrument, order, .. } => (instrument, Command::Enter(order)),
-            ClientRequest::Amend { target, terms, .. } => {
-                let (instrument, order) = self.order_named(member, target)?;
-                (instrument, Command::Amend(terms.of(order, target)))
-            }
-            ClientRequest::Cancel { target, .. } => {
-                let (instrument, target) = self.order_named(member, target)?;
-                (instrument, Command::Cancel { target })
-            }
-            ClientRequest::MassCancel { instrument, side, .. } => (instrument, Command::MassCancel { side }),
-            ClientRequest::Exchange { instrument, command, .. } => {
-                check_permission(member, command)?;
-                (instrument, command)
-            }
-        };
-        if fan_out::is_for_all(instrument, command) && !self.shards.is_empty() {
-            return Ok(Route { instrument: InstrumentId(0), shard: None, command });
-        }
-        // The register is state of the lowest.
-        let lowest = matches!(command, Command::Register(_)) && !self.shards.is_empty();
-        let shard = if lowest { Some(0) } else { self.shard_of(instrument) };
-        let shard = shard.ok_or(Reason::UnknownInstrument)?;
-        Ok(Route { instrument, shard: Some(shard), command })
-    }
-
-    fn order_named(&self, member: MemberId, name: ClientOrderId) -> Result<(InstrumentId, OrderId), Reason> {
-        let entry = self.names.find(member, name).map(|index| self.names.get(index));
-        match entry {
-            Some(entry) if entry.kind.is_order() => Ok((entry.instrument, OrderId(entry.id))),
-            // No order that lives is forgotten.
-            None if self.names.is_below_floor(member, name) => Err(Reason::UnknownOrder),
-            _ => Err(Reason::UnknownClientOrderId),
-        }
     }
 
     fn check_room(
@@ -360,7 +314,7 @@ impl Gateway {
         if !missing.iter().all(|&shard| self.flights.has_room(Some(shard), weight)) {
             return Err(Reason::Overloaded);
         }
-        let route = Route { instrument: InstrumentId(0), shard: None, command: fan_out.command };
+        let route = Route::new(InstrumentId(0), None, fan_out.command);
         for shard in missing {
             let (part, _) = self.journal(stamp, &route, shard, sink)?;
             self.note_part(name, &part);
@@ -379,16 +333,4 @@ impl Gateway {
 /// The weight of what reduces risk: the exchange's own requests never lack room.
 fn relief_of(member: MemberId) -> Weight {
     if member == MemberId(0) { Weight::Exchange } else { Weight::Relief }
-}
-
-/// What only the exchange may ask for, and a member of itself.
-fn check_permission(member: MemberId, command: Command) -> Result<(), Reason> {
-    match command {
-        Command::Enter(_) | Command::Amend(_) | Command::Cancel { .. } | Command::MassCancel { .. } => {
-            Err(Reason::MalformedRequest)
-        }
-        Command::Block { member: blocked } if blocked == member => Ok(()),
-        _ if member == MemberId(0) => Ok(()),
-        _ => Err(Reason::NotPermitted),
-    }
 }

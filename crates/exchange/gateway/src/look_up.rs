@@ -9,6 +9,8 @@
 //!  below the floor, unknown --look_up--> found:     the first answer, once more
 //!                                        in part:   a request to all shards that was never taken in whole: the rest is
 //!                                        not found: as a new name, its shard decides
+//!  known, its record dropped --look_up--> found:    the first answer, of another recorder
+//!                                         not found: too old
 //! ```
 
 use pares_types::{
@@ -114,13 +116,28 @@ impl Gateway {
         }
     }
 
+    /// The recorder that had the first answer to the session's name has dropped it: it is looked for elsewhere. If nobody has it, the name is
+    /// too old.
+    pub fn on_dropped(
+        &mut self,
+        session: SessionId,
+        client_order_id: ClientOrderId,
+        sink: &mut impl GatewaySink,
+    ) {
+        let Some(member) = self.sessions.member(session) else { return };
+        if let Some(name) = self.names.find(member, client_order_id) {
+            self.names.set_state(name, State::Answered(None));
+        }
+        sink.look_up(LookUp::of_known(session, member, client_order_id));
+    }
+
     /// The first answer, if all of it was found; a name that is known is answered from there the next time.
     fn first_found(&mut self, look_up: &LookUp, found: &[FoundRecord]) -> Option<Answer> {
         // Two gateways may have taken the same name in for two shards at once.
         let first = found.iter().min_by_key(|one| (one.request.stamp, one.request.id))?;
         let (answer, place) = match Kind::of(&first.request) {
             Kind::FanOut => self.whole(first, found)?,
-            Kind::Enter(_) | Kind::Raise(_) | Kind::Other => (first.answer(), first.place),
+            Kind::Enter { .. } | Kind::Amend(_) | Kind::Other => (first.answer(), first.place),
         };
         if let Some(name) = self.names.find(look_up.member, look_up.client_order_id)
             && self.names.get(name).state() == State::Answered(None)

@@ -10,7 +10,7 @@
 //! ```text
 //!  (member, client order id) --by_name--+
 //!                                       v
-//!                              entries: Entry, Entry, free, Entry, ...
+//!                              entries: Name, Name, free, Name, ...
 //!                                       ^
 //!  OrderId of an entered order --by_order+
 //!
@@ -18,22 +18,26 @@
 //!                    \--(all others)-------------------------------------------^
 //! ```
 
+mod amends;
 mod at_work;
 mod kind;
+mod name;
 mod scan;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use pares_types::{
-    ClientOrderId, Command, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request,
-    RequestId, Side,
+    ClientOrderId, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, Request, RequestId, Side,
 };
 
+use crate::Place;
 use crate::index::Index;
-use crate::{Place, SessionId};
 
+use amends::Amends;
 use at_work::AtWork;
 pub(crate) use kind::Kind;
+pub use name::NAME_BYTES;
+pub(crate) use name::{Name, State};
 
 /// Series whose floors are kept. Of further ones nothing is, and their shards refuse what was forgotten.
 const FLOORS_MAX: usize = 1 << 18;
@@ -42,115 +46,9 @@ const FLOORS_MAX: usize = 1 << 18;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct NameIndex(u32);
 
-/// What became of a name's request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Journalled by some gateway, not committed yet; the session that asked here last waits for it.
-    Pending(Option<SessionId>),
-    /// Committed: the first answer lies there; `None` before all that this gateway has read.
-    Answered(Option<Place>),
-}
-
-/// [`State`] without its payload, which shares a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tag {
-    Pending,
-    Asked,
-    Answered,
-    AnsweredBefore,
-}
-
-/// One name.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    /// The request that was committed under it, or until then the first one seen.
-    pub(crate) id: RequestId,
-    pub(crate) client_order_id: ClientOrderId,
-    /// The asking session while pending, the record's offset once answered.
-    word: u64,
-    pub(crate) member: MemberId,
-    pub(crate) instrument: InstrumentId,
-    /// Shares of an order that are in flight, on the book, or held; those that an amend in flight would add.
-    pub(crate) remaining: Quantity,
-    /// Shares of an order that have traded; of an answered fan-out the orders that it cancelled.
-    pub(crate) executed: Quantity,
-    recorder: RecorderId,
-    tag: Tag,
-    pub(crate) kind: Kind,
-}
-/// What a name takes, its places in two indexes aside, bytes.
-pub const NAME_BYTES: usize = size_of::<Entry>();
-const _: () = assert!(NAME_BYTES == 56);
-
-impl Entry {
-    fn new(request: &Request) -> Self {
-        let remaining = match request.command {
-            Command::Enter(order) => order.quantity,
-            _ => Quantity::ZERO,
-        };
-        Self {
-            id: request.id,
-            client_order_id: request.client_order_id,
-            word: 0,
-            member: request.member,
-            instrument: request.instrument,
-            remaining,
-            executed: Quantity::ZERO,
-            recorder: RecorderId(0),
-            tag: Tag::Pending,
-            kind: Kind::of(request),
-        }
-    }
-
-    /// Of an order that was there before all that this gateway has read.
-    fn living(order: &LivingOrder) -> Self {
-        Self {
-            id: order.order.0,
-            client_order_id: order.client_order_id,
-            word: 0,
-            member: order.member,
-            instrument: order.instrument,
-            remaining: order.remaining,
-            executed: order.executed,
-            recorder: RecorderId(0),
-            tag: Tag::AnsweredBefore,
-            kind: Kind::Enter(order.side),
-        }
-    }
-
-    pub(crate) fn state(&self) -> State {
-        match self.tag {
-            Tag::Pending => State::Pending(None),
-            Tag::Asked => State::Pending(Some(SessionId(self.word))),
-            Tag::Answered => State::Answered(Some(Place { recorder: self.recorder, offset: self.word })),
-            Tag::AnsweredBefore => State::Answered(None),
-        }
-    }
-
-    pub(crate) fn is_answered(&self) -> bool {
-        matches!(self.tag, Tag::Answered | Tag::AnsweredBefore)
-    }
-
-    /// Nobody needs it but for a repeat.
-    fn is_finished(&self) -> bool {
-        self.is_answered() && self.remaining == Quantity::ZERO
-    }
-
-    fn set_state(&mut self, state: State) {
-        match state {
-            State::Pending(None) => self.tag = Tag::Pending,
-            State::Pending(Some(session)) => (self.tag, self.word) = (Tag::Asked, session.0),
-            State::Answered(Some(place)) => {
-                (self.tag, self.word, self.recorder) = (Tag::Answered, place.offset, place.recorder);
-            }
-            State::Answered(None) => self.tag = Tag::AnsweredBefore,
-        }
-    }
-}
-
 /// The table.
 pub(crate) struct Names {
-    entries: Vec<Entry>,
+    entries: Vec<Name>,
     /// Entries that hold no name.
     free: Vec<u32>,
     /// Those that hold a finished one, the longest finished first.
@@ -162,6 +60,7 @@ pub(crate) struct Names {
     names_max: usize,
     seed: u64,
     at_work: AtWork,
+    amends: Amends,
 }
 
 impl Names {
@@ -178,6 +77,7 @@ impl Names {
             names_max,
             seed,
             at_work: AtWork::default(),
+            amends: Amends::default(),
         }
     }
 
@@ -205,7 +105,7 @@ impl Names {
     }
 
     /// Shares that orders of the member may buy or sell yet, and those that its amends in flight would add.
-    pub(crate) fn open(&self, member: MemberId, instrument: InstrumentId, side: Side) -> u64 {
+    pub(crate) fn open(&self, member: MemberId, instrument: InstrumentId, side: Side) -> u128 {
         self.at_work.open(member, instrument, side)
     }
 
@@ -220,7 +120,7 @@ impl Names {
         self.by_order.find(hash, |index| self.entries[index as usize].id == order.0).map(NameIndex)
     }
 
-    pub(crate) fn get(&self, index: NameIndex) -> &Entry {
+    pub(crate) fn get(&self, index: NameIndex) -> &Name {
         &self.entries[index.0 as usize]
     }
 
@@ -229,9 +129,15 @@ impl Names {
         self.entries[index.0 as usize].executed = cancelled;
     }
 
-    /// The name is that of an amend in flight, which would add so many shares to an order of that side.
-    pub(crate) fn set_raise(&mut self, index: NameIndex, side: Side, shares: Quantity) {
-        self.change(index, |entry| (entry.kind, entry.remaining) = (Kind::Raise(side), shares));
+    /// The request is lost, and asked again: what it would have done does not count any more.
+    pub(crate) fn set_lost(&mut self, index: NameIndex) {
+        self.change(index, |entry| {
+            entry.remaining = Quantity::ZERO;
+            if let Kind::Amend(_) = entry.kind {
+                entry.kind = Kind::Other;
+            }
+        });
+        self.forget_amends(OrderId(self.get(index).id));
     }
 
     pub(crate) fn set_state(&mut self, index: NameIndex, state: State) {
@@ -252,7 +158,7 @@ impl Names {
     }
 
     /// Something happened to the order. One of which nothing is known changes nothing.
-    pub(crate) fn change_order(&mut self, order: OrderId, change: impl FnOnce(&mut Entry)) {
+    pub(crate) fn change_order(&mut self, order: OrderId, change: impl FnOnce(&mut Name)) {
         if let Some(index) = self.find_order(order) {
             self.change(index, change);
         }
@@ -264,15 +170,16 @@ impl Names {
     }
 
     /// Changes an entry that may be finished by it. Who is finished stays so: nothing brings an order back.
-    fn change(&mut self, index: NameIndex, change: impl FnOnce(&mut Entry)) {
+    fn change(&mut self, index: NameIndex, change: impl FnOnce(&mut Name)) {
         let entry = &mut self.entries[index.0 as usize];
-        let (was_finished, remaining, work) = (entry.is_finished(), entry.remaining, entry.work());
+        let before = *entry;
         change(entry);
-        if was_finished {
-            entry.remaining = remaining;
+        if before.is_finished() {
+            entry.remaining = before.remaining;
             return;
         }
-        self.at_work.replace(work, entry.work());
+        self.at_work.replace(before.work(), entry.work());
+        self.amends.follow(&before, entry, &mut self.at_work);
         if entry.is_finished() {
             self.finished.push_back(index.0);
             // There are more while more are in flight or alive at once.
@@ -300,18 +207,41 @@ impl Names {
     /// Adds a name that is not in the table; forgets those finished for the longest time, if there is no room.
     pub(crate) fn insert(&mut self, request: &Request) -> NameIndex {
         self.make_room(self.names_max.saturating_sub(1));
-        self.add(Entry::new(request))
+        let entry = self.named(request);
+        self.add(entry)
     }
 
-    /// Adds the name of an order that lives, unless there is one already.
+    /// Adds the name of an order that lives, unless it is there already.
     pub(crate) fn insert_living(&mut self, order: &LivingOrder) {
-        if self.find(order.member, order.client_order_id).is_none() {
-            self.add(Entry::living(order));
+        match self.find(order.member, order.client_order_id).map(|index| self.get(index).id) {
+            None => _ = self.add(Name::living(order)),
+            Some(id) if id == order.order.0 => {}
+            Some(_) => _ = self.add_nameless(Name::living(order)),
         }
     }
 
-    fn add(&mut self, entry: Entry) -> NameIndex {
+    /// A shard took in an order whose name another shard's request has: a name is unique in a shard only, and a member had two gateways
+    /// take it in at once. The name stands for the first; the other counts, and is found by its id.
+    pub(crate) fn insert_nameless(&mut self, request: &Request) -> NameIndex {
+        self.make_room(self.names_max.saturating_sub(1));
+        self.add_nameless(Name::new(request))
+    }
+
+    /// The order in flight under the name goes on without it: another shard's request comes first under the name.
+    pub(crate) fn set_aside(&mut self, index: NameIndex) {
+        let mut entry = *self.get(index);
+        entry.set_state(State::Pending(None));
+        self.add_nameless(entry);
+    }
+
+    fn add(&mut self, entry: Name) -> NameIndex {
         let hash = hash_name(self.seed, entry.member, entry.client_order_id);
+        let index = self.add_nameless(entry);
+        self.by_name.insert(index.0, hash);
+        index
+    }
+
+    fn add_nameless(&mut self, entry: Name) -> NameIndex {
         let index = match self.free.pop() {
             Some(index) => {
                 self.entries[index as usize] = entry;
@@ -322,14 +252,13 @@ impl Names {
                 u32::try_from(self.entries.len() - 1).expect("names_max is far below 2^32")
             }
         };
-        self.by_name.insert(index, hash);
         self.at_work.replace(None, entry.work());
         self.index_order(index);
         NameIndex(index)
     }
 
     fn forget(&mut self, index: u32) {
-        let Entry { id, member, client_order_id: name, .. } = self.entries[index as usize];
+        let Name { id, member, client_order_id: name, .. } = self.entries[index as usize];
         self.by_name.remove(index, hash_name(self.seed, member, name));
         self.by_order.remove(index, hash_id(self.seed, id));
         self.free.push(index);
@@ -350,11 +279,12 @@ impl Names {
             return;
         }
         self.by_order.remove(index.0, hash_id(self.seed, self.get(index).id));
+        let new = self.named(request);
         let entry = &mut self.entries[index.0 as usize];
-        let (state, work) = (entry.state(), entry.work());
-        *entry = Entry::new(request);
-        entry.set_state(state);
-        self.at_work.replace(work, entry.work());
+        let before = std::mem::replace(entry, new);
+        entry.set_state(before.state());
+        self.at_work.replace(before.work(), entry.work());
+        self.amends.replace(&before, &mut self.at_work);
         self.index_order(index.0);
     }
 

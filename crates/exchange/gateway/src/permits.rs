@@ -6,11 +6,12 @@
 
 use pares_register::{EXCHANGE, Permit, Register};
 use pares_types::{
-    ClientOrderId, ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, OrderKind,
+    ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms, OrderKind,
     Outcome, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Side, Status, Timestamp,
 };
 
-use crate::names::{Entry as Name, Kind};
+use crate::names::Kind;
+use crate::route::Route;
 use crate::sessions::Listener;
 use crate::{Gateway, GatewaySink, SessionId};
 
@@ -111,66 +112,46 @@ impl Gateway {
         &self,
         asker: Asker,
         request: &ClientRequest,
-        instrument: InstrumentId,
+        route: &Route,
         now: Timestamp,
     ) -> Result<(), Reason> {
-        let Asker { member, permit: Permit { rights, limits, .. }, .. } = asker;
         match request {
-            ClientRequest::Enter { order, .. } => {
-                let is_market = order.kind == OrderKind::Market;
-                let needed = if is_market { Rights::ENTER.or(Rights::MARKET_ORDERS) } else { Rights::ENTER };
-                check_right(rights, needed.or(Rights::of_side(order.side)))?;
-                self.check_instrument(asker, instrument)?;
-                self.check_position(asker, instrument, order.side, order.quantity)?;
-                if limits.orders_max != 0 && self.names.orders_of(member) >= limits.orders_max {
-                    return Err(Reason::OrdersLimit);
-                }
-                check_size(&limits, limit_of(order), order.quantity, self.listings.price(instrument))
-            }
-            ClientRequest::Amend { target, terms, .. } => {
-                check_right(rights, Rights::AMEND.or(self.side_needed(asker, *target)))?;
-                self.check_instrument(asker, instrument)?;
-                if let Some((side, shares)) = self.raise(asker, request) {
-                    self.check_position(asker, instrument, side, shares)?;
-                }
-                check_size(&limits, Some(terms.price), terms.quantity, self.listings.price(instrument))
-            }
+            ClientRequest::Enter { order, .. } => self.check_order(asker, order, route.instrument),
+            ClientRequest::Amend { terms, .. } => self.check_amend(asker, terms, route),
             ClientRequest::Cancel { .. } | ClientRequest::MassCancel { .. } => Ok(()),
-            ClientRequest::Exchange { command, client_order_id, .. } if member == EXCHANGE => {
+            ClientRequest::Exchange { command, client_order_id, .. } if asker.member == EXCHANGE => {
                 if client_order_id.series() != asker.number {
                     return Err(Reason::OtherSeries);
                 }
-                self.check_operator(asker, command, instrument, now)
+                self.check_operator(asker, command, route.instrument, now)
             }
             ClientRequest::Exchange { .. } => Ok(()),
         }
     }
 
-    /// The right that an amend of that order needs for its side. Who may trade both costs no look-up.
-    fn side_needed(&self, asker: Asker, target: ClientOrderId) -> Rights {
-        if asker.permit.rights.has(Rights::BUY.or(Rights::SELL)) {
-            return Rights::NONE;
+    fn check_order(&self, asker: Asker, order: &NewOrder, instrument: InstrumentId) -> Result<(), Reason> {
+        let Permit { rights, limits, .. } = asker.permit;
+        let price = limit_of(order);
+        let needed = if price.is_none() { Rights::ENTER.or(Rights::MARKET_ORDERS) } else { Rights::ENTER };
+        check_right(rights, needed.or(Rights::of_side(order.side)))?;
+        self.check_instrument(asker, instrument)?;
+        self.check_position(asker, instrument, order.side, order.quantity)?;
+        if limits.orders_max != 0 && self.names.orders_of(asker.member) >= limits.orders_max {
+            return Err(Reason::OrdersLimit);
         }
-        let entry = self.names.find(asker.member, target).map(|name| self.names.get(name).kind);
-        match entry {
-            Some(Kind::Enter(side)) => Rights::of_side(side),
-            _ => Rights::NONE,
-        }
+        check_size(&limits, (order.side, price, order.quantity), self.listings.price(instrument))
     }
 
-    /// The shares that the amend would add to an order, and its side, if the session's positions are limited.
-    pub(crate) fn raise(&self, asker: Asker, request: &ClientRequest) -> Option<(Side, Quantity)> {
-        let ClientRequest::Amend { target, terms, .. } = request else { return None };
-        if asker.permit.position_max == 0 {
-            return None;
-        }
-        let Name { kind: Kind::Enter(side), executed, remaining, .. } =
-            *self.names.get(self.names.find(asker.member, *target)?)
-        else {
-            return None;
-        };
-        let there = executed.0.saturating_add(remaining.0);
-        Some((side, Quantity(terms.quantity.0.saturating_sub(there))))
+    fn check_amend(&self, asker: Asker, terms: &NewTerms, route: &Route) -> Result<(), Reason> {
+        let Permit { rights, limits, .. } = asker.permit;
+        check_right(rights, Rights::AMEND)?;
+        self.check_instrument(asker, route.instrument)?;
+        let Some(order) = &route.target else { return Ok(()) };
+        let Kind::Enter { side, at_market } = order.kind else { return Ok(()) };
+        check_right(rights, Rights::of_side(side))?;
+        self.check_position(asker, route.instrument, side, order.added_by(terms.quantity))?;
+        let price = Some(terms.price).filter(|_| !at_market);
+        check_size(&limits, (side, price, terms.quantity), self.listings.price(route.instrument))
     }
 
     /// Whether the member stays within its limit, should all its orders on that side trade and so many shares more.
@@ -188,8 +169,8 @@ impl Gateway {
         let shard = self.shard_of(instrument).map(|at| &self.shards[at]);
         let net = shard.map_or(0, |shard| i128::from(shard.positions.net(member, instrument)));
         let net = if side == Side::Buy { net } else { -net };
-        let open = self.names.open(member, instrument, side);
-        let would_be = net + i128::from(open) + i128::from(shares.0);
+        let open = i128::try_from(self.names.open(member, instrument, side)).unwrap_or(i128::MAX);
+        let would_be = open.saturating_add(net).saturating_add(shares.0.into());
         if would_be > i128::from(position_max) { Err(Reason::PositionLimit) } else { Ok(()) }
     }
 
@@ -247,17 +228,20 @@ fn limit_of(order: &NewOrder) -> Option<Price> {
     }
 }
 
-/// A market order is worth what the last trade says.
+/// An order to buy is worth its price; one to sell its price or the last trade's, whichever is more, since it takes what is bid; one at
+/// market what the last trade says.
 fn check_size(
     limits: &Limits,
-    price: Option<Price>,
-    quantity: Quantity,
+    (side, price, quantity): (Side, Option<Price>, Quantity),
     last: Option<Price>,
 ) -> Result<(), Reason> {
     if limits.quantity_max != 0 && quantity.0 > limits.quantity_max {
         return Err(Reason::QuantityLimit);
     }
-    let worth = price.or(last).map_or(0, |price| u128::from(price.0.unsigned_abs()) * u128::from(quantity.0));
+    let each = |price: Price| u128::from(price.0.unsigned_abs());
+    let own = price.map(each);
+    let last_each = last.map(each).filter(|_| own.is_none() || side == Side::Sell);
+    let worth = own.max(last_each).unwrap_or(0) * u128::from(quantity.0);
     if limits.value_max != 0 && worth > u128::from(limits.value_max) {
         return Err(Reason::ValueLimit);
     }

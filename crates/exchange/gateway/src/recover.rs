@@ -99,7 +99,7 @@ impl Gateway {
         if self.follow(request, outcome, position) {
             if let Some(shard) = self.shard_index(request.shard) {
                 let Shard { numbers, positions, .. } = &mut self.shards[shard];
-                Told { position, request, outcome, events }.count(numbers, positions);
+                Told { position, request, outcome, events }.count(numbers, positions, |_, _, _| ());
             }
             self.settle(pares_stream::answer(position, request, outcome, events.len()), request, place);
             self.follow_orders(request, outcome, events);
@@ -135,6 +135,7 @@ impl Gateway {
                 }
             } else {
                 let name = self.names.find_or_insert(request);
+                self.take_in_nameless(name, request);
                 self.note_part(name, request);
             }
         }

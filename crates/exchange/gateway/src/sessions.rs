@@ -1,6 +1,6 @@
 //! Who is signed on, and how much each has in flight.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use pares_register::Permit;
@@ -10,6 +10,9 @@ use crate::permits::Asker;
 use crate::refusals::Refusals;
 use crate::streams::{Follow, listener_of};
 use crate::{Pace, SessionId};
+
+/// Sessions that are not signed on of which the pace is known: more than a register has.
+const PACED_MAX: usize = 1 << 14;
 
 /// One signed-on session.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +57,8 @@ pub(crate) struct Sessions {
     journalled: usize,
     /// Each member's sessions, the newest last.
     members: HashMap<MemberId, Vec<Listener>, BuildHasherDefault<Mixer>>,
+    /// Of sessions that are not here now, what they have used of their pace: who connects again does not begin anew.
+    paced: BTreeMap<(MemberId, u16), Timestamp>,
     refusals: Refusals,
     /// What those that are not signed on have used of their refusals, see [`Refusals::count`].
     strangers: Timestamp,
@@ -75,7 +80,8 @@ impl Sessions {
         if self.of_member(member).len() >= member_sessions_max {
             return Err(Reason::Overloaded);
         }
-        let (paced, refused, pace) = (Timestamp(0), Timestamp(0), Pace::FREE);
+        let (refused, pace) = (Timestamp(0), Pace::FREE);
+        let paced = self.paced.remove(&(member, asker.number)).unwrap_or(Timestamp(0));
         self.journalled += usize::from(wants_journalled);
         self.sessions.insert(
             session,
@@ -99,12 +105,29 @@ impl Sessions {
         let gone = self.sessions.remove(&session)?;
         let Asker { member, number, .. } = gone.asker;
         self.journalled -= usize::from(gone.wants_journalled);
+        self.remember_pace((member, number), gone.paced);
         let of_member = self.members.get_mut(&member)?;
         of_member.retain(|other| other.session != session);
         if of_member.is_empty() {
             self.members.remove(&member);
         }
         gone.guards.then_some((member, number))
+    }
+
+    /// Those that used theirs up a minute before make room. Without room it is forgotten, which a register of sessions never comes to.
+    fn remember_pace(&mut self, who: (MemberId, u16), used: Timestamp) {
+        if used == Timestamp(0) {
+            return;
+        }
+        if self.paced.len() >= PACED_MAX {
+            let long_ago = Timestamp(used.0.saturating_sub(60_000_000_000));
+            self.paced.retain(|_, other| *other > long_ago);
+        }
+        if self.paced.len() >= PACED_MAX {
+            return;
+        }
+        let of_session = self.paced.entry(who).or_default();
+        *of_session = used.max(*of_session);
     }
 
     /// Whose session of which number it is, if it guards orders; it guards none from now on.

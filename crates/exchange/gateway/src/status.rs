@@ -5,7 +5,7 @@
 
 use pares_types::{OrderId, OrderKey, OrderState, OrderStatus, Position, Quantity, Reason};
 
-use crate::names::Entry;
+use crate::names::Name;
 use crate::{Gateway, SessionId};
 
 impl Gateway {
@@ -24,7 +24,7 @@ impl Gateway {
         Ok(own.and_then(|entry| self.status_of(entry)))
     }
 
-    pub(crate) fn status_of(&self, entry: &Entry) -> Option<OrderStatus> {
+    pub(crate) fn status_of(&self, entry: &Name) -> Option<OrderStatus> {
         let shard = &self.shards[self.shard_of(entry.instrument)?];
         let state = match (entry.is_answered(), entry.remaining) {
             (false, _) => OrderState::InFlight,

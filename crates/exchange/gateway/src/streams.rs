@@ -14,6 +14,7 @@
 use pares_stream::Told;
 use pares_types::{MemberId, Position, Reason, Reply, ShardId};
 
+use crate::gateway::Shard;
 use crate::sessions::Listener;
 use crate::{Gateway, GatewaySink, SessionId};
 
@@ -110,16 +111,8 @@ impl Gateway {
     pub(crate) fn report(&mut self, told: &Told<'_>, sink: &mut impl GatewaySink) -> u64 {
         let at = self.shard_index(told.request.shard);
         let Self { sessions, shards, .. } = self;
-        let mut shard = at.map(|at| &mut shards[at]);
-        if let Some(shard) = &mut shard {
-            shard.positions.follow(told.position, told.request, told.outcome);
-        }
         let mut answered = 0;
-        told.read(|member, reply| {
-            let number = shard.as_mut().map_or(0, |shard| {
-                shard.positions.tell(member, &reply);
-                shard.numbers.next(member)
-            });
+        let mut tell = |member, reply: Reply, number| {
             let is_answer = matches!(reply, Reply::Answer(_));
             if is_answer {
                 answered = number;
@@ -132,7 +125,11 @@ impl Gateway {
                     Follow::Own | Follow::Withheld => {}
                 }
             }
-        });
+        };
+        match at.map(|at| &mut shards[at]) {
+            Some(Shard { numbers, positions, .. }) => told.count(numbers, positions, tell),
+            None => told.read(|member, reply| tell(member, reply, 0)),
+        }
         answered
     }
 }

@@ -120,7 +120,6 @@ mod tests {
                 sha256: String::new(),
             }];
             let manifest = Manifest {
-                version: 1,
                 day: day.to_string(),
                 from,
                 until,
@@ -129,8 +128,9 @@ mod tests {
                 shards: Vec::new(),
                 segments,
                 checkpoints: Vec::new(),
+                configuration: None,
             };
-            std::fs::write(days.path(day), serde_json::to_vec(&manifest).unwrap()).unwrap();
+            std::fs::write(days.path(day), manifest.text()).unwrap();
             std::fs::write(dir.join("days").join(format!("{day}.archived")), "{}").unwrap();
         }
         days

@@ -31,13 +31,21 @@ pub(crate) fn take_lock(layout: &Layout) -> Result<Lock, NodeError> {
     })
 }
 
-/// Refuses a directory that holds half of a system.
+/// Refuses a directory that holds half of a system, or only its record.
 pub(crate) fn refuse_unfinished(layout: &Layout) -> Result<(), NodeError> {
-    if !pares_archive::is_unfinished(layout.root()) {
-        return Ok(());
-    }
     let dir = layout.root().display();
-    Err(NodeError::Refused(format!("a restore into {dir} did not end: empty it and restore again")))
+    if pares_archive::is_unfinished(layout.root()) {
+        return Err(NodeError::Refused(format!(
+            "a restore into {dir} did not end: empty it and restore again"
+        )));
+    }
+    if pares_archive::holds_days_only(layout.root()) {
+        return Err(NodeError::Refused(format!(
+            "{dir} was made of archived days, to be read: it has neither the gateways' logs nor keys. `pares restore` makes a system of a \
+             backup"
+        )));
+    }
+    Ok(())
 }
 
 /// Waits until no node of an earlier start is left. Killed with their supervisor they take a moment to be gone, and

@@ -40,7 +40,7 @@ pub const ENTRIES_MAX: usize = 4_096;
 /// The highest session: the upper bit of a series of names is the gateways' own.
 pub const SESSION_MAX: u16 = 0x7fff;
 /// Proposals that wait; the oldest makes room.
-pub const PROPOSALS_MAX: usize = 16;
+pub const PROPOSALS_MAX: usize = 64;
 /// How long a proposal holds.
 pub const PROPOSAL_NS: u64 = 600_000_000_000;
 
@@ -225,7 +225,12 @@ impl Register {
 
     fn propose(&mut self, session: u16, proposal: Proposal, stamp: Timestamp) {
         self.proposals.retain(|(proposer, what, _)| (*proposer, *what) != (session, proposal));
-        if self.proposals.len() == PROPOSALS_MAX {
+        let mut own = (0..).zip(&self.proposals).filter(|(_, (proposer, ..))| *proposer == session);
+        let (oldest, rest) = (own.next().map(|(at, _)| at), own.count());
+        // The oldest makes room: the operator's own, so that one does not push out what others propose.
+        if let Some(oldest) = oldest.filter(|_| rest + 1 >= Proposal::OF_ONE_MAX) {
+            self.proposals.remove(oldest);
+        } else if self.proposals.len() == PROPOSALS_MAX {
             self.proposals.remove(0);
         }
         self.proposals.push((session, proposal, stamp));

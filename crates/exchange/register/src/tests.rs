@@ -151,7 +151,7 @@ fn with_four_eyes_two_operators_stay() {
 #[test]
 fn a_proposal_is_seconded_by_another_operator_and_for_ten_minutes() {
     let mut register = register();
-    let halt = Proposal { instrument: InstrumentId(3), kind: 1, operand: 7 };
+    let halt = Proposal { instrument: InstrumentId(3), kind: 1, operand: 7, detail: 0 };
     apply(&mut register, 0, 2, Entry::SetKey(key(2))).unwrap();
     apply(&mut register, 0, 2, Entry::Propose(halt)).unwrap();
     let late = Timestamp(NOW.0 + PROPOSAL_NS);
@@ -164,6 +164,20 @@ fn a_proposal_is_seconded_by_another_operator_and_for_ten_minutes() {
 }
 
 #[test]
+fn what_others_propose_is_not_pushed_out() {
+    let mut register = register();
+    let halt = |instrument| Proposal { instrument: InstrumentId(instrument), kind: 1, operand: 7, detail: 0 };
+    apply(&mut register, 0, 2, Entry::SetKey(key(2))).unwrap();
+    apply(&mut register, 0, 2, Entry::Propose(halt(1_000))).unwrap();
+    for instrument in 1..=100 {
+        apply(&mut register, 0, 1, Entry::Propose(halt(instrument))).unwrap();
+    }
+    assert!(register.is_seconded(1, halt(1_000), NOW));
+    assert!(register.is_seconded(2, halt(100), NOW) && !register.is_seconded(2, halt(1), NOW));
+    assert_eq!(register.proposals().len(), 1 + Proposal::OF_ONE_MAX);
+}
+
+#[test]
 fn an_entry_where_it_cannot_be_is_refused() {
     let mut register = register();
     for (member, session, entry) in [
@@ -171,7 +185,7 @@ fn an_entry_where_it_cannot_be_is_refused() {
         (0, 0, Entry::SetKey(key(2))),
         (0, 0x8000, Entry::SetKey(key(2))),
         (0, 1, Entry::SetFourEyes(true)),
-        (0, 0, Entry::Propose(Proposal { instrument: InstrumentId(1), kind: 2, operand: 0 })),
+        (0, 0, Entry::Propose(Proposal { instrument: InstrumentId(1), kind: 2, operand: 0, detail: 9 })),
     ] {
         assert_eq!(apply(&mut register, member, session, entry), Err(Reason::MalformedRequest), "{entry:?}");
     }
@@ -194,8 +208,9 @@ fn entry() -> impl Strategy<Value = Entry> {
     let rights = (0u32..256).prop_map(|bits| Entry::SetRights(Rights::from_bits(bits).unwrap()));
     let limits = (0u64..3, 0u32..3)
         .prop_map(|(quantity_max, collar)| Entry::SetLimits(Limits { quantity_max, collar, ..Limits::NONE }));
-    let proposal = (1u8..=3, 0u32..3)
-        .prop_map(|(kind, operand)| Entry::Propose(Proposal { instrument: InstrumentId(1), kind, operand }));
+    let proposal = (1u8..=3, 0u32..3).prop_map(|(kind, operand)| {
+        Entry::Propose(Proposal { instrument: InstrumentId(1), kind, operand, detail: 1 << 64 | 2 })
+    });
     prop_oneof![
         Just(Entry::AddMember),
         Just(Entry::RemoveMember),

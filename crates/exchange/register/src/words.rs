@@ -1,7 +1,7 @@
 //! The register as words, for checkpoints and for its digest.
 //!
 //! ```text
-//! four eyes | proposals n | (session, kind, instrument, operand, stamp)* | members n | member*
+//! four eyes | proposals n | (session, kind, instrument, operand, detail twice, stamp)* | members n | member*
 //!           | listed n | (member, session, instrument)*
 //! member    id | permit | sessions n | (session, key kind, 4 words of the key, permit)*
 //! permit    rights | quantity max | value max | collar | orders max | rate max | burst max | position max
@@ -27,6 +27,8 @@ impl Register {
             put(proposal.kind.into());
             put(proposal.instrument.0.into());
             put(proposal.operand.into());
+            put(proposal.detail as u64);
+            put((proposal.detail >> 64) as u64);
             put(stamp.0);
         }
         put(self.members.len() as u64);
@@ -105,7 +107,8 @@ fn proposal(next: &mut impl FnMut() -> Option<u64>) -> Option<(u16, Proposal, Ti
     let kind = u8::try_from(next()?).ok().filter(|kind| (1..=Proposal::KIND_MAX).contains(kind))?;
     let instrument = InstrumentId(next()?.try_into().ok()?);
     let operand = next()?.try_into().ok()?;
-    Some((session, Proposal { instrument, kind, operand }, Timestamp(next()?)))
+    let detail = u128::from(next()?) | u128::from(next()?) << 64;
+    Some((session, Proposal { instrument, kind, operand, detail }, Timestamp(next()?)))
 }
 
 fn read_account(next: &mut impl FnMut() -> Option<u64>) -> Option<Account> {

@@ -13,6 +13,7 @@ use pares_venue::CheckpointError;
 
 use crate::checkpoints::{self, StoredCheckpoint};
 use crate::config::SystemConfig;
+use crate::recorder::beginnings;
 use crate::world::World;
 use crate::{NodeError, NodeId};
 
@@ -79,8 +80,11 @@ pub(crate) fn resume<T, W: World>(
 /// Without a checkpoint nothing can be known of a shard whose beginning no recorder keeps.
 fn warn_of_dropped<W: World>(world: &W, config: &SystemConfig, shard: ShardId) {
     let is_cut = |id| {
-        let log = world.read_log_from_start(NodeId::Recorder(id));
-        log.is_ok_and(|log| log.released() > Offset::START)
+        let node = NodeId::Recorder(id);
+        let is_released = world.read_log_from_start(node).is_ok_and(|log| log.released() > Offset::START);
+        // One that was filled by its peers begins where they did. A whole one begins with the first position of some shard.
+        let first = || beginnings(world, node, 1).into_values().next();
+        is_released || first().is_some_and(|position| position > Position(0))
     };
     if config.recorder_ids().all(is_cut) {
         world.complain(&format_args!(

@@ -7,24 +7,28 @@
 use std::collections::BTreeMap;
 
 use pares_types::{
-    Command, InstrumentId, MemberId, NetPositions, Outcome, Position, Quantity, Reply, Request, Side, Status,
+    BusinessDay, Command, InstrumentId, MemberId, NetPositions, Outcome, Position, Quantity, Reply, Request,
+    Side, Status,
 };
 
 /// The day's positions in a shard: shares bought less shares sold.
 #[derive(Clone, Debug, Default)]
 pub struct Positions {
-    /// Where the day began.
+    day: BusinessDay,
+    /// Where it began.
     since: Position,
+    /// None of 0.
     nets: BTreeMap<InstrumentId, BTreeMap<MemberId, i64>>,
 }
 
 impl Positions {
-    /// A committed record that is no trade: a day begins without positions, and a trade of the day that is declared void did not happen.
+    /// What a committed record says before its events are looked at: a day begins without positions, in a step or several, and a trade of the
+    /// day that is declared void did not happen.
     #[inline]
-    pub fn follow(&mut self, position: Position, request: &Request, outcome: &Outcome) {
+    pub(crate) fn follow(&mut self, position: Position, request: &Request, outcome: &Outcome) {
         match request.command {
-            Command::BeginDay { .. } if outcome.status == Status::Accepted => {
-                *self = Self { since: position, ..Self::default() };
+            Command::BeginDay { day } if outcome.status == Status::Accepted && day != self.day => {
+                *self = Self { day, since: position, ..Self::default() };
             }
             Command::Bust(trade) if outcome.status == Status::Accepted && trade.position >= self.since => {
                 let resting_sold = trade.resting_side.opposite();
@@ -37,19 +41,23 @@ impl Positions {
 
     /// The member is told that.
     #[inline]
-    pub fn tell(&mut self, member: MemberId, reply: &Reply) {
+    pub(crate) fn tell(&mut self, member: MemberId, reply: &Reply) {
         if let Reply::Trade(trade) = reply {
             self.add(member, trade.instrument, trade.side, trade.quantity);
         }
     }
 
     fn add(&mut self, member: MemberId, instrument: InstrumentId, side: Side, quantity: Quantity) {
-        let net = self.nets.entry(instrument).or_default().entry(member).or_default();
+        let of_instrument = self.nets.entry(instrument).or_default();
+        let net = of_instrument.entry(member).or_default();
         // A venue that is wrong may have recorded any number.
         *net = match side {
             Side::Buy => net.saturating_add_unsigned(quantity.0),
             Side::Sell => net.saturating_sub_unsigned(quantity.0),
         };
+        if *net == 0 {
+            of_instrument.remove(&member);
+        }
     }
 
     /// What the member bought less what it sold.
@@ -65,7 +73,7 @@ impl Positions {
         let all = self.nets.iter().flat_map(|(instrument, members)| {
             members.iter().map(|(member, net)| (*instrument, *member, *net))
         });
-        NetPositions { since: self.since, nets: all.filter(|(_, _, net)| *net != 0).collect() }
+        NetPositions { day: self.day, since: self.since, nets: all.collect() }
     }
 
     /// What [`written`](Self::written) gave; `None` if it could not have.
@@ -74,7 +82,7 @@ impl Positions {
         let rises = written.nets.windows(2).all(|pair| (pair[0].0, pair[0].1) < (pair[1].0, pair[1].1));
         let counts = written.nets.iter().all(|(_, _, net)| *net != 0);
         (rises && counts).then(|| {
-            let mut positions = Self { since: written.since, ..Self::default() };
+            let mut positions = Self { day: written.day, since: written.since, ..Self::default() };
             for &(instrument, member, net) in &written.nets {
                 positions.nets.entry(instrument).or_default().insert(member, net);
             }
@@ -105,7 +113,7 @@ mod tests {
 
     #[test]
     fn no_shard_has_counted_so() {
-        let written = |nets: &[_]| NetPositions { since: Position(0), nets: nets.to_vec() };
+        let written = |nets: &[_]| NetPositions { nets: nets.to_vec(), ..<_>::default() };
         assert!(Positions::restore(&written(&[(ONE, MemberId(3), 0)])).is_none(), "nothing");
         assert!(Positions::restore(&written(&[(ONE, MemberId(3), 1), (ONE, MemberId(3), 1)])).is_none());
         assert!(Positions::restore(&written(&[(ONE, MemberId(3), 1), (ONE, MemberId(2), 1)])).is_none());

@@ -86,12 +86,17 @@ impl Told<'_> {
         }
     }
 
-    /// Counts what it tells.
-    pub fn count(&self, numbers: &mut StreamNumbers, positions: &mut Positions) {
+    /// Counts the record, and hands out what [`read`](Self::read) does, with its number.
+    pub fn count(
+        &self,
+        numbers: &mut StreamNumbers,
+        positions: &mut Positions,
+        mut tell: impl FnMut(MemberId, Reply, u64),
+    ) {
         positions.follow(self.position, self.request, self.outcome);
         self.read(|member, reply| {
-            numbers.next(member);
             positions.tell(member, &reply);
+            tell(member, reply, numbers.next(member));
         });
     }
 

@@ -46,13 +46,6 @@ pub enum Entry {
     UnlistInstrument(InstrumentId),
 }
 
-impl Entry {
-    /// Whether it says who may do what from now on.
-    fn is_lasting(&self) -> bool {
-        !matches!(self, Self::SetFourEyes(_) | Self::Propose(_))
-    }
-}
-
 /// What a session proves to have. Neither is secret: the first is public, the second says nothing of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
@@ -210,31 +203,70 @@ pub fn stricter<T: Ord + Default>(one: T, other: T) -> T {
 pub struct Proposal {
     /// The instrument; 0 for all.
     pub instrument: InstrumentId,
-    /// 1 set phase, 2 remove instrument, 3 block, 4 end day, 5 four eyes off, 6 change a key, rights or limits of operators.
+    /// 1 set phase, 2 remove instrument, 3 block, 4 end day, 5 four eyes off, 6 change a key, rights or limits of operators, 7 remove member.
     pub kind: u8,
-    /// The phase, the member, the day, or the operator's session.
+    /// The phase, the member or the day; of a change of operators the session, and 2^16 times the code of what changes.
     pub operand: u32,
+    /// Of a change of operators what is set; of a key both halves in one, so that nobody finds another key with the same.
+    pub detail: u128,
 }
 
 impl Proposal {
+    /// Those of one operator that wait; the oldest makes room.
+    pub const OF_ONE_MAX: usize = 8;
+
     /// The highest kind.
-    pub const KIND_MAX: u8 = 6;
+    pub const KIND_MAX: u8 = 7;
 
     /// The request as a proposal; `None` if it can neither halt a market nor make one operator two.
     #[must_use]
     pub fn of(instrument: InstrumentId, command: &Command) -> Option<Self> {
+        let mut detail = 0;
         let (kind, operand) = match *command {
             Command::SetPhase(phase @ (Phase::Halted | Phase::Closed)) => (1, phase as u32),
             Command::RemoveInstrument => (2, 0),
             Command::Block { member } => (3, member.0),
             Command::EndDay { day } => (4, day.0),
             Command::Register(Registration { entry: Entry::SetFourEyes(false), .. }) => (5, 0),
-            Command::Register(Registration { member: MemberId(0), session, entry }) if entry.is_lasting() => {
-                (6, u32::from(session))
+            Command::Register(Registration { member: MemberId(0), session, entry }) => {
+                let (code, what) = entry.in_short()?;
+                detail = what;
+                (6, u32::from(code) << 16 | u32::from(session))
             }
+            Command::Register(Registration { member, entry: Entry::RemoveMember, .. }) => (7, member.0),
             _ => return None,
         };
-        Some(Self { instrument, kind, operand })
+        Some(Self { instrument, kind, operand, detail })
+    }
+}
+
+impl Entry {
+    /// What it sets, as a code and a number; `None` if it sets nothing of a member's or a session's.
+    fn in_short(&self) -> Option<(u8, u128)> {
+        const ODD: u128 = 0x9e37_79b9_7f4a_7c15_d1b5_4a32_d192_ed03;
+        let half = |key: [u8; 32], from: usize| {
+            let bytes: [u8; 16] = key[from..from + 16].try_into().expect("sixteen bytes");
+            u128::from_le_bytes(bytes)
+        };
+        let both = |key| half(key, 0).wrapping_mul(ODD) ^ half(key, 16);
+        Some(match *self {
+            Self::AddMember => (1, 0),
+            Self::RemoveMember => (2, 0),
+            Self::SetKey(Key::Ed25519(key)) => (3, both(key)),
+            Self::SetKey(Key::Shared(key)) => (4, both(key)),
+            Self::RevokeKey => (5, 0),
+            Self::SetRights(rights) => (6, rights.bits().into()),
+            Self::SetLimits(Limits { quantity_max, value_max, collar, orders_max, rate_max, burst_max }) => {
+                let two = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+                let all = [quantity_max, value_max, two(collar, orders_max), two(rate_max, burst_max)];
+                let add = |sum: u128, word: u64| (sum ^ u128::from(word)).wrapping_mul(ODD).rotate_left(47);
+                (7, all.into_iter().fold(0, add))
+            }
+            Self::ListInstrument(instrument) => (10, instrument.0.into()),
+            Self::UnlistInstrument(instrument) => (11, instrument.0.into()),
+            Self::SetPositionMax(shares) => (12, shares.into()),
+            Self::SetFourEyes(_) | Self::Propose(_) => return None,
+        })
     }
 }
 

@@ -47,6 +47,8 @@ pub struct LivingOrder {
     pub instrument: InstrumentId,
     /// Buy or sell.
     pub side: Side,
+    /// Whether it has no price of its own.
+    pub at_market: bool,
     /// Shares, shown or not.
     pub remaining: Quantity,
     /// Shares of it that have traded.
@@ -56,7 +58,9 @@ pub struct LivingOrder {
 /// What members bought of a shard's instruments on a business day, less what they sold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetPositions {
-    /// Where the day began: trades before it do not count.
+    /// The day.
+    pub day: BusinessDay,
+    /// Where it began: trades before that do not count.
     pub since: Position,
     /// Shares, by instrument and member, ascending; none of 0.
     pub nets: Vec<(InstrumentId, MemberId, i64)>,

@@ -1,7 +1,7 @@
 //! What a shard keeps beside its ordering and its market: all of it is small, and written at once with a checkpoint.
 
 use pares_register::Register;
-use pares_stream::{Positions, StreamNumbers, Told};
+use pares_stream::{Positions, StreamNumbers};
 
 use crate::names::Names;
 use crate::quarantine::Quarantine;
@@ -26,10 +26,5 @@ impl Notes {
             quarantine: Quarantine::default(),
             register: Register::new(None),
         }
-    }
-
-    /// That was executed.
-    pub(crate) fn count(&mut self, told: &Told<'_>) {
-        told.count(&mut self.numbers, &mut self.positions);
     }
 }

@@ -4,8 +4,8 @@ use pares_book::{Book, Instrument, Market};
 use pares_sequencer::{Overruled, ProposeError, Sequencer, Voiding};
 use pares_stream::Told;
 use pares_types::{
-    Command, Epoch, Event, HASH_EVERY, InstrumentId, Outcome, Position, Reason, Refuser, Request, RequestId,
-    ShardId, Status,
+    Command, Epoch, Event, HASH_EVERY, InstrumentId, NetPositions, Outcome, Position, Reason, Refuser,
+    Request, RequestId, ShardId, Status,
 };
 
 use crate::CheckpointError;
@@ -129,6 +129,12 @@ impl<B: Book> Shard<B> {
         }
         hash = mix(hash ^ self.notes.register.digest());
         mix(hash ^ self.market.state_hash())
+    }
+
+    /// What members bought on the business day, less what they sold.
+    #[must_use]
+    pub fn nets(&self) -> NetPositions {
+        self.notes.positions.written()
     }
 
     /// The instruments that take no requests since one of theirs was declared void, in ascending order; 0 is the whole shard.
@@ -298,7 +304,8 @@ impl<B: Book> Shard<B> {
             "{} is no shard's",
             outcome.reason
         );
-        self.notes.count(&Told { position, request, outcome: &outcome, events: &self.events });
+        let told = Told { position, request, outcome: &outcome, events: &self.events };
+        told.count(&mut self.notes.numbers, &mut self.notes.positions, |_, _, _| ());
         outcome
     }
 

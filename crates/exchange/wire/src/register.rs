@@ -61,8 +61,9 @@ pub(crate) fn entry_code(entry: Entry) -> (u8, [u8; VALUE_BYTES]) {
         Entry::SetRights(rights) => (6, filled(&[&rights.bits().to_le_bytes()])),
         Entry::SetLimits(limits) => (7, limits_value(&limits)),
         Entry::SetFourEyes(is_on) => (8, filled(&[&[is_on.into()]])),
-        Entry::Propose(Proposal { instrument, kind, operand }) => {
-            (9, filled(&[&instrument.0.to_le_bytes(), &operand.to_le_bytes(), &[kind]]))
+        Entry::Propose(Proposal { instrument, kind, operand, detail }) => {
+            let (instrument, operand) = (instrument.0.to_le_bytes(), operand.to_le_bytes());
+            (9, filled(&[&instrument, &operand, &detail.to_le_bytes(), &[kind]]))
         }
         Entry::ListInstrument(instrument) => (10, filled(&[&instrument.0.to_le_bytes()])),
         Entry::UnlistInstrument(instrument) => (11, filled(&[&instrument.0.to_le_bytes()])),
@@ -81,10 +82,11 @@ pub(crate) fn entry(code: u8, value: [u8; VALUE_BYTES]) -> Result<Entry, WireErr
         6 => Entry::SetRights(Rights::from_bits(small(&value, 0)).ok_or(invalid)?),
         7 => Entry::SetLimits(limits(&value)),
         8 if value[0] <= 1 => Entry::SetFourEyes(value[0] == 1),
-        9 if (1..=Proposal::KIND_MAX).contains(&value[8]) => Entry::Propose(Proposal {
+        9 if (1..=Proposal::KIND_MAX).contains(&value[24]) => Entry::Propose(Proposal {
             instrument: InstrumentId(small(&value, 0)),
             operand: small(&value, 4),
-            kind: value[8],
+            detail: u128::from(large(&value, 16)) << 64 | u128::from(large(&value, 8)),
+            kind: value[24],
         }),
         10 => Entry::ListInstrument(InstrumentId(small(&value, 0))),
         11 => Entry::UnlistInstrument(InstrumentId(small(&value, 0))),

@@ -231,4 +231,8 @@ impl<L: LogReader> LogReader for FaultyReader<L> {
     fn released(&self) -> Offset {
         self.inner.released()
     }
+
+    fn segment_bytes(&self) -> u64 {
+        self.inner.segment_bytes()
+    }
 }

@@ -16,7 +16,7 @@ use crate::system::ScratchSystem;
 const SESSION: u16 = 1;
 /// How long a gateway may take to read of a key.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Every limit there is, beyond what any load reaches: each request is held against all of them.
+/// Every limit there is, with [`POSITION_MAX`], beyond what any load reaches: each request is held against all of them.
 const LIMITS: Limits = Limits {
     quantity_max: 1 << 40,
     value_max: 1 << 60,

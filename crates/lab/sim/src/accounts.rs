@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pares_types::{ClientOrderId, Command, Event, InstrumentId, MemberId, OrderId, Outcome, Side, Status};
+use pares_types::{
+    BusinessDay, ClientOrderId, Command, Event, InstrumentId, MemberId, OrderId, Outcome, Position, Side,
+    Status,
+};
 
 use crate::record::Record;
 
@@ -27,12 +30,17 @@ impl Shares {
 #[derive(Default)]
 pub(crate) struct Accounts {
     pub(crate) orders: BTreeMap<OrderId, Shares>,
+    /// What members bought since the business day began, less what they sold.
+    nets: BTreeMap<(InstrumentId, MemberId), i64>,
+    day: BusinessDay,
+    since: Position,
 }
 
 impl Accounts {
     /// Follows a record as docs/rules.md, section 9 says: what comes before the first [`Event::Incoming`] is of the request's
     /// own order, then the outcome counts, then the rest.
     pub(crate) fn follow(&mut self, record: &Record) -> Result<(), String> {
+        self.follow_exchange(record);
         let is_incoming = |event: &Event| matches!(event, Event::Incoming { .. });
         let own = record.events.iter().position(is_incoming).unwrap_or(record.events.len());
         let refused = record.outcome.status == Status::Refused;
@@ -50,6 +58,44 @@ impl Accounts {
             self.settle(record)?;
         }
         record.events[own..].iter().try_for_each(|event| self.event(&mut incoming, event))
+    }
+
+    /// What is left of each order that has anything left.
+    pub(crate) fn resting(&self) -> BTreeMap<OrderId, u64> {
+        let resting = self.orders.iter().map(|(id, order)| (*id, order.remaining()));
+        resting.filter(|(_, remaining)| *remaining > 0).collect()
+    }
+
+    /// Nets, none of 0.
+    pub(crate) fn nets(&self) -> Vec<(InstrumentId, MemberId, i64)> {
+        let nets = self.nets.iter().filter(|(_, net)| **net != 0);
+        nets.map(|(&(instrument, member), &net)| (instrument, member, net)).collect()
+    }
+
+    /// A day begins without nets, and a trade of it that is declared void did not happen.
+    fn follow_exchange(&mut self, record: &Record) {
+        match record.request.command {
+            _ if record.outcome.status == Status::Refused => {}
+            Command::BeginDay { day } if day != self.day => {
+                (self.day, self.since) = (day, record.position);
+                self.nets.clear();
+            }
+            Command::Bust(trade) if trade.position >= self.since => {
+                let owners = (trade.resting_owner.0, trade.incoming_owner.0);
+                let (buyer, seller) = match trade.resting_side {
+                    Side::Buy => owners,
+                    Side::Sell => (owners.1, owners.0),
+                };
+                self.pass(record.request.instrument, (buyer, seller), trade.quantity.0);
+            }
+            _ => {}
+        }
+    }
+
+    /// Shares go from one member to another.
+    fn pass(&mut self, instrument: InstrumentId, (from, to): (MemberId, MemberId), shares: u64) {
+        *self.nets.entry((instrument, from)).or_default() -= shares as i64;
+        *self.nets.entry((instrument, to)).or_default() += shares as i64;
     }
 
     fn enter(&mut self, record: &Record) -> Result<(), String> {
@@ -75,13 +121,17 @@ impl Accounts {
 
     fn event(&mut self, incoming: &mut OrderId, event: &Event) -> Result<(), String> {
         match *event {
-            Event::Fill { resting, resting_side, quantity, resting_remaining, .. } => {
-                let one = self.execute(resting, quantity.0)?;
+            Event::Fill { resting: order, resting_side, quantity, resting_remaining, .. } => {
+                let one = self.execute(order, quantity.0)?;
                 let other = self.execute(*incoming, quantity.0)?;
                 if one.0 != resting_side || other.0 != resting_side.opposite() || one.1 != other.1 {
                     return Err("a trade needs a buyer and a seller of one instrument".into());
                 }
-                self.expect_left(resting, resting_remaining.0)
+                let of = |order| self.orders.get(&order).map_or(MemberId(0), |shares| shares.owner.0);
+                let (resting, other) = (of(order), of(*incoming));
+                let parties = if resting_side == Side::Sell { (resting, other) } else { (other, resting) };
+                self.pass(one.1, parties, quantity.0);
+                self.expect_left(order, resting_remaining.0)
             }
             Event::Cancelled { order, quantity, .. } => {
                 let shares = self.orders.get_mut(&order).ok_or("an unknown order cancelled")?;

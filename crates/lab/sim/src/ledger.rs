@@ -10,8 +10,8 @@ use pares_book::Instrument;
 use pares_gateway::{Answer, Trade};
 use pares_register::Register;
 use pares_types::{
-    CancelCause, ClientOrderId, Command, Event, IncomingCause, MemberId, OrderId, Outcome, Phase, Position,
-    Reason, RequestId, RestCause, ShardId, Status,
+    CancelCause, ClientOrderId, Command, Event, IncomingCause, MemberId, Outcome, Phase, Position, Reason,
+    RequestId, RestCause, ShardId, Status,
 };
 
 use crate::accounts::Accounts;
@@ -208,16 +208,15 @@ impl Ledger {
         self.shards.iter().map(|shard| shard.records.len() as u64).sum()
     }
 
-    /// Follows every share of a shard through its history; returns what is left of each order that has anything left.
-    pub(crate) fn accounts(&self, shard: usize) -> Result<BTreeMap<OrderId, u64>, Broken> {
+    /// Follows every share of a shard through its history.
+    pub(crate) fn accounts(&self, shard: usize) -> Result<Accounts, Broken> {
         let mut accounts = Accounts::default();
         for record in self.shards[shard].records.iter().flatten() {
             if let Err(what) = accounts.follow(record) {
                 return broken("I5 conservation", format!("{what} at {record:?}"));
             }
         }
-        let resting = accounts.orders.iter().map(|(id, order)| (*id, order.remaining()));
-        Ok(resting.filter(|(_, remaining)| *remaining > 0).collect())
+        Ok(accounts)
     }
 
     /// What no engine survives, nobody has executed.

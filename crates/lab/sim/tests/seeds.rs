@@ -65,6 +65,7 @@ fn overload_is_refused_and_passes() {
             ("rejected", |run| run.rejected, 1_000),
             ("refused and not recorded", |run| run.ills.refused_unrecorded, 10),
             ("names looked for on disk", |run| run.looked_up, 10),
+            ("orders told", |run| run.orders_told, 1_000),
         ],
     );
 }

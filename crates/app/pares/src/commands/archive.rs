@@ -84,19 +84,28 @@ pub fn run(args: &Args) -> CommandResult {
         tell(&recorder, &copied, "restored", false);
         return Ok(());
     }
+    archive(args)
+}
+
+/// The days of every recorder: one that fails keeps no other from being archived.
+fn archive(args: &Args) -> CommandResult {
     let layout = Layout::new(&args.dir);
     let config = configuration(&layout)?;
     let shards: Vec<ShardId> = config.shards()?.into_keys().collect();
     let to = args.to.as_deref().ok_or_else(|| CommandError::Usage("--to says where".to_owned()))?;
     let store = Store::open(to)?;
+    let mut failures = Vec::new();
     for id in config.recorder_ids() {
         let days = Days::new(&layout.recorder_log(id), &shards);
-        days.close()?;
         let recorder = NodeId::Recorder(id).to_string();
-        let copied = days.archive((&layout.config(), &recorder), &store, args.day)?;
-        tell(&recorder, &copied, "archived", args.json);
+        let archived =
+            days.close().and_then(|_| days.archive((&layout.config(), &recorder), &store, args.day));
+        match archived {
+            Ok(copied) => tell(&recorder, &copied, "archived", args.json),
+            Err(error) => failures.push(format!("{recorder} is not archived: {error}")),
+        }
     }
-    Ok(())
+    if failures.is_empty() { Ok(()) } else { Err(CommandError::Failed(failures.join("\n"))) }
 }
 
 fn tell(recorder: &str, copied: &CopiedDay, done: &str, json: bool) {

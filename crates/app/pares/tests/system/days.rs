@@ -6,7 +6,7 @@ use std::process::Command as Process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pares_client::Update;
+use pares_client::{ClientError, Update};
 use pares_log::MarksReader;
 use pares_node::SystemConfig;
 use pares_node::config::DayConfig;
@@ -15,7 +15,7 @@ use pares_types::{
     Status, TimeInForce,
 };
 use pares_wire::record::ResultRecord;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::exchange::{Exchange, PROGRAM, gateway, recorder, small, venue};
 use crate::common::{eventually, limit, record};
@@ -115,6 +115,30 @@ fn closed_days_are_archived_and_read_again_from_the_archive() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let trades: Value = serde_json::from_str(&pares_in(&read, "history trades --json --limit 100")).unwrap();
     assert_eq!(trades["trades"].as_array().unwrap().len(), 39);
+    let of_archive = format!("day report --archive {}", archive.display());
+    for day in ["2026-11-23", "2026-11-24"] {
+        let (_, system) = json(&exchange, &format!("day report {day}"));
+        assert_eq!(json(&exchange, &format!("{of_archive} {day}")), (Some(0), system.clone()));
+        let one: Value = serde_json::from_str(&pares_in(&read, &format!("day report {day} --json"))).unwrap();
+        assert_eq!((&one["recorders"], &system["recorders"]), (&json!([0]), &json!([0, 1])));
+        assert_eq!((&one["shards"], &one["members"]), (&system["shards"], &system["members"]));
+        assert_eq!(one["instruments"], system["instruments"]);
+    }
+    assert_eq!(json(&exchange, &of_archive).1["day"], "2026-11-24", "the last");
+    assert!(pares_in(&read, "day report").ends_with("recorder-1 does not have it here\n"));
+    std::fs::write(archive.join("recorder-0/2026-11-24/manifest.json"), "{}").unwrap();
+    let (status, said) = pares(&exchange, &of_archive);
+    assert!(status == Some(7) && said.contains("read out of recorder-1: they differ"), "{said}");
+    std::fs::remove_dir_all(archive.join("recorder-1/2026-11-24")).unwrap();
+    assert_eq!(pares(&exchange, &of_archive).0, Some(1), "the other is damaged");
+    pares(&exchange, &format!("archive --to {}", archive.display()));
+    std::fs::remove_dir_all(archive.join("recorder-1")).unwrap();
+    assert!(pares(&exchange, &of_archive).1.ends_with("recorder-1 does not have it here\n"));
+    assert_eq!(pares(&exchange, &format!("{of_archive} 2026-11-25")).0, Some(1));
+
+    let up = Process::new(PROGRAM).args(["up", "--dir"]).arg(&read).output().unwrap();
+    let said = String::from_utf8_lossy(&up.stderr);
+    assert!(!up.status.success() && said.contains("archived days"), "a record is no system: {said}");
 
     let packed = archive.join("recorder-0/2026-11-23").join(format!("{}.zst", first.segments[0].name));
     let mut bytes = std::fs::read(&packed).unwrap();
@@ -124,6 +148,24 @@ fn closed_days_are_archived_and_read_again_from_the_archive() {
     let again =
         Process::new(PROGRAM).args(restore.replace("read", "again").split_whitespace()).output().unwrap();
     assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("damaged"));
+    one_recorder_that_fails_keeps_no_other_from_being_archived(&exchange, &scratch.path().join("other"));
+}
+
+fn one_recorder_that_fails_keeps_no_other_from_being_archived(exchange: &Exchange, archive: &Path) {
+    std::fs::create_dir(archive).unwrap();
+    std::fs::write(archive.join("recorder-0"), "in the way").unwrap();
+    let dir = exchange.layout();
+    let mut process = Process::new(PROGRAM);
+    process.args(["archive", "--json", "--to"]).arg(archive).arg("--dir").arg(dir.root());
+    let output = process.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("recorder-0 is not archived") && !errors.contains("recorder-1"), "{errors}");
+    let archived: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&archived["recorder"], archived["days"].as_array().unwrap().len()),
+        (&json!("recorder-1"), 2)
+    );
 }
 
 /// Where each recorder's log begins.
@@ -208,6 +250,12 @@ fn what_is_archived_and_old_is_dropped_and_all_start_without_it() {
     archive_and_wait(&mut exchange, archive.path(), &["2026-11-23", "2026-11-25"], "2026-11-23");
     archive_and_wait(&mut exchange, archive.path(), &["2026-11-24", "2026-11-26"], "2026-11-24");
 
+    let (reason, oldest) = stream(&exchange, 7, 1);
+    assert!(reason == Reason::NotKept && oldest > 1, "{reason}: {oldest}");
+    assert_eq!(stream(&exchange, 7, oldest).0, Reason::None, "all that is kept is told");
+    let repeat = exchange.client(0, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200));
+    assert!(matches!(repeat, Err(ClientError::Rejected(Reason::TooOld))), "{repeat:?}");
+
     let archive = format!("--archive {}", archive.path().display());
     assert_eq!(trades(&exchange, &archive), before, "of the archive and the log");
     assert_eq!(trades(&exchange, &archive), before, "of the index");
@@ -228,7 +276,7 @@ fn what_is_archived_and_old_is_dropped_and_all_start_without_it() {
     assert_eq!(first.reason, Reason::DuplicateRequest, "never executed again; the first answer is dropped");
     let filled = seller.submit_and_wait(&limit(1_000, 1, Side::Sell, 5, 2_230_000)).unwrap();
     assert_eq!(filled.status, Status::Filled, "the order that was good till cancelled");
-    assert_eq!(stream(&exchange, 7), Reason::NotKept);
+    assert_eq!(stream(&exchange, 7, 1), (Reason::NotKept, oldest));
     exchange.kill(venue(1));
     exchange.wait_until_up();
     let filled = seller.submit_and_wait(&limit(1_001, 1, Side::Sell, 5, 2_238_200)).unwrap();
@@ -310,23 +358,23 @@ fn recorders_whose_disks_are_wiped_are_filled_with_what_the_others_have_not_drop
     wipe(&exchange, &[0]);
     exchange.start_again();
     eventually_with_traffic(&mut exchange, "it is filled", |exchange| are_filled(exchange, &[1, 2]));
-    assert_eq!([stream(&exchange, 7), stream(&exchange, 7), stream(&exchange, 7)], [Reason::NotKept; 3]);
+    (0..3).for_each(|_| assert_eq!(stream(&exchange, 7, 1).0, Reason::NotKept));
     assert_eq!(json(&exchange, "admin day begin 2026-11-27").0, Some(0));
     let filled = exchange.client(1, 7).submit_and_wait(&limit(1_000, 1, Side::Sell, 5, 2_230_000)).unwrap();
     assert_eq!(filled.status, Status::Filled, "the order that was good till cancelled");
 }
 
-/// Why a member is not told its stream of the first shard from its beginning.
-fn stream(exchange: &Exchange, member: u32) -> Reason {
+/// Why a member is not told its stream of the first shard from a number on, and from which number it can be; else what it is told next.
+fn stream(exchange: &Exchange, member: u32, from: u64) -> (Reason, u64) {
     let mut client = exchange.client(0, member);
-    client.resume(Some(ShardId(0)), 1).unwrap();
+    client.resume(Some(ShardId(0)), from).unwrap();
     client.flush().unwrap();
     let mut told = None;
     eventually("the member hears of its stream", || {
         client
             .poll(|update| match update {
-                Update::NotResumed { reason, .. } => told = Some(reason),
-                Update::Resumed { .. } => told = Some(Reason::None),
+                Update::NotResumed { reason, oldest, .. } => told = Some((reason, oldest)),
+                Update::Resumed { next, .. } => told = Some((Reason::None, next)),
                 _ => {}
             })
             .unwrap();

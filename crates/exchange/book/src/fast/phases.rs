@@ -41,14 +41,14 @@ impl FastBook {
             return Reason::Unfinished;
         }
         if !closed {
-            self.trading.busts.clear();
             self.enter_phase(Phase::Closed, step);
         }
         Reason::None
     }
 
-    /// A business day begins: what the timetable says of the time before it is passed over.
+    /// A business day begins: busted trades are forgotten, and what the timetable says of the time before it is passed over.
     pub(super) fn begin_day(&mut self, day: BusinessDay, stamp: Timestamp) {
+        self.trading.busts.clear();
         if self.instrument.timetable.rows().is_empty() {
             return;
         }
@@ -84,9 +84,6 @@ impl FastBook {
             && self.release(to, step);
         if !done {
             return;
-        }
-        if to == Phase::Closed {
-            self.trading.busts.clear();
         }
         self.enter_phase(to, step);
     }

@@ -55,8 +55,9 @@ impl NaiveBook {
         accepted(request, !swept)
     }
 
-    /// Rows of the timetable before the day, or before now if that is earlier, are passed over.
+    /// Trades may be busted anew. Rows of the timetable before the day, or before now if that is earlier, are passed over.
     pub(super) fn begin_day(&mut self, request: &Request, day: BusinessDay) -> Outcome {
+        self.trading.busts.clear();
         if !self.instrument.timetable.rows().is_empty() {
             let passed = day.midnight().min(request.stamp);
             self.trading.timetable_done = self.trading.timetable_done.max(passed);
@@ -117,9 +118,6 @@ impl NaiveBook {
         self.trading.phase = phase;
         self.trading.transition = None;
         self.trading.indicated = None;
-        if phase == Phase::Closed {
-            self.trading.busts.clear();
-        }
         let (until, reference) = (self.trading.until, self.trading.reference);
         step.event(Event::PhaseEntered { phase, until, reference });
     }

@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use pares_book::{Book, Indication, Instrument, Level, NaiveBook, Priority, RestingOrder, RestoreError};
 use pares_book::{Snapshot, Trading};
 use pares_types::{
-    CancelCause, Command, Event, EventSink, IncomingCause, NewOrder, OrderId, Outcome, Phase, Price, Request,
+    CancelCause, Command, Event, EventSink, IncomingCause, NewOrder, OrderId, Outcome, Price, Request,
     RestCause, SelfTrade, Side, Status, TimeInForce, Timestamp,
 };
 
@@ -257,14 +257,14 @@ impl Defect for HasNoDynamicBand {
     }
 }
 
-/// Busted trades are remembered after the close.
+/// Busted trades are remembered beyond the business day.
 pub(crate) struct RemembersBusts;
 
 impl Defect for RemembersBusts {
     fn apply(book: &mut NaiveBook, request: &Request, events: &mut Vec<Event>) -> Outcome {
         let (rules, busts) = (*book.instrument(), book.trading().busts.clone());
         let outcome = book.apply(request, events);
-        if events.iter().any(|event| matches!(event, Event::PhaseEntered { phase: Phase::Closed, .. })) {
+        if matches!(request.command, Command::BeginDay { .. }) {
             change(book, rules, |state| state.trading.busts = busts);
         }
         outcome

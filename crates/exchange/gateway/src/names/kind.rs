@@ -1,14 +1,14 @@
 //! Orders, and what else a name may stand for.
 
-use pares_types::{Command, InstrumentId, Request, Side};
+use pares_types::{Command, InstrumentId, NewOrder, OrderKind, Request, Side};
 
 /// What kind of request a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// An order of that side, which amends and cancels may name.
-    Enter(Side),
-    /// An amend that would add shares to an order of that side.
-    Raise(Side),
+    /// An order, which amends and cancels may name. One at market has no price, whatever an amend says.
+    Enter { side: Side, at_market: bool },
+    /// An amend of an order of that side that is known here.
+    Amend(Side),
     /// Any other request to one shard.
     Other,
     /// A request to all shards, with a part for each.
@@ -18,7 +18,9 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) fn of(request: &Request) -> Self {
         match request.command {
-            Command::Enter(order) => Self::Enter(order.side),
+            Command::Enter(NewOrder { side, kind, .. }) => {
+                Self::Enter { side, at_market: kind == OrderKind::Market }
+            }
             Command::Register(_) => Self::Other,
             // No instrument has the id 0.
             _ if request.instrument == InstrumentId(0) => Self::FanOut,
@@ -27,6 +29,6 @@ impl Kind {
     }
 
     pub(crate) fn is_order(self) -> bool {
-        matches!(self, Self::Enter(_))
+        matches!(self, Self::Enter { .. })
     }
 }

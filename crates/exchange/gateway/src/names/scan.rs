@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use pares_types::{GatewayId, MemberId};
 
-use super::{Entry, Names};
+use super::{Name, Names};
 
-impl Entry {
+impl Name {
     /// Whether it is an order in flight, or one of which something is left. Never of a forgotten name: it was finished.
     fn is_living_order(&self) -> bool {
         self.kind.is_order() && !self.is_finished()
@@ -20,7 +20,7 @@ impl Entry {
 impl Names {
     /// The sessions of which guarded orders are in flight or live that this gateway took in.
     pub(crate) fn guards(&self, gateway: GatewayId) -> BTreeSet<(MemberId, u16)> {
-        let is_own = |entry: &&Entry| entry.is_living_order() && entry.id.gateway() == gateway;
+        let is_own = |entry: &&Name| entry.is_living_order() && entry.id.gateway() == gateway;
         let own = self.entries.iter().filter(is_own);
         own.filter_map(|entry| Some((entry.member, entry.client_order_id.guard()?))).collect()
     }
@@ -30,10 +30,10 @@ impl Names {
         &self,
         member: MemberId,
         places: Range<usize>,
-    ) -> impl Iterator<Item = (usize, &Entry)> + '_ {
+    ) -> impl Iterator<Item = (usize, &Name)> + '_ {
         let next = places.start + 1..;
         let entries = self.entries.get(places).unwrap_or_default();
-        let is_own = move |(_, entry): &(usize, &Entry)| entry.member == member && entry.is_living_order();
+        let is_own = move |(_, entry): &(usize, &Name)| entry.member == member && entry.is_living_order();
         next.zip(entries).filter(is_own)
     }
 

@@ -1,7 +1,8 @@
 //! Names found, changed and forgotten.
 
 use super::*;
-use pares_types::{Command, GatewayId, NewOrder, Quantity, ShardId, Side, Timestamp};
+use crate::SessionId;
+use pares_types::{Amendment, Command, GatewayId, NewOrder, Price, RecorderId, ShardId, Timestamp};
 
 fn enter(sequence: u64, member: u32, name: u64) -> Request {
     let order = NewOrder::market(Side::Buy, Quantity(1));
@@ -49,7 +50,7 @@ fn an_order_that_lost_the_race_for_its_name_is_no_longer_found() {
 
 #[test]
 fn a_state_comes_back_as_it_was_set() {
-    let mut entry = Entry::new(&enter(1, 1, 1));
+    let mut entry = Name::new(&enter(1, 1, 1));
     let answered = State::Answered(Some(Place { recorder: RecorderId(2), offset: 99 }));
     for state in [State::Pending(Some(SessionId(u64::MAX))), State::Pending(None), answered] {
         entry.set_state(state);
@@ -109,4 +110,107 @@ fn an_order_that_is_finished_stays_so() {
     answered(&mut names, 2, 0);
     answered(&mut names, 3, 0);
     assert_eq!((names.len(), names.needed()), (1, 0));
+}
+
+fn amend(sequence: u64, name: u64, order: u64, total: u64) -> Request {
+    let target = OrderId(enter(order, 1, order).id);
+    let command = Command::Amend(Amendment::new(target, Price(0), Quantity(total)));
+    Request { command, ..enter(sequence, 1, name) }
+}
+
+/// Orders of 100 of member 1, answered, each with the number of its name.
+fn hundreds(orders: &[u64]) -> Names {
+    let mut names = Names::new(9, 0);
+    for order in orders {
+        let name = names.insert(&enter(*order, 1, *order));
+        names.answer(name, None, (Quantity::ZERO, Quantity(100)));
+    }
+    names
+}
+
+fn open(names: &Names) -> u128 {
+    names.open(MemberId(1), InstrumentId(1), Side::Buy)
+}
+
+/// The amend of order 1 is recorded: so many shares are there then.
+fn record(names: &mut Names, amend: NameIndex, remaining: u64) {
+    names.answer(amend, None, (Quantity::ZERO, Quantity::ZERO));
+    names.set_remaining(OrderId(enter(1, 1, 1).id), Quantity(remaining));
+}
+
+#[test]
+fn what_an_amend_takes_counts_until_further_ones_are_recorded() {
+    let mut names = hundreds(&[1]);
+    let totals = [(2, 10), (3, 100), (4, 120), (5, 30)];
+    let amends = totals.map(|(name, total)| names.insert(&amend(name, name, 1, total)));
+    assert_eq!(open(&names), 100 + 20, "the third adds");
+    record(&mut names, amends[0], 10);
+    assert_eq!(open(&names), 10 + 90 + 20);
+    record(&mut names, amends[1], 100);
+    assert_eq!(open(&names), 100 + 20);
+    record(&mut names, amends[2], 120);
+    assert_eq!(open(&names), 120);
+    record(&mut names, amends[3], 30);
+    assert_eq!(open(&names), 30, "none is in flight");
+    names.set_remaining(OrderId(enter(1, 1, 1).id), Quantity::ZERO);
+    assert!(names.is_at_rest());
+}
+
+#[test]
+fn what_is_kept_ends_with_the_order() {
+    let mut names = hundreds(&[1]);
+    let [down, up] = [(2, 10), (3, 100)].map(|(name, total)| names.insert(&amend(name, name, 1, total)));
+    record(&mut names, down, 10);
+    names.set_remaining(OrderId(enter(1, 1, 1).id), Quantity::ZERO);
+    assert_eq!(open(&names), 0);
+    names.answer(up, None, (Quantity::ZERO, Quantity::ZERO));
+    assert!(names.is_at_rest());
+}
+
+#[test]
+fn an_amend_that_another_gateway_sent_first_is_one() {
+    let mut names = hundreds(&[1, 2]);
+    let name = names.insert(&amend(3, 9, 1, 150));
+    assert_eq!(open(&names), 250);
+    names.identify(name, &amend(4, 9, 2, 130));
+    assert_eq!(open(&names), 230, "another order even");
+    names.answer(name, None, (Quantity::ZERO, Quantity::ZERO));
+    assert_eq!(open(&names), 200);
+    names.set_remaining(OrderId(enter(1, 1, 1).id), Quantity(40));
+    assert_eq!(open(&names), 140, "nothing is kept of the first");
+}
+
+#[test]
+fn what_is_lost_does_not_count_and_its_repeat_does() {
+    let mut names = hundreds(&[1]);
+    let (order, raise) = (names.insert(&enter(5, 1, 5)), names.insert(&amend(6, 6, 1, 130)));
+    assert_eq!((open(&names), names.orders_of(MemberId(1))), (131, 2));
+    names.set_lost(order);
+    names.set_lost(raise);
+    assert_eq!((open(&names), names.orders_of(MemberId(1))), (100, 1));
+    names.identify(order, &enter(7, 1, 5));
+    names.identify(raise, &amend(8, 6, 1, 130));
+    assert_eq!((open(&names), names.orders_of(MemberId(1))), (131, 2));
+}
+
+#[test]
+fn an_order_for_more_shares_than_there_can_be_hides_no_other() {
+    let mut names = hundreds(&[1, 2]);
+    let huge = [3, 4].map(|name| {
+        let order = NewOrder::market(Side::Buy, Quantity(u64::MAX));
+        names.insert(&Request { command: Command::Enter(order), ..enter(name, 1, name) })
+    });
+    assert_eq!(open(&names), 200 + 2 * u128::from(u64::MAX));
+    huge.into_iter().for_each(|name| names.answer(name, None, (Quantity::ZERO, Quantity::ZERO)));
+    assert_eq!(open(&names), 200);
+}
+
+#[test]
+fn orders_that_are_refused_leave_nothing_behind() {
+    let mut names = Names::new(9, 0);
+    for id in 1..1_000 {
+        let name = names.insert(&Request { instrument: InstrumentId(id), ..enter(id.into(), id, 1) });
+        names.answer(name, None, (Quantity::ZERO, Quantity::ZERO));
+    }
+    assert!(names.is_at_rest());
 }

@@ -1,14 +1,15 @@
 //! The rest of the exchange, as small as it can be: per shard a list of resting orders, a memory of names,
 //! and the records committed so far.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pares_types::{
-    CancelCause, ClientOrderId, Command, Event, InstrumentId, LivingOrder, MemberId, NewOrder, OrderId,
-    OrderKind, Outcome, Position, Price, Quantity, Reason, RecorderId, Request, ShardView, Side, Status,
+    BusinessDay, CancelCause, ClientOrderId, Command, Event, InstrumentId, LivingOrder, MemberId,
+    NetPositions, NewOrder, OrderId, OrderKind, Outcome, Position, Price, Quantity, Reason, RecorderId,
+    Request, ShardView, Side, Status,
 };
 
-use pares_stream::{Positions, StreamNumbers, Told};
+use pares_stream::{StreamNumbers, Told};
 
 use crate::{FoundRecord, Place};
 
@@ -44,6 +45,7 @@ struct Resting {
     name: ClientOrderId,
     instrument: InstrumentId,
     side: Side,
+    at_market: bool,
     price: Price,
     executed: Quantity,
     remaining: Quantity,
@@ -51,9 +53,9 @@ struct Resting {
 
 impl Resting {
     fn living(&self) -> LivingOrder {
-        let Self { id: order, member, name: client_order_id, instrument, side, remaining, executed, .. } =
-            *self;
-        LivingOrder { member, client_order_id, order, instrument, side, remaining, executed }
+        let Self { id: order, member, name: client_order_id, instrument, .. } = *self;
+        let Self { side, at_market, remaining, executed, .. } = *self;
+        LivingOrder { member, client_order_id, order, instrument, side, at_market, remaining, executed }
     }
 }
 
@@ -71,6 +73,10 @@ pub(super) struct Shard {
     /// Whether it knows names by their floors only.
     pub(super) forgets: bool,
     names: BTreeSet<(MemberId, ClientOrderId)>,
+    /// What members bought since the day began, less what they sold.
+    pub(super) nets: BTreeMap<(InstrumentId, MemberId), i64>,
+    day: BusinessDay,
+    since: Position,
 }
 
 impl Shard {
@@ -94,12 +100,14 @@ impl Shard {
         let Some(Record { position, request: last, outcome, events }) = self.committed.last() else {
             return view;
         };
-        let (mut numbers, mut positions) =
-            (StreamNumbers::restore(&view.told), Positions::restore(&view.positions));
-        if let (Some(numbers), Some(positions)) = (&mut numbers, &mut positions) {
-            Told { position: *position, request: last, outcome, events }.count(numbers, positions);
-            (view.told, view.positions) = (numbers.sorted(), positions.written());
+        if let Some(mut numbers) = StreamNumbers::restore(&view.told) {
+            let told = Told { position: *position, request: last, outcome, events };
+            told.read(|member, _| _ = numbers.next(member));
+            view.told = numbers.sorted();
         }
+        let nets = self.nets.iter().filter(|(_, net)| **net != 0);
+        let nets = nets.map(|(&(instrument, member), &net)| (instrument, member, net)).collect();
+        view.positions = NetPositions { day: self.day, since: self.since, nets };
         let gateway = last.id.gateway();
         view.through.retain(|(of, _)| *of != gateway);
         view.through.push((gateway, last.id.sequence()));
@@ -113,8 +121,12 @@ impl Shard {
     fn execute(&mut self, request: &Request, events: &mut Vec<Event>) -> Outcome {
         match request.command {
             Command::Enter(NewOrder { side, kind, quantity, .. }) => {
-                let OrderKind::Limit { price } = kind else {
-                    return refused(request, Reason::NothingToTrade);
+                // One at market is a stop that nothing triggers: no price here meets it.
+                let at_market = kind == OrderKind::Market;
+                let price = match (kind, side) {
+                    (OrderKind::Limit { price }, _) => price,
+                    (_, Side::Buy) => Price(i64::MIN),
+                    (_, Side::Sell) => Price(i64::MAX),
                 };
                 let order = Resting {
                     id: OrderId(request.id),
@@ -122,6 +134,7 @@ impl Shard {
                     name: request.client_order_id,
                     instrument: request.instrument,
                     side,
+                    at_market,
                     price,
                     executed: Quantity::ZERO,
                     remaining: quantity,
@@ -131,7 +144,8 @@ impl Shard {
             Command::Amend(amendment) => match self.take(request, amendment.target) {
                 Some(order) => {
                     let remaining = amendment.quantity.minus(order.executed);
-                    self.trade(Resting { price: amendment.price, remaining, ..order }, events)
+                    let price = if order.at_market { order.price } else { amendment.price };
+                    self.trade(Resting { price, remaining, ..order }, events)
                 }
                 None => refused(request, Reason::UnknownOrder),
             },
@@ -145,11 +159,27 @@ impl Shard {
             Command::MassCancel { .. } => self.mass_cancel(request, request.member, events),
             Command::Block { member } => self.mass_cancel(request, member, events),
             Command::CancelGuarded(guarded) => self.mass_cancel(request, guarded.member, events),
+            // A second step of a day that begins changes nothing here.
+            Command::BeginDay { day } if day != self.day => {
+                (self.day, self.since) = (day, Position(self.committed.len() as u64));
+                self.nets.clear();
+                Outcome { status: Status::Accepted, ..refused(request, Reason::None) }
+            }
+            Command::Bust(trade) => {
+                if trade.position >= self.since {
+                    let sells = trade.resting_side == Side::Sell;
+                    let (sold, bought) = (trade.resting_owner.0, trade.incoming_owner.0);
+                    let (sold, bought) = if sells { (sold, bought) } else { (bought, sold) };
+                    self.pass((request.instrument, bought, sold), trade.quantity);
+                }
+                Outcome { status: Status::Accepted, ..refused(request, Reason::None) }
+            }
             _ => Outcome { status: Status::Accepted, ..refused(request, self.unfinished(request)) },
         }
     }
 
     fn trade(&mut self, mut order: Resting, events: &mut Vec<Event>) -> Outcome {
+        let mut passed = Vec::new();
         for resting in &mut self.book {
             let meets = resting.instrument == order.instrument && resting.side != order.side;
             let quantity = resting.remaining.min(order.remaining);
@@ -158,6 +188,11 @@ impl Shard {
                 resting.executed = resting.executed.plus(quantity);
                 order.remaining = order.remaining.minus(quantity);
                 order.executed = order.executed.plus(quantity);
+                let (buyer, seller) = match order.side {
+                    Side::Buy => (order.member, resting.member),
+                    Side::Sell => (resting.member, order.member),
+                };
+                passed.push(((order.instrument, seller, buyer), quantity));
                 events.push(Event::Fill {
                     resting: resting.id,
                     resting_member: resting.member,
@@ -169,6 +204,7 @@ impl Shard {
                 });
             }
         }
+        passed.into_iter().for_each(|(parties, quantity)| self.pass(parties, quantity));
         self.book.retain(|order| !order.remaining.is_zero());
         let status = if order.remaining.is_zero() { Status::Filled } else { Status::Resting };
         let result = outcome(status, Reason::None, &order, order.remaining);
@@ -176,6 +212,12 @@ impl Shard {
             self.book.push(order);
         }
         result
+    }
+
+    /// Shares pass from a member to another.
+    fn pass(&mut self, (instrument, from, to): (InstrumentId, MemberId, MemberId), quantity: Quantity) {
+        *self.nets.entry((instrument, from)).or_default() -= quantity.0 as i64;
+        *self.nets.entry((instrument, to)).or_default() += quantity.0 as i64;
     }
 
     fn take(&mut self, request: &Request, target: OrderId) -> Option<Resting> {

@@ -180,8 +180,8 @@ fn the_side_of_an_order_is_known_from_the_logs_and_from_a_checkpoint() {
         world.restart_from(1, config(1), [taken; 2]);
         let names = &world.gates[1].gateway.names;
         let kind = |name| names.find(MemberId(7), ClientOrderId(name)).map(|index| names.get(index).kind);
-        assert_eq!(kind(500), Some(Kind::Enter(Side::Sell)));
-        assert_eq!(kind(501), Some(Kind::Enter(Side::Buy)));
+        assert_eq!(kind(500), Some(Kind::Enter { side: Side::Sell, at_market: false }));
+        assert_eq!(kind(501), Some(Kind::Enter { side: Side::Buy, at_market: false }));
     }
 }
 
@@ -217,6 +217,34 @@ fn what_is_beyond_a_limit_reaches_no_venue() {
     assert_eq!(floor.sell(TRADER, 11, 1_000), None, "changeable while running");
 }
 
+/// An order to sell takes what is bid, and one at market has no price, whatever an amend of it says.
+#[test]
+fn what_trades_at_once_is_worth_the_last_trade() {
+    let mut floor = Floor::new();
+    floor.register(7, 0, limits(Limits { value_max: 1_000, ..Limits::NONE }));
+    assert_eq!(floor.ask(TRADER, enter(500, 1, Side::Sell, 1, 100)), None);
+    assert_eq!(floor.ask(TRADER, enter(501, 1, Side::Buy, 1, 100)), None);
+    assert_eq!(floor.sell(TRADER, 11, 1), Some(Reason::ValueLimit));
+    assert_eq!(floor.sell(TRADER, 10, 1), None);
+    assert_eq!(floor.ask(TRADER, enter(510, 2, Side::Buy, 50, 20)), None, "to buy is worth its own price");
+    let market = |name, quantity| ClientRequest::Enter {
+        client_order_id: ClientOrderId(name),
+        instrument: InstrumentId(1),
+        order: NewOrder::market(Side::Buy, Quantity(quantity)),
+    };
+    assert_eq!(floor.ask(TRADER, market(520, 11)), Some(Reason::ValueLimit));
+    assert_eq!(floor.ask(TRADER, market(520, 10)), None);
+    floor.register(7, 0, limits(Limits { value_max: 1_000, collar: 1_000, ..Limits::NONE }));
+    assert_eq!(floor.ask(TRADER, amend(521, 520, 11, 0)), Some(Reason::ValueLimit));
+    assert_eq!(floor.ask(TRADER, amend(521, 520, 10, 0)), None, "no collar holds it");
+    for gate in 0..2 {
+        floor.world.restart_from(gate, super::world::config(gate), [usize::MAX - 1; 2]);
+        let names = &floor.world.gates[gate].gateway.names;
+        let entry = names.get(names.find(MemberId(7), ClientOrderId(520)).unwrap());
+        assert_eq!(entry.kind, Kind::Enter { side: Side::Buy, at_market: true });
+    }
+}
+
 #[test]
 fn a_limit_is_no_farther_from_the_last_trade_than_the_collar() {
     let mut floor = Floor::new();
@@ -233,6 +261,21 @@ fn a_limit_is_no_farther_from_the_last_trade_than_the_collar() {
         assert_eq!(floor.sell(OTHER, 1, price), expected, "{price}");
     }
     assert_eq!(floor.sell(TRADER, 1, 5_000), None, "the other session has none");
+}
+
+#[test]
+fn who_connects_again_has_used_what_it_had_used() {
+    let mut floor = Floor::new();
+    floor.register(7, 1, limits(Limits { rate_max: 1, burst_max: 2, ..Limits::NONE }));
+    let taken: Vec<_> = (1_000..1_006)
+        .map(|again| {
+            floor.world.gates[0].gateway.on_disconnect(SessionId(again - 1));
+            assert_eq!(floor.sign_on(again, 7, 1), Ok(()));
+            floor.sell(again, 1, 100)
+        })
+        .collect();
+    let throttled = Some(Reason::Throttled);
+    assert_eq!(taken, [None, None, throttled, throttled, throttled, throttled]);
 }
 
 #[test]
@@ -296,17 +339,28 @@ fn with_four_eyes_what_can_halt_a_market_needs_two_operators() {
     floor.world.now += PROPOSAL_NS + 1_000;
     assert_eq!(floor.operate(SECOND, 2, 1, halt), Some(Reason::SecondOperator), "ten minutes later");
     let change = |session, entry| Command::Register(Registration { member: MemberId(0), session, entry });
+    let entry = |command| Entry::Propose(Proposal::of(InstrumentId(0), &command).unwrap());
+    for (proposed, done) in [
+        (Entry::SetKey(key(3)), Entry::SetKey(key(4))),
+        (Entry::SetRights(Rights::NONE), Entry::SetRights(Rights::ALL)),
+        (Entry::RevokeKey, Entry::SetKey(key(5))),
+    ] {
+        assert_eq!(floor.operate(SECOND, 2, 0, change(2, entry(change(3, proposed)))), None);
+        let reason = floor.operate(OPERATOR, 1, 0, change(3, done));
+        assert_eq!(reason, Some(Reason::SecondOperator), "{proposed:?} was proposed, not {done:?}");
+    }
+    assert_eq!(floor.ask(TRADER, exchange(901, 0, block)), None, "a member may always stop itself");
+    let remove = Registration { member: MemberId(7), session: 0, entry: Entry::RemoveMember };
     for alone in [
-        change(3, Entry::SetKey(key(3))),
+        Command::Register(remove),
+        change(3, Entry::SetKey(key(6))),
         change(0, Entry::SetRights(Rights::ALL)),
         change(0, Entry::SetFourEyes(false)),
     ] {
         assert_eq!(floor.operate(OPERATOR, 1, 0, alone), Some(Reason::SecondOperator), "{alone:?}");
-        let entry = Entry::Propose(Proposal::of(InstrumentId(0), &alone).unwrap());
-        assert_eq!(floor.operate(SECOND, 2, 0, change(2, entry)), None);
+        assert_eq!(floor.operate(SECOND, 2, 0, change(2, entry(alone))), None);
         assert_eq!(floor.operate(OPERATOR, 1, 0, alone), None, "{alone:?}");
     }
-    assert_eq!(floor.ask(TRADER, exchange(901, 0, block)), None, "a member may always stop itself");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! How far a member may go on a business day.
 
 use pares_types::{
-    BusinessDay, BustedTrade, ClientOrderId, Command, Entry, MemberId, OrderId, Position, Price, Quantity,
-    Reason, Side,
+    BusinessDay, BustedTrade, ClientOrderId, Command, Entry, InstrumentId, MemberId, OrderId, Position,
+    Price, Quantity, Reason, Reply, Side,
 };
 
 use super::permits::{FIRST, Floor, OPERATOR, OTHER, TRADER};
@@ -81,10 +81,49 @@ fn what_is_in_flight_counts_amends_too() {
     floor.world.ask(0, TRADER, enter(502, 1, Side::Buy, 20, 100));
     assert_eq!(told(&floor), 0, "both are taken in, and in flight");
     floor.world.ask(0, TRADER, enter(503, 1, Side::Buy, 1, 100));
-    floor.world.ask(0, TRADER, amend(504, 500, 81, 100));
+    floor.world.ask(0, TRADER, amend(504, 500, 51, 100));
     assert_eq!(told(&floor), 2, "100 are in flight; an amend is held against the order as it was answered");
     floor.world.settle();
     assert_eq!(buy(&mut floor, TRADER, 505, 1), BEYOND);
+}
+
+#[test]
+fn an_order_made_small_for_a_moment_makes_no_room() {
+    let mut floor = limited();
+    assert_eq!(buy(&mut floor, TRADER, 500, 100), None);
+    floor.world.gates[0].sink.replies.clear();
+    floor.world.ask(0, TRADER, amend(501, 500, 10, 100));
+    floor.world.ask(0, TRADER, amend(502, 500, 100, 100));
+    assert!(floor.world.gates[0].sink.replies.is_empty(), "both are taken in");
+    floor.world.commit(0, 0);
+    floor.world.follow(0, 0);
+    floor.world.gates[0].sink.replies.clear();
+    floor.world.ask(0, TRADER, enter(503, 1, Side::Buy, 1, 100));
+    let refused = floor.world.gates[0].sink.replies.last().map(|(_, reply)| *reply);
+    let reason = Reason::PositionLimit;
+    assert_eq!(refused, Some(Reply::Rejected { client_order_id: ClientOrderId(503), reason }));
+    floor.world.settle();
+    assert_eq!(floor.ask(TRADER, amend(504, 500, 90, 100)), None);
+    assert_eq!((buy(&mut floor, TRADER, 505, 11), buy(&mut floor, TRADER, 505, 10)), (BEYOND, None));
+}
+
+#[test]
+fn what_a_session_without_a_limit_adds_counts_for_one_that_has_it() {
+    let mut floor = limited();
+    floor.register(7, 0, Entry::SetPositionMax(0));
+    floor.register(7, 2, Entry::SetPositionMax(100));
+    assert_eq!(buy(&mut floor, TRADER, 500, 50), None);
+    floor.world.ask(0, TRADER, amend(501, 500, 90, 100));
+    floor.world.gates[0].sink.replies.clear();
+    floor.world.ask(0, OTHER, enter(502, 1, Side::Buy, 11, 100));
+    assert_eq!(floor.world.gates[0].sink.replies.len(), 1, "refused");
+    let open = |floor: &Floor, gate: usize| {
+        floor.world.gates[gate].gateway.names.open(MemberId(7), InstrumentId(1), Side::Buy)
+    };
+    while open(&floor, 1) < 90 && floor.world.read_peer(1) {}
+    assert_eq!(open(&floor, 1), 90, "at the other gateway too");
+    floor.world.restart_from(0, GatewayConfig { sign_on_required: true, ..config(0) }, [0; 2]);
+    assert_eq!(open(&floor, 0), 90, "and after a restart");
 }
 
 #[test]
@@ -129,6 +168,9 @@ fn a_trade_that_is_declared_void_does_not_count_and_one_of_an_earlier_day_change
     assert_eq!(floor.operate(OPERATOR, FIRST, 0, Command::BeginDay { day: BusinessDay(1) }), None);
     assert_eq!(bust(&mut floor, traded_at), None);
     assert_eq!(buy(&mut floor, TRADER, 503, 101), BEYOND, "the day began without a position");
+    assert_eq!((buy(&mut floor, TRADER, 503, 100), sell(&mut floor, MAKER, 501, 100)), (None, None));
+    assert_eq!(floor.operate(OPERATOR, FIRST, 0, Command::BeginDay { day: BusinessDay(1) }), None);
+    assert_eq!(buy(&mut floor, TRADER, 504, 1), BEYOND, "a day that is begun in steps begins once");
 }
 
 #[test]
@@ -146,7 +188,7 @@ fn a_gateway_that_starts_anew_counts_the_same_from_the_record_or_from_checkpoint
     assert_eq!(sell(&mut floor, TRADER, 501, 20), None);
     let count = |world: &World, gate: usize| {
         let gateway = &world.gates[gate].gateway;
-        let (member, instrument) = (MemberId(7), pares_types::InstrumentId(1));
+        let (member, instrument) = (MemberId(7), InstrumentId(1));
         let open = |side| gateway.names.open(member, instrument, side);
         (gateway.shards[0].positions.net(member, instrument), open(Side::Buy), open(Side::Sell))
     };
@@ -163,4 +205,41 @@ fn a_gateway_that_starts_anew_counts_the_same_from_the_record_or_from_checkpoint
             assert_eq!(count(&floor.world, gate), before, "gateway {gate}, checkpoint after {taken}");
         }
     }
+}
+
+#[test]
+fn two_orders_that_were_taken_in_under_one_name_count_both() {
+    let mut world = World::new();
+    world.sign_on(0, 1, 7);
+    world.sign_on(1, 2, 7);
+    world.ask(0, 1, enter(500, 1, Side::Buy, 10, 100));
+    world.ask(1, 2, enter(500, 2, Side::Buy, 20, 100));
+    let open = |world: &World, gate: usize| {
+        let names = &world.gates[gate].gateway.names;
+        [1, 2].map(|id| names.open(MemberId(7), InstrumentId(id), Side::Buy))
+    };
+    while world.read_peer(1) {}
+    assert_eq!(open(&world, 1), [10, 20], "both are in flight");
+    world.commit(0, 0);
+    world.follow(1, 0);
+    assert_eq!(open(&world, 1), [10, 20], "the first is recorded under the name, the other is in flight");
+    world.restart_from(1, config(1), [0, 0]);
+    assert_eq!(open(&world, 1), [10, 20], "and after a restart");
+    world.sign_on(1, 2, 7);
+    world.settle();
+    let check = |world: &World, gate: usize| {
+        let names = &world.gates[gate].gateway.names;
+        let open = [1, 2].map(|id| names.open(MemberId(7), InstrumentId(id), Side::Buy));
+        assert_eq!((open, names.orders_of(MemberId(7))), ([10, 20], 2), "gateway {gate}");
+        assert_eq!(names.orders_in(MemberId(7), 0..names.places()).count(), 2);
+    };
+    (0..GATEWAYS).for_each(|gate| check(&world, gate));
+    for taken in [[1, 1], [1, 0], [0, 1], [0, 0]] {
+        world.restart_from(0, config(0), taken);
+        check(&world, 0);
+    }
+    world.sign_on(1, 3, 7);
+    world.ask(1, 3, super::world::mass_cancel(501, 0));
+    world.settle();
+    (0..GATEWAYS).for_each(|gate| assert!(world.gates[gate].gateway.names.is_at_rest()));
 }

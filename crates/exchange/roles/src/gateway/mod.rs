@@ -305,7 +305,7 @@ impl<W: World, S: Sockets> Duty for GatewayNode<W, S> {
         }
         let durable = self.edge.writer.durable().0;
         self.rules.on_journalled(durable, &mut self.edge);
-        self.first_answers.answer(&self.rules, &mut self.edge);
+        self.first_answers.answer(&mut self.rules, &mut self.edge);
         self.edge.connections.flush(|session| self.rules.on_disconnect(session));
         self.housekeep();
         Ok(work)

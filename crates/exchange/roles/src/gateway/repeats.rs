@@ -12,6 +12,15 @@ use crate::{NodeId, repair_asked};
 /// Repeats tried in one turn: while a recorder's log is filled again many may wait, and everybody else with them.
 const TRIES_MAX: usize = 256;
 
+/// What lies where a first answer lay.
+enum Found {
+    Answer(Answer),
+    /// It is not kept there any more.
+    Dropped,
+    /// Another record, or none that can be read now.
+    Nothing,
+}
+
 /// Readers of the recorders' logs, opened once needed.
 pub(super) struct FirstAnswers<W: World> {
     readers: Vec<Option<W::Reader>>,
@@ -37,14 +46,15 @@ impl<W: World> FirstAnswers<W> {
 
     /// Answers the repeats that wait. One whose record is not where it was, because a recorder's log is being filled again, or
     /// cannot be read, because descriptors are out, is looked for later; in a log opened anew, since another may lie there.
-    pub(super) fn answer<S: Sockets>(&mut self, rules: &Gateway, edge: &mut Edge<W, S>) {
+    pub(super) fn answer<S: Sockets>(&mut self, rules: &mut Gateway, edge: &mut Edge<W, S>) {
         self.tried.fill(false);
         for _ in 0..edge.again.len().min(TRIES_MAX) {
             let Some((session, name)) = edge.again.pop_front() else { return };
             let Some((member, place)) = rules.first_answer(session, name) else { continue };
             match self.recorded(&edge.world, rules, (member, name), place) {
-                Some(answer) => edge.reply(session, Reply::Answer(answer)),
-                None => {
+                Found::Answer(answer) => edge.reply(session, Reply::Answer(answer)),
+                Found::Dropped => rules.on_dropped(session, name, edge),
+                Found::Nothing => {
                     let recorder = usize::from(place.recorder.0);
                     if !self.tried[recorder] {
                         self.readers[recorder] = None;
@@ -55,15 +65,21 @@ impl<W: World> FirstAnswers<W> {
         }
     }
 
-    /// The answer in the record at `place`, if that is the one.
+    /// What the record at `place` says.
     fn recorded(
         &mut self,
         world: &W,
         rules: &Gateway,
         (member, name): (MemberId, ClientOrderId),
         place: Place,
-    ) -> Option<Answer> {
-        let entry = match self.reader(world, place.recorder)?.read_at(Offset(place.offset)) {
+    ) -> Found {
+        let at = Offset(place.offset);
+        let Some(reader) = self.reader(world, place.recorder) else { return Found::Nothing };
+        // What is dropped may be in its file yet, and not for long.
+        if at < reader.released() {
+            return Found::Dropped;
+        }
+        let entry = match reader.read_at(at) {
             Ok(entry) => entry,
             Err(error) => {
                 // The committed stream was read past it long ago: nobody else would meet it.
@@ -72,14 +88,17 @@ impl<W: World> FirstAnswers<W> {
                 {
                     repair_asked::ask(world, NodeId::Recorder(place.recorder));
                 }
-                return None;
+                return Found::Nothing;
             }
         };
-        let record = ResultRecord::read(entry.payload).ok()?;
-        let (request, outcome) = (record.request().ok()?, record.outcome().ok()?);
-        let is_it = request.member == member && request.client_order_id == name;
-        let events = record.events().len();
-        is_it.then(|| rules.replay_answer(record.position(), &request, &outcome, events))
+        let answer = || {
+            let record = ResultRecord::read(entry.payload).ok()?;
+            let (request, outcome) = (record.request().ok()?, record.outcome().ok()?);
+            let is_it = request.member == member && request.client_order_id == name;
+            let events = record.events().len();
+            is_it.then(|| rules.replay_answer(record.position(), &request, &outcome, events))
+        };
+        answer().map_or(Found::Nothing, Found::Answer)
     }
 
     fn reader(&mut self, world: &W, recorder: RecorderId) -> Option<&mut W::Reader> {

@@ -86,8 +86,8 @@ enum Step {
     Read,
     /// There is none yet, or it may not be read now.
     Waiting,
-    /// The log does not reach back so far any more.
-    NotKept,
+    /// It was dropped of the log a moment ago.
+    Dropped,
     /// The log begins with a later position of the shard. Another's may not.
     BeginsLater,
     /// The log cannot be read, or not far enough.
@@ -100,8 +100,8 @@ enum Portion {
     Read(usize),
     /// All was told; live from that number on.
     Live(u64),
-    /// The log does not reach back so far any more.
-    NotKept,
+    /// It was dropped of the log a moment ago.
+    Dropped,
     /// The log cannot be read, or not far enough.
     Unreadable,
     /// The session is gone.
@@ -157,8 +157,7 @@ impl<W: World> Resuming<W> {
         rules: &mut Gateway,
         edge: &mut Edge<W, S>,
     ) -> Result<usize, NodeError> {
-        self.take_in(edge.world.mono_ns());
-        let mut work = 0;
+        let mut work = self.take_in(rules, edge);
         for _ in 0..self.queue.len().min(LOOKS_MAX) {
             if work >= TURN_MAX {
                 break;
@@ -168,49 +167,62 @@ impl<W: World> Resuming<W> {
             let may_open = had_reader || self.readers < READERS_MAX;
             let portion = missed.tell(rules, edge, &mut self.events, may_open)?;
             self.readers = self.readers + usize::from(missed.reader.is_some()) - usize::from(had_reader);
-            work += self.go_on(missed, portion, rules, edge);
+            work += self.go_on(missed, portion, edge);
         }
         Ok(work)
     }
 
     /// Says how much work a session's portion was.
-    fn go_on<S: Sockets>(
-        &mut self,
-        missed: Missed<W>,
-        portion: Portion,
-        rules: &mut Gateway,
-        edge: &mut Edge<W, S>,
-    ) -> usize {
+    fn go_on<S: Sockets>(&mut self, missed: Missed<W>, portion: Portion, edge: &mut Edge<W, S>) -> usize {
         let Missed { session, shard, .. } = missed;
+        let had_reader = usize::from(missed.reader.is_some());
         match portion {
             Portion::Read(records) => {
                 self.queue.push_back(missed);
                 return records;
             }
-            Portion::Unreadable if missed.later < self.recorders => {
-                self.starts.begin(missed.elsewhere(self.recorders));
+            Portion::Dropped => self.starts.begin(missed.again()),
+            Portion::Unreadable => self.starts.begin(missed.elsewhere(self.recorders)),
+            Portion::Live(next) => {
+                edge.resumed(session, shard, next, Reason::None);
+                self.under_way.remove(&(session, shard));
             }
-            Portion::Live(next) => edge.resumed(session, shard, next, Reason::None),
-            Portion::NotKept | Portion::Unreadable => {
-                rules.give_up_resuming(session, shard);
-                edge.resumed(session, shard, 0, Reason::NotKept);
-            }
-            Portion::Gone => {}
+            Portion::Gone => _ = self.under_way.remove(&(session, shard)),
         }
-        if !matches!(portion, Portion::Unreadable) || missed.later >= self.recorders {
-            self.under_way.remove(&(session, shard));
-        }
-        self.readers -= usize::from(missed.reader.is_some());
+        self.readers -= had_reader;
         1
     }
 
-    /// Those of whom it was found where to begin.
-    fn take_in(&mut self, now_ns: u64) {
+    /// A session is not told what it missed of a shard; `oldest` is the number that it could be told from.
+    fn give_up<S: Sockets>(
+        &mut self,
+        (session, shard): (SessionId, ShardId),
+        oldest: u64,
+        rules: &mut Gateway,
+        edge: &mut Edge<W, S>,
+    ) {
+        rules.give_up_resuming(session, shard);
+        edge.resumed(session, shard, oldest, Reason::NotKept);
+        self.under_way.remove(&(session, shard));
+    }
+
+    /// Those of whom it was found where to begin, or that there is no such place. Says how many those were.
+    fn take_in<S: Sockets>(&mut self, rules: &mut Gateway, edge: &mut Edge<W, S>) -> usize {
+        let (now_ns, mut given_up) = (edge.world.mono_ns(), 0);
         while let Some((wanted, start)) = self.starts.next() {
             let Wanted { session, member, shard, next, elsewhere, later, .. } = wanted;
-            let place = Place::new(start, if elsewhere { 0 } else { now_ns + RETRY_NS });
-            self.queue.push_back(Missed { session, member, shard, next, place, later, reader: None });
+            match start {
+                Ok(start) => {
+                    let place = Place::new(start, if elsewhere { 0 } else { now_ns + RETRY_NS });
+                    self.queue.push_back(Missed { session, member, shard, next, place, later, reader: None });
+                }
+                Err(oldest) => {
+                    self.give_up((session, shard), oldest, rules, edge);
+                    given_up += 1;
+                }
+            }
         }
+        given_up
     }
 }
 
@@ -240,7 +252,7 @@ impl<W: World> Missed<W> {
             match self.read_one(edge, events, (now_ns, may_open))? {
                 Step::Read => edge.counters.add(Counter::RecordsResumed, 1),
                 Step::Waiting => return Ok(Portion::Read(read)),
-                Step::NotKept => return Ok(Portion::NotKept),
+                Step::Dropped => return Ok(Portion::Dropped),
                 Step::BeginsLater => {
                     self.later += 1;
                     return Ok(Portion::Unreadable);
@@ -249,6 +261,13 @@ impl<W: World> Missed<W> {
             }
         }
         Ok(Portion::Read(PORTION_MAX))
+    }
+
+    /// Where it may lie now.
+    fn again(&self) -> Wanted {
+        let Self { session, member, shard, next, later, .. } = *self;
+        let recorder = self.place.recorder;
+        Wanted { session, member, shard, next, recorder, elsewhere: true, later }
     }
 
     /// At the next recorder. What was told is not told again.
@@ -270,13 +289,13 @@ impl<W: World> Missed<W> {
         if self.reader.is_none() && may_open {
             match edge.world.read_log(log, place.offset) {
                 Ok(reader) => self.reader = Some(reader),
-                Err(ReadError::Released { .. }) => return Ok(Step::NotKept),
+                Err(ReadError::Released { .. }) => return Ok(Step::Dropped),
                 Err(_) => return Ok(Step::Failed),
             }
         }
         let Some(reader) = &mut self.reader else { return Ok(Step::Waiting) };
         if reader.released() > place.offset {
-            return Ok(Step::NotKept);
+            return Ok(Step::Dropped);
         }
         let entry = if reader.offset() < reader.durable() { reader.next() } else { Ok(None) };
         match entry {

@@ -54,6 +54,8 @@ struct Stretch<W: World> {
     from: u64,
     /// Where the next run begins.
     limit: u64,
+    /// Its segment of the log is read to the end: what is dropped of a log ends with a segment.
+    is_cut: bool,
     names: Vec<Row>,
     streams: Vec<Row>,
     counting: Counting,
@@ -180,7 +182,8 @@ impl<W: World> Indexer<W> {
         };
         let runs = self.runs.as_mut().expect("looked at");
         let released = reader.released().0;
-        let dropped: Vec<_> = runs.extract_if(.., |_, to| *to <= released).collect();
+        // The one that ends there says which numbers come next.
+        let dropped: Vec<_> = runs.extract_if(.., |_, to| *to < released).collect();
         let (mut from, mut before) = (released, None);
         for (&start, &to) in runs.iter() {
             if start > from {
@@ -196,7 +199,7 @@ impl<W: World> Indexer<W> {
         }
         let Some(counting) = self.counting(from, before) else { return Ok(false) };
         let (names, streams) = (Vec::with_capacity(self.rows_max), Vec::with_capacity(self.rows_max));
-        self.stretch = Some(Stretch { reader, from, limit, names, streams, counting });
+        self.stretch = Some(Stretch { reader, from, limit, is_cut: false, names, streams, counting });
         Ok(true)
     }
 
@@ -225,10 +228,10 @@ impl<W: World> Indexer<W> {
         let stretch = self.stretch.as_mut().expect("just begun");
         let read = stretch.read(self.rows_max)?;
         let to = stretch.reader.offset().0;
-        if !stretch.is_full(self.rows_max) && to < stretch.limit {
+        if !stretch.is_over(self.rows_max) && to < stretch.limit {
             return Ok(read);
         }
-        let Stretch { from, limit, names, streams, counting, .. } = stretch;
+        let Stretch { from, limit, is_cut, names, streams, counting, .. } = stretch;
         streams.extend(counting.ends(to));
         for (kind, rows) in Kind::ALL.into_iter().zip([&mut *names, &mut *streams]) {
             let how = (&*self.dir, kind, self.sync);
@@ -237,7 +240,7 @@ impl<W: World> Indexer<W> {
         }
         self.runs.as_mut().expect("looked at").insert(*from, to);
         if to < *limit {
-            (*from, _, _) = (to, names.clear(), streams.clear());
+            (*from, *is_cut, _, _) = (to, false, names.clear(), streams.clear());
         } else {
             self.stretch = None;
         }
@@ -247,18 +250,26 @@ impl<W: World> Indexer<W> {
 }
 
 impl<W: World> Stretch<W> {
-    fn is_full(&self, rows_max: usize) -> bool {
-        self.names.len().max(self.streams.len()) >= rows_max
+    fn is_over(&self, rows_max: usize) -> bool {
+        self.is_cut || self.names.len().max(self.streams.len()) >= rows_max
     }
 
-    /// Reads what is durable, at most a batch, up to the next run, or until there are so many rows. Says how many records that were.
+    /// Reads what is durable, at most a batch, up to the next run or the next segment, or until there are so many rows. Says how many records
+    /// that were.
     fn read(&mut self, rows_max: usize) -> Result<usize, NodeError> {
         for read in 0..BATCH_MAX {
             let at = self.reader.offset();
-            if at >= self.reader.durable() || at.0 >= self.limit || self.is_full(rows_max) {
+            if at >= self.reader.durable() || at.0 >= self.limit || self.is_over(rows_max) {
                 return Ok(read);
             }
+            let segment_bytes = self.reader.segment_bytes();
             let Some(entry) = self.reader.next()? else { return Ok(read) };
+            let segment = entry.offset.0 - entry.offset.0 % segment_bytes;
+            if segment > self.from && !(self.names.is_empty() && self.streams.is_empty()) {
+                self.is_cut = true;
+                self.reader.seek(Offset(segment))?;
+                return Ok(read);
+            }
             if record::schema(entry.payload) == Some(record::RESULT) {
                 let record = ResultRecord::read(entry.payload)?;
                 self.names.extend(row_of_name(&record, entry.offset)?);

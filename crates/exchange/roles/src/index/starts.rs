@@ -1,12 +1,14 @@
 //! Looking for the place from which a member's stream is read, beside a gateway's duty cycle.
 //!
-//! Any recorder's runs will do, the newest first. Where no run says anything, the stream is read from a log's beginning.
+//! Any recorder's runs will do, the newest first. Where no run says anything, the stream is read from a checkpoint, or from a log's
+//! beginning, if that is the shard's.
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use pares_gateway::SessionId;
 use pares_log::{LogReader, Offset};
 use pares_types::{MemberId, Position, RecorderId, ShardId};
+use pares_venue::checkpoint;
 use pares_wire::record::ResultRecord;
 
 use super::counting::{positions, stream};
@@ -14,7 +16,7 @@ use super::run::Run;
 use super::{Kind, Row, dir_of, stretches};
 use crate::config::SystemConfig;
 use crate::world::{Next, Ring, Waker, World};
-use crate::{NodeError, NodeId, left_out};
+use crate::{NodeError, NodeId, checkpoints, left_out};
 
 /// What a session missed of a shard, to be found.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +53,7 @@ impl Start {
 /// The way to the task that looks.
 pub(crate) struct Starts {
     to_task: Sender<Wanted>,
-    from_task: Receiver<(Wanted, Start)>,
+    from_task: Receiver<(Wanted, Result<Start, u64>)>,
     waker: Waker,
 }
 
@@ -85,18 +87,70 @@ impl Starts {
         (self.waker)();
     }
 
-    /// The next one that was looked for.
-    pub(crate) fn next(&self) -> Option<(Wanted, Start)> {
+    /// The next one that was looked for; without a place, the number of the oldest message that is kept, 0 if none is known.
+    pub(crate) fn next(&self) -> Option<(Wanted, Result<Start, u64>)> {
         self.from_task.try_recv().ok()
     }
 }
 
-/// The best place that any run says; without one, the beginning of the log that was asked for.
-pub(super) fn start(world: &impl World, recorders: u16, wanted: &Wanted) -> Start {
-    let others = if wanted.elsewhere { recorders } else { 1 };
-    let mut ids = (0..others).map(|at| RecorderId((wanted.recorder.0 + at) % recorders));
-    let found = ids.find_map(|recorder| start_at(world, recorder, wanted));
-    found.unwrap_or(Start::beginning(wanted.recorder))
+/// The best place that any run says, or any checkpoint, or the beginning of a whole log; without one the number of the oldest message
+/// that is kept, 0 if none is known.
+pub(super) fn start(world: &impl World, recorders: u16, wanted: &Wanted) -> Result<Start, u64> {
+    let from = |others: u16| (0..others).map(|at| RecorderId((wanted.recorder.0 + at) % recorders));
+    let asked = if wanted.elsewhere { recorders } else { 1 };
+    // A checkpoint is read as a whole: not for what a run says is gone.
+    let by_checkpoint = || match from(recorders).filter_map(|id| oldest_at(world, id, wanted)).min() {
+        Some(oldest) if wanted.next < oldest => Err(oldest),
+        oldest => {
+            let mut found = from(recorders).filter_map(|id| start_at_checkpoint(world, id, wanted));
+            found.next().ok_or(oldest.unwrap_or(0))
+        }
+    };
+    // Every log begins behind it.
+    if wanted.later >= recorders {
+        return by_checkpoint();
+    }
+    if let Some(start) = from(asked).find_map(|recorder| start_at(world, recorder, wanted)) {
+        return Ok(start);
+    }
+    let begins = |recorder| Some((released(world, recorder)?, recorder));
+    match from(recorders).filter_map(begins).min_by_key(|(released, _)| *released) {
+        Some((Offset::START, recorder)) => Ok(Start::beginning(recorder)),
+        Some(_) => by_checkpoint(),
+        // None can be read now.
+        None => Ok(Start::beginning(wanted.recorder)),
+    }
+}
+
+/// Where a recorder's log begins, if it can be read; none of one that everything was started without.
+fn released(world: &impl World, recorder: RecorderId) -> Option<Offset> {
+    let log = || world.read_log_from_start(NodeId::Recorder(recorder));
+    if left_out::is_noted(world, recorder) { None } else { Some(log().ok()?.released()) }
+}
+
+/// By the newest checkpoint of the shard that is not behind the wanted message.
+fn start_at_checkpoint<W: World>(world: &W, recorder: RecorderId, wanted: &Wanted) -> Option<Start> {
+    let released = released(world, recorder)?;
+    let stored = checkpoints::stored_by(world, recorder, wanted.shard).ok()?;
+    stored.iter().filter(|stored| stored.replay_from() >= released).find_map(|stored| {
+        let (view, ..) = checkpoint::view(wanted.shard, &stored.read(world, || {})?).ok()?;
+        let told = view.told.iter().find(|(member, _)| *member == wanted.member);
+        let counted = told.map_or(0, |(_, number)| *number);
+        let start = Start { recorder, offset: stored.replay_from(), position: view.position, counted };
+        (counted < wanted.next).then_some(start)
+    })
+}
+
+/// The first message of the stream that a recorder's runs know of and its log has.
+fn oldest_at<W: World>(world: &W, recorder: RecorderId, wanted: &Wanted) -> Option<u64> {
+    let released = released(world, recorder)?.0;
+    let (dir, stream) = (dir_of(recorder), stream(wanted.member, wanted.shard));
+    let runs = stretches(world, &dir, Kind::Streams).ok()?;
+    runs.into_iter().filter(|(_, to)| *to >= released).find_map(|stretch| {
+        let (run, file) = Run::open(world, (&dir, Kind::Streams), stretch)?;
+        let mut rows = run.rows(&file).ok()?.into_iter();
+        rows.find(|row| row.key[0] == stream && row.offset >= released).map(|row| row.key[1])
+    })
 }
 
 /// None at a recorder that everything was started without: what the start gave up is in its log.

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! series n | (member, series, floor)* | names n | (member, name)* | told n | (member, number)*
-//!     | position the day began at | nets n | (instrument, member, shares)* | quarantined n | instrument* | register
+//!     | day | position it began at | nets n | (instrument, member, shares)* | quarantined n | instrument* | register
 //! ```
 
 use pares_register::Register;
 use pares_stream::{Positions, StreamNumbers};
-use pares_types::{ClientOrderId, InstrumentId, MemberId, NetPositions, Position};
+use pares_types::{BusinessDay, ClientOrderId, InstrumentId, MemberId, NetPositions, Position};
 
 use super::{CheckpointError, Input, put};
 use crate::names::Names;
@@ -33,7 +33,8 @@ pub(super) fn encode(out: &mut Vec<u8>, notes: &Notes) {
         put(out, u64::from(member.0));
         put(out, number);
     }
-    let NetPositions { since, nets } = positions.written();
+    let NetPositions { day, since, nets } = positions.written();
+    put(out, u64::from(day.0));
     put(out, since.0);
     put(out, nets.len() as u64);
     for (instrument, member, net) in nets {
@@ -69,12 +70,13 @@ fn numbers(input: &mut Input<'_>) -> Result<StreamNumbers, CheckpointError> {
 }
 
 fn positions(input: &mut Input<'_>) -> Result<Positions, CheckpointError> {
+    let day = BusinessDay(input.u32("day")?);
     let since = Position(input.u64()?);
     let nets = input.list(24, |input| {
         let (instrument, member) = (input.u32("instrument")?, input.u32("member")?);
         Ok((InstrumentId(instrument), MemberId(member), input.u64()?.cast_signed()))
     })?;
-    Positions::restore(&NetPositions { since, nets }).ok_or(CheckpointError::InvalidField("nets"))
+    Positions::restore(&NetPositions { day, since, nets }).ok_or(CheckpointError::InvalidField("nets"))
 }
 
 fn quarantine(input: &mut Input<'_>) -> Result<Quarantine, CheckpointError> {

@@ -2,7 +2,7 @@
 
 use pares_book::{Listing, Stage, Trading};
 use pares_register::Register;
-use pares_types::{DayStage, LivingOrder, ShardId, ShardView, TimeInForce};
+use pares_types::{DayStage, LivingOrder, OrderKind, ShardId, ShardView, TimeInForce};
 
 use super::book::Written;
 use super::{CheckpointError, Content, read};
@@ -61,6 +61,7 @@ fn living(book: &Written) -> impl Iterator<Item = LivingOrder> {
         order: order.order,
         instrument,
         side: order.side,
+        at_market: order.kind == OrderKind::Market,
         remaining: order.remaining,
         executed: order.executed,
     })

@@ -33,8 +33,8 @@ fn lived() -> Venue<FastBook> {
         resting: OrderId(RequestId::new(GatewayId(1), 1)),
         incoming: OrderId(RequestId::new(GatewayId(2), 5)),
         price: Price(100),
-        quantity: Quantity(4),
-        resting_side: Side::Sell,
+        quantity: Quantity(1),
+        resting_side: Side::Buy,
         resting_owner: (MemberId(1), ClientOrderId(11)),
         incoming_owner: (MemberId(2), ClientOrderId(21)),
     };
@@ -160,13 +160,25 @@ fn a_view_says_the_same_as_the_restored_shard() {
     let mut orders = Vec::new();
     for book in restored.books() {
         let mut tell = |order: &RestingOrder| {
-            orders.push((book.instrument().id, order.order, order.client_order_id, order.remaining));
+            orders.push(LivingOrder {
+                member: order.member,
+                client_order_id: order.client_order_id,
+                order: order.order,
+                instrument: book.instrument().id,
+                side: order.side,
+                at_market: order.kind == OrderKind::Market,
+                remaining: order.remaining,
+                executed: order.executed,
+            });
         };
         [Side::Buy, Side::Sell].into_iter().for_each(|side| book.for_each_order(side, &mut tell));
         book.for_each_held(&mut tell);
     }
-    let of = |order: &LivingOrder| (order.instrument, order.order, order.client_order_id, order.remaining);
-    assert!(orders.len() > 5 && view.orders.iter().map(of).eq(orders), "{view:?}");
+    assert!(orders.len() > 5 && view.orders == orders, "{view:?}");
+    assert!(orders.iter().any(|order| order.at_market) && orders.iter().any(|order| order.executed.0 > 0));
+    let net = |member, shares| (InstrumentId(1), MemberId(member), shares);
+    let bought_four_and_one_of_them_is_void = [net(1, 3), net(2, -3)];
+    assert_eq!(view.positions.nets, bought_four_and_one_of_them_is_void);
     assert_eq!((view.position, view.time), (restored.position(), restored.market().time()));
     assert_eq!(view.through.iter().map(|(gateway, _)| gateway.0).collect::<Vec<_>>(), [1, 2, 3]);
     let listing = |book: &NaiveBook| {

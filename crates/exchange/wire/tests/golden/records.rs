@@ -274,7 +274,12 @@ fn requests_of_the_exchange() {
         0060  b4 b3 b2 b1 00 00 00 00
     "#]],
     );
-    let proposal = Proposal { instrument: InstrumentId(0xe1e2_e3e4), kind: 3, operand: 0xf1f2_f3f4 };
+    let proposal = Proposal {
+        instrument: InstrumentId(0xe1e2_e3e4),
+        kind: 3,
+        operand: 0xf1f2_f3f4,
+        detail: 0xd1d2_d3d4_d5d6_d7d8_d9da_dbdc_ddde_dfd0,
+    };
     let change = Registration { member: MemberId(0), session: 0x8182, entry: Entry::Propose(proposal) };
     check(
         &recorded(Command::Register(change)),
@@ -283,8 +288,8 @@ fn requests_of_the_exchange() {
         0010  68 67 66 65 64 63 62 61 18 17 16 15 14 13 12 11
         0020  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
         0030  00 00 00 00 00 00 00 00 24 23 22 21 8f 00 00 00
-        0040  e4 e3 e2 e1 f4 f3 f2 f1 03 00 00 00 00 00 00 00
-        0050  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+        0040  e4 e3 e2 e1 f4 f3 f2 f1 d0 df de dd dc db da d9
+        0050  d8 d7 d6 d5 d4 d3 d2 d1 03 00 00 00 00 00 00 00
         0060  00 00 00 00 82 81 09 00
     "#]],
     );

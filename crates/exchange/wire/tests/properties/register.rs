@@ -17,8 +17,8 @@ pub(crate) fn registration() -> impl Strategy<Value = Registration> {
             burst_max,
         },
     );
-    let proposal = (instrument(), 1..=Proposal::KIND_MAX, any::<u32>())
-        .prop_map(|(instrument, kind, operand)| Proposal { instrument, kind, operand });
+    let proposal = (instrument(), 1..=Proposal::KIND_MAX, any::<u32>(), any::<u128>())
+        .prop_map(|(instrument, kind, operand, detail)| Proposal { instrument, kind, operand, detail });
     let rights = (0..=Rights::ALL.bits()).prop_map(|bits| Rights::from_bits(bits).expect("all are rights"));
     let entry = prop_oneof![
         Just(Entry::AddMember),

@@ -18,8 +18,6 @@ use pares_types::{
 };
 use serde::Serialize;
 
-/// The member whose orders are cancelled.
-const MEMBER: MemberId = MemberId(1);
 const EXCHANGE: MemberId = MemberId(0);
 /// Orders beyond the session's share, to see it refused.
 const BEYOND: u64 = 100;
@@ -85,7 +83,8 @@ fn measure(args: &Args) -> Result<Figures, LabError> {
     let system = ScratchSystem::start(&config, None)?;
     let address = system.addresses()?[0];
     let instruments: Vec<u32> = system.supervisor.config().instruments.iter().map(|one| one.id).collect();
-    let mut round = Round { address, instruments, next_name: 1, throttled: 0, untold: 0 };
+    let mut round =
+        Round { address, instruments, member: MemberId(0), next_name: 1, throttled: 0, untold: 0 };
     let bar = progress::steps("cancelling", 2 * args.rounds);
     let (mut by_member, mut by_exchange) = (Vec::new(), Vec::new());
     for _ in 0..args.rounds {
@@ -112,6 +111,8 @@ fn median_and_longest(times: &mut [Duration]) -> [f64; 2] {
 struct Round {
     address: std::net::SocketAddr,
     instruments: Vec<u32>,
+    /// Whose orders are cancelled: each round another's, since the session has used up what it may send.
+    member: MemberId,
     next_name: u64,
     throttled: u64,
     untold: u64,
@@ -149,7 +150,7 @@ impl Round {
         let mut told = 0;
         loop {
             let client_order_id = self.name();
-            exchange.exchange(client_order_id, InstrumentId(0), Command::Block { member: MEMBER })?;
+            exchange.exchange(client_order_id, InstrumentId(0), Command::Block { member: self.member })?;
             if self.await_answer(&mut exchange, client_order_id, &mut 0)? != Reason::Unfinished {
                 break;
             }
@@ -157,14 +158,15 @@ impl Round {
         self.await_told(&mut member, orders, &mut told)?;
         let took = begun.elapsed();
         let client_order_id = self.name();
-        exchange.exchange(client_order_id, InstrumentId(0), Command::Unblock { member: MEMBER })?;
+        exchange.exchange(client_order_id, InstrumentId(0), Command::Unblock { member: self.member })?;
         self.await_answer(&mut exchange, client_order_id, &mut 0)?;
         Ok(took)
     }
 
-    /// A new session of the member with so many orders, and no right to another one.
+    /// The session of a new member with so many orders, and no right to another one.
     fn enter(&mut self, orders: u64) -> Result<Client, LabError> {
-        let mut member = Client::connect(self.address, MEMBER)?;
+        self.member = MemberId(self.member.0 + 1);
+        let mut member = Client::connect(self.address, self.member)?;
         let (mut sent, mut settled) = (0, 0);
         let mut reasons: BTreeMap<u8, u64> = BTreeMap::new();
         let begun = Instant::now();

@@ -166,6 +166,10 @@ impl LogReader for Reader {
     fn released(&self) -> Offset {
         Offset(self.log.lock().released)
     }
+
+    fn segment_bytes(&self) -> u64 {
+        self.log.lock().segment_bytes
+    }
 }
 
 /// Reads what is whole of a log, wherever it lies.

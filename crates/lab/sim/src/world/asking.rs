@@ -160,7 +160,7 @@ impl World<'_> {
         }
         for shard in (0..self.scenario.shards).map(shard_id) {
             let since = since.get(&shard).copied().unwrap_or_default();
-            let living = self.ledger.accounts(usize::from(shard.0))?;
+            let living = self.ledger.accounts(usize::from(shard.0))?.resting();
             let before = self.orders[usize::from(shard.0)].at(&self.ledger, shard, since)?;
             let own = before.orders.iter().filter(|(_, order)| order.owner.0 == member);
             let mut missing = own.filter(|(id, _)| living.contains_key(id) && !told.contains(id));

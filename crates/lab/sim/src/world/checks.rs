@@ -278,7 +278,8 @@ impl World<'_> {
         let mut orders = 0;
         for shard in 0..self.scenario.shards {
             self.ledger.check_poison(shard, poison)?;
-            let resting = self.ledger.accounts(shard)?;
+            let accounts = self.ledger.accounts(shard)?;
+            let (resting, nets) = (accounts.resting(), accounts.nets());
             orders += resting.len() as u64;
             let replayed = self.ledger.replay(shard, (&self.instruments[shard], self.config.register()))?;
             self.ledger.tally(shard, &mut self.summary);
@@ -295,6 +296,11 @@ impl World<'_> {
                 let orders = seated.books().iter().flat_map(|book| pares_book::Book::snapshot(book).orders);
                 let on_book: std::collections::BTreeMap<_, _> =
                     orders.map(|order| (order.order, order.remaining.0)).collect();
+                let counted = seated.nets().nets;
+                if counted != nets {
+                    let what = format!("venue {venue} shard {shard}: nets {counted:?}, {nets:?} should");
+                    return Err(Broken { invariant: "I5 conservation", what });
+                }
                 if on_book != resting {
                     let what = format!("venue {venue} shard {shard}: {on_book:?} rest, {resting:?} should");
                     return Err(Broken { invariant: "I5 conservation", what });

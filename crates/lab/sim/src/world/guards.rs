@@ -73,7 +73,7 @@ impl World<'_> {
         }
         for shard in 0..self.scenario.shards {
             let names = self.guarded_orders(shard)?;
-            for order in self.ledger.accounts(shard)?.into_keys() {
+            for order in self.ledger.accounts(shard)?.resting().into_keys() {
                 let Some(&(member, name)) = names.get(&order) else { continue };
                 if self.connections(order, member, name) == (false, true) {
                     return Ok(Some((order, name)));

@@ -1,13 +1,14 @@
 //! Keys that an operator registers: made here, or of which somebody else has the secret.
 //!
-//! A key that is changed must be in force nowhere or here: so the new file lies beside the old one until the register has it.
+//! A key that is changed must be in force nowhere or here: so the new file lies beside the old one until the register has it, and stays while
+//! nobody can say whether it has. Who asks again, or asks for what was proposed, means the key that lies there.
 
 use std::io::BufRead;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use pares_client::{KeyFile, Secret, Verifier, from_hex, password_salt};
+use pares_client::{Answer, KeyFile, Secret, Verifier, from_hex, password_salt, to_hex};
 use pares_node::Layout;
-use pares_types::{Key, MemberId};
+use pares_types::{Key, MemberId, Reason};
 
 use crate::error::CommandError;
 
@@ -30,8 +31,17 @@ pub(super) struct MadeKey {
     pub(super) key: Key,
     /// Where its secret is.
     pub(super) about: String,
-    /// Written just now, and where it is to lie: in the place of one that the session has until then.
+    /// Where its secret lies now, and where it is to lie: in the place of one that the session has until then.
     file: Option<(PathBuf, PathBuf)>,
+    /// Whether it was made just now: nobody was asked to take it before.
+    is_new: bool,
+}
+
+impl NewKey {
+    /// Whether another operator can name it, who asks for what was proposed.
+    pub(super) fn is_public(&self) -> bool {
+        !self.shared && !self.password
+    }
 }
 
 impl MadeKey {
@@ -39,42 +49,99 @@ impl MadeKey {
         if let Some(hex) = &wanted.public_key {
             let key = from_hex(hex)
                 .ok_or_else(|| CommandError::Usage("a public key has 64 hexadecimal digits".into()))?;
-            return Ok(Self {
-                key: Key::Ed25519(key),
-                about: "the secret of that public key".into(),
-                file: None,
-            });
+            let key = Key::Ed25519(key);
+            let file = Some(places_of(who, layout)).filter(|(new, _)| lies_in(new, key));
+            let about = file.as_ref().map(|(_, path)| path.display().to_string());
+            let about = about.unwrap_or_else(|| "the secret of that public key".into());
+            return Ok(Self { key, about, file, is_new: false });
         }
         if wanted.password {
             let secret = password(who)?;
-            return Ok(Self { key: registered(&secret), about: "that password".into(), file: None });
+            let about = "that password".into();
+            return Ok(Self { key: registered(&secret), about, file: None, is_new: false });
         }
         let (member, session) = who;
-        let path = place_of(who, layout);
-        let new = path.with_extension("key.new");
-        // Of a change that did not end: nobody knows it.
-        let _ = std::fs::remove_file(&new);
-        let secret = if wanted.shared { Secret::generate_shared() } else { Secret::generate() };
-        let key = KeyFile { member, session, secret };
-        key.write(&new).map_err(|error| CommandError::Usage(error.to_string()))?;
-        Ok(Self { key: registered(&key.secret), about: path.display().to_string(), file: Some((new, path)) })
+        let (new, path) = places_of(who, layout);
+        let is_new = !new.exists();
+        let key = if is_new {
+            let secret = if wanted.shared { Secret::generate_shared() } else { Secret::generate() };
+            let key = KeyFile { member, session, secret };
+            key.write(&new).map_err(|error| CommandError::Usage(error.to_string()))?;
+            key
+        } else {
+            asked_for_before(&new, who, wanted.shared)?
+        };
+        let (key, about) = (registered(&key.secret), path.display().to_string());
+        Ok(Self { key, about, file: Some((new, path)), is_new })
+    }
+
+    /// The register was asked to take it. Nobody knows a new key that was refused; one that may be taken yet stays.
+    pub(super) fn settle(&self, asked: Result<Answer, CommandError>) -> Result<(), CommandError> {
+        let error = match asked {
+            // It is in force: its answer did not come.
+            Ok(_) | Err(CommandError::Refused(Reason::NothingChanged)) => return self.keep(),
+            Err(error) => error,
+        };
+        match &self.file {
+            Some((new, _)) if self.is_new && error.is_certain() => {
+                let _ = std::fs::remove_file(new);
+                Err(error)
+            }
+            Some((new, path)) if !error.is_certain() => Err(CommandError::Failed(format!(
+                "{error}. The key may be in force, or come into force: its secret stays in {}. Repeat the command to have it in force, and in {}; if \
+                 the key before is not taken any more, it is in force: move it there",
+                new.display(),
+                path.display()
+            ))),
+            _ => Err(error),
+        }
+    }
+
+    /// Where its secret lies, and where it is to lie once it is in force, unless that is done by the command that has it in force.
+    pub(super) fn place(&self) -> Option<(String, String)> {
+        let (new, path) = self.file.as_ref()?;
+        Some((new.display().to_string(), path.display().to_string()))
+    }
+
+    /// What the other operator has to name, who asks for it.
+    pub(super) fn public(&self) -> String {
+        match self.key {
+            Key::Ed25519(key) | Key::Shared(key) => to_hex(&key),
+        }
     }
 
     /// The session has it.
-    pub(super) fn keep(&self) -> Result<(), CommandError> {
+    fn keep(&self) -> Result<(), CommandError> {
         let Some((new, path)) = &self.file else { return Ok(()) };
         std::fs::rename(new, path).map_err(|error| {
             let (new, path) = (new.display(), path.display());
             CommandError::Failed(format!("the key is in force and lies in {new}; move it to {path}: {error}"))
         })
     }
+}
 
-    /// Nobody knows it.
-    pub(super) fn discard(&self) {
-        if let Some((new, _)) = &self.file {
-            let _ = std::fs::remove_file(new);
-        }
-    }
+/// Where a session's new key lies until it is in force, and where then.
+fn places_of(who: (u32, u16), layout: &Layout) -> (PathBuf, PathBuf) {
+    let path = place_of(who, layout);
+    (path.with_extension("key.new"), path)
+}
+
+/// The key of a change that did not end, or was proposed: it may be in force.
+fn asked_for_before(path: &Path, who: (u32, u16), shared: bool) -> Result<KeyFile, CommandError> {
+    let key = KeyFile::read(path).map_err(|error| error.to_string()).and_then(|key| {
+        let fits = (key.member, key.session) == who && shared == matches!(key.secret, Secret::Shared(_));
+        if fits { Ok(key) } else { Err("it is of another session, or of another kind".to_owned()) }
+    });
+    key.map_err(|why| {
+        let path = path.display();
+        CommandError::Usage(format!(
+            "{path} is of a change that did not end, and may be in force ({why}): move it away first"
+        ))
+    })
+}
+
+fn lies_in(path: &Path, key: Key) -> bool {
+    KeyFile::read(path).is_ok_and(|file| registered(&file.secret) == key)
 }
 
 /// Where a session's key lies: the first operator's where commands look for it.
@@ -107,18 +174,36 @@ fn password((member, session): (u32, u16)) -> Result<Secret, CommandError> {
 
 #[cfg(test)]
 mod tests {
+    use pares_client::ClientError;
+
     use super::*;
 
+    const MADE: NewKey = NewKey { public_key: None, password: false, shared: false };
+
     #[test]
-    fn a_discarded_key_leaves_no_file() {
+    fn a_key_that_was_refused_leaves_no_file_and_one_that_may_be_in_force_stays_and_is_asked_for_again() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
-        let made = MadeKey::of(&NewKey { public_key: None, password: false, shared: false }, (7, 1), &layout)
-            .unwrap();
+        let made = MadeKey::of(&MADE, (7, 1), &layout).unwrap();
         let (new, path) = made.file.clone().unwrap();
-        assert!(new.exists() && !path.exists());
-        made.discard();
-        assert!(!new.exists() && !path.exists());
+        let unknown = || Err(CommandError::Client(ClientError::TimedOut));
+        let said = made.settle(unknown()).unwrap_err().to_string();
+        assert!(new.exists() && !path.exists() && said.contains("may be in force"), "{said}");
+        let again = MadeKey::of(&MADE, (7, 1), &layout).unwrap();
+        assert_eq!(again.key, made.key);
+        let wanted = NewKey { public_key: Some(made.public()), ..MADE };
+        let named = MadeKey::of(&wanted, (7, 1), &layout).unwrap();
+        named.settle(Err(CommandError::Failed("refused".into()))).unwrap_err();
+        assert!(new.exists(), "who only names it makes no end of it");
+        again.settle(Err(CommandError::Failed("refused".into()))).unwrap_err();
+        assert!(new.exists(), "the first may have been taken");
+        let shared = NewKey { shared: true, ..MADE };
+        assert!(MadeKey::of(&shared, (7, 1), &layout).is_err() && new.exists(), "of another kind");
+        again.settle(Err(CommandError::Refused(Reason::NothingChanged))).unwrap();
+        assert!(!new.exists() && path.exists(), "it was in force");
+        let made = MadeKey::of(&MADE, (7, 2), &layout).unwrap();
+        made.settle(Err(CommandError::Failed("refused".into()))).unwrap_err();
+        assert!(!made.file.unwrap().0.exists());
     }
 
     #[test]
@@ -126,8 +211,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
         let make = || {
-            let wanted = NewKey { public_key: None, password: false, shared: false };
-            let made = MadeKey::of(&wanted, (0, 1), &layout).unwrap();
+            let made = MadeKey::of(&MADE, (0, 1), &layout).unwrap();
             made.keep().unwrap();
             made
         };

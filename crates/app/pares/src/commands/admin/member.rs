@@ -1,7 +1,7 @@
 //! `pares admin member`: who takes part, by which keys, with which rights and limits.
 
 use pares_node::{Layout, SystemConfig};
-use pares_types::{Entry, InstrumentId, Key, Limits, Rights};
+use pares_types::{Entry, InstrumentId, Key, Limits, Proposal, Rights};
 use pares_venue::Shard;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ pub(super) enum What {
         #[command(flatten)]
         key: NewKey,
     },
-    /// Revoke a session, or all of a member; who is signed on is disconnected
+    /// Revoke a session, or all of a member; who is signed on is disconnected, and orders stay (see `pares admin block`)
     Revoke {
         /// The member
         member: u32,
@@ -141,11 +141,6 @@ pub(super) fn run(
     let mut operator = sign_on()?;
     let done = match what {
         What::Add { member, key } => add(&mut operator, *member, key, layout)?,
-        // Which key it will be is up to the operator who asks for it.
-        What::Key { member, session, .. } if operator.proposes => {
-            operator.register(*member, *session, Entry::RevokeKey)?;
-            format!("a change of session {session} of member {member}")
-        }
         What::Key { member, session, key } => set_key(&mut operator, (*member, *session), key, layout)?,
         What::Revoke { member, session: Some(session) } => {
             operator.register(*member, *session, Entry::RevokeKey)?;
@@ -153,7 +148,7 @@ pub(super) fn run(
         }
         What::Revoke { member, session: None } => {
             operator.register(*member, 0, Entry::RemoveMember)?;
-            format!("member {member} is removed")
+            format!("member {member} is removed; its orders stay: `pares admin block {member}` cancels them")
         }
         What::Right { member, session, rights } => {
             let rights = rights.iter().fold(Rights::NONE, |all, right| all.or(*right));
@@ -163,11 +158,7 @@ pub(super) fn run(
         What::Instrument { member, session, remove, instruments } => {
             list_instruments(&mut operator, (*member, *session), instruments, *remove)?
         }
-        What::Limit { member, session, limits } => {
-            operator.register(*member, *session, Entry::SetLimits(limits.limits()))?;
-            operator.register(*member, *session, Entry::SetPositionMax(limits.position))?;
-            format!("{}: {}", who(*member, *session), limit_words(&limits.limits(), limits.position))
-        }
+        What::Limit { member, session, limits } => set_limits(&mut operator, (*member, *session), limits)?,
         What::List => unreachable!("listed above"),
     };
     let done = if operator.proposes { format!("proposed: {done}") } else { done };
@@ -178,9 +169,7 @@ pub(super) fn run(
 fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> Result<String, CommandError> {
     let made = MadeKey::of(key, (member, 1), layout)?;
     let added = operator.register(member, 0, Entry::AddMember);
-    added.inspect_err(|_| made.discard())?;
-    operator.register(member, 1, Entry::SetKey(made.key)).inspect_err(|_| made.discard())?;
-    made.keep()?;
+    made.settle(added.and_then(|_| operator.register(member, 1, Entry::SetKey(made.key))))?;
     Ok(format!("member {member} takes part; session 1 signs on with {}", made.about))
 }
 
@@ -190,10 +179,49 @@ fn set_key(
     key: &NewKey,
     layout: &Layout,
 ) -> Result<String, CommandError> {
+    if operator.proposes {
+        return propose_key(operator, (member, session), key, layout);
+    }
     let made = MadeKey::of(key, (member, session), layout)?;
-    operator.register(member, session, Entry::SetKey(made.key)).inspect_err(|_| made.discard())?;
-    made.keep()?;
+    made.settle(operator.register(member, session, Entry::SetKey(made.key)))?;
     Ok(format!("session {session} of member {member} signs on with {}", made.about))
+}
+
+/// The key is made now, so that the other operator asks for this one and no other.
+fn propose_key(
+    operator: &mut Operator,
+    (member, session): (u32, u16),
+    key: &NewKey,
+    layout: &Layout,
+) -> Result<String, CommandError> {
+    if !key.is_public() {
+        let what = "a shared key or a password cannot be proposed: another operator has to name it; propose an Ed25519 key";
+        return Err(CommandError::Usage(what.into()));
+    }
+    let made = MadeKey::of(key, (member, session), layout)?;
+    operator.register(member, session, Entry::SetKey(made.key))?;
+    let by = format!("pares admin member key {member} {session} --public-key {}", made.public());
+    let place = made.place().map_or_else(String::new, |(new, path)| {
+        format!(". Its secret lies in {new}, and belongs in {path} once it is in force")
+    });
+    Ok(format!(
+        "a new key of session {session} of member {member}; another operator asks for it by `{by}`{place}"
+    ))
+}
+
+/// Two requests: what stands if the second is not done is said.
+fn set_limits(
+    operator: &mut Operator,
+    (member, session): (u32, u16),
+    limits: &NewLimits,
+) -> Result<String, CommandError> {
+    operator.register(member, session, Entry::SetPositionMax(limits.position))?;
+    operator.register(member, session, Entry::SetLimits(limits.limits())).map_err(|error| {
+        CommandError::Failed(format!(
+            "{error}. Of the limits only that of positions was set: repeat the command"
+        ))
+    })?;
+    Ok(format!("{}: {}", who(member, session), limit_words(&limits.limits(), limits.position)))
 }
 
 fn who(member: u32, session: u16) -> String {
@@ -207,6 +235,11 @@ fn list_instruments(
     instruments: &[u32],
     remove: bool,
 ) -> Result<String, CommandError> {
+    if operator.proposes && instruments.len() > Proposal::OF_ONE_MAX {
+        let most = Proposal::OF_ONE_MAX;
+        let what = format!("an operator's last {most} proposals hold: propose fewer instruments at once");
+        return Err(CommandError::Usage(what));
+    }
     for &instrument in instruments {
         let instrument = InstrumentId(instrument);
         let entry =

@@ -74,9 +74,7 @@ impl Operator {
         let change = if self.proposes { self.proposal(InstrumentId(0), &change)? } else { change };
         let answer = self.ask(InstrumentId(0), change)?;
         match (answer.status, answer.reason) {
-            (Status::Refused, reason) => {
-                Err(CommandError::Failed(format!("refused: {reason}: {}", reason.meaning())))
-            }
+            (Status::Refused, reason) => Err(CommandError::Refused(reason)),
             _ => Ok(answer),
         }
     }

@@ -68,7 +68,7 @@ fn registration_words(change: &Registration) -> String {
 }
 
 fn proposal_words(proposal: &Proposal) -> String {
-    let Proposal { instrument, kind, operand } = proposal;
+    let Proposal { instrument, kind, operand, .. } = proposal;
     match kind {
         1 if *operand == Phase::Closed as u32 => format!("to close instrument {instrument}"),
         1 => format!("to halt instrument {instrument}"),
@@ -76,8 +76,21 @@ fn proposal_words(proposal: &Proposal) -> String {
         3 => format!("to block member {operand}"),
         4 => format!("to end the day {}", BusinessDay(*operand)),
         5 => "to switch four eyes off".to_owned(),
-        _ if *operand == 0 => "to change what operators may".to_owned(),
-        _ => format!("to change operator {operand}"),
+        7 => format!("to remove member {operand}"),
+        _ => {
+            let what = match operand >> 16 {
+                1 | 2 => "whether they take part",
+                3 | 4 => "a key",
+                5 => "that a key is revoked",
+                6 => "rights",
+                10 | 11 => "instruments",
+                _ => "limits",
+            };
+            match operand & 0xffff {
+                0 => format!("of operators: {what}"),
+                session => format!("of operator {session}: {what}"),
+            }
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use pares_log::Offset;
 use pares_types::{
-    ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, Price, Quantity, Reason, RecorderId,
-    Reply, Request, RequestId, ShardId, Side, Timestamp,
+    Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, Price,
+    Quantity, Reason, RecorderId, Reply, Request, RequestId, ShardId, Side, Timestamp,
 };
 use pares_wire::frame::{self, GatewayFrame};
 
@@ -105,7 +106,7 @@ fn sessions_that_wait_for_more_than_a_turn_reads_are_told_all() {
 fn index(rig: &Rig) {
     let end = rig.world.write_log(LOG, crate::gateway::log_config(&config())).unwrap().tail();
     let life = Indexer::start(&rig.world, (RecorderId(0), vec![SHARD]), (1_000, false), end).unwrap();
-    (0..50).for_each(|_| rig.world.run_tasks());
+    (0..200).for_each(|_| rig.world.run_tasks());
     drop(life);
     rig.world.run_tasks();
 }
@@ -159,19 +160,100 @@ fn of_runs_that_are_lost_or_damaged_the_others_are_used() {
     assert_eq!(records_read(&mut rig, 1_690, records), 100);
 }
 
+/// So many records, of which the first half is in a checkpoint, and about that much of the log is dropped.
+fn dropped_behind_a_checkpoint(records: u64) -> Rig {
+    let rig = recorded(records);
+    let requests: Vec<_> = (0..records / 2).map(order).collect();
+    let (places, half) = (places(&rig, records), requests.len() - 1);
+    store_checkpoint(&rig.world, SHARD, &requests, places[half]);
+    assert!(drop_beginning(&rig, places[half], &places) > 0);
+    rig
+}
+
+/// Where the records of the log lie.
+fn places(rig: &Rig, records: u64) -> Vec<Offset> {
+    let mut reader = rig.world.read_log_from_start(LOG).unwrap();
+    (0..records).map(|_| reader.next().unwrap().unwrap().offset).collect()
+}
+
+/// The log's beginning is dropped; says how many records are gone.
+fn drop_beginning(rig: &Rig, before: Offset, places: &[Offset]) -> u64 {
+    let mut writer = rig.world.write_log(LOG, crate::gateway::log_config(&config())).unwrap();
+    let released = writer.release_before(before);
+    places.partition_point(|place| *place < released) as u64
+}
+
+#[test]
+fn of_a_log_whose_beginning_is_dropped_all_that_is_kept_is_told_and_which_number_is_the_oldest() {
+    let records = 40_000;
+    let mut rig = recorded(records);
+    let places = places(&rig, records);
+    index(&rig);
+    let gone = drop_beginning(&rig, places[19_999], &places);
+    assert!(gone > 0);
+    for again in 0..2 {
+        let oldest = gone.div_ceil(MEMBERS) + 1;
+        for next in [oldest, oldest + 1, oldest + 500, records / MEMBERS - 1] {
+            records_read(&mut rig, next, records);
+        }
+        for next in [1, oldest - 1] {
+            let client = rig.sign_on(1);
+            resume(&rig, client, next);
+            settle(&mut rig);
+            let not_kept = GatewayFrame::Resumed { shard: SHARD, next: oldest, reason: Reason::NotKept };
+            assert_eq!(rig.told(client), [not_kept], "from {next} on");
+        }
+        // The recorder's process starts anew.
+        if again == 0 {
+            index(&rig);
+        }
+    }
+}
+
+#[test]
+fn a_repeat_of_what_is_dropped_is_too_old_and_of_what_is_kept_is_answered() {
+    let records = 40_000;
+    let mut rig = recorded(records);
+    let places = places(&rig, records);
+    let client = rig.sign_on(1);
+    let ask = |rig: &mut Rig, name: u64| {
+        let order = NewOrder::limit(Side::Buy, Price(1), Quantity(1));
+        let (client_order_id, instrument) = (ClientOrderId(name), InstrumentId(1));
+        let mut told = rig.ask(client, &ClientRequest::Enter { client_order_id, instrument, order });
+        settle(rig);
+        told.extend(rig.told(client));
+        told
+    };
+    let is_repeat = |told: &[GatewayFrame]| {
+        matches!(told, [GatewayFrame::Reply(Reply::Answer(Answer { repeat: true, .. }))])
+    };
+    assert!(is_repeat(&ask(&mut rig, 1)) && is_repeat(&ask(&mut rig, records)));
+    let gone = drop_beginning(&rig, places[19_999], &places);
+    for name in [1, gone - gone % MEMBERS - 2] {
+        let client_order_id = ClientOrderId(name);
+        let too_old = Reply::Rejected { client_order_id, reason: Reason::TooOld };
+        assert_eq!(ask(&mut rig, name), [GatewayFrame::Reply(too_old)]);
+    }
+    assert!(is_repeat(&ask(&mut rig, records)));
+}
+
+#[test]
+fn without_an_index_a_checkpoint_says_where_to_begin() {
+    let records = 40_000;
+    let mut rig = dropped_behind_a_checkpoint(records);
+    let counted = 20_000_u64.div_ceil(MEMBERS);
+    assert!(records_read(&mut rig, counted + 1, records) < 21_000);
+    let client = rig.sign_on(1);
+    resume(&rig, client, counted);
+    settle(&mut rig);
+    let none_is_known = GatewayFrame::Resumed { shard: SHARD, next: 0, reason: Reason::NotKept };
+    assert_eq!(rig.told(client), [none_is_known]);
+}
+
 #[test]
 fn behind_a_released_beginning_an_index_counts_from_a_checkpoint() {
     let records = 40_000;
-    let mut rig = recorded(records);
-    let requests: Vec<_> = (0..20_000).map(order).collect();
-    let places: Vec<_> = {
-        let mut reader = rig.world.read_log_from_start(LOG).unwrap();
-        requests.iter().map(|_| reader.next().unwrap().unwrap().offset).collect()
-    };
-    store_checkpoint(&rig.world, SHARD, &requests, places[19_999]);
-    let mut writer = rig.world.write_log(LOG, crate::gateway::log_config(&config())).unwrap();
-    assert!(writer.release_before(places[19_999]) > places[0]);
-    drop(writer);
+    let mut rig = dropped_behind_a_checkpoint(records);
     index(&rig);
     assert_eq!(records_read(&mut rig, 13_001, records), 1_000);
     let client = rig.sign_on(1);

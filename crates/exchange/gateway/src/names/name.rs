@@ -1,0 +1,133 @@
+//! One name, and what became of its request.
+
+use pares_types::{
+    ClientOrderId, Command, InstrumentId, LivingOrder, MemberId, OrderId, Quantity, RecorderId, Request,
+    RequestId, Side,
+};
+
+use super::kind::Kind;
+use crate::{Place, SessionId};
+
+/// What became of a name's request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Journalled by some gateway, not committed yet; the session that asked here last waits for it.
+    Pending(Option<SessionId>),
+    /// Committed: the first answer lies there; `None` before all that this gateway has read.
+    Answered(Option<Place>),
+}
+
+/// [`State`] without its payload, which shares a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tag {
+    Pending,
+    Asked,
+    Answered,
+    AnsweredBefore,
+}
+
+/// One name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name {
+    /// The request that was committed under it, or until then the first one seen.
+    pub(crate) id: RequestId,
+    pub(crate) client_order_id: ClientOrderId,
+    /// The asking session while pending, the record's offset once answered.
+    word: u64,
+    pub(crate) member: MemberId,
+    pub(crate) instrument: InstrumentId,
+    /// Shares of an order that are in flight, on the book, or held; those that an amend in flight would add.
+    pub(crate) remaining: Quantity,
+    /// What its answer says is executed: shares of an order, and more as they trade; orders that a fan-out cancelled. Of an amend in
+    /// flight, which nothing has executed, the order that it names.
+    pub(crate) executed: Quantity,
+    recorder: RecorderId,
+    tag: Tag,
+    pub(crate) kind: Kind,
+}
+/// What a name takes, its places in two indexes aside, bytes.
+pub const NAME_BYTES: usize = size_of::<Name>();
+const _: () = assert!(NAME_BYTES == 56);
+
+impl Name {
+    pub(super) fn new(request: &Request) -> Self {
+        let remaining = match request.command {
+            Command::Enter(order) => order.quantity,
+            _ => Quantity::ZERO,
+        };
+        Self {
+            id: request.id,
+            client_order_id: request.client_order_id,
+            word: 0,
+            member: request.member,
+            instrument: request.instrument,
+            remaining,
+            executed: Quantity::ZERO,
+            recorder: RecorderId(0),
+            tag: Tag::Pending,
+            kind: Kind::of(request),
+        }
+    }
+
+    /// Of an order that was there before all that this gateway has read.
+    pub(super) fn living(order: &LivingOrder) -> Self {
+        Self {
+            id: order.order.0,
+            client_order_id: order.client_order_id,
+            word: 0,
+            member: order.member,
+            instrument: order.instrument,
+            remaining: order.remaining,
+            executed: order.executed,
+            recorder: RecorderId(0),
+            tag: Tag::AnsweredBefore,
+            kind: Kind::Enter { side: order.side, at_market: order.at_market },
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        match self.tag {
+            Tag::Pending => State::Pending(None),
+            Tag::Asked => State::Pending(Some(SessionId(self.word))),
+            Tag::Answered => State::Answered(Some(Place { recorder: self.recorder, offset: self.word })),
+            Tag::AnsweredBefore => State::Answered(None),
+        }
+    }
+
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(self.tag, Tag::Answered | Tag::AnsweredBefore)
+    }
+
+    /// It is an amend, which adds so many shares to an order of that side that is known here.
+    pub(super) fn set_amend(&mut self, order: OrderId, side: Side, added: Quantity) {
+        (self.kind, self.remaining) = (Kind::Amend(side), added);
+        self.executed = Quantity(order.0.to_bits());
+    }
+
+    /// The order that an amend in flight names.
+    pub(super) fn amends(&self) -> Option<OrderId> {
+        let in_flight = matches!(self.kind, Kind::Amend(_)) && !self.is_answered();
+        RequestId::from_bits(self.executed.0).filter(|_| in_flight).map(OrderId)
+    }
+
+    /// All shares of an order, traded or not.
+    pub(super) fn total(&self) -> u64 {
+        self.executed.0.saturating_add(self.remaining.0)
+    }
+
+    /// Nobody needs it but for a repeat.
+    pub(super) fn is_finished(&self) -> bool {
+        self.is_answered() && self.remaining == Quantity::ZERO
+    }
+
+    pub(super) fn set_state(&mut self, state: State) {
+        match state {
+            State::Pending(None) => self.tag = Tag::Pending,
+            State::Pending(Some(session)) => (self.tag, self.word) = (Tag::Asked, session.0),
+            State::Answered(Some(place)) => {
+                (self.tag, self.word, self.recorder) = (Tag::Answered, place.offset, place.recorder);
+            }
+            State::Answered(None) => self.tag = Tag::AnsweredBefore,
+        }
+    }
+}
