@@ -46,6 +46,8 @@ impl Orders {
 /// What a session has asked, and what it may expect to be told.
 #[derive(Default)]
 pub(super) struct Asked {
+    /// Who has not signed on is told that, and not for which question.
+    pub(super) is_signed_on: bool,
     /// By shard: the gateway has followed so far, at least.
     followed: BTreeMap<ShardId, Position>,
     /// Questions for one order that are not answered.
@@ -85,7 +87,7 @@ impl World<'_> {
             return;
         }
         let asked = &mut sessions[connection].asked;
-        if asked.list.is_some() {
+        if !asked.is_signed_on || asked.list.is_some() {
             return;
         }
         let mut bytes = Vec::new();

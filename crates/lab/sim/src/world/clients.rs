@@ -312,9 +312,9 @@ impl World<'_> {
                     let client = self.sessions[connection].client;
                     self.on_challenge(connection, client, &challenge);
                 }
+                Ok(GatewayFrame::SignedOn(_)) => self.sessions[connection].asked.is_signed_on = true,
                 Ok(
-                    GatewayFrame::SignedOn(_)
-                    | GatewayFrame::Pong(_)
+                    GatewayFrame::Pong(_)
                     | GatewayFrame::Resumed { .. }
                     | GatewayFrame::InstrumentStatus(_)
                     | GatewayFrame::TickRow { .. }
