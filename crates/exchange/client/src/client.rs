@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use pares_keys::KeyFile;
 use pares_tls::{Stream, TlsStream};
 use pares_types::{
-    Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, ListRequest, MemberId, NewOrder,
-    NewTerms, OrderKey, ShardId, Side,
+    Answer, ClientOrderId, ClientRequest, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
+    ShardId, Side,
 };
 use pares_wire::frame::{self, CancelAfter, Ping};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -29,7 +29,7 @@ const HEARTBEAT_TOKEN: u64 = u64::MAX;
 pub struct Client {
     stream: Stream<TcpStream>,
     inbox: Inbox,
-    outbox: Outbox,
+    pub(crate) outbox: Outbox,
     /// Updates that came while something else was waited for; they are handed out first.
     set_aside: VecDeque<Update>,
     member: MemberId,
@@ -195,32 +195,6 @@ impl Client {
         self.outbox.push(|out| frame::write_resume(out, shard, next))
     }
 
-    /// Buffers the question how an order of the member is; the gateway answers with [`Update::OrderStatus`] or [`Update::UnknownOrder`].
-    /// Questions are answered in the order they were asked.
-    ///
-    /// # Errors
-    /// As [`Client::send`].
-    pub fn order_status(&mut self, key: OrderKey) -> Result<(), ClientError> {
-        self.outbox.push(|out| frame::write_order_status_request(out, key))
-    }
-
-    /// Buffers the question for a list: of the member's orders that are in flight or work, or of instruments. They come as
-    /// [`Update::OrderStatus`], or as [`Update::Instrument`] with its [`Update::TickRow`]s, then [`Update::ListEnd`]. One at a time.
-    ///
-    /// # Errors
-    /// As [`Client::send`].
-    pub fn list(&mut self, request: &ListRequest) -> Result<(), ClientError> {
-        self.outbox.push(|out| frame::write_list_request(out, request))
-    }
-
-    /// Buffers the question what this session may do, and how much of that is used; the gateway answers with [`Update::OwnLimits`].
-    ///
-    /// # Errors
-    /// As [`Client::send`].
-    pub fn own_limits(&mut self, token: u64) -> Result<(), ClientError> {
-        self.outbox.push(|out| frame::write_limits_request(out, token))
-    }
-
     /// Buffers a ping; the gateway answers with [`Update::Pong`].
     ///
     /// # Errors
@@ -353,7 +327,7 @@ impl Client {
     }
 
     /// Flushes and reads until `wanted` says what an update means; sets all others aside.
-    fn wait_for<T>(
+    pub(crate) fn wait_for<T>(
         &mut self,
         wanted: impl Fn(&Update) -> Option<Result<T, ClientError>>,
     ) -> Result<T, ClientError> {

@@ -30,6 +30,7 @@ mod error;
 mod heartbeat;
 mod open_requests;
 mod options;
+mod questions;
 mod update;
 
 pub use client::Client;

@@ -58,10 +58,11 @@ impl LookUp {
         Self { session, member, client_order_id, otherwise: Otherwise::Reject }
     }
 
-    /// For a request that was answered, though not first or not in full.
+    /// For a request that was answered, though not first or not in full. What its member's stream says has been told there by then.
     pub(crate) fn instead_of(session: SessionId, request: &Request, answer: Answer) -> Self {
         let Request { member, client_order_id, .. } = *request;
-        Self { session, member, client_order_id, otherwise: Otherwise::Reply(answer) }
+        let otherwise = Otherwise::Reply(Answer { number: 0, ..answer });
+        Self { session, member, client_order_id, otherwise }
     }
 }
 

@@ -104,7 +104,7 @@ impl Gateway {
             self.settle(pares_stream::answer(position, request, outcome, events.len()), request, place);
             self.follow_orders(request, outcome, events);
             self.listings.follow(request, outcome, events);
-            self.follow_register(request, outcome);
+            self.follow_register(position, request, outcome);
         }
     }
 

@@ -14,7 +14,9 @@
 //!   lists of instruments, for who may not trade every one ([`Register::may_trade`]).
 //! - *Operators* are the sessions of member 0. One of them can always change the register: what would leave none is refused.
 //! - *Four eyes.* A proposal says what an operator wants done; another one's request then finds it ([`Register::is_seconded`]). It
-//!   holds for ten minutes. A gateway's death takes none with it.
+//!   holds for ten minutes; one about the register until it is done. A gateway's death takes none with it.
+//! - *No change is carried out late.* A request says as of which position its operator knew the register, and changes nothing once another
+//!   came between. Else a key whose answer never came is in force after it was revoked.
 //! - *Nothing secret* is in it, and nothing here computes a digest or a signature: keys are bytes to it.
 
 mod sessions;
@@ -26,7 +28,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_types::{
-    Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp, stricter,
+    Command, Entry, InstrumentId, Key, Limits, MemberId, Position, Proposal, Reason, Registration, Rights,
+    Timestamp, stricter,
 };
 
 use sessions::{Account, Session};
@@ -86,6 +89,8 @@ pub struct Register {
     listed: BTreeSet<(MemberId, u16, InstrumentId)>,
     /// Members, sessions and listed instruments.
     entries: usize,
+    /// The position behind the last change. A proposal changes nothing yet.
+    changed: Position,
     digest: u64,
 }
 
@@ -100,6 +105,7 @@ impl Register {
             proposals: Vec::new(),
             listed: BTreeSet::new(),
             entries: 1,
+            changed: Position(0),
             digest: 0,
         };
         if let Some(key) = operator {
@@ -111,13 +117,30 @@ impl Register {
         register
     }
 
-    /// Changes one entry. A request made at `stamp`; time need not rise.
+    /// Changes one entry. A request at `position`, made at `stamp`; time need not rise.
     ///
     /// # Errors
     /// Why nothing changed.
-    pub fn apply(&mut self, stamp: Timestamp, change: &Registration) -> Result<(), Reason> {
-        let Registration { member, session, entry } = *change;
+    pub fn apply(
+        &mut self,
+        (position, stamp): (Position, Timestamp),
+        change: &Registration,
+    ) -> Result<(), Reason> {
         self.check_place(change)?;
+        if change.as_of < self.changed {
+            return Err(Reason::RegisterChanged);
+        }
+        self.enter(stamp, change)?;
+        if !matches!(change.entry, Entry::Propose(_)) {
+            self.changed = position.next();
+            self.forget_proposals(change);
+        }
+        self.digest = self.computed_digest();
+        Ok(())
+    }
+
+    fn enter(&mut self, stamp: Timestamp, change: &Registration) -> Result<(), Reason> {
+        let Registration { member, session, entry, .. } = *change;
         match entry {
             Entry::AddMember => self.add_member(member)?,
             Entry::RemoveMember => self.remove_member(member)?,
@@ -131,8 +154,13 @@ impl Register {
             Entry::ListInstrument(instrument) => self.list(member, session, instrument)?,
             Entry::UnlistInstrument(instrument) => self.unlist(member, session, instrument)?,
         }
-        self.digest = self.computed_digest();
         Ok(())
+    }
+
+    /// What was proposed is done, once.
+    fn forget_proposals(&mut self, change: &Registration) {
+        let done = Proposal::of(InstrumentId(0), &Command::Register(*change));
+        self.proposals.retain(|(_, what, _)| Some(*what) != done);
     }
 
     /// Whether such an entry can be for such a session at all, and the member is there.

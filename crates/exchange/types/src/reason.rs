@@ -157,6 +157,8 @@ coded! {
         RegisterFull = 84 "register_full",
         /// Nobody could change the register any more.
         LastOperator = 85 "last_operator",
+        /// The register has changed since its operator looked at it: nothing was done.
+        RegisterChanged = 86 "register_changed",
         /// Gateway: it speaks TLS, and this connection came without.
         TlsRequired = 90 "tls_required",
         /// Gateway: the member might have bought or sold more today than it may.

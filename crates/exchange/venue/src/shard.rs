@@ -298,7 +298,7 @@ impl<B: Book> Shard<B> {
 
     fn execute(&mut self, position: Position, request: &Request, is_void: bool) -> Outcome {
         self.events.clear();
-        let outcome = self.apply(request, is_void);
+        let outcome = self.apply(position, request, is_void);
         debug_assert!(
             outcome.status != Status::Refused || outcome.reason.refuser().is_some_and(Refuser::is_shard),
             "{} is no shard's",
@@ -309,7 +309,7 @@ impl<B: Book> Shard<B> {
         outcome
     }
 
-    fn apply(&mut self, request: &Request, is_void: bool) -> Outcome {
+    fn apply(&mut self, position: Position, request: &Request, is_void: bool) -> Outcome {
         // Hearing one again is harmless.
         let is_new = if request.command.is_repeatable() {
             Ok(())
@@ -327,7 +327,7 @@ impl<B: Book> Shard<B> {
             return self.market.refuse(request, reason);
         }
         match &request.command {
-            Command::Register(change) => self.change_register(request, change),
+            Command::Register(change) => self.change_register(position, request, change),
             _ => self.market.apply(request, &mut self.events),
         }
     }

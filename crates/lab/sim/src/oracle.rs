@@ -92,7 +92,7 @@ impl Replay {
             used.or_else(|| self.quarantine(request))
         };
         let outcome = match refusal {
-            None => self.carry_out(request),
+            None => self.carry_out(record.position, request),
             Some(reason) => self.market.refuse(request, reason),
         };
         if outcome == record.outcome && self.events == record.events {
@@ -101,12 +101,12 @@ impl Replay {
         Err(format!("replayed in order: {outcome:?} {:?}\nrecorded: {record:?}", self.events))
     }
 
-    fn carry_out(&mut self, request: &Request) -> Outcome {
+    fn carry_out(&mut self, position: Position, request: &Request) -> Outcome {
         match &request.command {
             Command::Register(_) if request.member != EXCHANGE => {
                 self.market.refuse(request, Reason::NotPermitted)
             }
-            Command::Register(change) => match self.register.apply(request.stamp, change) {
+            Command::Register(change) => match self.register.apply((position, request.stamp), change) {
                 Ok(()) => Outcome { status: Status::Accepted, ..self.market.refuse(request, Reason::None) },
                 Err(reason) => self.market.refuse(request, reason),
             },

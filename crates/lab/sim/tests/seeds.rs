@@ -120,7 +120,11 @@ fn lost_disks_take_no_answer_with_them() {
 fn who_is_revoked_is_out_wherever_the_record_was_read() {
     occurred(
         &hold("revocations", 0..40),
-        &[("revoked", |run| run.ills.revoked, 40), ("not let in", |run| run.ills.wrong_keys, 40)],
+        &[
+            ("revoked", |run| run.ills.revoked, 40),
+            ("not let in", |run| run.ills.wrong_keys, 40),
+            ("late", |run| run.ills.late_changes, 40),
+        ],
     );
 }
 

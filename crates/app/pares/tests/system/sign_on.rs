@@ -4,10 +4,14 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command as Process, Stdio};
 
-use pares_client::{Client, ClientError, Credential, KeyFile, Options, Secret, Update};
+use pares_client::{
+    Client, ClientError, ClientRequest, Credential, KeyFile, Options, Secret, Update, Verifier,
+};
 use pares_node::SystemConfig;
 use pares_node::config::SignOnSetting;
-use pares_types::{MemberId, Reason, Side, Status};
+use pares_types::{
+    ClientOrderId, Command, Entry, InstrumentId, Key, MemberId, Reason, Registration, Side, Status,
+};
 use pares_wire::Transcript;
 use pares_wire::frame::{self, Challenge, GatewayFrame, Proof, SignOn};
 use serde_json::Value;
@@ -326,4 +330,44 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
     let proposed = "register member 0 session 2: proposes to block member 7";
     assert_eq!((by("register member 7: added"), by(proposed), by("block member 7")), (1, 2, 1));
     assert!(rows.iter().any(|row| row["reason"] == "last_operator" && row["operator"] == 2), "{audit}");
+}
+
+/// The first answer never came, since the gateway stood still. What is done meanwhile at another stays done.
+#[test]
+fn a_change_of_a_key_that_is_carried_out_late_undoes_nothing() {
+    let mut exchange = Exchange::start(&required(2));
+    done(&exchange, "member add 7");
+    let own = key(&exchange, 7, 1);
+    known(&exchange, 0, &own);
+    let operator = KeyFile::read(&exchange.layout().operator_key()).unwrap();
+    let mut late = sign_on(&exchange, 0, &operator).unwrap();
+    let as_of = late.own_limits_and_wait().unwrap().next;
+    exchange.freeze(gateway(0));
+    let Verifier::Ed25519(public) = own.secret.verifier() else { panic!("made above") };
+    let entry = Entry::SetKey(Key::Ed25519(public));
+    let change = Command::Register(Registration { member: MemberId(7), session: 1, entry, as_of });
+    let name = ClientOrderId(1 << 48 | 1);
+    late.send(&ClientRequest::Exchange {
+        client_order_id: name,
+        instrument: InstrumentId(0),
+        command: change,
+    })
+    .unwrap();
+    late.flush().unwrap();
+    done(&exchange, &format!("member revoke 7 1 --gateway {}", exchange.addresses()[1]));
+    exchange.thaw(gateway(0));
+    let mut answer = None;
+    while answer.is_none() {
+        assert!(late.wait(PATIENCE).unwrap(), "it is answered");
+        late.poll(|update| {
+            if let Update::Answer(told) = update {
+                answer = Some(told.reason);
+            }
+        })
+        .unwrap();
+    }
+    assert_eq!(answer, Some(Reason::RegisterChanged));
+    for gateway in [0, 1] {
+        assert_eq!(refusal(sign_on(&exchange, gateway, &own)), Reason::WrongKey);
+    }
 }

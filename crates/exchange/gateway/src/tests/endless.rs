@@ -1,12 +1,12 @@
 //! Names without end: whatever was asked before, a gateway has room for what matters now.
 
 use pares_types::{
-    Answer, ClientOrderId, ClientRequest, Command, GatewayId, MemberId, Phase, Reason, Reply, Side,
+    Answer, ClientOrderId, ClientRequest, Command, GatewayId, MemberId, Phase, Reason, Reply, Side, Timestamp,
 };
 
 use super::rules::{rejection, with};
 use super::world::{SHARDS, World, amend, cancel, enter, exchange, mass_cancel};
-use crate::GatewayConfig;
+use crate::{GatewayConfig, LookUp, SessionId};
 
 const NAMES_MAX: usize = 16;
 
@@ -238,4 +238,18 @@ fn ask_again_before_a_checkpoint(shard_forgets: bool) {
         "{replies:?}"
     );
     assert!(!replies.is_empty());
+}
+
+/// It was told there, under that number.
+#[test]
+fn what_is_given_instead_of_a_first_answer_has_no_place_in_the_stream() {
+    let mut world = small();
+    world.ask(0, 1, buy(1));
+    world.settle();
+    let [(1, Reply::Answer(answer))] = world.replies(0)[..] else { panic!("one answer") };
+    assert_eq!(answer.number, 1);
+    let look_up = LookUp::instead_of(SessionId(1), &world.shards[0].committed[0].request, answer);
+    let gate = &mut world.gates[0];
+    gate.gateway.on_looked_up(Timestamp(world.now), &look_up, &[], &mut gate.sink);
+    assert!(matches!(world.replies(0)[..], [(1, Reply::Answer(Answer { number: 0, .. }))]));
 }

@@ -75,7 +75,7 @@ pub struct RequestRecord {
     pub target: U64,
     /// Price units, of an order, an amend or a trade to bust; 0 otherwise and for market orders.
     pub price: I64,
-    /// Shares, of an order, an amend or a trade to bust; 0 otherwise.
+    /// Shares, of an order, an amend or a trade to bust; of a change of the register the position as of which its operator knew it; 0 otherwise.
     pub quantity: U64,
     /// The instrument; 0 = all of the shard, where the command allows it.
     pub instrument: U32,
@@ -311,7 +311,10 @@ impl RequestRecord {
             Command::EndDay { day } => {
                 (command::END_DAY, OperandsRecord { first: i64::from(day.0).into(), ..none })
             }
-            Command::Register(change) => (command::REGISTER, register_operands(change)),
+            Command::Register(change) => {
+                self.quantity = change.as_of.0.into();
+                (command::REGISTER, register_operands(change))
+            }
             Command::CancelGuarded(guarded) => (command::CANCEL_GUARDED, guarded_operands(guarded)),
             _ => unreachable!("{command:?} has no operands"),
         };
@@ -401,10 +404,17 @@ impl RequestRecord {
             command::BUST => Command::Bust(self.to_bust(extension)?),
             command::BEGIN_DAY => Command::BeginDay { day: business_day(operands()?.first.get())? },
             command::END_DAY => Command::EndDay { day: business_day(operands()?.first.get())? },
-            command::REGISTER => Command::Register(to_registration(&operands()?)?),
+            command::REGISTER => Command::Register(self.to_registration(&operands()?)?),
             command::CANCEL_GUARDED => Command::CancelGuarded(to_guarded(&operands()?)?),
             _ => return Err(WireError::InvalidField("command")),
         })
+    }
+
+    fn to_registration(self, operands: &OperandsRecord) -> Result<Registration, WireError> {
+        let value = operands.as_bytes().first_chunk().expect("40 bytes");
+        let (member, session) = (MemberId(operands.member.get()), operands.index.get());
+        let as_of = Position(self.quantity.get());
+        Ok(Registration { member, session, entry: entry(operands.code, *value)?, as_of })
     }
 
     fn target(&self) -> Result<OrderId, WireError> {
@@ -465,18 +475,12 @@ impl RequestRecord {
     }
 }
 
-fn register_operands(Registration { member, session, entry }: Registration) -> OperandsRecord {
+fn register_operands(Registration { member, session, entry, .. }: Registration) -> OperandsRecord {
     let (code, value) = entry_code(entry);
     let mut operands =
         OperandsRecord { member: member.0.into(), index: session.into(), code, ..OperandsRecord::default() };
     operands.as_mut_bytes()[..value.len()].copy_from_slice(&value);
     operands
-}
-
-fn to_registration(operands: &OperandsRecord) -> Result<Registration, WireError> {
-    let value = operands.as_bytes().first_chunk().expect("40 bytes");
-    let (member, session) = (MemberId(operands.member.get()), operands.index.get());
-    Ok(Registration { member, session, entry: entry(operands.code, *value)? })
 }
 
 fn guarded_operands(Guarded { member, session, last }: Guarded) -> OperandsRecord {

@@ -19,6 +19,8 @@ use super::{World, gateway_id};
 const TIMEOUT_NS: u64 = 8 * MS;
 /// Requests a client leaves unanswered before it asks more.
 const OPEN_MAX: usize = 24;
+/// Before a client tries its key again that was wrong too often: a gateway looks at two wrong ones a second.
+const ATTEMPT_NS: u64 = 600 * MS;
 /// A client's connection to a gateway, by the connection's number.
 pub(super) struct Session {
     pub(super) client: usize,
@@ -124,7 +126,7 @@ impl World<'_> {
         if let Some(connection) = self.clients[client].connections[gateway] {
             return Some(connection);
         }
-        if !self.is_up(gateway_id(gateway)) {
+        if !self.is_up(gateway_id(gateway)) || self.now_ns < self.clients[client].sign_on_at_ns {
             return None;
         }
         let connection = self.open_connection(client, gateway);
@@ -343,6 +345,7 @@ impl World<'_> {
                     [client as u64, answer.client_order_id.0, answer.status as u64, answer.position.0];
                 self.note("client {} has the answer to {}: status {} at {}", &words);
                 self.note_followed(gateway, &answer);
+                self.clients[client].note_register(&answer);
                 self.check_answer(client, connection, &answer)
             }
             Reply::Trade(trade) => self.ledger.check_trade(&trade),
@@ -365,6 +368,9 @@ impl World<'_> {
         self.summary.ills.too_old += u64::from(reason == Reason::TooOld);
         self.summary.ills.refused_unrecorded += u64::from(reason == Reason::NotRecorded);
         let client = &mut self.clients[client];
+        if reason == Reason::TooManyAttempts {
+            client.sign_on_at_ns = now_ns + ATTEMPT_NS;
+        }
         let Some(open) = client.open.get_mut(&name) else { return };
         (open.spoilt, open.retry_at_ns) = (true, now_ns + wait_ns);
         let request = open.request;

@@ -3,14 +3,19 @@
 //! A key that is changed must be in force nowhere or here: so the new file lies beside the old one until the register has it, and stays while
 //! nobody can say whether it has. Who asks again, or asks for what was proposed, means the key that lies there.
 
+use std::fs::File;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use pares_client::{Answer, KeyFile, Secret, Verifier, from_hex, password_salt, to_hex};
 use pares_node::Layout;
 use pares_types::{Key, MemberId, Reason};
 
 use crate::error::CommandError;
+
+/// How long a command waits for others that change keys.
+const HELD_MAX: Duration = Duration::from_secs(60);
 
 /// The key to be registered. A new one lies in keys/member-M-S.key in the system's directory, unless something else is given.
 #[derive(clap::Args)]
@@ -35,6 +40,28 @@ pub(super) struct MadeKey {
     file: Option<(PathBuf, PathBuf)>,
     /// Whether it was made just now: nobody was asked to take it before.
     is_new: bool,
+}
+
+/// The directory of the keys, while one command changes what lies there: of two at once, one would take away the secret that the other
+/// has in force.
+pub(super) struct HeldKeys(#[expect(dead_code, reason = "it is held, and nothing else")] File);
+
+impl HeldKeys {
+    /// Waits for other commands, which end on their own if a gateway does not answer.
+    pub(super) fn hold(layout: &Layout) -> Result<Self, CommandError> {
+        let keys = layout.keys();
+        std::fs::create_dir_all(&keys).map_err(CommandError::io("making the directory of keys"))?;
+        let keys = File::open(&keys).map_err(CommandError::io("opening the directory of keys"))?;
+        let begun = Instant::now();
+        while keys.try_lock().is_err() {
+            if begun.elapsed() > HELD_MAX {
+                let what = "another command is changing a key and does not end; nothing was done";
+                return Err(CommandError::Failed(what.into()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(Self(keys))
+    }
 }
 
 impl NewKey {
@@ -204,6 +231,16 @@ mod tests {
         let made = MadeKey::of(&MADE, (7, 2), &layout).unwrap();
         made.settle(Err(CommandError::Failed("refused".into()))).unwrap_err();
         assert!(!made.file.unwrap().0.exists());
+    }
+
+    #[test]
+    fn keys_are_changed_by_one_command_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        let held = HeldKeys::hold(&layout).unwrap();
+        assert!(File::open(layout.keys()).unwrap().try_lock().is_err());
+        drop(held);
+        HeldKeys::hold(&layout).unwrap();
     }
 
     #[test]

@@ -5,7 +5,7 @@ use pares_types::{Entry, InstrumentId, Key, Limits, Proposal, Rights};
 use pares_venue::Shard;
 use serde_json::{Value, json};
 
-use super::key::{MadeKey, NewKey};
+use super::key::{HeldKeys, MadeKey, NewKey};
 use super::operator::{EXCHANGE, Operator};
 use crate::error::{CommandError, CommandResult};
 use crate::standing::Standing;
@@ -167,6 +167,7 @@ pub(super) fn run(
 }
 
 fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> Result<String, CommandError> {
+    let _held = HeldKeys::hold(layout)?;
     let made = MadeKey::of(key, (member, 1), layout)?;
     let added = operator.register(member, 0, Entry::AddMember);
     made.settle(added.and_then(|_| operator.register(member, 1, Entry::SetKey(made.key))))?;
@@ -179,6 +180,7 @@ fn set_key(
     key: &NewKey,
     layout: &Layout,
 ) -> Result<String, CommandError> {
+    let _held = HeldKeys::hold(layout)?;
     if operator.proposes {
         return propose_key(operator, (member, session), key, layout);
     }

@@ -1,6 +1,7 @@
 //! An operator at a gateway.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pares_client::{Answer, Client, ClientError, ClientRequest, Credential, KeyFile, Options, Tls};
 use pares_node::{Layout, SystemConfig, keys};
@@ -17,6 +18,9 @@ pub(super) const EXCHANGE: MemberId = MemberId(0);
 const NUMBER_SHIFT: u32 = 14;
 /// How far ahead of the clock a request is named at most, days.
 const AHEAD_DAYS_MAX: u64 = 10_000;
+/// How often a change of the register is asked again because others change it, and how long after.
+const TRIES_MAX: u32 = 50;
+const RETRY: Duration = Duration::from_millis(20);
 
 /// An operator, signed on.
 pub(super) struct Operator {
@@ -63,19 +67,26 @@ impl Operator {
         }
     }
 
-    /// Has the register changed.
+    /// Has the register changed. If others change it too, what was refused for that was not done, and is asked again.
     pub(super) fn register(
         &mut self,
         member: u32,
         session: u16,
         entry: Entry,
     ) -> Result<Answer, CommandError> {
-        let change = Command::Register(Registration { member: MemberId(member), session, entry });
-        let change = if self.proposes { self.proposal(InstrumentId(0), &change)? } else { change };
-        let answer = self.ask(InstrumentId(0), change)?;
-        match (answer.status, answer.reason) {
-            (Status::Refused, reason) => Err(CommandError::Refused(reason)),
-            _ => Ok(answer),
+        let mut tries = 0;
+        loop {
+            // What is carried out late, since its gateway stood still, undoes nothing that came after.
+            let as_of = self.client.own_limits_and_wait()?.next;
+            let change = Command::Register(Registration { member: MemberId(member), session, entry, as_of });
+            let change = if self.proposes { self.proposal(InstrumentId(0), &change)? } else { change };
+            let answer = self.ask(InstrumentId(0), change)?;
+            match (answer.status, answer.reason) {
+                (Status::Refused, Reason::RegisterChanged) if tries < TRIES_MAX => tries += 1,
+                (Status::Refused, reason) => return Err(CommandError::Refused(reason)),
+                _ => return Ok(answer),
+            }
+            std::thread::sleep(RETRY);
         }
     }
 
@@ -88,7 +99,7 @@ impl Operator {
         let proposal = Proposal::of(instrument, command);
         let proposal = proposal.ok_or_else(|| CommandError::Usage("that needs no second operator".into()))?;
         let (session, entry) = (self.session, Entry::Propose(proposal));
-        Ok(Command::Register(Registration { member: EXCHANGE, session, entry }))
+        Ok(Command::Register(Registration::new(EXCHANGE, session, entry)))
     }
 
     /// Names are for life: the time makes this one new, and its series says whose it is. A clock that was set back makes old ones:
