@@ -13,7 +13,7 @@
 //!
 //! [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
 //! [`descriptors`] says how many files and connections a process may have.
-//! [`process`] keeps a second supervisor off a directory, and tells a process to end. [`replace_file`], [`replace_shared_file`] and [`replace_file_unsynced`] put a file there whole or not at all.
+//! [`process`] keeps a second supervisor off a directory, and tells a process to end. [`replace_file`], [`replace_shared_file`] and [`replace_file_unsynced`] put a file there whole or not at all; [`sync_file_system`] is for many.
 
 pub mod bell;
 pub mod clock;
@@ -30,4 +30,4 @@ pub use bell::{Bell, BellKind, Bells, Ringer};
 pub use counters::{CountersReader, CountersWriter};
 pub use histogram::{HISTOGRAM_BYTES, HistogramReader, HistogramWriter};
 pub use mapping::{MapError, Mapping};
-pub use replace_file::{replace_file, replace_file_unsynced, replace_shared_file};
+pub use replace_file::{replace_file, replace_file_unsynced, replace_shared_file, sync_file_system};

@@ -32,6 +32,14 @@ pub fn replace_shared_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_folder(path)
 }
 
+/// Waits until all that was written to the file system of that directory is durable: for many files at once.
+///
+/// # Errors
+/// As the system says: what was written before may not be durable.
+pub fn sync_file_system(dir: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(dir)?)?)
+}
+
 /// A file of a name that nobody else has.
 fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     // Processes of two hosts may have one number, and one that was killed may have left a file.

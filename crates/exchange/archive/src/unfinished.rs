@@ -42,8 +42,10 @@ impl Unfinished {
         Ok(Self { note })
     }
 
-    /// All is there.
+    /// All is there: a loss of power takes nothing of it, or leaves the note.
     pub(crate) fn end(self) -> Result<(), ArchiveError> {
+        let dir = self.note.parent().expect("made in a directory");
+        pares_os::sync_file_system(dir).map_err(io(dir))?;
         fs::remove_file(&self.note).map_err(io(&self.note))
     }
 }
