@@ -23,8 +23,13 @@ const BUCKET: &str = "pares-test";
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     setup::check()?;
     let server = Server::start()?;
-    let status = server.tests().args(arguments).status().map_err(|error| format!("cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("the tests ended with {status}")) }
+    for mut tests in [server.tests(), server.system()] {
+        let status = tests.args(arguments).status().map_err(|error| format!("cargo: {error}"))?;
+        if !status.success() {
+            return Err(format!("the tests ended with {status}"));
+        }
+    }
+    Ok(())
 }
 
 /// The same as a step of all tests; left out, and said so, where there can be no server.
@@ -77,9 +82,19 @@ impl Server {
         Err(format!("{} did not make a bucket within 30 s", program.display()))
     }
 
+    /// Those of archives.
     fn tests(&self) -> Command {
+        self.of(&["-p", "pares-archive", "--features", "s3", "--"])
+    }
+
+    /// Those of a whole system that archives, drops and reads again.
+    fn system(&self) -> Command {
+        self.of(&["-p", "pares", "--features", "s3", "--test", "system", "--", "what_is_archived"])
+    }
+
+    fn of(&self, which: &[&str]) -> Command {
         let mut command = cargo();
-        command.args(["test", "--locked", "-p", "pares-archive", "--features", "s3", "--"]);
+        command.args(["test", "--locked"]).args(which);
         command.env("PARES_TEST_BUCKET", format!("s3://{BUCKET}")).envs([
             ("AWS_ENDPOINT", format!("http://{}", self.address).as_str()),
             ("AWS_ALLOW_HTTP", "true"),

@@ -225,10 +225,15 @@ fn eventually_with_traffic(exchange: &mut Exchange, what: &str, mut is_so: impl 
     });
 }
 
+/// A directory to archive in; a bucket, if `PARES_TEST_BUCKET` names one and this is a program that can: `cargo xtask s3` sees to both.
+fn archive_in(dir: &Path) -> String {
+    std::env::var("PARES_TEST_BUCKET").unwrap_or_default() + &dir.display().to_string()
+}
+
 /// Archives days, and waits until each recorder has dropped all up to one of them.
-fn archive_and_wait(exchange: &mut Exchange, archive: &Path, archived: &[&str], dropped: &str) {
+fn archive_and_wait(exchange: &mut Exchange, archive: &str, archived: &[&str], dropped: &str) {
     for day in archived {
-        let command = format!("archive --to {} --day {day}", archive.display());
+        let command = format!("archive --to {archive} --day {day}");
         assert_eq!(pares(exchange, &command).0, Some(0), "{day}");
     }
     // A day goes once all shards have checkpoints behind it.
@@ -240,15 +245,16 @@ fn archive_and_wait(exchange: &mut Exchange, archive: &Path, archived: &[&str], 
 #[test]
 fn what_is_archived_and_old_is_dropped_and_all_start_without_it() {
     let mut exchange = four_days();
-    let archive = tempfile::tempdir().unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let archive = archive_in(scratch.path());
     let trades = |exchange: &Exchange, archive: &str| {
         json(exchange, &format!("history trades --recorder 0 --limit 1000 {archive}")).1
     };
     let before = trades(&exchange, "");
     assert_eq!(before["trades"].as_array().unwrap().len(), 400);
     // The day after it is not archived; then the last day and the one before it are kept.
-    archive_and_wait(&mut exchange, archive.path(), &["2026-11-23", "2026-11-25"], "2026-11-23");
-    archive_and_wait(&mut exchange, archive.path(), &["2026-11-24", "2026-11-26"], "2026-11-24");
+    archive_and_wait(&mut exchange, &archive, &["2026-11-23", "2026-11-25"], "2026-11-23");
+    archive_and_wait(&mut exchange, &archive, &["2026-11-24", "2026-11-26"], "2026-11-24");
 
     let (reason, oldest) = stream(&exchange, 7, 1);
     assert!(reason == Reason::NotKept && oldest > 1, "{reason}: {oldest}");
@@ -256,7 +262,7 @@ fn what_is_archived_and_old_is_dropped_and_all_start_without_it() {
     let repeat = exchange.client(0, 7).submit_and_wait(&limit(1, 1, Side::Sell, 5, 2_238_200));
     assert!(matches!(repeat, Err(ClientError::Rejected(Reason::TooOld))), "{repeat:?}");
 
-    let archive = format!("--archive {}", archive.path().display());
+    let archive = format!("--archive {archive}");
     assert_eq!(trades(&exchange, &archive), before, "of the archive and the log");
     assert_eq!(trades(&exchange, &archive), before, "of the index");
     std::fs::remove_file(exchange.layout().root().join("history-0.sqlite")).unwrap();
@@ -318,9 +324,9 @@ fn wipe(exchange: &Exchange, ids: &[u16]) {
 #[test]
 fn recorders_whose_disks_are_wiped_are_filled_with_what_the_others_have_not_dropped() {
     let mut exchange = four_days();
-    let (archive, dir) = (tempfile::tempdir().unwrap(), exchange.dir());
+    let (scratch, dir) = (tempfile::tempdir().unwrap(), exchange.dir());
     let days = ["2026-11-23", "2026-11-24", "2026-11-25", "2026-11-26"];
-    archive_and_wait(&mut exchange, archive.path(), &days, "2026-11-24");
+    archive_and_wait(&mut exchange, &archive_in(scratch.path()), &days, "2026-11-24");
     let first = |exchange: &Exchange, id| {
         kept(exchange, id).into_values().map(|(first, _)| first).collect::<Vec<_>>()
     };
