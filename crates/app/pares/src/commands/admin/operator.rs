@@ -40,7 +40,7 @@ impl Operator {
     ) -> Result<Self, CommandError> {
         let own = Some(layout.operator_key()).filter(|path| path.exists());
         let path: Option<PathBuf> = key.map(Path::to_path_buf).or(own);
-        let key = path.map(|path| KeyFile::read(&path)).transpose();
+        let key = path.as_ref().map(|path| KeyFile::read(path)).transpose();
         let key = key.map_err(|error| CommandError::Usage(error.to_string()))?;
         if let Some(other) = key.as_ref().filter(|key| key.member != EXCHANGE.0) {
             return Err(CommandError::Usage(format!(
@@ -49,7 +49,8 @@ impl Operator {
             )));
         }
         let session = key.as_ref().map_or(0, |key| key.session);
-        let client = connect(gateway, key.as_ref(), config, layout)?;
+        let client = connect(gateway, key.as_ref(), config, layout);
+        let client = client.map_err(|error| name_new_key(error, path.as_deref()))?;
         Ok(Self { client, session, proposes })
     }
 
@@ -124,6 +125,20 @@ impl Operator {
     }
 }
 
+/// A key that is refused may have been changed by a command whose answer did not come.
+fn name_new_key(error: CommandError, path: Option<&Path>) -> CommandError {
+    let new = path.map(|path| path.with_extension("key.new")).filter(|new| new.exists());
+    match (error, new) {
+        (CommandError::Client(ClientError::Rejected(Reason::WrongKey)), Some(new)) => {
+            let new = new.display();
+            CommandError::Failed(format!(
+                "wrong_key; {new} is of a change that did not end, and may be in force: try it with --key"
+            ))
+        }
+        (error, _) => error,
+    }
+}
+
 fn connect(
     asked: Option<&str>,
     key: Option<&KeyFile>,
@@ -148,4 +163,23 @@ fn connect(
         }
     }
     Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_key_beside_which_a_new_one_lies_names_that_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("operator.key");
+        let said = |reason, path: Option<&Path>| {
+            name_new_key(CommandError::Client(ClientError::Rejected(reason)), path).to_string()
+        };
+        assert!(!said(Reason::WrongKey, Some(&path)).contains("operator.key.new"));
+        std::fs::write(dir.path().join("operator.key.new"), "").unwrap();
+        assert!(said(Reason::WrongKey, Some(&path)).contains("operator.key.new"));
+        assert!(!said(Reason::NoRight, Some(&path)).contains("operator.key.new"));
+        assert!(!said(Reason::WrongKey, None).contains("operator.key.new"));
+    }
 }
