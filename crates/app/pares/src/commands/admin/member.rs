@@ -1,7 +1,8 @@
 //! `pares admin member`: who takes part, by which keys, with which rights and limits.
 
 use pares_node::{Layout, SystemConfig};
-use pares_types::{Entry, InstrumentId, Key, Limits, Proposal, Rights};
+use pares_register::{Permit, Register};
+use pares_types::{Entry, InstrumentId, Key, Limits, MemberId, Proposal, Rights};
 use pares_venue::Shard;
 use serde_json::{Value, json};
 
@@ -274,38 +275,44 @@ fn limit_fields(limits: &Limits, position_max: u64) -> [(&'static str, u64); 7] 
     ]
 }
 
+/// A member as a whole (session 0, without a key), or one of its sessions.
+type Row = (MemberId, u16, &'static str, Permit);
+
 /// The register as the record has it.
 fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult {
     let standing = Standing::read(config, layout)?;
     let register = standing.shards().next().map(Shard::register).expect("a system has shards");
-    let mut rows = Vec::new();
-    for (member, permit) in register.members() {
-        rows.push((member, 0, "", permit));
-        for (session, key, permit) in register.sessions(member) {
-            let kind = if matches!(key, Key::Ed25519(_)) { "ed25519" } else { "shared" };
-            rows.push((member, session, kind, permit));
-        }
-    }
-    let four_eyes = register.needs_four_eyes();
-    if as_json {
-        let entries: Vec<Value> = rows
-            .iter()
-            .map(|(member, session, key, permit)| {
-                let limits: serde_json::Map<String, Value> =
-                    limit_fields(&permit.limits, permit.position_max)
-                        .into_iter()
-                        .map(|(name, value)| (name.to_owned(), json!(value)))
-                        .collect();
-                let instruments: Vec<u32> = register.listed(*member, *session).map(|id| id.0).collect();
-                json!({
-                    "member": member.0, "session": session, "key": key, "rights": permit.rights.to_string(),
-                    "instruments": instruments, "limits": limits,
-                })
-            })
+    let rows: Vec<Row> = register
+        .members()
+        .flat_map(|(member, permit)| {
+            let sessions = register.sessions(member).map(move |(session, key, permit)| {
+                let kind = if matches!(key, Key::Ed25519(_)) { "ed25519" } else { "shared" };
+                (member, session, kind, permit)
+            });
+            [(member, 0, "", permit)].into_iter().chain(sessions)
+        })
+        .collect();
+    text::print(&if as_json { listed_json(register, &rows) } else { listed_table(register, rows) });
+    Ok(())
+}
+
+fn listed_json(register: &Register, rows: &[Row]) -> String {
+    let entry = |(member, session, key, permit): &Row| {
+        let limits: serde_json::Map<String, Value> = limit_fields(&permit.limits, permit.position_max)
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), json!(value)))
             .collect();
-        text::print(&json!({ "four_eyes": four_eyes, "register": entries }).to_string());
-        return Ok(());
-    }
+        let instruments: Vec<u32> = register.listed(*member, *session).map(|id| id.0).collect();
+        json!({
+            "member": member.0, "session": session, "key": key, "rights": permit.rights.to_string(),
+            "instruments": instruments, "limits": limits,
+        })
+    };
+    let entries: Vec<Value> = rows.iter().map(entry).collect();
+    json!({ "four_eyes": register.needs_four_eyes(), "register": entries }).to_string()
+}
+
+fn listed_table(register: &Register, rows: Vec<Row>) -> String {
     let mut table = Table::new(["member", "session", "key", "rights", "instruments", "limits"]);
     for (member, session, key, permit) in rows {
         let name = if member == EXCHANGE { "exchange".into() } else { member.to_string() };
@@ -314,12 +321,11 @@ fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult 
         let limits = limit_words(&permit.limits, permit.position_max);
         table.row(vec![name, session, key.into(), permit.rights.to_string(), numbers.join(" "), limits]);
     }
-    let four_eyes = if four_eyes { "on" } else { "off" };
-    text::print(&format!(
+    let four_eyes = if register.needs_four_eyes() { "on" } else { "off" };
+    format!(
         "{}What counts is what member (session \"all\") and session both allow. Four eyes: {four_eyes}\n",
         table.render()
-    ));
-    Ok(())
+    )
 }
 
 #[cfg(test)]
