@@ -13,15 +13,15 @@
 //! name, so that a checkpoint is whole or absent. Older ones go only after a newer one is verified. A venue reads heads
 //! first ([`checkpoints`]) and the state of one it wants into memory once.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use pares_log::Offset;
 use pares_types::{Position, RecorderId, ShardId, VenueId};
 
-use crate::config::Layout;
 use crate::world::{File, World};
-use crate::{NodeError, left_out};
+use crate::{Layout, NodeError, left_out};
 
 const MAGIC: &[u8; 8] = b"PARESCF2";
 const HEAD_BYTES: usize = 56;
@@ -98,7 +98,17 @@ impl<W: World> UnfinishedCheckpoint<W> {
         venue: VenueId,
         sync: bool,
     ) -> Result<Self, NodeError> {
-        let path = dir.join(format!("{shard}-{position}-{venue}.new"));
+        Self::create_as(world, dir, (shard, position), (&venue, sync))
+    }
+
+    /// `who` writes it: nobody else has a file of that name.
+    fn create_as(
+        world: &W,
+        dir: &Path,
+        (shard, position): (ShardId, Position),
+        (who, sync): (&dyn Display, bool),
+    ) -> Result<Self, NodeError> {
+        let path = dir.join(format!("{shard}-{position}-{who}.new"));
         let mut file = world.create_file(&path).map_err(NodeError::io("creating a checkpoint"))?;
         file.append(&[0; HEAD_BYTES]).map_err(NodeError::io("writing a checkpoint"))?;
         let (world, dir, synced) = (world.clone(), dir.into(), sync.then_some(0));
@@ -251,21 +261,28 @@ impl StoredCheckpoint {
         (state.len() as u64 == self.head.length && crc32c::crc32c(&state) == self.head.crc).then_some(state)
     }
 
-    /// Writes it into another directory, durably, with another place from which replay starts; not if it is damaged.
+    /// As [`StoredCheckpoint::copied`], durably, and with a name and a place of its own from which replay starts.
     ///
     /// # Errors
     /// If it cannot be read or written.
     pub fn copy(&self, world: &impl World, dir: &Path, replay_from: Offset) -> Result<(), NodeError> {
+        self.copied(world, dir, true)?.map_or(Ok(()), |copy| copy.name(replay_from))
+    }
+
+    /// A copy in another directory, whole and without a name; `None` if it is damaged.
+    pub(crate) fn copied<W: World>(
+        &self,
+        world: &W,
+        dir: &Path,
+        sync: bool,
+    ) -> Result<Option<UnfinishedCheckpoint<W>>, NodeError> {
         let file = world.open_file(&self.path).map_err(NodeError::io("opening a checkpoint"))?;
         let place = (self.head.shard, self.head.position);
-        let mut copy = UnfinishedCheckpoint::create(world, dir, place, VenueId(0), true)?;
+        let mut copy = UnfinishedCheckpoint::create_as(world, dir, place, (&"copy", sync))?;
         let on_piece = |piece: &[u8]| copy.write(piece).map_err(io::Error::other);
         read_state(&file, on_piece).map_err(NodeError::io("copying a checkpoint"))?;
         copy.finish(&[])?;
-        match (copy.length, copy.crc) == (self.head.length, self.head.crc) {
-            true => copy.name(replay_from),
-            false => Ok(()),
-        }
+        Ok(((copy.length, copy.crc) == (self.head.length, self.head.crc)).then_some(copy))
     }
 }
 
@@ -293,9 +310,8 @@ pub fn checkpoints(
     dir: &Path,
     shard: ShardId,
 ) -> Result<Vec<StoredCheckpoint>, NodeError> {
-    let of_shard = |stored: &StoredCheckpoint| stored.head.shard == shard;
-    let all = list(world, dir, shard)?.into_iter();
-    Ok(all.filter_map(|(_, path)| open(world, path)).filter(of_shard).collect())
+    let all = list(world, dir, shard)?.into_iter().filter_map(|(_, path)| open(world, path));
+    Ok(all.filter(|stored| stored.head.shard == shard).collect())
 }
 
 fn open(world: &impl World, path: PathBuf) -> Option<StoredCheckpoint> {

@@ -82,6 +82,13 @@ pub enum NodeError {
         /// Which positions, and how many.
         lost: String,
     },
+    /// Nothing says what a shard's state is.
+    #[error(
+        "shard {0}: no checkpoint of it can be read, and no recorder keeps its record from the beginning, so it stands still. Stop the \
+         system, bring back a recorder's checkpoint of it (`recorder-R/checkpoints/{0}-POSITION.ckpt`, of a backup or a disk that was \
+         replaced) and start again"
+    )]
+    StateLost(ShardId),
     /// The committed stream has a gap; only a restart from a checkpoint leads over it.
     #[error("shard {shard}: record {met} came where {next} was expected; restart from a checkpoint")]
     Gap {

@@ -7,15 +7,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use pares_log::{LogReader, Offset};
+use pares_log::Offset;
 use pares_types::{Position, RecorderId, ShardId};
 use pares_venue::CheckpointError;
 
 use crate::checkpoints::{self, StoredCheckpoint};
 use crate::config::SystemConfig;
-use crate::recorder::beginnings;
 use crate::world::World;
-use crate::{NodeError, NodeId};
+use crate::{NodeError, NodeId, left_out, recorder};
 
 /// What was made of a shard's newest checkpoint at any recorder, with where each recorder's log must be read from to go on.
 pub(crate) struct Resumed<T> {
@@ -27,11 +26,11 @@ pub(crate) struct Resumed<T> {
     pub(crate) passed_over: usize,
 }
 
-impl<T> Resumed<Option<T>> {
-    /// What begins at the beginning if there is no checkpoint.
-    pub(crate) fn or_else(self, new: impl FnOnce() -> T) -> Resumed<T> {
+impl<T> Resumed<T> {
+    /// The same, with something else made of it.
+    pub(crate) fn map<U>(self, make: impl FnOnce(T) -> U) -> Resumed<U> {
         let Self { state, replay_from, reach, passed_over } = self;
-        Resumed { state: state.unwrap_or_else(new), replay_from, reach, passed_over }
+        Resumed { state: make(state), replay_from, reach, passed_over }
     }
 }
 
@@ -61,10 +60,7 @@ pub(crate) fn resume<T, W: World>(
     let passed_over = found - all.len();
     let (position, state, reach) = match newest(world, shard, &all, read) {
         Some(((position, state), reach)) => (position, Some(state), reach),
-        None => {
-            warn_of_dropped(world, config, shard);
-            (Position(0), None, Offset::START)
-        }
+        None => (Position(0), None, Offset::START),
     };
     let replay_from = config.recorder_ids().map(|recorder| {
         // A recorder whose newest checkpoint is not too new tells where its log must be read from.
@@ -77,21 +73,17 @@ pub(crate) fn resume<T, W: World>(
     Resumed { state, replay_from, reach, passed_over }
 }
 
-/// Without a checkpoint nothing can be known of a shard whose beginning no recorder keeps.
-fn warn_of_dropped<W: World>(world: &W, config: &SystemConfig, shard: ShardId) {
-    let is_cut = |id| {
-        let node = NodeId::Recorder(id);
-        let is_released = world.read_log_from_start(node).is_ok_and(|log| log.released() > Offset::START);
-        // One that was filled by its peers begins where they did. A whole one begins with the first position of some shard.
-        let first = || beginnings(world, node, 1).into_values().next();
-        is_released || first().is_some_and(|position| position > Position(0))
-    };
-    if config.recorder_ids().all(is_cut) {
-        world.complain(&format_args!(
-            "shard {shard}: no checkpoint can be read, and no recorder keeps the record from its beginning: it stands still until a \
-             checkpoint is brought back"
-        ));
-    }
+/// Whether nothing shows a shard's first position though `past` of them or less are recorded: then nothing can be known of it without a
+/// checkpoint, and a state that begins empty would be another shard's. `past` may be the highest there is, if nobody knows.
+pub(crate) fn is_beginning_lost<W: World>(
+    world: &W,
+    config: &SystemConfig,
+    (shard, past): (ShardId, Position),
+) -> bool {
+    let read = |id: &RecorderId| !left_out::is_noted(world, *id);
+    let of = |id| recorder::beginning(world, NodeId::Recorder(id), shard);
+    let first = || config.recorder_ids().filter(read).filter_map(of).min();
+    past > Position(0) && first().map_or(past < Position(u64::MAX), |first| first > Position(0))
 }
 
 /// What `read` makes of the newest checkpoint that it can read, and that one's reach. One at a time is in memory.

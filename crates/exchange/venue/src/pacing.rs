@@ -92,9 +92,15 @@ impl Pacing {
         self.last_ns = Some((began_ns, ended_ns));
     }
 
-    /// The shard to take a checkpoint of now, if any. `count` is the positions executed over all shards, and
-    /// `behind` says whether others have recorded positions this venue has not executed; it is asked once an interval.
-    pub fn due(&mut self, now_ns: u64, count: u64, behind: impl FnOnce() -> bool) -> Option<usize> {
+    /// The shard to take a checkpoint of now, if any. `count` is the positions executed over all shards; `is_here` says of
+    /// which a checkpoint can be taken at all, and `behind` whether others have recorded positions this venue has not executed; that
+    /// is asked once an interval.
+    pub fn due(
+        &mut self,
+        (now_ns, count): (u64, u64),
+        is_here: impl Fn(usize) -> bool,
+        behind: impl FnOnce() -> bool,
+    ) -> Option<usize> {
         let interval = count / self.every;
         if interval == self.considered || self.rests(now_ns, count) {
             return None;
@@ -105,7 +111,8 @@ impl Pacing {
         if !(behind() || turn && overdue) {
             return None;
         }
-        (0..self.shards.len()).min_by_key(|&shard| self.shards[shard].reach)
+        let here = (0..self.shards.len()).filter(|&shard| is_here(shard));
+        here.min_by_key(|&shard| self.shards[shard].reach)
     }
 
     fn rests(&self, now_ns: u64, count: u64) -> bool {
@@ -152,27 +159,39 @@ mod tests {
     fn a_venue_that_is_behind_takes_the_oldest_shard_once_per_interval() {
         let mut pacing = pacing(0);
         pacing.on_checkpoint(0, 50, 50);
-        assert_eq!(pacing.due(NOW, 99, || true), None);
-        assert_eq!(pacing.due(NOW, 100, || true), Some(1));
-        assert_eq!(pacing.due(NOW, 101, || true), None);
+        assert_eq!(pacing.due((NOW, 99), |_| true, || true), None);
+        assert_eq!(pacing.due((NOW, 100), |_| true, || true), Some(1));
+        assert_eq!(pacing.due((NOW, 101), |_| true, || true), None);
     }
 
     #[test]
     fn a_venue_that_leads_leaves_it_to_the_others() {
-        assert_eq!(pacing(1).due(NOW, 100, || false), None);
+        assert_eq!(pacing(1).due((NOW, 100), |_| true, || false), None);
     }
 
     #[test]
     fn when_nobody_is_behind_they_take_turns() {
         let (mut a, mut b) = (pacing(0), pacing(1));
-        assert_eq!((a.due(NOW, 200, || false), b.due(NOW, 200, || false)), (Some(0), None));
+        assert_eq!(
+            (a.due((NOW, 200), |_| true, || false), b.due((NOW, 200), |_| true, || false)),
+            (Some(0), None)
+        );
         a.on_checkpoint(0, 9_000, 200);
         b.on_checkpoint(0, 9_000, 200);
-        assert_eq!((a.due(NOW, 300, || false), b.due(NOW, 300, || false)), (None, None));
-        assert_eq!((a.due(NOW, 400, || false), b.due(NOW, 400, || false)), (Some(1), None));
+        assert_eq!(
+            (a.due((NOW, 300), |_| true, || false), b.due((NOW, 300), |_| true, || false)),
+            (None, None)
+        );
+        assert_eq!(
+            (a.due((NOW, 400), |_| true, || false), b.due((NOW, 400), |_| true, || false)),
+            (Some(1), None)
+        );
         a.on_checkpoint(1, 9_400, 400);
         b.on_checkpoint(1, 9_400, 400);
-        assert_eq!((a.due(NOW, 700, || false), b.due(NOW, 700, || false)), (None, Some(2)));
+        assert_eq!(
+            (a.due((NOW, 700), |_| true, || false), b.due((NOW, 700), |_| true, || false)),
+            (None, Some(2))
+        );
     }
 
     #[test]
@@ -181,8 +200,12 @@ mod tests {
         let took = 2 * STARTS_APART_NS;
         pacing.on_handed_out(NOW, NOW + took);
         let over = NOW + took + REST * took;
-        assert_eq!(pacing.due(over - 1, 100, || true), None);
-        assert_eq!(pacing.due(over, 100, || true), Some(0), "in the same interval: it was not considered");
+        assert_eq!(pacing.due((over - 1, 100), |_| true, || true), None);
+        assert_eq!(
+            pacing.due((over, 100), |_| true, || true),
+            Some(0),
+            "in the same interval: it was not considered"
+        );
     }
 
     #[test]
@@ -192,17 +215,17 @@ mod tests {
         let took = 2 * STARTS_APART_NS;
         pacing.on_handed_out(NOW, NOW + took);
         let long = 50 + REPLAY_LONG * 100;
-        assert_eq!(pacing.due(NOW + 2 * took, long - 1, || true), None);
-        assert_eq!(pacing.due(NOW + 2 * took - 1, long, || true), None);
-        assert_eq!(pacing.due(NOW + 2 * took, long, || true), Some(0));
+        assert_eq!(pacing.due((NOW + 2 * took, long - 1), |_| true, || true), None);
+        assert_eq!(pacing.due((NOW + 2 * took - 1, long), |_| true, || true), None);
+        assert_eq!(pacing.due((NOW + 2 * took, long), |_| true, || true), Some(0));
     }
 
     #[test]
     fn small_checkpoints_start_a_while_apart() {
         let mut pacing = pacing(0);
         pacing.on_handed_out(NOW, NOW + 1);
-        assert_eq!(pacing.due(NOW + STARTS_APART_NS - 1, 100, || true), None);
-        assert_eq!(pacing.due(NOW + STARTS_APART_NS, 100, || true), Some(0));
+        assert_eq!(pacing.due((NOW + STARTS_APART_NS - 1, 100), |_| true, || true), None);
+        assert_eq!(pacing.due((NOW + STARTS_APART_NS, 100), |_| true, || true), Some(0));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use pares_wire::record::{RequestRecord, ResultRecord};
 use crate::committed::{Committed, CommittedStream};
 use crate::config::SystemConfig;
 use crate::epoch::window;
-use crate::resume::resume;
+use crate::resume::{is_beginning_lost, resume};
 use crate::world::World;
 use crate::{NodeError, NodeId};
 
@@ -54,7 +54,13 @@ fn from_checkpoints<W: World>(
     let (mut positions, mut through) = (Vec::new(), 0);
     for shard in config.shards()?.into_keys() {
         let view = |state: &[u8]| checkpoint::view(shard, state).map(|read| (read.0.position, read));
-        let resumed = resume(world, config, (shard, past(world, config, shard)?), view);
+        let past = past(world, config, shard)?;
+        let resumed = resume(world, config, (shard, past), view);
+        let begins = resumed.state.as_ref().is_none_or(|(view, ..)| view.position == Position(0));
+        if begins && is_beginning_lost(world, config, (shard, past)) {
+            // Nothing is answered for that shard; the others' members need the gateway.
+            world.complain(&NodeError::StateLost(shard));
+        }
         for (recorder, from) in &mut replay_from {
             *from = (*from).min(resumed.replay_from[recorder]);
         }

@@ -1,5 +1,6 @@
 //! Writing checkpoints into files, beside the duty cycle (see `intake`).
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,11 +9,12 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use std::time::Duration;
 
 use pares_log::Offset;
-use pares_types::{Position, ShardId, VenueId};
+use pares_types::{Position, RecorderId, ShardId, VenueId};
 
-use crate::NodeError;
-use crate::checkpoints::{self, UnfinishedCheckpoint};
+use crate::checkpoints::{self, StoredCheckpoint, UnfinishedCheckpoint};
+use crate::config::{Layout, SystemConfig};
 use crate::world::{Next, World};
+use crate::{NodeError, shut_out};
 
 /// What the writer sleeps once it has nothing left to do, so that it is not woken for every piece.
 const BREATH: Duration = Duration::from_millis(10);
@@ -46,12 +48,31 @@ pub(super) enum Order {
     Distrust(VenueId, Vec<(ShardId, Position)>),
     /// Remove these, which could not be before. Newer ones of other venues stay.
     Remove(VenueId, Vec<PathBuf>),
+    /// Copy a peer's checkpoint, unless there is one here.
+    Fetch(Missing),
+}
+
+/// A checkpoint that the recorder lacks.
+#[derive(Clone)]
+pub(super) struct Missing {
+    pub(super) shard: ShardId,
+    /// The positions at which it is of use.
+    pub(super) first: Position,
+    pub(super) to: Position,
+    /// Nothing is copied from a peer that may have checkpoints of these.
+    pub(super) shut_out: Vec<VenueId>,
+}
+
+impl Missing {
+    fn is_of_use(&self, stored: &StoredCheckpoint) -> bool {
+        (self.first..=self.to).contains(&stored.position())
+    }
 }
 
 /// What the writer has done.
 pub(super) enum Done {
-    /// A checkpoint is whole; it waits for its name.
-    Whole(ShardId, Position, Offset),
+    /// A checkpoint is whole; it waits for its name. From where replay starts, if it is a venue's.
+    Whole(ShardId, Position, Option<Offset>),
     /// Something became of one.
     Became(Stored),
     /// Some that were to be removed could not be: this is left to do.
@@ -68,11 +89,17 @@ pub(super) enum Stored {
     Failed,
     /// No checkpoint is left that this venue may have spoilt.
     Removed(VenueId),
+    /// One of the shard is here.
+    Found(ShardId),
+    /// None of the shard that is of use is here, nor at a peer.
+    Nowhere(ShardId),
 }
 
 /// What writes, beside the duty cycle.
 pub(super) struct CheckpointWriter<W: World> {
     world: W,
+    id: RecorderId,
+    peers: Vec<RecorderId>,
     dir: PathBuf,
     sync: bool,
     to_do: Receiver<Order>,
@@ -88,16 +115,19 @@ pub(super) struct CheckpointWriter<W: World> {
 }
 
 impl<W: World> CheckpointWriter<W> {
-    /// Writes into `dir` what it is told, syncing it if `sync`.
+    /// Writes into the recorder's directory what it is told, syncing it if `sync`.
     pub(super) fn new(
         world: &W,
-        (dir, sync): (PathBuf, bool),
+        config: &SystemConfig,
+        (id, sync): (RecorderId, bool),
         (to_do, done): (Receiver<Order>, Sender<Done>),
         asleep: &Arc<AtomicBool>,
     ) -> Self {
         let (unfinished, whole, named) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let (world, asleep) = (world.clone(), Arc::clone(asleep));
-        Self { world, dir, sync, to_do, asleep, unfinished, whole, named, done, told: false }
+        let peers = config.recorder_ids().filter(|&peer| peer != id).collect();
+        let dir = Layout::new("").checkpoints(id);
+        Self { world, id, peers, dir, sync, to_do, asleep, unfinished, whole, named, done, told: false }
     }
 
     /// Does what there is to do.
@@ -128,6 +158,7 @@ impl<W: World> CheckpointWriter<W> {
             Order::Name { shard, position, replay_from } => self.name(shard, position, replay_from),
             Order::Distrust(venue, above) => Ok(Some(self.distrust(venue, above))),
             Order::Remove(venue, files) => Ok(Some(self.remove(venue, files))),
+            Order::Fetch(missing) => Ok(Some(self.fetch(&missing))),
         };
         done.unwrap_or(Some(Done::Became(Stored::Failed))).is_none_or(|done| self.done.send(done).is_ok())
     }
@@ -164,7 +195,7 @@ impl<W: World> CheckpointWriter<W> {
             return Ok(None);
         }
         self.whole.insert(shard, unfinished);
-        Ok(Some(Done::Whole(shard, position, replay_from)))
+        Ok(Some(Done::Whole(shard, position, Some(replay_from))))
     }
 
     fn name(
@@ -180,6 +211,38 @@ impl<W: World> CheckpointWriter<W> {
         self.whole.remove(&shard).expect("just looked at").name(replay_from)?;
         self.named.insert(shard, position);
         Ok(Some(Done::Became(Stored::Kept(shard, position))))
+    }
+
+    /// Copies the newest checkpoint that a peer has and that can be read.
+    fn fetch(&mut self, missing: &Missing) -> Done {
+        let (shard, id) = (missing.shard, self.id);
+        if self.stored_by(id, missing).next().is_some() {
+            return Done::Became(Stored::Found(shard));
+        }
+        let waiting = self.whole.get(&shard).map(|whole| whole.place().1);
+        if let Some(position) = waiting.filter(|position| *position >= missing.first) {
+            return Done::Whole(shard, position, None);
+        }
+        let mut theirs: Vec<_> = self.peers.iter().flat_map(|&peer| self.stored_by(peer, missing)).collect();
+        theirs.sort_by_key(|stored| Reverse(stored.position()));
+        for stored in theirs {
+            // One that is damaged, or goes meanwhile, is as good as none.
+            if let Ok(Some(copy)) = stored.copied(&self.world, &self.dir, self.sync) {
+                let position = copy.place().1;
+                self.whole.insert(shard, copy);
+                return Done::Whole(shard, position, None);
+            }
+        }
+        Done::Became(Stored::Nowhere(shard))
+    }
+
+    /// What that recorder has of what is missing. A peer removes what a venue may have spoilt before it takes note that it is shut out.
+    fn stored_by(&self, id: RecorderId, missing: &Missing) -> impl Iterator<Item = StoredCheckpoint> {
+        let noted = |&venue: &VenueId| shut_out::is_noted_by(&self.world, venue, id);
+        let is_clean = id == self.id || missing.shut_out.iter().all(noted);
+        let stored = is_clean.then(|| checkpoints::stored_by(&self.world, id, missing.shard));
+        let stored = stored.and_then(Result::ok).unwrap_or_default();
+        stored.into_iter().filter(|stored| missing.is_of_use(stored))
     }
 
     /// Without word that they are gone the venue is noted nowhere, and the recorder's next life does this again.

@@ -15,6 +15,7 @@ counters! {
     UnreadableLogs "unreadable_logs" "Logs of others that cannot be read just now."
     Day "day" "The last business day that ended in all shards, days since the Unix epoch."
     Damaged "damaged" "Records of others passed over because they could not be read."
+    ShardsIncomplete "shards_incomplete" "Shards of which this recorder lacks records, or a checkpoint in the place of those that are dropped."
 }
 
 /// The counter that tells which business day ended last in all shards.

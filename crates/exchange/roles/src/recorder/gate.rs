@@ -85,7 +85,13 @@ impl<W: World> Gate<W> {
 
     /// How many are shut out.
     pub(super) fn shut_out_len(&self) -> u64 {
-        self.venues.iter().filter(|standing| matches!(standing, Standing::Out { .. })).count() as u64
+        self.shut_out_venues().len() as u64
+    }
+
+    /// Those that are shut out.
+    pub(super) fn shut_out_venues(&self) -> Vec<VenueId> {
+        let all = (0..).map(VenueId).zip(&self.venues);
+        all.filter(|(_, standing)| matches!(standing, Standing::Out { .. })).map(|(venue, _)| venue).collect()
     }
 
     /// Whether the recorder noted it in an earlier life, so that everything is done already.

@@ -16,19 +16,19 @@
 //! every position below it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 
 use pares_log::Offset;
 use pares_recorder::{Assembly, Fit};
-use pares_types::{Position, ShardId, VenueId};
+use pares_types::{Position, RecorderId, ShardId, VenueId};
 use pares_wire::record::CheckpointChunk;
 
-use super::checkpoint_writer::{CheckpointWriter, Done, Order, Source, Stored};
+use super::checkpoint_writer::{CheckpointWriter, Done, Missing, Order, Source, Stored};
 use crate::NodeError;
 use crate::checkpoints::remove_unfinished;
+use crate::config::{Layout, SystemConfig};
 use crate::world::{Waker, World};
 
 /// Pieces on their way to the writer, at most: 32 MiB of those a venue makes.
@@ -37,8 +37,10 @@ const PIECES_MAX: usize = 2_048;
 /// Checkpoints being put together, waiting for their records, and being named.
 pub(super) struct CheckpointIntake {
     assemblies: BTreeMap<Source, (Assembly, Offset)>,
-    /// The newest whole one of each shard, and from where its replay starts.
-    whole: BTreeMap<ShardId, (Position, Offset)>,
+    /// The newest whole one of each shard, and from where its replay starts if that is known already.
+    whole: BTreeMap<ShardId, (Position, Option<Offset>)>,
+    /// The shards of which one is looked for at the peers, and whether the operator knows that there was none.
+    fetching: BTreeMap<ShardId, Fetching>,
     to_writer: ToWriter,
     from_writer: Receiver<Done>,
     failed: u64,
@@ -46,6 +48,13 @@ pub(super) struct CheckpointIntake {
     distrusted: Vec<Order>,
     /// What it could not remove.
     left: Vec<Order>,
+}
+
+/// How a search for a shard's checkpoint fares.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fetching {
+    is_under_way: bool,
+    told: bool,
 }
 
 /// The way to the writer, which is woken only when it sleeps.
@@ -68,19 +77,23 @@ impl ToWriter {
 }
 
 impl CheckpointIntake {
-    /// Starts the task that writes checkpoints into `dir`, syncing them if `sync`.
-    pub(super) fn start<W: World>(world: &W, dir: PathBuf, sync: bool) -> Result<Self, NodeError> {
-        remove_unfinished(world, &dir);
+    /// Starts the task that writes the recorder's checkpoints, syncing them if `sync`.
+    pub(super) fn start<W: World>(
+        world: &W,
+        config: &SystemConfig,
+        (id, sync): (RecorderId, bool),
+    ) -> Result<Self, NodeError> {
+        remove_unfinished(world, &Layout::new("").checkpoints(id));
         let (orders, to_do) = sync_channel(PIECES_MAX);
         let (done, from_writer) = channel();
         let asleep = Arc::new(AtomicBool::new(false));
-        let mut writer = CheckpointWriter::new(world, (dir, sync), (to_do, done), &asleep);
+        let mut writer = CheckpointWriter::new(world, config, (id, sync), (to_do, done), &asleep);
         let waker = world.spawn("checkpoints", Box::new(move || writer.turn()));
         let waker = waker.map_err(NodeError::io("starting a thread"))?;
         let to_writer = ToWriter { orders, asleep, waker };
-        let (assemblies, whole) = (BTreeMap::new(), BTreeMap::new());
+        let (assemblies, whole, fetching) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let (distrusted, left) = (Vec::new(), Vec::new());
-        Ok(Self { assemblies, whole, to_writer, from_writer, failed: 0, distrusted, left })
+        Ok(Self { assemblies, whole, fetching, to_writer, from_writer, failed: 0, distrusted, left })
     }
 
     /// A piece has come from a venue. `replay_from` says before which place of the log no record of a position or later lies; it
@@ -114,13 +127,23 @@ impl CheckpointIntake {
         }
     }
 
-    /// Has those named for which `is_recorded`: every position below them is recorded durably, and none
+    /// Has those named for which `replay_from` says where that starts: every position below them is recorded durably, and none
     /// newer is there. The others go on waiting.
-    pub(super) fn store_recorded(&mut self, is_recorded: impl Fn(ShardId, Position) -> bool) {
-        self.whole.retain(|&shard, &mut (position, replay_from)| {
-            let name = Order::Name { shard, position, replay_from };
-            !is_recorded(shard, position) || !self.to_writer.send(name)
+    pub(super) fn store_recorded(&mut self, replay_from: impl Fn(ShardId, Position) -> Option<Offset>) {
+        self.whole.retain(|&shard, &mut (position, known)| {
+            let Some(found) = replay_from(shard, position) else { return true };
+            let name = Order::Name { shard, position, replay_from: known.unwrap_or(found) };
+            !self.to_writer.send(name)
         });
+    }
+
+    /// Has a checkpoint looked for here and copied from a peer, unless that is under way.
+    pub(super) fn fetch(&mut self, missing: Missing) {
+        let fetching = self.fetching.entry(missing.shard).or_default();
+        let waits = self.whole.get(&missing.shard).is_some_and(|(at, _)| *at >= missing.first);
+        if !fetching.is_under_way && !waits {
+            fetching.is_under_way = self.to_writer.send(Order::Fetch(missing));
+        }
     }
 
     /// Forgets what the venue has handed out, and has every checkpoint removed that is above its shard's position: the venue may
@@ -150,13 +173,29 @@ impl CheckpointIntake {
         self.distrusted.append(&mut self.left);
     }
 
+    /// Says whether the operator was told before, without a success since, that there is none to be had.
+    fn end_fetching(&mut self, shard: ShardId, told: bool) -> bool {
+        let fetching = Fetching { is_under_way: false, told };
+        self.fetching.insert(shard, fetching).is_some_and(|before| before.told)
+    }
+
     /// What became of the next checkpoint.
     pub(super) fn stored(&mut self) -> Option<Stored> {
         self.tell_distrusted();
         while let Ok(done) = self.from_writer.try_recv() {
             match done {
                 Done::Whole(shard, position, replay_from) => {
+                    self.end_fetching(shard, false);
                     self.whole.insert(shard, (position, replay_from));
+                }
+                Done::Became(stored @ Stored::Nowhere(shard)) => {
+                    if !self.end_fetching(shard, true) {
+                        return Some(stored);
+                    }
+                }
+                Done::Became(stored @ Stored::Found(shard)) => {
+                    self.end_fetching(shard, false);
+                    return Some(stored);
                 }
                 Done::Became(stored) => return Some(stored),
                 Done::NotRemoved(left) => self.left.push(left),
@@ -172,6 +211,7 @@ mod tests {
     use super::*;
     use crate::checkpoints;
     use crate::testing::TestWorld;
+    use crate::testing::records::config;
     use pares_wire::record;
     use std::path::Path;
 
@@ -189,7 +229,7 @@ mod tests {
     impl Rig {
         fn new() -> Self {
             let world = TestWorld::new();
-            let intake = CheckpointIntake::start(&world, DIR.into(), false).unwrap();
+            let intake = CheckpointIntake::start(&world, &config(), (RecorderId(0), false)).unwrap();
             Self { world, intake }
         }
 
@@ -216,7 +256,7 @@ mod tests {
         /// Goes on, with everything below `recorded` recorded, until something became of a checkpoint.
         fn outcome(&mut self, recorded: u64) -> Stored {
             loop {
-                self.intake.store_recorded(|_, position| position.0 <= recorded);
+                self.intake.store_recorded(|_, position| (position.0 <= recorded).then_some(Offset::START));
                 self.world.run_tasks();
                 if let Some(stored) = self.intake.stored() {
                     return stored;
@@ -244,7 +284,7 @@ mod tests {
         let mut rig = Rig::new();
         rig.send(VENUE, 9, &[b"abc", b"defg", b"h"], true);
         rig.await_whole(9);
-        rig.intake.store_recorded(|_, position| position.0 <= 8);
+        rig.intake.store_recorded(|_, position| (position.0 <= 8).then_some(Offset::START));
         assert_eq!(rig.kept(), []);
         assert_eq!(rig.outcome(9), Stored::Kept(SHARD, Position(9)));
         assert_eq!(rig.kept(), [(9, Offset(72), b"abcdefgh".to_vec())]);

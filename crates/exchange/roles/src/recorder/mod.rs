@@ -16,6 +16,7 @@ mod outvoted;
 pub(crate) mod repair;
 mod retention;
 mod shard;
+mod storing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,17 +25,15 @@ use pares_log::{AppendError, Config, LogWriter, Offset};
 use pares_recorder::{Source, Verdict};
 use pares_types::{BusinessDay, Epoch, RecorderId, ShardId, VenueId};
 use pares_wire::WireError;
-use pares_wire::record::{self, CheckpointChunk, CheckpointStored, ResultRecord};
-use zerocopy::IntoBytes;
+use pares_wire::record::{self, CheckpointChunk, ResultRecord};
 
-use crate::config::{DurabilitySetting, Layout, SystemConfig};
+use crate::config::{DurabilitySetting, SystemConfig};
 use crate::duty::Duty;
 use crate::index::Indexer;
 use crate::inlet::Inlet;
 use crate::repair_asked::Lookout;
 use crate::world::{Counters, Ring, World};
 use crate::{NodeError, NodeId, repair_asked};
-use checkpoint_writer::Stored;
 use counters::{COUNTERS, Counter};
 use gate::Gate;
 use intake::CheckpointIntake;
@@ -42,7 +41,7 @@ use shard::{ShardRecord, offer, recover};
 
 pub use counters::DAY_COUNTER;
 pub use retention::drop_note;
-pub(crate) use shard::{Contents, beginnings, recorded, salvaged};
+pub(crate) use shard::{Contents, beginning, beginnings, recorded, salvaged};
 
 /// Records taken from one source before the next is looked at.
 const BATCH_MAX: usize = 512;
@@ -98,6 +97,7 @@ impl<W: World> RecorderNode<W> {
             let new = |shard| (shard, ShardRecord::new(epoch, config.venues));
             let mut shards: BTreeMap<_, _> = config.shards()?.into_keys().map(new).collect();
             recover::<W>(&mut world.read_log_from_start(log)?, &mut shards, &gate)?;
+            shards.iter_mut().for_each(|(&shard, record)| storing::recall(&world, (id, shard), record));
             Ok((writer, shards))
         })?;
         let lookout = repair_asked::done(&world, log);
@@ -114,7 +114,7 @@ impl<W: World> RecorderNode<W> {
                 .map(|venue| Inlet::new(&world, NodeId::Venue(venue), Offset::START))
                 .collect(),
             peers: peers.map(|peer| Inlet::new(&world, peer, Offset::START)).collect(),
-            intake: CheckpointIntake::start(&world, Layout::new("").checkpoints(id), sync)?,
+            intake: CheckpointIntake::start(&world, config, (id, sync))?,
             gate,
             _indexed: indexed,
             lookout,
@@ -131,6 +131,7 @@ impl<W: World> RecorderNode<W> {
         let day = last_day(&recorder.shards).unwrap_or_default();
         recorder.counters.set(Counter::Day, u64::from(day.0));
         recorder.look_for_notes();
+        recorder.count_incomplete();
         Ok(recorder)
     }
 
@@ -202,51 +203,6 @@ impl<W: World> RecorderNode<W> {
         }
     }
 
-    fn note_stored_checkpoints(&mut self) -> Result<(), NodeError> {
-        while let Some(stored) = self.intake.stored() {
-            let (shard, position) = match stored {
-                Stored::Kept(shard, position) => (shard, position),
-                Stored::Failed => {
-                    self.counters.add(Counter::CheckpointFailures, 1);
-                    continue;
-                }
-                Stored::Removed(venue) => {
-                    self.gate.on_checkpoints_gone(venue);
-                    continue;
-                }
-            };
-            let notice = CheckpointStored {
-                schema: record::CHECKPOINT_STORED,
-                version: record::VERSION,
-                shard: shard.0.into(),
-                epoch: self.epoch.0.into(),
-                position: position.0.into(),
-            };
-            match self.writer.append(notice.as_bytes()) {
-                // Without room it stays unannounced; the next one will do.
-                Err(AppendError::Full) => {
-                    self.counters.add(Counter::CheckpointFailures, 1);
-                    continue;
-                }
-                other => other?,
-            };
-            self.shards.get_mut(&shard).expect("only configured shards are stored").checkpoint = position;
-            self.counters.add(Counter::Checkpoints, 1);
-            self.appended += 1;
-        }
-        Ok(())
-    }
-
-    /// Gives up days that are archived and old enough, as a note says, but nothing that a checkpoint still needs.
-    fn drop_archived(&mut self) {
-        let Some(until) = retention::noted(&self.world, self.id) else { return };
-        if until.0 > self.dropped.0
-            && let Some(needed) = retention::needed(&self.world, self.id, self.shards.keys().copied())
-        {
-            self.dropped = self.writer.release_before(until.min(needed));
-        }
-    }
-
     /// Makes what was appended durable and readable, and wakes the gateways.
     fn flush(&mut self) -> Result<(), NodeError> {
         if self.appended == 0 {
@@ -272,6 +228,7 @@ impl<W: World> Duty for RecorderNode<W> {
         if self.lookout.is_due(&self.world)? {
             self.look_for_notes();
             self.intake.try_removals_again();
+            self.fetch_missing();
             self.drop_archived();
         }
         for index in 0..self.venues.len() {
@@ -288,13 +245,7 @@ impl<W: World> Duty for RecorderNode<W> {
         }
         self.note_stored_checkpoints()?;
         self.flush()?;
-        // Everything appended is durable now, so a state may be kept once its last position is recorded.
-        self.intake.store_recorded(|shard, position| {
-            let Some(record) = self.shards.get(&shard) else { return false };
-            let trusted = !record.acceptance.is_in_dispute();
-            // At the same position another one is worth having: of a quiet shard it tells to replay from later on.
-            trusted && record.acceptance.next() >= position && position >= record.checkpoint
-        });
+        self.name_recorded_checkpoints();
         let halted = self.shards.values().filter(|shard| shard.acceptance.divergence().is_some()).count();
         self.counters.set(Counter::HaltedShards, halted as u64);
         let unreadable = self.venues.iter().chain(&self.peers).filter(|inlet| inlet.is_unreadable()).count();

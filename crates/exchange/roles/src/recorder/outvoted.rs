@@ -51,6 +51,8 @@ impl<W: World> RecorderNode<W> {
             let trusted = |disputed: &Disputed| disputed.agreed.map_or(Position(0), Position::next);
             let above = disputed.iter().map(|(shard, disputed)| (*shard, trusted(disputed)));
             self.intake.distrust(venue, above.collect());
+            // Some may be gone soon: the next look finds what is left.
+            self.shards.values_mut().for_each(|record| record.is_held = false);
             self.counters.add(Counter::Disputed, disputed.iter().map(|(_, disputed)| disputed.count).sum());
         }
         self.counters.set(Counter::ShutOutVenues, self.gate.shut_out_len());

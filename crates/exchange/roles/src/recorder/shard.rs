@@ -27,6 +27,12 @@ pub(super) struct ShardRecord {
     pub(super) checkpoint: Position,
     /// The business day that ended last.
     pub(super) ended: BusinessDay,
+    /// The position with which the log begins.
+    pub(super) first: Option<Position>,
+    /// What was recorded, by whomever, when this recorder started.
+    pub(super) recorded_before: Position,
+    /// Whether a checkpoint is stored here from which the log leads on.
+    pub(super) is_held: bool,
 }
 
 impl ShardRecord {
@@ -37,10 +43,24 @@ impl ShardRecord {
             index: VecDeque::with_capacity(INDEX_MAX),
             checkpoint: Position(0),
             ended: BusinessDay::NONE,
+            first: None,
+            recorded_before: Position(0),
+            is_held: false,
         }
     }
 
+    /// Whether all is here that was recorded when this recorder started.
+    pub(super) fn is_filled(&self) -> bool {
+        self.acceptance.next() >= self.recorded_before
+    }
+
+    /// With which position the log begins, if its beginning was dropped and no checkpoint stored here stands for it.
+    pub(super) fn needs_checkpoint(&self) -> Option<Position> {
+        self.first.filter(|first| *first > Position(0) && !self.is_held)
+    }
+
     pub(super) fn remember(&mut self, position: Position, offset: Offset) {
+        self.first.get_or_insert(position);
         let is_far = |(_, before): &(Position, Offset)| offset.0 - before.0 >= INDEX_BYTES;
         if position.0.is_multiple_of(INDEX_EVERY) || self.index.back().is_some_and(is_far) {
             if self.index.len() == INDEX_MAX {
@@ -112,6 +132,20 @@ pub(crate) fn beginnings(world: &impl World, log: NodeId, shards: usize) -> BTre
         }
     }
     first
+}
+
+/// With which position of a shard a recorder's log begins, as far as it can be read without a gap.
+pub(crate) fn beginning(world: &impl World, log: NodeId, shard: ShardId) -> Option<Position> {
+    let mut log = world.read_log_from_start(log).ok()?;
+    while let Ok(Some(entry)) = log.next() {
+        if record::schema(entry.payload) == Some(record::RESULT) {
+            let record = ResultRecord::read(entry.payload).ok()?;
+            if record.shard() == shard {
+                return Some(record.position());
+            }
+        }
+    }
+    None
 }
 
 /// What a recorder's log holds.

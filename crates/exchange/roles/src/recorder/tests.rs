@@ -4,6 +4,7 @@ use pares_log::Offset;
 use pares_types::{Epoch, RecorderId, VenueId};
 
 use super::*;
+use crate::config::Layout;
 use crate::testing::TestWorld;
 use crate::testing::records::{config, result};
 

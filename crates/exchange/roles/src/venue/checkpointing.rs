@@ -112,7 +112,8 @@ impl<W: World> Checkpointing<W> {
         }
         let (now, count) = (self.world.mono_ns(), executed(seats));
         let behind = || seats.iter().any(ShardSeat::is_behind);
-        let Some(index) = self.pacing.due(now, count, behind) else { return };
+        let is_here = |shard: usize| seats[shard].bench.is_some();
+        let Some(index) = self.pacing.due((now, count), is_here, behind) else { return };
         if self.peers.iter_mut().any(|peer| peer.is_busy(&self.world)) {
             return;
         }

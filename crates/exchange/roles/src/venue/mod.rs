@@ -148,7 +148,7 @@ impl<W: World> VenueNode<W> {
         let checkpointing = Checkpointing::new(&world, id, config, &seats);
         let out: Out<W> = Out::new(&world, config, writer, counters(&world, id, &seats)?);
         out.counters.set(Counter::OpenUs, (world.mono_ns() - started_ns) / 1_000);
-        Ok(Self {
+        let venue = Self {
             world,
             id,
             config: config.clone(),
@@ -167,7 +167,9 @@ impl<W: World> VenueNode<W> {
             leaving: None,
             lookout,
             notes: shut_out::Lookout::default(),
-        })
+        };
+        venue.show_away();
+        Ok(venue)
     }
 
     /// The number of the thread that takes the turns; 0 until they are [taken over](Self::take_over).
@@ -217,6 +219,7 @@ impl<W: World> VenueNode<W> {
         self.world.complain(&format_args!(
             "shard {shard}: the matching engine failed at position {failed_at}; the shard is restored"
         ));
+        let failed_at = Some(failed_at);
         seat.rebuild = Some(Rebuild::new(Plan { world, config, shard, instruments, failed_at, beyond }));
         self.out.counters.add(Counter::EngineFailures, 1);
         self.show_away();

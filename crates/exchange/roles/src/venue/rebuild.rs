@@ -19,7 +19,7 @@ use pares_book::{FastBook, Instrument};
 use pares_types::{Epoch, Event, Outcome, Position, Request, ShardId};
 use pares_venue::{Gap, Recorded, ResultAt, Shard, VenueSink};
 
-use super::restore::restore_shard;
+use super::restore::{from_checkpoint_beyond, restore_shard};
 use super::seat::Order;
 use crate::NodeError;
 use crate::committed::{Committed, CommittedStream};
@@ -44,8 +44,8 @@ pub(super) struct Plan<W> {
     pub(super) config: SystemConfig,
     pub(super) shard: ShardId,
     pub(super) instruments: Vec<Instrument>,
-    /// Where the engine failed: not to be executed again, but asked to be void.
-    pub(super) failed_at: Position,
+    /// Where the engine failed: not to be executed again, but asked to be void. None if there was no checkpoint to begin with.
+    pub(super) failed_at: Option<Position>,
     /// Whether only a checkpoint beyond that position will do.
     pub(super) beyond: bool,
 }
@@ -165,7 +165,7 @@ struct Building<W: World> {
 
 impl<W: World> Building<W> {
     fn new(plan: Plan<W>, site: Arc<Mutex<Site>>, failures: Failures) -> Self {
-        let beyond = plan.beyond.then_some(plan.failed_at);
+        let beyond = plan.beyond.then(|| plan.failed_at.unwrap_or_default());
         Self { plan, site, beyond, waited: 0, failures, committed: None }
     }
 
@@ -179,8 +179,14 @@ impl<W: World> Building<W> {
         }
         match self.lay_out() {
             Ok(true) => Next::Again,
+            Ok(false) if self.plan.failed_at.is_none() => self.wait(&NodeError::StateLost(self.plan.shard)),
             Ok(false) => self.wait(&"there is no checkpoint beyond where the matching engine failed"),
-            Err(error) => self.wait(&error),
+            Err(error) => {
+                if matches!(error, NodeError::StateLost(_)) {
+                    self.beyond = Some(Position(0));
+                }
+                self.wait(&error)
+            }
         }
     }
 
@@ -188,8 +194,13 @@ impl<W: World> Building<W> {
     fn wait(&mut self, why: &dyn Display) -> Next {
         self.failures.note(&self.plan, why);
         self.waited += 1;
-        if self.waited == TRIES {
-            (self.beyond, self.waited) = (None, 0);
+        // Whether the record's beginning is back takes a look at the logs, and is looked for ever more rarely.
+        let is_time = match self.plan.failed_at {
+            Some(_) => self.waited.is_multiple_of(TRIES),
+            None => self.waited >= TRIES && self.waited.is_power_of_two(),
+        };
+        if is_time {
+            self.beyond = None;
         }
         Next::After(PAUSE_LONG)
     }
@@ -198,12 +209,12 @@ impl<W: World> Building<W> {
     fn lay_out(&mut self) -> Result<bool, NodeError> {
         let Plan { world, config, shard, instruments, failed_at, .. } = &self.plan;
         let past = Order::open(world, config, *shard)?.past();
-        let restored = world.attempt(|| restore_shard(world, config, (*shard, instruments), past));
-        let mut restored = restored.ok_or(NodeError::Panicked)?;
-        if self.beyond.is_some_and(|beyond| restored.state.position() <= beyond) {
-            return Ok(false);
-        }
-        restored.state.suspect(*failed_at);
+        let restored = world.attempt(|| match self.beyond {
+            None => restore_shard(world, config, (*shard, instruments), past).map(Some),
+            Some(beyond) => Ok(from_checkpoint_beyond(world, config, (*shard, beyond), past)),
+        });
+        let Some(mut restored) = restored.ok_or(NodeError::Panicked)?? else { return Ok(false) };
+        failed_at.iter().for_each(|&failed_at| restored.state.suspect(failed_at));
         let mut committed = CommittedStream::new(world, config, |recorder| restored.replay_from[&recorder])?;
         committed.start_at(*shard, restored.state.position());
         let mut site = lock(&self.site);

@@ -9,11 +9,12 @@ use pares_types::{Position, RecorderId, ShardId};
 use pares_venue::Shard;
 
 use super::out::Draft;
+use super::rebuild::{Plan, Rebuild};
 use super::seat::{Bench, Order, ShardSeat};
 use crate::NodeError;
 use crate::committed::CommittedStream;
 use crate::config::SystemConfig;
-use crate::resume::{Resumed, resume, stored};
+use crate::resume::{Resumed, is_beginning_lost, resume, stored};
 use crate::world::World;
 
 /// Checkpoints of all shards together that load in no time to speak of.
@@ -35,19 +36,54 @@ pub fn time_to_load<W: World>(world: &W, config: &SystemConfig) -> Result<Durati
 }
 
 /// Restores a shard from a checkpoint at most at `past`; without one it begins at the beginning.
+///
+/// # Errors
+/// [`NodeError::StateLost`] if that is dropped.
 pub(super) fn restore_shard<W: World>(
     world: &W,
     config: &SystemConfig,
     (shard, instruments): (ShardId, &[Instrument]),
     past: Position,
-) -> Resumed<Shard<FastBook>> {
-    let sized = |shard: Shard<FastBook>| shard.with_names_max(W::SHARD_NAMES_MAX);
-    let restore = |state: &[u8]| Shard::restore(shard, state).map(|shard| (shard.position(), sized(shard)));
-    let resumed = resume(world, config, (shard, past), restore);
-    resumed.or_else(|| sized(Shard::new(shard, instruments)).with_register(config.register()))
+) -> Result<Resumed<Shard<FastBook>>, NodeError> {
+    let resumed = from_checkpoint(world, config, shard, past);
+    // A checkpoint of nothing says no more than the configuration.
+    let begins = resumed.state.as_ref().is_none_or(|shard| shard.position() == Position(0));
+    if begins && is_beginning_lost(world, config, (shard, past)) {
+        return Err(NodeError::StateLost(shard));
+    }
+    let new = || sized::<W>(Shard::new(shard, instruments)).with_register(config.register());
+    Ok(resumed.map(|state| state.unwrap_or_else(new)))
 }
 
-/// Each shard from its newest checkpoint, and the committed stream from there.
+/// The same, from a checkpoint beyond a position, if there is one.
+pub(super) fn from_checkpoint_beyond<W: World>(
+    world: &W,
+    config: &SystemConfig,
+    (shard, beyond): (ShardId, Position),
+    past: Position,
+) -> Option<Resumed<Shard<FastBook>>> {
+    let Resumed { state, replay_from, reach, passed_over } = from_checkpoint(world, config, shard, past);
+    let state = state.filter(|state| state.position() > beyond)?;
+    Some(Resumed { state, replay_from, reach, passed_over })
+}
+
+fn from_checkpoint<W: World>(
+    world: &W,
+    config: &SystemConfig,
+    shard: ShardId,
+    past: Position,
+) -> Resumed<Option<Shard<FastBook>>> {
+    let restore =
+        |state: &[u8]| Shard::restore(shard, state).map(|shard| (shard.position(), sized::<W>(shard)));
+    resume(world, config, (shard, past), restore)
+}
+
+fn sized<W: World>(shard: Shard<FastBook>) -> Shard<FastBook> {
+    shard.with_names_max(W::SHARD_NAMES_MAX)
+}
+
+/// Each shard from its newest checkpoint, and the committed stream from there. A shard whose state nobody knows is away: its seat waits
+/// for a checkpoint, and the others trade.
 pub(super) fn restore<W: World>(
     world: &W,
     config: &SystemConfig,
@@ -58,7 +94,16 @@ pub(super) fn restore<W: World>(
         config.recorder_ids().map(|id| (id, Offset(u64::MAX))).collect();
     for (shard, instruments) in config.shards()? {
         let order = Order::open(world, config, shard)?;
-        let restored = restore_shard(world, config, (shard, &instruments), order.past());
+        let restored = match restore_shard(world, config, (shard, &instruments), order.past()) {
+            Err(error @ NodeError::StateLost(_)) => {
+                world.complain(&error);
+                // Where its records lie that are yet to be committed nobody says.
+                replay_from.values_mut().for_each(|from| *from = Offset::START);
+                seats.push(away(world, config, (shard, instruments), &order));
+                continue;
+            }
+            restored => restored?,
+        };
         if restored.passed_over > 0 {
             let (count, recorded) = (restored.passed_over, order.recorded());
             world.complain(&format_args!(
@@ -69,22 +114,48 @@ pub(super) fn restore<W: World>(
             *from = (*from).min(restored.replay_from[recorder]);
         }
         world.give_way();
-        seats.push(ShardSeat {
-            id: shard,
-            resynced_at: order.recorded(),
-            reached: restored.state.position(),
-            bench: Some(Box::new(Bench {
-                world: world.clone(),
-                shard: restored.state,
-                order,
-                draft: draft(),
-            })),
-            rebuild: None,
-            active: true,
-            restored_reach: restored.reach,
-        });
+        seats.push(seated(world, shard, restored, (order, draft())));
     }
     let mut committed = CommittedStream::new(world, config, |recorder| replay_from[&recorder])?;
-    seats.iter().for_each(|seat| committed.start_at(seat.id, seat.reached));
+    // All that is recorded of a shard that is away is committed: it is taken back once it has come that far.
+    let begin = |seat: &ShardSeat<W>| if seat.bench.is_some() { seat.reached } else { seat.resynced_at };
+    seats.iter().for_each(|seat| committed.start_at(seat.id, begin(seat)));
     Ok((seats, committed))
+}
+
+fn seated<W: World>(
+    world: &W,
+    id: ShardId,
+    restored: Resumed<Shard<FastBook>>,
+    (order, draft): (Order<W::Window>, Draft<W>),
+) -> ShardSeat<W> {
+    ShardSeat {
+        id,
+        resynced_at: order.recorded(),
+        reached: restored.state.position(),
+        bench: Some(Box::new(Bench { world: world.clone(), shard: restored.state, order, draft })),
+        rebuild: None,
+        active: true,
+        restored_reach: restored.reach,
+    }
+}
+
+/// The seat of a shard that is not there: it is restored as soon as there is a checkpoint.
+fn away<W: World>(
+    world: &W,
+    config: &SystemConfig,
+    (shard, instruments): (ShardId, Vec<Instrument>),
+    order: &Order<W::Window>,
+) -> ShardSeat<W> {
+    let (world, config) = (world.clone(), config.clone());
+    let plan = Plan { world, config, shard, instruments, failed_at: None, beyond: true };
+    ShardSeat {
+        id: shard,
+        resynced_at: order.recorded(),
+        reached: Position(0),
+        bench: None,
+        rebuild: Some(Rebuild::new(plan)),
+        active: false,
+        restored_reach: Offset::START,
+    }
 }

@@ -301,6 +301,45 @@ fn a_checkpoint_of_a_recorder_that_is_left_out_is_passed_over() {
     assert_eq!(rig.open().unwrap().seats[0].reached, Position(0));
 }
 
+/// A system of two shards whose recorder has dropped the beginning of the first one, and its checkpoint with it.
+fn without_the_first_shards_state() -> Rig {
+    let mut rig = Rig::new(6);
+    rig.recorder.append(&crate::testing::records::result(1, 5)).unwrap();
+    rig.recorder.publish();
+    rig
+}
+
+#[test]
+fn a_shard_whose_state_is_nowhere_is_not_begun_anew_and_comes_back_with_its_checkpoint() {
+    let mut rig = without_the_first_shards_state();
+    // What an earlier build made of such a shard.
+    rig.store_checkpoint(0);
+    rig.ask(6..8);
+    let mut venue = rig.run();
+    assert!(rig.world.complaints().contains("shard 0: no checkpoint of it can be read"));
+    assert_eq!((rig.counter("shards_away"), rig.counter("resynced"), rig.handed_out()), (1, 1, vec![]));
+    for _ in 0..200 {
+        rig.world.run_tasks();
+        settle(&mut venue);
+    }
+    assert_eq!((rig.counter("shards_away"), rig.counter("checkpoints"), rig.handed_out()), (1, 0, vec![]));
+    rig.store_checkpoint(6);
+    rig.world.run_tasks();
+    rig.world.run_tasks();
+    settle(&mut venue);
+    assert_eq!((rig.counter("shards_away"), rig.handed_out()), (0, vec![7]));
+    assert_eq!(venue.seats[0].reached, Position(7));
+}
+
+#[test]
+fn a_shard_of_which_nothing_is_recorded_begins_at_its_beginning() {
+    let mut rig = Rig::new(0);
+    rig.store_checkpoint(0);
+    rig.ask(1..3);
+    rig.run();
+    assert_eq!((rig.counter("shards_away"), rig.handed_out()), (0, vec![1, 2]));
+}
+
 #[test]
 fn a_shard_whose_engine_panics_is_restored_and_the_request_void() {
     let mut rig = Rig::new(0);

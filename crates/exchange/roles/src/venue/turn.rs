@@ -7,7 +7,7 @@ use pares_types::Position;
 use pares_venue::Stall;
 
 use super::out::Draft;
-use super::seat::{Bench, Order, Stepped, executed};
+use super::seat::{Bench, Order, ShardSeat, Stepped, executed};
 use super::{BATCH_MAX, COUNTERS, Counter, KEPT_MAX, RELEASE_EVERY, VenueNode, seat_of};
 use crate::committed::Committed;
 use crate::duty::Duty;
@@ -258,7 +258,9 @@ impl<W: World> VenueNode<W> {
 
     /// Notes the moment every shard has caught up with all that was recorded when this venue started.
     fn note_resync(&mut self) {
-        if !self.resynced && self.seats.iter().all(|seat| seat.reached >= seat.resynced_at) {
+        // A shard whose state is nowhere keeps the others from nothing.
+        let in_step = |seat: &ShardSeat<W>| seat.rebuild.is_some() || seat.reached >= seat.resynced_at;
+        if !self.resynced && self.seats.iter().all(in_step) {
             self.resynced = true;
             let took_ns = self.world.mono_ns() - self.started_ns;
             self.out.counters.set(Counter::ResyncUs, (took_ns / 1_000).max(1));
