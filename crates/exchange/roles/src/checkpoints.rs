@@ -151,13 +151,11 @@ impl<W: World> UnfinishedCheckpoint<W> {
             Ok(())
         };
         read_state(&self.file, on_piece).map_err(NodeError::io("reading a checkpoint back"))?;
-        match (length, crc) == (self.length, self.crc) {
-            true => Ok(()),
-            false => Err(NodeError::Read {
-                path: self.path.clone(),
-                source: io::Error::other("does not read back as written"),
-            }),
+        if (length, crc) == (self.length, self.crc) {
+            return Ok(());
         }
+        let source = io::Error::other("does not read back as written");
+        Err(NodeError::Read { path: self.path.clone(), source })
     }
 
     /// Gives it its name, and drops the oldest ones of its shard.
@@ -206,7 +204,7 @@ fn read_state(file: &impl File, mut on: impl FnMut(&[u8]) -> io::Result<()>) -> 
     }
 }
 
-/// Removes what was unfinished when the last process that wrote here died. For the only writer of `dir`.
+/// Removes what was unfinished when the last process died that wrote here. For the only writer of `dir`.
 pub fn remove_unfinished(world: &impl World, dir: &Path) {
     for name in world.list(dir).unwrap_or_default() {
         if name.ends_with(".new") {
@@ -261,7 +259,7 @@ impl StoredCheckpoint {
         (state.len() as u64 == self.head.length && crc32c::crc32c(&state) == self.head.crc).then_some(state)
     }
 
-    /// As [`StoredCheckpoint::copied`], durably, and with a name and a place of its own from which replay starts.
+    /// A copy in another directory, durable, with another place from which replay starts; not if it is damaged.
     ///
     /// # Errors
     /// If it cannot be read or written.

@@ -85,8 +85,8 @@ pub enum NodeError {
     /// Nothing says what a shard's state is.
     #[error(
         "shard {0}: no checkpoint of it can be read, and no recorder keeps its record from the beginning, so it stands still. Stop the \
-         system, bring back a recorder's checkpoint of it (`recorder-R/checkpoints/{0}-POSITION.ckpt`, of a backup or a disk that was \
-         replaced) and start again"
+         system, put a directory recorder-R that has one in the place of that recorder's, log and checkpoints together (of a disk that \
+         was replaced, or of a backup), and start again"
     )]
     StateLost(ShardId),
     /// The committed stream has a gap; only a restart from a checkpoint leads over it.

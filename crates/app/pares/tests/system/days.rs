@@ -370,6 +370,72 @@ fn recorders_whose_disks_are_wiped_are_filled_with_what_the_others_have_not_drop
     assert_eq!(filled.status, Status::Filled, "the order that was good till cancelled");
 }
 
+/// Takes a recorder's disk away while the others trade, and waits until an operator may take the next one.
+fn replace_disk(exchange: &mut Exchange, id: u16) {
+    let before = kept(exchange, id);
+    exchange.look_away(true);
+    exchange.kill(recorder(id));
+    wipe(exchange, &[id]);
+    exchange.look_away(false);
+    eventually("it is filled, and nothing is wrong", || {
+        exchange.tick();
+        kept(exchange, id) == before && pares(exchange, "stat").0 == Some(0)
+    });
+}
+
+/// What may happen to an operator who did not wait, and what helps.
+fn lose_checkpoints_and_put_a_disk_back(exchange: &mut Exchange, old: &Path) {
+    let dir = |id| exchange.layout().recorder_log(RecorderId(id));
+    let copied = Process::new("cp").arg("-r").arg(dir(0)).arg(old).status().unwrap();
+    assert!(copied.success());
+    [0, 1].map(|id| std::fs::remove_dir_all(dir(id).join("checkpoints")).unwrap());
+    exchange.start_again();
+    let (status, text) = pares(exchange, "stat");
+    assert_eq!(status, Some(4), "{text}");
+    eventually("the venues go on without those shards", || exchange.counter(venue(0), "shards_away") == 2);
+    assert!(exchange.complaints().contains("shard 1: no checkpoint of it can be read"));
+    assert!(checkpoints(exchange, 0).is_empty() && checkpoints(exchange, 1).is_empty());
+    exchange.stop();
+    let dir = exchange.layout().recorder_log(RecorderId(0));
+    std::fs::remove_dir_all(&dir).unwrap();
+    std::fs::rename(old.join("recorder-0"), &dir).unwrap();
+    exchange.start_again();
+}
+
+#[test]
+fn disks_replaced_one_after_the_other_take_no_quiet_shards_state_with_them() {
+    let mut exchange = Exchange::start(&SystemConfig { retention_days: 1, checkpoint_every: 8, ..small(1) });
+    let mut member = exchange.client(0, 9);
+    let mut order = good_till_cancelled(1, 2_230_000);
+    if let ClientRequest::Enter { instrument, client_order_id, .. } = &mut order {
+        (*instrument, *client_order_id) = (InstrumentId(3), ClientOrderId(2));
+    }
+    assert_eq!(member.submit_and_wait(&order).unwrap().status, Status::Resting);
+    trade_four_days(&mut exchange);
+    let archive = tempfile::tempdir().unwrap();
+    let days = ["2026-11-23", "2026-11-24", "2026-11-25", "2026-11-26"];
+    archive_and_wait(&mut exchange, archive.path(), &days, "2026-11-24");
+    assert!(kept(&exchange, 0).values().all(|(first, _)| *first > 0), "nobody has the beginning");
+    // From here on nothing happens in any shard, so no venue takes a checkpoint.
+    exchange.stop();
+    exchange.start_again();
+
+    let old = tempfile::tempdir().unwrap();
+    for id in [0, 1, 0] {
+        replace_disk(&mut exchange, id);
+        assert_eq!(checkpoints(&exchange, id).len(), 2, "of both shards");
+    }
+    exchange.stop();
+    lose_checkpoints_and_put_a_disk_back(&mut exchange, old.path());
+    assert_eq!(json(&exchange, "admin day begin 2026-11-27").0, Some(0));
+    for instrument in [1, 3] {
+        let sell = limit(1_000 + u64::from(instrument), instrument, Side::Sell, 5, 2_230_000);
+        let filled = exchange.client(0, 7).submit_and_wait(&sell).unwrap();
+        assert_eq!(filled.status, Status::Filled, "the order that was good till cancelled: {instrument}");
+    }
+    assert!(!exchange.layout().recorder_log(RecorderId(0)).join("checkpoints/1-0.ckpt").exists());
+}
+
 /// Why a member is not told its stream of the first shard from a number on, and from which number it can be; else what it is told next.
 fn stream(exchange: &Exchange, member: u32, from: u64) -> (Reason, u64) {
     let mut client = exchange.client(0, member);

@@ -20,14 +20,17 @@ use crate::standing::Standing;
 use crate::text::name;
 
 /// Counters that are 0 as long as all is well.
-const WRONG_UNLESS_0: [&str; 6] = [
+const WRONG_UNLESS_0: [&str; 7] = [
     "halted_shards",
     "shut_out_venues",
     "shards_not_recorded",
     "shards_away",
     "encumbered",
     "unreadable_logs",
+    INCOMPLETE,
 ];
+/// With another recorder's disk a shard's state may go while it is raised.
+const INCOMPLETE: &str = "shards_incomplete";
 
 /// Everything at one moment.
 pub struct System {
@@ -107,7 +110,7 @@ impl System {
         let wrong = self.nodes.iter().filter(|node| node.state == State::Up).flat_map(|node| {
             let raised =
                 |(name, value): &&(String, u64)| *value != 0 && WRONG_UNLESS_0.contains(&name.as_str());
-            let told = |(name, value): &(String, u64)| format!("{}: {name} is {value}", node.role);
+            let told = |(name, value): &(String, u64)| wrong(node.role, name, *value);
             node.counters.iter().filter(raised).map(told).collect::<Vec<_>>()
         });
         let poisoned = self.logs.iter().filter(|log| log.stats.poisoned != 0);
@@ -120,6 +123,16 @@ impl System {
     /// Positions recorded, over all shards.
     pub fn recorded(&self) -> u64 {
         self.shards.iter().filter_map(|shard| shard.recorded).map(|position| position.0).sum()
+    }
+}
+
+/// What a counter says that is not 0.
+fn wrong(node: NodeId, counter: &str, value: u64) -> String {
+    match counter {
+        INCOMPLETE => format!(
+            "{node} lacks records or a checkpoint of {value} shards ({INCOMPLETE}): leave the other recorders' disks alone"
+        ),
+        _ => format!("{node}: {counter} is {value}"),
     }
 }
 
@@ -304,6 +317,11 @@ mod tests {
         assert!(complaints(node(State::Up, "halted_shards", 0)).is_empty());
         assert_eq!(complaints(node(State::Up, "halted_shards", 1)), ["recorder-0: halted_shards is 1"]);
         assert_eq!(complaints(node(State::Stopped, "halted_shards", 1)), ["recorder-0 is stopped"]);
+        let incomplete = complaints(node(State::Up, "shards_incomplete", 2)).join("");
+        assert!(
+            incomplete.starts_with("recorder-0 lacks records or a checkpoint of 2 shards"),
+            "{incomplete}"
+        );
     }
 
     #[test]
