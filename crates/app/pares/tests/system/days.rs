@@ -388,7 +388,7 @@ fn lose_checkpoints_and_put_a_disk_back(exchange: &mut Exchange, old: &Path) {
     let dir = |id| exchange.layout().recorder_log(RecorderId(id));
     let copied = Process::new("cp").arg("-r").arg(dir(0)).arg(old).status().unwrap();
     assert!(copied.success());
-    [0, 1].map(|id| std::fs::remove_dir_all(dir(id).join("checkpoints")).unwrap());
+    (0..2).for_each(|id| std::fs::remove_dir_all(dir(id).join("checkpoints")).unwrap());
     exchange.start_again();
     let (status, text) = pares(exchange, "stat");
     assert_eq!(status, Some(4), "{text}");
