@@ -414,7 +414,7 @@ fn disks_replaced_one_after_the_other_take_no_quiet_shards_state_with_them() {
     trade_four_days(&mut exchange);
     let archive = tempfile::tempdir().unwrap();
     let days = ["2026-11-23", "2026-11-24", "2026-11-25", "2026-11-26"];
-    archive_and_wait(&mut exchange, archive.path(), &days, "2026-11-24");
+    archive_and_wait(&mut exchange, &archive_in(archive.path()), &days, "2026-11-24");
     assert!(kept(&exchange, 0).values().all(|(first, _)| *first > 0), "nobody has the beginning");
     // From here on nothing happens in any shard, so no venue takes a checkpoint.
     exchange.stop();
