@@ -150,7 +150,7 @@ impl Register {
             Entry::SetLimits(limits) => self.permit_mut(member, session)?.limits = limits,
             Entry::SetPositionMax(shares) => self.permit_mut(member, session)?.position_max = shares,
             Entry::SetFourEyes(is_on) => self.set_four_eyes(is_on)?,
-            Entry::Propose(proposal) => self.propose(session, proposal, stamp),
+            Entry::Propose(proposal) => self.propose(session, proposal, stamp)?,
             Entry::ListInstrument(instrument) => self.list(member, session, instrument)?,
             Entry::UnlistInstrument(instrument) => self.unlist(member, session, instrument)?,
         }
@@ -213,6 +213,7 @@ impl Register {
         }
         let account = self.members.get_mut(&member).ok_or(Reason::UnknownMember)?;
         account.sessions.entry(session).or_insert(Session::new(key, rights)).key = key;
+        self.forget_proposer(member, session);
         Ok(())
     }
 
@@ -225,10 +226,15 @@ impl Register {
         }
         self.entries -= 1;
         self.forget_listed(|of, number| (of, number) == (member, session));
+        self.forget_proposer(member, session);
+        Ok(())
+    }
+
+    /// What an operator proposed goes with its key.
+    fn forget_proposer(&mut self, member: MemberId, session: u16) {
         if member == EXCHANGE {
             self.proposals.retain(|(proposer, ..)| *proposer != session);
         }
-        Ok(())
     }
 
     fn set_rights(&mut self, member: MemberId, session: u16, rights: Rights) -> Result<(), Reason> {
@@ -251,7 +257,8 @@ impl Register {
         Ok(())
     }
 
-    fn propose(&mut self, session: u16, proposal: Proposal, stamp: Timestamp) {
+    fn propose(&mut self, session: u16, proposal: Proposal, stamp: Timestamp) -> Result<(), Reason> {
+        self.key(EXCHANGE, session).ok_or(Reason::UnknownSession)?;
         self.proposals.retain(|(proposer, what, _)| (*proposer, *what) != (session, proposal));
         let mut own = (0..).zip(&self.proposals).filter(|(_, (proposer, ..))| *proposer == session);
         let (oldest, rest) = (own.next().map(|(at, _)| at), own.count());
@@ -262,6 +269,7 @@ impl Register {
             self.proposals.remove(0);
         }
         self.proposals.push((session, proposal, stamp));
+        Ok(())
     }
 
     fn list(&mut self, member: MemberId, session: u16, instrument: InstrumentId) -> Result<(), Reason> {
@@ -343,13 +351,16 @@ impl Register {
         self.four_eyes
     }
 
-    /// Whether another operator proposed the same within ten minutes before `now`.
+    /// Whether another operator, which may still ask for it, proposed the same within ten minutes before `now`.
     #[must_use]
     pub fn is_seconded(&self, session: u16, proposal: Proposal, now: Timestamp) -> bool {
         let holds = |stamp: Timestamp| now.0.saturating_sub(stamp.0) <= PROPOSAL_NS;
-        self.proposals
-            .iter()
-            .any(|&(proposer, what, stamp)| proposer != session && what == proposal && holds(stamp))
+        let may = |proposer| {
+            self.permit(EXCHANGE, proposer).is_some_and(|permit| permit.rights.has(Rights::CONTROL))
+        };
+        self.proposals.iter().any(|&(proposer, what, stamp)| {
+            proposer != session && what == proposal && holds(stamp) && may(proposer)
+        })
     }
 
     /// The members in ascending order, and what each may do as a whole.

@@ -68,6 +68,22 @@ fn what_was_proposed_is_done_once() {
 }
 
 #[test]
+fn what_an_operator_proposed_goes_with_its_key_and_its_rights() {
+    let proposal = Proposal { instrument: InstrumentId(0), kind: 7, operand: 7, detail: 0 };
+    let mut register = register();
+    let late = apply(&mut register, 0, 2, Entry::Propose(proposal));
+    assert_eq!(late, Err(Reason::UnknownSession), "carried out late, behind its revocation");
+    apply(&mut register, 0, 2, Entry::SetKey(key(2))).unwrap();
+    apply(&mut register, 0, 2, Entry::Propose(proposal)).unwrap();
+    assert!(register.is_seconded(1, proposal, NOW));
+    apply(&mut register, 0, 2, Entry::SetRights(Rights::REGISTER)).unwrap();
+    assert!(!register.is_seconded(1, proposal, NOW), "it might not propose it now");
+    apply(&mut register, 0, 2, Entry::SetRights(Rights::ALL)).unwrap();
+    apply(&mut register, 0, 2, Entry::SetKey(key(3))).unwrap();
+    assert!(!register.is_seconded(1, proposal, NOW), "somebody else has the session");
+}
+
+#[test]
 fn a_member_is_added_given_a_key_and_removed_with_all_its_sessions() {
     let mut register = register();
     assert_eq!(apply(&mut register, 7, 1, Entry::SetKey(key(7))), Err(Reason::UnknownMember));

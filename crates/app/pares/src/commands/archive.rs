@@ -1,5 +1,7 @@
 //! `pares archive`, `pares backup`, `pares restore`: copies of the record, and of a running system.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use pares_archive::{CopiedDay, Days, Store, back_up, restore, restore_backup};
@@ -153,9 +155,12 @@ pub fn restore_system(args: &RestoreArgs) -> CommandResult {
         text::count(made.files.len() as u64, "file"),
         text::bytes(made.bytes())
     ));
+    let keys = Layout::new(&args.dir).keys();
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&keys);
+    made.map_err(CommandError::io("making the directory of keys"))?;
     text::print(&format!(
         "keys/ is in no backup: put operator.key, and with TLS ca.pem and ca.key.pem, into {} before the first start",
-        Layout::new(&args.dir).keys().display()
+        keys.display()
     ));
     Ok(())
 }

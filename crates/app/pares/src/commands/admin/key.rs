@@ -64,7 +64,27 @@ impl HeldKeys {
     }
 }
 
+/// Removes what a change that did not end left of a session, or of all of a member.
+pub(super) fn forget_new((member, session): (u32, Option<u16>), layout: &Layout) -> Result<(), CommandError> {
+    let Ok(listed) = std::fs::read_dir(layout.keys()) else { return Ok(()) };
+    let is_new = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "new");
+    let is_theirs = |path: &PathBuf| {
+        KeyFile::read(path)
+            .is_ok_and(|key| key.member == member && session.is_none_or(|number| number == key.session))
+    };
+    let paths = listed.filter_map(|entry| Some(entry.ok()?.path()));
+    for path in paths.filter(is_new).filter(is_theirs) {
+        std::fs::remove_file(&path).map_err(CommandError::io("removing a key that is revoked"))?;
+    }
+    Ok(())
+}
+
 impl NewKey {
+    /// The keys, held, unless nothing of this one lies there.
+    pub(super) fn hold(&self, layout: &Layout) -> Result<Option<HeldKeys>, CommandError> {
+        (!self.password).then(|| HeldKeys::hold(layout)).transpose()
+    }
+
     /// Whether another operator can name it, who asks for what was proposed.
     pub(super) fn is_public(&self) -> bool {
         !self.shared && !self.password
@@ -231,6 +251,21 @@ mod tests {
         let made = MadeKey::of(&MADE, (7, 2), &layout).unwrap();
         made.settle(Err(CommandError::Failed("refused".into()))).unwrap_err();
         assert!(!made.file.unwrap().0.exists());
+    }
+
+    #[test]
+    fn a_new_key_of_who_is_revoked_is_not_asked_for_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        let made = |session| MadeKey::of(&MADE, (7, session), &layout).unwrap();
+        let (first, second) = (made(1), made(2));
+        forget_new((7, Some(1)), &layout).unwrap();
+        assert_ne!(made(1).key, first.key);
+        assert_eq!(made(2).key, second.key);
+        forget_new((8, None), &layout).unwrap();
+        assert_eq!(made(2).key, second.key, "of another member");
+        forget_new((7, None), &layout).unwrap();
+        assert_ne!(made(2).key, second.key);
     }
 
     #[test]

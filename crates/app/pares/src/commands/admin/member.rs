@@ -2,11 +2,12 @@
 
 use pares_node::{Layout, SystemConfig};
 use pares_register::{Permit, Register};
-use pares_types::{Entry, InstrumentId, Key, Limits, MemberId, Proposal, Rights};
+use pares_types::{Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Rights};
 use pares_venue::Shard;
 use serde_json::{Value, json};
 
-use super::key::{HeldKeys, MadeKey, NewKey};
+use super::PROPOSED;
+use super::key::{self, HeldKeys, MadeKey, NewKey};
 use super::operator::{EXCHANGE, Operator};
 use crate::error::{CommandError, CommandResult};
 use crate::standing::Standing;
@@ -145,10 +146,12 @@ pub(super) fn run(
         What::Key { member, session, key } => set_key(&mut operator, (*member, *session), key, layout)?,
         What::Revoke { member, session: Some(session) } => {
             operator.register(*member, *session, Entry::RevokeKey)?;
+            forget_new_keys(&operator, (*member, Some(*session)), layout)?;
             format!("session {session} of member {member} is revoked")
         }
         What::Revoke { member, session: None } => {
             operator.register(*member, 0, Entry::RemoveMember)?;
+            forget_new_keys(&operator, (*member, None), layout)?;
             format!("member {member} is removed; its orders stay: `pares admin block {member}` cancels them")
         }
         What::Right { member, session, rights } => {
@@ -162,15 +165,41 @@ pub(super) fn run(
         What::Limit { member, session, limits } => set_limits(&mut operator, (*member, *session), limits)?,
         What::List => unreachable!("listed above"),
     };
-    let done = if operator.proposes { format!("proposed: {done}") } else { done };
+    let is_told = matches!(what, What::Key { .. });
+    let done = match operator.proposes {
+        true if is_told => format!("proposed, not done: {done}"),
+        true => format!("{PROPOSED}. Then {done}"),
+        false => done,
+    };
     text::print(&if as_json { json!({ "done": done }).to_string() } else { done });
     Ok(())
 }
 
-fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> Result<String, CommandError> {
+/// A key of a change that did not end, of who is revoked now, is not to come into force by the next change.
+fn forget_new_keys(
+    operator: &Operator,
+    who: (u32, Option<u16>),
+    layout: &Layout,
+) -> Result<(), CommandError> {
+    if operator.proposes {
+        return Ok(());
+    }
     let _held = HeldKeys::hold(layout)?;
+    key::forget_new(who, layout)
+}
+
+fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> Result<String, CommandError> {
+    let _held = key.hold(layout)?;
     let made = MadeKey::of(key, (member, 1), layout)?;
-    let added = operator.register(member, 0, Entry::AddMember);
+    let added = match operator.register(member, 0, Entry::AddMember) {
+        Err(CommandError::Refused(Reason::MemberExists)) => {
+            let what = format!(
+                "member {member} takes part already: `pares admin member key {member} 1` gives it a key"
+            );
+            Err(CommandError::Failed(what))
+        }
+        added => added,
+    };
     made.settle(added.and_then(|_| operator.register(member, 1, Entry::SetKey(made.key))))?;
     Ok(format!("member {member} takes part; session 1 signs on with {}", made.about))
 }
@@ -181,7 +210,7 @@ fn set_key(
     key: &NewKey,
     layout: &Layout,
 ) -> Result<String, CommandError> {
-    let _held = HeldKeys::hold(layout)?;
+    let _held = key.hold(layout)?;
     if operator.proposes {
         return propose_key(operator, (member, session), key, layout);
     }
@@ -203,7 +232,11 @@ fn propose_key(
     }
     let made = MadeKey::of(key, (member, session), layout)?;
     operator.register(member, session, Entry::SetKey(made.key))?;
-    let by = format!("pares admin member key {member} {session} --public-key {}", made.public());
+    let dir = layout.root().display();
+    let by = format!(
+        "pares admin member key {member} {session} --public-key {} --key THEIR-KEY --dir {dir}",
+        made.public()
+    );
     let place = made.place().map_or_else(String::new, |(new, path)| {
         format!(". Its secret lies in {new}, and belongs in {path} once it is in force")
     });
@@ -247,7 +280,11 @@ fn list_instruments(
         let instrument = InstrumentId(instrument);
         let entry =
             if remove { Entry::UnlistInstrument(instrument) } else { Entry::ListInstrument(instrument) };
-        operator.register(member, session, entry)?;
+        match operator.register(member, session, entry) {
+            // Of a command that is repeated since it broke off.
+            Err(CommandError::Refused(Reason::NothingChanged)) => {}
+            other => _ = other?,
+        }
     }
     let numbers: Vec<String> = instruments.iter().map(u32::to_string).collect();
     let change = if remove { "no longer listed" } else { "listed" };

@@ -31,6 +31,9 @@ use operator::{EXCHANGE, Operator};
 use rule::{NewRule, PhaseName};
 use told::{as_json, as_line};
 
+/// What a command says that only proposed.
+pub(super) const PROPOSED: &str = "proposed, not done: another operator asks for it within ten minutes, by the same command with --key and without --propose";
+
 /// Arguments of `pares admin`.
 #[derive(clap::Args)]
 pub struct Args {
@@ -164,7 +167,8 @@ pub fn run(args: &Args) -> CommandResult {
         What::Member(what) => return member::run(what, sign_on, (&config, &layout), args.json),
         What::FourEyes { state } => {
             let answer = sign_on()?.register(EXCHANGE.0, 0, Entry::SetFourEyes(*state))?;
-            text::print(&if args.json { as_json(&answer) } else { as_line(&answer) });
+            let done = if args.propose { PROPOSED.to_owned() } else { as_line(&answer) };
+            text::print(&if args.json { as_json(&answer) } else { done });
             return Ok(());
         }
         _ => {}
@@ -177,12 +181,9 @@ pub fn run(args: &Args) -> CommandResult {
         false => (instrument, command),
     };
     let answer = operator.ask(instrument, command)?;
-    text::print(&if args.json { as_json(&answer) } else { as_line(&answer) });
-    if args.propose && !args.json && answer.status != Status::Refused {
-        text::print(
-            "proposed: another operator asks for it within ten minutes, by the same command with --key and without --propose",
-        );
-    }
+    let is_proposed = args.propose && answer.status != Status::Refused;
+    let done = if is_proposed { PROPOSED.to_owned() } else { as_line(&answer) };
+    text::print(&if args.json { as_json(&answer) } else { done });
     match (answer.status, answer.reason) {
         (Status::Refused, reason) => {
             let condition = match command {

@@ -93,14 +93,15 @@ impl Operator {
 
     /// The request that proposes that another operator asks for it.
     pub(super) fn proposal(
-        &self,
+        &mut self,
         instrument: InstrumentId,
         command: &Command,
     ) -> Result<Command, CommandError> {
         let proposal = Proposal::of(instrument, command);
         let proposal = proposal.ok_or_else(|| CommandError::Usage("that needs no second operator".into()))?;
         let (session, entry) = (self.session, Entry::Propose(proposal));
-        Ok(Command::Register(Registration::new(EXCHANGE, session, entry)))
+        let as_of = self.client.own_limits_and_wait()?.next;
+        Ok(Command::Register(Registration { member: EXCHANGE, session, entry, as_of }))
     }
 
     /// Names are for life: the time makes this one new, and its series says whose it is. A clock that was set back makes old ones:
