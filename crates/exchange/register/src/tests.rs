@@ -46,11 +46,14 @@ fn what_another_change_came_before_is_not_done() {
         assert_eq!((late, register.key(MemberId(7), 1)), (Err(Reason::RegisterChanged), None));
     }
     // What changed nothing, and what was only proposed, comes between nothing.
-    assert_eq!(at(&mut register, 34, 34, 7, 2, Entry::RevokeKey), Err(Reason::UnknownSession));
+    assert_eq!(at(&mut register, 34, 34, 7, 2, Entry::SetRights(Rights::NONE)), Err(Reason::UnknownSession));
     let proposal = Proposal { instrument: InstrumentId(0), kind: 7, operand: 7, detail: 0 };
     assert_eq!(at(&mut register, 35, 35, 0, 1, Entry::Propose(proposal)), Ok(()));
     assert_eq!(at(&mut register, 36, 31, 7, 1, Entry::SetKey(key(7))), Ok(()));
     assert_eq!(at(&mut register, 37, u64::MAX, 7, 1, Entry::SetKey(key(8))), Ok(()), "however it is");
+    // A key of a new session is under way, and called off.
+    assert_eq!(at(&mut register, 40, 40, 7, 2, Entry::RevokeKey), Ok(()));
+    assert_eq!(at(&mut register, 41, 40, 7, 2, Entry::SetKey(key(9))), Err(Reason::RegisterChanged));
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn a_member_is_added_given_a_key_and_removed_with_all_its_sessions() {
     assert_eq!(apply(&mut register, 7, 1, Entry::SetKey(key(7))), Err(Reason::NothingChanged));
     assert_eq!(register.key(MemberId(7), 1), Some(key(7)));
     assert_eq!(register.permit(MemberId(7), 1).unwrap().rights, Rights::TRADING);
-    assert_eq!(apply(&mut register, 7, 2, Entry::RevokeKey), Err(Reason::UnknownSession));
+    assert_eq!(apply(&mut register, 7, 2, Entry::RevokeKey), Ok(()), "it is gone");
     assert_eq!(apply(&mut register, 7, 0, Entry::RemoveMember), Ok(()));
     assert_eq!((register.key(MemberId(7), 1), register.permit(MemberId(7), 1)), (None, None));
     assert_alike(&register, self::register());
