@@ -46,7 +46,9 @@ impl Unfinished {
     pub(crate) fn end(self) -> Result<(), ArchiveError> {
         let dir = self.note.parent().expect("made in a directory");
         pares_os::sync_file_system(dir).map_err(io(dir))?;
-        fs::remove_file(&self.note).map_err(io(&self.note))
+        fs::remove_file(&self.note).map_err(io(&self.note))?;
+        // Else it may be back when others have written here.
+        fs::File::open(dir).and_then(|dir| dir.sync_all()).map_err(io(dir))
     }
 }
 

@@ -145,11 +145,13 @@ pub(super) fn run(
         What::Add { member, key } => add(&mut operator, *member, key, layout)?,
         What::Key { member, session, key } => set_key(&mut operator, (*member, *session), key, layout)?,
         What::Revoke { member, session: Some(session) } => {
+            let _held = HeldKeys::hold(layout)?;
             operator.register(*member, *session, Entry::RevokeKey)?;
             forget_new_keys(&operator, (*member, Some(*session)), layout)?;
             format!("session {session} of member {member} is revoked")
         }
         What::Revoke { member, session: None } => {
+            let _held = HeldKeys::hold(layout)?;
             operator.register(*member, 0, Entry::RemoveMember)?;
             forget_new_keys(&operator, (*member, None), layout)?;
             format!("member {member} is removed; its orders stay: `pares admin block {member}` cancels them")
@@ -181,11 +183,7 @@ fn forget_new_keys(
     who: (u32, Option<u16>),
     layout: &Layout,
 ) -> Result<(), CommandError> {
-    if operator.proposes {
-        return Ok(());
-    }
-    let _held = HeldKeys::hold(layout)?;
-    key::forget_new(who, layout)
+    if operator.proposes { Ok(()) } else { key::forget_new(who, layout) }
 }
 
 fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> Result<String, CommandError> {

@@ -1,7 +1,7 @@
 //! An operator at a gateway.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_client::{Answer, Client, ClientError, ClientRequest, Credential, KeyFile, Options, Tls};
 use pares_node::{Layout, SystemConfig, keys};
@@ -21,6 +21,8 @@ const AHEAD_DAYS_MAX: u64 = 10_000;
 /// How often a change of the register is asked again because others change it, and how long after.
 const TRIES_MAX: u32 = 50;
 const RETRY: Duration = Duration::from_millis(20);
+/// Answered within that, it did not hang.
+const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// An operator, signed on.
 pub(super) struct Operator {
@@ -81,9 +83,12 @@ impl Operator {
             let as_of = self.client.own_limits_and_wait()?.next;
             let change = Command::Register(Registration { member: MemberId(member), session, entry, as_of });
             let change = if self.proposes { self.proposal(InstrumentId(0), &change)? } else { change };
+            let asked = Instant::now();
             let answer = self.ask(InstrumentId(0), change)?;
+            // Of one that hung, what came between may be what was done instead of it.
+            let is_at_once = asked.elapsed() < AT_ONCE;
             match (answer.status, answer.reason) {
-                (Status::Refused, Reason::RegisterChanged) if tries < TRIES_MAX => tries += 1,
+                (Status::Refused, Reason::RegisterChanged) if is_at_once && tries < TRIES_MAX => tries += 1,
                 (Status::Refused, reason) => return Err(CommandError::Refused(reason)),
                 _ => return Ok(answer),
             }
