@@ -138,7 +138,7 @@ fn registration(sequence: u64) -> Request {
         client_order_id: ClientOrderId(sequence),
         instrument: InstrumentId(0),
         shard: ShardId(0),
-        command: Command::Register(Registration::new(MemberId(sequence as u32 / 16), session, entry)),
+        command: Command::Register(Registration { member: MemberId(sequence as u32 / 16), session, entry }),
     }
 }
 

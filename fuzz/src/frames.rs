@@ -77,7 +77,7 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
     let registered = |session, entry| ClientRequest::Exchange {
         client_order_id,
         instrument: InstrumentId(0),
-        command: Command::Register(Registration::new(MemberId(9), session, entry)),
+        command: Command::Register(Registration { member: MemberId(9), session, entry }),
     };
     let plain = NewOrder::limit(Side::Sell, Price(1_000_000), Quantity(100));
     let until = TimeInForce::Gtd { until: Timestamp(5) };

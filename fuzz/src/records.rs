@@ -161,12 +161,16 @@ fn commands() -> Vec<Command> {
         Command::BeginDay { day: BusinessDay(7) },
         Command::EndDay { day: BusinessDay(7) },
         Command::CancelGuarded(Guarded { member, session: 3, last: RequestId::new(GatewayId(1), 9) }),
-        Command::Register(Registration::new(member, 0, Entry::AddMember)),
-        Command::Register(Registration::new(member, 3, Entry::SetKey(Key::Shared([5; 32])))),
-        Command::Register(Registration::new(member, 3, Entry::SetRights(Rights::ENTER))),
-        Command::Register(Registration::new(member, 3, Entry::ListInstrument(InstrumentId(2)))),
-        Command::Register(Registration::new(member, 3, Entry::SetPositionMax(900))),
-        Command::Register(Registration::new(member, 3, Entry::UnlistInstrument(InstrumentId(2)))),
+        Command::Register(Registration { member, session: 0, entry: Entry::AddMember }),
+        Command::Register(Registration { member, session: 3, entry: Entry::SetKey(Key::Shared([5; 32])) }),
+        Command::Register(Registration { member, session: 3, entry: Entry::SetRights(Rights::ENTER) }),
+        Command::Register(Registration { member, session: 3, entry: Entry::ListInstrument(InstrumentId(2)) }),
+        Command::Register(Registration { member, session: 3, entry: Entry::SetPositionMax(900) }),
+        Command::Register(Registration {
+            member,
+            session: 3,
+            entry: Entry::UnlistInstrument(InstrumentId(2)),
+        }),
     ]
 }
 

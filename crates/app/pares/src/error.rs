@@ -22,6 +22,11 @@ pub enum CommandError {
     /// What was asked cannot be done.
     #[error("{0}")]
     Usage(String),
+    /// An operator asked, and nobody answered: it may be done or not.
+    #[error(
+        "{0}; no gateway has answered. It may be done (`pares admin audit` shows it then); if not, it never will be once something else was asked for"
+    )]
+    NoAnswer(ClientError),
     /// The exchange refused what was asked of it.
     #[error("refused: {0}: {meaning}", meaning = .0.meaning())]
     Refused(Reason),
@@ -67,22 +72,16 @@ impl CommandError {
         match self {
             Self::NotRunning(_) | Self::Sites(OperatorError::NotRunning(_)) => Self::NOT_RUNNING,
             Self::Unhealthy(_) | Self::Sites(OperatorError::Unhealthy(_)) => Self::UNHEALTHY,
-            Self::Sites(OperatorError::NoAnswer(_)) => Self::NO_ANSWER,
+            Self::NoAnswer(_) | Self::Sites(OperatorError::NoAnswer(_)) => Self::NO_ANSWER,
             Self::Disagree(_) => Self::DISAGREE,
             Self::Sites(OperatorError::Damaged(_)) => OperatorError::DAMAGED,
             _ => 1,
         }
     }
 
-    /// Whether what was asked of the exchange is surely not done, and never will be.
+    /// Whether what an operator asked for is surely not done, and never will be.
     pub fn is_certain(&self) -> bool {
-        match self {
-            Self::Client(error) => matches!(
-                error,
-                ClientError::Rejected(_) | ClientError::Connect { .. } | ClientError::Backlogged
-            ),
-            _ => true,
-        }
+        !matches!(self, Self::NoAnswer(_))
     }
 
     /// Wraps an I/O error with what was being done.

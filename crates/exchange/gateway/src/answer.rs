@@ -48,7 +48,7 @@ impl Gateway {
             self.deliver(settled, request, sink);
         }
         // The last that an operator hears who shuts himself out is that it is done.
-        if let Some(change) = self.follow_register(position, request, outcome) {
+        if let Some(change) = self.follow_register(request, outcome) {
             self.enforce(&change, sink);
         }
     }

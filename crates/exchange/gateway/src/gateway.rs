@@ -48,6 +48,8 @@ pub struct Gateway {
     /// The highest sequence of this gateway seen anywhere.
     pub(crate) sequence_last: u64,
     pub(crate) stamp_last: Timestamp,
+    /// The latest stamp of an operator's request that was read.
+    pub(crate) operated: Timestamp,
 }
 
 /// How far a shard's committed stream has been followed.
@@ -133,6 +135,7 @@ impl Gateway {
             listings,
             sequence_last: 0,
             stamp_last: Timestamp(0),
+            operated: Timestamp(0),
             config,
         }
     }

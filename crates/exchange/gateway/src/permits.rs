@@ -7,8 +7,7 @@
 use pares_register::{EXCHANGE, Permit, Register};
 use pares_types::{
     ClientRequest, Command, Entry, InstrumentId, Key, Limits, MemberId, NewOrder, NewTerms, OrderKind,
-    Outcome, Position, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Side, Status,
-    Timestamp,
+    Outcome, Price, Proposal, Quantity, Reason, Registration, Request, Rights, Side, Status, Timestamp,
 };
 
 use crate::names::Kind;
@@ -69,16 +68,11 @@ impl Gateway {
     }
 
     /// A change of the register that is committed.
-    pub(crate) fn follow_register(
-        &mut self,
-        position: Position,
-        request: &Request,
-        outcome: &Outcome,
-    ) -> Option<Registration> {
+    pub(crate) fn follow_register(&mut self, request: &Request, outcome: &Outcome) -> Option<Registration> {
         let Command::Register(change) = request.command else { return None };
         let is_done = outcome.status == Status::Accepted && request.member == EXCHANGE;
         // A venue that is wrong may record anything.
-        (is_done && self.register.apply((position, request.stamp), &change).is_ok()).then_some(change)
+        (is_done && self.register.apply(request.stamp, &change).is_ok()).then_some(change)
     }
 
     /// Disconnects whom the change shuts out, and has the others of the member keep to it.

@@ -60,6 +60,7 @@ impl Gateway {
             self.register = register;
         }
         self.shards[at].next = Some(view.position);
+        self.operated = self.operated.max(view.operated);
         self.days.restore(at, view.day, view.stage);
         self.shards[at].numbers =
             StreamNumbers::restore(&view.told).expect("a checkpoint's numbers are checked as it is read");
@@ -104,7 +105,7 @@ impl Gateway {
             self.settle(pares_stream::answer(position, request, outcome, events.len()), request, place);
             self.follow_orders(request, outcome, events);
             self.listings.follow(request, outcome, events);
-            self.follow_register(position, request, outcome);
+            self.follow_register(request, outcome);
         }
     }
 
@@ -191,6 +192,9 @@ impl Gateway {
         }
         if own {
             self.note_own(request.id.sequence(), request.stamp);
+        }
+        if request.is_of_operator() {
+            self.operated = self.operated.max(request.stamp);
         }
         true
     }

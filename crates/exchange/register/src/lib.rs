@@ -15,8 +15,6 @@
 //! - *Operators* are the sessions of member 0. One of them can always change the register: what would leave none is refused.
 //! - *Four eyes.* A proposal says what an operator wants done; another one's request then finds it ([`Register::is_seconded`]). It
 //!   holds for ten minutes; one about the register until it is done. A gateway's death takes none with it.
-//! - *No change is carried out late.* A request says as of which position its operator knew the register, and changes nothing once another
-//!   came between. Else a key whose answer never came is in force after it was revoked.
 //! - *Nothing secret* is in it, and nothing here computes a digest or a signature: keys are bytes to it.
 
 mod sessions;
@@ -28,8 +26,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pares_types::{
-    Command, Entry, InstrumentId, Key, Limits, MemberId, Position, Proposal, Reason, Registration, Rights,
-    Timestamp, stricter,
+    Command, Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp,
+    stricter,
 };
 
 use sessions::{Account, Session};
@@ -89,8 +87,6 @@ pub struct Register {
     listed: BTreeSet<(MemberId, u16, InstrumentId)>,
     /// Members, sessions and listed instruments.
     entries: usize,
-    /// The position behind the last change. A proposal changes nothing yet.
-    changed: Position,
     digest: u64,
 }
 
@@ -105,7 +101,6 @@ impl Register {
             proposals: Vec::new(),
             listed: BTreeSet::new(),
             entries: 1,
-            changed: Position(0),
             digest: 0,
         };
         if let Some(key) = operator {
@@ -117,30 +112,20 @@ impl Register {
         register
     }
 
-    /// Changes one entry. A request at `position`, made at `stamp`; time need not rise.
+    /// Changes one entry. The request was made at `stamp`; time need not rise.
     ///
     /// # Errors
     /// Why nothing changed.
-    pub fn apply(
-        &mut self,
-        (position, stamp): (Position, Timestamp),
-        change: &Registration,
-    ) -> Result<(), Reason> {
+    pub fn apply(&mut self, stamp: Timestamp, change: &Registration) -> Result<(), Reason> {
         self.check_place(change)?;
-        if change.as_of < self.changed {
-            return Err(Reason::RegisterChanged);
-        }
         self.enter(stamp, change)?;
-        if !matches!(change.entry, Entry::Propose(_)) {
-            self.changed = position.next();
-            self.forget_proposals(change);
-        }
+        self.forget_proposals(change);
         self.digest = self.computed_digest();
         Ok(())
     }
 
     fn enter(&mut self, stamp: Timestamp, change: &Registration) -> Result<(), Reason> {
-        let Registration { member, session, entry, .. } = *change;
+        let Registration { member, session, entry } = *change;
         match entry {
             Entry::AddMember => self.add_member(member)?,
             Entry::RemoveMember => self.remove_member(member)?,
@@ -217,10 +202,9 @@ impl Register {
         Ok(())
     }
 
-    /// Of a session that is not there, too: what would make it, and comes late, is to come too late.
     fn revoke(&mut self, member: MemberId, session: u16) -> Result<(), Reason> {
         let account = self.members.get_mut(&member).ok_or(Reason::UnknownMember)?;
-        let Some(gone) = account.sessions.remove(&session) else { return Ok(()) };
+        let gone = account.sessions.remove(&session).ok_or(Reason::UnknownSession)?;
         if member == EXCHANGE && !account.has_operators(self.four_eyes) {
             account.sessions.insert(session, gone);
             return Err(Reason::LastOperator);

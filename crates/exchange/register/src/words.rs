@@ -1,7 +1,7 @@
 //! The register as words, for checkpoints and for its digest.
 //!
 //! ```text
-//! changed | four eyes | proposals n | (session, kind, instrument, operand, detail twice, stamp)* | members n | member*
+//! four eyes | proposals n | (session, kind, instrument, operand, detail twice, stamp)* | members n | member*
 //!           | listed n | (member, session, instrument)*
 //! member    id | permit | sessions n | (session, key kind, 4 words of the key, permit)*
 //! permit    rights | quantity max | value max | collar | orders max | rate max | burst max | position max
@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pares_types::{InstrumentId, Key, Limits, MemberId, Position, Proposal, Rights, Timestamp};
+use pares_types::{InstrumentId, Key, Limits, MemberId, Proposal, Rights, Timestamp};
 
 use crate::sessions::{Account, Session};
 use crate::{ENTRIES_MAX, EXCHANGE, PROPOSALS_MAX, Permit, Register, SESSION_MAX};
@@ -20,7 +20,6 @@ const SHARED: u64 = 2;
 impl Register {
     /// Hands the state out, word by word.
     pub fn write(&self, put: &mut impl FnMut(u64)) {
-        put(self.changed.0);
         put(self.four_eyes.into());
         put(self.proposals.len() as u64);
         for (session, proposal, stamp) in &self.proposals {
@@ -54,7 +53,6 @@ impl Register {
     /// The state that [`Register::write`] handed out; `None` if `next` ends before, or no register is like that.
     #[must_use]
     pub fn read(next: &mut impl FnMut() -> Option<u64>) -> Option<Self> {
-        let changed = Position(next()?);
         let four_eyes = flag(next()?)?;
         let proposals = (0..count(next()?, PROPOSALS_MAX)?).map(|_| proposal(next)).collect::<Option<_>>()?;
         let mut members = BTreeMap::new();
@@ -72,7 +70,7 @@ impl Register {
         members.get(&EXCHANGE)?;
         let listed = read_listed(next, &members, ENTRIES_MAX - entries)?;
         entries += listed.len();
-        let mut register = Self { members, four_eyes, proposals, listed, entries, changed, digest: 0 };
+        let mut register = Self { members, four_eyes, proposals, listed, entries, digest: 0 };
         register.digest = register.computed_digest();
         Some(register)
     }

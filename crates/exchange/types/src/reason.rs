@@ -157,8 +157,8 @@ coded! {
         RegisterFull = 84 "register_full",
         /// Nobody could change the register any more.
         LastOperator = 85 "last_operator",
-        /// The register has changed since its operator looked at it: nothing was done.
-        RegisterChanged = 86 "register_changed",
+        /// An operator's request that was taken in more than a second after this one came before it: nothing was done.
+        Overtaken = 86 "overtaken",
         /// Gateway: it speaks TLS, and this connection came without.
         TlsRequired = 90 "tls_required",
         /// Gateway: the member might have bought or sold more today than it may.

@@ -63,7 +63,7 @@ impl Reason {
             R::NotQuarantined | R::TooManySeries => Some(Refuser::Shard),
             R::DayOver | R::DayNotOver => Some(Refuser::Shard),
             R::UnknownMember | R::MemberExists | R::UnknownSession => Some(Refuser::Shard),
-            R::RegisterFull | R::LastOperator | R::RegisterChanged => Some(Refuser::Shard),
+            R::RegisterFull | R::LastOperator | R::Overtaken => Some(Refuser::Shard),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::{Command, InstrumentId, MemberId, Phase, Position, Side};
+use crate::{Command, InstrumentId, MemberId, Phase, Side};
 
 /// One entry of the register, for a member or one of its sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,20 +16,6 @@ pub struct Registration {
     pub session: u16,
     /// What is entered.
     pub entry: Entry,
-    /// The register as the operator knows it: if it has changed at that position of its shard or later, this changes nothing. So what no answer
-    /// came to, and is carried out late, undoes nothing that was done meanwhile.
-    pub as_of: Position,
-}
-
-impl Registration {
-    /// However the register is by then.
-    pub const AS_IT_IS: Position = Position(u64::MAX);
-
-    /// A change that is done however the register is by then.
-    #[must_use]
-    pub const fn new(member: MemberId, session: u16, entry: Entry) -> Self {
-        Self { member, session, entry, as_of: Self::AS_IT_IS }
-    }
 }
 
 /// What is entered. Each is for the member as a whole, for a session, or for either.

@@ -24,6 +24,15 @@ pub struct Request {
     pub command: Command,
 }
 
+impl Request {
+    /// Whether an operator asks for it: the exchange does, and no gateway by itself.
+    #[must_use]
+    #[inline]
+    pub fn is_of_operator(&self) -> bool {
+        self.member == MemberId(0) && !self.client_order_id.is_of_gateways()
+    }
+}
+
 /// What a request asks. The rules of each are in docs/rules.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {

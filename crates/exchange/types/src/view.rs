@@ -18,6 +18,8 @@ pub struct ShardView {
     pub kept: Vec<(MemberId, ClientOrderId)>,
     /// The shard's time.
     pub time: Timestamp,
+    /// The latest stamp of an operator's request.
+    pub operated: Timestamp,
     /// Its business day.
     pub day: BusinessDay,
     /// How far that has come.

@@ -2,9 +2,14 @@
 
 use pares_register::Register;
 use pares_stream::{Positions, StreamNumbers};
+use pares_types::{Reason, Request, Timestamp};
 
 use crate::names::Names;
 use crate::quarantine::Quarantine;
+
+/// By how much operators' requests may be ordered otherwise than they were taken in, ns: far more than it takes to order one, and
+/// less than anybody waits before asking for something else instead.
+pub(crate) const OVERTAKEN_NS: u64 = 1_000_000_000;
 
 /// Equal on all venues at equal positions.
 pub(crate) struct Notes {
@@ -15,6 +20,8 @@ pub(crate) struct Notes {
     pub(crate) positions: Positions,
     pub(crate) quarantine: Quarantine,
     pub(crate) register: Register,
+    /// The latest stamp of an operator's request.
+    pub(crate) operated: Timestamp,
 }
 
 impl Notes {
@@ -25,6 +32,20 @@ impl Notes {
             positions: Positions::default(),
             quarantine: Quarantine::default(),
             register: Register::new(None),
+            operated: Timestamp(0),
         }
+    }
+
+    /// Refuses an operator's request that lay at a gateway while others went past it: it would undo what was asked for instead
+    /// of it (R7 of decision 19).
+    pub(crate) fn check_overtaken(&mut self, request: &Request) -> Result<(), Reason> {
+        if !request.is_of_operator() {
+            return Ok(());
+        }
+        if self.operated.0 > request.stamp.0.saturating_add(OVERTAKEN_NS) {
+            return Err(Reason::Overtaken);
+        }
+        self.operated = self.operated.max(request.stamp);
+        Ok(())
     }
 }

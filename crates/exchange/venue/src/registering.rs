@@ -2,7 +2,7 @@
 
 use pares_book::Book;
 use pares_register::{EXCHANGE, Register};
-use pares_types::{Outcome, Position, Reason, Registration, Request, Status};
+use pares_types::{Outcome, Reason, Registration, Request, Status};
 
 use crate::shard::Shard;
 
@@ -20,16 +20,11 @@ impl<B: Book> Shard<B> {
         &self.notes.register
     }
 
-    pub(crate) fn change_register(
-        &mut self,
-        position: Position,
-        request: &Request,
-        change: &Registration,
-    ) -> Outcome {
+    pub(crate) fn change_register(&mut self, request: &Request, change: &Registration) -> Outcome {
         if request.member != EXCHANGE {
             return self.market.refuse(request, Reason::NotPermitted);
         }
-        match self.notes.register.apply((position, request.stamp), change) {
+        match self.notes.register.apply(request.stamp, change) {
             Ok(()) => Outcome { status: Status::Accepted, ..self.market.refuse(request, Reason::None) },
             Err(reason) => self.market.refuse(request, reason),
         }

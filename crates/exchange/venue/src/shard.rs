@@ -128,6 +128,7 @@ impl<B: Book> Shard<B> {
             hash = mix(hash ^ mix(u64::from(instrument.0) ^ 1 << 63));
         }
         hash = mix(hash ^ self.notes.register.digest());
+        hash = mix(hash ^ self.notes.operated.0);
         mix(hash ^ self.market.state_hash())
     }
 
@@ -298,7 +299,7 @@ impl<B: Book> Shard<B> {
 
     fn execute(&mut self, position: Position, request: &Request, is_void: bool) -> Outcome {
         self.events.clear();
-        let outcome = self.apply(position, request, is_void);
+        let outcome = self.apply(request, is_void);
         debug_assert!(
             outcome.status != Status::Refused || outcome.reason.refuser().is_some_and(Refuser::is_shard),
             "{} is no shard's",
@@ -309,7 +310,7 @@ impl<B: Book> Shard<B> {
         outcome
     }
 
-    fn apply(&mut self, position: Position, request: &Request, is_void: bool) -> Outcome {
+    fn apply(&mut self, request: &Request, is_void: bool) -> Outcome {
         // Hearing one again is harmless.
         let is_new = if request.command.is_repeatable() {
             Ok(())
@@ -320,14 +321,14 @@ impl<B: Book> Shard<B> {
             self.notes.quarantine.enter(request.instrument);
             return self.market.refuse(request, Reason::Void);
         }
-        if let Err(reason) = is_new {
+        if let Err(reason) = is_new.and_then(|()| self.notes.check_overtaken(request)) {
             return self.market.refuse(request, reason);
         }
         if let Some(reason) = self.notes.quarantine.refusal(request) {
             return self.market.refuse(request, reason);
         }
         match &request.command {
-            Command::Register(change) => self.change_register(position, request, change),
+            Command::Register(change) => self.change_register(request, change),
             _ => self.market.apply(request, &mut self.events),
         }
     }

@@ -64,10 +64,10 @@ impl Registrar {
             Verifier::Ed25519(key) => Key::Ed25519(key),
             Verifier::Shared(key) => Key::Shared(key),
         };
-        self.change(Registration::new(member, 0, Entry::AddMember))?;
-        self.change(Registration::new(member, SESSION, Entry::SetKey(key)))?;
-        self.change(Registration::new(member, SESSION, Entry::SetLimits(LIMITS)))?;
-        self.change(Registration::new(member, SESSION, Entry::SetPositionMax(POSITION_MAX)))?;
+        self.change(Registration { member, session: 0, entry: Entry::AddMember })?;
+        self.change(Registration { member, session: SESSION, entry: Entry::SetKey(key) })?;
+        self.change(Registration { member, session: SESSION, entry: Entry::SetLimits(LIMITS) })?;
+        self.change(Registration { member, session: SESSION, entry: Entry::SetPositionMax(POSITION_MAX) })?;
         Ok(credential)
     }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use pares_gateway::{Answer, ClientRequest};
 use pares_types::{
     BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
-    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Registration, RequestId, Rule, SelfTrade,
-    Side, Symbol, TimeInForce, Timestamp,
+    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, Rule, SelfTrade, Side, Symbol,
+    TimeInForce, Timestamp,
 };
 
 use crate::random::Random;
@@ -41,8 +41,6 @@ pub(crate) struct Client {
     keyed: u32,
     /// Before that it does not sign on.
     pub(crate) sign_on_at_ns: u64,
-    /// As of which position it knows the register.
-    known: Position,
     pub(crate) open: BTreeMap<u64, Open>,
     /// Names under which orders were entered.
     pub(crate) entered: Vec<u64>,
@@ -61,13 +59,6 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// The register was as an answer says.
-    pub(crate) fn note_register(&mut self, answer: &Answer) {
-        if answer.shard.0 == 0 {
-            self.known = answer.position.next().max(self.known);
-        }
-    }
-
     /// An operator has names of the series of its session.
     pub(crate) fn with_keys_of(self, members: u32) -> Self {
         Self { keyed: members, names: u64::from(SESSION) << 48, ..self }
@@ -88,7 +79,6 @@ impl Client {
             guards: false,
             keyed: 0,
             sign_on_at_ns: 0,
-            known: Position(0),
             open: BTreeMap::new(),
             entered: Vec::new(),
             day: (0, 0),
@@ -171,8 +161,7 @@ impl Client {
             let nth = if asked <= 2 * u64::from(self.keyed) { asked - 1 } else { self.random.next() };
             let member = MemberId(1 + (nth % u64::from(self.keyed)) as u32);
             let dice = if entered { 3 } else { self.random.next() };
-            let as_of = if self.random.chance(300) { self.known } else { Registration::AS_IT_IS };
-            let (instrument, command) = (EVERYWHERE, revocations::change(dice, member, as_of));
+            let (instrument, command) = (EVERYWHERE, revocations::change(dice, member));
             return ClientRequest::Exchange { client_order_id, instrument, command };
         }
         let member = MemberId(1 + self.random.below(4) as u32);

@@ -176,8 +176,8 @@ pub struct Ills {
     pub revoked: u64,
     /// Sign-ons refused because of the key.
     pub wrong_keys: u64,
-    /// Changes of the register that another came before, as often as a log took them.
-    pub late_changes: u64,
+    /// Operators' requests refused since others went past them, as often as a log took them.
+    pub overtaken: u64,
     /// Disks that were slow for a while.
     pub slow: u64,
     /// Syncs that failed.

@@ -16,6 +16,7 @@ use pares_book::{Instrument, Market, NaiveBook};
 use pares_register::Register;
 use pares_types::{
     ClientOrderId, Command, Event, InstrumentId, MemberId, Outcome, Position, Reason, Request, Status,
+    Timestamp,
 };
 
 use crate::client::{EVERYWHERE, EXCHANGE};
@@ -58,6 +59,8 @@ pub(crate) struct Replay {
     market: Market<NaiveBook>,
     register: Register,
     names: Names,
+    /// When the latest of operators' requests was taken in that were not late themselves.
+    operated: Timestamp,
     /// Instruments that take nothing since something was void there; 0 is all of them.
     quarantined: BTreeSet<InstrumentId>,
     events: Vec<Event>,
@@ -69,6 +72,7 @@ impl Replay {
             market: Market::new(instruments),
             register,
             names: Names::default(),
+            operated: Timestamp(0),
             quarantined: BTreeSet::new(),
             events: Vec::new(),
         }
@@ -89,10 +93,10 @@ impl Replay {
             self.quarantined.insert(request.instrument);
             Some(Reason::Void)
         } else {
-            used.or_else(|| self.quarantine(request))
+            used.or_else(|| self.late(request)).or_else(|| self.quarantine(request))
         };
         let outcome = match refusal {
-            None => self.carry_out(record.position, request),
+            None => self.carry_out(request),
             Some(reason) => self.market.refuse(request, reason),
         };
         if outcome == record.outcome && self.events == record.events {
@@ -101,17 +105,31 @@ impl Replay {
         Err(format!("replayed in order: {outcome:?} {:?}\nrecorded: {record:?}", self.events))
     }
 
-    fn carry_out(&mut self, position: Position, request: &Request) -> Outcome {
+    fn carry_out(&mut self, request: &Request) -> Outcome {
         match &request.command {
             Command::Register(_) if request.member != EXCHANGE => {
                 self.market.refuse(request, Reason::NotPermitted)
             }
-            Command::Register(change) => match self.register.apply((position, request.stamp), change) {
+            Command::Register(change) => match self.register.apply(request.stamp, change) {
                 Ok(()) => Outcome { status: Status::Accepted, ..self.market.refuse(request, Reason::None) },
                 Err(reason) => self.market.refuse(request, reason),
             },
             _ => self.market.apply(request, &mut self.events),
         }
+    }
+
+    /// An operator's request that lay for more than a second while another went past it is not carried out (R7 of decision 19). Gateways'
+    /// own have names of which the highest bit is set.
+    fn late(&mut self, request: &Request) -> Option<Reason> {
+        if request.member != EXCHANGE || request.client_order_id.0 >> 63 == 1 {
+            return None;
+        }
+        let latest = self.operated.max(request.stamp);
+        if latest.0 - request.stamp.0 > 1_000_000_000 {
+            return Some(Reason::Overtaken);
+        }
+        self.operated = latest;
+        None
     }
 
     /// Why what was void before keeps the request from being carried out. The exchange is not kept from anything but telling

@@ -1,8 +1,9 @@
 //! Who is who: keys, rights and limits, and that they hold at every gateway and after every death.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command as Process, Stdio};
+use std::time::Duration;
 
 use pares_client::{
     Client, ClientError, ClientRequest, Credential, KeyFile, Options, Secret, Update, Verifier,
@@ -10,7 +11,7 @@ use pares_client::{
 use pares_node::SystemConfig;
 use pares_node::config::SignOnSetting;
 use pares_types::{
-    ClientOrderId, Command, Entry, InstrumentId, Key, MemberId, Reason, Registration, Side, Status,
+    ClientOrderId, Command, Entry, GatewayId, InstrumentId, Key, MemberId, Reason, Registration, Side, Status,
 };
 use pares_wire::Transcript;
 use pares_wire::frame::{self, Challenge, GatewayFrame, Proof, SignOn};
@@ -332,42 +333,84 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
     assert!(rows.iter().any(|row| row["reason"] == "last_operator" && row["operator"] == 2), "{audit}");
 }
 
-/// The first answer never came, since the gateway stood still. What is done meanwhile at another stays done.
+/// A gateway stands still, and its operators ask elsewhere for something else. What they asked it before is never done.
 #[test]
-fn a_change_of_a_key_that_is_carried_out_late_undoes_nothing() {
+fn what_an_operator_asks_a_gateway_that_stands_still_undoes_nothing() {
     let mut exchange = Exchange::start(&required(2));
     done(&exchange, "member add 7");
     let own = key(&exchange, 7, 1);
     known(&exchange, 0, &own);
     let operator = KeyFile::read(&exchange.layout().operator_key()).unwrap();
-    let mut late = sign_on(&exchange, 0, &operator).unwrap();
-    let as_of = late.own_limits_and_wait().unwrap().next;
-    exchange.freeze(gateway(0));
     let Verifier::Ed25519(public) = own.secret.verifier() else { panic!("made above") };
     let entry = Entry::SetKey(Key::Ed25519(public));
-    let change = Command::Register(Registration { member: MemberId(7), session: 1, entry, as_of });
-    let name = ClientOrderId(1 << 48 | 1);
-    late.send(&ClientRequest::Exchange {
-        client_order_id: name,
-        instrument: InstrumentId(0),
-        command: change,
-    })
-    .unwrap();
-    late.flush().unwrap();
-    done(&exchange, &format!("member revoke 7 1 --gateway {}", exchange.addresses()[1]));
-    exchange.thaw(gateway(0));
-    let mut answer = None;
-    while answer.is_none() {
-        assert!(late.wait(PATIENCE).unwrap(), "it is answered");
-        late.poll(|update| {
-            if let Update::Answer(told) = update {
-                answer = Some(told.reason);
-            }
-        })
-        .unwrap();
+    let change = Command::Register(Registration { member: MemberId(7), session: 1, entry });
+    let credential = Some(Credential::from(&operator));
+    let options = Options { heartbeat: Some(Duration::from_secs(1)), credential, ..Options::default() };
+    let mut late = Client::connect_with(exchange.addresses()[0], MemberId(0), options).unwrap();
+    exchange.freeze(gateway(0));
+    for (name, command) in [(1, change), (2, Command::Unblock { member: MemberId(7) })] {
+        let client_order_id = ClientOrderId(1 << 48 | name);
+        let request = ClientRequest::Exchange { client_order_id, instrument: InstrumentId(0), command };
+        late.send(&request).unwrap();
     }
-    assert_eq!(answer, Some(Reason::RegisterChanged));
+    late.flush().unwrap();
+    // Both find another gateway.
+    done(&exchange, "member revoke 7 1");
+    done(&exchange, "block 7");
+    exchange.thaw(gateway(0));
+    while late.wait(PATIENCE).is_ok() && late.poll(|update| panic!("{update:?}")).is_ok() {}
     for gateway in [0, 1] {
         assert_eq!(refusal(sign_on(&exchange, gateway, &own)), Reason::WrongKey);
     }
+    let asked = asked(&exchange);
+    assert_eq!(asked[asked.len() - 2..], ["register member 7 session 1: revoked", "block member 7"]);
+    done(&exchange, "unblock 7");
+}
+
+/// What operators asked for, as the record has it; of all shards once.
+fn asked(exchange: &Exchange) -> Vec<String> {
+    let audit: Value = serde_json::from_str(&done(exchange, "audit --json")).unwrap();
+    let rows = audit["requests"].as_array().unwrap();
+    let mut asked: Vec<_> = rows.iter().map(|row| row["asked"].as_str().unwrap().to_owned()).collect();
+    asked.dedup();
+    asked
+}
+
+/// Takes everything to a gateway, and of what it says only that the sign-on is done.
+fn without_answers(gateway: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (mut client, mut server) = (client.unwrap(), TcpStream::connect(gateway).unwrap());
+            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            std::thread::spawn(move || {
+                let mut bytes = [0; 4_096];
+                for said in 0.. {
+                    let Ok(read @ 1..) = server.read(&mut bytes) else { return };
+                    // The challenge, and that it is met.
+                    if said < 2 {
+                        client.write_all(&bytes[..read]).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn what_a_gateway_does_not_answer_is_asked_again_elsewhere_and_done_once() {
+    let exchange = Exchange::start(&required(2));
+    let published = exchange.layout().gateway_address(GatewayId(0));
+    let address = std::fs::read_to_string(&published).unwrap();
+    let deaf = without_answers(address.trim().parse().unwrap());
+    std::fs::write(&published, deaf.to_string()).unwrap();
+    done(&exchange, "member add 7");
+    done(&exchange, "block 7");
+    let added = ["register member 7: added", "register member 7 session 1: new key (ed25519)"];
+    assert_eq!(asked(&exchange), [added[0], added[1], "block member 7"]);
+    let (ok, said) = admin(&exchange, &format!("unblock 7 --gateway {deaf}"));
+    assert!(!ok && said.contains("may be done"), "{said}");
 }

@@ -49,7 +49,7 @@ impl Floor {
     }
 
     pub(super) fn register(&mut self, member: u32, session: u16, entry: Entry) {
-        let change = Registration::new(MemberId(member), session, entry);
+        let change = Registration { member: MemberId(member), session, entry };
         assert_eq!(self.operate(OPERATOR, 1, 0, Command::Register(change)), None, "{change:?}");
     }
 
@@ -310,7 +310,7 @@ fn an_operator_does_what_its_rights_say_under_its_own_series() {
     floor.register(0, 2, Entry::SetRights(Rights::REGISTER));
     assert_eq!(floor.operate(SECOND, 2, 1, halt), Some(Reason::NoRight));
     floor.register(0, 2, Entry::SetRights(Rights::CONTROL));
-    let change = Registration::new(MemberId(8), 0, Entry::AddMember);
+    let change = Registration { member: MemberId(8), session: 0, entry: Entry::AddMember };
     assert_eq!(floor.operate(SECOND, 2, 0, Command::Register(change)), Some(Reason::NoRight));
     assert_eq!(floor.ask(TRADER, exchange(900, 0, Command::Register(change))), Some(Reason::NotPermitted));
 }
@@ -321,8 +321,9 @@ fn with_four_eyes_what_can_halt_a_market_needs_two_operators() {
     floor.register(0, 0, Entry::SetFourEyes(true));
     let halt = Command::SetPhase(Phase::Halted);
     let proposal = Proposal::of(InstrumentId(1), &halt).unwrap();
-    let propose =
-        |session| Command::Register(Registration::new(MemberId(0), session, Entry::Propose(proposal)));
+    let propose = |session| {
+        Command::Register(Registration { member: MemberId(0), session, entry: Entry::Propose(proposal) })
+    };
     assert_eq!(floor.operate(OPERATOR, 1, 1, halt), Some(Reason::SecondOperator));
     assert_eq!(floor.operate(OPERATOR, 1, 0, propose(2)), Some(Reason::NoRight), "in the name of the other");
     assert_eq!(floor.operate(OPERATOR, 1, 0, propose(1)), None);
@@ -337,7 +338,7 @@ fn with_four_eyes_what_can_halt_a_market_needs_two_operators() {
     assert_eq!(floor.operate(SECOND, 2, 1, Command::SetPhase(Phase::Continuous)), None, "that halts nothing");
     floor.world.now += PROPOSAL_NS + 1_000;
     assert_eq!(floor.operate(SECOND, 2, 1, halt), Some(Reason::SecondOperator), "ten minutes later");
-    let change = |session, entry| Command::Register(Registration::new(MemberId(0), session, entry));
+    let change = |session, entry| Command::Register(Registration { member: MemberId(0), session, entry });
     let entry = |command| Entry::Propose(Proposal::of(InstrumentId(0), &command).unwrap());
     for (proposed, done) in [
         (Entry::SetKey(key(3)), Entry::SetKey(key(4))),
@@ -349,7 +350,7 @@ fn with_four_eyes_what_can_halt_a_market_needs_two_operators() {
         assert_eq!(reason, Some(Reason::SecondOperator), "{proposed:?} was proposed, not {done:?}");
     }
     assert_eq!(floor.ask(TRADER, exchange(901, 0, block)), None, "a member may always stop itself");
-    let remove = Registration::new(MemberId(7), 0, Entry::RemoveMember);
+    let remove = Registration { member: MemberId(7), session: 0, entry: Entry::RemoveMember };
     for alone in [
         Command::Register(remove),
         change(3, Entry::SetKey(key(6))),
@@ -389,7 +390,7 @@ fn a_clock_that_is_set_back_locks_no_session_out_and_keeps_proposals() {
     floor.world.now += 2 * DAY_NS;
     let halt = Command::SetPhase(Phase::Halted);
     let entry = Entry::Propose(Proposal::of(InstrumentId(1), &halt).unwrap());
-    let proposal = Command::Register(Registration::new(MemberId(0), 1, entry));
+    let proposal = Command::Register(Registration { member: MemberId(0), session: 1, entry });
     assert_eq!(floor.operate(OPERATOR, 1, 0, proposal), None);
     let (who, now) = ((MemberId(7), 1), Timestamp(floor.world.now));
     let gateway = &mut floor.world.gates[0].gateway;

@@ -1,8 +1,9 @@
 //! One rule, one test.
 
+use pares_register::Register;
 use pares_types::{
     Answer, ClientOrderId, Command, GatewayId, MemberId, OrderId, Phase, Quantity, Reason, RecorderId, Reply,
-    RequestId, Side, Status, Symbol, Timestamp,
+    RequestId, ShardId, ShardView, Side, Status, Symbol, Timestamp,
 };
 
 use super::exchange::Record;
@@ -80,6 +81,34 @@ fn requests_are_numbered_without_gaps_and_stamped_strictly_later() {
     }
     let numbered = world.gates[0].sink.log.iter().map(|request| (request.id.sequence(), request.stamp.0));
     assert_eq!(numbered.collect::<Vec<_>>(), [(1, 50), (2, 51), (3, 52), (4, 90)]);
+}
+
+/// Else a shard would refuse what is asked at a gateway whose clock is behind: another's went past it.
+#[test]
+fn operators_are_stamped_behind_all_that_operators_asked_whatever_the_clock_says() {
+    const OPERATOR: u64 = 9;
+    let mut world = signed_on();
+    (0..2).for_each(|gate| world.sign_on(gate, OPERATOR, 0));
+    let block = |name| exchange(name, 0, Command::Block { member: MemberId(5) });
+    let stamps = |world: &World| -> Vec<u64> {
+        world.gates[1].sink.log.iter().map(|request| request.stamp.0).collect()
+    };
+    world.now = 1_000;
+    world.ask(0, OPERATOR, block(1));
+    world.now = 10;
+    world.sign_on(1, 3, 7);
+    world.ask(1, 3, buy(1));
+    world.ask(1, OPERATOR, block(2));
+    assert_eq!(stamps(&world), [10, 11, 12], "it has not read the other's");
+    world.settle();
+    world.ask(1, 3, buy(2));
+    world.ask(1, OPERATOR, block(3));
+    world.ask(1, 3, buy(3));
+    assert_eq!(stamps(&world)[3..], [13, 1_002, 1_003, 1_004]);
+    let restored = ShardView { operated: Timestamp(5_000), ..ShardView::default() };
+    world.gates[0].gateway.recover_shard(ShardId(1), &restored, Register::new(None), &[]);
+    world.ask(0, OPERATOR, block(4));
+    assert_eq!(world.gates[0].sink.log.last().map(|last| last.stamp), Some(Timestamp(5_002)));
 }
 
 #[test]

@@ -59,6 +59,8 @@ pub(super) struct Connection<T> {
     pub(super) generation: u32,
     /// Since when it has not signed on, by the monotonic clock.
     pub(super) stranger_since_ns: Option<u64>,
+    /// It is an operator's.
+    of_operator: bool,
     /// It has to prove who it is.
     pub(super) asked: Option<Asked>,
     /// Since when a frame is incomplete.
@@ -92,6 +94,7 @@ impl<T: Read + Write> Connection<T> {
             stream,
             generation,
             stranger_since_ns: Some(mono_ns),
+            of_operator: false,
             asked: None,
             incomplete_since_ns: None,
             // Small until the client proves to be one: ten thousand idle connections cost little.
@@ -116,7 +119,8 @@ impl<T: Read + Write> Connection<T> {
         &mut self.stream
     }
 
-    pub(super) fn sign_on(&mut self) {
+    pub(super) fn sign_on(&mut self, of_operator: bool) {
+        self.of_operator = of_operator;
         // From now on the client may be silent for as long as it likes, but within a frame.
         self.stranger_since_ns = None;
         if self.input.len() < IN_BYTES {
@@ -154,6 +158,19 @@ impl<T: Read + Write> Connection<T> {
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(ReadState::More),
             Err(error) => Err(Close::of(&error)),
         }
+    }
+
+    /// Something was read: an operator's is taken in only if the operator still waits for it. One that was not heard for as long as its heartbeat
+    /// allows, or has hung up, may have asked elsewhere for something else instead.
+    pub(super) fn hear(&mut self, read: ReadState, mono_ns: u64) -> Result<ReadState, Close> {
+        let silence_ns = mono_ns.saturating_sub(std::mem::replace(&mut self.heard_ns, mono_ns));
+        if !self.of_operator {
+            return Ok(read);
+        }
+        if self.silence_max_ns > 0 && silence_ns > self.silence_max_ns {
+            return Err(Close::Silent);
+        }
+        if read == ReadState::Drained { self.fill() } else { Ok(read) }
     }
 
     /// Hands each whole frame to `on_frame` and keeps the rest for later.

@@ -261,7 +261,7 @@ impl<S: Sockets> Connections<S> {
         }
         let session = session(slot, connection.generation);
         let state = connection.fill().and_then(|state| {
-            connection.heard_ns = mono_ns;
+            let state = connection.hear(state, mono_ns)?;
             connection.take_frames(mono_ns, |incoming| frames.push((session, incoming)))?;
             Ok(state)
         });
@@ -300,11 +300,11 @@ impl<S: Sockets> Connections<S> {
     }
 
     /// A session has signed on: from now on it gets a full-sized buffer, and has to be heard if it has a heartbeat.
-    pub(super) fn sign_on(&mut self, session: SessionId, heartbeat_ms: u32, mono_ns: u64) {
+    pub(super) fn sign_on(&mut self, session: SessionId, asked: &Asked, mono_ns: u64) {
         let Some(connection) = self.connection(session) else { return };
         let since_ns = connection.stranger_since_ns;
-        connection.sign_on();
-        let has_heartbeat = connection.has_to_beat(heartbeat_ms, mono_ns);
+        connection.sign_on(asked.is_of_operator());
+        let has_heartbeat = connection.has_to_beat(asked.heartbeat_ms, mono_ns);
         self.heartbeats.extend(has_heartbeat.map(|due_ns| (due_ns, slot(session))));
         if let Some(since_ns) = since_ns {
             self.strangers.remove(&(since_ns, slot(session)));

@@ -9,6 +9,7 @@
 
 use pares_gateway::SessionId;
 use pares_keys::{PROOF_BYTES, Verifier};
+use pares_register::EXCHANGE;
 use pares_types::{GatewayId, Key, MemberId, Reason, Timestamp};
 use pares_wire::Transcript;
 use pares_wire::frame::{self, Challenge, Proof, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn, SignedOn};
@@ -35,7 +36,7 @@ pub(super) struct Asked {
     transcript: Transcript,
     journalled: bool,
     resumes: bool,
-    heartbeat_ms: u32,
+    pub(super) heartbeat_ms: u32,
 }
 
 impl Asked {
@@ -57,6 +58,10 @@ impl Asked {
                 wanted => wanted.clamp(HEARTBEAT_MS_MIN, HEARTBEAT_MS_MAX),
             },
         }
+    }
+
+    pub(super) fn is_of_operator(&self) -> bool {
+        self.transcript.member == EXCHANGE
     }
 
     fn who(&self) -> (MemberId, u16) {
@@ -115,7 +120,7 @@ impl<W: World, S: Sockets> GatewayNode<W, S> {
         if asked.resumes {
             self.rules.withhold(session);
         }
-        self.edge.connections.sign_on(session, asked.heartbeat_ms, self.edge.world.mono_ns());
+        self.edge.connections.sign_on(session, asked, self.edge.world.mono_ns());
         let reply = SignedOn {
             token: asked.transcript.token.into(),
             gateway: self.id.0.into(),

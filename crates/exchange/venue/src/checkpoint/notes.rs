@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! series n | (member, series, floor)* | names n | (member, name)* | told n | (member, number)*
-//!     | day | position it began at | nets n | (instrument, member, shares)* | quarantined n | instrument* | register
+//!     | day | position it began at | nets n | (instrument, member, shares)* | quarantined n | instrument* | register | operated
 //! ```
 
 use pares_register::Register;
 use pares_stream::{Positions, StreamNumbers};
-use pares_types::{BusinessDay, ClientOrderId, InstrumentId, MemberId, NetPositions, Position};
+use pares_types::{BusinessDay, ClientOrderId, InstrumentId, MemberId, NetPositions, Position, Timestamp};
 
 use super::{CheckpointError, Input, put};
 use crate::names::Names;
@@ -15,7 +15,7 @@ use crate::notes::Notes;
 use crate::quarantine::Quarantine;
 
 pub(super) fn encode(out: &mut Vec<u8>, notes: &Notes) {
-    let Notes { names, numbers, positions, quarantine, register } = notes;
+    let Notes { names, numbers, positions, quarantine, register, operated } = notes;
     put(out, names.floors().len() as u64);
     for ((member, series), floor) in names.floors() {
         put(out, u64::from(member.0));
@@ -45,6 +45,7 @@ pub(super) fn encode(out: &mut Vec<u8>, notes: &Notes) {
     put(out, quarantine.instruments().len() as u64);
     quarantine.instruments().iter().for_each(|instrument| put(out, u64::from(instrument.0)));
     register.write(&mut |word| put(out, word));
+    put(out, operated.0);
 }
 
 pub(super) fn decode(input: &mut Input<'_>) -> Result<Notes, CheckpointError> {
@@ -54,6 +55,7 @@ pub(super) fn decode(input: &mut Input<'_>) -> Result<Notes, CheckpointError> {
         positions: positions(input)?,
         quarantine: quarantine(input)?,
         register: register(input)?,
+        operated: Timestamp(input.u64()?),
     })
 }
 

@@ -66,7 +66,7 @@ fn lived() -> Venue<FastBook> {
 }
 
 fn registered(session: u16, entry: Entry) -> Command {
-    Command::Register(Registration::new(MemberId(77), session, entry))
+    Command::Register(Registration { member: MemberId(77), session, entry })
 }
 
 /// A shard with orders on both books, gateways with a history, and names.

@@ -3,6 +3,7 @@
 
 mod agreement;
 mod checkpoints;
+mod late;
 mod paper1;
 mod pieces;
 mod poison;

@@ -317,7 +317,7 @@ message! {
 }
 message! {
     /// Client to gateway, the exchange: change an entry of the register.
-    17 ChangeRegister (56) {
+    17 ChangeRegister (48) {
         /// The name of this request.
         client_order_id: U64,
         /// What is entered, as the entry says.
@@ -330,8 +330,6 @@ message! {
         entry: u8,
         /// Zero.
         reserved: u8,
-        /// Nothing is done if the register has changed at that position or later; all ones: however it is.
-        as_of: U64,
     }
 }
 message! {

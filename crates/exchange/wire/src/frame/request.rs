@@ -154,10 +154,10 @@ fn write_exchange(out: &mut Vec<u8>, name: ClientOrderId, instrument: Instrument
             };
             write(out, &frame);
         }
-        Command::Register(Registration { member, session, entry, as_of }) => {
+        Command::Register(Registration { member, session, entry }) => {
             let (entry, value) = entry_code(entry);
-            let (member, session, as_of) = (member.0.into(), session.into(), as_of.0.into());
-            let frame = ChangeRegister { client_order_id, value, member, session, entry, reserved: 0, as_of };
+            let (member, session) = (member.0.into(), session.into());
+            let frame = ChangeRegister { client_order_id, value, member, session, entry, reserved: 0 };
             write(out, &frame);
         }
         Command::Time => write(out, &TellTime { client_order_id, instrument, reserved: 0.into() }),
@@ -320,8 +320,7 @@ fn decode_exchange(kind: u8, bytes: &[u8]) -> Result<ClientRequest, WireError> {
             zero(&[frame.reserved])?;
             let (member, session) = (MemberId(frame.member.get()), frame.session.get());
             let entry = entry(frame.entry, frame.value)?;
-            let as_of = Position(frame.as_of.get());
-            let change = Registration { member, session, entry, as_of };
+            let change = Registration { member, session, entry };
             (frame.client_order_id, 0.into(), Command::Register(change))
         }
         TellTime::KIND => {

@@ -311,10 +311,7 @@ impl RequestRecord {
             Command::EndDay { day } => {
                 (command::END_DAY, OperandsRecord { first: i64::from(day.0).into(), ..none })
             }
-            Command::Register(change) => {
-                self.quantity = change.as_of.0.into();
-                (command::REGISTER, register_operands(change))
-            }
+            Command::Register(change) => (command::REGISTER, register_operands(change)),
             Command::CancelGuarded(guarded) => (command::CANCEL_GUARDED, guarded_operands(guarded)),
             _ => unreachable!("{command:?} has no operands"),
         };
@@ -404,17 +401,10 @@ impl RequestRecord {
             command::BUST => Command::Bust(self.to_bust(extension)?),
             command::BEGIN_DAY => Command::BeginDay { day: business_day(operands()?.first.get())? },
             command::END_DAY => Command::EndDay { day: business_day(operands()?.first.get())? },
-            command::REGISTER => Command::Register(self.to_registration(&operands()?)?),
+            command::REGISTER => Command::Register(to_registration(&operands()?)?),
             command::CANCEL_GUARDED => Command::CancelGuarded(to_guarded(&operands()?)?),
             _ => return Err(WireError::InvalidField("command")),
         })
-    }
-
-    fn to_registration(self, operands: &OperandsRecord) -> Result<Registration, WireError> {
-        let value = operands.as_bytes().first_chunk().expect("40 bytes");
-        let (member, session) = (MemberId(operands.member.get()), operands.index.get());
-        let as_of = Position(self.quantity.get());
-        Ok(Registration { member, session, entry: entry(operands.code, *value)?, as_of })
     }
 
     fn target(&self) -> Result<OrderId, WireError> {
@@ -475,12 +465,18 @@ impl RequestRecord {
     }
 }
 
-fn register_operands(Registration { member, session, entry, .. }: Registration) -> OperandsRecord {
+fn register_operands(Registration { member, session, entry }: Registration) -> OperandsRecord {
     let (code, value) = entry_code(entry);
     let mut operands =
         OperandsRecord { member: member.0.into(), index: session.into(), code, ..OperandsRecord::default() };
     operands.as_mut_bytes()[..value.len()].copy_from_slice(&value);
     operands
+}
+
+fn to_registration(operands: &OperandsRecord) -> Result<Registration, WireError> {
+    let value = operands.as_bytes().first_chunk().expect("40 bytes");
+    let (member, session) = (MemberId(operands.member.get()), operands.index.get());
+    Ok(Registration { member, session, entry: entry(operands.code, *value)? })
 }
 
 fn guarded_operands(Guarded { member, session, last }: Guarded) -> OperandsRecord {

@@ -340,17 +340,12 @@ fn frames_of_the_exchange() {
     let limits =
         Limits { quantity_max: 1, value_max: 2, collar: 3, orders_max: 4, rate_max: 5, burst_max: 6 };
     check(
-        &asked(Command::Register(Registration {
-            member,
-            session: 0x8182,
-            entry: Entry::SetLimits(limits),
-            as_of: Position(0x9192_9394_9596_9798),
-        })),
+        &asked(Command::Register(Registration { member, session: 0x8182, entry: Entry::SetLimits(limits) })),
         expect![[r#"
-            0000  3c 00 11 01 18 17 16 15 14 13 12 11 01 00 00 00
+            0000  34 00 11 01 18 17 16 15 14 13 12 11 01 00 00 00
             0010  00 00 00 00 02 00 00 00 00 00 00 00 03 00 00 00
             0020  04 00 00 00 05 00 00 00 06 00 00 00 74 73 72 71
-            0030  82 81 07 00 98 97 96 95 94 93 92 91
+            0030  82 81 07 00
         "#]],
     );
     check(

@@ -280,16 +280,15 @@ fn requests_of_the_exchange() {
         operand: 0xf1f2_f3f4,
         detail: 0xd1d2_d3d4_d5d6_d7d8_d9da_dbdc_ddde_dfd0,
     };
-    let as_of = Position(0x9192_9394_9596_9798);
     let entry = Entry::Propose(proposal);
-    let change = Registration { member: MemberId(0), session: 0x8182, entry, as_of };
+    let change = Registration { member: MemberId(0), session: 0x8182, entry };
     check(
         &recorded(Command::Register(change)),
         expect![[r#"
             0000  01 01 32 31 74 73 72 71 58 57 56 55 54 53 52 51
             0010  68 67 66 65 64 63 62 61 18 17 16 15 14 13 12 11
             0020  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
-            0030  98 97 96 95 94 93 92 91 24 23 22 21 8f 00 00 00
+            0030  00 00 00 00 00 00 00 00 24 23 22 21 8f 00 00 00
             0040  e4 e3 e2 e1 f4 f3 f2 f1 d0 df de dd dc db da d9
             0050  d8 d7 d6 d5 d4 d3 d2 d1 03 00 00 00 00 00 00 00
             0060  00 00 00 00 82 81 09 00
@@ -297,12 +296,12 @@ fn requests_of_the_exchange() {
     );
     let entry = Entry::ListInstrument(InstrumentId(0xe1e2_e3e4));
     check(
-        &recorded(Command::Register(Registration::new(MemberId(7), 0x8182, entry))),
+        &recorded(Command::Register(Registration { member: MemberId(7), session: 0x8182, entry })),
         expect![[r#"
             0000  01 01 32 31 74 73 72 71 58 57 56 55 54 53 52 51
             0010  68 67 66 65 64 63 62 61 18 17 16 15 14 13 12 11
             0020  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
-            0030  ff ff ff ff ff ff ff ff 24 23 22 21 8f 00 00 00
+            0030  00 00 00 00 00 00 00 00 24 23 22 21 8f 00 00 00
             0040  e4 e3 e2 e1 00 00 00 00 00 00 00 00 00 00 00 00
             0050  00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
             0060  07 00 00 00 82 81 0a 00

@@ -1,6 +1,6 @@
 //! Entries of the register.
 
-use pares_types::{Entry, InstrumentId, Key, Limits, Position, Proposal, Registration, Rights};
+use pares_types::{Entry, InstrumentId, Key, Limits, Proposal, Registration, Rights};
 use proptest::prelude::*;
 
 use super::{instrument, member};
@@ -34,10 +34,9 @@ pub(crate) fn registration() -> impl Strategy<Value = Registration> {
         any::<u32>().prop_map(|id| Entry::UnlistInstrument(InstrumentId(id))),
         any::<u64>().prop_map(Entry::SetPositionMax),
     ];
-    (member(), any::<u16>(), entry, any::<u64>()).prop_map(|(member, session, entry, as_of)| Registration {
+    (member(), any::<u16>(), entry).prop_map(|(member, session, entry)| Registration {
         member,
         session,
         entry,
-        as_of: Position(as_of),
     })
 }

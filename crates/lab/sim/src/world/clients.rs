@@ -345,7 +345,6 @@ impl World<'_> {
                     [client as u64, answer.client_order_id.0, answer.status as u64, answer.position.0];
                 self.note("client {} has the answer to {}: status {} at {}", &words);
                 self.note_followed(gateway, &answer);
-                self.clients[client].note_register(&answer);
                 self.check_answer(client, connection, &answer)
             }
             Reply::Trade(trade) => self.ledger.check_trade(&trade),

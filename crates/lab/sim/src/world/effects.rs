@@ -71,7 +71,7 @@ impl World<'_> {
             NodeId::Venue(_) => self.note("venue {} executes shard {} position {}: {id}", &words),
             _ => self.note("recorder {} takes shard {} position {}: {id}", &words),
         }
-        self.note_key(&record)?;
+        self.note_key(&record);
         self.check_void(&record)?;
         self.check_guards(&record)?;
         self.ledger.on_record(&record)

@@ -3,7 +3,7 @@
 //! A key that is changed must be in force nowhere or here: so the new file lies beside the old one until the register has it, and stays while
 //! nobody can say whether it has. Who asks again, or asks for what was proposed, means the key that lies there.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,6 +16,9 @@ use crate::error::CommandError;
 
 /// How long a command waits for others that change keys.
 const HELD_MAX: Duration = Duration::from_secs(60);
+
+/// What a file of a key ends with until that is in force.
+const NEW: &str = "key.new";
 
 /// The key to be registered. A new one lies in keys/member-M-S.key in the system's directory, unless something else is given.
 #[derive(clap::Args)]
@@ -43,31 +46,33 @@ pub(super) struct MadeKey {
 }
 
 /// The directory of the keys, while one command changes what lies there: of two at once, one would take away the secret that the other
-/// has in force.
-pub(super) struct HeldKeys(#[expect(dead_code, reason = "it is held, and nothing else")] File);
-
-impl HeldKeys {
-    /// Waits for other commands, which end on their own if a gateway does not answer.
-    pub(super) fn hold(layout: &Layout) -> Result<Self, CommandError> {
-        let keys = layout.keys();
-        std::fs::create_dir_all(&keys).map_err(CommandError::io("making the directory of keys"))?;
-        let keys = File::open(&keys).map_err(CommandError::io("opening the directory of keys"))?;
-        let begun = Instant::now();
-        while keys.try_lock().is_err() {
-            if begun.elapsed() > HELD_MAX {
+/// has in force. Held as long as the file is open. Waits for other commands, which end on their own if a gateway does not answer.
+pub(super) fn hold(layout: &Layout) -> Result<File, CommandError> {
+    let keys = layout.keys();
+    std::fs::create_dir_all(&keys).map_err(CommandError::io("making the directory of keys"))?;
+    let keys = File::open(&keys).map_err(CommandError::io("opening the directory of keys"))?;
+    let begun = Instant::now();
+    loop {
+        match keys.try_lock() {
+            Ok(()) => return Ok(keys),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < HELD_MAX => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(TryLockError::WouldBlock) => {
                 let what = "another command is changing a key and does not end; nothing was done";
                 return Err(CommandError::Failed(what.into()));
             }
-            std::thread::sleep(Duration::from_millis(20));
+            Err(TryLockError::Error(error)) => {
+                return Err(CommandError::io("locking the directory of keys; nothing was done")(error));
+            }
         }
-        Ok(Self(keys))
     }
 }
 
 /// Removes what a change that did not end left of a session, or of all of a member.
 pub(super) fn forget_new((member, session): (u32, Option<u16>), layout: &Layout) -> Result<(), CommandError> {
     let Ok(listed) = std::fs::read_dir(layout.keys()) else { return Ok(()) };
-    let is_new = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "new");
+    let is_new = |path: &PathBuf| path.to_str().is_some_and(|path| path.ends_with(NEW));
     let is_theirs = |path: &PathBuf| {
         KeyFile::read(path)
             .is_ok_and(|key| key.member == member && session.is_none_or(|number| number == key.session))
@@ -80,9 +85,9 @@ pub(super) fn forget_new((member, session): (u32, Option<u16>), layout: &Layout)
 }
 
 impl NewKey {
-    /// The keys, held, unless nothing of this one lies there.
-    pub(super) fn hold(&self, layout: &Layout) -> Result<Option<HeldKeys>, CommandError> {
-        (!self.password).then(|| HeldKeys::hold(layout)).transpose()
+    /// Holds the keys. A password leaves no file, so nothing is held.
+    pub(super) fn hold(&self, layout: &Layout) -> Result<Option<File>, CommandError> {
+        (!self.password).then(|| hold(layout)).transpose()
     }
 
     /// Whether another operator can name it, who asks for what was proposed.
@@ -170,7 +175,12 @@ impl MadeKey {
 /// Where a session's new key lies until it is in force, and where then.
 fn places_of(who: (u32, u16), layout: &Layout) -> (PathBuf, PathBuf) {
     let path = place_of(who, layout);
-    (path.with_extension("key.new"), path)
+    (new_beside(&path), path)
+}
+
+/// Where the key lies that is to take that one's place.
+pub(super) fn new_beside(path: &Path) -> PathBuf {
+    path.with_extension(NEW)
 }
 
 /// The key of a change that did not end, or was proposed: it may be in force.
@@ -233,7 +243,7 @@ mod tests {
         let layout = Layout::new(dir.path());
         let made = MadeKey::of(&MADE, (7, 1), &layout).unwrap();
         let (new, path) = made.file.clone().unwrap();
-        let unknown = || Err(CommandError::Client(ClientError::TimedOut));
+        let unknown = || Err(CommandError::NoAnswer(ClientError::TimedOut));
         let said = made.settle(unknown()).unwrap_err().to_string();
         assert!(new.exists() && !path.exists() && said.contains("may be in force"), "{said}");
         let again = MadeKey::of(&MADE, (7, 1), &layout).unwrap();
@@ -272,10 +282,13 @@ mod tests {
     fn keys_are_changed_by_one_command_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
-        let held = HeldKeys::hold(&layout).unwrap();
-        assert!(File::open(layout.keys()).unwrap().try_lock().is_err());
+        let held = hold(&layout).unwrap();
+        let (say, heard) = std::sync::mpsc::channel();
+        let other = std::thread::spawn(move || say.send(MADE.hold(&layout).is_ok()));
+        assert!(heard.recv_timeout(Duration::from_millis(100)).is_err(), "the other waits");
         drop(held);
-        HeldKeys::hold(&layout).unwrap();
+        assert_eq!(heard.recv(), Ok(true));
+        other.join().unwrap().unwrap();
     }
 
     #[test]

@@ -7,7 +7,7 @@ use pares_venue::Shard;
 use serde_json::{Value, json};
 
 use super::PROPOSED;
-use super::key::{self, HeldKeys, MadeKey, NewKey};
+use super::key::{self, MadeKey, NewKey};
 use super::operator::{EXCHANGE, Operator};
 use crate::error::{CommandError, CommandResult};
 use crate::standing::Standing;
@@ -144,18 +144,7 @@ pub(super) fn run(
     let done = match what {
         What::Add { member, key } => add(&mut operator, *member, key, layout)?,
         What::Key { member, session, key } => set_key(&mut operator, (*member, *session), key, layout)?,
-        What::Revoke { member, session: Some(session) } => {
-            let _held = HeldKeys::hold(layout)?;
-            operator.register(*member, *session, Entry::RevokeKey)?;
-            forget_new_keys(&operator, (*member, Some(*session)), layout)?;
-            format!("session {session} of member {member} is revoked")
-        }
-        What::Revoke { member, session: None } => {
-            let _held = HeldKeys::hold(layout)?;
-            operator.register(*member, 0, Entry::RemoveMember)?;
-            forget_new_keys(&operator, (*member, None), layout)?;
-            format!("member {member} is removed; its orders stay: `pares admin block {member}` cancels them")
-        }
+        What::Revoke { member, session } => revoke(&mut operator, (*member, *session), layout)?,
         What::Right { member, session, rights } => {
             let rights = rights.iter().fold(Rights::NONE, |all, right| all.or(*right));
             operator.register(*member, *session, Entry::SetRights(rights))?;
@@ -168,22 +157,42 @@ pub(super) fn run(
         What::List => unreachable!("listed above"),
     };
     let is_told = matches!(what, What::Key { .. });
-    let done = match operator.proposes {
+    let said = match operator.proposes {
+        _ if as_json => json!({ if operator.proposes { "proposed" } else { "done" }: done }).to_string(),
         true if is_told => format!("proposed, not done: {done}"),
         true => format!("{PROPOSED}. Then {done}"),
         false => done,
     };
-    text::print(&if as_json { json!({ "done": done }).to_string() } else { done });
+    text::print(&said);
     Ok(())
 }
 
-/// A key of a change that did not end, of who is revoked now, is not to come into force by the next change.
-fn forget_new_keys(
-    operator: &Operator,
-    who: (u32, Option<u16>),
+/// A session, or the member with all of them.
+fn revoke(
+    operator: &mut Operator,
+    (member, session): (u32, Option<u16>),
     layout: &Layout,
-) -> Result<(), CommandError> {
-    if operator.proposes { Ok(()) } else { key::forget_new(who, layout) }
+) -> Result<String, CommandError> {
+    let _held = key::hold(layout)?;
+    let (entry, done) = match session {
+        Some(session) => (Entry::RevokeKey, format!("session {session} of member {member} is revoked")),
+        None => {
+            let orders = format!("its orders stay: `pares admin block {member}` cancels them");
+            (Entry::RemoveMember, format!("member {member} is removed; {orders}"))
+        }
+    };
+    let revoked = operator.register(member, session.unwrap_or(0), entry);
+    let is_gone = match &revoked {
+        Ok(_) => !operator.proposes,
+        Err(error) => {
+            matches!(error, CommandError::Refused(Reason::UnknownMember | Reason::UnknownSession))
+        }
+    };
+    if is_gone {
+        // Of a change that did not end: it is not to come into force by the next one.
+        key::forget_new((member, session), layout)?;
+    }
+    revoked.map(|_| done)
 }
 
 fn add(operator: &mut Operator, member: u32, key: &NewKey, layout: &Layout) -> Result<String, CommandError> {
@@ -249,10 +258,12 @@ fn set_limits(
     (member, session): (u32, u16),
     limits: &NewLimits,
 ) -> Result<String, CommandError> {
+    let proposes = operator.proposes;
     operator.register(member, session, Entry::SetPositionMax(limits.position))?;
     operator.register(member, session, Entry::SetLimits(limits.limits())).map_err(|error| {
+        let set = if proposes { "proposed" } else { "set" };
         CommandError::Failed(format!(
-            "{error}. Of the limits only that of positions was set: repeat the command"
+            "{error}. Of the limits only that of positions was {set}: repeat the command"
         ))
     })?;
     Ok(format!("{}: {}", who(member, session), limit_words(&limits.limits(), limits.position)))

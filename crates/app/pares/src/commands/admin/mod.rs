@@ -17,6 +17,7 @@ use std::cell::LazyCell;
 use std::path::PathBuf;
 
 use pares_book::{Book, Day, Stage, TimetableRow};
+use pares_client::Answer;
 use pares_node::{Layout, NodeId, SystemConfig};
 use pares_types::{
     BusinessDay, Command, Entry, InstrumentId, MemberId, Phase, Reason, Rule, Status, Symbol, Timestamp,
@@ -32,7 +33,7 @@ use rule::{NewRule, PhaseName};
 use told::{as_json, as_line};
 
 /// What a command says that only proposed.
-pub(super) const PROPOSED: &str = "proposed, not done: another operator asks for it within ten minutes, by the same command with --key and without --propose";
+const PROPOSED: &str = "proposed, not done: another operator asks for it within ten minutes, by the same command with --key and without --propose";
 
 /// Arguments of `pares admin`.
 #[derive(clap::Args)]
@@ -163,36 +164,20 @@ pub fn run(args: &Args) -> CommandResult {
         Operator::sign_on(args.gateway.as_deref(), key, &config, &layout)
     };
     match &args.what {
-        What::Audit => return audit::run(&config, &layout, args.json),
-        What::Member(what) => return member::run(what, sign_on, (&config, &layout), args.json),
+        What::Audit => audit::run(&config, &layout, args.json),
+        What::Member(what) => member::run(what, sign_on, (&config, &layout), args.json),
         What::FourEyes { state } => {
             let answer = sign_on()?.register(EXCHANGE.0, 0, Entry::SetFourEyes(*state))?;
-            let done = if args.propose { PROPOSED.to_owned() } else { as_line(&answer) };
-            text::print(&if args.json { as_json(&answer) } else { done });
-            return Ok(());
+            text::print(&told(&answer, args));
+            Ok(())
         }
-        _ => {}
-    }
-    let (instrument, command) = request(&args.what, &config, &layout)?;
-    let is_due = matches!(&command, Command::SetRule(rule) if is_due(instrument, *rule, &config, &layout));
-    let mut operator = sign_on()?;
-    let (instrument, command) = match args.propose {
-        true => (InstrumentId(0), operator.proposal(instrument, &command)?),
-        false => (instrument, command),
-    };
-    let answer = operator.ask(instrument, command)?;
-    let is_proposed = args.propose && answer.status != Status::Refused;
-    let done = if is_proposed { PROPOSED.to_owned() } else { as_line(&answer) };
-    text::print(&if args.json { as_json(&answer) } else { done });
-    match (answer.status, answer.reason) {
-        (Status::Refused, reason) => {
-            let condition = match command {
-                Command::SetRule(rule) if reason == Reason::InvalidRule => rule::condition(rule),
-                _ => "",
-            };
-            Err(CommandError::Failed(format!("refused: {reason}: {}{condition}", reason.meaning())))
-        }
-        _ => {
+        what => {
+            let (instrument, command) = request(what, &config, &layout)?;
+            let is_due =
+                matches!(&command, Command::SetRule(rule) if is_due(instrument, *rule, &config, &layout));
+            let answer = sign_on()?.ask(instrument, command)?;
+            text::print(&told(&answer, args));
+            check(&answer, command)?;
             if is_due {
                 eprintln!(
                     "pares: that time is past today, and the instrument was not told the time since: the row is carried out at once"
@@ -201,6 +186,27 @@ pub fn run(args: &Args) -> CommandResult {
             Ok(())
         }
     }
+}
+
+fn told(answer: &Answer, args: &Args) -> String {
+    let is_proposed = args.propose && answer.status != Status::Refused;
+    match is_proposed {
+        _ if args.json => as_json(answer, is_proposed),
+        true => PROPOSED.to_owned(),
+        false => as_line(answer),
+    }
+}
+
+fn check(answer: &Answer, command: Command) -> CommandResult {
+    if answer.status != Status::Refused {
+        return Ok(());
+    }
+    let reason = answer.reason;
+    let condition = match command {
+        Command::SetRule(rule) if reason == Reason::InvalidRule => rule::condition(rule),
+        _ => "",
+    };
+    Err(CommandError::Failed(format!("refused: {reason}: {}{condition}", reason.meaning())))
 }
 
 /// Whether the rule is a row of a timetable that changes the phase at once.

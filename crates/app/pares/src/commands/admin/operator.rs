@@ -1,7 +1,8 @@
 //! An operator at a gateway.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pares_client::{Answer, Client, ClientError, ClientRequest, Credential, KeyFile, Options, Tls};
 use pares_node::{Layout, SystemConfig, keys};
@@ -9,6 +10,7 @@ use pares_types::{
     ClientOrderId, Command, DAY_NS, Entry, InstrumentId, MemberId, Proposal, Reason, Registration, Status,
 };
 
+use super::key;
 use crate::error::CommandError;
 
 /// The exchange itself.
@@ -18,15 +20,14 @@ pub(super) const EXCHANGE: MemberId = MemberId(0);
 const NUMBER_SHIFT: u32 = 14;
 /// How far ahead of the clock a request is named at most, days.
 const AHEAD_DAYS_MAX: u64 = 10_000;
-/// How often a change of the register is asked again because others change it, and how long after.
-const TRIES_MAX: u32 = 50;
-const RETRY: Duration = Duration::from_millis(20);
-/// Answered within that, it did not hang.
-const AT_ONCE: Duration = Duration::from_millis(500);
+/// How often an operator and its gateway have to hear each other: what a gateway reads later than after three of these is not done.
+const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// An operator, signed on.
 pub(super) struct Operator {
     client: Client,
+    /// Those that may be asked if this one does not answer.
+    others: Gateways,
     session: u16,
     /// What it asks for it only proposes, so that another operator may ask for it.
     pub(super) proposes: bool,
@@ -51,13 +52,17 @@ impl Operator {
             )));
         }
         let session = key.as_ref().map_or(0, |key| key.session);
-        let client = connect(gateway, key.as_ref(), config, layout);
-        let client = client.map_err(|error| name_new_key(error, path.as_deref()))?;
-        Ok(Self { client, session, proposes })
+        let mut others = Gateways::of(gateway, key.as_ref(), config, layout)?;
+        let client = others.connect().map_err(|error| name_new_key(error, path.as_deref()))?;
+        Ok(Self { client, others, session, proposes })
     }
 
-    /// Asks, and goes on asking while a step did not suffice. Phases and the time go on by themselves.
-    pub(super) fn ask(&mut self, instrument: InstrumentId, command: Command) -> Result<Answer, ClientError> {
+    /// Asks, or proposes it, and goes on asking while a step did not suffice. Phases and the time go on by themselves.
+    pub(super) fn ask(&mut self, instrument: InstrumentId, command: Command) -> Result<Answer, CommandError> {
+        let (instrument, command) = match self.proposes {
+            true => (InstrumentId(0), self.proposal(instrument, &command)?),
+            false => (instrument, command),
+        };
         let mut cancelled = 0;
         loop {
             let mut answer = self.ask_under_a_new_name(instrument, command)?;
@@ -70,43 +75,24 @@ impl Operator {
         }
     }
 
-    /// Has the register changed. If others change it too, what was refused for that was not done, and is asked again.
+    /// Has the register changed.
     pub(super) fn register(
         &mut self,
         member: u32,
         session: u16,
         entry: Entry,
     ) -> Result<Answer, CommandError> {
-        let mut tries = 0;
-        loop {
-            // What is carried out late, since its gateway stood still, undoes nothing that came after.
-            let as_of = self.client.own_limits_and_wait()?.next;
-            let change = Command::Register(Registration { member: MemberId(member), session, entry, as_of });
-            let change = if self.proposes { self.proposal(InstrumentId(0), &change)? } else { change };
-            let asked = Instant::now();
-            let answer = self.ask(InstrumentId(0), change)?;
-            // Of one that hung, what came between may be what was done instead of it.
-            let is_at_once = asked.elapsed() < AT_ONCE;
-            match (answer.status, answer.reason) {
-                (Status::Refused, Reason::RegisterChanged) if is_at_once && tries < TRIES_MAX => tries += 1,
-                (Status::Refused, reason) => return Err(CommandError::Refused(reason)),
-                _ => return Ok(answer),
-            }
-            std::thread::sleep(RETRY);
-        }
+        let change = Registration { member: MemberId(member), session, entry };
+        let answer = self.ask(InstrumentId(0), Command::Register(change))?;
+        if answer.status == Status::Refused { Err(CommandError::Refused(answer.reason)) } else { Ok(answer) }
     }
 
     /// The request that proposes that another operator asks for it.
-    pub(super) fn proposal(
-        &mut self,
-        instrument: InstrumentId,
-        command: &Command,
-    ) -> Result<Command, CommandError> {
+    fn proposal(&self, instrument: InstrumentId, command: &Command) -> Result<Command, CommandError> {
         let proposal = Proposal::of(instrument, command);
         let proposal = proposal.ok_or_else(|| CommandError::Usage("that needs no second operator".into()))?;
         let (session, entry) = (self.session, Entry::Propose(proposal));
-        let as_of = self.client.own_limits_and_wait()?.next;
-        Ok(Command::Register(Registration { member: EXCHANGE, session, entry, as_of }))
+        Ok(Command::Register(Registration { member: EXCHANGE, session, entry }))
     }
 
     /// Names are for life: the time makes this one new, and its series says whose it is. A clock that was set back makes old ones:
@@ -115,25 +101,85 @@ impl Operator {
         &mut self,
         instrument: InstrumentId,
         command: Command,
-    ) -> Result<Answer, ClientError> {
+    ) -> Result<Answer, CommandError> {
         let mut ahead_days = 0;
         loop {
             let number = pares_os::clock::now_ns().saturating_add(ahead_days * DAY_NS) >> NUMBER_SHIFT;
             let client_order_id = ClientOrderId(u64::from(self.session) << 48 | number);
             let request = ClientRequest::Exchange { client_order_id, instrument, command };
-            let answer = self.client.submit_and_wait(&request)?;
-            let is_old = answer.repeat || !answer.reason.uses_name();
+            let (answer, is_asked_again) = self.submit(&request)?;
+            let is_old = answer.repeat && !is_asked_again || !answer.reason.uses_name();
             if !is_old || ahead_days > AHEAD_DAYS_MAX {
                 return Ok(answer);
             }
             ahead_days = 2 * ahead_days + 1;
         }
     }
+
+    /// Asks, and if no answer comes, at the other gateways under the same name: it is done once, whichever has taken it in. Says whether
+    /// it was asked again.
+    fn submit(&mut self, request: &ClientRequest) -> Result<(Answer, bool), CommandError> {
+        use ClientError::{Closed, Io, Silent, TimedOut};
+        let mut is_asked_again = false;
+        loop {
+            let error = match self.client.submit_and_wait(request) {
+                Err(error @ (TimedOut | Silent | Closed | Io(_))) => error,
+                answered => return Ok((answered?, is_asked_again)),
+            };
+            // That the others cannot be reached says less than that this one has not answered.
+            let Ok(client) = self.others.connect() else { return Err(CommandError::NoAnswer(error)) };
+            (self.client, is_asked_again) = (client, true);
+        }
+    }
+}
+
+/// The gateways that an operator has not asked yet, and how.
+struct Gateways {
+    addresses: VecDeque<String>,
+    options: Options,
+}
+
+impl Gateways {
+    /// The one at that address only, or all that have said where they are.
+    fn of(
+        asked: Option<&str>,
+        key: Option<&KeyFile>,
+        config: &SystemConfig,
+        layout: &Layout,
+    ) -> Result<Self, CommandError> {
+        let tls = keys::operator(layout, config)?.map(Tls::believing);
+        let credential = key.map(Credential::from);
+        let options = Options { credential, tls, heartbeat: Some(HEARTBEAT), ..Options::default() };
+        let published = || config.gateway_ids().map(|id| layout.gateway_address(id));
+        let addresses: VecDeque<String> = match asked {
+            Some(address) => [address.to_owned()].into(),
+            None => published().filter_map(|path| std::fs::read_to_string(path).ok()).collect(),
+        };
+        if addresses.is_empty() {
+            let run = layout.run();
+            let what =
+                format!("no gateway has published its address in {}; is the system up?", run.display());
+            return Err(CommandError::Failed(what));
+        }
+        Ok(Self { addresses, options })
+    }
+
+    /// Connects to the next one that answers.
+    fn connect(&mut self) -> Result<Client, CommandError> {
+        let mut last = CommandError::Failed("no other gateway is left to ask".to_owned());
+        while let Some(address) = self.addresses.pop_front() {
+            match Client::connect_with(address.trim(), EXCHANGE, self.options.clone()) {
+                Ok(client) => return Ok(client),
+                Err(error) => last = error.into(),
+            }
+        }
+        Err(last)
+    }
 }
 
 /// A key that is refused may have been changed by a command whose answer did not come.
 fn name_new_key(error: CommandError, path: Option<&Path>) -> CommandError {
-    let new = path.map(|path| path.with_extension("key.new")).filter(|new| new.exists());
+    let new = path.map(key::new_beside).filter(|new| new.exists());
     match (error, new) {
         (CommandError::Client(ClientError::Rejected(Reason::WrongKey)), Some(new)) => {
             let new = new.display();
@@ -143,32 +189,6 @@ fn name_new_key(error: CommandError, path: Option<&Path>) -> CommandError {
         }
         (error, _) => error,
     }
-}
-
-fn connect(
-    asked: Option<&str>,
-    key: Option<&KeyFile>,
-    config: &SystemConfig,
-    layout: &Layout,
-) -> Result<Client, CommandError> {
-    let tls = keys::operator(layout, config)?.map(Tls::believing);
-    let options = Options { credential: key.map(Credential::from), tls, ..Options::default() };
-    let connect = |address: &str| Client::connect_with(address, EXCHANGE, options.clone());
-    if let Some(address) = asked {
-        return Ok(connect(address)?);
-    }
-    let mut last = CommandError::Failed(format!(
-        "no gateway has published its address in {}; is the system up?",
-        layout.run().display()
-    ));
-    for id in config.gateway_ids() {
-        let Ok(address) = std::fs::read_to_string(layout.gateway_address(id)) else { continue };
-        match connect(address.trim()) {
-            Ok(client) => return Ok(client),
-            Err(error) => last = error.into(),
-        }
-    }
-    Err(last)
 }
 
 #[cfg(test)]

@@ -19,8 +19,9 @@ pub(super) fn as_line(answer: &Answer) -> String {
     line
 }
 
-pub(super) fn as_json(answer: &Answer) -> String {
+pub(super) fn as_json(answer: &Answer, is_proposed: bool) -> String {
     json!({
+        "proposed": is_proposed,
         "status": answer.status.word(),
         "reason": answer.reason.word(),
         "request": answer.request.to_string(),
