@@ -215,10 +215,11 @@ impl Register {
         Ok(())
     }
 
-    /// What an operator proposed goes with its key.
+    /// What an operator proposed goes with its key, and so does what others proposed about it.
     fn forget_proposer(&mut self, member: MemberId, session: u16) {
         if member == EXCHANGE {
-            self.proposals.retain(|(proposer, ..)| *proposer != session);
+            let stays = |what: &Proposal| !what.is_about_operator(session);
+            self.proposals.retain(|(proposer, what, _)| *proposer != session && stays(what));
         }
     }
 

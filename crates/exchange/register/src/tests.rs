@@ -1,7 +1,7 @@
 //! Entries one by one, and any of them in any order.
 
 use pares_types::{
-    Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp,
+    Command, Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Registration, Rights, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -49,6 +49,23 @@ fn what_an_operator_proposed_goes_with_its_key_and_its_rights() {
     apply(&mut register, 0, 2, Entry::SetRights(Rights::ALL)).unwrap();
     apply(&mut register, 0, 2, Entry::SetKey(key(3))).unwrap();
     assert!(!register.is_seconded(1, proposal, NOW), "somebody else has the session");
+}
+
+#[test]
+fn what_was_proposed_of_an_operator_goes_with_its_key() {
+    let mut register = register();
+    apply(&mut register, 0, 2, Entry::SetKey(key(2))).unwrap();
+    apply(&mut register, 0, 3, Entry::SetKey(key(3))).unwrap();
+    let [own, other] = [2, 3].map(|session| {
+        let change = Registration { member: EXCHANGE, session, entry: Entry::SetKey(key(9)) };
+        Proposal::of(InstrumentId(0), &Command::Register(change)).unwrap()
+    });
+    for proposal in [own, other] {
+        apply(&mut register, 0, 1, Entry::Propose(proposal)).unwrap();
+    }
+    apply(&mut register, 0, 2, Entry::RevokeKey).unwrap();
+    assert!(!register.is_seconded(3, own, NOW), "a key of it was under way");
+    assert!(register.is_seconded(3, other, NOW));
 }
 
 #[test]

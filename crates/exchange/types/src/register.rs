@@ -240,6 +240,14 @@ impl Proposal {
     }
 }
 
+impl Proposal {
+    /// Whether it changes that session of an operator's.
+    #[must_use]
+    pub fn is_about_operator(&self, session: u16) -> bool {
+        self.kind == 6 && self.operand & 0xffff == u32::from(session)
+    }
+}
+
 impl Entry {
     /// What it sets, as a code and a number; `None` if it sets nothing of a member's or a session's.
     fn in_short(&self) -> Option<(u8, u128)> {

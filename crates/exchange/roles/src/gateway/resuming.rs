@@ -119,14 +119,15 @@ impl<W: World> Resuming<W> {
         self.under_way.len()
     }
 
-    /// A session asks for its member's stream of a shard from number `next` on. It is not asked twice before it has been told.
+    /// A session asks for its member's stream of a shard from number `next` on. It is not asked twice before it has been told, unless it waits for a
+    /// number that nobody has used yet.
     pub(super) fn resume<S: Sockets>(
         &mut self,
         (session, shard, next): (SessionId, ShardId, u64),
         rules: &mut Gateway,
         edge: &mut Edge<W, S>,
     ) {
-        if self.under_way.contains(&(session, shard)) {
+        if self.under_way.contains(&(session, shard)) && !self.end_waiting((session, shard), rules) {
             return;
         }
         match rules.on_resume(session, shard, next) {
@@ -146,6 +147,17 @@ impl<W: World> Resuming<W> {
             }
             Err(reason) => edge.resumed(session, shard, 0, reason),
         }
+    }
+
+    /// A session that waits for a number that nobody has used yet waits no longer. Says whether it did.
+    fn end_waiting(&mut self, who: (SessionId, ShardId), rules: &Gateway) -> bool {
+        let waits = |missed: &Missed<W>| {
+            (missed.session, missed.shard) == who && missed.place.position >= rules.committed(missed.shard)
+        };
+        let Some(at) = self.queue.iter().position(waits) else { return false };
+        let missed = self.queue.remove(at).expect("just found");
+        self.readers -= usize::from(missed.reader.is_some());
+        self.under_way.remove(&who)
     }
 
     /// Tells a portion of what was missed. Says how many records were read.

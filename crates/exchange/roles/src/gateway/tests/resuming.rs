@@ -102,6 +102,25 @@ fn sessions_that_wait_for_more_than_a_turn_reads_are_told_all() {
     assert_eq!(rig.counter("resuming"), 0);
 }
 
+/// As after a restore of an older record: its member was told more before.
+#[test]
+fn who_waits_for_a_number_that_nobody_has_used_may_ask_for_a_lower_one() {
+    let records = 500;
+    let mut rig = recorded(records);
+    let client = rig.sign_on(1);
+    for next in [1_000, 900] {
+        resume(&rig, client, next);
+        settle(&mut rig);
+        assert_eq!((told(&rig, client), rig.counter("resuming")), ((vec![], None), 1));
+    }
+    resume(&rig, client, 21);
+    // Once more, while it is being told.
+    resume(&rig, client, 1);
+    settle(&mut rig);
+    assert!(told(&rig, client) == expected(1, 21, records));
+    assert_eq!(rig.counter("resuming"), 0);
+}
+
 /// The recorder's process indexes what there is, a thousand rows a run.
 fn index(rig: &Rig) {
     let end = rig.world.write_log(LOG, crate::gateway::log_config(&config())).unwrap().tail();
