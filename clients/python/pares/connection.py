@@ -12,7 +12,7 @@ from typing import Union
 
 from . import protocol
 from .credentials import GATEWAYS_NAME, Credential, transcript
-from .protocol import Answer, Challenge, List, Pong, Refusal, Request, SignedOn, Update
+from .protocol import Answer, Challenge, List, Pong, Rejection, Request, SignedOn, Update
 from .reasons import Reason, known, reason_word
 
 Address = tuple[str, int]
@@ -93,7 +93,7 @@ class Connection:
                     raise Rejected(Reason.NOT_SIGNED_ON, "the gateway wants a key; pass a `credential`")
                 asked = transcript(update.nonce, update.gateway, session, member, token)
                 self._send(protocol.proof(credential.prove(asked)))
-            elif isinstance(update, Refusal):
+            elif isinstance(update, Rejection):
                 raise Rejected(update.reason)
             elif isinstance(update, SignedOn):
                 self.signed_on = update
@@ -112,7 +112,7 @@ class Connection:
             update = self._next(deadline)
             if isinstance(update, Answer) and update.client_order_id == request.client_order_id:
                 return update
-            if isinstance(update, Refusal) and update.client_order_id == request.client_order_id:
+            if isinstance(update, Rejection) and update.client_order_id == request.client_order_id:
                 raise Rejected(update.reason)
             self._set_aside.append(update)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Union
 
 from .connection import Address, Connection, Lost, Rejected
-from .protocol import Answer, Refusal, Request, Update
+from .protocol import Answer, Rejection, Request, Update
 from .reasons import Reason
 
 PAUSE = 0.05
@@ -57,7 +57,7 @@ class Member:
         except Lost:
             self._come_back()
             return None
-        if isinstance(update, (Answer, Refusal)):
+        if isinstance(update, (Answer, Rejection)):
             self._open.pop(update.client_order_id, None)
         return update
 
@@ -70,11 +70,15 @@ class Member:
             update = self.receive(min(1.0, self._patience))
             if isinstance(update, Answer) and update.client_order_id == request.client_order_id:
                 return update
-            if isinstance(update, Refusal) and update.client_order_id == request.client_order_id:
+            if isinstance(update, Rejection) and update.client_order_id == request.client_order_id:
                 raise Rejected(update.reason)
             if update is not None:
                 on_update(update)
         raise TimeoutError("no answer in time: the request is repeated when a gateway is found")
+
+    def give_up(self, client_order_id: int) -> None:
+        """Repeats that request no more. It may have been taken in all the same: `order_status` says so, and a `Cancel` sent after it ends it."""
+        self._open.pop(client_order_id, None)
 
     def close(self) -> None:
         """Ends the connection."""

@@ -322,7 +322,7 @@ class Cancelled:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class Rejection:
     """A gateway did not take a request in; its name (0 if it could not be read) is still free."""
 
     client_order_id: int
@@ -464,7 +464,7 @@ class OwnLimits:
 
 
 Update = Union[
-    SignedOn, Challenge, Journalled, Answer, Trade, Cancelled, Refusal, Pong, News, Busted, Resumed, OrderStatus,
+    SignedOn, Challenge, Journalled, Answer, Trade, Cancelled, Rejection, Pong, News, Busted, Resumed, OrderStatus,
     InstrumentStatus, TickRow, ListEnd, OwnLimits,
 ]  # fmt: skip
 
@@ -532,7 +532,7 @@ def _cancelled(body: bytes) -> Update:
 
 def _refusal(body: bytes) -> Update:
     name, reason = _Body(body, 16).take("QB")
-    return Refusal(name, known(reason))
+    return Rejection(name, known(reason))
 
 
 def _pong(body: bytes) -> Update:

@@ -6,7 +6,7 @@ import threading
 import time
 import unittest
 
-from pares import Connection, Lost, Member, ProtocolError, Reason, Rejected, protocol
+from pares import Cancel, Connection, Lost, Member, ProtocolError, Reason, Rejected, protocol
 from pares.connection import Address
 
 SIGNED_ON = protocol.frame(129, struct.pack("<QHHII4x", 0, 0, 16, 7, 0))
@@ -76,6 +76,14 @@ class Gateways(unittest.TestCase):
             self.member(full, gone, patience=0.2)
         self.assertGreaterEqual(time.monotonic() - began, 0.2)
         self.assertGreater(full.connections, 1)
+
+    def test_what_is_given_up_is_not_repeated(self) -> None:
+        gateway = self.gateway(SIGNED_ON)
+        member = self.member(gateway)
+        member.send(Cancel(1, 9), Cancel(2, 9))
+        member.give_up(1)
+        member.give_up(5)
+        self.assertEqual(member.unanswered, [Cancel(2, 9)])
 
     def test_what_no_time_puts_right_is_raised_at_once(self) -> None:
         refused, free = self.gateway(refusal(Reason.WRONG_KEY)), self.gateway(SIGNED_ON)

@@ -61,7 +61,7 @@ class Page(unittest.TestCase):
     def test_a_reason_of_a_later_version_is_its_code(self) -> None:
         self.assertEqual(reason_word(255), "reason_255")
         refused = protocol.decode(134, struct.pack("<QB7x", 5, 255))
-        self.assertEqual(refused, protocol.Refusal(5, 255))
+        self.assertEqual(refused, protocol.Rejection(5, 255))
         self.assertEqual(Rejected(255).reason, 255)
         self.assertIs(Rejected(17).reason, Reason.OVERLOADED)
 

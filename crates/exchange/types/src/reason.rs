@@ -123,7 +123,7 @@ coded! {
         DayOver = 60 "day_over",
         /// The business day before has not ended.
         DayNotOver = 61 "day_not_over",
-        /// Not the business day that is on, or one that does not come after the last one.
+        /// For an end: not the day that is on. For a beginning: not after the last day, or more than 31 days ahead.
         WrongDay = 62 "wrong_day",
         /// Gateway: no such session signs on with that key.
         WrongKey = 70 "wrong_key",

@@ -333,6 +333,21 @@ fn rights_limits_and_four_eyes_are_set_while_it_runs_and_the_record_says_by_whom
     assert!(rows.iter().any(|row| row["reason"] == "last_operator" && row["operator"] == 2), "{audit}");
 }
 
+#[test]
+fn an_operator_without_a_key_and_one_who_blocks_nobody_are_told_so() {
+    let exchange = Exchange::start(&required(1));
+    let key = exchange.layout().operator_key();
+    std::fs::rename(&key, key.with_extension("away")).unwrap();
+    let (ok, said) = admin(&exchange, "block 77");
+    assert!(!ok && said.contains("operator.key is not there"), "{said}");
+    std::fs::rename(key.with_extension("away"), &key).unwrap();
+    let said = done(&exchange, "block 77");
+    assert!(said.contains("no member 77"), "{said}");
+    done(&exchange, "member add 77");
+    let said = done(&exchange, "block 77");
+    assert!(!said.contains("no member"), "{said}");
+}
+
 /// A gateway stands still, and its operators ask elsewhere for something else. What they asked it before is never done.
 #[test]
 fn what_an_operator_asks_a_gateway_that_stands_still_undoes_nothing() {

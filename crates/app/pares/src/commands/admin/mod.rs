@@ -18,10 +18,13 @@ use std::path::PathBuf;
 
 use pares_book::{Book, Day, Stage, TimetableRow};
 use pares_client::Answer;
+use pares_node::config::SignOnSetting;
 use pares_node::{Layout, NodeId, SystemConfig};
 use pares_types::{
     BusinessDay, Command, Entry, InstrumentId, MemberId, Phase, Reason, Rule, Status, Symbol, Timestamp,
 };
+
+use pares_venue::Shard;
 
 use super::stat::configuration;
 use crate::error::{CommandError, CommandResult};
@@ -178,6 +181,9 @@ pub fn run(args: &Args) -> CommandResult {
             let answer = sign_on()?.ask(instrument, command)?;
             text::print(&told(&answer, args));
             check(&answer, command)?;
+            if let Command::Block { member } = command {
+                warn_of_nobody(member, &config, &layout);
+            }
             if is_due {
                 eprintln!(
                     "pares: that time is past today, and the instrument was not told the time since: the row is carried out at once"
@@ -185,6 +191,16 @@ pub fn run(args: &Args) -> CommandResult {
             }
             Ok(())
         }
+    }
+}
+
+/// A mistyped kill switch stops nobody.
+fn warn_of_nobody(member: MemberId, config: &SystemConfig, layout: &Layout) {
+    let Ok(standing) = Standing::read(config, layout) else { return };
+    let register = standing.shards().next().map(Shard::register).expect("a system has shards");
+    let is_there = register.members().any(|(one, _)| one == member);
+    if config.sign_on == SignOnSetting::Required && !is_there {
+        eprintln!("pares: the register has no member {member}: is the number right?");
     }
 }
 

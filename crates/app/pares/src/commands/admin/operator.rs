@@ -53,7 +53,10 @@ impl Operator {
         }
         let session = key.as_ref().map_or(0, |key| key.session);
         let mut others = Gateways::of(gateway, key.as_ref(), config, layout)?;
-        let client = others.connect().map_err(|error| name_new_key(error, path.as_deref()))?;
+        let client = others.connect().map_err(|error| match error {
+            CommandError::Client(ClientError::NoKey) => no_key(layout),
+            error => name_new_key(error, path.as_deref()),
+        })?;
         Ok(Self { client, others, session, proposes })
     }
 
@@ -175,6 +178,14 @@ impl Gateways {
         }
         Err(last)
     }
+}
+
+fn no_key(layout: &Layout) -> CommandError {
+    let path = layout.operator_key();
+    CommandError::Usage(format!(
+        "operators sign on here, and {} is not there: bring it back, or name an operator's key file with --key",
+        path.display()
+    ))
 }
 
 /// A key that is refused may have been changed by a command whose answer did not come.
