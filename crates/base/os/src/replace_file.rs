@@ -58,7 +58,7 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(dir.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// The same for a file that is of no use after a power failure: waits for no device, and no failing one keeps it away.
+/// As [`replace_file`], for a file that is of no use after a power failure: waits for no device, and no failing one keeps it away.
 ///
 /// # Errors
 /// As the system says; the old file is untouched then.

@@ -58,7 +58,7 @@ impl LookUp {
         Self { session, member, client_order_id, otherwise: Otherwise::Reject }
     }
 
-    /// For a request that was answered, though not first or not in full. What its member's stream says has been told there by then.
+    /// For a request that was answered, though not first or not in full. Numbered 0: the stream has told it.
     pub(crate) fn instead_of(session: SessionId, request: &Request, answer: Answer) -> Self {
         let Request { member, client_order_id, .. } = *request;
         let otherwise = Otherwise::Reply(Answer { number: 0, ..answer });

@@ -337,7 +337,7 @@ impl Register {
         self.four_eyes
     }
 
-    /// Whether another operator, which may still ask for it, proposed the same within ten minutes before `now`.
+    /// Whether another operator, which may still propose, has proposed the same within ten minutes before `now`.
     #[must_use]
     pub fn is_seconded(&self, session: u16, proposal: Proposal, now: Timestamp) -> bool {
         let holds = |stamp: Timestamp| now.0.saturating_sub(stamp.0) <= PROPOSAL_NS;

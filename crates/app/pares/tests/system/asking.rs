@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pares_client::{Client, InstrumentStatus, List, ListEnd, ListRequest, OrderStatus, OwnLimits, Update};
+use pares_client::{Client, InstrumentStatus, List, ListEnd, ListRequest, OrderStatus, Update};
 use pares_types::{ClientOrderId, Command, InstrumentId, Position, Price, Reason, Rule, Side, Status};
 
 use crate::common::exchange::{Exchange, gateway, small};
@@ -10,14 +10,13 @@ use crate::common::{eventually, limit};
 
 const PRICE: i64 = 2_238_200;
 
-/// What came, up to the end of a list or the limits.
+/// What came, up to the end of a list.
 #[derive(Default)]
 struct Told {
     orders: Vec<OrderStatus>,
     instruments: Vec<InstrumentStatus>,
     tick_rows: usize,
     end: Option<ListEnd>,
-    limits: Option<OwnLimits>,
 }
 
 impl Told {
@@ -27,7 +26,6 @@ impl Told {
             Update::Instrument(status) => self.instruments.push(status),
             Update::TickRow { .. } => self.tick_rows += 1,
             Update::ListEnd(end) => assert_eq!(self.end.replace(end), None),
-            Update::OwnLimits(own) => self.limits = Some(own),
             _ => {}
         }
     }
@@ -69,14 +67,9 @@ fn instruments(client: &mut Client) -> Vec<InstrumentStatus> {
     told.instruments.into_iter().map(|one| InstrumentStatus { next: Position(0), ..one }).collect()
 }
 
-fn limits(client: &mut Client) -> OwnLimits {
-    client.own_limits(9).unwrap();
-    Told::default().read(client, |told| told.limits.is_some()).limits.unwrap()
-}
-
 /// The other gateway has read as much.
 fn wait_for_orders(client: &mut Client, orders: u32) {
-    eventually("the gateway has read all", || limits(client).orders == orders);
+    eventually("the gateway has read all", || client.own_limits_and_wait().unwrap().orders == orders);
 }
 
 fn connect_to_the_one_that_was_killed(exchange: &mut Exchange) -> Client {
@@ -123,7 +116,7 @@ fn the_other_gateway_answers_all_that_can_be_asked_right_after_one_is_killed() {
     let [alfa, ..] = before[..] else { panic!("{before:?}") };
     assert_eq!((alfa.last, alfa.reference), (Some(Price(PRICE)), Some(Price(PRICE + 100))));
     assert_eq!((alfa.symbol.to_string(), alfa.static_band), ("ALFA".to_owned(), 900));
-    assert_eq!(limits(&mut left).orders, 3);
+    assert_eq!(left.own_limits_and_wait().unwrap().orders, 3);
     let mut others = exchange.client(1, 8);
     assert_eq!(names(&list(&mut others, List::Orders)), [2], "its own only");
     // So does the one that was killed, from the record and checkpoints.
