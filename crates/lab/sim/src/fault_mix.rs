@@ -57,7 +57,7 @@ pub struct FaultMix {
     pub hostile_permille: u64,
     /// One venue is started again as another build, whose rules differ.
     pub other_build_ns: u64,
-    /// A gateway's clock jumps an hour ahead or back, or is set right.
+    /// A gateway's clock jumps some hours ahead or an hour back, or is set right.
     pub clock_jump_ns: u64,
     /// Deaths that leave the last record they find half written, of 1,000.
     pub torn_permille: u64,

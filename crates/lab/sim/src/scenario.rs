@@ -313,7 +313,7 @@ impl Scenario {
         }
     }
 
-    /// Members' keys are changed and revoked while they trade and gateways die.
+    /// Members' keys are changed and revoked while they trade, gateways die, and their clocks jump.
     #[must_use]
     pub fn revocations(seed: u64) -> Self {
         let quick = Self::quick(seed);
@@ -328,6 +328,7 @@ impl Scenario {
                 venue_crash_ns: 20 * MS,
                 restart_ns: 60 * MS,
                 break_ns: 8 * MS,
+                clock_jump_ns: 2 * MS,
                 hostile_permille: 30,
                 ..quick.faults.clone()
             },

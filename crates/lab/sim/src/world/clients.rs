@@ -8,6 +8,7 @@ use pares_types::{ClientOrderId, Reason, Reply};
 use pares_wire::frame::{self, GatewayFrame, SIGN_ON_JOURNALLED, SIGN_ON_RESUMES, SignOn};
 
 use crate::Broken;
+use crate::client::EXCHANGE;
 use crate::queue::Action;
 use crate::scenario::{MS, US};
 
@@ -90,6 +91,10 @@ impl World<'_> {
             let instruments = self.instruments.iter().map(Vec::len).sum::<usize>();
             let instruments = u32::try_from(instruments).expect("few instruments");
             let name = self.clients[client].invent(instruments, self.now_ns);
+            // Operators ask wherever they are: of requests under way at once, any may be the first.
+            if self.clients[client].member == EXCHANGE && self.random.chance(300) {
+                self.clients[client].home = self.random.index(self.scenario.gateways);
+            }
             self.ask_gateway(client, name);
         }
     }

@@ -121,9 +121,9 @@ impl World<'_> {
         }
     }
 
-    /// An hour ahead, an hour back, or right again.
+    /// Some hours ahead, an hour back, or right again.
     pub(super) fn jump_clock(&mut self, gateway: NodeId) {
-        let off_ns = [HOUR_NS, -HOUR_NS, 0][self.random.index(3)];
+        let off_ns = [0, -1, 1, 2, 3, 4][self.random.index(6)] * HOUR_NS;
         self.machine.lock().fate(gateway).clock_off_ns = off_ns;
         self.summary.ills.clock_jumps += 1;
         self.note(
