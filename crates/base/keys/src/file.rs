@@ -5,7 +5,7 @@
 //! ```
 //! Lines that begin with `#` are for people. The file is its owner's only (mode 0600), from the moment it is there.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -68,20 +68,23 @@ impl KeyFile {
         key.ok_or_else(|| FileError::NoKey(path.to_owned()))
     }
 
-    /// Writes a new file, for its owner only.
+    /// Writes a new file, for its owner only. It is there after a power failure too.
     ///
     /// # Errors
-    /// If it cannot be written, or is there already: a key that is overwritten is lost.
+    /// If it cannot be written, or is there already: a key that is overwritten is lost. Nothing new is there then.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
-        let written = || -> io::Result<()> {
-            if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-                std::fs::create_dir_all(dir)?;
-            }
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-            file.write_all(self.text().as_bytes())?;
-            file.sync_all()
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let create = || {
+            std::fs::create_dir_all(dir)?;
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
         };
-        written().map_err(|source| FileError::Io { path: path.to_owned(), source })
+        let write = |mut file: File| {
+            let written = file.write_all(self.text().as_bytes()).and_then(|()| file.sync_all());
+            let durable = written.and_then(|()| File::open(dir)?.sync_all());
+            // Half a key would stand in the way of the next.
+            durable.inspect_err(|_| _ = std::fs::remove_file(path))
+        };
+        create().and_then(write).map_err(|source| FileError::Io { path: path.to_owned(), source })
     }
 
     fn text(&self) -> String {

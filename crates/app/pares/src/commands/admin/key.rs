@@ -165,7 +165,9 @@ impl MadeKey {
     /// The session has it.
     fn keep(&self) -> Result<(), CommandError> {
         let Some((new, path)) = &self.file else { return Ok(()) };
-        std::fs::rename(new, path).map_err(|error| {
+        let dir = path.parent().expect("it lies among the keys");
+        let renamed = std::fs::rename(new, path).and_then(|()| File::open(dir)?.sync_all());
+        renamed.map_err(|error| {
             let (new, path) = (new.display(), path.display());
             CommandError::Failed(format!("the key is in force and lies in {new}; move it to {path}: {error}"))
         })
