@@ -92,7 +92,8 @@ impl World<'_> {
             let instruments = u32::try_from(instruments).expect("few instruments");
             let name = self.clients[client].invent(instruments, self.now_ns);
             // Operators ask wherever they are: of requests under way at once, any may be the first.
-            if self.clients[client].member == EXCHANGE && self.random.chance(300) {
+            let is_operator = self.scenario.revocations && self.clients[client].member == EXCHANGE;
+            if is_operator && self.random.chance(300) {
                 self.clients[client].home = self.random.index(self.scenario.gateways);
             }
             self.ask_gateway(client, name);
