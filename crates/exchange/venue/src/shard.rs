@@ -25,7 +25,7 @@ pub struct Recorded<'a> {
     pub position: Position,
     /// The request there.
     pub request: &'a Request,
-    /// The reason in its outcome: [`Reason::Void`] says that the request was never executed.
+    /// The reason in its outcome: [`Reason::Void`] says that a new request was never executed.
     pub reason: Reason,
 }
 
@@ -317,11 +317,14 @@ impl<B: Book> Shard<B> {
         } else {
             self.notes.names.insert(request.member, request.client_order_id)
         };
+        if let Err(reason) = is_new {
+            return self.market.refuse(request, reason);
+        }
         if is_void {
             self.notes.quarantine.enter(request.instrument);
             return self.market.refuse(request, Reason::Void);
         }
-        if let Err(reason) = is_new.and_then(|()| self.notes.check_overtaken(request)) {
+        if let Err(reason) = self.notes.check_overtaken(request) {
             return self.market.refuse(request, reason);
         }
         if let Some(reason) = self.notes.quarantine.refusal(request) {

@@ -116,11 +116,6 @@ impl Ledger {
             return Ok(());
         }
         let name = (record.shard(), record.request.member, record.request.client_order_id);
-        if record.outcome.reason == Reason::Void {
-            // Executed by nobody, but the name is used; perhaps it was before.
-            self.names.entry(name).or_insert(record.position);
-            return Ok(());
-        }
         match self.names.insert(name, record.position) {
             Some(other) => broken("I3 exactly once", format!("{name:?} executed at {other} and {place:?}")),
             None => Ok(()),

@@ -89,12 +89,13 @@ impl Replay {
             command if command.is_repeatable() => None,
             _ => self.names.note(request.member, request.client_order_id),
         };
-        let refusal = if record.outcome.reason == Reason::Void {
-            self.quarantined.insert(request.instrument);
-            Some(Reason::Void)
-        } else {
-            used.or_else(|| self.late(request)).or_else(|| self.quarantine(request))
-        };
+        let refusal = used.or_else(|| {
+            if record.outcome.reason == Reason::Void {
+                self.quarantined.insert(request.instrument);
+                return Some(Reason::Void);
+            }
+            self.late(request).or_else(|| self.quarantine(request))
+        });
         let outcome = match refusal {
             None => self.carry_out(request),
             Some(reason) => self.market.refuse(request, reason),

@@ -4,7 +4,7 @@ use pares_book::{FastBook, NaiveBook};
 use pares_types::{Command, InstrumentId, MemberId, Phase, Position, Reason, Request, Side, Status};
 use pares_venue::Stall;
 
-use crate::rig::{Venue, enter, window};
+use crate::rig::{Venue, enter, named, window};
 
 /// Four orders in two instruments; the third is the poison.
 fn flow() -> Vec<Request> {
@@ -37,6 +37,26 @@ fn what_all_venues_fail_at_is_void_and_the_rest_goes_on() {
     }
     assert_eq!(a.shard.quarantined(), [InstrumentId(2)]);
     assert_eq!(a.shard.state_hash(), b.shard.state_hash());
+}
+
+#[test]
+fn a_repeat_of_what_was_void_is_a_duplicate_though_the_engine_failed_at_it_too() {
+    let window = window(64);
+    let mut venue = failed::<FastBook>(&window);
+    venue.step();
+    venue.shard.suspect(Position(4));
+    let poison = flow()[2];
+    let again = Request {
+        instrument: poison.instrument,
+        ..named(poison.member.0, poison.client_order_id.0, enter(2, 1, Side::Buy, 90, 1))
+    };
+    venue.receive(&[again]);
+    assert_eq!(venue.step().stall, None);
+    let reasons: Vec<_> = venue.out.all.iter().skip(2).map(|result| result.outcome.reason).collect();
+    assert_eq!(reasons, [Reason::Void, Reason::None, Reason::DuplicateRequest]);
+    let mut joining = Venue::<NaiveBook>::new(&window);
+    venue.out.all.iter().for_each(|result| _ = joining.follow(result).unwrap());
+    assert_eq!(joining.shard.state_hash(), venue.shard.state_hash());
 }
 
 #[test]
