@@ -142,6 +142,8 @@ fn a_password_is_a_key_too() {
     let mut process = Process::new(PROGRAM);
     process.args(["admin", "member", "add", "7", "--password", "--dir"]).arg(exchange.layout().root());
     let mut child = process.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    // For longer than a gateway waits for an operator.
+    std::thread::sleep(Duration::from_secs(4));
     child.stdin.take().unwrap().write_all(b"correct horse\n").unwrap();
     assert!(child.wait().unwrap().success());
     let sign_on = |password: &[u8]| {

@@ -133,14 +133,14 @@ fn right(word: &str) -> Result<Rights, String> {
 /// Asks, and says what was done.
 pub(super) fn run(
     what: &What,
-    sign_on: impl FnOnce() -> Result<Operator, CommandError>,
+    operator: impl FnOnce() -> Result<Operator, CommandError>,
     (config, layout): (&SystemConfig, &Layout),
     as_json: bool,
 ) -> CommandResult {
     if let What::List = what {
         return list(config, layout, as_json);
     }
-    let mut operator = sign_on()?;
+    let mut operator = operator()?;
     let done = match what {
         What::Add { member, key } => add(&mut operator, *member, key, layout)?,
         What::Key { member, session, key } => set_key(&mut operator, (*member, *session), key, layout)?,

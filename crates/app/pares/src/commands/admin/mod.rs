@@ -162,15 +162,15 @@ pub fn run(args: &Args) -> CommandResult {
     if let What::Readmit { venue } = args.what {
         return readmit::run(venue, &config, &layout, args.json);
     }
-    let sign_on = || {
+    let operator = || {
         let key = (args.key.as_deref(), args.propose);
-        Operator::sign_on(args.gateway.as_deref(), key, &config, &layout)
+        Operator::new(args.gateway.as_deref(), key, &config, &layout)
     };
     match &args.what {
         What::Audit => audit::run(&config, &layout, args.json),
-        What::Member(what) => member::run(what, sign_on, (&config, &layout), args.json),
+        What::Member(what) => member::run(what, operator, (&config, &layout), args.json),
         What::FourEyes { state } => {
-            let answer = sign_on()?.register(EXCHANGE.0, 0, Entry::SetFourEyes(*state))?;
+            let answer = operator()?.register(EXCHANGE.0, 0, Entry::SetFourEyes(*state))?;
             text::print(&told(&answer, args));
             Ok(())
         }
@@ -178,7 +178,7 @@ pub fn run(args: &Args) -> CommandResult {
             let (instrument, command) = request(what, &config, &layout)?;
             let is_due =
                 matches!(&command, Command::SetRule(rule) if is_due(instrument, *rule, &config, &layout));
-            let answer = sign_on()?.ask(instrument, command)?;
+            let answer = operator()?.ask(instrument, command)?;
             text::print(&told(&answer, args));
             check(&answer, command)?;
             if let Command::Block { member } = command {

@@ -23,26 +23,29 @@ const AHEAD_DAYS_MAX: u64 = 10_000;
 /// How often an operator and its gateway have to hear each other: what a gateway reads later than after three of these is not done.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// An operator, signed on.
+/// An operator. It signs on once it asks for something, since a gateway does not wait for one that types a password.
 pub(super) struct Operator {
-    client: Client,
-    /// Those that may be asked if this one does not answer.
-    others: Gateways,
+    client: Option<Client>,
+    /// Those that may be asked yet.
+    gateways: Gateways,
     session: u16,
+    /// Where its key lies, and where the first operator's would.
+    key: Option<PathBuf>,
+    own_key: PathBuf,
     /// What it asks for it only proposes, so that another operator may ask for it.
     pub(super) proposes: bool,
 }
 
 impl Operator {
-    /// Signs on with that key, else with the one of the first operator if it lies with the system, else without any.
-    pub(super) fn sign_on(
+    /// With that key, else with the one of the first operator if it lies with the system, else without any.
+    pub(super) fn new(
         gateway: Option<&str>,
         (key, proposes): (Option<&Path>, bool),
         config: &SystemConfig,
         layout: &Layout,
     ) -> Result<Self, CommandError> {
-        let own = Some(layout.operator_key()).filter(|path| path.exists());
-        let path: Option<PathBuf> = key.map(Path::to_path_buf).or(own);
+        let own_key = layout.operator_key();
+        let path = key.map(Path::to_path_buf).or_else(|| own_key.exists().then(|| own_key.clone()));
         let key = path.as_ref().map(|path| KeyFile::read(path)).transpose();
         let key = key.map_err(|error| CommandError::Usage(error.to_string()))?;
         if let Some(other) = key.as_ref().filter(|key| key.member != EXCHANGE.0) {
@@ -52,12 +55,8 @@ impl Operator {
             )));
         }
         let session = key.as_ref().map_or(0, |key| key.session);
-        let mut others = Gateways::of(gateway, key.as_ref(), config, layout)?;
-        let client = others.connect().map_err(|error| match error {
-            CommandError::Client(ClientError::NoKey) => no_key(layout),
-            error => name_new_key(error, path.as_deref()),
-        })?;
-        Ok(Self { client, others, session, proposes })
+        let gateways = Gateways::of(gateway, key.as_ref(), config, layout)?;
+        Ok(Self { client: None, gateways, session, key: path, own_key, proposes })
     }
 
     /// Asks, or proposes it, and goes on asking while a step did not suffice. Phases and the time go on by themselves.
@@ -124,15 +123,26 @@ impl Operator {
     fn submit(&mut self, request: &ClientRequest) -> Result<(Answer, bool), CommandError> {
         use ClientError::{Closed, Io, Silent, TimedOut};
         let mut is_asked_again = false;
+        let mut client = self.client.take().map_or_else(|| self.connect(), Ok)?;
         loop {
-            let error = match self.client.submit_and_wait(request) {
+            let error = match client.submit_and_wait(request) {
                 Err(error @ (TimedOut | Silent | Closed | Io(_))) => error,
-                answered => return Ok((answered?, is_asked_again)),
+                answered => {
+                    self.client = Some(client);
+                    return Ok((answered?, is_asked_again));
+                }
             };
             // That the others cannot be reached says less than that this one has not answered.
-            let Ok(client) = self.others.connect() else { return Err(CommandError::NoAnswer(error)) };
-            (self.client, is_asked_again) = (client, true);
+            let Ok(other) = self.gateways.connect() else { return Err(CommandError::NoAnswer(error)) };
+            (client, is_asked_again) = (other, true);
         }
+    }
+
+    fn connect(&mut self) -> Result<Client, CommandError> {
+        self.gateways.connect().map_err(|error| match error {
+            CommandError::Client(ClientError::NoKey) => no_key(&self.own_key),
+            error => name_new_key(error, self.key.as_deref()),
+        })
     }
 }
 
@@ -180,8 +190,7 @@ impl Gateways {
     }
 }
 
-fn no_key(layout: &Layout) -> CommandError {
-    let path = layout.operator_key();
+fn no_key(path: &Path) -> CommandError {
     CommandError::Usage(format!(
         "operators sign on here, and {} is not there: bring it back, or name an operator's key file with --key",
         path.display()
