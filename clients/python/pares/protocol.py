@@ -530,7 +530,7 @@ def _cancelled(body: bytes) -> Update:
     return Cancelled(name, order, position, quantity, instrument, shard, cause, fields.number())
 
 
-def _refusal(body: bytes) -> Update:
+def _rejection(body: bytes) -> Update:
     name, reason = _Body(body, 16).take("QB")
     return Rejection(name, known(reason))
 
@@ -600,7 +600,7 @@ _DECODERS = {
     131: _answer,
     132: _trade,
     133: _cancelled,
-    134: _refusal,
+    134: _rejection,
     135: _pong,
     136: _news,
     137: _busted,

@@ -12,7 +12,7 @@ from pares.connection import Address
 SIGNED_ON = protocol.frame(129, struct.pack("<QHHII4x", 0, 0, 16, 7, 0))
 
 
-def refusal(reason: Reason) -> bytes:
+def rejection(reason: Reason) -> bytes:
     return protocol.frame(134, struct.pack("<QB7x", 0, reason))
 
 
@@ -55,7 +55,7 @@ class Gateways(unittest.TestCase):
         return member
 
     def test_a_full_gateway_is_passed_by(self) -> None:
-        full, free = self.gateway(refusal(Reason.OVERLOADED)), self.gateway(SIGNED_ON)
+        full, free = self.gateway(rejection(Reason.OVERLOADED)), self.gateway(SIGNED_ON)
         self.assertEqual(self.member(full, free).connection.signed_on.member, 7)
         self.assertEqual((full.connections, free.connections), (1, 1))
 
@@ -65,12 +65,12 @@ class Gateways(unittest.TestCase):
         self.assertEqual((gone.connections, free.connections), (1, 1))
 
     def test_the_only_gateway_is_tried_until_it_has_room(self) -> None:
-        gateway = self.gateway(refusal(Reason.OVERLOADED), b"", refusal(Reason.OVERLOADED), SIGNED_ON)
+        gateway = self.gateway(rejection(Reason.OVERLOADED), b"", rejection(Reason.OVERLOADED), SIGNED_ON)
         self.member(gateway)
         self.assertEqual(gateway.connections, 4)
 
     def test_patience_ends(self) -> None:
-        full, gone = self.gateway(refusal(Reason.OVERLOADED)), self.gateway(b"")
+        full, gone = self.gateway(rejection(Reason.OVERLOADED)), self.gateway(b"")
         began = time.monotonic()
         with self.assertRaises((Rejected, Lost)):
             self.member(full, gone, patience=0.2)
@@ -86,7 +86,7 @@ class Gateways(unittest.TestCase):
         self.assertEqual(member.unanswered, [Cancel(2, 9)])
 
     def test_what_no_time_puts_right_is_raised_at_once(self) -> None:
-        refused, free = self.gateway(refusal(Reason.WRONG_KEY)), self.gateway(SIGNED_ON)
+        refused, free = self.gateway(rejection(Reason.WRONG_KEY)), self.gateway(SIGNED_ON)
         with self.assertRaises(Rejected) as told:
             self.member(refused, free)
         self.assertEqual((told.exception.reason, free.connections), (Reason.WRONG_KEY, 0))

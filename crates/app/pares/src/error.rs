@@ -22,11 +22,9 @@ pub enum CommandError {
     /// What was asked cannot be done.
     #[error("{0}")]
     Usage(String),
-    /// An operator asked, and nobody answered: it may be done or not.
-    #[error(
-        "{0}; no gateway has answered. It may be done (`pares admin audit` shows it then); if not, it never will be once something else was asked for"
-    )]
-    NoAnswer(ClientError),
+    /// An operator asked, and nobody answered: it may be done or not. Ends the program with [`CommandError::NO_ANSWER`].
+    #[error("{0}")]
+    NoAnswer(String),
     /// The exchange refused what was asked of it.
     #[error("refused: {0}: {meaning}", meaning = .0.meaning())]
     Refused(Reason),
@@ -77,6 +75,13 @@ impl CommandError {
             Self::Sites(OperatorError::Damaged(_)) => OperatorError::DAMAGED,
             _ => 1,
         }
+    }
+
+    /// The same, and what that means for what was asked.
+    #[must_use]
+    pub fn and(self, more: &str) -> Self {
+        let text = format!("{self}{more}");
+        if self.is_certain() { Self::Failed(text) } else { Self::NoAnswer(text) }
     }
 
     /// Whether what an operator asked for is surely not done, and never will be.

@@ -11,6 +11,7 @@ use pares_log::Offset;
 use pares_node::checkpoints::{self, StoredCheckpoint};
 use pares_node::committed::{Committed, CommittedStream};
 use pares_node::{HostWorld, Layout, NodeError, SystemConfig};
+use pares_register::Register;
 use pares_types::{Epoch, Event, InstrumentId, Outcome, RecorderId, Request, ShardId};
 use pares_venue::{Gap, Recorded, ResultAt, Shard, VenueSink};
 
@@ -68,6 +69,11 @@ impl Standing {
     /// The shards.
     pub fn shards(&self) -> impl Iterator<Item = &Shard<FastBook>> {
         self.shards.values()
+    }
+
+    /// Who takes part.
+    pub fn register(&self) -> &Register {
+        self.shards().next().map(Shard::register).expect("a system has shards")
     }
 
     /// The instrument that people call so, in whatever case; else the one of that id.

@@ -49,7 +49,7 @@ pub struct Gateway {
     pub(crate) sequence_last: u64,
     pub(crate) stamp_last: Timestamp,
     /// The latest stamp of an operator's request that was read.
-    pub(crate) operated: Timestamp,
+    pub(crate) operator_stamp_max: Timestamp,
 }
 
 /// How far a shard's committed stream has been followed.
@@ -135,7 +135,7 @@ impl Gateway {
             listings,
             sequence_last: 0,
             stamp_last: Timestamp(0),
-            operated: Timestamp(0),
+            operator_stamp_max: Timestamp(0),
             config,
         }
     }

@@ -293,8 +293,10 @@ impl Gateway {
             command: route.command,
         };
         if request.is_of_operator() {
-            // Behind all that operators asked for, whatever this clock says: else its shard would take it for late.
-            request.stamp = request.stamp.max(Timestamp(self.operated.0 + 1));
+            // Behind all that operators asked for, whatever this clock says: else its shard would refuse it as overtaken. A record of a wrong
+            // venue may say anything.
+            let behind = self.operator_stamp_max.0.min(i64::MAX.cast_unsigned()) + 1;
+            request.stamp = request.stamp.max(Timestamp(behind));
         }
         let offset = sink.journal(&request)?;
         self.sequence_last += 1;

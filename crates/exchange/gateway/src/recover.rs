@@ -60,7 +60,7 @@ impl Gateway {
             self.register = register;
         }
         self.shards[at].next = Some(view.position);
-        self.operated = self.operated.max(view.operated);
+        self.operator_stamp_max = self.operator_stamp_max.max(view.operator_stamp_max);
         self.days.restore(at, view.day, view.stage);
         self.shards[at].numbers =
             StreamNumbers::restore(&view.told).expect("a checkpoint's numbers are checked as it is read");
@@ -194,7 +194,7 @@ impl Gateway {
             self.note_own(request.id.sequence(), request.stamp);
         }
         if request.is_of_operator() {
-            self.operated = self.operated.max(request.stamp);
+            self.operator_stamp_max = self.operator_stamp_max.max(request.stamp);
         }
         true
     }

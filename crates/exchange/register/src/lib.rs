@@ -212,14 +212,17 @@ impl Register {
         self.entries -= 1;
         self.forget_listed(|of, number| (of, number) == (member, session));
         self.forget_proposer(member, session);
+        // And what others proposed about it.
+        if member == EXCHANGE {
+            self.proposals.retain(|(_, what, _)| !what.is_about_operator(session));
+        }
         Ok(())
     }
 
-    /// What an operator proposed goes with its key, and so does what others proposed about it.
+    /// What an operator proposed goes with its key.
     fn forget_proposer(&mut self, member: MemberId, session: u16) {
         if member == EXCHANGE {
-            let stays = |what: &Proposal| !what.is_about_operator(session);
-            self.proposals.retain(|(proposer, what, _)| *proposer != session && stays(what));
+            self.proposals.retain(|(proposer, ..)| *proposer != session);
         }
     }
 

@@ -52,7 +52,7 @@ fn what_an_operator_proposed_goes_with_its_key_and_its_rights() {
 }
 
 #[test]
-fn what_was_proposed_of_an_operator_goes_with_its_key() {
+fn what_was_proposed_of_an_operator_goes_as_it_is_revoked() {
     let mut register = register();
     apply(&mut register, 0, 2, Entry::SetKey(key(2))).unwrap();
     apply(&mut register, 0, 3, Entry::SetKey(key(3))).unwrap();
@@ -63,6 +63,8 @@ fn what_was_proposed_of_an_operator_goes_with_its_key() {
     for proposal in [own, other] {
         apply(&mut register, 0, 1, Entry::Propose(proposal)).unwrap();
     }
+    apply(&mut register, 0, 2, Entry::SetKey(key(8))).unwrap();
+    assert!(register.is_seconded(3, own, NOW), "its rights may be proposed beside its key");
     apply(&mut register, 0, 2, Entry::RevokeKey).unwrap();
     assert!(!register.is_seconded(3, own, NOW), "a key of it was under way");
     assert!(register.is_seconded(3, other, NOW));

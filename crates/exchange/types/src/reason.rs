@@ -157,7 +157,7 @@ coded! {
         RegisterFull = 84 "register_full",
         /// Nobody could change the register any more.
         LastOperator = 85 "last_operator",
-        /// An operator's request that was taken in more than a second after this one came before it: nothing was done.
+        /// Another request of an operator, taken in more than a second after this one, came before it: nothing was done in that shard.
         Overtaken = 86 "overtaken",
         /// Gateway: it speaks TLS, and this connection came without.
         TlsRequired = 90 "tls_required",

@@ -217,6 +217,7 @@ impl Proposal {
 
     /// The highest kind.
     pub const KIND_MAX: u8 = 7;
+    const OF_OPERATORS: u8 = 6;
 
     /// The request as a proposal; `None` if it can neither halt a market nor make one operator two.
     #[must_use]
@@ -231,20 +232,18 @@ impl Proposal {
             Command::Register(Registration { member: MemberId(0), session, entry, .. }) => {
                 let (code, what) = entry.in_short()?;
                 detail = what;
-                (6, u32::from(code) << 16 | u32::from(session))
+                (Self::OF_OPERATORS, u32::from(code) << 16 | u32::from(session))
             }
             Command::Register(Registration { member, entry: Entry::RemoveMember, .. }) => (7, member.0),
             _ => return None,
         };
         Some(Self { instrument, kind, operand, detail })
     }
-}
 
-impl Proposal {
     /// Whether it changes that session of an operator's.
     #[must_use]
     pub fn is_about_operator(&self, session: u16) -> bool {
-        self.kind == 6 && self.operand & 0xffff == u32::from(session)
+        self.kind == Self::OF_OPERATORS && self.operand & 0xffff == u32::from(session)
     }
 }
 

@@ -19,7 +19,7 @@ pub struct ShardView {
     /// The shard's time.
     pub time: Timestamp,
     /// The latest stamp of an operator's request.
-    pub operated: Timestamp,
+    pub operator_stamp_max: Timestamp,
     /// Its business day.
     pub day: BusinessDay,
     /// How far that has come.

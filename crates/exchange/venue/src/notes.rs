@@ -9,7 +9,7 @@ use crate::quarantine::Quarantine;
 
 /// By how much operators' requests may be ordered otherwise than they were taken in, ns: far more than it takes to order one, and
 /// less than anybody waits before asking for something else instead.
-pub(crate) const OVERTAKEN_NS: u64 = 1_000_000_000;
+const OVERTAKEN_NS: u64 = 1_000_000_000;
 
 /// Equal on all venues at equal positions.
 pub(crate) struct Notes {
@@ -21,7 +21,7 @@ pub(crate) struct Notes {
     pub(crate) quarantine: Quarantine,
     pub(crate) register: Register,
     /// The latest stamp of an operator's request.
-    pub(crate) operated: Timestamp,
+    pub(crate) operator_stamp_max: Timestamp,
 }
 
 impl Notes {
@@ -32,7 +32,7 @@ impl Notes {
             positions: Positions::default(),
             quarantine: Quarantine::default(),
             register: Register::new(None),
-            operated: Timestamp(0),
+            operator_stamp_max: Timestamp(0),
         }
     }
 
@@ -42,10 +42,10 @@ impl Notes {
         if !request.is_of_operator() {
             return Ok(());
         }
-        if self.operated.0 > request.stamp.0.saturating_add(OVERTAKEN_NS) {
+        if self.operator_stamp_max.0 > request.stamp.0.saturating_add(OVERTAKEN_NS) {
             return Err(Reason::Overtaken);
         }
-        self.operated = self.operated.max(request.stamp);
+        self.operator_stamp_max = self.operator_stamp_max.max(request.stamp);
         Ok(())
     }
 }

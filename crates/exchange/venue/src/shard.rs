@@ -128,7 +128,7 @@ impl<B: Book> Shard<B> {
             hash = mix(hash ^ mix(u64::from(instrument.0) ^ 1 << 63));
         }
         hash = mix(hash ^ self.notes.register.digest());
-        hash = mix(hash ^ self.notes.operated.0);
+        hash = mix(hash ^ self.notes.operator_stamp_max.0);
         mix(hash ^ self.market.state_hash())
     }
 

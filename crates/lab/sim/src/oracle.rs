@@ -60,7 +60,7 @@ pub(crate) struct Replay {
     register: Register,
     names: Names,
     /// When the latest of operators' requests was taken in that were not late themselves.
-    operated: Timestamp,
+    operator_stamp_max: Timestamp,
     /// Instruments that take nothing since something was void there; 0 is all of them.
     quarantined: BTreeSet<InstrumentId>,
     events: Vec<Event>,
@@ -72,7 +72,7 @@ impl Replay {
             market: Market::new(instruments),
             register,
             names: Names::default(),
-            operated: Timestamp(0),
+            operator_stamp_max: Timestamp(0),
             quarantined: BTreeSet::new(),
             events: Vec::new(),
         }
@@ -125,11 +125,11 @@ impl Replay {
         if request.member != EXCHANGE || request.client_order_id.0 >> 63 == 1 {
             return None;
         }
-        let latest = self.operated.max(request.stamp);
+        let latest = self.operator_stamp_max.max(request.stamp);
         if latest.0 - request.stamp.0 > 1_000_000_000 {
             return Some(Reason::Overtaken);
         }
-        self.operated = latest;
+        self.operator_stamp_max = latest;
         None
     }
 

@@ -105,7 +105,7 @@ fn operators_are_stamped_behind_all_that_operators_asked_whatever_the_clock_says
     world.ask(1, OPERATOR, block(3));
     world.ask(1, 3, buy(3));
     assert_eq!(stamps(&world)[3..], [13, 1_002, 1_003, 1_004]);
-    let restored = ShardView { operated: Timestamp(5_000), ..ShardView::default() };
+    let restored = ShardView { operator_stamp_max: Timestamp(5_000), ..ShardView::default() };
     world.gates[0].gateway.recover_shard(ShardId(1), &restored, Register::new(None), &[]);
     world.ask(0, OPERATOR, block(4));
     assert_eq!(world.gates[0].sink.log.last().map(|last| last.stamp), Some(Timestamp(5_002)));

@@ -140,8 +140,21 @@ impl<T: Read + Write> Connection<T> {
         self.later_ns
     }
 
-    /// Reads what there is room for, or a portion, once.
-    pub(super) fn fill(&mut self) -> Result<ReadState, Close> {
+    /// Reads what there is room for, or a portion. An operator that has hung up may have asked elsewhere for something else instead: what it
+    /// sent is not taken in.
+    pub(super) fn read(&mut self, mono_ns: u64) -> Result<ReadState, Close> {
+        let state = self.fill()?;
+        self.heard_ns = mono_ns;
+        if self.of_operator && self.input_len < self.input.len() { self.fill() } else { Ok(state) }
+    }
+
+    /// Whether an operator has sent something that nobody has read.
+    pub(super) fn has_unread_of_operator(&mut self) -> Result<bool, Close> {
+        let before = self.input_len;
+        Ok(self.of_operator && self.fill().map(|_| self.input_len > before)?)
+    }
+
+    fn fill(&mut self) -> Result<ReadState, Close> {
         let room = self.input.len() - self.input_len;
         let wanted = if self.in_portions { room.min(PORTION_BYTES) } else { room };
         match self.stream.read(&mut self.input[self.input_len..][..wanted]) {
@@ -155,22 +168,9 @@ impl<T: Read + Write> Connection<T> {
                 self.in_portions = false;
                 Ok(ReadState::Drained)
             }
-            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(ReadState::More),
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.fill(),
             Err(error) => Err(Close::of(&error)),
         }
-    }
-
-    /// Something was read: an operator's is taken in only if the operator still waits for it. One that was not heard for as long as its heartbeat
-    /// allows, or has hung up, may have asked elsewhere for something else instead.
-    pub(super) fn hear(&mut self, read: ReadState, mono_ns: u64) -> Result<ReadState, Close> {
-        let silence_ns = mono_ns.saturating_sub(std::mem::replace(&mut self.heard_ns, mono_ns));
-        if !self.of_operator {
-            return Ok(read);
-        }
-        if self.silence_max_ns > 0 && silence_ns > self.silence_max_ns {
-            return Err(Close::Silent);
-        }
-        if read == ReadState::Drained { self.fill() } else { Ok(read) }
     }
 
     /// Hands each whole frame to `on_frame` and keeps the rest for later.

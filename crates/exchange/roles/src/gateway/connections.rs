@@ -67,6 +67,8 @@ pub(super) struct Connections<S: Sockets> {
     parked: BTreeSet<(u64, usize)>,
     /// Connections with a heartbeat: when to look whether it was missed, and which.
     heartbeats: BTreeSet<(u64, usize)>,
+    /// When connections were read last.
+    read_ns: u64,
     /// Bytes that sockets did not take, of all connections.
     unsent: usize,
     /// How often a connection had something to read and was left unread for a while.
@@ -93,6 +95,7 @@ impl<S: Sockets> Connections<S> {
             flushing: Vec::new(),
             parked: BTreeSet::new(),
             heartbeats: BTreeSet::new(),
+            read_ns: u64::MAX,
             unsent: 0,
             parkings: 0,
             refused: 0,
@@ -237,6 +240,7 @@ impl<S: Sockets> Connections<S> {
     /// Reads one buffer each of some readable connections whose time has come and appends its frames to `frames`; the rest has to
     /// wait for the next call. Those that are signed on go first. Says how many were looked at.
     pub(super) fn read(&mut self, mono_ns: u64, frames: &mut Vec<(SessionId, Incoming)>) -> usize {
+        self.end_unread_operators(mono_ns);
         self.unpark(mono_ns);
         let (members, strangers) = (self.reading.len().min(READS_MAX), self.knocking.len().min(KNOCKS_MAX));
         let mut looked_at = 0;
@@ -253,15 +257,14 @@ impl<S: Sockets> Connections<S> {
     }
 
     fn read_one(&mut self, slot: usize, mono_ns: u64, frames: &mut Vec<(SessionId, Incoming)>) {
-        let Some(connection) = self.slots[slot].as_mut() else { return };
+        let Some(connection) = self.slots[slot].as_mut().filter(|one| one.broken.is_none()) else { return };
         if connection.later_ns() > mono_ns {
             self.parked.insert((connection.later_ns(), slot));
             self.parkings += 1;
             return;
         }
         let session = session(slot, connection.generation);
-        let state = connection.fill().and_then(|state| {
-            let state = connection.hear(state, mono_ns)?;
+        let state = connection.read(mono_ns).and_then(|state| {
             connection.take_frames(mono_ns, |incoming| frames.push((session, incoming)))?;
             Ok(state)
         });

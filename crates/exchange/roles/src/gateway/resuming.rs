@@ -8,7 +8,7 @@
 //! one log is enough. Recorders' indexes say where in it to begin. If it cannot be read, or is behind, another one is. Members are read for in turn, a bounded number of records in
 //! each turn of the duty cycle, and not while a client leaves unread what it was sent.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use pares_gateway::{Gateway, Resume, SessionId};
 use pares_log::{LogReader, Offset, ReadError};
@@ -41,8 +41,8 @@ pub(super) struct Resuming<W: World> {
     /// The way to those of whom it is being looked for where to begin.
     starts: Starts,
     queue: VecDeque<Missed<W>>,
-    /// Both.
-    under_way: BTreeSet<(SessionId, ShardId)>,
+    /// Both, and from where the session has asked again meanwhile.
+    under_way: BTreeMap<(SessionId, ShardId), Option<u64>>,
     recorders: u16,
     readers: usize,
     events: Vec<Event>,
@@ -100,6 +100,8 @@ enum Portion {
     Read(usize),
     /// All was told; live from that number on.
     Live(u64),
+    /// It waits for a number that nobody has used yet.
+    Ahead,
     /// It was dropped of the log a moment ago.
     Dropped,
     /// The log cannot be read, or not far enough.
@@ -110,7 +112,7 @@ enum Portion {
 
 impl<W: World> Resuming<W> {
     pub(super) fn new(recorders: u16, starts: Starts) -> Self {
-        let (queue, under_way, events) = (VecDeque::new(), BTreeSet::new(), Vec::new());
+        let (queue, under_way, events) = (VecDeque::new(), BTreeMap::new(), Vec::new());
         Self { starts, queue, under_way, recorders, readers: 0, events }
     }
 
@@ -119,22 +121,23 @@ impl<W: World> Resuming<W> {
         self.under_way.len()
     }
 
-    /// A session asks for its member's stream of a shard from number `next` on. It is not asked twice before it has been told, unless it waits for a
-    /// number that nobody has used yet.
+    /// A session asks for its member's stream of a shard from number `next` on. One that has asked before and is being told is told that first,
+    /// and no more; one that waits for a number that nobody has used yet is told what it asks for now.
     pub(super) fn resume<S: Sockets>(
         &mut self,
         (session, shard, next): (SessionId, ShardId, u64),
         rules: &mut Gateway,
         edge: &mut Edge<W, S>,
     ) {
-        if self.under_way.contains(&(session, shard)) && !self.end_waiting((session, shard), rules) {
+        if let Some(again) = self.under_way.get_mut(&(session, shard)) {
+            *again = Some(next);
             return;
         }
         match rules.on_resume(session, shard, next) {
             Ok(Resume::Live(live)) => edge.resumed(session, shard, live, Reason::None),
             Ok(Resume::FromRecord(member)) => {
                 let recorder = RecorderId((session.0 % u64::from(self.recorders)) as u16);
-                self.under_way.insert((session, shard));
+                self.under_way.insert((session, shard), None);
                 self.starts.begin(Wanted {
                     session,
                     member,
@@ -147,17 +150,6 @@ impl<W: World> Resuming<W> {
             }
             Err(reason) => edge.resumed(session, shard, 0, reason),
         }
-    }
-
-    /// A session that waits for a number that nobody has used yet waits no longer. Says whether it did.
-    fn end_waiting(&mut self, who: (SessionId, ShardId), rules: &Gateway) -> bool {
-        let waits = |missed: &Missed<W>| {
-            (missed.session, missed.shard) == who && missed.place.position >= rules.committed(missed.shard)
-        };
-        let Some(at) = self.queue.iter().position(waits) else { return false };
-        let missed = self.queue.remove(at).expect("just found");
-        self.readers -= usize::from(missed.reader.is_some());
-        self.under_way.remove(&who)
     }
 
     /// Tells a portion of what was missed. Says how many records were read.
@@ -179,16 +171,30 @@ impl<W: World> Resuming<W> {
             let may_open = had_reader || self.readers < READERS_MAX;
             let portion = missed.tell(rules, edge, &mut self.events, may_open)?;
             self.readers = self.readers + usize::from(missed.reader.is_some()) - usize::from(had_reader);
-            work += self.go_on(missed, portion, edge);
+            work += self.go_on(missed, portion, rules, edge);
         }
         Ok(work)
     }
 
     /// Says how much work a session's portion was.
-    fn go_on<S: Sockets>(&mut self, missed: Missed<W>, portion: Portion, edge: &mut Edge<W, S>) -> usize {
+    fn go_on<S: Sockets>(
+        &mut self,
+        missed: Missed<W>,
+        portion: Portion,
+        rules: &mut Gateway,
+        edge: &mut Edge<W, S>,
+    ) -> usize {
         let Missed { session, shard, .. } = missed;
         let had_reader = usize::from(missed.reader.is_some());
         match portion {
+            Portion::Ahead => match self.under_way.remove(&(session, shard)).flatten() {
+                Some(next) => self.resume((session, shard, next), rules, edge),
+                None => {
+                    self.under_way.insert((session, shard), None);
+                    self.queue.push_back(missed);
+                    return 0;
+                }
+            },
             Portion::Read(records) => {
                 self.queue.push_back(missed);
                 return records;
@@ -253,7 +259,7 @@ impl<W: World> Missed<W> {
                 // It may wait for ever for a number that nobody has used yet; others need a log to read.
                 self.reader = None;
                 let live = rules.go_live(self.session, self.shard, self.place.position, self.next);
-                return Ok(live.map_or(Portion::Read(read), Portion::Live));
+                return Ok(live.map_or(Portion::Ahead, Portion::Live));
             }
             if unread > UNREAD_MAX {
                 self.reader = None;

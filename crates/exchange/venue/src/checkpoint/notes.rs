@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! series n | (member, series, floor)* | names n | (member, name)* | told n | (member, number)*
-//!     | day | position it began at | nets n | (instrument, member, shares)* | quarantined n | instrument* | register | operated
+//!     | day | position it began at | nets n | (instrument, member, shares)* | quarantined n | instrument* | register | operator_stamp_max
 //! ```
 
 use pares_register::Register;
@@ -15,7 +15,7 @@ use crate::notes::Notes;
 use crate::quarantine::Quarantine;
 
 pub(super) fn encode(out: &mut Vec<u8>, notes: &Notes) {
-    let Notes { names, numbers, positions, quarantine, register, operated } = notes;
+    let Notes { names, numbers, positions, quarantine, register, operator_stamp_max } = notes;
     put(out, names.floors().len() as u64);
     for ((member, series), floor) in names.floors() {
         put(out, u64::from(member.0));
@@ -45,7 +45,7 @@ pub(super) fn encode(out: &mut Vec<u8>, notes: &Notes) {
     put(out, quarantine.instruments().len() as u64);
     quarantine.instruments().iter().for_each(|instrument| put(out, u64::from(instrument.0)));
     register.write(&mut |word| put(out, word));
-    put(out, operated.0);
+    put(out, operator_stamp_max.0);
 }
 
 pub(super) fn decode(input: &mut Input<'_>) -> Result<Notes, CheckpointError> {
@@ -55,7 +55,7 @@ pub(super) fn decode(input: &mut Input<'_>) -> Result<Notes, CheckpointError> {
         positions: positions(input)?,
         quarantine: quarantine(input)?,
         register: register(input)?,
-        operated: Timestamp(input.u64()?),
+        operator_stamp_max: Timestamp(input.u64()?),
     })
 }
 

@@ -21,7 +21,7 @@ pub fn view(shard: ShardId, bytes: &[u8]) -> Result<(ShardView, Register, Vec<Li
         Ok(())
     })?;
     let Content { position, through, notes, time, day, .. } = content;
-    let Notes { names, numbers, positions, quarantine, register, operated } = notes;
+    let Notes { names, numbers, positions, quarantine, register, operator_stamp_max } = notes;
     let (floors, kept) = (names.floors().collect(), names.iter().collect());
     let stage = match day.stage() {
         Stage::On => DayStage::On,
@@ -37,7 +37,7 @@ pub fn view(shard: ShardId, bytes: &[u8]) -> Result<(ShardView, Register, Vec<Li
         floors,
         kept,
         time,
-        operated,
+        operator_stamp_max,
         day,
         stage,
         told,

@@ -401,10 +401,20 @@ impl RequestRecord {
             command::BUST => Command::Bust(self.to_bust(extension)?),
             command::BEGIN_DAY => Command::BeginDay { day: business_day(operands()?.first.get())? },
             command::END_DAY => Command::EndDay { day: business_day(operands()?.first.get())? },
-            command::REGISTER => Command::Register(to_registration(&operands()?)?),
+            command::REGISTER => Command::Register(self.to_registration(&operands()?)?),
             command::CANCEL_GUARDED => Command::CancelGuarded(to_guarded(&operands()?)?),
             _ => return Err(WireError::InvalidField("command")),
         })
+    }
+
+    fn to_registration(self, operands: &OperandsRecord) -> Result<Registration, WireError> {
+        // Earlier builds said here as of which position it was to be done.
+        if self.quantity.get() != 0 {
+            return Err(WireError::InvalidField("quantity"));
+        }
+        let value = operands.as_bytes().first_chunk().expect("40 bytes");
+        let (member, session) = (MemberId(operands.member.get()), operands.index.get());
+        Ok(Registration { member, session, entry: entry(operands.code, *value)? })
     }
 
     fn target(&self) -> Result<OrderId, WireError> {
@@ -471,12 +481,6 @@ fn register_operands(Registration { member, session, entry }: Registration) -> O
         OperandsRecord { member: member.0.into(), index: session.into(), code, ..OperandsRecord::default() };
     operands.as_mut_bytes()[..value.len()].copy_from_slice(&value);
     operands
-}
-
-fn to_registration(operands: &OperandsRecord) -> Result<Registration, WireError> {
-    let value = operands.as_bytes().first_chunk().expect("40 bytes");
-    let (member, session) = (MemberId(operands.member.get()), operands.index.get());
-    Ok(Registration { member, session, entry: entry(operands.code, *value)? })
 }
 
 fn guarded_operands(Guarded { member, session, last }: Guarded) -> OperandsRecord {

@@ -72,7 +72,7 @@ pub(super) fn hold(layout: &Layout) -> Result<File, CommandError> {
 /// Removes what a change that did not end left of a session, or of all of a member.
 pub(super) fn forget_new((member, session): (u32, Option<u16>), layout: &Layout) -> Result<(), CommandError> {
     let Ok(listed) = std::fs::read_dir(layout.keys()) else { return Ok(()) };
-    let is_new = |path: &PathBuf| path.to_str().is_some_and(|path| path.ends_with(NEW));
+    let is_new = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(NEW));
     let is_theirs = |path: &PathBuf| {
         KeyFile::read(path)
             .is_ok_and(|key| key.member == member && session.is_none_or(|number| number == key.session))
@@ -139,9 +139,9 @@ impl MadeKey {
                 let _ = std::fs::remove_file(new);
                 Err(error)
             }
-            Some((new, path)) if !error.is_certain() => Err(CommandError::Failed(format!(
-                "{error}. The key may be in force, or come into force: its secret stays in {}. Repeat the command to have it in force, and in {}; if \
-                 the key before is not taken any more, it is in force: move it there",
+            Some((new, path)) if !error.is_certain() => Err(error.and(&format!(
+                ". The secret of the key stays in {}. Repeat the command to have it in force, and in {}; if the key before is not taken any more, it is \
+                 in force: move it there",
                 new.display(),
                 path.display()
             ))),
@@ -233,8 +233,6 @@ fn password((member, session): (u32, u16)) -> Result<Secret, CommandError> {
 
 #[cfg(test)]
 mod tests {
-    use pares_client::ClientError;
-
     use super::*;
 
     const MADE: NewKey = NewKey { public_key: None, password: false, shared: false };
@@ -245,9 +243,9 @@ mod tests {
         let layout = Layout::new(dir.path());
         let made = MadeKey::of(&MADE, (7, 1), &layout).unwrap();
         let (new, path) = made.file.clone().unwrap();
-        let unknown = || Err(CommandError::NoAnswer(ClientError::TimedOut));
+        let unknown = || Err(CommandError::NoAnswer("no gateway has answered".into()));
         let said = made.settle(unknown()).unwrap_err().to_string();
-        assert!(new.exists() && !path.exists() && said.contains("may be in force"), "{said}");
+        assert!(new.exists() && !path.exists() && said.contains("Repeat the command"), "{said}");
         let again = MadeKey::of(&MADE, (7, 1), &layout).unwrap();
         assert_eq!(again.key, made.key);
         let wanted = NewKey { public_key: Some(made.public()), ..MADE };

@@ -3,7 +3,6 @@
 use pares_node::{Layout, SystemConfig};
 use pares_register::{Permit, Register};
 use pares_types::{Entry, InstrumentId, Key, Limits, MemberId, Proposal, Reason, Rights};
-use pares_venue::Shard;
 use serde_json::{Value, json};
 
 use super::PROPOSED;
@@ -158,7 +157,7 @@ pub(super) fn run(
     };
     let is_told = matches!(what, What::Key { .. });
     let said = match operator.proposes {
-        _ if as_json => json!({ if operator.proposes { "proposed" } else { "done" }: done }).to_string(),
+        is_proposed if as_json => json!({ "proposed": is_proposed, "done": done }).to_string(),
         true if is_told => format!("proposed, not done: {done}"),
         true => format!("{PROPOSED}. Then {done}"),
         false => done,
@@ -262,9 +261,8 @@ fn set_limits(
     operator.register(member, session, Entry::SetPositionMax(limits.position))?;
     operator.register(member, session, Entry::SetLimits(limits.limits())).map_err(|error| {
         let set = if proposes { "proposed" } else { "set" };
-        CommandError::Failed(format!(
-            "{error}. Of the limits only that of positions was {set}: repeat the command"
-        ))
+        let more = format!(". The limit of positions is {set}, the others are not: repeat the command");
+        if error.is_certain() { error.and(&more) } else { error }
     })?;
     Ok(format!("{}: {}", who(member, session), limit_words(&limits.limits(), limits.position)))
 }
@@ -327,7 +325,7 @@ type Row = (MemberId, u16, &'static str, Permit);
 /// The register as the record has it.
 fn list(config: &SystemConfig, layout: &Layout, as_json: bool) -> CommandResult {
     let standing = Standing::read(config, layout)?;
-    let register = standing.shards().next().map(Shard::register).expect("a system has shards");
+    let register = standing.register();
     let rows: Vec<Row> = register
         .members()
         .flat_map(|(member, permit)| {

@@ -24,8 +24,6 @@ use pares_types::{
     BusinessDay, Command, Entry, InstrumentId, MemberId, Phase, Reason, Rule, Status, Symbol, Timestamp,
 };
 
-use pares_venue::Shard;
-
 use super::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::standing::Standing;
@@ -197,8 +195,7 @@ pub fn run(args: &Args) -> CommandResult {
 /// A mistyped kill switch stops nobody.
 fn warn_of_nobody(member: MemberId, config: &SystemConfig, layout: &Layout) {
     let Ok(standing) = Standing::read(config, layout) else { return };
-    let register = standing.shards().next().map(Shard::register).expect("a system has shards");
-    let is_there = register.members().any(|(one, _)| one == member);
+    let is_there = standing.register().members().any(|(one, _)| one == member);
     if config.sign_on == SignOnSetting::Required && !is_there {
         eprintln!("pares: the register has no member {member}: is the number right?");
     }

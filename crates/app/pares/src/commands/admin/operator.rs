@@ -23,6 +23,9 @@ const AHEAD_DAYS_MAX: u64 = 10_000;
 /// How often an operator and its gateway have to hear each other: what a gateway reads later than after three of these is not done.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
+/// What nobody knows then.
+const NO_ANSWER: &str = "no gateway has answered: what was asked for may be done (`pares admin audit` shows it then), or may be done yet, until something else is asked for in the same shard";
+
 /// An operator. It signs on once it asks for something, since a gateway does not wait for one that types a password.
 pub(super) struct Operator {
     client: Option<Client>,
@@ -121,19 +124,22 @@ impl Operator {
     /// Asks, and if no answer comes, at the other gateways under the same name: it is done once, whichever has taken it in. Says whether
     /// it was asked again.
     fn submit(&mut self, request: &ClientRequest) -> Result<(Answer, bool), CommandError> {
-        use ClientError::{Closed, Io, Silent, TimedOut};
+        use ClientError::{Backlogged, Rejected};
         let mut is_asked_again = false;
         let mut client = self.client.take().map_or_else(|| self.connect(), Ok)?;
         loop {
-            let error = match client.submit_and_wait(request) {
-                Err(error @ (TimedOut | Silent | Closed | Io(_))) => error,
-                answered => {
+            match client.submit_and_wait(request) {
+                Ok(answer) => {
                     self.client = Some(client);
-                    return Ok((answered?, is_asked_again));
+                    return Ok((answer, is_asked_again));
                 }
+                // What one has taken in another may still reject.
+                Err(error @ (Rejected(_) | Backlogged)) if !is_asked_again => return Err(error.into()),
+                Err(_) => {}
+            }
+            let Ok(other) = self.gateways.connect() else {
+                return Err(CommandError::NoAnswer(NO_ANSWER.to_owned()));
             };
-            // That the others cannot be reached says less than that this one has not answered.
-            let Ok(other) = self.gateways.connect() else { return Err(CommandError::NoAnswer(error)) };
             (client, is_asked_again) = (other, true);
         }
     }

@@ -7,6 +7,8 @@ use crate::world::Sockets;
 
 /// A sign-on or a frame must be complete within this.
 const PATIENCE_NS: u64 = 10_000_000_000;
+/// A gateway that read nothing for so long, with somebody waiting, stood still.
+const STOOD_STILL_NS: u64 = 3_000_000_000;
 /// Heartbeats in which something has to come from a session that has one.
 const HEARTBEATS_MISSED: u64 = 3;
 
@@ -31,6 +33,23 @@ impl<S: Sockets> Connections<S> {
                 self.heartbeats.insert((connection.silent_ns, slot));
             } else {
                 self.end(slot, Close::Silent);
+            }
+        }
+    }
+
+    /// Ends operators' connections that have something to read, if the gateway stood still: nobody knows how long that lies there, and
+    /// its operator may have asked elsewhere for something else instead.
+    pub(super) fn end_unread_operators(&mut self, mono_ns: u64) {
+        let read_ns = std::mem::replace(&mut self.read_ns, mono_ns);
+        if mono_ns.saturating_sub(read_ns) <= STOOD_STILL_NS {
+            return;
+        }
+        for slot in 0..self.slots.len() {
+            let Some(connection) = &mut self.slots[slot] else { continue };
+            match connection.has_unread_of_operator() {
+                Ok(false) => {}
+                Ok(true) => self.end(slot, Close::Silent),
+                Err(why) => self.end(slot, why),
             }
         }
     }

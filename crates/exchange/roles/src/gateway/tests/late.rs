@@ -1,33 +1,30 @@
 //! What an operator sent that no longer waits for it.
 
 use pares_types::{ClientOrderId, ClientRequest, Command, InstrumentId, MemberId};
-use pares_wire::frame::{self, GatewayFrame, SignOn};
+use pares_wire::frame;
 
 use super::rig::Rig;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Somebody with a heartbeat of a second, whose request lies unread.
+/// Somebody whose request lies unread.
 fn asked(member: u32) -> (Rig, usize) {
     let mut rig = Rig::new();
     rig.world.pass(SECOND_NS);
-    let client = rig.net.connect();
+    let client = rig.sign_on(member);
     let mut bytes = Vec::new();
-    let sign_on = SignOn { member: member.into(), heartbeat_ms: 1_000.into(), ..SignOn::default() };
-    frame::write(&mut bytes, &sign_on);
-    rig.net.send(client, &bytes);
-    rig.settle();
-    assert!(matches!(rig.told(client)[..], [GatewayFrame::SignedOn(_)]));
-    let command = Command::Block { member: MemberId(member) };
-    let (client_order_id, instrument) = (ClientOrderId(1), InstrumentId(0));
-    bytes.clear();
-    frame::write_request(&mut bytes, &ClientRequest::Exchange { client_order_id, instrument, command });
+    frame::write_request(&mut bytes, &block(member));
     rig.net.send(client, &bytes);
     (rig, client)
 }
 
+fn block(member: u32) -> ClientRequest {
+    let command = Command::Block { member: MemberId(member) };
+    ClientRequest::Exchange { client_order_id: ClientOrderId(1), instrument: InstrumentId(0), command }
+}
+
 #[test]
-fn an_operator_that_was_not_heard_for_three_heartbeats_is_not_read() {
+fn a_gateway_that_stood_still_takes_nothing_in_of_an_operator() {
     for (member, pause_ns, is_read) in
         [(0, 3 * SECOND_NS, true), (0, 3 * SECOND_NS + 1, false), (7, 4 * SECOND_NS, true)]
     {
@@ -37,6 +34,23 @@ fn an_operator_that_was_not_heard_for_three_heartbeats_is_not_read() {
         assert_eq!(!rig.journalled().is_empty(), is_read, "{member} {pause_ns}");
         assert_eq!(rig.net.is_open(client), is_read, "{member} {pause_ns}");
     }
+}
+
+#[test]
+fn half_a_request_from_before_is_not_completed_and_who_has_sent_nothing_stays() {
+    let mut rig = Rig::new();
+    let (half, idle) = (rig.sign_on(0), rig.sign_on(0));
+    let mut bytes = Vec::new();
+    frame::write_request(&mut bytes, &block(5));
+    rig.net.send(half, &bytes[..9]);
+    rig.settle();
+    rig.net.send(half, &bytes[9..]);
+    rig.world.pass(3 * SECOND_NS + 1);
+    rig.settle();
+    assert_eq!((rig.net.is_open(half), rig.net.is_open(idle)), (false, true));
+    assert!(rig.journalled().is_empty());
+    assert!(rig.ask(idle, &block(5)).is_empty());
+    assert!(!rig.journalled().is_empty());
 }
 
 #[test]

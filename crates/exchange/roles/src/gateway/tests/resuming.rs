@@ -113,7 +113,13 @@ fn who_waits_for_a_number_that_nobody_has_used_may_ask_for_a_lower_one() {
         settle(&mut rig);
         assert_eq!((told(&rig, client), rig.counter("resuming")), ((vec![], None), 1));
     }
+    let other = rig.sign_on(1);
+    // In one go.
+    [1_000, 21].into_iter().for_each(|next| resume(&rig, other, next));
+    settle(&mut rig);
+    assert!(told(&rig, other) == expected(1, 21, records));
     resume(&rig, client, 21);
+    rig.settle();
     // Once more, while it is being told.
     resume(&rig, client, 1);
     settle(&mut rig);
