@@ -183,11 +183,7 @@ impl<B: Book> Shard<B> {
             return Err(Gap { next, met: position });
         }
         self.ordering.on_committed(request.id);
-        let is_void = reason == Reason::Void;
-        if !is_void {
-            sink.executing(self.id, position, request);
-        }
-        let outcome = self.execute(position, request, is_void);
+        let outcome = self.execute(position, request, reason == Reason::Void, sink);
         if position.0.is_multiple_of(HASH_EVERY) && sink.has_room() {
             self.hand_out(position, epoch, request, &outcome, sink);
         }
@@ -237,10 +233,7 @@ impl<B: Book> Shard<B> {
             }
             let is_void = sequencer.is_void(position);
             let Some(request) = self.ordering.take_next() else { break };
-            if !is_void {
-                sink.executing(self.id, position, &request);
-            }
-            let outcome = self.execute(position, &request, is_void);
+            let outcome = self.execute(position, &request, is_void, sink);
             // What is recorded is not sent again (paper 1 section 3, "observe"), except where hashes are compared:
             // there the recorders want to hear from everyone.
             if position >= recorded || position.0.is_multiple_of(HASH_EVERY) {
@@ -297,9 +290,21 @@ impl<B: Book> Shard<B> {
         sink.result(at, request, outcome, &self.events);
     }
 
-    fn execute(&mut self, position: Position, request: &Request, is_void: bool) -> Outcome {
+    fn execute(
+        &mut self,
+        position: Position,
+        request: &Request,
+        is_void: bool,
+        sink: &mut impl VenueSink,
+    ) -> Outcome {
         self.events.clear();
-        let outcome = self.apply(request, is_void);
+        let outcome = match self.refusal(request, is_void) {
+            Some(reason) => self.market.refuse(request, reason),
+            None => {
+                sink.executing(self.id, position, request);
+                self.apply(request)
+            }
+        };
         debug_assert!(
             outcome.status != Status::Refused || outcome.reason.refuser().is_some_and(Refuser::is_shard),
             "{} is no shard's",
@@ -310,20 +315,21 @@ impl<B: Book> Shard<B> {
         outcome
     }
 
-    fn apply(&mut self, request: &Request, is_void: bool) -> Outcome {
+    /// Why the request is not executed, if it is no new one, or void.
+    fn refusal(&mut self, request: &Request, is_void: bool) -> Option<Reason> {
         // Hearing one again is harmless.
-        let is_new = if request.command.is_repeatable() {
-            Ok(())
-        } else {
-            self.notes.names.insert(request.member, request.client_order_id)
-        };
-        if let Err(reason) = is_new {
-            return self.market.refuse(request, reason);
+        if !request.command.is_repeatable()
+            && let Err(reason) = self.notes.names.insert(request.member, request.client_order_id)
+        {
+            return Some(reason);
         }
         if is_void {
             self.notes.quarantine.enter(request.instrument);
-            return self.market.refuse(request, Reason::Void);
         }
+        is_void.then_some(Reason::Void)
+    }
+
+    fn apply(&mut self, request: &Request) -> Outcome {
         if let Err(reason) = self.notes.check_overtaken(request) {
             return self.market.refuse(request, reason);
         }
