@@ -114,6 +114,9 @@ impl Shard {
         view.position = Position(self.committed.len() as u64);
         view.kept = self.names.iter().copied().collect();
         view.time = view.time.max(last.stamp);
+        if last.is_of_operator() {
+            view.operator_stamp_max = view.operator_stamp_max.max(last.stamp);
+        }
         view.orders = self.book.iter().map(Resting::living).collect();
         view
     }

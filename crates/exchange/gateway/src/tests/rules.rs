@@ -1,9 +1,8 @@
 //! One rule, one test.
 
-use pares_register::Register;
 use pares_types::{
     Answer, ClientOrderId, Command, GatewayId, MemberId, OrderId, Phase, Quantity, Reason, RecorderId, Reply,
-    RequestId, ShardId, ShardView, Side, Status, Symbol, Timestamp,
+    RequestId, Side, Status, Symbol, Timestamp,
 };
 
 use super::exchange::Record;
@@ -105,10 +104,28 @@ fn operators_are_stamped_behind_all_that_operators_asked_whatever_the_clock_says
     world.ask(1, OPERATOR, block(3));
     world.ask(1, 3, buy(3));
     assert_eq!(stamps(&world)[3..], [13, 1_002, 1_003, 1_004]);
-    let restored = ShardView { operator_stamp_max: Timestamp(5_000), ..ShardView::default() };
-    world.gates[0].gateway.recover_shard(ShardId(1), &restored, Register::new(None), &[]);
-    world.ask(0, OPERATOR, block(4));
-    assert_eq!(world.gates[0].sink.log.last().map(|last| last.stamp), Some(Timestamp(5_002)));
+}
+
+#[test]
+fn a_gateway_that_starts_stamps_operators_behind_what_they_asked_before() {
+    const OPERATOR: u64 = 9;
+    let block = |name| exchange(name, 0, Command::Block { member: MemberId(5) });
+    // From the records, and from checkpoints alone.
+    for taken in [[0; 2], [2, 1]] {
+        let mut world = World::new();
+        world.sign_on(0, OPERATOR, 0);
+        world.now = 1_000;
+        world.ask(0, OPERATOR, block(1));
+        world.sign_on(0, 3, 7);
+        world.ask(0, 3, buy(1));
+        world.settle();
+        world.restart_from(1, config(1), taken);
+        world.now = 10;
+        world.sign_on(1, OPERATOR, 0);
+        world.ask(1, OPERATOR, block(2));
+        let stamps: Vec<_> = world.gates[1].sink.log.iter().map(|request| request.stamp.0).collect();
+        assert_eq!(stamps, [1_002, 1_003], "{taken:?}");
+    }
 }
 
 #[test]
