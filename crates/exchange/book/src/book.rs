@@ -56,13 +56,13 @@ pub trait Book: Sized {
     /// Visits the best `levels` levels of a side, best first.
     fn depth(&self, side: Side, levels: usize, visit: &mut impl FnMut(Level));
 
-    /// The order of that id, on the book or held.
+    /// The order of that id: on the book, held, or unfinished.
     fn order(&self, order: OrderId) -> Option<RestingOrder>;
 
     /// The oldest order of a side at a price: the next one to trade there.
     fn front(&self, side: Side, price: Price) -> Option<OrderId>;
 
-    /// How many orders are there, on the book or held.
+    /// How many orders are on the book or held.
     fn orders_len(&self) -> usize;
 
     /// Visits the orders of a side on the book as they would trade: best price first, oldest first.

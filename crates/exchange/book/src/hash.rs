@@ -9,7 +9,7 @@ use pares_types::{
     ClientOrderId, MemberId, OrderId, OrderKind, Price, Quantity, SelfTrade, Side, TimeInForce, Timestamp,
 };
 
-use crate::{Instrument, Priority, RestingOrder, Trading};
+use crate::{Instrument, Priority, RestingOrder, Trading, Unfinished};
 
 /// Odd constants with about half their bits set (from the fraction of pi), one for each word.
 const KEYS: [u64; 8] = [
@@ -71,6 +71,8 @@ fn special(order: &RestingOrder) -> u64 {
         time_in_force: TimeInForce::Day,
         self_trade: SelfTrade::Allow,
         trigger: None,
+        elected: false,
+        post_only: false,
         ..*order
     };
     if plain == *order {
@@ -90,7 +92,8 @@ fn special(order: &RestingOrder) -> u64 {
         TimeInForce::AtOpen => (6, 0),
         TimeInForce::AtClose => (7, 0),
     };
-    let codes = kind | stay << 8 | (order.self_trade as u64) << 16;
+    let marks = u64::from(order.elected) | u64::from(order.post_only) << 1;
+    let codes = kind | stay << 8 | (order.self_trade as u64) << 16 | marks << 24;
     words(&[
         order.order.0.to_bits(),
         codes,
@@ -122,6 +125,7 @@ fn trading(trading: &Trading) -> u64 {
     let Trading {
         phase,
         transition,
+        unfinished,
         until,
         last,
         reference,
@@ -137,6 +141,9 @@ fn trading(trading: &Trading) -> u64 {
         hash = words(&[hash, is, price]);
     }
     hash = words(&[hash, transition.map_or(0, |pending| pending.to as u64)]);
+    if let Some(Unfinished { order, limit, bands: (low, high) }) = unfinished {
+        hash = words(&[hash, self::order(order), limit.0.cast_unsigned(), low.0.cast_unsigned(), high.0.cast_unsigned()]);
+    }
     let (told, volume) = indicated.unzip();
     let [is, price] = optional(told);
     hash = words(&[hash, is, price, volume.unwrap_or_default().0, busts.len() as u64]);

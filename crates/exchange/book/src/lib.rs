@@ -101,5 +101,5 @@ pub use market::{
 pub use naive::NaiveBook;
 pub use pares_types::Symbol;
 pub use snapshot::{RestoreError, Snapshot};
-pub use state::{Indication, Priority, RestingOrder, Trading, Transition};
+pub use state::{Indication, Priority, RestingOrder, Trading, Transition, Unfinished};
 pub use ticks::{TickRow, TickTable, Timetable, TimetableRow};

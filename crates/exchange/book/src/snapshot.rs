@@ -2,7 +2,7 @@
 
 use pares_types::{OrderId, OrderKind, Phase, Price, Reason, RequestId, Side, TimeInForce, Timestamp};
 
-use crate::{Instrument, Priority, RestingOrder, Trading};
+use crate::{Instrument, Priority, RestingOrder, Trading, Unfinished};
 
 /// The whole state of a book. An order carries its own place in the queue, so the list may come in
 /// any order.
@@ -62,6 +62,9 @@ impl Snapshot {
         for order in &self.orders {
             check_terms(order, instrument)?;
         }
+        if let Some(unfinished) = &self.trading.unfinished {
+            check_unfinished(unfinished, instrument)?;
+        }
         self.check_ids()?;
         self.check_priorities()?;
         self.check_trading()?;
@@ -76,7 +79,8 @@ impl Snapshot {
     }
 
     fn check_ids(&self) -> Result<(), RestoreError> {
-        let mut ids: Vec<OrderId> = self.orders.iter().map(|order| order.order).collect();
+        let unfinished = self.trading.unfinished.iter().map(|unfinished| unfinished.order.order);
+        let mut ids: Vec<OrderId> = self.orders.iter().map(|order| order.order).chain(unfinished).collect();
         ids.push(OrderId(RequestId::NONE)); // so that "no id" counts as a repeated one
         ids.sort_unstable();
         match ids.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -128,6 +132,35 @@ impl Snapshot {
 
 fn check_terms(order: &RestingOrder, instrument: &Instrument) -> Result<(), RestoreError> {
     let illegal = |reason| RestoreError::IllegalTerms { order: order.order, reason };
+    check_amounts(order, instrument)?;
+    let is_iceberg = !order.display.is_zero();
+    let waits = order.trigger.is_some() || order.is_pegged() || order.time_in_force == TimeInForce::AtClose;
+    let legal_stay = !matches!(order.time_in_force, TimeInForce::Ioc | TimeInForce::Fok);
+    let legal_shown = if order.is_held() { waits } else { is_iceberg || order.shown == order.remaining };
+    let legal_place = match (order.is_held(), order.kind) {
+        (true, _) => order.price == Price(0),
+        (false, OrderKind::Limit { price }) => order.price == price,
+        (false, OrderKind::Market) => order.price == instrument.market_price(order.side),
+        (false, OrderKind::Pegged { limit, .. }) => order.side.crosses(limit, order.price),
+    };
+    let legal_election = !order.elected || order.trigger.is_some();
+    let is_legal = legal_stay && legal_shown && legal_place && legal_election;
+    if is_legal { Ok(()) } else { Err(illegal(Reason::InvalidCombination)) }
+}
+
+/// An order between two steps is nowhere, and has shares left.
+fn check_unfinished(unfinished: &Unfinished, instrument: &Instrument) -> Result<(), RestoreError> {
+    let order = &unfinished.order;
+    check_amounts(order, instrument)?;
+    let is_nowhere = order.is_held() && order.price == Price(0) && order.priority == Priority(0);
+    let is_in = order.trigger.is_none() && !order.elected;
+    let illegal = RestoreError::IllegalTerms { order: order.order, reason: Reason::InvalidCombination };
+    if is_nowhere && is_in { Ok(()) } else { Err(illegal) }
+}
+
+/// Quantities and prices.
+fn check_amounts(order: &RestingOrder, instrument: &Instrument) -> Result<(), RestoreError> {
+    let illegal = |reason| RestoreError::IllegalTerms { order: order.order, reason };
     if order.remaining.is_zero() || order.shown > order.remaining {
         return Err(illegal(Reason::ZeroQuantity));
     }
@@ -148,15 +181,5 @@ fn check_terms(order: &RestingOrder, instrument: &Instrument) -> Result<(), Rest
     for price in [limit, place, order.trigger].into_iter().flatten() {
         instrument.validate_price(price).map_err(illegal)?;
     }
-    let is_iceberg = !order.display.is_zero();
-    let waits = order.trigger.is_some() || order.is_pegged() || order.time_in_force == TimeInForce::AtClose;
-    let legal_stay = !matches!(order.time_in_force, TimeInForce::Ioc | TimeInForce::Fok);
-    let legal_shown = if order.is_held() { waits } else { is_iceberg || order.shown == order.remaining };
-    let legal_place = match (order.is_held(), order.kind) {
-        (true, _) => order.price == Price(0),
-        (false, OrderKind::Limit { price }) => order.price == price,
-        (false, OrderKind::Market) => order.price == instrument.market_price(order.side),
-        (false, OrderKind::Pegged { limit, .. }) => order.side.crosses(limit, order.price),
-    };
-    if legal_stay && legal_shown && legal_place { Ok(()) } else { Err(illegal(Reason::InvalidCombination)) }
+    Ok(())
 }

@@ -14,9 +14,11 @@ pub struct Trading {
     pub phase: Phase,
     /// A change of phase that one step could not finish.
     pub transition: Option<Transition>,
+    /// An order that one step could not finish. Nothing else trades, and nothing changes the book, before it ends.
+    pub unfinished: Option<Unfinished>,
     /// When a volatility call ends; [`Timestamp::NEVER`] otherwise.
     pub until: Timestamp,
-    /// The price of the last trade, if there ever was one.
+    /// The price of the last trade; none before the first, and after the exchange has set the reference price.
     pub last: Option<Price>,
     /// What static bands and auctions refer to.
     pub reference: Option<Price>,
@@ -37,8 +39,19 @@ pub struct Trading {
 pub struct Transition {
     /// The phase to come.
     pub to: Phase,
-    /// The price of its auction, if the book was crossed.
+    /// The price of its auction, if there is one.
     pub price: Option<Price>,
+}
+
+/// An order in the middle of matching: neither on the book nor held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The order, with what is left of it; it shows nothing.
+    pub order: RestingOrder,
+    /// The worst price it accepts.
+    pub limit: Price,
+    /// The bands it began under, lowest and highest price.
+    pub bands: (Price, Price),
 }
 
 impl Trading {
@@ -46,6 +59,10 @@ impl Trading {
     pub const BUSTS_MAX: usize = 1_024;
     /// Pegged orders an instrument takes.
     pub const PEGS_MAX: usize = 64;
+    /// Pegged orders it takes of one member, so that nobody can take all places.
+    pub const PEGS_OF_A_MEMBER_MAX: usize = 8;
+    /// How long the call lasts that opens a crossed book, in an instrument without a call time.
+    pub const OPENING_CALL_NS: u64 = 60_000_000_000;
 
     /// The state of an instrument that never traded, in `phase`.
     #[must_use]
@@ -53,6 +70,7 @@ impl Trading {
         Self {
             phase,
             transition: None,
+            unfinished: None,
             until: Timestamp::NEVER,
             last: None,
             reference: None,
@@ -64,10 +82,29 @@ impl Trading {
         }
     }
 
-    /// Lowest and highest price at which the instrument may trade in this step (docs/rules.md, section 6).
+    /// Whether something is under way that takes several steps: until it ends, nothing else may change the book.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.transition.is_some() || self.unfinished.is_some()
+    }
+
+    /// The latest price known: of the last trade, or the reference price if it was set after that.
+    pub(crate) fn latest(&self) -> Option<Price> {
+        self.last.or(self.reference)
+    }
+
+    /// Whether the last trade price has reached a stop order's trigger.
+    pub(crate) fn reaches(&self, side: Side, trigger: Price) -> bool {
+        self.last.is_some_and(|last| side.crosses(last, trigger))
+    }
+
+    /// Lowest and highest price at which the instrument may trade in this step (docs/rules.md, section 6). What goes on
+    /// keeps to those it began under.
     pub(crate) fn bands(&self, instrument: &Instrument) -> (Price, Price) {
+        if let Some(unfinished) = &self.unfinished {
+            return unfinished.bands;
+        }
         let (mut low, mut high) = (i64::MIN, i64::MAX);
-        let bands = [(self.reference, instrument.static_band), (self.last, instrument.dynamic_band)];
+        let bands = [(self.reference, instrument.static_band), (self.latest(), instrument.dynamic_band)];
         for (price, band) in bands {
             let (Some(price), true) = (price, band > 0) else { continue };
             let away = u128::from(price.0.unsigned_abs()) * u128::from(band) / 10_000;
@@ -137,12 +174,16 @@ pub struct RestingOrder {
     pub executed: Quantity,
     /// What an iceberg shows at a time; zero for all.
     pub display: Quantity,
-    /// How long it stays; never `Ioc` or `Fok`.
+    /// How long it stays; `Ioc` and `Fok` only while it is [`Unfinished`].
     pub time_in_force: TimeInForce,
     /// What happens when it comes in and meets an order of the same member.
     pub self_trade: SelfTrade,
-    /// What a stop order waits for; `None` once it is triggered.
+    /// What a stop order waits for; `None` once it has come in.
     pub trigger: Option<Price>,
+    /// Whether a trade has reached its trigger: it comes in as soon as a step has room for it, wherever prices have gone since.
+    pub elected: bool,
+    /// Whether it must not trade when it comes to the book, amended too.
+    pub post_only: bool,
     /// Its place in the queue of its price, or among the held.
     pub priority: Priority,
 }

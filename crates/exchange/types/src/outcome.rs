@@ -42,7 +42,7 @@ coded! {
         /// A request of the exchange was carried out.
         Accepted = 6 "accepted",
         /// The order is accepted but not on the book: it waits for its trigger, for the closing call, or for
-        /// a price to be pegged to.
+        /// a price to be pegged to; with [`Reason::Unfinished`] it goes on trading at the positions that follow.
         Held = 7 "held",
     }
 }
@@ -108,11 +108,11 @@ pub enum Event {
         client_order_id: ClientOrderId,
         /// Its side.
         side: Side,
-        /// The price; for [`RestCause::Withdrawn`] where it was.
+        /// The price; for [`RestCause::Withdrawn`] where it was, for [`RestCause::Unfinished`] zero.
         price: Price,
         /// Shares it has left, hidden ones included.
         quantity: Quantity,
-        /// Shares it shows; zero for [`RestCause::Withdrawn`].
+        /// Shares it shows; zero for [`RestCause::Withdrawn`] and [`RestCause::Unfinished`].
         shown: Quantity,
         /// Why.
         cause: RestCause,
@@ -204,6 +204,8 @@ pub enum IncomingCause {
     Repriced = 2,
     /// It is the buy order of the auction's next trades; it keeps its place on the book.
     Auction = 3,
+    /// It goes on where the step before had to leave it.
+    Continued = 4,
 }
 
 /// Why an order joined the end of a queue, or left the book to be held. Codes are part of the protocol.
@@ -220,6 +222,10 @@ pub enum RestCause {
     Released = 4,
     /// A pegged order leaves the book until there is a price to follow.
     Withdrawn = 5,
+    /// An order that one step could not finish is set aside; the next step in its instrument goes on with it.
+    Unfinished = 6,
+    /// An order that took several steps comes to rest with what is left of it.
+    Continued = 7,
 }
 
 coded! {
@@ -241,8 +247,6 @@ coded! {
         Minimum = 7 "minimum",
         /// Its next trade would have been outside a price band.
         PriceBand = 8 "price_band",
-        /// It traded as often as one step allows.
-        StepLimit = 9 "step_limit",
         /// Its date has passed.
         Expired = 10 "expired",
         /// The trading day is over.

@@ -25,8 +25,6 @@ coded! {
         InvalidCombination = 8 "invalid_combination",
         /// No resting order of that id for this member and instrument (it may have just traded).
         UnknownOrder = 9 "unknown_order",
-        /// Amend to a total not above what is already executed.
-        QuantityBelowExecuted = 10 "quantity_below_executed",
         /// The part of an IOC or market order that found nothing to trade with.
         NothingToTrade = 11 "nothing_to_trade",
         /// A fill-or-kill order that could not be filled whole.
@@ -55,7 +53,7 @@ coded! {
         Blocked = 23 "blocked",
         /// The instrument's phase does not allow it.
         NotInThisPhase = 24 "not_in_this_phase",
-        /// The instrument is changing its phase; try again shortly.
+        /// The instrument is in the middle of something that takes several steps; try again shortly.
         InTransition = 25 "in_transition",
         /// Price times quantity is above the instrument's maximum.
         ValueTooLarge = 26 "value_too_large",
@@ -69,8 +67,6 @@ coded! {
         SelfTrade = 30 "self_trade",
         /// The next trade would have been outside a price band.
         PriceBand = 31 "price_band",
-        /// It traded as often as one step allows.
-        StepLimit = 32 "step_limit",
         /// Its date has passed.
         Expired = 33 "expired",
         /// Only the exchange may ask for that.
@@ -89,7 +85,7 @@ coded! {
         TooManyPegs = 40 "too_many_pegs",
         /// After the close orders are at the closing price only.
         NotClosingPrice = 41 "not_closing_price",
-        /// Carried out in part, as much as one step allows: send it again for the rest.
+        /// Carried out in part, as much as one step allows. An order goes on by itself; all else: send it again for the rest.
         Unfinished = 42 "unfinished",
         /// The shard takes no more instruments.
         TooManyInstruments = 43 "too_many_instruments",
@@ -119,6 +115,8 @@ coded! {
         UnknownShard = 55 "unknown_shard",
         /// Gateway: the session is still being told the list it asked for before.
         AlreadyAsked = 56 "already_asked",
+        /// Orders cross, and only a call may open such a book.
+        BookCrossed = 57 "book_crossed",
         /// No business day is on: orders are taken again when the next one begins. Cancels pass.
         DayOver = 60 "day_over",
         /// The business day before has not ended.

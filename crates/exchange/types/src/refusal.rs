@@ -41,7 +41,7 @@ impl Reason {
         use Reason as R;
         match self {
             R::None | R::NothingToTrade | R::CannotFillWhole | R::Requested | R::MinimumNotMet => None,
-            R::SelfTrade | R::PriceBand | R::StepLimit | R::Unfinished | R::Halted => None,
+            R::SelfTrade | R::PriceBand | R::Unfinished | R::Halted => None,
             R::UnknownInstrument | R::UnknownOrder | R::MalformedRequest => Some(Refuser::Either),
             R::NotPermitted | R::TooOld | R::WrongDay => Some(Refuser::Either),
             R::Overloaded | R::StorageUnavailable | R::NotSignedOn => Some(Refuser::Gateway),
@@ -53,7 +53,7 @@ impl Reason {
             R::TlsRequired => Some(Refuser::Gateway),
             R::ZeroQuantity | R::OffLot | R::QuantityTooLarge | R::OffTick => Some(Refuser::Shard),
             R::PriceOutOfRange | R::WouldTrade | R::InvalidCombination => Some(Refuser::Shard),
-            R::QuantityBelowExecuted | R::DuplicateRequest | R::BookFull => Some(Refuser::Shard),
+            R::DuplicateRequest | R::BookFull | R::BookCrossed => Some(Refuser::Shard),
             R::NothingChanged | R::Blocked | R::NotInThisPhase | R::InTransition => Some(Refuser::Shard),
             R::ValueTooLarge | R::InvalidDisplay | R::InvalidMinimum => Some(Refuser::Shard),
             R::Expired | R::InstrumentExists | R::BookNotEmpty | R::InvalidRule => Some(Refuser::Shard),

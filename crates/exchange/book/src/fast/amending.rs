@@ -5,7 +5,7 @@ use super::node::Node;
 use super::slab::Slot;
 use super::store::Terms;
 use super::{FastBook, Step, refused};
-use crate::RestingOrder;
+use crate::{Book, RestingOrder};
 use crate::doomed::Doomed;
 use pares_types::{
     Amendment, CancelCause, EventSink, MemberId, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
@@ -27,12 +27,25 @@ impl FastBook {
         self.store.find(order).filter(|&slot| self.store.member(slot) == member)
     }
 
+    /// The refusal of a change while something is under way; `None` if nothing is, or the member has no such order.
+    #[inline]
+    fn wait(&self, member: MemberId, target: OrderId) -> Option<Outcome> {
+        if !self.trading.is_busy() {
+            return None;
+        }
+        let order = self.order(target).filter(|order| order.member == member)?;
+        Some(Self::outcome_of(&order, Status::Refused, Reason::InTransition))
+    }
+
     pub(super) fn cancel<S: EventSink>(
         &mut self,
         request: &Request,
         target: OrderId,
         step: &mut Step<'_, S>,
     ) -> Outcome {
+        if let Some(refused) = self.wait(request.member, target) {
+            return refused;
+        }
         let Some(slot) = self.find_of(request.member, target) else {
             return refused(target, Reason::UnknownOrder);
         };
@@ -53,19 +66,16 @@ impl FastBook {
         amendment: &Amendment,
         step: &mut Step<'_, S>,
     ) -> Outcome {
+        if let Some(refused) = self.wait(request.member, amendment.target) {
+            return refused;
+        }
         let Some(slot) = self.find_of(request.member, amendment.target) else {
             return refused(amendment.target, Reason::UnknownOrder);
         };
         let before = self.store.order(slot);
         match self.change(before, amendment, step) {
             Ok(change) => self.carry_out(slot, &change, step),
-            Err(reason) => Outcome {
-                status: Status::Refused,
-                reason,
-                order: before.order,
-                executed: before.executed,
-                remaining: before.remaining,
-            },
+            Err(reason) => Self::outcome_of(&before, Status::Refused, reason),
         }
     }
 
@@ -82,13 +92,10 @@ impl FastBook {
         let total = wish.quantity;
         let kind = self.check_terms(&before, wish)?;
         let display = self.check_display(&before, wish)?;
-        if total <= before.executed {
-            return Err(Reason::QuantityBelowExecuted);
-        }
         let total_before = before.executed.plus(before.remaining);
         let after = Terms {
             kind,
-            remaining: total.minus(before.executed),
+            remaining: Quantity(total.0.saturating_sub(before.executed.0)),
             display,
             time_in_force: wish.time_in_force.unwrap_or(before.time_in_force),
             trigger: wish.trigger.or(before.trigger),
@@ -97,7 +104,8 @@ impl FastBook {
         let same_price = kind == before.kind && after.trigger == before.trigger;
         // An iceberg that became too small to hide anything has not been asked to show something else.
         let same_display = wish.display.is_none() || display == before.display;
-        let keeps = same_price && total <= total_before && same_display;
+        let ends = total <= before.executed;
+        let keeps = ends || same_price && total <= total_before && same_display;
         if keeps && total == total_before && after.time_in_force == before.time_in_force {
             return Err(Reason::NothingChanged);
         }
@@ -105,13 +113,18 @@ impl FastBook {
         if !self.is_continuous() || wish.time_in_force.is_some() {
             self.check_amend_phase(&change, wish, step)?;
         }
+        let comes_in = !keeps && self.trading.phase.matches();
+        let meets = |limit| self.best_price(before.side.opposite()).is_some_and(|best| before.side.crosses(limit, best));
+        if comes_in && before.post_only && Self::limit_of(kind).is_some_and(meets) {
+            return Err(Reason::WouldTrade);
+        }
         Ok(change)
     }
 
     /// Check 2, and of check 3 the trigger; gives the order's kind with its new limit.
     fn check_terms(&self, before: &RestingOrder, wish: &Amendment) -> Result<OrderKind, Reason> {
         self.instrument.validate_quantity(wish.quantity)?;
-        let stop = before.is_held() && before.trigger.is_some();
+        let stop = before.is_held() && before.trigger.is_some() && !before.elected;
         let kind = match before.kind {
             OrderKind::Limit { .. } => OrderKind::Limit { price: wish.price },
             OrderKind::Pegged { to, .. } => OrderKind::Pegged { to, limit: wish.price },
@@ -134,7 +147,7 @@ impl FastBook {
     /// Check 3: combination, then what an iceberg shows; gives the display of the amended order.
     fn check_display(&self, before: &RestingOrder, wish: &Amendment) -> Result<Quantity, Reason> {
         let for_call = matches!(before.time_in_force, TimeInForce::AtOpen | TimeInForce::AtClose);
-        let stop = before.is_held() && before.trigger.is_some();
+        let stop = before.is_held() && before.trigger.is_some() && !before.elected;
         let bad_trigger = wish.trigger.is_some() && !stop;
         let bad_display = wish.display.is_some() && (before.is_pegged() || before.is_held() || for_call);
         let bad_stay =
@@ -161,9 +174,6 @@ impl FastBook {
         wish: &Amendment,
         step: &Step<'_, S>,
     ) -> Result<(), Reason> {
-        if self.trading.transition.is_some() {
-            return Err(Reason::InTransition);
-        }
         match self.trading.phase {
             Phase::Closed | Phase::Halted => return Err(Reason::NotInThisPhase),
             Phase::PostClose if !change.keeps => {
@@ -187,6 +197,11 @@ impl FastBook {
         step: &mut Step<'_, S>,
     ) -> Outcome {
         let (total_before, total) = change.totals;
+        if change.after.remaining.is_zero() {
+            self.cancel_order(slot, CancelCause::Reduced, step);
+            let ended = RestingOrder { remaining: Quantity::ZERO, ..change.before };
+            return Self::outcome_of(&ended, Status::Cancelled, Reason::Requested);
+        }
         let lost = Quantity(total_before.0.saturating_sub(total.0));
         if !lost.is_zero() {
             step.emit(self.event_cancelled(slot, lost, CancelCause::Reduced));
@@ -197,8 +212,7 @@ impl FastBook {
         self.store.detach(slot);
         if change.before.is_held() || change.before.is_pegged() {
             self.store.set_terms(slot, &change.after);
-            let priority = self.next_priority();
-            self.store.hold(slot, priority);
+            self.put_aside(slot);
             return self.there(slot);
         }
         let mut incoming = Incoming::new(change.after, Some(slot));
@@ -225,13 +239,14 @@ impl FastBook {
     /// The outcome of an order that stays.
     fn there(&self, slot: Slot<Node>) -> Outcome {
         let order = self.store.order(slot);
-        Outcome {
-            status: if order.is_held() { Status::Held } else { Status::Resting },
-            reason: Reason::None,
-            order: order.order,
-            executed: order.executed,
-            remaining: order.remaining,
-        }
+        let status = if order.is_held() { Status::Held } else { Status::Resting };
+        Self::outcome_of(&order, status, Reason::None)
+    }
+
+    /// The outcome with an order's totals.
+    fn outcome_of(order: &RestingOrder, status: Status, reason: Reason) -> Outcome {
+        let RestingOrder { order, executed, remaining, .. } = *order;
+        Outcome { status, reason, order, executed, remaining }
     }
 
     /// Cancels a member's orders, or some of them, oldest first.
@@ -253,13 +268,17 @@ impl FastBook {
         doomed.sort_unstable_by_key(|slot| self.store.nodes[*slot].rank.priority());
         let mut cancelled = 0;
         for &slot in &doomed {
-            if step.is_full() {
+            if step.is_full() || self.trading.is_busy() {
                 break;
             }
             self.cancel_order(slot, which.cause, step);
             cancelled += 1;
         }
-        let left = doomed.len() - cancelled;
+        let unfinished = self.trading.unfinished.iter().map(|unfinished| &unfinished.order);
+        let unfinished = unfinished.filter(|order| {
+            order.member == which.member && which.has(order.side, order.order, order.client_order_id)
+        });
+        let left = doomed.len() - cancelled + unfinished.count();
         self.scratch = doomed;
         Outcome {
             status: Status::MassCancelled,

@@ -66,8 +66,8 @@ impl FastBook {
         if all_on(Side::Sell) {
             return Some(lowest.indication(lowest.price));
         }
-        let reference = self.trading.reference.map(|price| self.instrument.ticks.round_down(price));
-        let price = reference.map_or(lowest.price, |price| price.clamp(lowest.price, highest.price));
+        let latest = self.trading.latest().map(|price| self.instrument.ticks.round_down(price));
+        let price = latest.map_or(lowest.price, |price| price.clamp(lowest.price, highest.price));
         Some(self.at_price(price, &candidates))
     }
 
@@ -79,7 +79,7 @@ impl FastBook {
         let limits = bids.iter().chain(&offers).filter(|level| level.limited);
         let mut prices: Vec<Price> = limits.map(|level| level.price).collect();
         if prices.is_empty() {
-            prices.push(self.instrument.ticks.round_down(self.trading.reference?).clamp(offer, bid));
+            prices.push(self.instrument.ticks.round_down(self.trading.latest()?).clamp(offer, bid));
         }
         prices.sort_unstable();
         prices.dedup();
@@ -127,6 +127,12 @@ impl FastBook {
 
     /// Trades at the auction's price while both sides accept it; says whether it is done.
     pub(super) fn uncross<S: EventSink>(&mut self, price: Price, step: &mut Step<'_, S>) -> bool {
+        let is_over = self.trade_at(price, step);
+        self.elect(price);
+        is_over
+    }
+
+    fn trade_at<S: EventSink>(&mut self, price: Price, step: &mut Step<'_, S>) -> bool {
         loop {
             let accepts = |side: Side| {
                 let best = self.store.ladder(side).best();
@@ -152,7 +158,6 @@ impl FastBook {
             step.emit(fill);
             // The buy order's part of the trade is told by the same event.
             self.take(buy, price, quantity, Side::Buy);
-            self.trading.last = Some(price);
             if buy_refills {
                 self.refill(buy, step);
                 step.auction_buy = None;

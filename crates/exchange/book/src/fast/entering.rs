@@ -4,7 +4,7 @@ use super::incoming::{End, Incoming};
 use super::{FastBook, Step, refused};
 use crate::Trading;
 use pares_types::{
-    CancelCause, EventSink, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
+    CancelCause, EventSink, MemberId, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
     Side, Status, TimeInForce,
 };
 
@@ -34,6 +34,9 @@ impl FastBook {
         step: &Step<'_, S>,
     ) -> Result<(), Reason> {
         self.check_phase(order, step)?;
+        if matches!(order.kind, OrderKind::Pegged { .. }) {
+            self.check_pegs(incoming.terms.member)?;
+        }
         if order.post_only
             && self.best_price(order.side.opposite()).is_some_and(|best| incoming.accepts(best))
         {
@@ -47,9 +50,9 @@ impl FastBook {
         Ok(())
     }
 
-    /// Checks 5 to 8.
+    /// Checks 5 to 7.
     fn check_phase<S>(&self, order: &NewOrder, step: &Step<'_, S>) -> Result<(), Reason> {
-        if self.trading.transition.is_some() {
+        if self.trading.is_busy() {
             return Err(Reason::InTransition);
         }
         if !self.takes(order) {
@@ -65,11 +68,15 @@ impl FastBook {
         if matches!(order.time_in_force, TimeInForce::Gtd { until } if until <= step.now) {
             return Err(Reason::Expired);
         }
-        let pegged = matches!(order.kind, OrderKind::Pegged { .. });
-        if pegged && self.store.lists.pegs.len() >= Trading::PEGS_MAX {
-            return Err(Reason::TooManyPegs);
-        }
         Ok(())
+    }
+
+    /// Check 8.
+    fn check_pegs(&self, member: MemberId) -> Result<(), Reason> {
+        let pegs = &self.store.lists.pegs;
+        let own = pegs.values().filter(|slot| self.store.member(**slot) == member).count();
+        let is_room = pegs.len() < Trading::PEGS_MAX && own < Trading::PEGS_OF_A_MEMBER_MAX;
+        if is_room { Ok(()) } else { Err(Reason::TooManyPegs) }
     }
 
     /// Whether the phase takes such an order (check 6).
@@ -126,8 +133,7 @@ impl FastBook {
     ) -> Outcome {
         if self.is_held(order) {
             let slot = self.store.create(&incoming.terms);
-            let priority = self.next_priority();
-            self.store.hold(slot, priority);
+            self.put_aside(slot);
             return Outcome { status: Status::Held, ..incoming.outcome(End::Rests) };
         }
         if self.trading.phase.is_call() {

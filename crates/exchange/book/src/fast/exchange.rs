@@ -67,23 +67,24 @@ impl FastBook {
     }
 
     fn set_phase<S: EventSink>(&mut self, to: Phase, step: &mut Step<'_, S>) -> Result<Reason, Reason> {
-        match self.trading.transition {
-            None if to == self.trading.phase => return Err(Reason::NothingChanged),
-            Some(_) if to != Phase::Halted => return Err(Reason::InTransition),
+        match self.trading.is_busy() {
+            false if to == self.trading.phase => return Err(Reason::NothingChanged),
+            true if to != Phase::Halted => return Err(Reason::InTransition),
             _ if to == Phase::VolatilityCall => return Err(Reason::InvalidRule),
+            _ if self.is_kept_shut(to) => return Err(Reason::BookCrossed),
             _ => {}
         }
         self.begin_transition(to, step);
-        Ok(if self.trading.transition.is_some() { Reason::Unfinished } else { Reason::None })
+        Ok(if self.trading.is_busy() { Reason::Unfinished } else { Reason::None })
     }
 
     fn set_rule(&mut self, rule: Rule) -> Result<Reason, Reason> {
         let changed = self.instrument.with_rule(rule, self.store.nodes.len() > 0)?;
         if let Rule::Reference(price) = rule {
-            if self.trading.reference == Some(price) {
+            if self.trading.reference == Some(price) && self.trading.last.is_none() {
                 return Err(Reason::NothingChanged);
             }
-            self.trading.reference = Some(price);
+            (self.trading.reference, self.trading.last) = (Some(price), None);
         }
         if matches!(rule, Rule::PriceRange { .. } | Rule::Tick { .. }) {
             self.store = Store::new(&changed);
@@ -93,7 +94,7 @@ impl FastBook {
     }
 
     fn remove_all<S: EventSink>(&mut self, step: &mut Step<'_, S>) -> Result<Reason, Reason> {
-        if !matches!(self.trading.phase, Phase::Closed | Phase::Halted) {
+        if !matches!(self.trading.phase, Phase::Closed | Phase::Halted) || self.trading.is_busy() {
             return Err(Reason::NotCloseable);
         }
         let empty = self.cancel_where(step, |_| Some(CancelCause::Removed));

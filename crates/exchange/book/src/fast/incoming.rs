@@ -3,6 +3,7 @@
 use super::node::Node;
 use super::slab::Slot;
 use super::store::Terms;
+use crate::{Priority, RestingOrder};
 use pares_types::{
     CancelCause, Event, NewOrder, OrderId, OrderKind, Outcome, Price, Quantity, Reason, Request, Side,
     Status, TimeInForce,
@@ -31,6 +32,8 @@ pub(super) enum End {
     Filled,
     Rests,
     Cancelled(Reason),
+    /// The step is spent; the next one goes on.
+    Interrupted,
 }
 
 impl Incoming {
@@ -49,6 +52,8 @@ impl Incoming {
             time_in_force: order.time_in_force,
             self_trade: order.self_trade,
             trigger: order.trigger,
+            elected: false,
+            post_only: order.post_only,
         };
         Self::new(terms, None)
     }
@@ -97,6 +102,30 @@ impl Incoming {
         }
     }
 
+    /// It as it waits for the next step: nowhere.
+    pub(super) fn set_aside(&self) -> RestingOrder {
+        let Terms { order, member, client_order_id, side, kind, .. } = self.terms;
+        let Terms { display, time_in_force, self_trade, trigger, elected, post_only, .. } = self.terms;
+        RestingOrder {
+            order,
+            member,
+            client_order_id,
+            side,
+            kind,
+            price: Price(0),
+            remaining: self.left,
+            shown: Quantity::ZERO,
+            executed: self.executed,
+            display,
+            time_in_force,
+            self_trade,
+            trigger,
+            elected,
+            post_only,
+            priority: Priority(0),
+        }
+    }
+
     /// Its terms with what is left of it.
     #[inline]
     pub(super) fn terms_left(&self) -> Terms {
@@ -114,6 +143,7 @@ impl Incoming {
             End::Filled => (Status::Filled, Reason::None, Quantity::ZERO),
             End::Rests => (Status::Resting, Reason::None, self.left),
             End::Cancelled(reason) => (Status::Cancelled, reason, Quantity::ZERO),
+            End::Interrupted => (Status::Held, Reason::Unfinished, self.left),
         };
         Outcome { status, reason, order: self.terms.order, executed: self.executed, remaining }
     }

@@ -4,6 +4,7 @@ use super::incoming::{End, Incoming};
 use super::node::Node;
 use super::slab::Slot;
 use super::{ANY_PRICE, FastBook, Step};
+use crate::{RestingOrder, Unfinished};
 use pares_types::{
     CancelCause, Event, EventSink, Phase, Price, Quantity, Reason, RestCause, SelfTrade, Side, TimeInForce,
 };
@@ -46,7 +47,9 @@ impl FastBook {
         let other = incoming.terms.side.opposite();
         let (lowest, highest) = self.bands(step);
         let closing = self.trading.closing.filter(|_| self.trading.phase == Phase::PostClose);
-        let mut last = None;
+        let mut is_first = true;
+        // Prices of the first and the last trade: all others lie between.
+        let mut traded = None;
         let stop = loop {
             if incoming.left.is_zero() {
                 break Stop::Filled;
@@ -55,9 +58,11 @@ impl FastBook {
             if !incoming.accepts(price) || price < lowest || price > highest {
                 break Stop::NoPrice;
             }
-            if step.is_full() {
+            // However little is left of a step, an order that comes in does something.
+            if step.is_full() && !is_first {
                 break Stop::StepLimit;
             }
+            is_first = false;
             let slot = self.store.levels[level].queue.front().expect("a level has orders");
             if incoming.terms.self_trade != SelfTrade::Allow
                 && self.store.member(slot) == incoming.terms.member
@@ -70,10 +75,14 @@ impl FastBook {
             // After the close all trades are at the closing price, also with an order that would pay more.
             let price = closing.unwrap_or(price);
             self.fill(incoming, slot, price, step);
-            last = Some(price);
+            traded = Some((traded.map_or(price, |(first, _)| first), price));
         };
-        if last.is_some() {
-            self.trading.last = last;
+        if let Some((first, last)) = traded {
+            if self.store.lists.may_move() {
+                self.elect(first);
+                self.elect(last);
+            }
+            self.trading.last = Some(last);
         }
         stop
     }
@@ -195,7 +204,7 @@ impl FastBook {
         match stop {
             Stop::Filled => unreachable!("a filled order has ended"),
             Stop::SelfTrade => self.cancel_left(incoming, CancelCause::SelfTrade, Reason::SelfTrade, step),
-            Stop::StepLimit => self.cancel_left(incoming, CancelCause::StepLimit, Reason::StepLimit, step),
+            Stop::StepLimit => self.interrupt(incoming, step),
             Stop::NoPrice => {
                 let call = self.instrument.call_ns > 0;
                 let end = if call && incoming.may_rest {
@@ -211,6 +220,17 @@ impl FastBook {
                 end
             }
         }
+    }
+
+    /// The step is spent in the middle of an order.
+    fn interrupt<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
+        let order = incoming.set_aside();
+        if step.reports_rest.is_some() {
+            step.emit(rested_event(&order, RestCause::Unfinished));
+        }
+        self.trading.unfinished = Some(Unfinished { order, limit: incoming.limit, bands: step.bands });
+        self.forget(incoming);
+        End::Interrupted
     }
 
     fn cancel_left<S: EventSink>(
@@ -261,17 +281,7 @@ impl FastBook {
     }
 
     pub(super) fn event_rested(&self, slot: Slot<Node>, cause: RestCause) -> Event {
-        let order = self.store.order(slot);
-        Event::Rested {
-            order: order.order,
-            member: order.member,
-            client_order_id: order.client_order_id,
-            side: order.side,
-            price: order.price,
-            quantity: order.remaining,
-            shown: order.shown,
-            cause,
-        }
+        rested_event(&self.store.order(slot), cause)
     }
 
     /// Whether `wanted` shares could trade at once (docs/rules.md, section 3, *available*).
@@ -280,7 +290,6 @@ impl FastBook {
         let mode = incoming.terms.self_trade;
         let (lowest, highest) = self.bands(step);
         let mut sum = Quantity::ZERO;
-        let mut cost = 0_u64;
         for at in self.store.ladder(incoming.terms.side.opposite()).best_first() {
             let level = &self.store.levels[at];
             if !incoming.accepts(level.price) || level.price < lowest || level.price > highest {
@@ -290,7 +299,6 @@ impl FastBook {
             for slot in self.store.queue(at) {
                 let node = &self.store.nodes[slot];
                 let shown = self.store.shown(slot);
-                cost += self.cost(slot, node.remaining.minus(shown));
                 let is_own = mode != SelfTrade::Allow && Some(node.account) == own;
                 if is_own {
                     ended |= mode != SelfTrade::CancelResting;
@@ -302,9 +310,6 @@ impl FastBook {
                 }
             }
             sum = sum.plus(if ended { before } else { whole });
-            if cost > u64::from(step.events_max.saturating_sub(step.events)) {
-                return false;
-            }
             if sum >= wanted {
                 return true;
             }
@@ -321,14 +326,6 @@ impl FastBook {
         if self.trading.phase == Phase::Continuous { step.bands } else { ANY_PRICE }
     }
 
-    /// The most events that trading all of an order may cause.
-    fn cost(&self, slot: Slot<Node>, hidden: Quantity) -> u64 {
-        match self.store.special(slot) {
-            Some(special) if !hidden.is_zero() => 2 * (1 + hidden.0.div_ceil(special.display.0)),
-            _ => 1,
-        }
-    }
-
     /// Whether the order is one of those that live until somebody ends them.
     pub(super) fn stays(time_in_force: TimeInForce) -> bool {
         matches!(time_in_force, TimeInForce::Day | TimeInForce::Gtc | TimeInForce::Gtd { .. })
@@ -336,6 +333,20 @@ impl FastBook {
 
     /// Whether orders match as they come.
     pub(super) fn is_continuous(&self) -> bool {
-        self.trading.phase == Phase::Continuous && self.trading.transition.is_none()
+        self.trading.phase == Phase::Continuous && !self.trading.is_busy()
+    }
+}
+
+/// An order joins a queue, or is set aside.
+pub(super) fn rested_event(order: &RestingOrder, cause: RestCause) -> Event {
+    Event::Rested {
+        order: order.order,
+        member: order.member,
+        client_order_id: order.client_order_id,
+        side: order.side,
+        price: order.price,
+        quantity: order.remaining,
+        shown: order.shown,
+        cause,
     }
 }

@@ -93,10 +93,6 @@ impl<S: EventSink> Step<'_, S> {
         self.events >= self.events_max
     }
 
-    /// Whether half of its events are caused.
-    fn is_half_full(&self) -> bool {
-        2 * self.events >= self.events_max
-    }
 }
 
 const ANY_PRICE: (Price, Price) = (Price(i64::MIN), Price(i64::MAX));
@@ -105,7 +101,8 @@ impl FastBook {
     #[inline]
     fn step<'a, S: EventSink>(&self, request: &Request, sink: &'a mut S) -> Step<'a, S> {
         let banded = self.instrument.static_band | self.instrument.dynamic_band != 0;
-        let bands = if banded { self.trading.bands(&self.instrument) } else { ANY_PRICE };
+        let goes_on = self.trading.unfinished.is_some();
+        let bands = if banded || goes_on { self.trading.bands(&self.instrument) } else { ANY_PRICE };
         let now = self.trading.time.max(request.stamp);
         Step {
             sink,
@@ -129,8 +126,8 @@ impl FastBook {
             Command::Amend(amendment) => self.amend(request, amendment, &mut step),
             _ => self.apply_rare(request, &mut step),
         };
-        if self.store.lists.may_move() {
-            self.settle(&mut step);
+        if self.store.lists.may_move() || self.trading.is_busy() {
+            self.go_on(&mut step);
         }
         self.take_stock();
         outcome
@@ -264,7 +261,9 @@ impl Book for FastBook {
     }
 
     fn order(&self, order: OrderId) -> Option<RestingOrder> {
-        self.store.find(order).map(|slot| self.store.order(slot))
+        let unfinished = self.trading.unfinished.as_ref().map(|unfinished| unfinished.order);
+        let there = self.store.find(order).map(|slot| self.store.order(slot));
+        there.or(unfinished.filter(|unfinished| unfinished.order == order))
     }
 
     fn front(&self, side: Side, price: Price) -> Option<OrderId> {

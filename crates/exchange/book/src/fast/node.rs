@@ -16,6 +16,7 @@
 
 use super::ladder::Place;
 use super::slab::{Slab, Slot};
+use super::store::Terms;
 use crate::Priority;
 use pares_types::{
     ClientOrderId, MemberId, OrderId, OrderKind, Price, Quantity, SelfTrade, Side, TimeInForce, Timestamp,
@@ -76,10 +77,10 @@ impl Rank {
 /// What is particular about an order, in a byte.
 ///
 /// ```text
-///   7      6         5..3         2..0
-/// +------+---------+------------+---------------+
-/// | sell | special | self-trade | time in force |
-/// +------+---------+------------+---------------+
+///   7      6         5           4..0
+/// +------+---------+-----------+--------------------------------+
+/// | sell | special | post-only | self-trade x 5 + time in force |
+/// +------+---------+-----------+--------------------------------+
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Traits(u8);
@@ -87,18 +88,24 @@ pub(super) struct Traits(u8);
 impl Traits {
     const SELL: u8 = 0x80;
     const SPECIAL: u8 = 0x40;
+    const POST_ONLY: u8 = 0x20;
+    const REST: u8 = 0x1f;
+    const STAYS: u8 = 5;
 
     #[inline]
-    pub(super) fn new(side: Side, stay: TimeInForce, self_trade: SelfTrade, special: bool) -> Self {
-        let stay = match stay {
+    pub(super) fn new(terms: &Terms, special: bool) -> Self {
+        let stay = match terms.time_in_force {
             TimeInForce::Day | TimeInForce::Ioc | TimeInForce::Fok => 0,
             TimeInForce::Gtc => 1,
             TimeInForce::Gtd { .. } => 2,
             TimeInForce::AtOpen => 3,
             TimeInForce::AtClose => 4,
         };
-        let side = if side == Side::Sell { Self::SELL } else { 0 };
-        Self(side | if special { Self::SPECIAL } else { 0 } | (self_trade as u8) << 3 | stay)
+        let mark = |is: bool, mark: u8| if is { mark } else { 0 };
+        let marks = mark(terms.side == Side::Sell, Self::SELL)
+            | mark(special, Self::SPECIAL)
+            | mark(terms.post_only, Self::POST_ONLY);
+        Self(marks | (terms.self_trade as u8 * Self::STAYS + stay))
     }
 
     /// Of a plain day order.
@@ -124,8 +131,12 @@ impl Traits {
         if self.0 & Self::SELL == 0 { Side::Buy } else { Side::Sell }
     }
 
+    pub(super) fn is_post_only(self) -> bool {
+        self.0 & Self::POST_ONLY != 0
+    }
+
     pub(super) fn self_trade(self) -> SelfTrade {
-        match self.0 >> 3 & 7 {
+        match (self.0 & Self::REST) / Self::STAYS {
             0 => SelfTrade::Allow,
             1 => SelfTrade::CancelResting,
             2 => SelfTrade::CancelIncoming,
@@ -136,7 +147,7 @@ impl Traits {
 
     /// How long it stays; `until` is for the one that has a date.
     pub(super) fn time_in_force(self, until: Timestamp) -> TimeInForce {
-        match self.0 & 7 {
+        match (self.0 & Self::REST) % Self::STAYS {
             0 => TimeInForce::Day,
             1 => TimeInForce::Gtc,
             2 => TimeInForce::Gtd { until },
@@ -155,6 +166,7 @@ pub(super) struct Special {
     pub(super) hidden: Quantity,
     pub(super) until: Timestamp,
     pub(super) trigger: Option<Price>,
+    pub(super) elected: bool,
 }
 
 /// The neighbours of a node in one of its lists.

@@ -3,24 +3,24 @@
 use super::node::Node;
 use super::slab::Slot;
 use super::{FastBook, Step};
-use crate::{RestingOrder, Transition};
+use crate::{Indication, RestingOrder, Trading, Transition};
 use pares_types::{
     BusinessDay, CancelCause, DAY_NS, Event, EventSink, Outcome, Phase, Price, Quantity, Reason, Request,
     RestCause, Side, TimeInForce, Timestamp,
 };
 
 impl FastBook {
-    /// A band breach: pegs are withdrawn and the call begins.
+    /// A band breach, or a crossed book to open: pegs are withdrawn and the call begins.
     #[cold]
     pub(super) fn begin_volatility_call<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
         self.withdraw_all(step);
-        self.trading.until = step.now.plus_ns(self.instrument.call_ns);
+        let call_ns = if self.instrument.call_ns == 0 { Trading::OPENING_CALL_NS } else { self.instrument.call_ns };
+        self.trading.until = step.now.plus_ns(call_ns);
         self.enter_phase(Phase::VolatilityCall, step);
     }
 
     fn enter_phase<S: EventSink>(&mut self, phase: Phase, step: &mut Step<'_, S>) {
         self.trading.phase = phase;
-        self.trading.transition = None;
         self.trading.indicated = None;
         let (until, reference) = (self.trading.until, self.trading.reference);
         step.emit(Event::PhaseEntered { phase, until, reference });
@@ -28,13 +28,16 @@ impl FastBook {
 
     /// Ends the business day here (docs/rules.md, section 11): nothing trades any more, then what is for the day goes.
     pub(super) fn end_day<S: EventSink>(&mut self, step: &mut Step<'_, S>) -> Reason {
-        let (phase, transition, last) = (self.trading.phase, self.trading.transition, self.trading.last);
-        let closed = phase == Phase::Closed && transition.is_none();
-        if !closed && let Some(last) = last {
-            (self.trading.closing, self.trading.reference) = (Some(last), Some(last));
-        }
-        if !closed && (phase != Phase::Halted || transition.is_some()) {
+        let stands = |phase| self.trading.phase == phase && !self.trading.is_busy();
+        let (closed, halted) = (stands(Phase::Closed), stands(Phase::Halted));
+        if !closed && !halted {
             self.begin_transition(Phase::Halted, step);
+        }
+        if self.trading.is_busy() {
+            return Reason::Unfinished;
+        }
+        if !closed {
+            self.close_at_latest();
         }
         let now = step.now;
         if !self.cancel_where(step, |order| doom(order, Phase::Closed, now)) {
@@ -58,65 +61,68 @@ impl FastBook {
 
     /// Begins the transition to a phase and goes as far as one step may.
     pub(super) fn begin_transition<S: EventSink>(&mut self, to: Phase, step: &mut Step<'_, S>) {
-        if self.trading.phase == Phase::Continuous {
-            self.withdraw_all(step);
+        let under_way = self.trading.transition.and_then(|transition| transition.price);
+        // A halt comes after what is under way, and begins nothing.
+        let price = if to == Phase::Halted || !self.trading.phase.is_call() {
+            under_way
+        } else {
+            self.end_call(to, step)
+        };
+        self.trading.transition = Some(Transition { to, price });
+        self.go_on(step);
+    }
+
+    /// A call ends: the price of its auction, if there is one.
+    fn end_call<S: EventSink>(&mut self, to: Phase, step: &mut Step<'_, S>) -> Option<Price> {
+        let trades = matches!(to, Phase::Continuous | Phase::PostClose | Phase::Closed);
+        let closes = self.trading.phase == Phase::ClosingCall;
+        let Some(auction) = self.auction().filter(|_| trades) else {
+            if closes {
+                self.close_at_latest();
+            }
+            return None;
+        };
+        let Indication { price, quantity, surplus, surplus_side } = auction;
+        step.emit(Event::Auction { price, quantity, surplus, surplus_side, firm: true });
+        self.trading.reference = Some(price);
+        if closes {
+            self.trading.closing = Some(price);
         }
-        self.trading.until = Timestamp::NEVER;
-        if to == Phase::Halted {
-            return self.enter_phase(to, step);
+        Some(price)
+    }
+
+    fn close_at_latest(&mut self) {
+        if let latest @ Some(_) = self.trading.latest() {
+            (self.trading.closing, self.trading.reference) = (latest, latest);
         }
-        // An auction that follows sets its own.
-        if self.trading.phase == Phase::ClosingCall
-            && !(ends_in_an_auction(to) && self.auction().is_some())
-            && let Some(last) = self.trading.last
-        {
-            (self.trading.closing, self.trading.reference) = (Some(last), Some(last));
-        }
-        self.trading.transition = Some(Transition { to, price: None });
-        self.continue_transition(step);
     }
 
     /// Goes on with a pending transition.
     pub(super) fn continue_transition<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
         let Some(Transition { to, price }) = self.trading.transition else { return };
-        let done = (!ends_in_an_auction(to) || self.hold_auction(to, price, step))
-            && self.sweep(to, step)
-            && self.release(to, step);
-        if !done {
+        if self.trading.phase == Phase::Continuous {
+            self.withdraw_all(step);
+        }
+        let uncrossed = price.is_none_or(|price| self.uncross(price, step));
+        if !uncrossed || to != Phase::Halted && !(self.sweep(to, step) && self.release(to, step)) {
             return;
         }
+        self.trading.transition = None;
+        if to == Phase::Continuous && self.is_crossed() {
+            return self.begin_volatility_call(step);
+        }
+        self.trading.until = Timestamp::NEVER;
         self.enter_phase(to, step);
     }
 
-    /// Trades at the auction's price, `price` if it is known already; says whether the book is uncrossed. What was
-    /// cancelled while a transition was pending may leave it crossed at other prices: that is an auction of its own.
-    fn hold_auction<S: EventSink>(
-        &mut self,
-        to: Phase,
-        mut price: Option<Price>,
-        step: &mut Step<'_, S>,
-    ) -> bool {
-        loop {
-            if let Some(price) = price
-                && !self.uncross(price, step)
-            {
-                return false;
-            }
-            let Some(auction) = self.auction() else { return true };
-            step.emit(Event::Auction {
-                price: auction.price,
-                quantity: auction.quantity,
-                surplus: auction.surplus,
-                surplus_side: auction.surplus_side,
-                firm: true,
-            });
-            price = Some(auction.price);
-            self.trading.transition = Some(Transition { to, price });
-            self.trading.reference = price;
-            if self.trading.phase == Phase::ClosingCall {
-                self.trading.closing = price;
-            }
-        }
+    fn is_crossed(&self) -> bool {
+        let best = |side| self.best_price(side);
+        matches!((best(Side::Buy), best(Side::Sell)), (Some(bid), Some(offer)) if bid >= offer)
+    }
+
+    /// Whether the trading after the close must not begin: no call has uncrossed the book.
+    pub(super) fn is_kept_shut(&self, to: Phase) -> bool {
+        to == Phase::PostClose && !self.trading.phase.is_call() && self.is_crossed()
     }
 
     /// Cancels what does not survive the transition; says whether that is all done.
@@ -182,13 +188,13 @@ impl FastBook {
     /// Time passes (docs/rules.md, section 6, **Time**).
     pub(super) fn pass_time<S: EventSink>(&mut self, request: &Request, step: &mut Step<'_, S>) -> Outcome {
         self.trading.time = self.trading.time.max(request.stamp);
-        self.continue_transition(step);
-        if self.trading.transition.is_none() {
+        if self.trading.is_busy() {
+            self.go_on(step);
+        }
+        if !self.trading.is_busy() {
             self.expire(step);
             self.follow_timetable(step);
-            if self.is_continuous() {
-                self.settle(step);
-            }
+            self.go_on(step);
             self.indicate(step);
         }
         let reason = if self.is_unfinished() { Reason::Unfinished } else { Reason::None };
@@ -224,6 +230,7 @@ impl FastBook {
         let phase = self.trading.phase;
         let stays = phase == Phase::Halted && to != Phase::Closed
             || phase == to
+            || self.is_kept_shut(to)
             || phase == Phase::VolatilityCall && to == Phase::Continuous;
         if !stays {
             self.begin_transition(to, step);
@@ -243,7 +250,7 @@ impl FastBook {
 
     /// Tells the auction's price and volume in a call, if they changed.
     fn indicate<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
-        if !self.trading.phase.is_call() || self.trading.transition.is_some() {
+        if !self.trading.phase.is_call() || self.trading.is_busy() {
             return;
         }
         let auction = self.auction();
@@ -263,8 +270,7 @@ impl FastBook {
     /// Whether there is something to do now.
     fn is_unfinished(&self) -> bool {
         let waits = self.trading.phase == Phase::VolatilityCall && self.trading.until <= self.trading.time;
-        self.trading.transition.is_some()
-            || self.expired().is_some()
+        self.expired().is_some()
             || waits
             || self.due_row().is_some()
             || self.is_unsettled()
@@ -280,11 +286,6 @@ impl FastBook {
         let row = self.instrument.timetable.next_after(self.trading.timetable_done).map(|(at, _)| at);
         [dated, call, row].into_iter().flatten().min().unwrap_or(Timestamp::NEVER)
     }
-}
-
-/// Whether orders trade on the way to that phase.
-fn ends_in_an_auction(to: Phase) -> bool {
-    matches!(to, Phase::Continuous | Phase::PostClose | Phase::Closed)
 }
 
 /// Why an order does not survive the way to a phase, if it does not.

@@ -1,20 +1,25 @@
-//! Stops and pegs: what one trade leads to (docs/rules.md, section 5).
+//! What goes on by itself: what a step had to leave, stops and pegs (docs/rules.md, section 5).
 
 use super::incoming::{End, Incoming};
 use super::node::Node;
 use super::slab::Slot;
 use super::store::Terms;
 use super::{FastBook, Step};
-use crate::RestingOrder;
+use crate::{RestingOrder, Unfinished};
 use pares_types::{Event, EventSink, IncomingCause, OrderKind, Peg, Price, RestCause, Side};
 
 impl FastBook {
-    /// Triggers stops and reprices pegs until nothing is due or the step is half full: an order that comes in has at least the
-    /// other half to trade in.
+    /// Does what is under way to its end, then brings in elected stops and reprices pegs, until nothing is due or the step is full.
     #[cold]
-    pub(super) fn settle<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
-        while self.is_continuous() && !step.is_half_full() {
-            if let Some(slot) = self.due_stop() {
+    pub(super) fn go_on<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
+        while !step.is_full() {
+            if let Some(unfinished) = self.trading.unfinished.take() {
+                self.resume(&unfinished, step);
+            } else if self.trading.transition.is_some() {
+                self.continue_transition(step);
+            } else if !self.is_continuous() {
+                break;
+            } else if let Some(slot) = self.first_elected() {
                 self.trigger(slot, step);
             } else if let Some((slot, target)) = self.due_peg() {
                 self.reprice(slot, target, step);
@@ -24,20 +29,52 @@ impl FastBook {
         }
     }
 
-    /// Whether a stop or a peg is due.
+    /// Whether there is something to go on with.
     pub(super) fn is_unsettled(&self) -> bool {
-        self.is_continuous() && (self.due_stop().is_some() || self.due_peg().is_some())
+        self.trading.is_busy()
+            || self.is_continuous() && (self.first_elected().is_some() || self.due_peg().is_some())
     }
 
-    fn due_stop(&self) -> Option<Slot<Node>> {
-        self.store.lists.due_stop(self.trading.last?)
+    fn first_elected(&self) -> Option<Slot<Node>> {
+        self.store.lists.elected.first_key_value().map(|(_, slot)| *slot)
+    }
+
+    /// There was a trade at `price`: the stops that it reaches will come in, whatever follows.
+    #[cold]
+    pub(super) fn elect(&mut self, price: Price) {
+        self.trading.last = Some(price);
+        while let Some(slot) = self.store.lists.reached(price) {
+            self.store.detach(slot);
+            self.store.elect(slot);
+            self.put_aside(slot);
+        }
+    }
+
+    /// Holds a detached order; a stop whose trigger was reached before is elected at once.
+    pub(super) fn put_aside(&mut self, slot: Slot<Node>) {
+        let trigger = self.store.special(slot).and_then(|special| special.trigger);
+        let side = self.store.nodes[slot].rank.traits().side();
+        if trigger.is_some_and(|trigger| self.trading.reaches(side, trigger)) {
+            self.store.elect(slot);
+        }
+        let priority = self.next_priority();
+        self.store.hold(slot, priority);
+    }
+
+    /// An order goes on where the step before had to leave it.
+    fn resume<S: EventSink>(&mut self, unfinished: &Unfinished, step: &mut Step<'_, S>) {
+        let Unfinished { order, limit, .. } = *unfinished;
+        let price = if order.kind == OrderKind::Market { Price(0) } else { limit };
+        step.emit(incoming_event(&order, price, IncomingCause::Continued));
+        let incoming = Incoming { limit, ..Incoming::new(Terms::of(&order), None) };
+        self.execute_settled(incoming, RestCause::Continued, step);
     }
 
     fn trigger<S: EventSink>(&mut self, slot: Slot<Node>, step: &mut Step<'_, S>) {
         let order = self.store.order(slot);
         let price = Self::limit_of(order.kind).unwrap_or_default();
         self.come_in(slot, &order, price, IncomingCause::Triggered, step);
-        let terms = Terms { trigger: None, ..Terms::of(&order) };
+        let terms = Terms { trigger: None, elected: false, ..Terms::of(&order) };
         self.execute_settled(Incoming::new(terms, Some(slot)), RestCause::Triggered, step);
     }
 
@@ -142,8 +179,7 @@ impl FastBook {
             cause: RestCause::Withdrawn,
         });
         self.store.detach(slot);
-        let priority = self.next_priority();
-        self.store.hold(slot, priority);
+        self.put_aside(slot);
     }
 
     /// Continuous ends: no pegged order stays on the book.

@@ -15,9 +15,11 @@ type Slots<K> = BTreeMap<K, Slot<Node>>;
 pub(super) struct SideLists {
     /// Held orders.
     pub(super) held: Slots<Priority>,
-    /// Held stop orders to buy, lowest trigger first.
+    /// Held stop orders whose trigger was reached, in the order in which they come in.
+    pub(super) elected: Slots<Priority>,
+    /// The others that buy, lowest trigger first.
     pub(super) buy_stops: Slots<(Price, Priority)>,
-    /// Held stop orders to sell, highest trigger first: by its negative.
+    /// The others that sell, highest trigger first: by its negative.
     pub(super) sell_stops: Slots<(i128, Priority)>,
     /// Pegged orders, held or on the book.
     pub(super) pegs: Slots<Priority>,
@@ -42,6 +44,7 @@ impl SideLists {
         if held {
             change(Place::ByPriority(&mut self.held, priority));
             match (order.trigger, order.side) {
+                (Some(_), _) if order.elected => change(Place::ByPriority(&mut self.elected, priority)),
                 (Some(price), Side::Buy) => change(Place::BuyStop(&mut self.buy_stops, (price, priority))),
                 (Some(price), Side::Sell) => {
                     change(Place::SellStop(&mut self.sell_stops, (-i128::from(price.0), priority)));
@@ -61,18 +64,15 @@ impl SideLists {
     #[inline]
     pub(super) fn may_move(&self) -> bool {
         !(self.buy_stops.is_empty() && self.sell_stops.is_empty() && self.pegs.is_empty())
+            || !self.elected.is_empty()
     }
 
-    /// The stop order to trigger when the last trade was at `last`.
-    pub(super) fn due_stop(&self, last: Price) -> Option<Slot<Node>> {
-        let buy = self.buy_stops.first_key_value().filter(|((trigger, _), _)| last >= *trigger);
-        let due = -i128::from(last.0);
-        let sell = self.sell_stops.first_key_value().filter(|((trigger, _), _)| due >= *trigger);
-        match (buy, sell) {
-            (Some((buy, slot)), Some((sell, _))) if buy.1 < sell.1 => Some(*slot),
-            (_, Some((_, slot))) | (Some((_, slot)), None) => Some(*slot),
-            (None, None) => None,
-        }
+    /// The next stop order to elect when there was a trade at `price`.
+    pub(super) fn reached(&self, price: Price) -> Option<Slot<Node>> {
+        let buy = self.buy_stops.first_key_value().filter(|((trigger, _), _)| price >= *trigger);
+        let due = -i128::from(price.0);
+        let sell = || self.sell_stops.first_key_value().filter(|((trigger, _), _)| due >= *trigger);
+        buy.map(|(_, slot)| *slot).or_else(|| sell().map(|(_, slot)| *slot))
     }
 }
 

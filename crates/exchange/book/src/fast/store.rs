@@ -48,6 +48,8 @@ pub(super) struct Terms {
     pub(super) time_in_force: TimeInForce,
     pub(super) self_trade: SelfTrade,
     pub(super) trigger: Option<Price>,
+    pub(super) elected: bool,
+    pub(super) post_only: bool,
 }
 
 impl Terms {
@@ -66,8 +68,8 @@ impl Terms {
             TimeInForce::Gtd { until } => until,
             _ => Timestamp::NEVER,
         };
-        let (kind, display, trigger) = (self.kind, self.display, self.trigger);
-        Some(Special { kind, display, hidden: Quantity::ZERO, until, trigger })
+        let Self { kind, display, trigger, elected, .. } = *self;
+        Some(Special { kind, display, hidden: Quantity::ZERO, until, trigger, elected })
     }
 }
 
@@ -200,6 +202,7 @@ impl Store {
             hidden: Quantity::ZERO,
             until: Timestamp::NEVER,
             trigger: None,
+            elected: false,
         };
         let special = self.special(slot).copied().unwrap_or(plain);
         RestingOrder {
@@ -216,6 +219,8 @@ impl Store {
             time_in_force: traits.time_in_force(special.until),
             self_trade: traits.self_trade(),
             trigger: special.trigger,
+            elected: special.elected,
+            post_only: traits.is_post_only(),
             priority: node.rank.priority(),
         }
     }
@@ -247,7 +252,7 @@ impl Store {
             None => self.add_account(terms.member),
         };
         let special = terms.special();
-        let traits = Traits::new(terms.side, terms.time_in_force, terms.self_trade, special.is_some());
+        let traits = Traits::new(terms, special.is_some());
         let slot = self.nodes.insert(Node {
             order: terms.order,
             client_order_id: terms.client_order_id,
@@ -363,7 +368,7 @@ impl Store {
             self.specials.remove(slot);
         }
         let special = terms.special();
-        let traits = Traits::new(terms.side, terms.time_in_force, terms.self_trade, special.is_some());
+        let traits = Traits::new(terms, special.is_some());
         let node = &mut self.nodes[slot];
         node.remaining = terms.remaining;
         node.executed = terms.executed;
@@ -526,6 +531,11 @@ impl Store {
         }
     }
 
+    /// A detached stop order's trigger is reached.
+    pub(super) fn elect(&mut self, slot: Slot<Node>) {
+        self.specials.get_mut(slot).elected = true;
+    }
+
     /// Shows as much of a special order as it wants to; says how much that is.
     fn show(&mut self, slot: Slot<Node>) -> Quantity {
         let remaining = self.nodes[slot].remaining;
@@ -582,6 +592,8 @@ impl Terms {
             time_in_force: order.time_in_force,
             self_trade: order.self_trade,
             trigger: order.trigger,
+            elected: order.elected,
+            post_only: order.post_only,
         }
     }
 }

@@ -49,11 +49,18 @@ impl NaiveBook {
         let Some(order) = self.find_of(request.member, amendment.target) else {
             return refused(amendment.target, Reason::UnknownOrder);
         };
+        if self.trading.is_busy() {
+            return there(&order, Status::Refused, Reason::InTransition);
+        }
         let old = Terms::of(&order);
         let new = match self.check_amend(step, &order, amendment) {
             Ok(new) => new,
             Err(reason) => return there(&order, Status::Refused, reason),
         };
+        if new.total <= order.executed {
+            self.cancel_whole(step, &order, CancelCause::Reduced);
+            return cancelled(&order);
+        }
         if new.total < old.total {
             step.cancelled(&order, old.total.minus(new.total), CancelCause::Reduced);
         }
@@ -68,7 +75,7 @@ impl NaiveBook {
         self.come_in(step, amended)
     }
 
-    /// Checks 2 to 5, in this order, and says what the order's terms become.
+    /// Checks 2 to 6, in this order, and says what the order's terms become.
     fn check_amend(
         &self,
         step: &Step<impl EventSink>,
@@ -85,14 +92,15 @@ impl NaiveBook {
             trigger: amendment.trigger.or(old.trigger),
             time_in_force: amendment.time_in_force.unwrap_or(old.time_in_force),
         };
-        if new.total <= order.executed {
-            return Err(Reason::QuantityBelowExecuted);
-        }
         if new == old {
             return Err(Reason::NothingChanged);
         }
-        let kept = old.keep_priority(&new, amendment.display.is_some());
+        let kept = old.keep_priority(&new, amendment.display.is_some()) || new.total <= order.executed;
         self.check_amend_now(step, amendment, &new, kept)?;
+        let comes_in = !kept && self.trading.phase.matches();
+        if comes_in && order.post_only && new.price.is_some_and(|price| self.would_trade(order.side, price)) {
+            return Err(Reason::WouldTrade);
+        }
         Ok(new)
     }
 
@@ -103,7 +111,7 @@ impl NaiveBook {
         if has_price {
             self.instrument.validate_price(amendment.price)?;
         }
-        if let (Some(_), Some(trigger)) = (order.trigger, amendment.trigger) {
+        if let (Some(_), Some(trigger), false) = (order.trigger, amendment.trigger, order.elected) {
             self.instrument.validate_price(trigger)?;
         }
         if has_price {
@@ -133,9 +141,6 @@ impl NaiveBook {
         new: &Terms,
         kept: bool,
     ) -> Result<(), Reason> {
-        if self.trading.transition.is_some() {
-            return Err(Reason::InTransition);
-        }
         if matches!(self.trading.phase, Phase::Closed | Phase::Halted) {
             return Err(Reason::NotInThisPhase);
         }
@@ -167,8 +172,11 @@ impl NaiveBook {
         let Some(order) = self.find_of(request.member, target) else {
             return refused(target, Reason::UnknownOrder);
         };
+        if self.trading.is_busy() {
+            return there(&order, Status::Refused, Reason::InTransition);
+        }
         self.cancel_whole(step, &order, CancelCause::Requested);
-        there(&RestingOrder { remaining: Quantity::ZERO, ..order }, Status::Cancelled, Reason::Requested)
+        cancelled(&order)
     }
 
     /// Cancels the orders of a member, or some of them, as many as the step allows.
@@ -181,11 +189,11 @@ impl NaiveBook {
         let theirs = |order: &&RestingOrder| {
             order.member == doomed.member && doomed.has(order.side, order.order, order.client_order_id)
         };
-        let mut orders: Vec<RestingOrder> = self.all().filter(theirs).copied().collect();
+        let mut orders: Vec<RestingOrder> = self.with_unfinished().filter(theirs).copied().collect();
         orders.sort_by_key(|order| order.priority);
         let mut cancelled = 0;
         for order in &orders {
-            if step.is_spent(self.instrument.step_max) {
+            if self.trading.is_busy() || step.is_spent(self.instrument.step_max) {
                 break;
             }
             self.cancel_whole(step, order, doomed.cause);
@@ -202,11 +210,16 @@ impl NaiveBook {
     }
 }
 
+/// The outcome for an order whose owner had all that was left of it cancelled.
+fn cancelled(order: &RestingOrder) -> Outcome {
+    there(&RestingOrder { remaining: Quantity::ZERO, ..*order }, Status::Cancelled, Reason::Requested)
+}
+
 /// Check 3, of the fields that an order cannot have.
 fn check_amended_fields(order: &RestingOrder, amendment: &Amendment) -> Result<(), Reason> {
     use TimeInForce::{AtClose, AtOpen, Day, Gtc, Gtd};
     let for_a_call = matches!(order.time_in_force, AtOpen | AtClose);
-    let trigger = amendment.trigger.is_some() && order.trigger.is_none();
+    let trigger = amendment.trigger.is_some() && (order.trigger.is_none() || order.elected);
     let display = amendment.display.is_some() && (order.is_pegged() || order.is_held() || for_a_call);
     let stay =
         amendment.time_in_force.is_some_and(|stay| for_a_call || !matches!(stay, Day | Gtc | Gtd { .. }));

@@ -3,7 +3,7 @@
 use pares_types::{Event, EventSink, IncomingCause, Phase, Price, Quantity, Side};
 
 use super::{NaiveBook, Step, limit_of};
-use crate::{Indication, Transition};
+use crate::Indication;
 
 impl NaiveBook {
     /// What an auction would do now; `None` unless the book is crossed and there is a price to trade at.
@@ -16,7 +16,7 @@ impl NaiveBook {
         let mut prices: Vec<Price> = limits.filter(|price| (offer..=bid).contains(price)).collect();
         if prices.is_empty() {
             // Only market orders meet.
-            prices.push(self.instrument.ticks.round_down(self.trading.reference?).clamp(offer, bid));
+            prices.push(self.instrument.ticks.round_down(self.trading.latest()?).clamp(offer, bid));
         }
         prices.sort();
         prices.dedup();
@@ -33,12 +33,12 @@ impl NaiveBook {
                 .all(|at| !at.surplus.is_zero() && at.surplus_side == side)
         };
         let (lowest, highest) = (prices[0], prices[prices.len() - 1]);
-        let price = match self.trading.reference {
+        let price = match self.trading.latest() {
             // 3. The side that wants more decides.
             _ if all_on(Side::Buy) => highest,
             _ if all_on(Side::Sell) => lowest,
-            // 4. As near to the reference price as can be.
-            Some(reference) => self.instrument.ticks.round_down(reference).clamp(lowest, highest),
+            // 4. As near to the latest price as can be.
+            Some(latest) => self.instrument.ticks.round_down(latest).clamp(lowest, highest),
             None => lowest,
         };
         Some(self.at(price))
@@ -57,28 +57,25 @@ impl NaiveBook {
         Indication { price, quantity, surplus, surplus_side }
     }
 
-    /// Trades at the auction price. Says whether the book is uncrossed; otherwise the step is spent.
-    ///
-    /// Orders may be cancelled while a transition is pending, and what is left may then be crossed at other
-    /// prices than the one computed before: that is an auction of its own.
-    pub(super) fn uncross(&mut self, step: &mut Step<impl EventSink>, transition: &mut Transition) -> bool {
-        loop {
-            if let Some(price) = transition.price {
-                while self.both_accept(price) {
-                    if step.is_spent(self.instrument.step_max) {
-                        return false;
-                    }
-                    self.trade_best(step, price);
-                }
-            }
-            let Some(auction) = self.auction_price() else { return true };
-            self.announce(step, &auction, true);
-            self.trading.reference = Some(auction.price);
-            if self.trading.phase == Phase::ClosingCall {
-                self.trading.closing = Some(auction.price);
-            }
-            transition.price = Some(auction.price);
+    /// The auction in which a call ends: its price is told, and is the one of all its trades. `None` if nothing can trade.
+    pub(super) fn begin_auction(&mut self, step: &mut Step<impl EventSink>) -> Option<Price> {
+        let auction = self.auction_price()?;
+        self.announce(step, &auction, true);
+        self.trading.reference = Some(auction.price);
+        if self.trading.phase == Phase::ClosingCall {
+            self.trading.closing = Some(auction.price);
         }
+        Some(auction.price)
+    }
+
+    /// Trades at the auction price. Says whether it is over; otherwise the step is spent.
+    pub(super) fn uncross(&mut self, step: &mut Step<impl EventSink>, price: Price) -> bool {
+        while self.both_accept(price) && !step.is_spent(self.instrument.step_max) {
+            self.trade_best(step, price);
+        }
+        // An auction that is called has a trade at least.
+        self.elect(price);
+        !self.both_accept(price)
     }
 
     fn both_accept(&self, price: Price) -> bool {
@@ -96,7 +93,6 @@ impl NaiveBook {
         let quantity = bid.shown.min(offer.shown);
         let bid = self.trade_resting(&bid, quantity);
         let offer = self.trade_resting(&offer, quantity);
-        self.trading.last = Some(price);
         step.filled(&offer, price, quantity);
         if self.refill(step, &bid) {
             step.auction_buy = None;

@@ -1,7 +1,7 @@
 //! Entering: docs/rules.md, section 3.
 
 use pares_types::{
-    CancelCause, EventSink, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
+    CancelCause, EventSink, MemberId, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
     SelfTrade, Status, TimeInForce,
 };
 
@@ -68,14 +68,14 @@ impl NaiveBook {
         order: &RestingOrder,
     ) -> Result<(), Reason> {
         self.instrument.validate(&request.command)?;
-        if self.trading.transition.is_some() {
+        if self.trading.is_busy() {
             return Err(Reason::InTransition);
         }
         self.check_phase(new)?;
         if matches!(new.time_in_force, TimeInForce::Gtd { until } if until <= step.now) {
             return Err(Reason::Expired);
         }
-        if order.is_pegged() && self.pegged().len() >= Trading::PEGS_MAX {
+        if order.is_pegged() && !self.has_room_for_a_peg(order.member) {
             return Err(Reason::TooManyPegs);
         }
         if let OrderKind::Limit { price } = new.kind
@@ -89,6 +89,12 @@ impl NaiveBook {
             return Err(Reason::BookFull);
         }
         Ok(())
+    }
+
+    fn has_room_for_a_peg(&self, member: MemberId) -> bool {
+        let pegged = self.pegged();
+        let own = pegged.iter().filter(|order| order.member == member).count();
+        pegged.len() < Trading::PEGS_MAX && own < Trading::PEGS_OF_A_MEMBER_MAX
     }
 
     fn could_stay(&self, step: &Step<impl EventSink>, order: &RestingOrder) -> bool {
@@ -127,13 +133,9 @@ impl NaiveBook {
             return true;
         }
         let limit = Incoming::of(*order).limit;
-        let (mut sum, mut cost) = (Quantity::ZERO, 0);
+        let mut sum = Quantity::ZERO;
         for level in self.side(order.side.opposite()).chunk_by(|a, b| a.price == b.price) {
             if !self.accepts(step, order.side, limit, level[0].price) {
-                return false;
-            }
-            cost += level.iter().map(cost_of).sum::<u64>();
-            if cost > step.events_left(self.instrument.step_max) {
                 return false;
             }
             let own =
@@ -148,12 +150,6 @@ impl NaiveBook {
         }
         false
     }
-}
-
-/// The most events an order can cause until it is gone.
-fn cost_of(order: &RestingOrder) -> u64 {
-    let hidden = order.remaining.minus(order.shown);
-    if hidden.is_zero() { 1 } else { 2 * (1 + hidden.0.div_ceil(order.display.0)) }
 }
 
 fn takes_in_a_call(new: &NewOrder) -> bool {
@@ -186,6 +182,8 @@ fn order_of(request: &Request, new: &NewOrder) -> RestingOrder {
         time_in_force: new.time_in_force,
         self_trade: new.self_trade,
         trigger: new.trigger,
+        elected: false,
+        post_only: new.post_only,
         priority: Priority(0),
     }
 }

@@ -46,17 +46,18 @@ impl NaiveBook {
             Err(reason) => return refused(OrderId(request.id), reason),
         };
         if let Rule::Reference(price) = rule {
-            if self.trading.reference == Some(price) {
+            if self.trading.reference == Some(price) && self.trading.last.is_none() {
                 return refused(OrderId(request.id), Reason::NothingChanged);
             }
             self.trading.reference = Some(price);
+            self.trading.last = None;
         }
         self.instrument = changed;
         accepted(request, false)
     }
 
     fn remove_instrument(&mut self, step: &mut Step<impl EventSink>, request: &Request) -> Outcome {
-        if !matches!(self.trading.phase, Phase::Closed | Phase::Halted) {
+        if !matches!(self.trading.phase, Phase::Closed | Phase::Halted) || self.trading.is_busy() {
             return refused(OrderId(request.id), Reason::NotCloseable);
         }
         let orders: Vec<RestingOrder> = self.all().copied().collect();

@@ -6,7 +6,7 @@ use pares_types::{
 };
 
 use super::{NaiveBook, Step, there};
-use crate::RestingOrder;
+use crate::{Priority, RestingOrder, Unfinished};
 
 /// An order on its way through the book.
 pub(super) struct Incoming {
@@ -20,6 +20,7 @@ pub(super) struct Incoming {
 #[derive(PartialEq, Eq)]
 enum Stop {
     SelfTrade,
+    /// The step is spent; the next one goes on.
     StepLimit,
     /// Nothing more on the other side is at an accepted price, or nothing is left.
     Done,
@@ -77,7 +78,9 @@ impl NaiveBook {
         mut incoming: Incoming,
         report: Option<RestCause>,
     ) -> Outcome {
-        let stop = self.match_incoming(step, &mut incoming);
+        let mut prices = Vec::new();
+        let stop = self.match_incoming(step, &mut incoming, &mut prices);
+        prices.into_iter().for_each(|price| self.elect(price));
         let Incoming { order, limit } = incoming;
         if order.remaining.is_zero() {
             return match stop {
@@ -87,19 +90,27 @@ impl NaiveBook {
         }
         match stop {
             Stop::SelfTrade => cancel_left(step, order, CancelCause::SelfTrade, Reason::SelfTrade),
-            Stop::StepLimit => cancel_left(step, order, CancelCause::StepLimit, Reason::StepLimit),
+            Stop::StepLimit => self.interrupt(step, order, limit, report),
             Stop::Done if self.would_trade(order.side, limit) => self.breach(step, order, limit, report),
             Stop::Done if may_rest(&order) => self.rest_left(step, order, limit, report),
             Stop::Done => cancel_left(step, order, CancelCause::Remainder, Reason::NothingToTrade),
         }
     }
 
-    fn match_incoming(&mut self, step: &mut Step<impl EventSink>, incoming: &mut Incoming) -> Stop {
+    /// Trades while it can; `prices` gets those of its trades. However little is left of a step, it does something.
+    fn match_incoming(
+        &mut self,
+        step: &mut Step<impl EventSink>,
+        incoming: &mut Incoming,
+        prices: &mut Vec<Price>,
+    ) -> Stop {
         let side = incoming.order.side;
+        let mut is_first = true;
         while !incoming.order.remaining.is_zero() && self.can_trade(step, side, incoming.limit) {
-            if step.is_spent(self.instrument.step_max) {
+            if step.is_spent(self.instrument.step_max) && !is_first {
                 return Stop::StepLimit;
             }
+            is_first = false;
             let resting = *self.best_order(side.opposite()).expect("it can trade with it");
             let own = resting.member == incoming.order.member;
             if own && incoming.order.self_trade != SelfTrade::Allow {
@@ -112,11 +123,27 @@ impl NaiveBook {
             trade(&mut incoming.order, quantity);
             let resting = self.trade_resting(&resting, quantity);
             let price = self.trade_price(resting.price);
-            self.trading.last = Some(price);
+            prices.push(price);
             step.filled(&resting, price, quantity);
             self.refill(step, &resting);
         }
         Stop::Done
+    }
+
+    /// The step is spent in the middle of an order.
+    fn interrupt(
+        &mut self,
+        step: &mut Step<impl EventSink>,
+        order: RestingOrder,
+        limit: Price,
+        report: Option<RestCause>,
+    ) -> Outcome {
+        let order = RestingOrder { price: Price(0), shown: Quantity::ZERO, priority: Priority(0), ..order };
+        if report.is_some() {
+            step.rested(&order, RestCause::Unfinished);
+        }
+        self.trading.unfinished = Some(Unfinished { order, limit, bands: step.bands });
+        there(&order, Status::Held, Reason::Unfinished)
     }
 
     /// The price of a trade with an order that rests at `resting`.

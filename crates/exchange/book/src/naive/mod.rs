@@ -84,7 +84,7 @@ impl NaiveBook {
     }
 
     fn find_of(&self, member: MemberId, order: OrderId) -> Option<RestingOrder> {
-        self.find(order).filter(|there| there.member == member)
+        self.with_unfinished().find(|there| there.order == order && there.member == member).copied()
     }
 
     /// The pegged orders, on the book and held, by priority.
@@ -100,6 +100,24 @@ impl NaiveBook {
         priority
     }
 
+    /// Trades took place at `price`: the stops it reaches are elected, in the order in which they will come in.
+    fn elect(&mut self, price: Price) {
+        self.trading.last = Some(price);
+        let reached = |order: &&RestingOrder| {
+            !order.elected && order.trigger.is_some_and(|trigger| order.side.crosses(price, trigger))
+        };
+        let mut reached: Vec<RestingOrder> = self.held.iter().filter(reached).copied().collect();
+        // Buys by lowest trigger, then sells by highest.
+        reached.sort_by_key(|order| {
+            let trigger = i128::from(order.trigger.map_or(0, |trigger| trigger.0));
+            (order.side, if order.side == Side::Buy { trigger } else { -trigger }, order.priority)
+        });
+        for order in reached {
+            self.remove(&order);
+            self.hold(RestingOrder { elected: true, ..order });
+        }
+    }
+
     /// Puts an order at the end of the queue at its price.
     fn rest(&mut self, mut order: RestingOrder, price: Price) -> RestingOrder {
         let display = if order.display.is_zero() { order.remaining } else { order.display };
@@ -110,8 +128,9 @@ impl NaiveBook {
         order
     }
 
-    /// Puts an order aside.
+    /// Puts an order aside. A stop whose trigger was reached before is elected at once.
     fn hold(&mut self, mut order: RestingOrder) -> RestingOrder {
+        order.elected |= order.trigger.is_some_and(|trigger| self.trading.reaches(order.side, trigger));
         order.price = Price(0);
         order.shown = Quantity::ZERO;
         order.priority = self.take_priority();
@@ -135,6 +154,11 @@ impl NaiveBook {
         self.bids.retain(|there| there.order != order.order);
         self.offers.retain(|there| there.order != order.order);
         self.held.retain(|there| there.order != order.order);
+    }
+
+    /// Every order that is there, the unfinished one too.
+    fn with_unfinished(&self) -> impl Iterator<Item = &RestingOrder> {
+        self.all().chain(self.trading.unfinished.iter().map(|unfinished| &unfinished.order))
     }
 
     /// Takes shares off an order, hidden ones first; without any left it is gone.
@@ -242,7 +266,7 @@ impl Book for NaiveBook {
             _ => self.apply_of_the_exchange(step, request),
         };
         // What an earlier step had to leave is done by the next one of any kind.
-        self.settle(step);
+        self.go_on(step);
         outcome
     }
 
@@ -261,7 +285,7 @@ impl Book for NaiveBook {
     }
 
     fn order(&self, order: OrderId) -> Option<RestingOrder> {
-        self.find(order)
+        self.with_unfinished().find(|there| there.order == order).copied()
     }
 
     fn front(&self, side: Side, price: Price) -> Option<OrderId> {

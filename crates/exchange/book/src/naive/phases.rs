@@ -6,7 +6,7 @@ use pares_types::{
 };
 
 use super::{NaiveBook, Step, accepted, refused};
-use crate::{RestingOrder, Transition};
+use crate::{RestingOrder, Trading, Transition};
 
 /// What a sweep does with an order.
 enum Sweep {
@@ -21,32 +21,37 @@ impl NaiveBook {
         request: &Request,
         to: Phase,
     ) -> Outcome {
-        let pending = self.trading.transition.is_some();
+        let busy = self.trading.is_busy();
         let refusal = match to {
-            _ if to == self.trading.phase && !pending => Some(Reason::NothingChanged),
-            _ if pending && to != Phase::Halted => Some(Reason::InTransition),
+            _ if to == self.trading.phase && !busy => Some(Reason::NothingChanged),
+            _ if busy && to != Phase::Halted => Some(Reason::InTransition),
             Phase::VolatilityCall => Some(Reason::InvalidRule),
+            _ if self.is_kept_shut(to) => Some(Reason::BookCrossed),
             _ => None,
         };
         if let Some(reason) = refusal {
             return refused(pares_types::OrderId(request.id), reason);
         }
         self.begin_transition(step, to);
-        accepted(request, self.trading.transition.is_some())
+        accepted(request, self.trading.is_busy())
+    }
+
+    /// A crossed book that no call has uncrossed cannot go on to the trading after the close.
+    pub(super) fn is_kept_shut(&self, to: Phase) -> bool {
+        to == Phase::PostClose && !self.trading.phase.is_call() && self.is_crossed()
     }
 
     /// Closes the instrument without a trade: docs/rules.md, section 11. It is halted first, and stays so while there are orders
     /// to cancel.
     pub(super) fn end_day(&mut self, step: &mut Step<impl EventSink>, request: &Request) -> Outcome {
-        let pending = self.trading.transition.is_some();
-        if self.trading.phase != Phase::Closed || pending {
-            if self.trading.last.is_some() {
-                self.trading.closing = self.trading.last;
-                self.trading.reference = self.trading.last;
-            }
-            if self.trading.phase != Phase::Halted || pending {
+        if self.trading.phase != Phase::Closed || self.trading.is_busy() {
+            if self.trading.phase != Phase::Halted || self.trading.is_busy() {
                 self.begin_transition(step, Phase::Halted);
             }
+            if self.trading.is_busy() {
+                return accepted(request, true);
+            }
+            self.close_at_the_latest_price();
         }
         let swept = self.sweep(step, Phase::Closed);
         if swept && self.trading.phase != Phase::Closed {
@@ -65,30 +70,46 @@ impl NaiveBook {
         accepted(request, false)
     }
 
+    /// Begins a change of phase and does as much of it as the step allows. A halt waits for the end of what is under way.
     pub(super) fn begin_transition(&mut self, step: &mut Step<impl EventSink>, to: Phase) {
-        if self.trading.phase == Phase::Continuous {
-            self.withdraw_pegs(step);
+        let mut price = self.trading.transition.and_then(|under_way| under_way.price);
+        if self.trading.phase.is_call() && !self.trading.is_busy() && to != Phase::Halted {
+            price = if ends_in_an_auction(to) { self.begin_auction(step) } else { None };
+            if self.trading.phase == Phase::ClosingCall && price.is_none() {
+                self.close_at_the_latest_price();
+            }
         }
-        self.trading.until = Timestamp::NEVER;
-        if to == Phase::Halted {
-            return self.enter_phase(step, to);
+        self.trading.transition = Some(Transition { to, price });
+        self.go_on(step);
+    }
+
+    /// A day's closing price without an auction.
+    fn close_at_the_latest_price(&mut self) {
+        if let Some(latest) = self.trading.latest() {
+            self.trading.closing = Some(latest);
+            self.trading.reference = Some(latest);
         }
-        let auction = ends_in_an_auction(to) && self.auction_price().is_some();
-        if self.trading.phase == Phase::ClosingCall && !auction && self.trading.last.is_some() {
-            self.trading.closing = self.trading.last;
-            self.trading.reference = self.trading.last;
-        }
-        self.go_on(step, Transition { to, price: None });
     }
 
     /// Does as much of a transition as the step allows.
-    pub(super) fn go_on(&mut self, step: &mut Step<impl EventSink>, mut transition: Transition) {
-        let uncrossed = !ends_in_an_auction(transition.to) || self.uncross(step, &mut transition);
-        if uncrossed && self.sweep(step, transition.to) {
-            self.enter_phase(step, transition.to);
-        } else {
-            self.trading.transition = Some(transition);
+    pub(super) fn change_phase(&mut self, step: &mut Step<impl EventSink>, transition: Transition) {
+        if self.trading.phase == Phase::Continuous {
+            self.withdraw_pegs(step);
         }
+        let to = transition.to;
+        if transition.price.is_some_and(|price| !self.uncross(step, price)) {
+            return;
+        }
+        if to != Phase::Halted && !self.sweep(step, to) {
+            return;
+        }
+        self.trading.transition = None;
+        if to == Phase::Continuous && self.is_crossed() {
+            // Only a call opens such a book.
+            return self.begin_volatility_call(step);
+        }
+        self.trading.until = Timestamp::NEVER;
+        self.enter_phase(step, to);
     }
 
     /// Cancels what does not outlive the phase and releases what waits for the next one. Says whether it is
@@ -116,16 +137,19 @@ impl NaiveBook {
     /// The phase is the new one.
     fn enter_phase(&mut self, step: &mut Step<impl EventSink>, phase: Phase) {
         self.trading.phase = phase;
-        self.trading.transition = None;
         self.trading.indicated = None;
         let (until, reference) = (self.trading.until, self.trading.reference);
         step.event(Event::PhaseEntered { phase, until, reference });
     }
 
-    /// A trade would have been outside the bands.
+    /// A trade would have been outside the bands, or the book to open is crossed.
     pub(super) fn begin_volatility_call(&mut self, step: &mut Step<impl EventSink>) {
         self.withdraw_pegs(step);
-        self.trading.until = step.now.plus_ns(self.instrument.call_ns);
+        let call_ns = match self.instrument.call_ns {
+            0 => Trading::OPENING_CALL_NS,
+            call_ns => call_ns,
+        };
+        self.trading.until = step.now.plus_ns(call_ns);
         self.enter_phase(step, Phase::VolatilityCall);
     }
 }

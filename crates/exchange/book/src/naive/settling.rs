@@ -1,28 +1,30 @@
-//! Settling: stops that are due, and pegs whose price has moved. docs/rules.md, section 5.
-
-use core::cmp::Reverse;
+//! What goes on by itself: what a step had to leave, stops that are elected, pegs whose price has moved. docs/rules.md, section 5.
 
 use pares_types::{EventSink, IncomingCause, OrderKind, Peg, Phase, Price, RestCause, Side};
 
 use super::matching::Incoming;
 use super::{NaiveBook, Step, limit_of};
-use crate::RestingOrder;
+use crate::{RestingOrder, Transition, Unfinished};
 
 /// Something to settle.
 enum Due {
+    Order(Unfinished),
+    Transition(Transition),
     Stop(RestingOrder),
     Reprice(RestingOrder, Price),
     Withdraw(RestingOrder),
 }
 
 impl NaiveBook {
-    /// Triggers stops and moves pegs until nothing is due or half the step is spent: each has at least the other half
-    /// to trade in.
-    pub(super) fn settle(&mut self, step: &mut Step<impl EventSink>) {
-        while !step.is_half_spent(self.instrument.step_max)
+    /// Does what an earlier step had to leave and what the request led to, as far as the step allows: one thing after the
+    /// other, and each to its end.
+    pub(super) fn go_on(&mut self, step: &mut Step<impl EventSink>) {
+        while !step.is_spent(self.instrument.step_max)
             && let Some(due) = self.due()
         {
             match due {
+                Due::Order(unfinished) => self.resume(step, &unfinished),
+                Due::Transition(transition) => self.change_phase(step, transition),
                 Due::Stop(order) => self.trigger(step, order),
                 Due::Reprice(order, target) => self.reprice(step, order, target),
                 Due::Withdraw(order) => self.withdraw(step, &order),
@@ -30,39 +32,38 @@ impl NaiveBook {
         }
     }
 
-    /// Whether a stop or peg is unsettled.
+    /// Whether something is left to do now.
     pub(super) fn is_unsettled(&self) -> bool {
         self.due().is_some()
     }
 
     fn due(&self) -> Option<Due> {
-        if self.trading.phase != Phase::Continuous || self.trading.transition.is_some() {
+        if let Some(unfinished) = self.trading.unfinished {
+            return Some(Due::Order(unfinished));
+        }
+        if let Some(transition) = self.trading.transition {
+            return Some(Due::Transition(transition));
+        }
+        if self.trading.phase != Phase::Continuous {
             return None;
         }
-        self.due_stop().map(Due::Stop).or_else(|| self.due_peg())
+        let elected = self.held.iter().find(|order| order.elected);
+        elected.map(|order| Due::Stop(*order)).or_else(|| self.due_peg())
     }
 
-    /// Of the due buys the first by lowest trigger, of the due sells the first by highest trigger; of
-    /// these two the older.
-    fn due_stop(&self) -> Option<RestingOrder> {
-        let last = self.trading.last?;
-        let stops = |side| {
-            let waiting = self.held.iter().filter(move |order| order.side == side);
-            waiting.filter_map(|order| Some((order.trigger?, *order)))
-        };
-        let buys = stops(Side::Buy).filter(|(trigger, _)| last >= *trigger);
-        let sells = stops(Side::Sell).filter(|(trigger, _)| last <= *trigger);
-        let buy = buys.min_by_key(|(trigger, order)| (*trigger, order.priority));
-        let sell = sells.min_by_key(|(trigger, order)| (Reverse(*trigger), order.priority));
-        let first = buy.into_iter().chain(sell).min_by_key(|(_, order)| order.priority);
-        first.map(|(_, order)| order)
+    /// An order goes on where the step before had to leave it.
+    fn resume(&mut self, step: &mut Step<impl EventSink>, unfinished: &Unfinished) {
+        self.trading.unfinished = None;
+        let Unfinished { order, limit, .. } = *unfinished;
+        step.incoming(&order, limit_of(order.kind).map_or(Price(0), |_| limit), IncomingCause::Continued);
+        self.execute(step, Incoming { order, limit }, Some(RestCause::Continued));
     }
 
     fn trigger(&mut self, step: &mut Step<impl EventSink>, order: RestingOrder) {
         self.remove(&order);
         let price = limit_of(order.kind).unwrap_or(Price(0));
         step.incoming(&order, price, IncomingCause::Triggered);
-        let triggered = RestingOrder { trigger: None, ..order };
+        let triggered = RestingOrder { trigger: None, elected: false, ..order };
         self.execute(step, Incoming::of(triggered), Some(RestCause::Triggered));
     }
 

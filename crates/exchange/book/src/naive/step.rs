@@ -28,19 +28,9 @@ impl<'a, S: EventSink> Step<'a, S> {
         self.sink.event(event);
     }
 
-    /// Events it may still cause.
-    pub(super) fn events_left(&self, step_max: u32) -> u64 {
-        u64::from(step_max).saturating_sub(self.events)
-    }
-
     /// Whether it has caused `step_max` events or more.
     pub(super) fn is_spent(&self, step_max: u32) -> bool {
-        self.events_left(step_max) == 0
-    }
-
-    /// Whether it has caused half of `step_max` events or more.
-    pub(super) fn is_half_spent(&self, step_max: u32) -> bool {
-        2 * self.events >= u64::from(step_max)
+        self.events >= u64::from(step_max)
     }
 
     /// `quantity` shares of an order are gone without a trade.

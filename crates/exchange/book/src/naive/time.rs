@@ -10,9 +10,9 @@ use crate::{Indication, RestingOrder};
 impl NaiveBook {
     pub(super) fn tell_time(&mut self, step: &mut Step<impl EventSink>, request: &Request) -> Outcome {
         self.trading.time = step.now;
-        if let Some(transition) = self.trading.transition {
-            self.go_on(step, transition);
-            if self.trading.transition.is_some() {
+        if self.trading.is_busy() {
+            self.go_on(step);
+            if self.trading.is_busy() {
                 return accepted(request, true);
             }
         }
@@ -23,7 +23,7 @@ impl NaiveBook {
         } else {
             self.follow_timetable(step);
         }
-        self.settle(step);
+        self.go_on(step);
         self.indicate(step);
         accepted(request, self.is_unfinished())
     }
@@ -67,6 +67,7 @@ impl NaiveBook {
         let phase = self.trading.phase;
         let passed_over = phase == Phase::Halted && to != Phase::Closed
             || phase == to
+            || self.is_kept_shut(to)
             || to == Phase::Continuous && phase == Phase::VolatilityCall;
         if !passed_over {
             self.begin_transition(step, to);
@@ -75,7 +76,7 @@ impl NaiveBook {
 
     /// In a call, tells what the auction would do, if that is not what was told last.
     fn indicate(&mut self, step: &mut Step<impl EventSink>) {
-        if !self.trading.phase.is_call() || self.trading.transition.is_some() {
+        if !self.trading.phase.is_call() || self.trading.is_busy() {
             return;
         }
         let now = self.auction_price();
@@ -97,8 +98,7 @@ impl NaiveBook {
     fn is_unfinished(&self) -> bool {
         let time = self.trading.time;
         let row = self.instrument.timetable.next_after(self.trading.timetable_done);
-        self.trading.transition.is_some()
-            || self.expiring().iter().any(|(until, _)| *until <= time)
+        self.expiring().iter().any(|(until, _)| *until <= time)
             || row.is_some_and(|(at, _)| at <= time)
             || self.is_unsettled()
     }

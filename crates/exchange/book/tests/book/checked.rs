@@ -91,7 +91,11 @@ impl<B: Book> Checked<B> {
     /// entered = executed + cancelled + remaining, for every order, always (invariant I5).
     fn check_shares(&mut self, events: &[Event], outcome: &Outcome) {
         let mut incoming = outcome.order;
-        let mut own_part = true;
+        // A refusal comes before what goes on in its step.
+        let mut own_part = outcome.status != Status::Refused;
+        if !own_part {
+            self.check_outcome(outcome);
+        }
         for event in events {
             match *event {
                 Event::Fill { resting, quantity, .. } => {

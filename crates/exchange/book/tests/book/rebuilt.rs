@@ -144,8 +144,9 @@ impl Rebuilt {
                     _ => self.take(order),
                 };
                 assert_eq!(rested.remaining, quantity);
-                rested.place = (cause != RestCause::Withdrawn).then_some((price, shown));
-                if cause == RestCause::Triggered {
+                let aside = matches!(cause, RestCause::Withdrawn | RestCause::Unfinished);
+                rested.place = (!aside).then_some((price, shown));
+                if matches!(cause, RestCause::Triggered | RestCause::Unfinished) {
                     rested.trigger = None;
                 }
                 self.orders.push(rested);
@@ -175,6 +176,7 @@ impl Rebuilt {
         // The record does not say which of two held orders is older.
         let on_book = orders.len();
         book.for_each_held(&mut |order| orders.push(*order));
+        orders.extend(book.trading().unfinished.map(|unfinished| unfinished.order));
         orders[on_book..].sort_by_key(|order| order.order);
         let told = |order: &RestingOrder| {
             let place = (!order.is_held()).then_some((order.price, order.shown));

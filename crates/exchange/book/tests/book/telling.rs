@@ -44,6 +44,7 @@ pub(crate) fn tell_event(event: &Event, names: &Names) -> String {
                 IncomingCause::Triggered => "triggered",
                 IncomingCause::Repriced => "repriced",
                 IncomingCause::Auction => "auction",
+                IncomingCause::Continued => "continued",
             };
             format!("incoming {name} of m{member}: {side} {quantity} @ {price}, {why}")
         }
@@ -53,6 +54,7 @@ pub(crate) fn tell_event(event: &Event, names: &Names) -> String {
                 Some(why) => {
                     format!("rested {name} of m{member}: {side} {quantity} @ {price} showing {shown}, {why}")
                 }
+                None if cause == RestCause::Unfinished => format!("unfinished {name} of m{member}: {side} {quantity}"),
                 None => format!("withdrawn {name} of m{member}: {side} {quantity} from {price}"),
             }
         }
@@ -112,7 +114,8 @@ pub(crate) fn terms(order: &RestingOrder) -> String {
         OrderKind::Pegged { to: Peg::Best, limit } => format!("{} peg best", money(limit)),
         OrderKind::Pegged { to: Peg::Mid, limit } => format!("{} peg mid", money(limit)),
     };
-    let stop = order.trigger.map_or_else(String::new, |trigger| format!(" stop {}", money(trigger)));
+    let elected = if order.elected { " (elected)" } else { "" };
+    let stop = order.trigger.map_or_else(String::new, |trigger| format!(" stop {}{elected}", money(trigger)));
     let stay = match order.time_in_force {
         TimeInForce::Day => String::new(),
         TimeInForce::AtClose => " closing".to_owned(),
@@ -157,7 +160,8 @@ fn rest_cause(cause: RestCause) -> Option<&'static str> {
         RestCause::Repriced => Some("repriced"),
         RestCause::Refilled => Some("refilled"),
         RestCause::Released => Some("released"),
-        RestCause::Withdrawn => None,
+        RestCause::Continued => Some("continued"),
+        RestCause::Withdrawn | RestCause::Unfinished => None,
     }
 }
 
@@ -171,7 +175,6 @@ fn tell_cause(cause: CancelCause) -> &'static str {
         CancelCause::SelfTrade => "self-trade",
         CancelCause::Minimum => "minimum",
         CancelCause::PriceBand => "price band",
-        CancelCause::StepLimit => "step limit",
         CancelCause::Expired => "expired",
         CancelCause::DayEnd => "day end",
         CancelCause::CallOver => "call over",
