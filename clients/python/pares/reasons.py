@@ -19,7 +19,6 @@ class Reason(IntEnum):
     WOULD_TRADE = 7
     INVALID_COMBINATION = 8
     UNKNOWN_ORDER = 9
-    QUANTITY_BELOW_EXECUTED = 10
     NOTHING_TO_TRADE = 11
     CANNOT_FILL_WHOLE = 12
     REQUESTED = 13
@@ -41,7 +40,6 @@ class Reason(IntEnum):
     MINIMUM_NOT_MET = 29
     SELF_TRADE = 30
     PRICE_BAND = 31
-    STEP_LIMIT = 32
     EXPIRED = 33
     NOT_PERMITTED = 34
     INSTRUMENT_EXISTS = 35
@@ -66,6 +64,7 @@ class Reason(IntEnum):
     NOT_KEPT = 54
     UNKNOWN_SHARD = 55
     ALREADY_ASKED = 56
+    BOOK_CROSSED = 57
     DAY_OVER = 60
     DAY_NOT_OVER = 61
     WRONG_DAY = 62

@@ -142,7 +142,13 @@ fn trading(trading: &Trading) -> u64 {
     }
     hash = words(&[hash, transition.map_or(0, |pending| pending.to as u64)]);
     if let Some(Unfinished { order, limit, bands: (low, high) }) = unfinished {
-        hash = words(&[hash, self::order(order), limit.0.cast_unsigned(), low.0.cast_unsigned(), high.0.cast_unsigned()]);
+        hash = words(&[
+            hash,
+            self::order(order),
+            limit.0.cast_unsigned(),
+            low.0.cast_unsigned(),
+            high.0.cast_unsigned(),
+        ]);
     }
     let (told, volume) = indicated.unzip();
     let [is, price] = optional(told);

@@ -12,8 +12,8 @@
 //! [`Reason::Unfinished`]: pares_types::Reason::Unfinished
 
 use pares_types::{
-    ClientOrderId, Command, InstrumentId, MemberId, Outcome, Reason, Request, RequestId, Rule, Status,
-    TimeInForce, Timestamp,
+    ClientOrderId, Command, InstrumentId, MemberId, OrderKind, Outcome, Phase, Reason, Request, RequestId,
+    Rule, Status, TimeInForce, Timestamp,
 };
 
 use crate::route::Route;
@@ -45,28 +45,31 @@ impl Gateway {
 }
 
 /// Whether something may become due in a shard that committed this: an order expires, a row of a timetable or a volatility call
-/// may come, a call has an indicative price to tell, or a phase needs further steps.
+/// may come, a call has an indicative price to tell, a step left something to do (an order, a stop, a phase),
+/// or an opening became a call, since the book was crossed.
 pub(crate) fn needed_after(request: &Request, outcome: &Outcome) -> bool {
     if outcome.status == Status::Refused {
         return false;
     }
     let dated = |time_in_force| matches!(time_in_force, TimeInForce::Gtd { .. });
+    let unfinished = outcome.reason == Reason::Unfinished;
     match request.command {
-        Command::Enter(order) => dated(order.time_in_force),
-        Command::Amend(amendment) => amendment.time_in_force.is_some_and(dated),
+        Command::Enter(order) => {
+            let moves = order.trigger.is_some() || matches!(order.kind, OrderKind::Pegged { .. });
+            dated(order.time_in_force) || moves || unfinished
+        }
+        Command::Amend(amendment) => amendment.time_in_force.is_some_and(dated) || unfinished,
         Command::SetRule(rule) => matches!(rule, Rule::Schedule { .. } | Rule::CallTime { .. }),
-        Command::SetPhase(phase) => phase.is_call() || outcome.reason == Reason::Unfinished,
-        Command::BeginDay { .. } | Command::EndDay { .. } => outcome.reason == Reason::Unfinished,
+        Command::SetPhase(phase) => phase.is_call() || phase == Phase::Continuous || unfinished,
+        Command::BeginDay { .. } | Command::EndDay { .. } => unfinished,
         _ => false,
     }
 }
 
-/// Whether the time goes on with what such a request has left undone.
+/// Whether the time goes on with what such a request has left undone; who asked for any other sends it again.
 fn goes_on(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Time | Command::SetPhase(_) | Command::BeginDay { .. } | Command::EndDay { .. }
-    )
+    use Command::{Amend, BeginDay, EndDay, Enter, SetPhase, Time};
+    matches!(command, Time | Enter(_) | Amend(_) | SetPhase(_) | BeginDay { .. } | EndDay { .. })
 }
 
 /// The clock of one gateway.
@@ -114,11 +117,11 @@ impl Clock {
     pub(crate) fn on_own_committed(&mut self, shard: usize, request: &Request, reason: Reason) {
         let dial = &mut self.shards[shard];
         dial.in_flight = dial.in_flight.filter(|&sequence| sequence > request.id.sequence());
-        if goes_on(&request.command) {
-            dial.unfinished = reason == Reason::Unfinished;
-            if dial.unfinished {
-                dial.due = Timestamp(0);
-            }
+        let is_unfinished = reason == Reason::Unfinished;
+        if is_unfinished && goes_on(&request.command) {
+            (dial.unfinished, dial.due) = (true, Timestamp(0));
+        } else if request.command == Command::Time {
+            dial.unfinished = false;
         }
     }
 

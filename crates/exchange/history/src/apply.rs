@@ -129,7 +129,9 @@ impl Step<'_> {
                 let party = Party { order, member: member.0 };
                 reading.incoming = match cause {
                     IncomingCause::Auction => Incoming::Auction(party, quantity),
-                    IncomingCause::Triggered | IncomingCause::Repriced => Incoming::Other(party, quantity),
+                    IncomingCause::Triggered | IncomingCause::Repriced | IncomingCause::Continued => {
+                        Incoming::Other(party, quantity)
+                    }
                 };
                 if cause == IncomingCause::Triggered {
                     self.note_change(reading.number, order, "triggered")?;
@@ -202,7 +204,8 @@ impl Step<'_> {
 
     /// An order joined a queue, or was put aside.
     fn rest(&self, number: u32, order: OrderId, cause: RestCause) -> rusqlite::Result<()> {
-        let status = if cause == RestCause::Withdrawn { "held" } else { "resting" };
+        let is_aside = matches!(cause, RestCause::Withdrawn | RestCause::Unfinished);
+        let status = if is_aside { "held" } else { "resting" };
         self.execute(
             "UPDATE orders SET status = ?2, changed_position = ?3, changed_stamp = ?4 WHERE id = ?1",
             params![word(order), status, self.place.position, self.stamp()],

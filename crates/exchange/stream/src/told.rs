@@ -194,9 +194,9 @@ impl Reading {
                 }
             }
             Event::Rested { order, member, client_order_id, side, price, quantity, shown, cause } => {
-                let (change, remaining) = (change(cause), quantity);
+                let Some(change) = change(cause) else { return };
                 let news = self.news((order, client_order_id), side);
-                tell(member, Reply::News(OrderNews { change, price, remaining, shown, ..news }));
+                tell(member, Reply::News(OrderNews { change, price, remaining: quantity, shown, ..news }));
             }
             Event::Instrument(instrument) => self.instrument = instrument,
             // Of the market, not of an order; a bust is read with its request.
@@ -260,13 +260,15 @@ impl Reading {
     }
 }
 
-fn change(cause: RestCause) -> OrderChange {
+/// `None` of an order that goes on at once in the next step.
+fn change(cause: RestCause) -> Option<OrderChange> {
     match cause {
-        RestCause::Triggered => OrderChange::Rested,
-        RestCause::Repriced => OrderChange::Repriced,
-        RestCause::Refilled => OrderChange::Refilled,
-        RestCause::Released => OrderChange::Released,
-        RestCause::Withdrawn => OrderChange::Withdrawn,
+        RestCause::Triggered | RestCause::Continued => Some(OrderChange::Rested),
+        RestCause::Repriced => Some(OrderChange::Repriced),
+        RestCause::Refilled => Some(OrderChange::Refilled),
+        RestCause::Released => Some(OrderChange::Released),
+        RestCause::Withdrawn => Some(OrderChange::Withdrawn),
+        RestCause::Unfinished => None,
     }
 }
 

@@ -30,13 +30,14 @@ pub(crate) fn cause(code: u8) -> Result<CancelCause, WireError> {
 }
 
 pub(crate) fn incoming_cause(code: u8) -> Result<IncomingCause, WireError> {
-    use IncomingCause::{Auction, Repriced, Triggered};
-    from_one(&[Triggered, Repriced, Auction], code, "cause")
+    use IncomingCause::{Auction, Continued, Repriced, Triggered};
+    from_one(&[Triggered, Repriced, Auction, Continued], code, "cause")
 }
 
 pub(crate) fn rest_cause(code: u8) -> Result<RestCause, WireError> {
-    use RestCause::{Refilled, Released, Repriced, Triggered, Withdrawn};
-    from_one(&[Triggered, Repriced, Refilled, Released, Withdrawn], code, "cause")
+    use RestCause::{Continued, Refilled, Released, Repriced, Triggered, Unfinished, Withdrawn};
+    let all = [Triggered, Repriced, Refilled, Released, Withdrawn, Unfinished, Continued];
+    from_one(&all, code, "cause")
 }
 
 pub(crate) fn phase(code: u8) -> Result<Phase, WireError> {

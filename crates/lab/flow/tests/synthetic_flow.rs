@@ -29,7 +29,7 @@ fn run(count: u64, mut next: impl FnMut() -> FlowCommand) -> (Seen, Exchange<Fas
         seen.fills += events.iter().filter(|event| matches!(event, Event::Fill { .. })).count() as u64;
         match (outcome.status, outcome.reason) {
             (Status::Refused, Reason::UnknownOrder) => seen.unknown += 1,
-            (Status::Refused, Reason::QuantityBelowExecuted | Reason::NothingChanged) => {}
+            (Status::Refused, Reason::NothingChanged) => {}
             (Status::Refused, _) => seen.refused_otherwise += 1,
             _ => {}
         }

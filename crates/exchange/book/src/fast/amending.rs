@@ -5,8 +5,8 @@ use super::node::Node;
 use super::slab::Slot;
 use super::store::Terms;
 use super::{FastBook, Step, refused};
-use crate::{Book, RestingOrder};
 use crate::doomed::Doomed;
+use crate::{Book, RestingOrder};
 use pares_types::{
     Amendment, CancelCause, EventSink, MemberId, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
     Request, Status, TimeInForce,
@@ -114,7 +114,9 @@ impl FastBook {
             self.check_amend_phase(&change, wish, step)?;
         }
         let comes_in = !keeps && self.trading.phase.matches();
-        let meets = |limit| self.best_price(before.side.opposite()).is_some_and(|best| before.side.crosses(limit, best));
+        let meets = |limit| {
+            self.best_price(before.side.opposite()).is_some_and(|best| before.side.crosses(limit, best))
+        };
         if comes_in && before.post_only && Self::limit_of(kind).is_some_and(meets) {
             return Err(Reason::WouldTrade);
         }

@@ -4,8 +4,8 @@ use super::incoming::{End, Incoming};
 use super::{FastBook, Step, refused};
 use crate::Trading;
 use pares_types::{
-    CancelCause, EventSink, MemberId, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
-    Side, Status, TimeInForce,
+    CancelCause, EventSink, MemberId, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
+    Request, Side, Status, TimeInForce,
 };
 
 impl FastBook {

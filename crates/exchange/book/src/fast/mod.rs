@@ -92,7 +92,6 @@ impl<S: EventSink> Step<'_, S> {
     fn is_full(&self) -> bool {
         self.events >= self.events_max
     }
-
 }
 
 const ANY_PRICE: (Price, Price) = (Price(i64::MIN), Price(i64::MAX));

@@ -14,7 +14,8 @@ impl FastBook {
     #[cold]
     pub(super) fn begin_volatility_call<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
         self.withdraw_all(step);
-        let call_ns = if self.instrument.call_ns == 0 { Trading::OPENING_CALL_NS } else { self.instrument.call_ns };
+        let call_ns =
+            if self.instrument.call_ns == 0 { Trading::OPENING_CALL_NS } else { self.instrument.call_ns };
         self.trading.until = step.now.plus_ns(call_ns);
         self.enter_phase(Phase::VolatilityCall, step);
     }
@@ -270,10 +271,7 @@ impl FastBook {
     /// Whether there is something to do now.
     fn is_unfinished(&self) -> bool {
         let waits = self.trading.phase == Phase::VolatilityCall && self.trading.until <= self.trading.time;
-        self.expired().is_some()
-            || waits
-            || self.due_row().is_some()
-            || self.is_unsettled()
+        self.expired().is_some() || waits || self.due_row().is_some() || self.is_unsettled()
     }
 
     /// When there is something to do by itself.

@@ -150,7 +150,7 @@ impl<B: Book> Market<B> {
     }
 }
 
-/// How many of them are there, on the book or held.
+/// How many of them are there, on the book, held or unfinished.
 fn count<B: Book>(book: &B, doomed: &Doomed) -> u64 {
     let mut count = 0;
     let mut visit = |order: &RestingOrder| {
@@ -161,5 +161,6 @@ fn count<B: Book>(book: &B, doomed: &Doomed) -> u64 {
     book.for_each_order(Side::Buy, &mut visit);
     book.for_each_order(Side::Sell, &mut visit);
     book.for_each_held(&mut visit);
+    book.trading().unfinished.iter().for_each(|unfinished| visit(&unfinished.order));
     count
 }

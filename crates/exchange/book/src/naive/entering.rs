@@ -1,8 +1,8 @@
 //! Entering: docs/rules.md, section 3.
 
 use pares_types::{
-    CancelCause, EventSink, MemberId, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
-    SelfTrade, Status, TimeInForce,
+    CancelCause, EventSink, MemberId, NewOrder, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
+    Request, SelfTrade, Status, TimeInForce,
 };
 
 use super::matching::{Incoming, cancel_left, may_rest};

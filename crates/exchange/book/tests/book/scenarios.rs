@@ -70,7 +70,7 @@ scenarios!(
     auction_2_smallest_surplus,
     auction_3_the_side_that_is_left,
     auction_4_the_reference_price,
-    auction_changed_in_between,
+    auction_between_its_steps,
     auction_in_steps,
     auction_knows_no_bands,
     auction_of_icebergs,

@@ -54,7 +54,9 @@ pub(crate) fn tell_event(event: &Event, names: &Names) -> String {
                 Some(why) => {
                     format!("rested {name} of m{member}: {side} {quantity} @ {price} showing {shown}, {why}")
                 }
-                None if cause == RestCause::Unfinished => format!("unfinished {name} of m{member}: {side} {quantity}"),
+                None if cause == RestCause::Unfinished => {
+                    format!("unfinished {name} of m{member}: {side} {quantity}")
+                }
                 None => format!("withdrawn {name} of m{member}: {side} {quantity} from {price}"),
             }
         }

@@ -6,17 +6,18 @@
 //!             price_min | price_max | orders_max | step_max | static_band | dynamic_band | call_ns |
 //!             schedule rows n | (at_ns, phase)*
 //! trading     phase | until | last? | reference? | closing? | time | timetable_done |
-//!             next phase, 0 for none | its price? | indicated? | shares indicated | busts n | (position, index)*
+//!             next phase, 0 for none | its price? | unfinished | indicated? | shares indicated | busts n | (position, index)*
+//! unfinished  1 | order | limit | lowest price | highest price, or 0
 //! order       order id | member | name | codes | price | remaining | executed | priority
 //!             and if its codes say so: limit | shown | display | until | trigger?
-//! codes       side | kind << 8 | time in force << 16 | self-trade << 24 | has more << 32
+//! codes       side | kind << 8 | time in force << 16 | self-trade << 24 | has more << 32 | elected << 33 | post-only << 34
 //! x?          1 | x, or 0 | 0
 //! ```
 //! Most orders are plain limit orders that show all they have: theirs is the short form.
 
 use pares_book::{
     Beside, Book, Instrument, Priority, RestingOrder, Snapshot, Symbol, TickRow, TickTable, Timetable,
-    TimetableRow, Trading, Transition,
+    TimetableRow, Trading, Transition, Unfinished,
 };
 use pares_types::{
     ClientOrderId, InstrumentId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity,
@@ -27,8 +28,10 @@ use super::day::put_statistics;
 use super::{CheckpointError, Input, put};
 
 /// Bytes of a book without orders, rows and busts.
-pub(super) const BYTES_MIN: usize = 42 * 8;
+pub(super) const BYTES_MIN: usize = 43 * 8;
 const HAS_MORE: u64 = 1 << 32;
+const ELECTED: u64 = 1 << 33;
+const POST_ONLY: u64 = 1 << 34;
 
 pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, beside: Beside) {
     put_instrument(out, book.instrument());
@@ -121,6 +124,7 @@ fn put_trading(out: &mut Vec<u8>, trading: &Trading) {
     let Trading {
         phase,
         transition,
+        unfinished,
         until,
         last,
         reference,
@@ -139,6 +143,11 @@ fn put_trading(out: &mut Vec<u8>, trading: &Trading) {
     put(out, timetable_done.0);
     put(out, transition.map_or(0, |pending| pending.to as u64));
     put_optional(out, transition.and_then(|pending| pending.price));
+    put(out, u64::from(unfinished.is_some()));
+    if let Some(Unfinished { order, limit, bands: (low, high) }) = unfinished {
+        put_order(out, order);
+        [limit, low, high].into_iter().for_each(|price| put_price(out, *price));
+    }
     put_optional(out, indicated.map(|(price, _)| price));
     put(out, indicated.map_or(0, |(_, quantity)| quantity.0));
     put(out, busts.len() as u64);
@@ -169,7 +178,9 @@ fn put_order(out: &mut Vec<u8>, order: &RestingOrder) {
         && order.display.is_zero()
         && stay != 5
         && order.trigger.is_none();
-    let codes = order.side as u64 | kind << 8 | stay << 16 | (order.self_trade as u64) << 24;
+    let mark = |is: bool, mark: u64| if is { mark } else { 0 };
+    let marks = mark(order.elected, ELECTED) | mark(order.post_only, POST_ONLY);
+    let codes = order.side as u64 | kind << 8 | stay << 16 | (order.self_trade as u64) << 24 | marks;
     let words = [
         order.order.0.to_bits(),
         u64::from(order.member.0),
@@ -255,6 +266,14 @@ impl Input<'_> {
             (0, Some(_)) => return Err(CheckpointError::InvalidField("transition")),
             (to, price) => Some(Transition { to: phase(to)?, price }),
         };
+        trading.unfinished = match self.u64()? {
+            0 => None,
+            1 => {
+                let order = self.order()?;
+                Some(Unfinished { order, limit: self.price()?, bands: (self.price()?, self.price()?) })
+            }
+            _ => return Err(CheckpointError::InvalidField("unfinished")),
+        };
         trading.indicated = match (self.optional()?, Quantity(self.u64()?)) {
             (None, Quantity::ZERO) => None,
             (None, _) => return Err(CheckpointError::InvalidField("indicated")),
@@ -282,8 +301,9 @@ impl Input<'_> {
             until = self.u64()?;
             trigger = self.optional()?;
         }
-        let [side, kind, stay, own, ..] = (codes & !HAS_MORE).to_le_bytes();
-        if (codes & !HAS_MORE) >> 32 != 0 {
+        let marks = HAS_MORE | ELECTED | POST_ONLY;
+        let [side, kind, stay, own, ..] = (codes & !marks).to_le_bytes();
+        if (codes & !marks) >> 32 != 0 {
             return Err(CheckpointError::InvalidField("codes"));
         }
         Ok(RestingOrder {
@@ -300,6 +320,8 @@ impl Input<'_> {
             time_in_force: self::stay(stay, Timestamp(until))?,
             self_trade: self_trade(own)?,
             trigger,
+            elected: codes & ELECTED != 0,
+            post_only: codes & POST_ONLY != 0,
             priority,
         })
     }
@@ -326,6 +348,8 @@ fn kind(code: u8, limit: Price) -> Result<OrderKind, CheckpointError> {
 fn stay(code: u8, until: Timestamp) -> Result<TimeInForce, CheckpointError> {
     match code {
         1 => Ok(TimeInForce::Day),
+        2 => Ok(TimeInForce::Ioc),
+        3 => Ok(TimeInForce::Fok),
         4 => Ok(TimeInForce::Gtc),
         5 => Ok(TimeInForce::Gtd { until }),
         6 => Ok(TimeInForce::AtOpen),

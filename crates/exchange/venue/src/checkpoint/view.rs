@@ -1,6 +1,6 @@
 //! A checkpoint as a gateway reads it: who was asked what, and which orders live. Books are not built for it.
 
-use pares_book::{Listing, Stage, Trading};
+use pares_book::{Listing, RestingOrder, Stage, Trading};
 use pares_register::Register;
 use pares_types::{DayStage, LivingOrder, OrderKind, ShardId, ShardView, TimeInForce};
 
@@ -56,7 +56,8 @@ fn listing(book: &Written) -> Listing {
 
 fn living(book: &Written) -> impl Iterator<Item = LivingOrder> {
     let instrument = book.instrument.id;
-    book.snapshot.orders.iter().map(move |order| LivingOrder {
+    let unfinished = book.snapshot.trading.unfinished.iter().map(|unfinished| &unfinished.order);
+    book.snapshot.orders.iter().chain(unfinished).map(move |order| LivingOrder {
         member: order.member,
         client_order_id: order.client_order_id,
         order: order.order,
@@ -68,13 +69,17 @@ fn living(book: &Written) -> impl Iterator<Item = LivingOrder> {
     })
 }
 
-/// Whether an order may expire, a row of a timetable or a volatility call may come, or a phase has something left to do.
+/// Whether an order may expire or move by itself, a row of a timetable or a volatility call may come, or a phase has something left to do.
 fn is_timed(book: &Written) -> bool {
     let Written { instrument, snapshot, .. } = book;
-    let dated = |stay| matches!(stay, TimeInForce::Gtd { .. });
+    let moves = |order: &RestingOrder| {
+        let dated = matches!(order.time_in_force, TimeInForce::Gtd { .. });
+        dated || order.trigger.is_some() || order.is_pegged()
+    };
     !instrument.timetable.rows().is_empty()
         || instrument.call_ns != 0
         || snapshot.trading.phase.is_call()
         || snapshot.trading.transition.is_some()
-        || snapshot.orders.iter().any(|order| dated(order.time_in_force))
+        || snapshot.trading.unfinished.is_some()
+        || snapshot.orders.iter().any(moves)
 }
