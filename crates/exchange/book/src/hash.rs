@@ -127,6 +127,8 @@ fn trading(trading: &Trading) -> u64 {
         transition,
         unfinished,
         until,
+        after,
+        extended,
         last,
         reference,
         closing,
@@ -135,20 +137,16 @@ fn trading(trading: &Trading) -> u64 {
         indicated,
         busts,
     } = trading;
-    let mut hash = words(&[*phase as u64, until.0, time.0, timetable_done.0]);
+    let call = *phase as u64 | (*after as u64) << 8 | u64::from(*extended) << 16;
+    let mut hash = words(&[call, until.0, time.0, timetable_done.0]);
     for price in [*last, *reference, *closing, transition.and_then(|pending| pending.price)] {
         let [is, price] = optional(price);
         hash = words(&[hash, is, price]);
     }
     hash = words(&[hash, transition.map_or(0, |pending| pending.to as u64)]);
-    if let Some(Unfinished { order, limit, bands: (low, high) }) = unfinished {
-        hash = words(&[
-            hash,
-            self::order(order),
-            limit.0.cast_unsigned(),
-            low.0.cast_unsigned(),
-            high.0.cast_unsigned(),
-        ]);
+    if let Some(Unfinished { order, limit, bands: (low, high), gathers }) = unfinished {
+        let [limit, low, high] = [limit, low, high].map(|price| price.0.cast_unsigned());
+        hash = words(&[hash, self::order(order), limit, low, high, u64::from(*gathers)]);
     }
     let (told, volume) = indicated.unzip();
     let [is, price] = optional(told);
@@ -165,8 +163,14 @@ fn rules(instrument: &Instrument) -> u64 {
         instrument.price_min.0.cast_unsigned(),
         instrument.price_max.0.cast_unsigned(),
         u64::from(instrument.orders_max) << 32 | u64::from(instrument.step_max),
-        u64::from(instrument.static_band) << 32 | u64::from(instrument.dynamic_band),
+        u64::from(instrument.static_band.width) << 32 | u64::from(instrument.dynamic_band.width),
+        instrument.static_band.least.0.cast_unsigned(),
+        instrument.dynamic_band.least.0.cast_unsigned(),
         instrument.call_ns,
+        instrument.extension_ns,
+        u64::from(instrument.extensions_max) | u64::from(instrument.extends_for_market) << 8,
+        instrument.auction_min.0,
+        instrument.random_end_ns,
     ]);
     for row in instrument.ticks.rows() {
         hash = words(&[hash, row.from.0.cast_unsigned(), row.tick.0.cast_unsigned()]);

@@ -4,7 +4,7 @@
 //! before it spends a position on a request that no book would take, and both books run the same
 //! ones again, since a venue trusts nobody's checks but its own.
 
-use pares_types::{InstrumentId, Phase, Price, Quantity, Reason, Rule, Symbol};
+use pares_types::{Band, InstrumentId, Phase, Price, Quantity, Reason, Rule, Symbol};
 
 use crate::ticks::{TickTable, Timetable};
 
@@ -32,12 +32,22 @@ pub struct Instrument {
     pub orders_max: u32,
     /// The most events one step may cause; above zero.
     pub step_max: u32,
-    /// How far from the reference price trades may be, in hundredths of a percent; zero for no limit.
-    pub static_band: u32,
-    /// How far from the last trade trades may be, in hundredths of a percent; zero for no limit.
-    pub dynamic_band: u32,
+    /// How far from the reference price trades may be.
+    pub static_band: Band,
+    /// How far from the last trade trades may be.
+    pub dynamic_band: Band,
     /// How long a volatility call lasts; zero for none.
     pub call_ns: u64,
+    /// How long a call is extended each time.
+    pub extension_ns: u64,
+    /// How often at most.
+    pub extensions_max: u8,
+    /// Whether a call is extended that would leave market orders over, too.
+    pub extends_for_market: bool,
+    /// Shares of an auction that sets the closing and the reference price.
+    pub auction_min: Quantity,
+    /// Within how long after its time a call ends, at random; zero for at its time.
+    pub random_end_ns: u64,
     /// When it enters which phase; empty for an instrument that is always in continuous trading.
     pub timetable: Timetable,
 }
@@ -68,9 +78,12 @@ pub enum InstrumentError {
     /// No step could do anything.
     #[error("a step must be allowed at least one event, and at most {}", Instrument::STEP_MAX)]
     StepMax,
-    /// A band of more than the price itself.
-    #[error("a band is at most 10,000 hundredths of a percent")]
+    /// A band of more than the price itself, or of less than nothing.
+    #[error("a band is at most 10,000 hundredths of a percent, and at least nothing in price")]
     Band,
+    /// Extensions that last no time.
+    #[error("an extension of a call lasts a time; for none set how many to 0")]
+    Extension,
 }
 
 impl Instrument {
@@ -93,9 +106,14 @@ impl Instrument {
             price_max: Price(1_000_000_000),
             orders_max: 20_000,
             step_max: Self::STEP_MAX,
-            static_band: 0,
-            dynamic_band: 0,
+            static_band: Band::NONE,
+            dynamic_band: Band::NONE,
             call_ns: 0,
+            extension_ns: 120_000_000_000,
+            extensions_max: 2,
+            extends_for_market: false,
+            auction_min: Quantity::ZERO,
+            random_end_ns: 0,
             timetable: Timetable::EMPTY,
         }
     }
@@ -126,10 +144,21 @@ impl Instrument {
         if !(1..=Self::STEP_MAX).contains(&instrument.step_max) {
             return Err(InstrumentError::StepMax);
         }
-        if instrument.static_band > 10_000 || instrument.dynamic_band > 10_000 {
+        let illegal = |band: Band| band.width > 10_000 || band.least < Price(0);
+        if illegal(instrument.static_band) || illegal(instrument.dynamic_band) {
             return Err(InstrumentError::Band);
         }
+        if instrument.extensions_max > 0 && instrument.extension_ns == 0 {
+            return Err(InstrumentError::Extension);
+        }
         Ok(instrument)
+    }
+
+    /// Whether trades are held to a band.
+    #[must_use]
+    #[inline]
+    pub fn is_banded(&self) -> bool {
+        self.static_band.is_set() || self.dynamic_band.is_set()
     }
 
     /// The phase it starts in: continuous trading, unless a timetable says when that is.
@@ -180,6 +209,11 @@ impl Instrument {
             Rule::StaticBand(band) => self.static_band = band,
             Rule::DynamicBand(band) => self.dynamic_band = band,
             Rule::CallTime { ns } => self.call_ns = ns,
+            Rule::Extension { ns, max, market } => {
+                (self.extension_ns, self.extensions_max, self.extends_for_market) = (ns, max, market);
+            }
+            Rule::AuctionMin(shares) => self.auction_min = shares,
+            Rule::RandomEnd { ns } => self.random_end_ns = ns,
             Rule::Schedule { at_ns, phase } => {
                 self.timetable = self.timetable.with_row(at_ns, phase).ok_or(Reason::InvalidRule)?;
             }

@@ -1,6 +1,6 @@
 //! A book at rest: what must be kept to build it again, and the proof that it can be built.
 
-use pares_types::{OrderId, OrderKind, Phase, Price, Reason, RequestId, Side, TimeInForce, Timestamp};
+use pares_types::{OrderId, OrderKind, Price, Reason, RequestId, Side, TimeInForce, Timestamp};
 
 use crate::{Instrument, Priority, RestingOrder, Trading, Unfinished};
 
@@ -105,7 +105,7 @@ impl Snapshot {
         if busts.len() > Trading::BUSTS_MAX || busts.windows(2).any(|two| two[0] >= two[1]) {
             return Err(RestoreError::Trading("busted trades"));
         }
-        if self.trading.until != Timestamp::NEVER && self.trading.phase != Phase::VolatilityCall {
+        if self.trading.until != Timestamp::NEVER && !self.trading.phase.is_call() {
             return Err(RestoreError::Trading("the end of a call"));
         }
         if self.orders.iter().filter(|order| order.is_pegged()).count() > Trading::PEGS_MAX {

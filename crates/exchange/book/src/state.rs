@@ -16,8 +16,12 @@ pub struct Trading {
     pub transition: Option<Transition>,
     /// An order that one step could not finish. Nothing else trades, and nothing changes the book, before it ends.
     pub unfinished: Option<Unfinished>,
-    /// When a volatility call ends; [`Timestamp::NEVER`] otherwise.
+    /// When a volatility call, or a call that was extended, ends; [`Timestamp::NEVER`] otherwise.
     pub until: Timestamp,
+    /// The phase after it.
+    pub after: Phase,
+    /// How often this call was extended.
+    pub extended: u8,
     /// The price of the last trade; none before the first, and after the exchange has set the reference price.
     pub last: Option<Price>,
     /// What static bands and auctions refer to.
@@ -52,6 +56,8 @@ pub struct Unfinished {
     pub limit: Price,
     /// The bands it began under, lowest and highest price.
     pub bands: (Price, Price),
+    /// Whether it joins a call, and meets nobody but its owner.
+    pub gathers: bool,
 }
 
 impl Trading {
@@ -72,6 +78,8 @@ impl Trading {
             transition: None,
             unfinished: None,
             until: Timestamp::NEVER,
+            after: Phase::Continuous,
+            extended: 0,
             last: None,
             reference: None,
             closing: None,
@@ -80,6 +88,16 @@ impl Trading {
             indicated: None,
             busts: Vec::new(),
         }
+    }
+
+    /// Whether the call has an end of its own, and that has come.
+    pub(crate) fn is_call_over(&self) -> bool {
+        self.until != Timestamp::NEVER && self.until <= self.time
+    }
+
+    /// The phase has no end of its own.
+    pub(crate) fn forget_end(&mut self) {
+        (self.until, self.after, self.extended) = (Timestamp::NEVER, Phase::Continuous, 0);
     }
 
     /// Whether something is under way that takes several steps: until it ends, nothing else may change the book.
@@ -106,9 +124,9 @@ impl Trading {
         let (mut low, mut high) = (i64::MIN, i64::MAX);
         let bands = [(self.reference, instrument.static_band), (self.latest(), instrument.dynamic_band)];
         for (price, band) in bands {
-            let (Some(price), true) = (price, band > 0) else { continue };
-            let away = u128::from(price.0.unsigned_abs()) * u128::from(band) / 10_000;
-            let away = i64::try_from(away).expect("a band is at most the price itself");
+            let (Some(price), true) = (price, band.is_set()) else { continue };
+            let away = u128::from(price.0.unsigned_abs()) * u128::from(band.width) / 10_000;
+            let away = i64::try_from(away).expect("a band is at most the price itself").max(band.least.0);
             low = low.max(price.0.saturating_sub(away));
             high = high.min(price.0.saturating_add(away));
         }

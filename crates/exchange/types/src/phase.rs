@@ -85,10 +85,10 @@ pub enum Rule {
     OrdersMax(u32),
     /// The most events one step may cause.
     StepMax(u32),
-    /// How far from the reference price trades may be, in hundredths of a percent of it; zero for no limit.
-    StaticBand(u32),
-    /// How far from the last trade trades may be, in hundredths of a percent of it; zero for no limit.
-    DynamicBand(u32),
+    /// How far from the reference price trades may be, auctions included.
+    StaticBand(Band),
+    /// How far from the last trade trades may be, auctions included.
+    DynamicBand(Band),
     /// How long a volatility call lasts; zero for none: what would trade outside a band is cancelled.
     CallTime {
         /// Nanoseconds.
@@ -104,6 +104,49 @@ pub enum Rule {
     },
     /// The reference price of the static band and of auctions.
     Reference(Price),
+    /// How long a call is extended that would end outside a band.
+    Extension {
+        /// Nanoseconds of each extension.
+        ns: u64,
+        /// Extensions of one call at most; after the last one it halts rather than trade outside a band. Zero for none.
+        max: u8,
+        /// Whether a call is extended that would leave market orders over, too.
+        market: bool,
+    },
+    /// An auction of fewer shares sets neither the closing nor the reference price.
+    AuctionMin(Quantity),
+    /// Within how long after its time a call ends, at random; zero for at its time.
+    RandomEnd {
+        /// Nanoseconds.
+        ns: u64,
+    },
+}
+
+/// How far from a price trades may be: the larger of the two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Band {
+    /// Hundredths of a percent of the price's magnitude.
+    pub width: u32,
+    /// Price units, not below zero: what holds near zero, where a percentage is nothing.
+    pub least: Price,
+}
+
+impl Band {
+    /// No limit.
+    pub const NONE: Self = Self { width: 0, least: Price(0) };
+
+    /// So many hundredths of a percent.
+    #[must_use]
+    pub const fn of(width: u32) -> Self {
+        Self { width, least: Price(0) }
+    }
+
+    /// Whether it is a limit at all.
+    #[must_use]
+    #[inline]
+    pub fn is_set(self) -> bool {
+        self != Self::NONE
+    }
 }
 
 /// Nanoseconds of a day.

@@ -3,7 +3,7 @@
 //! A code that no value has is refused by the name of its field; none is ever reused.
 
 use pares_types::{
-    BusinessDay, CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase, Price,
+    Band, BusinessDay, CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase, Price,
     Quantity, Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TimeInForce, Timestamp,
 };
 
@@ -26,7 +26,7 @@ pub fn reason(code: u8) -> Result<Reason, WireError> {
 }
 
 pub(crate) fn cause(code: u8) -> Result<CancelCause, WireError> {
-    from_one(&CancelCause::ALL, code, "cause")
+    CancelCause::of(code).ok_or(WireError::InvalidField("cause"))
 }
 
 pub(crate) fn incoming_cause(code: u8) -> Result<IncomingCause, WireError> {
@@ -197,11 +197,16 @@ pub(crate) fn rule_code(rule: Rule) -> (u8, i64, i64) {
         Rule::ValueMax(value) => (5, value.cast_signed(), 0),
         Rule::OrdersMax(orders) => (6, orders.into(), 0),
         Rule::StepMax(events) => (7, events.into(), 0),
-        Rule::StaticBand(width) => (8, width.into(), 0),
-        Rule::DynamicBand(width) => (9, width.into(), 0),
+        Rule::StaticBand(band) => (8, band.width.into(), band.least.0),
+        Rule::DynamicBand(band) => (9, band.width.into(), band.least.0),
         Rule::CallTime { ns } => (10, ns.cast_signed(), 0),
         Rule::Schedule { at_ns, phase } => (11, at_ns.cast_signed(), phase.map_or(0, |phase| phase as i64)),
         Rule::Reference(price) => (12, price.0, 0),
+        Rule::Extension { ns, max, market } => {
+            (13, ns.cast_signed(), i64::from(max) | i64::from(market) << 8)
+        }
+        Rule::AuctionMin(shares) => (14, shares.0.cast_signed(), 0),
+        Rule::RandomEnd { ns } => (15, ns.cast_signed(), 0),
     }
 }
 
@@ -215,15 +220,20 @@ pub(crate) fn rule(code: u8, first: i64, second: i64) -> Result<Rule, WireError>
         5 => Rule::ValueMax(first.cast_unsigned()),
         6 => Rule::OrdersMax(small(first)?),
         7 => Rule::StepMax(small(first)?),
-        8 => Rule::StaticBand(small(first)?),
-        9 => Rule::DynamicBand(small(first)?),
+        8 => Rule::StaticBand(Band { width: small(first)?, least: Price(second) }),
+        9 => Rule::DynamicBand(Band { width: small(first)?, least: Price(second) }),
         10 => Rule::CallTime { ns: first.cast_unsigned() },
         11 => Rule::Schedule { at_ns: first.cast_unsigned(), phase: scheduled(second)? },
         12 => Rule::Reference(Price(first)),
+        13 => {
+            let [max, market, ..] = second.to_le_bytes();
+            Rule::Extension { ns: first.cast_unsigned(), max, market: market == 1 }
+        }
+        14 => Rule::AuctionMin(Quantity(first.cast_unsigned())),
+        15 => Rule::RandomEnd { ns: first.cast_unsigned() },
         _ => return Err(WireError::InvalidField("rule")),
     };
-    let two = matches!(rule, Rule::PriceRange { .. } | Rule::Tick { .. } | Rule::Schedule { .. });
-    if two || second == 0 { Ok(rule) } else { Err(WireError::InvalidField("second")) }
+    if rule_code(rule).2 == second { Ok(rule) } else { Err(WireError::InvalidField("second")) }
 }
 
 fn scheduled(code: i64) -> Result<Option<Phase>, WireError> {

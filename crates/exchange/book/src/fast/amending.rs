@@ -1,6 +1,6 @@
 //! Amending, cancelling, cancelling everything (docs/rules.md, section 4).
 
-use super::incoming::{End, Incoming};
+use super::incoming::Incoming;
 use super::node::Node;
 use super::slab::Slot;
 use super::store::Terms;
@@ -217,12 +217,8 @@ impl FastBook {
             self.put_aside(slot);
             return self.there(slot);
         }
-        let mut incoming = Incoming::new(change.after, Some(slot));
-        if self.trading.phase.is_call() {
-            let price = self.call_price(change.after.side, change.after.kind);
-            self.rest(&mut incoming, price);
-            return incoming.outcome(End::Rests);
-        }
+        let gathers = self.trading.phase.is_call();
+        let mut incoming = Incoming { gathers, ..Incoming::new(change.after, Some(slot)) };
         let end = self.execute(&mut incoming, step);
         incoming.outcome(end)
     }

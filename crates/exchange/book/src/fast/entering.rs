@@ -136,12 +136,10 @@ impl FastBook {
             self.put_aside(slot);
             return Outcome { status: Status::Held, ..incoming.outcome(End::Rests) };
         }
-        if self.trading.phase.is_call() {
-            let price = self.call_price(order.side, order.kind);
-            self.rest(&mut incoming, price);
-            return incoming.outcome(End::Rests);
-        }
-        if let Some(killed) = self.kill(order, &incoming, step) {
+        incoming.gathers = self.trading.phase.is_call();
+        if !incoming.gathers
+            && let Some(killed) = self.kill(order, &incoming, step)
+        {
             return killed;
         }
         let end = self.execute(&mut incoming, step);

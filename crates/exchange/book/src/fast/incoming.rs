@@ -22,6 +22,8 @@ pub(super) struct Incoming {
     pub(super) executed: Quantity,
     /// Whether what is left in the end may rest.
     pub(super) may_rest: bool,
+    /// Whether it joins a call: it meets nobody but its owner.
+    pub(super) gathers: bool,
     /// Its node, if it was there before: detached.
     pub(super) node: Option<Slot<Node>>,
 }
@@ -69,7 +71,7 @@ impl Incoming {
         };
         let may_rest = priced && !matches!(terms.time_in_force, TimeInForce::Ioc | TimeInForce::Fok);
         let (left, executed) = (terms.remaining, terms.executed);
-        Self { terms, limit, total: left.plus(executed), left, executed, may_rest, node }
+        Self { terms, limit, total: left.plus(executed), left, executed, may_rest, gathers: false, node }
     }
 
     /// Whether its limit accepts a resting order's price.

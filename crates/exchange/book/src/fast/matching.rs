@@ -26,6 +26,9 @@ impl FastBook {
     /// Matches an order, then rests or cancels what is left of it. A band breach begins a volatility call.
     #[inline]
     pub(super) fn execute<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
+        if incoming.gathers {
+            return self.gather(incoming, step);
+        }
         let stop = self.match_up(incoming, step);
         if stop == Stop::Filled {
             self.forget(incoming);
@@ -207,13 +210,10 @@ impl FastBook {
             Stop::StepLimit => self.interrupt(incoming, step),
             Stop::NoPrice => {
                 let call = self.instrument.call_ns > 0;
-                let end = if call && incoming.may_rest {
-                    self.rest(incoming, incoming.limit);
-                    self.report_rest(incoming, step);
-                    End::Rests
-                } else {
-                    self.cancel_left(incoming, CancelCause::PriceBand, Reason::PriceBand, step)
-                };
+                if call && incoming.may_rest {
+                    return self.rest_crossing(incoming, step);
+                }
+                let end = self.cancel_left(incoming, CancelCause::PriceBand, Reason::PriceBand, step);
                 if call {
                     self.begin_volatility_call(step);
                 }
@@ -222,13 +222,87 @@ impl FastBook {
         }
     }
 
+    /// An order comes to rest although it crosses, and a volatility call begins, in whose auction it must not meet its owner.
+    fn rest_crossing<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
+        match self.meet_owner(incoming, step) {
+            Stop::NoPrice => {
+                self.rest(incoming, incoming.limit);
+                self.report_rest(incoming, step);
+                self.begin_volatility_call(step);
+                End::Rests
+            }
+            Stop::Filled => {
+                self.forget(incoming);
+                End::Filled
+            }
+            stop => self.end_early(incoming, stop, step),
+        }
+    }
+
+    /// An order joins a call.
+    fn gather<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
+        match self.meet_owner(incoming, step) {
+            Stop::NoPrice => {
+                self.rest(incoming, self.call_price(incoming.terms.side, incoming.terms.kind));
+                self.report_rest(incoming, step);
+                End::Rests
+            }
+            stop => self.end_early(incoming, stop, step),
+        }
+    }
+
+    /// Prevents that an order trades with its owner's in an auction; [`Stop::NoPrice`] if it may rest.
+    fn meet_owner<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> Stop {
+        let mut is_first = true;
+        for slot in self.own_crossing(incoming) {
+            if incoming.left.is_zero() {
+                break;
+            }
+            if step.is_full() && !is_first {
+                return Stop::StepLimit;
+            }
+            is_first = false;
+            if self.prevent(incoming, slot, step) {
+                return Stop::SelfTrade;
+            }
+        }
+        Stop::NoPrice
+    }
+
+    /// The owner's orders of the other side that it must not trade with, as they would trade.
+    fn own_crossing(&self, incoming: &Incoming) -> Vec<Slot<Node>> {
+        let account = self.store.account(incoming.terms.member);
+        let Some(account) = account.filter(|_| incoming.terms.self_trade != SelfTrade::Allow) else {
+            return Vec::new();
+        };
+        let other = incoming.terms.side.opposite();
+        let price = |slot: Slot<Node>| self.store.levels[self.store.nodes[slot].level].price;
+        let crosses = |slot: &Slot<Node>| {
+            let node = &self.store.nodes[*slot];
+            let on_book = node.level != Slot::NONE;
+            on_book && node.rank.traits().side() == other && incoming.accepts(price(*slot))
+        };
+        let own = self.store.accounts[account].orders.iter(&self.store.nodes).filter(crosses);
+        let mut own: Vec<Slot<Node>> = own.collect();
+        own.sort_unstable_by_key(|slot| {
+            let price = i128::from(price(*slot).0);
+            (if other == Side::Buy { -price } else { price }, self.store.nodes[*slot].rank.priority())
+        });
+        own
+    }
+
     /// The step is spent in the middle of an order.
     fn interrupt<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
         let order = incoming.set_aside();
         if step.reports_rest.is_some() {
             step.emit(rested_event(&order, RestCause::Unfinished));
         }
-        self.trading.unfinished = Some(Unfinished { order, limit: incoming.limit, bands: step.bands });
+        self.trading.unfinished = Some(Unfinished {
+            order,
+            limit: incoming.limit,
+            bands: step.bands,
+            gathers: incoming.gathers,
+        });
         self.forget(incoming);
         End::Interrupted
     }

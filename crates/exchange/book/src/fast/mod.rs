@@ -99,7 +99,7 @@ const ANY_PRICE: (Price, Price) = (Price(i64::MIN), Price(i64::MAX));
 impl FastBook {
     #[inline]
     fn step<'a, S: EventSink>(&self, request: &Request, sink: &'a mut S) -> Step<'a, S> {
-        let banded = self.instrument.static_band | self.instrument.dynamic_band != 0;
+        let banded = self.instrument.is_banded();
         let goes_on = self.trading.unfinished.is_some();
         let bands = if banded || goes_on { self.trading.bands(&self.instrument) } else { ANY_PRICE };
         let now = self.trading.time.max(request.stamp);
@@ -135,7 +135,7 @@ impl FastBook {
     /// Notes what spares plain orders a look at everything else.
     #[inline]
     fn take_stock(&mut self) {
-        let banded = self.instrument.static_band | self.instrument.dynamic_band != 0;
+        let banded = self.instrument.is_banded();
         self.calm = self.is_continuous() && !banded && !self.store.lists.may_move();
         self.flat = self.instrument.ticks.rows().len() == 1
             && self.instrument.lot.0 == 1

@@ -1,11 +1,13 @@
 //! Phases, transitions, and what happens as time passes (docs/rules.md, section 6).
 
+use super::incoming::Incoming;
 use super::node::Node;
 use super::slab::Slot;
+use super::store::Terms;
 use super::{FastBook, Step};
 use crate::{Indication, RestingOrder, Trading, Transition};
 use pares_types::{
-    BusinessDay, CancelCause, DAY_NS, Event, EventSink, Outcome, Phase, Price, Quantity, Reason, Request,
+    BusinessDay, CancelCause, DAY_NS, Event, EventSink, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
     RestCause, Side, TimeInForce, Timestamp,
 };
 
@@ -16,6 +18,7 @@ impl FastBook {
         self.withdraw_all(step);
         let call_ns =
             if self.instrument.call_ns == 0 { Trading::OPENING_CALL_NS } else { self.instrument.call_ns };
+        self.trading.forget_end();
         self.trading.until = step.now.plus_ns(call_ns);
         self.enter_phase(Phase::VolatilityCall, step);
     }
@@ -23,7 +26,11 @@ impl FastBook {
     fn enter_phase<S: EventSink>(&mut self, phase: Phase, step: &mut Step<'_, S>) {
         self.trading.phase = phase;
         self.trading.indicated = None;
-        let (until, reference) = (self.trading.until, self.trading.reference);
+        self.tell_phase(step);
+    }
+
+    fn tell_phase<S: EventSink>(&self, step: &mut Step<'_, S>) {
+        let Trading { phase, until, reference, .. } = *self.trading;
         step.emit(Event::PhaseEntered { phase, until, reference });
     }
 
@@ -64,32 +71,73 @@ impl FastBook {
     pub(super) fn begin_transition<S: EventSink>(&mut self, to: Phase, step: &mut Step<'_, S>) {
         let under_way = self.trading.transition.and_then(|transition| transition.price);
         // A halt comes after what is under way, and begins nothing.
-        let price = if to == Phase::Halted || !self.trading.phase.is_call() {
-            under_way
-        } else {
-            self.end_call(to, step)
-        };
-        self.trading.transition = Some(Transition { to, price });
+        if to == Phase::Halted || !self.trading.phase.is_call() {
+            return self.begin(Transition { to, price: under_way }, step);
+        }
+        let auction = self.auction().filter(|_| holds_auction(to));
+        if holds_auction(to) && self.is_to_extend(auction) {
+            self.trading.extended += 1;
+            self.trading.after = to;
+            self.trading.until = step.now.plus_ns(self.instrument.extension_ns);
+            return self.tell_phase(step);
+        }
+        if self.is_outside(auction) {
+            return self.begin(Transition { to: Phase::Halted, price: None }, step);
+        }
+        let price = self.announce(auction, step);
+        self.begin(Transition { to, price }, step);
+    }
+
+    fn begin<S: EventSink>(&mut self, transition: Transition, step: &mut Step<'_, S>) {
+        self.trading.transition = Some(transition);
         self.go_on(step);
     }
 
-    /// A call ends: the price of its auction, if there is one.
-    fn end_call<S: EventSink>(&mut self, to: Phase, step: &mut Step<'_, S>) -> Option<Price> {
-        let trades = matches!(to, Phase::Continuous | Phase::PostClose | Phase::Closed);
+    /// Whether an auction would trade outside the bands.
+    fn is_outside(&self, auction: Option<Indication>) -> bool {
+        let (low, high) = self.trading.bands(&self.instrument);
+        auction.is_some_and(|auction| !(low..=high).contains(&auction.price))
+    }
+
+    /// Whether a call goes on that was to end in this auction.
+    fn is_to_extend(&self, auction: Option<Indication>) -> bool {
+        let volume = auction.map_or(Quantity::ZERO, |auction| auction.quantity);
+        let left_over = |side| self.instrument.extends_for_market && self.at_market(side) > volume;
+        self.trading.extended < self.instrument.extensions_max
+            && (self.is_outside(auction) || left_over(Side::Buy) || left_over(Side::Sell))
+    }
+
+    /// Shares of a side that wait at market: they are at its last legal price.
+    fn at_market(&self, side: Side) -> Quantity {
+        let at = self.call_price(side, OrderKind::Market);
+        let Some(level) = self.store.ladder(side).get(at) else { return Quantity::ZERO };
+        let orders = self.store.queue(level).map(|slot| self.store.order(slot));
+        let market = orders.filter(|order| order.kind == OrderKind::Market);
+        market.fold(Quantity::ZERO, |sum, order| sum.plus(order.remaining))
+    }
+
+    /// Tells the auction in which a call ends, if there is one, and sets the prices that follow from it.
+    fn announce<S: EventSink>(
+        &mut self,
+        auction: Option<Indication>,
+        step: &mut Step<'_, S>,
+    ) -> Option<Price> {
         let closes = self.trading.phase == Phase::ClosingCall;
-        let Some(auction) = self.auction().filter(|_| trades) else {
-            if closes {
-                self.close_at_latest();
-            }
-            return None;
-        };
-        let Indication { price, quantity, surplus, surplus_side } = auction;
-        step.emit(Event::Auction { price, quantity, surplus, surplus_side, firm: true });
-        self.trading.reference = Some(price);
-        if closes {
-            self.trading.closing = Some(price);
+        if let Some(Indication { price, quantity, surplus, surplus_side }) = auction {
+            step.emit(Event::Auction { price, quantity, surplus, surplus_side, firm: true });
         }
-        Some(price)
+        let sets = auction.filter(|auction| auction.quantity >= self.instrument.auction_min);
+        match sets {
+            Some(auction) => {
+                self.trading.reference = Some(auction.price);
+                if closes {
+                    self.trading.closing = self.trading.reference;
+                }
+            }
+            None if closes => self.close_at_latest(),
+            None => {}
+        }
+        auction.map(|auction| auction.price)
     }
 
     fn close_at_latest(&mut self) {
@@ -112,7 +160,7 @@ impl FastBook {
         if to == Phase::Continuous && self.is_crossed() {
             return self.begin_volatility_call(step);
         }
-        self.trading.until = Timestamp::NEVER;
+        self.trading.forget_end();
         self.enter_phase(to, step);
     }
 
@@ -173,17 +221,15 @@ impl FastBook {
         let for_close = |slot: &Slot<Node>| self.store.order(*slot).time_in_force == TimeInForce::AtClose;
         let waiting: Vec<Slot<Node>> = self.store.lists.held.values().copied().filter(for_close).collect();
         for slot in waiting {
-            if step.is_full() {
+            if step.is_full() || self.trading.unfinished.is_some() {
                 return false;
             }
             let order = self.store.order(slot);
             self.store.detach(slot);
-            let price = self.call_price(order.side, order.kind);
-            let priority = self.next_priority();
-            self.store.attach(slot, price, priority);
-            step.emit(self.event_rested(slot, RestCause::Released));
+            let incoming = Incoming { gathers: true, ..Incoming::new(Terms::of(&order), Some(slot)) };
+            self.execute_settled(incoming, RestCause::Released, step);
         }
-        true
+        self.trading.unfinished.is_none()
     }
 
     /// Time passes (docs/rules.md, section 6, **Time**).
@@ -220,8 +266,8 @@ impl FastBook {
             self.trading.timetable_done = Self::begin_of_day(time);
         }
         let row = self.due_row();
-        if self.trading.phase == Phase::VolatilityCall && self.trading.until <= time {
-            return self.begin_transition(Phase::Continuous, step);
+        if self.trading.is_call_over() {
+            return self.begin_transition(self.trading.after, step);
         }
         let Some((at, to)) = row else {
             self.trading.timetable_done = time;
@@ -233,7 +279,12 @@ impl FastBook {
             || phase == to
             || self.is_kept_shut(to)
             || phase == Phase::VolatilityCall && to == Phase::Continuous;
-        if !stays {
+        let extended = self.trading.extended > 0 && phase != Phase::VolatilityCall;
+        if stays {
+        } else if extended && holds_auction(to) {
+            // It comes when the call is over.
+            self.trading.after = to;
+        } else {
             self.begin_transition(to, step);
         }
     }
@@ -270,8 +321,7 @@ impl FastBook {
 
     /// Whether there is something to do now.
     fn is_unfinished(&self) -> bool {
-        let waits = self.trading.phase == Phase::VolatilityCall && self.trading.until <= self.trading.time;
-        self.expired().is_some() || waits || self.due_row().is_some() || self.is_unsettled()
+        self.expired().is_some() || self.due_row().is_some() || self.is_unsettled()
     }
 
     /// When there is something to do by itself.
@@ -280,10 +330,15 @@ impl FastBook {
             return Timestamp(0);
         }
         let dated = self.store.lists.dated.first_key_value().map(|((until, _), _)| *until);
-        let call = Some(self.trading.until).filter(|_| self.trading.phase == Phase::VolatilityCall);
+        let call = Some(self.trading.until);
         let row = self.instrument.timetable.next_after(self.trading.timetable_done).map(|(at, _)| at);
         [dated, call, row].into_iter().flatten().min().unwrap_or(Timestamp::NEVER)
     }
+}
+
+/// Whether a call on the way to that phase ends in an auction.
+fn holds_auction(to: Phase) -> bool {
+    matches!(to, Phase::Continuous | Phase::PostClose | Phase::Closed)
 }
 
 /// Why an order does not survive the way to a phase, if it does not.

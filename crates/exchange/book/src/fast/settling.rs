@@ -63,10 +63,10 @@ impl FastBook {
 
     /// An order goes on where the step before had to leave it.
     fn resume<S: EventSink>(&mut self, unfinished: &Unfinished, step: &mut Step<'_, S>) {
-        let Unfinished { order, limit, .. } = *unfinished;
+        let Unfinished { order, limit, gathers, .. } = *unfinished;
         let price = if order.kind == OrderKind::Market { Price(0) } else { limit };
         step.emit(incoming_event(&order, price, IncomingCause::Continued));
-        let incoming = Incoming { limit, ..Incoming::new(Terms::of(&order), None) };
+        let incoming = Incoming { limit, gathers, ..Incoming::new(Terms::of(&order), None) };
         self.execute_settled(incoming, RestCause::Continued, step);
     }
 
@@ -103,7 +103,7 @@ impl FastBook {
 
     /// Executes an order that is not the request's own, and reports its rest. A breach begins the call only
     /// after that.
-    fn execute_settled<S: EventSink>(
+    pub(super) fn execute_settled<S: EventSink>(
         &mut self,
         mut incoming: Incoming,
         cause: RestCause,

@@ -61,9 +61,12 @@ impl NaiveBook {
     pub(super) fn begin_auction(&mut self, step: &mut Step<impl EventSink>) -> Option<Price> {
         let auction = self.auction_price()?;
         self.announce(step, &auction, true);
-        self.trading.reference = Some(auction.price);
-        if self.trading.phase == Phase::ClosingCall {
-            self.trading.closing = Some(auction.price);
+        let closes = self.trading.phase == Phase::ClosingCall;
+        if auction.quantity >= self.instrument.auction_min {
+            self.trading.reference = Some(auction.price);
+            self.trading.closing = if closes { Some(auction.price) } else { self.trading.closing };
+        } else if closes {
+            self.close_at_the_latest_price();
         }
         Some(auction.price)
     }

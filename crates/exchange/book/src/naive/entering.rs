@@ -35,13 +35,10 @@ impl NaiveBook {
         self.come_in(step, order)
     }
 
-    /// An order comes to the book: it matches in a phase that matches, and rests in a call.
+    /// An order comes to the book: it matches in a phase that matches, and rests in a call, where it meets its owner only.
     pub(super) fn come_in(&mut self, step: &mut Step<impl EventSink>, order: RestingOrder) -> Outcome {
-        if self.trading.phase.is_call() {
-            let price = self.price_in_a_call(&order);
-            return there(&self.rest(order, price), Status::Resting, Reason::None);
-        }
-        self.execute(step, Incoming::of(order), None)
+        let gathers = self.trading.phase.is_call();
+        self.execute(step, Incoming { gathers, ..Incoming::of(order) }, None)
     }
 
     /// Where an order rests in a call: a market order at the highest (buy) or lowest (sell) legal price.

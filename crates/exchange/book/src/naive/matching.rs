@@ -9,11 +9,14 @@ use super::{NaiveBook, Step, there};
 use crate::{Priority, RestingOrder, Unfinished};
 
 /// An order on its way through the book.
+#[derive(Clone, Copy)]
 pub(super) struct Incoming {
     /// The order; `remaining` is what it has left.
     pub(super) order: RestingOrder,
     /// The worst price it accepts.
     pub(super) limit: Price,
+    /// Whether it joins a call: it meets nobody but its owner, and rests.
+    pub(super) gathers: bool,
 }
 
 /// Why an incoming order stopped matching with something left, or a part of it gone without a trade.
@@ -35,7 +38,7 @@ impl Incoming {
             OrderKind::Market => every,
             OrderKind::Pegged { .. } => unreachable!("a pegged order comes in at its target"),
         };
-        Self { order, limit }
+        Self { order, limit, gathers: false }
     }
 }
 
@@ -79,9 +82,15 @@ impl NaiveBook {
         report: Option<RestCause>,
     ) -> Outcome {
         let mut prices = Vec::new();
-        let stop = self.match_incoming(step, &mut incoming, &mut prices);
+        let mut stop = self.match_incoming(step, &mut incoming, &mut prices);
         prices.into_iter().for_each(|price| self.elect(price));
-        let Incoming { order, limit } = incoming;
+        if stop == Stop::Done && self.rests_crossing(&incoming) {
+            // In the auction that follows it must not meet its owner either.
+            let mut own = Incoming { gathers: true, ..incoming };
+            stop = self.match_incoming(step, &mut own, &mut Vec::new());
+            incoming.order = own.order;
+        }
+        let Incoming { order, limit, gathers } = incoming;
         if order.remaining.is_zero() {
             return match stop {
                 Stop::SelfTrade => there(&order, Status::Cancelled, Reason::SelfTrade),
@@ -90,7 +99,8 @@ impl NaiveBook {
         }
         match stop {
             Stop::SelfTrade => cancel_left(step, order, CancelCause::SelfTrade, Reason::SelfTrade),
-            Stop::StepLimit => self.interrupt(step, order, limit, report),
+            Stop::StepLimit => self.interrupt(step, incoming, report),
+            Stop::Done if gathers => self.rest_left(step, order, self.price_in_a_call(&order), report),
             Stop::Done if self.would_trade(order.side, limit) => self.breach(step, order, limit, report),
             Stop::Done if may_rest(&order) => self.rest_left(step, order, limit, report),
             Stop::Done => cancel_left(step, order, CancelCause::Remainder, Reason::NothingToTrade),
@@ -104,14 +114,14 @@ impl NaiveBook {
         incoming: &mut Incoming,
         prices: &mut Vec<Price>,
     ) -> Stop {
-        let side = incoming.order.side;
         let mut is_first = true;
-        while !incoming.order.remaining.is_zero() && self.can_trade(step, side, incoming.limit) {
+        while !incoming.order.remaining.is_zero()
+            && let Some(resting) = self.opponent(step, incoming)
+        {
             if step.is_spent(self.instrument.step_max) && !is_first {
                 return Stop::StepLimit;
             }
             is_first = false;
-            let resting = *self.best_order(side.opposite()).expect("it can trade with it");
             let own = resting.member == incoming.order.member;
             if own && incoming.order.self_trade != SelfTrade::Allow {
                 if self.prevent_self_trade(step, &mut incoming.order, &resting) {
@@ -130,19 +140,40 @@ impl NaiveBook {
         Stop::Done
     }
 
+    /// The order it meets next, if there is one: the best, or in a call the best of its owner if they must not trade.
+    fn opponent(&self, step: &Step<impl EventSink>, incoming: &Incoming) -> Option<RestingOrder> {
+        let Incoming { order, limit, gathers } = incoming;
+        let mut others = self.side(order.side.opposite()).iter();
+        if *gathers {
+            let wished = order.self_trade != SelfTrade::Allow;
+            let own = |there: &&RestingOrder| {
+                wished && there.member == order.member && order.side.crosses(*limit, there.price)
+            };
+            return others.find(own).copied();
+        }
+        others.next().filter(|best| self.accepts(step, order.side, *limit, best.price)).copied()
+    }
+
+    /// Whether it will rest although it crosses: a volatility call begins.
+    fn rests_crossing(&self, incoming: &Incoming) -> bool {
+        let Incoming { order, limit, gathers } = incoming;
+        let calls = !gathers && self.instrument.call_ns > 0 && may_rest(order);
+        calls && !order.remaining.is_zero() && self.would_trade(order.side, *limit)
+    }
+
     /// The step is spent in the middle of an order.
     fn interrupt(
         &mut self,
         step: &mut Step<impl EventSink>,
-        order: RestingOrder,
-        limit: Price,
+        incoming: Incoming,
         report: Option<RestCause>,
     ) -> Outcome {
+        let Incoming { order, limit, gathers } = incoming;
         let order = RestingOrder { price: Price(0), shown: Quantity::ZERO, priority: Priority(0), ..order };
         if report.is_some() {
             step.rested(&order, RestCause::Unfinished);
         }
-        self.trading.unfinished = Some(Unfinished { order, limit, bands: step.bands });
+        self.trading.unfinished = Some(Unfinished { order, limit, bands: step.bands, gathers });
         there(&order, Status::Held, Reason::Unfinished)
     }
 

@@ -1,12 +1,20 @@
 //! From one phase to the next: docs/rules.md, section 6.
 
 use pares_types::{
-    BusinessDay, CancelCause, Event, EventSink, Outcome, Phase, Reason, Request, RestCause, TimeInForce,
-    Timestamp,
+    BusinessDay, CancelCause, Event, EventSink, OrderKind, Outcome, Phase, Quantity, Reason, Request,
+    RestCause, Side, TimeInForce,
 };
 
+use super::matching::Incoming;
 use super::{NaiveBook, Step, accepted, refused};
 use crate::{RestingOrder, Trading, Transition};
+
+/// What becomes of a call that is to end in an auction.
+enum Verdict {
+    Trade,
+    Extend,
+    Halt,
+}
 
 /// What a sweep does with an order.
 enum Sweep {
@@ -71,20 +79,25 @@ impl NaiveBook {
     }
 
     /// Begins a change of phase and does as much of it as the step allows. A halt waits for the end of what is under way.
-    pub(super) fn begin_transition(&mut self, step: &mut Step<impl EventSink>, to: Phase) {
+    pub(super) fn begin_transition(&mut self, step: &mut Step<impl EventSink>, mut to: Phase) {
         let mut price = self.trading.transition.and_then(|under_way| under_way.price);
-        if self.trading.phase.is_call() && !self.trading.is_busy() && to != Phase::Halted {
-            price = if ends_in_an_auction(to) { self.begin_auction(step) } else { None };
-            if self.trading.phase == Phase::ClosingCall && price.is_none() {
-                self.close_at_the_latest_price();
+        if self.trading.phase.is_call() && !self.trading.is_busy() && ends_in_an_auction(to) {
+            match self.verdict() {
+                Verdict::Extend => return self.extend(step, to),
+                Verdict::Halt => to = Phase::Halted,
+                Verdict::Trade => price = self.begin_auction(step),
             }
+        }
+        let closes = self.trading.phase == Phase::ClosingCall && to != Phase::Halted;
+        if closes && price.is_none() {
+            self.close_at_the_latest_price();
         }
         self.trading.transition = Some(Transition { to, price });
         self.go_on(step);
     }
 
-    /// A day's closing price without an auction.
-    fn close_at_the_latest_price(&mut self) {
+    /// A day's closing price without an auction that could set it.
+    pub(super) fn close_at_the_latest_price(&mut self) {
         if let Some(latest) = self.trading.latest() {
             self.trading.closing = Some(latest);
             self.trading.reference = Some(latest);
@@ -108,8 +121,38 @@ impl NaiveBook {
             // Only a call opens such a book.
             return self.begin_volatility_call(step);
         }
-        self.trading.until = Timestamp::NEVER;
+        self.trading.forget_end();
         self.enter_phase(step, to);
+    }
+
+    /// What becomes of a call that is to end in an auction.
+    fn verdict(&self) -> Verdict {
+        let auction = self.auction_price();
+        let (low, high) = self.trading.bands(&self.instrument);
+        let outside = auction.is_some_and(|auction| auction.price < low || high < auction.price);
+        let volume = auction.map_or(Quantity::ZERO, |auction| auction.quantity);
+        let left_over = self.instrument.extends_for_market
+            && [Side::Buy, Side::Sell].into_iter().any(|side| self.at_market(side) > volume);
+        let again = self.trading.extended < self.instrument.extensions_max;
+        match (outside, left_over) {
+            (true, _) | (_, true) if again => Verdict::Extend,
+            (true, _) => Verdict::Halt,
+            (false, _) => Verdict::Trade,
+        }
+    }
+
+    /// Shares that wait at market.
+    fn at_market(&self, side: Side) -> Quantity {
+        let orders = self.side(side).iter().filter(|order| order.kind == OrderKind::Market);
+        orders.fold(Quantity::ZERO, |sum, order| sum.plus(order.remaining))
+    }
+
+    /// The call goes on.
+    fn extend(&mut self, step: &mut Step<impl EventSink>, to: Phase) {
+        self.trading.extended += 1;
+        self.trading.after = to;
+        self.trading.until = step.now.plus_ns(self.instrument.extension_ns);
+        self.tell_phase(step);
     }
 
     /// Cancels what does not outlive the phase and releases what waits for the next one. Says whether it is
@@ -118,16 +161,15 @@ impl NaiveBook {
         let orders: Vec<RestingOrder> = self.all().copied().collect();
         for order in orders {
             let Some(sweep) = swept(step, &order, to) else { continue };
-            if step.is_spent(self.instrument.step_max) {
+            if step.is_spent(self.instrument.step_max) || self.trading.unfinished.is_some() {
                 return false;
             }
             match sweep {
                 Sweep::Cancel(cause) => self.cancel_whole(step, &order, cause),
                 Sweep::Release => {
                     self.remove(&order);
-                    let price = self.price_in_a_call(&order);
-                    let released = self.rest(order, price);
-                    step.rested(&released, RestCause::Released);
+                    let incoming = Incoming { gathers: true, ..Incoming::of(order) };
+                    self.execute(step, incoming, Some(RestCause::Released));
                 }
             }
         }
@@ -138,7 +180,11 @@ impl NaiveBook {
     fn enter_phase(&mut self, step: &mut Step<impl EventSink>, phase: Phase) {
         self.trading.phase = phase;
         self.trading.indicated = None;
-        let (until, reference) = (self.trading.until, self.trading.reference);
+        self.tell_phase(step);
+    }
+
+    fn tell_phase(&self, step: &mut Step<impl EventSink>) {
+        let Trading { phase, until, reference, .. } = self.trading;
         step.event(Event::PhaseEntered { phase, until, reference });
     }
 
@@ -149,13 +195,14 @@ impl NaiveBook {
             0 => Trading::OPENING_CALL_NS,
             call_ns => call_ns,
         };
+        self.trading.forget_end();
         self.trading.until = step.now.plus_ns(call_ns);
         self.enter_phase(step, Phase::VolatilityCall);
     }
 }
 
-/// Whether orders trade on the way to that phase.
-fn ends_in_an_auction(to: Phase) -> bool {
+/// Whether a call on the way to that phase ends in an auction.
+pub(super) fn ends_in_an_auction(to: Phase) -> bool {
     matches!(to, Phase::Continuous | Phase::PostClose | Phase::Closed)
 }
 

@@ -4,6 +4,7 @@ use pares_types::{
     CancelCause, DAY_NS, EventSink, Outcome, Phase, Quantity, Request, Side, TimeInForce, Timestamp,
 };
 
+use super::phases::ends_in_an_auction;
 use super::{NaiveBook, Step, accepted};
 use crate::{Indication, RestingOrder};
 
@@ -18,8 +19,8 @@ impl NaiveBook {
         }
         self.expire(step);
         self.begin_timetable();
-        if self.trading.phase == Phase::VolatilityCall && self.trading.until <= self.trading.time {
-            self.begin_transition(step, Phase::Continuous);
+        if self.trading.is_call_over() {
+            self.begin_transition(step, self.trading.after);
         } else {
             self.follow_timetable(step);
         }
@@ -69,8 +70,12 @@ impl NaiveBook {
             || phase == to
             || self.is_kept_shut(to)
             || to == Phase::Continuous && phase == Phase::VolatilityCall;
-        if !passed_over {
-            self.begin_transition(step, to);
+        let extended = self.trading.extended > 0 && phase != Phase::VolatilityCall;
+        match () {
+            () if passed_over => {}
+            // It comes when the call is over.
+            () if extended && ends_in_an_auction(to) => self.trading.after = to,
+            () => self.begin_transition(step, to),
         }
     }
 

@@ -4,7 +4,7 @@
 //! these settings only say what the record begins with.
 
 use pares_book::{Instrument, Symbol, TickRow, TickTable, Timetable, TimetableRow};
-use pares_types::{InstrumentId, Phase, Price, Quantity};
+use pares_types::{Band, InstrumentId, Phase, Price, Quantity};
 use serde::{Deserialize, Serialize};
 
 use crate::NodeError;
@@ -37,10 +37,24 @@ pub struct InstrumentConfig {
     pub step_max: u32,
     /// How far from the reference price trades may be, hundredths of a percent; 0 for no limit.
     pub static_band: u32,
+    /// The same in price units; the larger holds.
+    pub static_band_least: i64,
     /// How far from the last trade trades may be, hundredths of a percent; 0 for no limit.
     pub dynamic_band: u32,
+    /// The same in price units; the larger holds.
+    pub dynamic_band_least: i64,
     /// How long a volatility call lasts, milliseconds; 0 for none.
     pub call_ms: u64,
+    /// How long a call goes on that would end outside a band, milliseconds each time.
+    pub extension_ms: u64,
+    /// How often at most.
+    pub extensions_max: u8,
+    /// Whether a call goes on that would leave market orders over, too.
+    pub extends_for_market: bool,
+    /// Shares an auction needs to set the closing and the reference price.
+    pub auction_min: u64,
+    /// Within how long after its time a call ends, at random, milliseconds.
+    pub random_end_ms: u64,
     /// Price steps by price, in place of `tick`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ticks: Vec<TickSetting>,
@@ -124,8 +138,15 @@ impl InstrumentConfig {
             orders_max: 20_000,
             step_max: 4_096,
             static_band: 0,
+            static_band_least: 0,
             dynamic_band: 0,
+            dynamic_band_least: 0,
             call_ms: 0,
+            extension_ms: 120_000,
+            extensions_max: 2,
+            extends_for_market: false,
+            auction_min: 0,
+            random_end_ms: 0,
             ticks: Vec::new(),
             timetable: Vec::new(),
         }
@@ -148,12 +169,16 @@ impl InstrumentConfig {
             price_max: Price(self.price_max),
             orders_max: self.orders_max,
             step_max: self.step_max,
-            static_band: self.static_band,
-            dynamic_band: self.dynamic_band,
-            call_ns: self
-                .call_ms
-                .checked_mul(1_000_000)
-                .ok_or_else(|| wrong(&"`call_ms` is beyond the end of time"))?,
+            static_band: Band { width: self.static_band, least: Price(self.static_band_least) },
+            dynamic_band: Band { width: self.dynamic_band, least: Price(self.dynamic_band_least) },
+            call_ns: nanoseconds_of(self.call_ms).ok_or_else(|| wrong(&"`call_ms` is beyond the end of time"))?,
+            extension_ns: nanoseconds_of(self.extension_ms)
+                .ok_or_else(|| wrong(&"`extension_ms` is beyond the end of time"))?,
+            extensions_max: self.extensions_max,
+            extends_for_market: self.extends_for_market,
+            auction_min: Quantity(self.auction_min),
+            random_end_ns: nanoseconds_of(self.random_end_ms)
+                .ok_or_else(|| wrong(&"`random_end_ms` is beyond the end of time"))?,
             timetable: self.timetable().map_err(|what| wrong(&what))?,
             ..Instrument::listed(InstrumentId(self.id), symbol)
         })
@@ -178,6 +203,10 @@ impl InstrumentConfig {
         let rows = rows.ok_or("`at` in `timetable` is a time of day, such as 08:00:00")?;
         Timetable::from_rows(&rows).ok_or("`timetable` has at most 16 rows, each at another time")
     }
+}
+
+fn nanoseconds_of(ms: u64) -> Option<u64> {
+    ms.checked_mul(1_000_000)
 }
 
 /// Nanoseconds since midnight of `HH:MM:SS` or `HH:MM`.
@@ -221,7 +250,7 @@ mod tests {
                     [[timetable]]\nat = \"08:00:00\"\nphase = \"opening-call\"\n[[timetable]]\nat = \"9:30\"\nphase = \"post_close\"";
         let instrument = read(text).unwrap();
         assert_eq!((instrument.value_max, instrument.step_max), (5, 7));
-        assert_eq!((instrument.static_band, instrument.dynamic_band), (500, 200));
+        assert_eq!((instrument.static_band, instrument.dynamic_band), (Band::of(500), Band::of(200)));
         assert_eq!(instrument.call_ns, 120_000_000_000);
         assert_eq!(instrument.ticks.tick_at(Price(20_000)), Price(100));
         let hour = 3_600_000_000_000;

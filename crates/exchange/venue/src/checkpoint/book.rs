@@ -3,11 +3,12 @@
 //! ```text
 //! book        instrument | trading | deadline | statistics | priority_next | orders n | order*
 //! instrument  id | symbol, 16 bytes | tick rows n | (from, tick)* | lot | quantity_max | value_max |
-//!             price_min | price_max | orders_max | step_max | static_band | dynamic_band | call_ns |
+//!             price_min | price_max | orders_max | step_max | static_band, its least | dynamic_band, its least | call_ns |
+//!             extension_ns | extensions_max | extends_for_market | auction_min | random_end_ns |
 //!             schedule rows n | (at_ns, phase)*
-//! trading     phase | until | last? | reference? | closing? | time | timetable_done |
+//! trading     phase | until | after | extended | last? | reference? | closing? | time | timetable_done |
 //!             next phase, 0 for none | its price? | unfinished | indicated? | shares indicated | busts n | (position, index)*
-//! unfinished  1 | order | limit | lowest price | highest price, or 0
+//! unfinished  1 | order | limit | lowest price | highest price | gathers, or 0
 //! order       order id | member | name | codes | price | remaining | executed | priority
 //!             and if its codes say so: limit | shown | display | until | trigger?
 //! codes       side | kind << 8 | time in force << 16 | self-trade << 24 | has more << 32 | elected << 33 | post-only << 34
@@ -20,7 +21,7 @@ use pares_book::{
     TimetableRow, Trading, Transition, Unfinished,
 };
 use pares_types::{
-    ClientOrderId, InstrumentId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity,
+    Band, ClientOrderId, InstrumentId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity,
     RequestId, SelfTrade, Side, TimeInForce, Timestamp,
 };
 
@@ -28,7 +29,7 @@ use super::day::put_statistics;
 use super::{CheckpointError, Input, put};
 
 /// Bytes of a book without orders, rows and busts.
-pub(super) const BYTES_MIN: usize = 43 * 8;
+pub(super) const BYTES_MIN: usize = 52 * 8;
 const HAS_MORE: u64 = 1 << 32;
 const ELECTED: u64 = 1 << 33;
 const POST_ONLY: u64 = 1 << 34;
@@ -95,6 +96,11 @@ fn put_instrument(out: &mut Vec<u8>, instrument: &Instrument) {
         static_band,
         dynamic_band,
         call_ns,
+        extension_ns,
+        extensions_max,
+        extends_for_market,
+        auction_min,
+        random_end_ns,
         timetable,
     } = instrument;
     put(out, u64::from(id.0));
@@ -109,10 +115,19 @@ fn put_instrument(out: &mut Vec<u8>, instrument: &Instrument) {
     put(out, *value_max);
     put_price(out, *price_min);
     put_price(out, *price_max);
-    for limit in [orders_max, step_max, static_band, dynamic_band] {
+    for limit in [orders_max, step_max] {
         put(out, u64::from(*limit));
     }
+    for Band { width, least } in [static_band, dynamic_band] {
+        put(out, u64::from(*width));
+        put_price(out, *least);
+    }
     put(out, *call_ns);
+    put(out, *extension_ns);
+    put(out, u64::from(*extensions_max));
+    put(out, u64::from(*extends_for_market));
+    put(out, auction_min.0);
+    put(out, *random_end_ns);
     put(out, timetable.rows().len() as u64);
     for row in timetable.rows() {
         put(out, row.at_ns);
@@ -126,6 +141,8 @@ fn put_trading(out: &mut Vec<u8>, trading: &Trading) {
         transition,
         unfinished,
         until,
+        after,
+        extended,
         last,
         reference,
         closing,
@@ -136,6 +153,8 @@ fn put_trading(out: &mut Vec<u8>, trading: &Trading) {
     } = trading;
     put(out, *phase as u64);
     put(out, until.0);
+    put(out, *after as u64);
+    put(out, u64::from(*extended));
     for price in [last, reference, closing] {
         put_optional(out, *price);
     }
@@ -144,9 +163,10 @@ fn put_trading(out: &mut Vec<u8>, trading: &Trading) {
     put(out, transition.map_or(0, |pending| pending.to as u64));
     put_optional(out, transition.and_then(|pending| pending.price));
     put(out, u64::from(unfinished.is_some()));
-    if let Some(Unfinished { order, limit, bands: (low, high) }) = unfinished {
+    if let Some(Unfinished { order, limit, bands: (low, high), gathers }) = unfinished {
         put_order(out, order);
         [limit, low, high].into_iter().for_each(|price| put_price(out, *price));
+        put(out, u64::from(*gathers));
     }
     put_optional(out, indicated.map(|(price, _)| price));
     put(out, indicated.map_or(0, |(_, quantity)| quantity.0));
@@ -242,9 +262,14 @@ impl Input<'_> {
             price_max: self.price()?,
             orders_max: self.u32("orders_max")?,
             step_max: self.u32("step_max")?,
-            static_band: self.u32("static_band")?,
-            dynamic_band: self.u32("dynamic_band")?,
+            static_band: Band { width: self.u32("static_band")?, least: self.price()? },
+            dynamic_band: Band { width: self.u32("dynamic_band")?, least: self.price()? },
             call_ns: self.u64()?,
+            extension_ns: self.u64()?,
+            extensions_max: self.u8("extensions_max")?,
+            extends_for_market: self.u8("extends_for_market")? == 1,
+            auction_min: Quantity(self.u64()?),
+            random_end_ns: self.u64()?,
             ..Instrument::listed(id, Symbol::from_bytes(symbol).map_err(|_| invalid("symbol"))?)
         };
         let row = |input: &mut Self| Ok(TimetableRow { at_ns: input.u64()?, phase: phase(input.u64()?)? });
@@ -256,6 +281,8 @@ impl Input<'_> {
     fn trading(&mut self) -> Result<Trading, CheckpointError> {
         let mut trading = Trading::new(phase(self.u64()?)?);
         trading.until = Timestamp(self.u64()?);
+        trading.after = phase(self.u64()?)?;
+        trading.extended = self.u8("extended")?;
         trading.last = self.optional()?;
         trading.reference = self.optional()?;
         trading.closing = self.optional()?;
@@ -270,7 +297,8 @@ impl Input<'_> {
             0 => None,
             1 => {
                 let order = self.order()?;
-                Some(Unfinished { order, limit: self.price()?, bands: (self.price()?, self.price()?) })
+                let (limit, bands) = (self.price()?, (self.price()?, self.price()?));
+                Some(Unfinished { order, limit, bands, gathers: self.u8("gathers")? == 1 })
             }
             _ => return Err(CheckpointError::InvalidField("unfinished")),
         };

@@ -277,6 +277,10 @@ impl Input<'_> {
         u32::try_from(self.u64()?).map_err(|_| CheckpointError::InvalidField(field))
     }
 
+    fn u8(&mut self, field: &'static str) -> Result<u8, CheckpointError> {
+        u8::try_from(self.u64()?).map_err(|_| CheckpointError::InvalidField(field))
+    }
+
     fn u16(&mut self, field: &'static str) -> Result<u16, CheckpointError> {
         u16::try_from(self.u64()?).map_err(|_| CheckpointError::InvalidField(field))
     }

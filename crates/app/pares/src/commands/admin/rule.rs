@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pares_book::{Timetable, TimetableRow};
-use pares_types::{DAY_NS, Phase, Price, Quantity, Rule, Timestamp};
+use pares_types::{Band, DAY_NS, Phase, Price, Quantity, Rule, Timestamp};
 
 use crate::utc;
 
@@ -91,11 +91,17 @@ pub enum NewRule {
     StaticBand {
         /// Hundredths of a percent; 0 for no limit
         width: u32,
+        /// At least so far, a decimal such as 0.05: for prices near zero and below
+        #[arg(value_parser = price, default_value = "0")]
+        least: Price,
     },
     /// How far from the last trade trades may be
     DynamicBand {
         /// Hundredths of a percent; 0 for no limit
         width: u32,
+        /// At least so far, a decimal such as 0.05: for prices near zero and below
+        #[arg(value_parser = price, default_value = "0")]
+        least: Price,
     },
     /// How long a volatility call lasts
     CallTime {
@@ -111,6 +117,26 @@ pub enum NewRule {
         /// The phase; leave it out to remove the row
         #[arg(value_parser = scheduled())]
         phase: Option<PhaseName>,
+    },
+    /// How long a call goes on that would end outside a band
+    Extension {
+        /// Milliseconds each time
+        ms: u64,
+        /// Times at most; then it halts. 0 for never
+        max: u8,
+        /// Also where market orders would be left over
+        #[arg(long)]
+        market: bool,
+    },
+    /// Shares an auction needs to set the closing and the reference price
+    AuctionMin {
+        /// Shares; 0 for any
+        shares: u64,
+    },
+    /// Within how long after its time a call ends, at random
+    RandomEnd {
+        /// Milliseconds; 0 for at its time
+        ms: u64,
     },
     /// Reference price of the static band and of auctions
     Reference {
@@ -134,16 +160,20 @@ impl NewRule {
             Self::ValueMax { value } => Rule::ValueMax(value),
             Self::OrdersMax { orders } => Rule::OrdersMax(orders),
             Self::StepMax { events } => Rule::StepMax(events),
-            Self::StaticBand { width } => Rule::StaticBand(width),
-            Self::DynamicBand { width } => Rule::DynamicBand(width),
-            Self::CallTime { ms } => {
-                let ns = ms.checked_mul(1_000_000).ok_or("that call would never end")?;
-                Rule::CallTime { ns }
-            }
+            Self::StaticBand { width, least } => Rule::StaticBand(Band { width, least }),
+            Self::DynamicBand { width, least } => Rule::DynamicBand(Band { width, least }),
+            Self::CallTime { ms } => Rule::CallTime { ns: nanoseconds(ms)? },
+            Self::Extension { ms, max, market } => Rule::Extension { ns: nanoseconds(ms)?, max, market },
+            Self::AuctionMin { shares } => Rule::AuctionMin(Quantity(shares)),
+            Self::RandomEnd { ms } => Rule::RandomEnd { ns: nanoseconds(ms)? },
             Self::Schedule { at, phase } => Rule::Schedule { at_ns: at, phase: phase.map(Phase::from) },
             Self::Reference { price } => Rule::Reference(price),
         })
     }
+}
+
+fn nanoseconds(ms: u64) -> Result<u64, String> {
+    ms.checked_mul(1_000_000).ok_or_else(|| "that call would never end".to_owned())
 }
 
 /// When a refused rule is legal, where the reason alone does not say what to change.

@@ -148,15 +148,25 @@ fn rule_words(rule: &Rule) -> String {
         Rule::ValueMax(value) => format!("value_max {value}"),
         Rule::OrdersMax(orders) => format!("orders_max {orders}"),
         Rule::StepMax(events) => format!("step_max {events}"),
-        Rule::StaticBand(width) => format!("static_band {width}"),
-        Rule::DynamicBand(width) => format!("dynamic_band {width}"),
+        Rule::StaticBand(band) => format!("static_band {}", band_words(*band)),
+        Rule::DynamicBand(band) => format!("dynamic_band {}", band_words(*band)),
         Rule::CallTime { ns } => format!("call_time {ns} ns"),
         Rule::Schedule { at_ns, phase } => {
             let phase = phase.map_or("none".to_owned(), |phase| name(&phase));
             format!("schedule {} {phase}", utc::time_of_day(*at_ns))
         }
         Rule::Reference(price) => format!("reference {price}"),
+        Rule::Extension { ns, max, market } => {
+            let market = if *market { ", for market orders too" } else { "" };
+            format!("extension {ns} ns, {max} times{market}")
+        }
+        Rule::AuctionMin(shares) => format!("auction_min {shares}"),
+        Rule::RandomEnd { ns } => format!("random_end {ns} ns"),
     }
+}
+
+fn band_words(band: Band) -> String {
+    if band.least == Price(0) { band.width.to_string() } else { format!("{} or {}", band.width, band.least) }
 }
 
 /// All fields of a request.
@@ -283,8 +293,8 @@ fn rule_fields(rule: &Rule) -> Map<String, Value> {
         Rule::ValueMax(value) => json!({ "rule": "value_max", "value": value }),
         Rule::OrdersMax(orders) => json!({ "rule": "orders_max", "value": orders }),
         Rule::StepMax(events) => json!({ "rule": "step_max", "value": events }),
-        Rule::StaticBand(width) => json!({ "rule": "static_band", "value": width }),
-        Rule::DynamicBand(width) => json!({ "rule": "dynamic_band", "value": width }),
+        Rule::StaticBand(band) => json!({ "rule": "static_band", "value": band.width, "least": band.least.to_string() }),
+        Rule::DynamicBand(band) => json!({ "rule": "dynamic_band", "value": band.width, "least": band.least.to_string() }),
         Rule::CallTime { ns } => json!({ "rule": "call_time", "value": ns }),
         Rule::Schedule { at_ns, phase } => json!({
             "rule": "schedule",
@@ -292,6 +302,11 @@ fn rule_fields(rule: &Rule) -> Map<String, Value> {
             "phase": phase.map(|phase| name(&phase)),
         }),
         Rule::Reference(price) => json!({ "rule": "reference", "price": price.to_string() }),
+        Rule::Extension { ns, max, market } => {
+            json!({ "rule": "extension", "value": ns, "max": max, "market": market })
+        }
+        Rule::AuctionMin(shares) => json!({ "rule": "auction_min", "value": shares.0 }),
+        Rule::RandomEnd { ns } => json!({ "rule": "random_end", "value": ns }),
     };
     let Value::Object(fields) = fields else { unreachable!("each is an object") };
     fields
