@@ -26,7 +26,7 @@ pub fn reason(code: u8) -> Result<Reason, WireError> {
 }
 
 pub(crate) fn cause(code: u8) -> Result<CancelCause, WireError> {
-    from_one(&CancelCause::ALL, code, "cause")
+    CancelCause::of(code).ok_or(WireError::InvalidField("cause"))
 }
 
 pub(crate) fn incoming_cause(code: u8) -> Result<IncomingCause, WireError> {
