@@ -106,7 +106,7 @@ impl Listings {
         if let Ok(changed) = listing.instrument.with_rule(rule, false) {
             listing.instrument = changed;
             if let Rule::Reference(price) = rule {
-                listing.reference = Some(price);
+                (listing.reference, listing.last) = (Some(price), None);
             }
         }
     }
