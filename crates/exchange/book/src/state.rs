@@ -118,15 +118,24 @@ impl Trading {
     /// Lowest and highest price at which the instrument may trade in this step (docs/rules.md, section 6). What goes on
     /// keeps to those it began under.
     pub(crate) fn bands(&self, instrument: &Instrument) -> (Price, Price) {
-        if let Some(unfinished) = &self.unfinished {
-            return unfinished.bands;
-        }
+        self.unfinished.map_or_else(|| self.bands_times(instrument, 1), |unfinished| unfinished.bands)
+    }
+
+    /// Lowest and highest price at which a call may end in an auction: each extension widens the bands by themselves, and a
+    /// volatility call begins with them doubled, since a trade outside them is why it is there.
+    pub(crate) fn auction_bands(&self, instrument: &Instrument) -> (Price, Price) {
+        let doubled = u32::from(self.phase == Phase::VolatilityCall);
+        self.bands_times(instrument, 1 + u32::from(self.extended) + doubled)
+    }
+
+    fn bands_times(&self, instrument: &Instrument, times: u32) -> (Price, Price) {
         let (mut low, mut high) = (i64::MIN, i64::MAX);
         let bands = [(self.reference, instrument.static_band), (self.latest(), instrument.dynamic_band)];
         for (price, band) in bands {
             let (Some(price), true) = (price, band.is_set()) else { continue };
-            let away = u128::from(price.0.unsigned_abs()) * u128::from(band.width) / 10_000;
-            let away = i64::try_from(away).expect("a band is at most the price itself").max(band.least.0);
+            let share = u128::from(price.0.unsigned_abs()) * u128::from(band.width) / 10_000;
+            let away = share.max(band.least.0.unsigned_abs().into()) * u128::from(times);
+            let away = i64::try_from(away).unwrap_or(i64::MAX);
             low = low.max(price.0.saturating_sub(away));
             high = high.min(price.0.saturating_add(away));
         }

@@ -223,12 +223,16 @@ impl FastBook {
     }
 
     /// An order comes to rest although it crosses, and a volatility call begins, in whose auction it must not meet its owner.
+    /// None begins if that is whom it crossed.
     fn rest_crossing<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
         match self.meet_owner(incoming, step) {
             Stop::NoPrice => {
+                let breaches = self.is_breach(incoming, step);
                 self.rest(incoming, incoming.limit);
                 self.report_rest(incoming, step);
-                self.begin_volatility_call(step);
+                if breaches {
+                    self.begin_volatility_call(step);
+                }
                 End::Rests
             }
             Stop::Filled => {

@@ -95,7 +95,7 @@ impl FastBook {
 
     /// Whether an auction would trade outside the bands.
     fn is_outside(&self, auction: Option<Indication>) -> bool {
-        let (low, high) = self.trading.bands(&self.instrument);
+        let (low, high) = self.trading.auction_bands(&self.instrument);
         auction.is_some_and(|auction| !(low..=high).contains(&auction.price))
     }
 

@@ -128,7 +128,7 @@ impl NaiveBook {
     /// What becomes of a call that is to end in an auction.
     fn verdict(&self) -> Verdict {
         let auction = self.auction_price();
-        let (low, high) = self.trading.bands(&self.instrument);
+        let (low, high) = self.trading.auction_bands(&self.instrument);
         let outside = auction.is_some_and(|auction| auction.price < low || high < auction.price);
         let volume = auction.map_or(Quantity::ZERO, |auction| auction.quantity);
         let left_over = self.instrument.extends_for_market
@@ -173,7 +173,7 @@ impl NaiveBook {
                 }
             }
         }
-        true
+        self.trading.unfinished.is_none()
     }
 
     /// The phase is the new one.

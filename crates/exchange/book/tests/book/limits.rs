@@ -4,7 +4,7 @@ use crate::Other;
 use crate::checked::instrument;
 use crate::script::{Script, request};
 use pares_book::{Book, Instrument, InstrumentError, NaiveBook, Symbol, TickTable};
-use pares_types::{Command, InstrumentId, NewOrder, Price, Quantity, Reason, Side, SymbolError};
+use pares_types::{Band, Command, InstrumentId, NewOrder, Price, Quantity, Reason, Side, SymbolError};
 
 /// What is wrong with the test instrument after `change`.
 fn error_after(change: impl FnOnce(&mut Instrument)) -> Option<InstrumentError> {
@@ -28,8 +28,11 @@ fn an_instrument_checks_itself() {
     assert_eq!(error_after(|i| i.orders_max = u32::MAX), Some(InstrumentError::OrdersMax));
     assert_eq!(error_after(|i| i.step_max = 0), Some(InstrumentError::StepMax));
     assert_eq!(error_after(|i| i.step_max = Instrument::STEP_MAX + 1), Some(InstrumentError::StepMax));
-    assert_eq!(error_after(|i| i.static_band = 10_001), Some(InstrumentError::Band));
-    assert_eq!(error_after(|i| i.dynamic_band = 10_001), Some(InstrumentError::Band));
+    assert_eq!(error_after(|i| i.static_band = Band::of(10_001)), Some(InstrumentError::Band));
+    assert_eq!(error_after(|i| i.dynamic_band = Band::of(10_001)), Some(InstrumentError::Band));
+    let below = Band { width: 5, least: Price(-1) };
+    assert_eq!(error_after(|i| i.static_band = below), Some(InstrumentError::Band));
+    assert_eq!(error_after(|i| i.extension_ns = 0), Some(InstrumentError::Extension));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! that are there, so that amends and cancels find them.
 
 use pares_book::{Book, Instrument, TickTable, Timetable, TimetableRow};
-use pares_types::{
+use pares_types::{Band, 
     Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, Guarded, MemberId, NewOrder,
     OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId,
     Side, Symbol, TimeInForce, Timestamp,
@@ -72,10 +72,18 @@ pub(crate) fn instrument(random: &mut Random) -> Instrument {
         rules.ticks = TickTable::flat(Price(100));
     }
     if random.one_in(3) {
-        rules.static_band = random.pick(&[20, 50, 80]);
+        rules.static_band = band(random, &[20, 50, 80]);
     }
     if random.one_in(3) {
-        rules.dynamic_band = random.pick(&[10, 30, 60]);
+        rules.dynamic_band = band(random, &[10, 30, 60]);
+    }
+    if random.one_in(2) {
+        rules.extension_ns = random.pick(&[1, 10, 60]) * SECOND;
+        rules.extensions_max = random.below(3) as u8;
+        rules.extends_for_market = random.one_in(2);
+    }
+    if random.one_in(4) {
+        rules.auction_min = Quantity(random.below(5) * 10);
     }
     if random.one_in(2) {
         rules.call_ns = random.pick(&[1, 20, 60]) * SECOND;
@@ -87,6 +95,13 @@ pub(crate) fn instrument(random: &mut Random) -> Instrument {
         rules.timetable = timetable(random);
     }
     Instrument::new(rules).unwrap()
+}
+
+/// Sometimes in price units, or in both.
+fn band(random: &mut Random, widths: &[u32]) -> Band {
+    let least = if random.one_in(3) { Price(random.below(800) as i64) } else { Price(0) };
+    let width = if least > Price(0) && random.one_in(2) { 0 } else { random.pick(widths) };
+    Band { width, least }
 }
 
 fn timetable(random: &mut Random) -> Timetable {
@@ -382,7 +397,7 @@ impl Flow {
     }
 
     fn rule(&mut self, book: &impl Book) -> Rule {
-        match self.random.below(16) {
+        match self.random.below(19) {
             0 => Rule::PriceRange { min: self.price(book), max: self.price(book) },
             1 => Rule::Tick { from: self.price(book), tick: Price(self.random.pick(&[0, 50, 100, 200])) },
             2 => Rule::Lot(Quantity(self.random.pick(&[0, 1, 10]))),
@@ -390,10 +405,16 @@ impl Flow {
             4 => Rule::ValueMax(self.random.pick(&[0, 5_000_000, 50_000_000])),
             5 => Rule::OrdersMax(self.random.pick(&[0, 4, 30, 1_000])),
             6..=8 => Rule::StepMax(self.random.pick(&[0, 1, 2, 3, 5, 8, 20, 4_096, 4_096, 4_097])),
-            9 => Rule::StaticBand(self.random.pick(&[0, 20, 60, 10_001])),
-            10 => Rule::DynamicBand(self.random.pick(&[0, 20, 60])),
+            9 => Rule::StaticBand(band(&mut self.random, &[0, 20, 60, 10_001])),
+            10 => Rule::DynamicBand(band(&mut self.random, &[0, 20, 60])),
             11 => Rule::CallTime { ns: self.random.pick(&[0, 1, 30]) * SECOND },
             12 | 13 => self.schedule(),
+            14 | 15 => Rule::Extension {
+                ns: self.random.pick(&[0, 1, 30]) * SECOND,
+                max: self.random.below(3) as u8,
+                market: self.random.one_in(2),
+            },
+            16 => Rule::AuctionMin(Quantity(self.random.below(6) * 10)),
             _ => Rule::Reference(self.price(book)),
         }
     }

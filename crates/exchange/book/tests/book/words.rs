@@ -2,7 +2,7 @@
 
 use crate::script::asker;
 use crate::telling::Names;
-use pares_types::{
+use pares_types::{Band, 
     Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, Guarded, MemberId, NewOrder, OrderId,
     OrderKind, Peg, Phase, Position, Price, Quantity, Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
 };
@@ -148,8 +148,14 @@ pub(crate) fn rule(words: &[&str]) -> Rule {
         ["value_max", value] => Rule::ValueMax(money(value).0.unsigned_abs()),
         ["orders_max", orders] => Rule::OrdersMax(orders.parse().unwrap()),
         ["step_max", events] => Rule::StepMax(events.parse().unwrap()),
-        ["static_band", percent] => Rule::StaticBand(hundredths(percent)),
-        ["dynamic_band", percent] => Rule::DynamicBand(hundredths(percent)),
+        ["static_band", percent] => Rule::StaticBand(Band::of(hundredths(percent))),
+        ["dynamic_band", percent] => Rule::DynamicBand(Band::of(hundredths(percent))),
+        ["static_band", percent, least] => {
+            Rule::StaticBand(Band { width: hundredths(percent), least: money(least) })
+        }
+        ["extension", seconds, max] => extension(seconds, max, false),
+        ["extension", seconds, max, "market"] => extension(seconds, max, true),
+        ["auction_min", shares] => Rule::AuctionMin(quantity(shares)),
         ["call_time", seconds] => Rule::CallTime { ns: time(seconds).0 },
         ["schedule", at, "none"] => Rule::Schedule { at_ns: time(at).0, phase: None },
         ["schedule", at, name] => Rule::Schedule { at_ns: time(at).0, phase: Some(phase(name)) },
@@ -159,6 +165,10 @@ pub(crate) fn rule(words: &[&str]) -> Rule {
 }
 
 /// A percentage, as in `2.5%`, in hundredths of a percent.
+fn extension(seconds: &str, max: &str, market: bool) -> Rule {
+    Rule::Extension { ns: time(seconds).0, max: max.parse().unwrap(), market }
+}
+
 fn hundredths(percent: &str) -> u32 {
     let units = money(percent.strip_suffix('%').unwrap()).0;
     u32::try_from(units / 100).unwrap()

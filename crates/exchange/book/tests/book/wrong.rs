@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 
 use pares_book::{Book, Indication, Instrument, Level, NaiveBook, Priority, RestingOrder, RestoreError};
 use pares_book::{Snapshot, Trading};
-use pares_types::{
+use pares_types::{Band, 
     CancelCause, Command, Event, EventSink, IncomingCause, NewOrder, OrderId, Outcome, Price, Request,
     RestCause, SelfTrade, Side, Status, TimeInForce, Timestamp,
 };
@@ -250,7 +250,7 @@ impl Defect for HasNoDynamicBand {
         if matches!(request.command, Command::SetRule(_)) {
             return book.apply(request, events);
         }
-        change(book, Instrument { dynamic_band: 0, ..rules }, |_| {});
+        change(book, Instrument { dynamic_band: Band::NONE, ..rules }, |_| {});
         let outcome = book.apply(request, events);
         change(book, rules, |_| {});
         outcome
