@@ -1,11 +1,11 @@
 //! Frames of the order entry protocol, from either end.
 
 use pares_types::{
-    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Entry,
-    InstrumentId, InstrumentStatus, Key, Limits, List, ListEnd, ListRequest, MemberId, NewOrder, NewTerms,
-    OrderChange, OrderId, OrderKey, OrderKind, OrderNews, OwnLimits, Peg, Phase, Position, Price, Quantity,
-    Reason, Registration, Reply, RequestId, Rights, Role, Rule, ShardId, Side, Status, Symbol, TimeInForce,
-    Timestamp, Trade, TradeBusted,
+    Answer, Band, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command,
+    Entry, InstrumentId, InstrumentStatus, Key, Limits, List, ListEnd, ListRequest, MemberId, NewOrder,
+    NewTerms, OrderChange, OrderId, OrderKey, OrderKind, OrderNews, OwnLimits, Peg, Phase, Position, Price,
+    Quantity, Reason, Registration, Reply, RequestId, Rights, Role, Rule, ShardId, Side, Status, Symbol,
+    TimeInForce, Timestamp, Trade, TradeBusted,
 };
 use pares_wire::frame::{self, CancelAfter, Challenge, ClientFrame, GatewayFrame, Ping, Pong, Proof, SignOn};
 
@@ -97,7 +97,7 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
         ClientRequest::MassCancel { client_order_id, instrument: everywhere, side: None },
         ClientRequest::MassCancel { client_order_id, instrument, side: Some(Side::Buy) },
         exchange(Command::SetPhase(Phase::Halted)),
-        exchange(Command::SetRule(Rule::StaticBand(500))),
+        exchange(Command::SetRule(Rule::StaticBand(Band::of(500)))),
         exchange(Command::AddInstrument(Symbol::new("ALFA").expect("a legal name"))),
         exchange(Command::RemoveInstrument),
         exchange(Command::Time),

@@ -15,9 +15,9 @@
 
 use pares_book::{Instrument, Symbol, TickRow, TickTable, Timetable, TimetableRow};
 use pares_types::{
-    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder,
-    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId,
-    Side, TimeInForce, Timestamp,
+    Amendment, Band, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId,
+    NewOrder, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade,
+    ShardId, Side, TimeInForce, Timestamp,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -121,8 +121,12 @@ fn instrument(bytes: &mut Bytes<'_>, id: InstrumentId) -> (Instrument, Scale) {
         price_max: Price(max),
         orders_max: bytes.pick(&[4, 8, 12, 30, 100]),
         step_max: bytes.pick(&[4_096, 1, 2, 3, 4, 5, 7, 12, 40]),
-        static_band: bytes.pick(&[0, 0, 20, 50, 80]),
-        dynamic_band: bytes.pick(&[0, 0, 10, 30, 60]),
+        static_band: band(bytes, &[0, 0, 20, 50, 80]),
+        dynamic_band: band(bytes, &[0, 0, 10, 30, 60]),
+        extension_ns: bytes.pick(&[1, 20, 60]) * SECOND,
+        extensions_max: bytes.pick(&[0, 1, 2]),
+        extends_for_market: bytes.below(2) == 0,
+        auction_min: Quantity(bytes.pick(&[0, 0, 20, 50])),
         call_ns: bytes.pick(&[0, 1, 20, 60]) * SECOND,
         timetable: timetable(bytes),
         ..Instrument::listed(id, Symbol::new("FUZZ").expect("a legal name"))
@@ -131,6 +135,11 @@ fn instrument(bytes: &mut Bytes<'_>, id: InstrumentId) -> (Instrument, Scale) {
 }
 
 /// Some of the phases of a day, half a minute to an hour apart; often none.
+/// In percent, in price, or both.
+fn band(bytes: &mut Bytes<'_>, widths: &[u32]) -> Band {
+    Band { width: bytes.pick(widths), least: Price(bytes.pick(&[0, 0, 0, 300, -1])).max(Price(0)) }
+}
+
 fn timetable(bytes: &mut Bytes<'_>) -> Timetable {
     let phases = [Phase::OpeningCall, Phase::Continuous, Phase::ClosingCall, Phase::PostClose, Phase::Closed];
     let chosen = bytes.next();
@@ -429,7 +438,7 @@ impl Requests<'_> {
     }
 
     fn rule(&mut self, scale: Scale) -> Rule {
-        match self.bytes.below(16) {
+        match self.bytes.below(18) {
             0 => Rule::PriceRange { min: self.price(scale), max: self.price(scale) },
             1 => Rule::Tick { from: self.price(scale), tick: Price(self.bytes.pick(&[0, 1, 50, 100, 200])) },
             2 => Rule::Lot(Quantity(self.bytes.pick(&[0, 1, 10]))),
@@ -437,13 +446,19 @@ impl Requests<'_> {
             4 => Rule::ValueMax(self.bytes.pick(&[0, 500_000, 4_000_000])),
             5 => Rule::OrdersMax(self.bytes.pick(&[0, 4, 30, 100])),
             6..=8 => Rule::StepMax(self.bytes.pick(&[4_096, 0, 1, 2, 3, 5, 8, 20, 4_097])),
-            9 => Rule::StaticBand(self.bytes.pick(&[0, 20, 60, 10_001])),
-            10 => Rule::DynamicBand(self.bytes.pick(&[0, 20, 60])),
+            9 => Rule::StaticBand(band(&mut self.bytes, &[0, 20, 60, 10_001])),
+            10 => Rule::DynamicBand(band(&mut self.bytes, &[0, 20, 60])),
             11 => Rule::CallTime { ns: self.bytes.pick(&[0, 1, 30]) * SECOND },
             12 | 13 => Rule::Schedule {
                 at_ns: self.bytes.below(90) * 1_000 * SECOND,
                 phase: if self.bytes.below(3) == 0 { None } else { Some(self.bytes.pick(&Phase::ALL)) },
             },
+            14 => Rule::Extension {
+                ns: self.bytes.pick(&[0, 1, 30]) * SECOND,
+                max: self.bytes.pick(&[0, 1, 2]),
+                market: self.bytes.below(2) == 0,
+            },
+            15 => Rule::AuctionMin(Quantity(self.bytes.pick(&[0, 20, 50]))),
             _ => Rule::Reference(self.price(scale)),
         }
     }

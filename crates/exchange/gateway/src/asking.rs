@@ -129,8 +129,8 @@ fn status_of(listing: &Listing, (shard, next): (ShardId, Position), quarantined:
         price_min: instrument.price_min,
         price_max: instrument.price_max,
         orders_max: instrument.orders_max,
-        static_band: instrument.static_band,
-        dynamic_band: instrument.dynamic_band,
+        static_band: instrument.static_band.width,
+        dynamic_band: instrument.dynamic_band.width,
         call_ns: instrument.call_ns,
         tick_rows: u8::try_from(instrument.ticks.rows().len()).expect("a table has few rows"),
     }

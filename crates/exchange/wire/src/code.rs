@@ -3,8 +3,9 @@
 //! A code that no value has is refused by the name of its field; none is ever reused.
 
 use pares_types::{
-    Band, BusinessDay, CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase, Price,
-    Quantity, Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TimeInForce, Timestamp,
+    Band, BusinessDay, CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase,
+    Price, Quantity, Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TimeInForce,
+    Timestamp,
 };
 
 use crate::WireError;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pares_gateway::{Answer, ClientRequest};
 use pares_types::{
-    BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder, NewTerms,
-    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, Rule, SelfTrade, Side, Symbol,
-    TimeInForce, Timestamp,
+    Band, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId, NewOrder,
+    NewTerms, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, Rule, SelfTrade, Side,
+    Symbol, TimeInForce, Timestamp,
 };
 
 use crate::random::Random;
@@ -170,8 +170,8 @@ impl Client {
             0..=34 => Command::SetPhase(Phase::Continuous),
             35..=49 => Command::SetPhase(Phase::ALL[self.random.index(Phase::ALL.len())]),
             50..=54 => Command::SetRule(Rule::StepMax(self.random.between(1, 6) as u32)),
-            55..=59 => Command::SetRule(Rule::DynamicBand(self.random.below(20) as u32)),
-            60..=64 => Command::SetRule(Rule::StaticBand(self.random.below(20) as u32)),
+            55..=59 => Command::SetRule(Rule::DynamicBand(Band::of(self.random.below(20) as u32))),
+            60..=64 => Command::SetRule(Rule::StaticBand(Band::of(self.random.below(20) as u32))),
             65..=69 => Command::SetRule(Rule::CallTime { ns: self.random.below(4) * 1_000_000 }),
             70..=74 => Command::SetRule(Rule::Reference(self.price())),
             75..=77 => Command::SetRule(Rule::Lot(Quantity(self.random.between(1, 2)))),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use pares_book::{Book, FastBook, Instrument, Level, TickRow, TickTable};
 use pares_node::Layout;
-use pares_types::{Price, ShardId, Side, Timestamp};
+use pares_types::{Band, Price, ShardId, Side, Timestamp};
 use serde_json::{Value, json};
 
 use super::stat::configuration;
@@ -101,8 +101,14 @@ fn price(price: Option<Price>) -> String {
 }
 
 /// Hundredths of a percent.
-fn band(width: u32) -> String {
-    if width == 0 { "-".into() } else { format!("{}.{:02} %", width / 100, width % 100) }
+fn band(Band { width, least }: Band) -> String {
+    let percent = format!("{}.{:02} %", width / 100, width % 100);
+    match (width, least) {
+        (0, Price(0)) => "-".into(),
+        (0, least) => least.to_string(),
+        (_, Price(0)) => percent,
+        (_, least) => format!("{percent} or {least}"),
+    }
 }
 
 /// All there is to say of an instrument. Bands are in hundredths of a percent, as `pares admin rule` takes them.
@@ -136,9 +142,16 @@ fn fields((shard, book): &(ShardId, &FastBook)) -> Value {
             "value_max": instrument.value_max,
             "orders_max": instrument.orders_max,
             "step_max": instrument.step_max,
-            "static_band": instrument.static_band,
-            "dynamic_band": instrument.dynamic_band,
+            "static_band": instrument.static_band.width,
+            "static_band_least": instrument.static_band.least.to_string(),
+            "dynamic_band": instrument.dynamic_band.width,
+            "dynamic_band_least": instrument.dynamic_band.least.to_string(),
             "call_time_ms": instrument.call_ns / 1_000_000,
+            "extension_ms": instrument.extension_ns / 1_000_000,
+            "extensions_max": instrument.extensions_max,
+            "extends_for_market": instrument.extends_for_market,
+            "auction_min": instrument.auction_min.0,
+            "random_end_ms": instrument.random_end_ns / 1_000_000,
             "schedule": schedule.map(|row| [utc::time_of_day(row.at_ns), name(&row.phase)]).collect::<Vec<_>>(),
         },
     })
@@ -208,6 +221,10 @@ mod tests {
 
     #[test]
     fn a_band_is_shown_in_percent() {
-        assert_eq!([0, 5, 500, 1_250].map(band), ["-", "0.05 %", "5.00 %", "12.50 %"]);
+        let bands = [0, 5, 500, 1_250].map(Band::of).map(band);
+        assert_eq!(bands, ["-", "0.05 %", "5.00 %", "12.50 %"]);
+        let least = Price(500);
+        let bands = [Band { width: 0, least }, Band { width: 500, least }].map(band);
+        assert_eq!(bands, ["0.0500", "5.00 % or 0.0500"]);
     }
 }

@@ -91,7 +91,7 @@ fn the_other_gateway_answers_all_that_can_be_asked_right_after_one_is_killed() {
     for (number, rule) in [
         (1, Rule::Reference(Price(PRICE - 100))),
         (2, Rule::Reference(Price(PRICE + 100))),
-        (3, Rule::StaticBand(900)),
+        (3, Rule::StaticBand(pares_types::Band::of(900))),
     ] {
         let changed = pares_types::ClientRequest::Exchange {
             client_order_id: ClientOrderId(number),

@@ -301,12 +301,8 @@ impl FastBook {
         if step.reports_rest.is_some() {
             step.emit(rested_event(&order, RestCause::Unfinished));
         }
-        self.trading.unfinished = Some(Unfinished {
-            order,
-            limit: incoming.limit,
-            bands: step.bands,
-            gathers: incoming.gathers,
-        });
+        self.trading.unfinished =
+            Some(Unfinished { order, limit: incoming.limit, bands: step.bands, gathers: incoming.gathers });
         self.forget(incoming);
         End::Interrupted
     }

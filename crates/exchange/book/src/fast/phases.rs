@@ -7,8 +7,8 @@ use super::store::Terms;
 use super::{FastBook, Step};
 use crate::{Indication, RestingOrder, Trading, Transition};
 use pares_types::{
-    BusinessDay, CancelCause, DAY_NS, Event, EventSink, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
-    RestCause, Side, TimeInForce, Timestamp,
+    BusinessDay, CancelCause, DAY_NS, Event, EventSink, OrderKind, Outcome, Phase, Price, Quantity, Reason,
+    Request, RestCause, Side, TimeInForce, Timestamp,
 };
 
 impl FastBook {

@@ -4,10 +4,10 @@
 //! that are there, so that amends and cancels find them.
 
 use pares_book::{Book, Instrument, TickTable, Timetable, TimetableRow};
-use pares_types::{Band, 
-    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, Guarded, MemberId, NewOrder,
-    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId,
-    Side, Symbol, TimeInForce, Timestamp,
+use pares_types::{
+    Amendment, Band, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, Guarded, MemberId,
+    NewOrder, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade,
+    ShardId, Side, Symbol, TimeInForce, Timestamp,
 };
 
 /// Knuth's 64-bit linear congruential generator.

@@ -2,8 +2,8 @@
 
 use crate::script::asker;
 use crate::telling::Names;
-use pares_types::{Band, 
-    Amendment, BusinessDay, BustedTrade, ClientOrderId, Command, Guarded, MemberId, NewOrder, OrderId,
+use pares_types::{
+    Amendment, Band, BusinessDay, BustedTrade, ClientOrderId, Command, Guarded, MemberId, NewOrder, OrderId,
     OrderKind, Peg, Phase, Position, Price, Quantity, Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
 };
 

@@ -7,8 +7,8 @@ use core::marker::PhantomData;
 
 use pares_book::{Book, Indication, Instrument, Level, NaiveBook, Priority, RestingOrder, RestoreError};
 use pares_book::{Snapshot, Trading};
-use pares_types::{Band, 
-    CancelCause, Command, Event, EventSink, IncomingCause, NewOrder, OrderId, Outcome, Price, Request,
+use pares_types::{
+    Band, CancelCause, Command, Event, EventSink, IncomingCause, NewOrder, OrderId, Outcome, Price, Request,
     RestCause, SelfTrade, Side, Status, TimeInForce, Timestamp,
 };
 

@@ -1,8 +1,8 @@
 //! Who is told the time, and when.
 
 use pares_types::{
-    ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, Phase, Price, Quantity, Reason,
-    Reply, Request, Rule, ShardId, Side, TimeInForce, Timestamp,
+    Band, ClientOrderId, ClientRequest, Command, InstrumentId, MemberId, NewOrder, Phase, Price, Quantity,
+    Reason, Reply, Request, Rule, ShardId, Side, TimeInForce, Timestamp,
 };
 
 use super::world::{World, config, enter, exchange};
@@ -70,7 +70,7 @@ fn an_order_with_a_date_a_call_or_a_rule_with_a_time_makes_a_shard_timed() {
 
 #[test]
 fn a_phase_that_is_no_call_and_a_rule_without_a_time_leave_an_idle_shard_idle() {
-    for asked in [Command::SetPhase(Phase::Halted), Command::SetRule(Rule::StaticBand(5))] {
+    for asked in [Command::SetPhase(Phase::Halted), Command::SetRule(Rule::StaticBand(Band::of(5)))] {
         let mut world = clocked();
         world.ask(0, 2, exchange(1, 2, asked));
         world.settle();

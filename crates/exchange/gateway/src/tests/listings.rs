@@ -3,9 +3,9 @@
 use pares_book::{Book, FastBook, Instrument, Listing, Market, Stage};
 use pares_register::Register;
 use pares_types::{
-    BusinessDay, ClientOrderId, Command, Event, GatewayId, InstrumentId, InstrumentStatus, List, ListRequest,
-    MemberId, NewOrder, Outcome, Phase, Position, Price, Quantity, Reason, RecorderId, Request, RequestId,
-    Rule, ShardId, ShardView, Side, Status, Symbol, Timestamp,
+    Band, BusinessDay, ClientOrderId, Command, Event, GatewayId, InstrumentId, InstrumentStatus, List,
+    ListRequest, MemberId, NewOrder, Outcome, Phase, Position, Price, Quantity, Reason, RecorderId, Request,
+    RequestId, Rule, ShardId, ShardView, Side, Status, Symbol, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -104,7 +104,7 @@ impl Rig {
             assert_eq!((status.value_max, status.call_ns), (instrument.value_max, instrument.call_ns));
             assert_eq!(
                 (status.static_band, status.dynamic_band),
-                (instrument.static_band, instrument.dynamic_band)
+                (instrument.static_band.width, instrument.dynamic_band.width)
             );
             let rows: Vec<_> = instrument.ticks.rows().iter().map(|row| (row.from, row.tick)).collect();
             assert_eq!(*ticks, rows);
@@ -195,8 +195,8 @@ fn rule() -> impl Strategy<Value = Rule> {
         (0_u64..1_000).prop_map(Rule::ValueMax),
         (1_u32..50).prop_map(Rule::OrdersMax),
         (1_u32..5).prop_map(Rule::StepMax),
-        (0_u32..300).prop_map(Rule::StaticBand),
-        (0_u32..300).prop_map(Rule::DynamicBand),
+        (0_u32..300).prop_map(|width| Rule::StaticBand(Band::of(width))),
+        (0_u32..300).prop_map(|width| Rule::DynamicBand(Band::of(width))),
         (0_u64..3).prop_map(|ns| Rule::CallTime { ns }),
     ]
 }

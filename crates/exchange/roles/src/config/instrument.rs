@@ -171,7 +171,8 @@ impl InstrumentConfig {
             step_max: self.step_max,
             static_band: Band { width: self.static_band, least: Price(self.static_band_least) },
             dynamic_band: Band { width: self.dynamic_band, least: Price(self.dynamic_band_least) },
-            call_ns: nanoseconds_of(self.call_ms).ok_or_else(|| wrong(&"`call_ms` is beyond the end of time"))?,
+            call_ns: nanoseconds_of(self.call_ms)
+                .ok_or_else(|| wrong(&"`call_ms` is beyond the end of time"))?,
             extension_ns: nanoseconds_of(self.extension_ms)
                 .ok_or_else(|| wrong(&"`extension_ms` is beyond the end of time"))?,
             extensions_max: self.extensions_max,

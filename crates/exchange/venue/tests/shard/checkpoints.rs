@@ -3,9 +3,9 @@
 use pares_book::{Book, FastBook, Listing, NaiveBook, RestingOrder};
 use pares_sequencer::Sequencer;
 use pares_types::{
-    BustedTrade, ClientOrderId, Command, Entry, GatewayId, InstrumentId, Key, Limits, LivingOrder, MemberId,
-    NewOrder, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Reason, Registration, Request,
-    RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
+    Band, BustedTrade, ClientOrderId, Command, Entry, GatewayId, InstrumentId, Key, Limits, LivingOrder,
+    MemberId, NewOrder, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Reason, Registration,
+    Request, RequestId, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
 };
 use pares_venue::{CheckpointError, Shard, checkpoint, names};
 
@@ -45,7 +45,7 @@ fn lived() -> Venue<FastBook> {
         (0, 8, Command::RemoveInstrument),
         (0, 7, Command::SetRule(Rule::Schedule { at_ns: 9, phase: Some(Phase::OpeningCall) })),
         (0, 7, Command::SetRule(Rule::Tick { from: Price(1_000), tick: Price(500) })),
-        (0, 1, Command::SetRule(Rule::DynamicBand(900))),
+        (0, 1, Command::SetRule(Rule::DynamicBand(Band::of(900)))),
         (0, 1, Command::Bust(bust)),
         (0, 2, Command::SetPhase(Phase::OpeningCall)),
         (5, 2, Command::Enter(opening)),

@@ -2,6 +2,7 @@
 
 use super::*;
 use expect_test::expect;
+use pares_types::Band;
 
 #[test]
 fn a_request_to_enter_an_order() {
@@ -333,11 +334,14 @@ fn the_codes_of_rules() {
         Rule::ValueMax(5),
         Rule::OrdersMax(5),
         Rule::StepMax(5),
-        Rule::StaticBand(5),
-        Rule::DynamicBand(5),
+        Rule::StaticBand(Band { width: 5, least: second }),
+        Rule::DynamicBand(Band { width: 5, least: second }),
         Rule::CallTime { ns: 5 },
         Rule::Schedule { at_ns: 5, phase: None },
         Rule::Reference(first),
+        Rule::Extension { ns: 5, max: 6, market: false },
+        Rule::AuctionMin(Quantity(5)),
+        Rule::RandomEnd { ns: 5 },
     ];
     for (rule, code) in rules.into_iter().zip(1..) {
         let bytes = recorded(Command::SetRule(rule));

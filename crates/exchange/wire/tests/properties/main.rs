@@ -3,8 +3,8 @@
 mod register;
 
 use pares_types::{
-    Answer, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command, Epoch,
-    Event, GatewayId, Guarded, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange,
+    Answer, Band, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command,
+    Epoch, Event, GatewayId, Guarded, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange,
     OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request,
     RequestId, RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
     Trade, TradeBusted, VenueId,
@@ -123,8 +123,11 @@ fn rule() -> impl Strategy<Value = Rule> {
         any::<u64>().prop_map(Rule::ValueMax),
         any::<u32>().prop_map(Rule::OrdersMax),
         any::<u32>().prop_map(Rule::StepMax),
-        any::<u32>().prop_map(Rule::StaticBand),
-        any::<u32>().prop_map(Rule::DynamicBand),
+        (any::<u32>(), price()).prop_map(|(width, least)| Rule::StaticBand(Band { width, least })),
+        (any::<u32>(), price()).prop_map(|(width, least)| Rule::DynamicBand(Band { width, least })),
+        any::<(u64, u8, bool)>().prop_map(|(ns, max, market)| Rule::Extension { ns, max, market }),
+        quantity().prop_map(Rule::AuctionMin),
+        any::<u64>().prop_map(|ns| Rule::RandomEnd { ns }),
         any::<u64>().prop_map(|ns| Rule::CallTime { ns }),
         schedule.prop_map(|(at_ns, phase)| Rule::Schedule { at_ns, phase }),
         price().prop_map(Rule::Reference),

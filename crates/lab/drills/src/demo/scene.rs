@@ -61,6 +61,7 @@ fn set_rules(config: &mut SystemConfig, plan: &Plan) {
         instrument.dynamic_band = DYNAMIC_BAND;
         instrument.static_band = STATIC_BAND;
         instrument.call_ms = u64::try_from(plan.call.as_millis()).expect("a call is a few seconds");
+        instrument.extension_ms = instrument.call_ms;
     }
 }
 

@@ -72,6 +72,7 @@ fn instruments(scenario: &Scenario) -> Vec<InstrumentConfig> {
             static_band: 10,
             dynamic_band: 8,
             call_ms: 2,
+            extension_ms: 1,
             timetable: timetable(),
             ..plain.clone()
         };

@@ -1,8 +1,8 @@
 //! Requests in words, and as JSON.
 
 use pares_types::{
-    Amendment, BusinessDay, Command, Entry, Guarded, Key, NewOrder, OrderKind, Phase, Proposal, Registration,
-    Request, Rule, SelfTrade, TimeInForce,
+    Amendment, Band, BusinessDay, Command, Entry, Guarded, Key, NewOrder, OrderKind, Phase, Price, Proposal,
+    Registration, Request, Rule, SelfTrade, TimeInForce,
 };
 use serde_json::{Map, Value, json};
 
@@ -293,8 +293,12 @@ fn rule_fields(rule: &Rule) -> Map<String, Value> {
         Rule::ValueMax(value) => json!({ "rule": "value_max", "value": value }),
         Rule::OrdersMax(orders) => json!({ "rule": "orders_max", "value": orders }),
         Rule::StepMax(events) => json!({ "rule": "step_max", "value": events }),
-        Rule::StaticBand(band) => json!({ "rule": "static_band", "value": band.width, "least": band.least.to_string() }),
-        Rule::DynamicBand(band) => json!({ "rule": "dynamic_band", "value": band.width, "least": band.least.to_string() }),
+        Rule::StaticBand(band) => {
+            json!({ "rule": "static_band", "value": band.width, "least": band.least.to_string() })
+        }
+        Rule::DynamicBand(band) => {
+            json!({ "rule": "dynamic_band", "value": band.width, "least": band.least.to_string() })
+        }
         Rule::CallTime { ns } => json!({ "rule": "call_time", "value": ns }),
         Rule::Schedule { at_ns, phase } => json!({
             "rule": "schedule",

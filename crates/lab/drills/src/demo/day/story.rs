@@ -148,7 +148,7 @@ impl Story {
     fn breach(&mut self, book: &FastBook) -> Result<Option<News>, LabError> {
         let (instrument, lot) = (*book.instrument(), book.instrument().lot.0);
         let Some(last) = book.trading().last else { return Ok(None) };
-        let band = last.0 * i64::from(instrument.dynamic_band) / 10_000;
+        let band = last.0 * i64::from(instrument.dynamic_band.width) / 10_000;
         let far = instrument.ticks.round_down(Price(last.0 - 2 * band));
         let mut bid = 0;
         book.for_each_order(Side::Buy, &mut |order| bid += order.remaining.0);
