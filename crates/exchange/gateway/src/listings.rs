@@ -49,13 +49,14 @@ impl Listings {
 
     /// A record of the committed stream.
     pub(crate) fn follow(&mut self, request: &Request, outcome: &Outcome, events: &[Event]) {
-        if !events.is_empty() {
-            self.follow_events(request.instrument, events);
-        }
         if outcome.reason == Reason::Void {
             self.quarantined.insert((request.shard, request.instrument));
         } else if request.member == EXCHANGE && request.instrument != InstrumentId(0) {
             self.follow_exchange(request, outcome);
+        }
+        // A book that was busy goes on after the request's own part.
+        if !events.is_empty() {
+            self.follow_events(request.instrument, events);
         }
     }
 

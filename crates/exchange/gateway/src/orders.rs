@@ -2,7 +2,8 @@
 //!
 //! The names of orders that live are never forgotten, since amends and cancels name them. Events up to the first [`Event::Incoming`]
 //! have the request's own order as the incoming one, and the outcome says what is left of it then; the events after it concern others,
-//! or what became of it later (docs/rules.md, section 9). An order just entered has what its answer said.
+//! or what became of it later (docs/rules.md, section 9). An order just entered has what its answer said. Of a request that was refused
+//! all events are of what went on in its step.
 
 use pares_stream::left_after;
 use pares_types::{Command, Event, OrderId, Outcome, Quantity, Request, Status};
@@ -24,22 +25,25 @@ impl Gateway {
         let first = events.iter().position(|event| matches!(event, Event::Incoming { .. }));
         let (own, others) = events.split_at(first.unwrap_or(events.len()));
         let mut incoming = Incoming::Own;
+        let is_refused = outcome.status == Status::Refused;
+        let settled = (!is_refused).then_some(outcome.order);
         for event in own {
-            follow_event(&mut self.names, outcome.order, &mut incoming, event);
+            follow_event(&mut self.names, settled, &mut incoming, event);
         }
         let is_of_an_earlier = matches!(request.command, Command::Amend(_) | Command::Cancel { .. });
-        if is_of_an_earlier && outcome.status != Status::Refused {
+        if is_of_an_earlier && !is_refused {
             self.names.change_order(outcome.order, |entry| {
                 (entry.executed, entry.remaining) = (outcome.executed, outcome.remaining);
             });
         }
         for event in others {
-            follow_event(&mut self.names, outcome.order, &mut incoming, event);
+            follow_event(&mut self.names, settled, &mut incoming, event);
         }
     }
 }
 
-fn follow_event(names: &mut Names, own: OrderId, incoming: &mut Incoming, event: &Event) {
+/// `settled` is the order of which the outcome says what is left.
+fn follow_event(names: &mut Names, settled: Option<OrderId>, incoming: &mut Incoming, event: &Event) {
     match *event {
         Event::Fill { resting, quantity, resting_remaining, .. } => {
             trade(names, resting, quantity, resting_remaining);
@@ -54,8 +58,7 @@ fn follow_event(names: &mut Names, own: OrderId, incoming: &mut Incoming, event:
         }
         Event::Rested { order, quantity, .. } => names.set_remaining(order, quantity),
         Event::Cancelled { order, quantity, .. } => match incoming {
-            // The outcome says it.
-            Incoming::Own if order == own => {}
+            Incoming::Own if Some(order) == settled => {}
             Incoming::Other(other, left) if *other == order => {
                 *left = left_after(*left, quantity);
                 names.set_remaining(order, *left);

@@ -122,7 +122,9 @@ impl Step<'_> {
             Event::Fill { .. } => self.apply_fill(reading, &event),
             Event::Cancelled { order, quantity, cause, .. } => {
                 // What the outcome says already is not said again.
-                let own = matches!(reading.incoming, Incoming::Own(_)) && order == self.outcome.order;
+                let own = self.is_carried_out()
+                    && matches!(reading.incoming, Incoming::Own(_))
+                    && order == self.outcome.order;
                 if own { Ok(()) } else { self.take_off(reading.number, order, quantity, cause) }
             }
             Event::Incoming { order, member, quantity, cause, .. } => {

@@ -6,7 +6,7 @@
 use pares_types::{
     Answer, CancelCause, Cancelled, ClientOrderId, Command, Event, IncomingCause, InstrumentId, MemberId,
     OrderChange, OrderId, OrderNews, Outcome, Position, Price, Quantity, Reason, Reply, Request, RestCause,
-    Role, ShardId, Side, Trade, TradeBusted,
+    Role, ShardId, Side, Status, Trade, TradeBusted,
 };
 
 use crate::{Positions, StreamNumbers};
@@ -64,8 +64,13 @@ struct Incoming {
 }
 
 impl Told<'_> {
-    /// Hands each member what it is told of the record, in order, without numbers.
+    /// Hands each member what it is told of the record, in order, without numbers. A refusal comes before what went on in its step, every
+    /// other answer after what it led to.
     pub fn read(&self, mut tell: impl FnMut(MemberId, Reply)) {
+        let is_refused = self.outcome.status == Status::Refused;
+        if is_refused {
+            self.read_answer(&mut tell);
+        }
         let mut reading = Reading {
             shard: self.request.shard,
             position: self.position,
@@ -80,6 +85,12 @@ impl Told<'_> {
                 _ => reading.read(event, &mut tell),
             }
         }
+        if !is_refused {
+            self.read_answer(&mut tell);
+        }
+    }
+
+    fn read_answer(&self, tell: &mut impl FnMut(MemberId, Reply)) {
         if self.is_answered() {
             let answer = answer(self.position, self.request, self.outcome, self.events.len());
             tell(self.request.member, Reply::Answer(answer));

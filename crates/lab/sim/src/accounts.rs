@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pares_types::{
-    BusinessDay, ClientOrderId, Command, Event, InstrumentId, MemberId, OrderId, Outcome, Position, Side,
-    Status,
+    BusinessDay, ClientOrderId, Command, Event, InstrumentId, MemberId, OrderId, Outcome, Position, Reason,
+    Side, Status,
 };
 
 use crate::record::Record;
@@ -44,8 +44,8 @@ impl Accounts {
         let is_incoming = |event: &Event| matches!(event, Event::Incoming { .. });
         let own = record.events.iter().position(is_incoming).unwrap_or(record.events.len());
         let refused = record.outcome.status == Status::Refused;
-        if refused && record.events[..own].iter().any(moves_shares) {
-            return Err("a refusal with effects".into());
+        if refused {
+            self.check_refusal(record, own)?;
         }
         if !refused {
             self.enter(record)?;
@@ -58,6 +58,21 @@ impl Accounts {
             self.settle(record)?;
         }
         record.events[own..].iter().try_for_each(|event| self.event(&mut incoming, event))
+    }
+
+    /// A refusal has no effects. A book that was busy goes on in its step all the same: it cancels, or says which order comes in.
+    fn check_refusal(&self, record: &Record, own: usize) -> Result<(), String> {
+        use Reason::{
+            Blocked, DayOver, DuplicateRequest, Overtaken, Quarantined, TooManySeries, TooOld, Void,
+        };
+        let reason = record.outcome.reason;
+        let before_books =
+            [Blocked, DayOver, DuplicateRequest, Overtaken, Quarantined, TooManySeries, TooOld, Void];
+        let trades = record.events[..own].iter().any(|event| matches!(event, Event::Fill { .. }));
+        if trades || before_books.contains(&reason) && !record.events.is_empty() {
+            return Err("a refusal with effects".into());
+        }
+        Ok(())
     }
 
     /// What is left of each order that has anything left.
@@ -174,10 +189,6 @@ impl Accounts {
         let counted = (shares.executed, shares.remaining());
         if told == counted { Ok(()) } else { Err(format!("told {told:?}, counted {counted:?}")) }
     }
-}
-
-fn moves_shares(event: &Event) -> bool {
-    matches!(event, Event::Fill { .. } | Event::Cancelled { .. })
 }
 
 fn check(shares: &Shares) -> Result<(), String> {
