@@ -170,7 +170,6 @@ fn rules(instrument: &Instrument) -> u64 {
         instrument.extension_ns,
         u64::from(instrument.extensions_max) | u64::from(instrument.extends_for_market) << 8,
         instrument.auction_min.0,
-        instrument.random_end_ns,
     ]);
     for row in instrument.ticks.rows() {
         hash = words(&[hash, row.from.0.cast_unsigned(), row.tick.0.cast_unsigned()]);

@@ -46,8 +46,6 @@ pub struct Instrument {
     pub extends_for_market: bool,
     /// Shares of an auction that sets the closing and the reference price.
     pub auction_min: Quantity,
-    /// Within how long after its time a call ends, at random; zero for at its time.
-    pub random_end_ns: u64,
     /// When it enters which phase; empty for an instrument that is always in continuous trading.
     pub timetable: Timetable,
 }
@@ -113,7 +111,6 @@ impl Instrument {
             extensions_max: 2,
             extends_for_market: false,
             auction_min: Quantity::ZERO,
-            random_end_ns: 0,
             timetable: Timetable::EMPTY,
         }
     }
@@ -213,7 +210,6 @@ impl Instrument {
                 (self.extension_ns, self.extensions_max, self.extends_for_market) = (ns, max, market);
             }
             Rule::AuctionMin(shares) => self.auction_min = shares,
-            Rule::RandomEnd { ns } => self.random_end_ns = ns,
             Rule::Schedule { at_ns, phase } => {
                 self.timetable = self.timetable.with_row(at_ns, phase).ok_or(Reason::InvalidRule)?;
             }

@@ -70,7 +70,11 @@ impl Listings {
             let Some((_, listing)) = &mut current else { continue };
             match *event {
                 Event::Fill { price, .. } => listing.last = Some(price),
-                Event::Auction { price, firm: true, .. } => listing.reference = Some(price),
+                Event::Auction { price, quantity, firm: true, .. }
+                    if quantity >= listing.instrument.auction_min =>
+                {
+                    listing.reference = Some(price);
+                }
                 Event::PhaseEntered { phase, reference, .. } => {
                     (listing.phase, listing.reference) = (phase, reference);
                 }

@@ -115,11 +115,6 @@ pub enum Rule {
     },
     /// An auction of fewer shares sets neither the closing nor the reference price.
     AuctionMin(Quantity),
-    /// Within how long after its time a call ends, at random; zero for at its time.
-    RandomEnd {
-        /// Nanoseconds.
-        ns: u64,
-    },
 }
 
 /// How far from a price trades may be: the larger of the two.

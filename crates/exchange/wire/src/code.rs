@@ -207,7 +207,6 @@ pub(crate) fn rule_code(rule: Rule) -> (u8, i64, i64) {
             (13, ns.cast_signed(), i64::from(max) | i64::from(market) << 8)
         }
         Rule::AuctionMin(shares) => (14, shares.0.cast_signed(), 0),
-        Rule::RandomEnd { ns } => (15, ns.cast_signed(), 0),
     }
 }
 
@@ -231,7 +230,6 @@ pub(crate) fn rule(code: u8, first: i64, second: i64) -> Result<Rule, WireError>
             Rule::Extension { ns: first.cast_unsigned(), max, market: market == 1 }
         }
         14 => Rule::AuctionMin(Quantity(first.cast_unsigned())),
-        15 => Rule::RandomEnd { ns: first.cast_unsigned() },
         _ => return Err(WireError::InvalidField("rule")),
     };
     if rule_code(rule).2 == second { Ok(rule) } else { Err(WireError::InvalidField("second")) }

@@ -151,7 +151,6 @@ fn fields((shard, book): &(ShardId, &FastBook)) -> Value {
             "extensions_max": instrument.extensions_max,
             "extends_for_market": instrument.extends_for_market,
             "auction_min": instrument.auction_min.0,
-            "random_end_ms": instrument.random_end_ns / 1_000_000,
             "schedule": schedule.map(|row| [utc::time_of_day(row.at_ns), name(&row.phase)]).collect::<Vec<_>>(),
         },
     })

@@ -11,7 +11,7 @@ use pares_types::{
 
 /// Why matching went no further although shares are left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stop {
+pub(super) enum Stop {
     /// Nothing is left.
     Filled,
     /// No price is accepted any more.
@@ -149,7 +149,7 @@ impl FastBook {
 
     /// Applies self-trade prevention; says whether it stops the incoming order.
     #[cold]
-    fn prevent<S: EventSink>(
+    pub(super) fn prevent<S: EventSink>(
         &mut self,
         incoming: &mut Incoming,
         slot: Slot<Node>,
@@ -191,14 +191,14 @@ impl FastBook {
 
     /// Whether only a band keeps the order from its next trade.
     #[inline]
-    fn is_breach<S>(&self, incoming: &Incoming, step: &Step<'_, S>) -> bool {
+    pub(super) fn is_breach<S>(&self, incoming: &Incoming, step: &Step<'_, S>) -> bool {
         self.bands(step) != ANY_PRICE
             && self.best_price(incoming.terms.side.opposite()).is_some_and(|best| incoming.accepts(best))
     }
 
     /// Something other than the prices ended matching.
     #[cold]
-    fn end_early<S: EventSink>(
+    pub(super) fn end_early<S: EventSink>(
         &mut self,
         incoming: &mut Incoming,
         stop: Stop,
@@ -220,79 +220,6 @@ impl FastBook {
                 end
             }
         }
-    }
-
-    /// An order comes to rest although it crosses, and a volatility call begins, in whose auction it must not meet its owner.
-    /// None begins if that is whom it crossed.
-    fn rest_crossing<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
-        match self.meet_owner(incoming, step) {
-            Stop::NoPrice => {
-                let breaches = self.is_breach(incoming, step);
-                self.rest(incoming, incoming.limit);
-                self.report_rest(incoming, step);
-                if breaches {
-                    self.begin_volatility_call(step);
-                }
-                End::Rests
-            }
-            Stop::Filled => {
-                self.forget(incoming);
-                End::Filled
-            }
-            stop => self.end_early(incoming, stop, step),
-        }
-    }
-
-    /// An order joins a call.
-    fn gather<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
-        match self.meet_owner(incoming, step) {
-            Stop::NoPrice => {
-                self.rest(incoming, self.call_price(incoming.terms.side, incoming.terms.kind));
-                self.report_rest(incoming, step);
-                End::Rests
-            }
-            stop => self.end_early(incoming, stop, step),
-        }
-    }
-
-    /// Prevents that an order trades with its owner's in an auction; [`Stop::NoPrice`] if it may rest.
-    fn meet_owner<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> Stop {
-        let mut is_first = true;
-        for slot in self.own_crossing(incoming) {
-            if incoming.left.is_zero() {
-                break;
-            }
-            if step.is_full() && !is_first {
-                return Stop::StepLimit;
-            }
-            is_first = false;
-            if self.prevent(incoming, slot, step) {
-                return Stop::SelfTrade;
-            }
-        }
-        Stop::NoPrice
-    }
-
-    /// The owner's orders of the other side that it must not trade with, as they would trade.
-    fn own_crossing(&self, incoming: &Incoming) -> Vec<Slot<Node>> {
-        let account = self.store.account(incoming.terms.member);
-        let Some(account) = account.filter(|_| incoming.terms.self_trade != SelfTrade::Allow) else {
-            return Vec::new();
-        };
-        let other = incoming.terms.side.opposite();
-        let price = |slot: Slot<Node>| self.store.levels[self.store.nodes[slot].level].price;
-        let crosses = |slot: &Slot<Node>| {
-            let node = &self.store.nodes[*slot];
-            let on_book = node.level != Slot::NONE;
-            on_book && node.rank.traits().side() == other && incoming.accepts(price(*slot))
-        };
-        let own = self.store.accounts[account].orders.iter(&self.store.nodes).filter(crosses);
-        let mut own: Vec<Slot<Node>> = own.collect();
-        own.sort_unstable_by_key(|slot| {
-            let price = i128::from(price(*slot).0);
-            (if other == Side::Buy { -price } else { price }, self.store.nodes[*slot].rank.priority())
-        });
-        own
     }
 
     /// The step is spent in the middle of an order.
@@ -347,7 +274,7 @@ impl FastBook {
     }
 
     #[inline]
-    fn report_rest<S: EventSink>(&self, incoming: &Incoming, step: &mut Step<'_, S>) {
+    pub(super) fn report_rest<S: EventSink>(&self, incoming: &Incoming, step: &mut Step<'_, S>) {
         if let Some(cause) = step.reports_rest {
             let slot = incoming.node.expect("an order that rests has a node");
             step.emit(self.event_rested(slot, cause));

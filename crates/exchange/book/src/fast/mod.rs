@@ -10,7 +10,7 @@
 //! | section | module |
 //! |---|---|
 //! | 2 matching, 7 self-trades | `matching` |
-//! | 3 entering | `entering` |
+//! | 3 entering | `entering`, in a call `gathering` |
 //! | 4 amending, cancelling | `amending` |
 //! | 5 stops and pegs | `settling` |
 //! | 6 phases, time | `phases`, `auction` |
@@ -24,6 +24,7 @@ mod auction;
 mod calm;
 mod entering;
 mod exchange;
+mod gathering;
 mod incoming;
 mod ladder;
 mod matching;

@@ -53,8 +53,6 @@ pub struct InstrumentConfig {
     pub extends_for_market: bool,
     /// Shares an auction needs to set the closing and the reference price.
     pub auction_min: u64,
-    /// Within how long after its time a call ends, at random, milliseconds.
-    pub random_end_ms: u64,
     /// Price steps by price, in place of `tick`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ticks: Vec<TickSetting>,
@@ -146,7 +144,6 @@ impl InstrumentConfig {
             extensions_max: 2,
             extends_for_market: false,
             auction_min: 0,
-            random_end_ms: 0,
             ticks: Vec::new(),
             timetable: Vec::new(),
         }
@@ -178,8 +175,6 @@ impl InstrumentConfig {
             extensions_max: self.extensions_max,
             extends_for_market: self.extends_for_market,
             auction_min: Quantity(self.auction_min),
-            random_end_ns: nanoseconds_of(self.random_end_ms)
-                .ok_or_else(|| wrong(&"`random_end_ms` is beyond the end of time"))?,
             timetable: self.timetable().map_err(|what| wrong(&what))?,
             ..Instrument::listed(InstrumentId(self.id), symbol)
         })

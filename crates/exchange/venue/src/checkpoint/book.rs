@@ -4,7 +4,7 @@
 //! book        instrument | trading | deadline | statistics | priority_next | orders n | order*
 //! instrument  id | symbol, 16 bytes | tick rows n | (from, tick)* | lot | quantity_max | value_max |
 //!             price_min | price_max | orders_max | step_max | static_band, its least | dynamic_band, its least | call_ns |
-//!             extension_ns | extensions_max | extends_for_market | auction_min | random_end_ns |
+//!             extension_ns | extensions_max | extends_for_market | auction_min |
 //!             schedule rows n | (at_ns, phase)*
 //! trading     phase | until | after | extended | last? | reference? | closing? | time | timetable_done |
 //!             next phase, 0 for none | its price? | unfinished | indicated? | shares indicated | busts n | (position, index)*
@@ -29,7 +29,7 @@ use super::day::put_statistics;
 use super::{CheckpointError, Input, put};
 
 /// Bytes of a book without orders, rows and busts.
-pub(super) const BYTES_MIN: usize = 52 * 8;
+pub(super) const BYTES_MIN: usize = 51 * 8;
 const HAS_MORE: u64 = 1 << 32;
 const ELECTED: u64 = 1 << 33;
 const POST_ONLY: u64 = 1 << 34;
@@ -100,7 +100,6 @@ fn put_instrument(out: &mut Vec<u8>, instrument: &Instrument) {
         extensions_max,
         extends_for_market,
         auction_min,
-        random_end_ns,
         timetable,
     } = instrument;
     put(out, u64::from(id.0));
@@ -127,7 +126,6 @@ fn put_instrument(out: &mut Vec<u8>, instrument: &Instrument) {
     put(out, u64::from(*extensions_max));
     put(out, u64::from(*extends_for_market));
     put(out, auction_min.0);
-    put(out, *random_end_ns);
     put(out, timetable.rows().len() as u64);
     for row in timetable.rows() {
         put(out, row.at_ns);
@@ -269,7 +267,6 @@ impl Input<'_> {
             extensions_max: self.u8("extensions_max")?,
             extends_for_market: self.u8("extends_for_market")? == 1,
             auction_min: Quantity(self.u64()?),
-            random_end_ns: self.u64()?,
             ..Instrument::listed(id, Symbol::from_bytes(symbol).map_err(|_| invalid("symbol"))?)
         };
         let row = |input: &mut Self| Ok(TimetableRow { at_ns: input.u64()?, phase: phase(input.u64()?)? });

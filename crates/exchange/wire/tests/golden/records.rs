@@ -341,7 +341,6 @@ fn the_codes_of_rules() {
         Rule::Reference(first),
         Rule::Extension { ns: 5, max: 6, market: false },
         Rule::AuctionMin(Quantity(5)),
-        Rule::RandomEnd { ns: 5 },
     ];
     for (rule, code) in rules.into_iter().zip(1..) {
         let bytes = recorded(Command::SetRule(rule));

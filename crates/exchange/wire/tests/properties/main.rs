@@ -127,7 +127,6 @@ fn rule() -> impl Strategy<Value = Rule> {
         (any::<u32>(), price()).prop_map(|(width, least)| Rule::DynamicBand(Band { width, least })),
         any::<(u64, u8, bool)>().prop_map(|(ns, max, market)| Rule::Extension { ns, max, market }),
         quantity().prop_map(Rule::AuctionMin),
-        any::<u64>().prop_map(|ns| Rule::RandomEnd { ns }),
         any::<u64>().prop_map(|ns| Rule::CallTime { ns }),
         schedule.prop_map(|(at_ns, phase)| Rule::Schedule { at_ns, phase }),
         price().prop_map(Rule::Reference),

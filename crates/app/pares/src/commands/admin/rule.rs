@@ -133,11 +133,6 @@ pub enum NewRule {
         /// Shares; 0 for any
         shares: u64,
     },
-    /// Within how long after its time a call ends, at random
-    RandomEnd {
-        /// Milliseconds; 0 for at its time
-        ms: u64,
-    },
     /// Reference price of the static band and of auctions
     Reference {
         /// The price
@@ -165,7 +160,6 @@ impl NewRule {
             Self::CallTime { ms } => Rule::CallTime { ns: nanoseconds(ms)? },
             Self::Extension { ms, max, market } => Rule::Extension { ns: nanoseconds(ms)?, max, market },
             Self::AuctionMin { shares } => Rule::AuctionMin(Quantity(shares)),
-            Self::RandomEnd { ms } => Rule::RandomEnd { ns: nanoseconds(ms)? },
             Self::Schedule { at, phase } => Rule::Schedule { at_ns: at, phase: phase.map(Phase::from) },
             Self::Reference { price } => Rule::Reference(price),
         })

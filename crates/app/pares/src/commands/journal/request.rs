@@ -161,7 +161,6 @@ fn rule_words(rule: &Rule) -> String {
             format!("extension {ns} ns, {max} times{market}")
         }
         Rule::AuctionMin(shares) => format!("auction_min {shares}"),
-        Rule::RandomEnd { ns } => format!("random_end {ns} ns"),
     }
 }
 
@@ -310,7 +309,6 @@ fn rule_fields(rule: &Rule) -> Map<String, Value> {
             json!({ "rule": "extension", "value": ns, "max": max, "market": market })
         }
         Rule::AuctionMin(shares) => json!({ "rule": "auction_min", "value": shares.0 }),
-        Rule::RandomEnd { ns } => json!({ "rule": "random_end", "value": ns }),
     };
     let Value::Object(fields) = fields else { unreachable!("each is an object") };
     fields
