@@ -110,11 +110,12 @@ class Connection:
         deadline = time.monotonic() + self.timeout
         while True:
             update = self._next(deadline)
-            if isinstance(update, Answer) and update.client_order_id == request.client_order_id:
-                return update
-            if isinstance(update, Rejection) and update.client_order_id == request.client_order_id:
+            if not protocol.answers(request, update):
+                self._set_aside.append(update)
+            elif isinstance(update, Rejection):
                 raise Rejected(update.reason)
-            self._set_aside.append(update)
+            elif isinstance(update, Answer):
+                return update
 
     def receive(self, timeout: Union[float, None] = None) -> Union[Update, None]:
         """The next update; None if none comes within `timeout` seconds (at most its own, if not given)."""

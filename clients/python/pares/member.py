@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Union
 
+from . import protocol
 from .connection import Address, Connection, Lost, Rejected
 from .protocol import Answer, Rejection, Request, Update
 from .reasons import Reason
@@ -58,7 +59,9 @@ class Member:
             self._come_back()
             return None
         if isinstance(update, (Answer, Rejection)):
-            self._open.pop(update.client_order_id, None)
+            request = self._open.get(update.client_order_id)
+            if request is not None and protocol.answers(request, update):
+                del self._open[update.client_order_id]
         return update
 
     def submit(self, request: Request, on_update: Callable[[Update], None] = lambda _: None) -> Answer:
@@ -68,12 +71,12 @@ class Member:
         deadline = time.monotonic() + self._patience
         while time.monotonic() < deadline:
             update = self.receive(min(1.0, self._patience))
-            if isinstance(update, Answer) and update.client_order_id == request.client_order_id:
-                return update
-            if isinstance(update, Rejection) and update.client_order_id == request.client_order_id:
-                raise Rejected(update.reason)
-            if update is not None:
+            if update is not None and not protocol.answers(request, update):
                 on_update(update)
+            elif isinstance(update, Rejection):
+                raise Rejected(update.reason)
+            elif isinstance(update, Answer):
+                return update
         raise TimeoutError("no answer in time: the request is repeated when a gateway is found")
 
     def give_up(self, client_order_id: int) -> None:

@@ -175,6 +175,15 @@ class MassCancel:
 Request = Union[Enter, Amend, Cancel, MassCancel]
 
 
+def answers(request: Request, update: object) -> bool:
+    """Whether that is the answer to the request, or its rejection. A session that has resumed is told each shard's part of a
+    `MassCancel` of instrument 0 first, with its number in that shard's stream; the answer has the total and no number."""
+    if not isinstance(update, (Answer, Rejection)) or update.client_order_id != request.client_order_id:
+        return False
+    is_part = isinstance(update, Answer) and update.number != 0
+    return not (is_part and isinstance(request, MassCancel) and request.instrument == 0)
+
+
 def sign_on(
     member: int, session: int = 0, token: int = 0, journalled: bool = False, heartbeat_ms: int = 0, resuming: bool = False
 ) -> bytes:

@@ -6,7 +6,7 @@ import threading
 import time
 import unittest
 
-from pares import Cancel, Connection, Lost, Member, ProtocolError, Reason, Rejected, protocol
+from pares import Answer, Cancel, Connection, Lost, MassCancel, Member, ProtocolError, Reason, Rejected, protocol
 from pares.connection import Address
 
 SIGNED_ON = protocol.frame(129, struct.pack("<QHHII4x", 0, 0, 16, 7, 0))
@@ -14,6 +14,11 @@ SIGNED_ON = protocol.frame(129, struct.pack("<QHHII4x", 0, 0, 16, 7, 0))
 
 def rejection(reason: Reason) -> bytes:
     return protocol.frame(134, struct.pack("<QB7x", 0, reason))
+
+
+def answer(name: int, executed: int, number: int) -> bytes:
+    """To a mass cancel."""
+    return protocol.frame(131, struct.pack("<6QIHBBIIQ", name, 1, 1, 5, executed, 0, 0, 0, 5, 0, 0, 0, number))
 
 
 class Gateway:
@@ -84,6 +89,17 @@ class Gateways(unittest.TestCase):
         member.give_up(1)
         member.give_up(5)
         self.assertEqual(member.unanswered, [Cancel(2, 9)])
+
+    def test_a_part_of_a_mass_cancel_is_not_its_answer(self) -> None:
+        part, whole = answer(1, executed=1, number=7), answer(1, executed=6, number=0)
+        gateway = self.gateway(SIGNED_ON + part + whole)
+        told: list[protocol.Update] = []
+        member = self.member(gateway)
+        self.assertEqual(member.submit(MassCancel(1, 0), told.append).executed, 6)
+        self.assertEqual(([update.number for update in told if isinstance(update, Answer)], member.unanswered), ([7], []))
+        connection = Connection(self.gateway(SIGNED_ON + part + whole).address, member=7)
+        self.addCleanup(connection.close)
+        self.assertEqual(connection.submit(MassCancel(1, 0)).executed, 6)
 
     def test_what_no_time_puts_right_is_raised_at_once(self) -> None:
         refused, free = self.gateway(rejection(Reason.WRONG_KEY)), self.gateway(SIGNED_ON)

@@ -177,14 +177,14 @@ fn lines(fields: &Value) -> String {
     let Value::Object(fields) = fields else { unreachable!("an instrument is an object") };
     let line = |(name, value): (&String, &Value)| match value {
         Value::Object(_) if name == "rules" => lines(value),
-        Value::Null => format!("{name:<14}-\n"),
-        Value::String(text) => format!("{name:<14}{text}\n"),
-        Value::Object(level) => format!("{name:<14}{} at {}\n", level["quantity"], plain(&level["price"])),
+        Value::Null => format!("{name:<20}-\n"),
+        Value::String(text) => format!("{name:<20}{text}\n"),
+        Value::Object(level) => format!("{name:<20}{} at {}\n", level["quantity"], plain(&level["price"])),
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(plain).collect();
-            format!("{name:<14}{}\n", if items.is_empty() { "-".into() } else { items.join(", ") })
+            format!("{name:<20}{}\n", if items.is_empty() { "-".into() } else { items.join(", ") })
         }
-        other => format!("{name:<14}{other}\n"),
+        other => format!("{name:<20}{other}\n"),
     };
     fields.iter().map(line).collect()
 }
