@@ -1,5 +1,6 @@
 //! The invariants (design section 6), checked as things happen and once more in the end.
 
+use pares_book::{Book, Snapshot};
 use pares_gateway::Answer;
 use pares_roles::NodeId;
 use pares_sequencer::Sequencer;
@@ -294,7 +295,10 @@ impl World<'_> {
                         format!("venue {venue} shard {shard}: books {books:016x}, replayed {replayed:016x}");
                     return Err(Broken { invariant: "sequential replay", what });
                 }
-                let orders = seated.books().iter().flat_map(|book| pares_book::Book::snapshot(book).orders);
+                let orders = seated.books().iter().flat_map(|book| {
+                    let Snapshot { orders, trading, .. } = book.snapshot();
+                    orders.into_iter().chain(trading.unfinished.map(|unfinished| unfinished.order))
+                });
                 let on_book: std::collections::BTreeMap<_, _> =
                     orders.map(|order| (order.order, order.remaining.0)).collect();
                 let counted = seated.nets().nets;
