@@ -63,8 +63,8 @@ impl SideLists {
     /// Whether a trade or a new best price could set anything here in motion.
     #[inline]
     pub(super) fn may_move(&self) -> bool {
-        !(self.buy_stops.is_empty() && self.sell_stops.is_empty() && self.pegs.is_empty())
-            || !self.elected.is_empty()
+        let no_stops = self.buy_stops.is_empty() && self.sell_stops.is_empty() && self.elected.is_empty();
+        !(no_stops && self.pegs.is_empty())
     }
 
     /// The next stop order to elect when there was a trade at `price`.
