@@ -8,6 +8,7 @@ mod checked;
 mod compare;
 mod equivalence;
 mod limits;
+mod oracle;
 mod planted;
 mod random;
 mod rebuilt;
