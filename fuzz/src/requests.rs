@@ -17,7 +17,7 @@ use pares_book::{Instrument, Symbol, TickRow, TickTable, Timetable, TimetableRow
 use pares_types::{
     Amendment, Band, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, InstrumentId, MemberId,
     NewOrder, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade,
-    ShardId, Side, TimeInForce, Timestamp,
+    ShardId, Side, TieBreak, TimeInForce, Timestamp,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -438,7 +438,7 @@ impl Requests<'_> {
     }
 
     fn rule(&mut self, scale: Scale) -> Rule {
-        match self.bytes.below(18) {
+        match self.bytes.below(19) {
             0 => Rule::PriceRange { min: self.price(scale), max: self.price(scale) },
             1 => Rule::Tick { from: self.price(scale), tick: Price(self.bytes.pick(&[0, 1, 50, 100, 200])) },
             2 => Rule::Lot(Quantity(self.bytes.pick(&[0, 1, 10]))),
@@ -459,6 +459,11 @@ impl Requests<'_> {
                 market: self.bytes.below(2) == 0,
             },
             15 => Rule::AuctionMin(Quantity(self.bytes.pick(&[0, 20, 50]))),
+            16 => match self.bytes.below(3) {
+                0 => Rule::TieBreak(self.bytes.pick(&[TieBreak::Latest, TieBreak::NearestLimit])),
+                1 => Rule::PressureLimit(self.bytes.pick(&[0, 10, 10_001])),
+                _ => Rule::DisplayDecrease { keeps: self.bytes.below(2) == 0 },
+            },
             _ => Rule::Reference(self.price(scale)),
         }
     }

@@ -170,6 +170,9 @@ fn rules(instrument: &Instrument) -> u64 {
         instrument.extension_ns,
         u64::from(instrument.extensions_max) | u64::from(instrument.extends_for_market) << 8,
         instrument.auction_min.0,
+        instrument.tie_break as u64
+            | u64::from(instrument.display_decrease_keeps) << 8
+            | u64::from(instrument.pressure_limit) << 16,
     ]);
     for row in instrument.ticks.rows() {
         hash = words(&[hash, row.from.0.cast_unsigned(), row.tick.0.cast_unsigned()]);

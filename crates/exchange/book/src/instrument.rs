@@ -4,7 +4,7 @@
 //! before it spends a position on a request that no book would take, and both books run the same
 //! ones again, since a venue trusts nobody's checks but its own.
 
-use pares_types::{Band, InstrumentId, Phase, Price, Quantity, Reason, Rule, Symbol};
+use pares_types::{Band, InstrumentId, Phase, Price, Quantity, Reason, Rule, Symbol, TieBreak};
 
 use crate::ticks::{TickTable, Timetable};
 
@@ -46,6 +46,12 @@ pub struct Instrument {
     pub extends_for_market: bool,
     /// Shares of an auction that sets the closing and the reference price.
     pub auction_min: Quantity,
+    /// Which of several prices an auction takes that are as good.
+    pub tie_break: TieBreak,
+    /// How far from the latest price what is left over of one side moves an auction's price, in hundredths of a percent; zero for no limit.
+    pub pressure_limit: u32,
+    /// Whether an iceberg that is to show less keeps its priority.
+    pub display_decrease_keeps: bool,
     /// When it enters which phase; empty for an instrument that is always in continuous trading.
     pub timetable: Timetable,
 }
@@ -111,6 +117,9 @@ impl Instrument {
             extensions_max: 2,
             extends_for_market: false,
             auction_min: Quantity::ZERO,
+            tie_break: TieBreak::Latest,
+            pressure_limit: 0,
+            display_decrease_keeps: true,
             timetable: Timetable::EMPTY,
         }
     }
@@ -142,7 +151,8 @@ impl Instrument {
             return Err(InstrumentError::StepMax);
         }
         let illegal = |band: Band| band.width > 10_000 || band.least < Price(0);
-        if illegal(instrument.static_band) || illegal(instrument.dynamic_band) {
+        let width = instrument.pressure_limit;
+        if illegal(instrument.static_band) || illegal(instrument.dynamic_band) || width > 10_000 {
             return Err(InstrumentError::Band);
         }
         if instrument.extensions_max > 0 && instrument.extension_ns == 0 {
@@ -210,6 +220,9 @@ impl Instrument {
                 (self.extension_ns, self.extensions_max, self.extends_for_market) = (ns, max, market);
             }
             Rule::AuctionMin(shares) => self.auction_min = shares,
+            Rule::TieBreak(one) => self.tie_break = one,
+            Rule::PressureLimit(width) => self.pressure_limit = width,
+            Rule::DisplayDecrease { keeps } => self.display_decrease_keeps = keeps,
             Rule::Schedule { at_ns, phase } => {
                 self.timetable = self.timetable.with_row(at_ns, phase).ok_or(Reason::InvalidRule)?;
             }

@@ -32,7 +32,7 @@ pub use ids::{
 };
 pub use order_status::{OrderKey, OrderState, OrderStatus};
 pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, RestCause, Status};
-pub use phase::{Band, DAY_NS, Phase, Rule};
+pub use phase::{Band, DAY_NS, Phase, Rule, TieBreak};
 pub use reason::Reason;
 pub use refusal::Refuser;
 pub use register::{Entry, Key, Limits, Proposal, Registration, Rights, stricter};

@@ -115,6 +115,26 @@ pub enum Rule {
     },
     /// An auction of fewer shares sets neither the closing nor the reference price.
     AuctionMin(Quantity),
+    /// Which of several prices an auction takes that are as good, with shares of either side left over, or none.
+    TieBreak(TieBreak),
+    /// How far from the latest price what is left over of one side moves an auction's price, in hundredths of a percent; zero for no limit.
+    PressureLimit(u32),
+    /// Whether an iceberg that is to show less keeps its priority.
+    DisplayDecrease {
+        /// It does.
+        keeps: bool,
+    },
+}
+
+/// Which of several prices an auction takes that are as good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum TieBreak {
+    /// The latest price, as near as they allow (CME, ASX).
+    #[default]
+    Latest = 0,
+    /// The limit next to the latest price, of two as near the higher (Xetra).
+    NearestLimit = 1,
 }
 
 /// How far from a price trades may be: the larger of the two.

@@ -4,8 +4,8 @@
 
 use pares_types::{
     Band, BusinessDay, CancelCause, IncomingCause, NewOrder, OrderChange, OrderId, OrderKind, Peg, Phase,
-    Price, Quantity, Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TimeInForce,
-    Timestamp,
+    Price, Quantity, Reason, RequestId, RestCause, Role, Rule, SelfTrade, Side, Status, TieBreak,
+    TimeInForce, Timestamp,
 };
 
 use crate::WireError;
@@ -207,6 +207,9 @@ pub(crate) fn rule_code(rule: Rule) -> (u8, i64, i64) {
             (13, ns.cast_signed(), i64::from(max) | i64::from(market) << 8)
         }
         Rule::AuctionMin(shares) => (14, shares.0.cast_signed(), 0),
+        Rule::TieBreak(one) => (15, i64::from(one as u8), 0),
+        Rule::PressureLimit(width) => (16, width.into(), 0),
+        Rule::DisplayDecrease { keeps } => (17, keeps.into(), 0),
     }
 }
 
@@ -230,9 +233,13 @@ pub(crate) fn rule(code: u8, first: i64, second: i64) -> Result<Rule, WireError>
             Rule::Extension { ns: first.cast_unsigned(), max, market: market == 1 }
         }
         14 => Rule::AuctionMin(Quantity(first.cast_unsigned())),
+        15 if first == 0 => Rule::TieBreak(TieBreak::Latest),
+        15 if first == 1 => Rule::TieBreak(TieBreak::NearestLimit),
+        16 => Rule::PressureLimit(small(first)?),
+        17 if first < 2 => Rule::DisplayDecrease { keeps: first == 1 },
         _ => return Err(WireError::InvalidField("rule")),
     };
-    if rule_code(rule).2 == second { Ok(rule) } else { Err(WireError::InvalidField("second")) }
+    if rule_code(rule) == (code, first, second) { Ok(rule) } else { Err(WireError::InvalidField("second")) }
 }
 
 fn scheduled(code: i64) -> Result<Option<Phase>, WireError> {

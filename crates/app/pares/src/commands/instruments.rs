@@ -151,6 +151,9 @@ fn fields((shard, book): &(ShardId, &FastBook)) -> Value {
             "extensions_max": instrument.extensions_max,
             "extends_for_market": instrument.extends_for_market,
             "auction_min": instrument.auction_min.0,
+            "tie_break": name(&instrument.tie_break),
+            "pressure_limit": instrument.pressure_limit,
+            "display_decrease_keeps": instrument.display_decrease_keeps,
             "schedule": schedule.map(|row| [utc::time_of_day(row.at_ns), name(&row.phase)]).collect::<Vec<_>>(),
         },
     })
@@ -177,14 +180,14 @@ fn lines(fields: &Value) -> String {
     let Value::Object(fields) = fields else { unreachable!("an instrument is an object") };
     let line = |(name, value): (&String, &Value)| match value {
         Value::Object(_) if name == "rules" => lines(value),
-        Value::Null => format!("{name:<20}-\n"),
-        Value::String(text) => format!("{name:<20}{text}\n"),
-        Value::Object(level) => format!("{name:<20}{} at {}\n", level["quantity"], plain(&level["price"])),
+        Value::Null => format!("{name:<24}-\n"),
+        Value::String(text) => format!("{name:<24}{text}\n"),
+        Value::Object(level) => format!("{name:<24}{} at {}\n", level["quantity"], plain(&level["price"])),
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(plain).collect();
-            format!("{name:<20}{}\n", if items.is_empty() { "-".into() } else { items.join(", ") })
+            format!("{name:<24}{}\n", if items.is_empty() { "-".into() } else { items.join(", ") })
         }
-        other => format!("{name:<20}{other}\n"),
+        other => format!("{name:<24}{other}\n"),
     };
     fields.iter().map(line).collect()
 }

@@ -103,10 +103,14 @@ impl FastBook {
         };
         let same_price = kind == before.kind && after.trigger == before.trigger;
         // An iceberg that became too small to hide anything has not been asked to show something else.
-        let same_display = wish.display.is_none() || display == before.display;
+        let less = !display.is_zero() && (before.display.is_zero() || display < before.display);
+        let same_display = wish.display.is_none()
+            || display == before.display
+            || less && self.instrument.display_decrease_keeps;
         let ends = total <= before.executed;
         let keeps = ends || same_price && total <= total_before && same_display;
-        if keeps && total == total_before && after.time_in_force == before.time_in_force {
+        let same_terms = after.time_in_force == before.time_in_force && display == before.display;
+        if keeps && total == total_before && same_terms {
             return Err(Reason::NothingChanged);
         }
         let change = Change { before, after, totals: (total_before, total), keeps };

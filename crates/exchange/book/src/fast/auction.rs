@@ -5,7 +5,7 @@ use super::settling::incoming_event;
 use super::slab::Slot;
 use super::{FastBook, Step};
 use crate::Indication;
-use pares_types::{EventSink, IncomingCause, OrderKind, Price, Quantity, Side};
+use pares_types::{EventSink, IncomingCause, OrderKind, Price, Quantity, Side, TieBreak};
 
 /// A price at which an auction could trade.
 #[derive(Clone, Copy, Debug)]
@@ -60,15 +60,35 @@ impl FastBook {
         let smallest: Vec<&Candidate> = largest().filter(|one| one.surplus() == surplus).collect();
         let (lowest, highest) = (smallest.first()?, smallest.last()?);
         let all_on = |side| !surplus.is_zero() && smallest.iter().all(|one| one.surplus_side() == side);
-        if all_on(Side::Buy) {
-            return Some(highest.indication(highest.price));
-        }
-        if all_on(Side::Sell) {
-            return Some(lowest.indication(lowest.price));
-        }
-        let latest = self.trading.latest().map(|price| self.instrument.ticks.round_down(price));
-        let price = latest.map_or(lowest.price, |price| price.clamp(lowest.price, highest.price));
+        let latest = self.trading.latest();
+        let tied = (lowest.price, highest.price);
+        let price = match latest {
+            _ if all_on(Side::Buy) => self.pressed(tied, Side::Buy),
+            _ if all_on(Side::Sell) => self.pressed(tied, Side::Sell),
+            None => lowest.price,
+            Some(latest) if self.instrument.tie_break == TieBreak::NearestLimit => {
+                let distance = |one: &&Candidate| one.price.0.abs_diff(latest.0);
+                smallest.iter().copied().rev().min_by_key(distance)?.price
+            }
+            Some(latest) => self.instrument.ticks.round_down(latest).clamp(lowest.price, highest.price),
+        };
         Some(self.at_price(price, &candidates))
+    }
+
+    /// Where the side that has shares left over moves the price: to its end of the tied prices, but for the instrument's limit.
+    fn pressed(&self, (lowest, highest): (Price, Price), side: Side) -> Price {
+        let end = if side == Side::Buy { highest } else { lowest };
+        let width = i128::from(self.instrument.pressure_limit);
+        let Some(latest) = self.trading.latest().filter(|_| width > 0) else { return end };
+        let away = i128::from(latest.0).abs() * width / 10_000;
+        let ticks = &self.instrument.ticks;
+        let within = |price: i128| {
+            Price(i64::try_from(price.clamp(i64::MIN.into(), i64::MAX.into())).expect("it was clamped"))
+        };
+        match side {
+            Side::Buy => ticks.round_down(within(i128::from(latest.0) + away)).clamp(lowest, highest),
+            Side::Sell => ticks.round_up(within(i128::from(latest.0) - away)).clamp(lowest, highest),
+        }
     }
 
     /// The limits between best offer and best bid, lowest first, with the shares that would trade there. Where only market

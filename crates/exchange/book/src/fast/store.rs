@@ -494,7 +494,7 @@ impl Store {
         self.hash_sum = self.hash_sum.wrapping_add(self.hash_of(slot));
     }
 
-    /// Changes how long an attached or held order stays and what it will show next time.
+    /// Changes how long an attached or held order stays and what it shows at most.
     pub(super) fn change_in_place(
         &mut self,
         slot: Slot<Node>,
@@ -509,7 +509,22 @@ impl Store {
         if self.nodes[slot].rank.traits().is_special() {
             self.specials.get_mut(slot).hidden = hidden;
         }
+        self.hide(slot);
         self.note(slot);
+    }
+
+    /// An order on the book that shows more than it is to show hides the rest.
+    fn hide(&mut self, slot: Slot<Node>) {
+        let (shown, at) = (self.shown(slot), self.nodes[slot].level);
+        let display = self.special(slot).map_or(Quantity::ZERO, |special| special.display);
+        if display.is_zero() || shown <= display || at == Slot::NONE {
+            return;
+        }
+        let more = shown.minus(display);
+        let special = self.specials.get_mut(slot);
+        special.hidden = special.hidden.plus(more);
+        let level = &mut self.levels[at];
+        (level.shown, level.hidden) = (level.shown.minus(more), level.hidden.plus(more));
     }
 
     /// Adds an order to the hash and the side lists.

@@ -6,8 +6,8 @@ use pares_types::{
 };
 
 use super::{NaiveBook, Step, limit_of, refused, there};
-use crate::RestingOrder;
 use crate::doomed::Doomed;
+use crate::{Instrument, RestingOrder};
 
 /// The terms of an order that an amend can change.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,8 +33,10 @@ impl Terms {
     }
 
     /// Whether an order keeps its priority when its terms, now `self`, become `new`.
-    fn keep_priority(&self, new: &Self, display_amended: bool) -> bool {
+    fn keep_priority(&self, new: &Self, display_amended: bool, rules: &Instrument) -> bool {
+        let less = !new.display.is_zero() && (self.display.is_zero() || new.display < self.display);
         let display_changes = display_amended && new.display != self.display;
+        let display_changes = display_changes && !(less && rules.display_decrease_keeps);
         new.total <= self.total && new.price == self.price && new.trigger == self.trigger && !display_changes
     }
 }
@@ -64,7 +66,7 @@ impl NaiveBook {
         if new.total < old.total {
             step.cancelled(&order, old.total.minus(new.total), CancelCause::Reduced);
         }
-        if old.keep_priority(&new, amendment.display.is_some()) {
+        if old.keep_priority(&new, amendment.display.is_some(), &self.instrument) {
             return self.amend_in_place(&order, &new);
         }
         self.remove(&order);
@@ -95,7 +97,8 @@ impl NaiveBook {
         if new == old {
             return Err(Reason::NothingChanged);
         }
-        let kept = old.keep_priority(&new, amendment.display.is_some()) || new.total <= order.executed;
+        let kept = old.keep_priority(&new, amendment.display.is_some(), &self.instrument)
+            || new.total <= order.executed;
         self.check_amend_now(step, amendment, &new, kept)?;
         let comes_in = !kept && self.trading.phase.matches();
         if comes_in && order.post_only && new.price.is_some_and(|price| self.would_trade(order.side, price)) {
@@ -158,7 +161,8 @@ impl NaiveBook {
     fn amend_in_place(&mut self, order: &RestingOrder, new: &Terms) -> Outcome {
         let there_now = self.find_mut(order.order);
         let amended = with_terms(order, new);
-        *there_now = RestingOrder { shown: order.shown.min(amended.remaining), ..amended };
+        let shown = if amended.display.is_zero() { order.shown } else { order.shown.min(amended.display) };
+        *there_now = RestingOrder { shown: shown.min(amended.remaining), ..amended };
         let status = if order.is_held() { Status::Held } else { Status::Resting };
         there(there_now, status, Reason::None)
     }

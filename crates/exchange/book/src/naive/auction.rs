@@ -1,6 +1,6 @@
 //! The auction at the end of a call: docs/rules.md, section 6.
 
-use pares_types::{Event, EventSink, IncomingCause, Phase, Price, Quantity, Side};
+use pares_types::{Event, EventSink, IncomingCause, Phase, Price, Quantity, Side, TieBreak};
 
 use super::{NaiveBook, Step, limit_of};
 use crate::Indication;
@@ -34,14 +34,34 @@ impl NaiveBook {
         };
         let (lowest, highest) = (prices[0], prices[prices.len() - 1]);
         let price = match self.trading.latest() {
-            // 3. The side that wants more decides.
-            _ if all_on(Side::Buy) => highest,
-            _ if all_on(Side::Sell) => lowest,
+            // 3. The side that wants more decides, up to a limit.
+            _ if all_on(Side::Buy) => highest.min(self.pressed(Side::Buy).max(lowest)),
+            _ if all_on(Side::Sell) => lowest.max(self.pressed(Side::Sell).min(highest)),
             // 4. As near to the latest price as can be.
-            Some(latest) => self.instrument.ticks.round_down(latest).clamp(lowest, highest),
+            Some(latest) if self.instrument.tie_break == TieBreak::Latest => {
+                self.instrument.ticks.round_down(latest).clamp(lowest, highest)
+            }
+            Some(latest) => {
+                let nearest = prices.iter().rev().min_by_key(|price| price.0.abs_diff(latest.0));
+                *nearest.expect("there is a price")
+            }
             None => lowest,
         };
         Some(self.at(price))
+    }
+
+    /// How far what is left over of a side moves the price.
+    fn pressed(&self, side: Side) -> Price {
+        let nowhere = if side == Side::Buy { Price(i64::MAX) } else { Price(i64::MIN) };
+        let Some(latest) = self.trading.latest().filter(|_| self.instrument.pressure_limit > 0) else {
+            return nowhere;
+        };
+        let away = u128::from(latest.0.unsigned_abs()) * u128::from(self.instrument.pressure_limit) / 10_000;
+        let away = i64::try_from(away).expect("a limit is at most the price itself");
+        match side {
+            Side::Buy => self.instrument.ticks.round_down(Price(latest.0.saturating_add(away))),
+            Side::Sell => self.instrument.ticks.round_up(Price(latest.0.saturating_sub(away))),
+        }
     }
 
     /// What would trade at a price.

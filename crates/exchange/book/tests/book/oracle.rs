@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use pares_book::{Book, FastBook, NaiveBook};
+use pares_book::{Book, FastBook, Instrument, NaiveBook};
 use pares_types::{
-    Command, Event, NewOrder, OrderId, OrderKind, Phase, Price, Quantity, Rule, Side, Status, TimeInForce,
+    Command, Event, NewOrder, OrderId, OrderKind, Phase, Price, Quantity, Rule, Side, Status, TieBreak,
+    TimeInForce,
 };
 
 use crate::checked::instrument;
@@ -47,7 +48,7 @@ fn demanded(orders: &[Order], side: Side, price: i64) -> u64 {
 }
 
 /// What the page says of these orders, which came in this order.
-fn expected(orders: &[Order], latest: Option<i64>) -> Option<Expected> {
+fn expected(orders: &[Order], latest: Option<i64>, rules: &Instrument) -> Option<Expected> {
     let volume_at = |price: i64| demanded(orders, Side::Buy, price).min(demanded(orders, Side::Sell, price));
     let surplus_at = |price: i64| {
         demanded(orders, Side::Buy, price).cast_signed() - demanded(orders, Side::Sell, price).cast_signed()
@@ -68,15 +69,31 @@ fn expected(orders: &[Order], latest: Option<i64>) -> Option<Expected> {
         let tied: Vec<i64> = best.into_iter().filter(|price| surplus_at(*price).abs() == least).collect();
         let (low, high) = (*tied.first()?, *tied.last()?);
         match () {
-            () if tied.iter().all(|price| surplus_at(*price) > 0) => high,
-            () if tied.iter().all(|price| surplus_at(*price) < 0) => low,
-            () => latest.map_or(low, |latest| latest.clamp(low, high)),
+            () if tied.iter().all(|price| surplus_at(*price) > 0) => {
+                pressed(1, latest, rules).map_or(high, |most| most.clamp(low, high))
+            }
+            () if tied.iter().all(|price| surplus_at(*price) < 0) => {
+                pressed(-1, latest, rules).map_or(low, |least| least.clamp(low, high))
+            }
+            () if rules.tie_break == TieBreak::Latest => latest.map_or(low, |latest| latest.clamp(low, high)),
+            () => latest.map_or(low, |latest| {
+                let nearest = tied.iter().map(|price| (price - latest).abs()).min().unwrap();
+                tied.into_iter().rfind(|price| (price - latest).abs() == nearest).unwrap()
+            }),
         }
     };
     let volume = volume_at(price);
     let mut executed = shared(orders, Side::Buy, price, volume);
     executed.extend(shared(orders, Side::Sell, price, volume));
     Some(Expected { price, volume, surplus: surplus_at(price), executed })
+}
+
+/// The price up to which what is left over moves an auction, if there is a limit; prices are in cents here.
+fn pressed(sign: i64, latest: Option<i64>, rules: &Instrument) -> Option<i64> {
+    let latest = latest.filter(|_| rules.pressure_limit > 0)?;
+    let away = latest * i64::from(rules.pressure_limit) / 10_000;
+    // On the tick of a cent, towards the latest price.
+    Some(latest + sign * (away - away % 100))
 }
 
 /// How a side's orders share the volume: better limits first, at one limit in turns of what each shows.
@@ -142,6 +159,8 @@ fn call<B: Book>(random: &mut Random) {
     let latest = last.or(reference);
     let mut rules = instrument(1_000);
     rules.step_max = random.pick(&[4_096, 4_096, 1, 3]);
+    rules.tie_break = random.pick(&[TieBreak::Latest, TieBreak::NearestLimit]);
+    rules.pressure_limit = random.pick(&[0, 0, 5, 20, 35]);
     let mut book = B::new(rules);
     let mut events = Vec::new();
     if let Some(price) = reference {
@@ -168,7 +187,7 @@ fn call<B: Book>(random: &mut Random) {
         }
         book.apply(&request(sequence, 0, Command::Time), &mut events);
     }
-    let expected = expected(&orders, latest);
+    let expected = expected(&orders, latest, &rules);
     let figures = expected.as_ref().map(|auction| (auction.price, auction.volume, auction.surplus));
     let told = told.map(|told| {
         let surplus = told.surplus.0.cast_signed();

@@ -7,7 +7,7 @@ use pares_book::{Book, Instrument, TickTable, Timetable, TimetableRow};
 use pares_types::{
     Amendment, Band, BusinessDay, BustedTrade, ClientOrderId, Command, GatewayId, Guarded, MemberId,
     NewOrder, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade,
-    ShardId, Side, Symbol, TimeInForce, Timestamp,
+    ShardId, Side, Symbol, TieBreak, TimeInForce, Timestamp,
 };
 
 /// Knuth's 64-bit linear congruential generator.
@@ -81,6 +81,11 @@ pub(crate) fn instrument(random: &mut Random) -> Instrument {
         rules.extension_ns = random.pick(&[1, 10, 60]) * SECOND;
         rules.extensions_max = random.below(3) as u8;
         rules.extends_for_market = random.one_in(2);
+    }
+    if random.one_in(2) {
+        rules.tie_break = TieBreak::NearestLimit;
+        rules.pressure_limit = random.pick(&[0, 10, 30]);
+        rules.display_decrease_keeps = random.one_in(2);
     }
     if random.one_in(4) {
         rules.auction_min = Quantity(random.below(5) * 10);
@@ -397,7 +402,7 @@ impl Flow {
     }
 
     fn rule(&mut self, book: &impl Book) -> Rule {
-        match self.random.below(19) {
+        match self.random.below(22) {
             0 => Rule::PriceRange { min: self.price(book), max: self.price(book) },
             1 => Rule::Tick { from: self.price(book), tick: Price(self.random.pick(&[0, 50, 100, 200])) },
             2 => Rule::Lot(Quantity(self.random.pick(&[0, 1, 10]))),
@@ -415,6 +420,9 @@ impl Flow {
                 market: self.random.one_in(2),
             },
             16 => Rule::AuctionMin(Quantity(self.random.below(6) * 10)),
+            17 => Rule::TieBreak(self.random.pick(&[TieBreak::Latest, TieBreak::NearestLimit])),
+            18 => Rule::PressureLimit(self.random.pick(&[0, 10, 10_001])),
+            19 => Rule::DisplayDecrease { keeps: self.random.one_in(2) },
             _ => Rule::Reference(self.price(book)),
         }
     }

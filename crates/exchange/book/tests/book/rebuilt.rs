@@ -46,7 +46,7 @@ impl Rebuilt {
     ) {
         let own_events = events.iter().take_while(|event| !matches!(event, Event::Incoming { .. })).count();
         let (own, others) = events.split_at(own_events);
-        let mut incoming = self.own_order(request, outcome).map(Incoming::InTheAir);
+        let mut incoming = self.own_order(request, outcome, rules).map(Incoming::InTheAir);
         for event in own {
             self.event(event, &mut incoming);
         }
@@ -61,17 +61,17 @@ impl Rebuilt {
     }
 
     /// The request's own order, if it comes in.
-    fn own_order(&mut self, request: &Request, outcome: &Outcome) -> Option<Order> {
+    fn own_order(&mut self, request: &Request, outcome: &Outcome, rules: &Instrument) -> Option<Order> {
         match request.command {
             _ if outcome.status == Status::Refused => None,
             Command::Enter(new) => Some(entered(request, &new)),
-            Command::Amend(amendment) => self.amended(&amendment),
+            Command::Amend(amendment) => self.amended(&amendment, rules),
             _ => None,
         }
     }
 
     /// An order at its new terms: off its place if it lost its priority.
-    fn amended(&mut self, amendment: &Amendment) -> Option<Order> {
+    fn amended(&mut self, amendment: &Amendment, rules: &Instrument) -> Option<Order> {
         let at = self.orders.iter().position(|order| order.id == amendment.target).unwrap();
         let order = &mut self.orders[at];
         let (old, total) = (*order, order.executed.plus(order.remaining));
@@ -83,8 +83,12 @@ impl Rebuilt {
         order.display = amendment.display.unwrap_or(order.display);
         order.trigger = amendment.trigger.or(order.trigger);
         let larger = amendment.quantity > total;
-        let lost =
-            larger || order.kind != old.kind || order.display != old.display || order.trigger != old.trigger;
+        let less = !order.display.is_zero() && (old.display.is_zero() || order.display < old.display);
+        let display = order.display != old.display && !(less && rules.display_decrease_keeps);
+        let lost = larger || order.kind != old.kind || display || order.trigger != old.trigger;
+        if let (Some((_, shown)), true) = (&mut order.place, less) {
+            *shown = (*shown).min(order.display);
+        }
         if amendment.quantity != total && order.display >= amendment.quantity {
             order.display = Quantity::ZERO;
         }

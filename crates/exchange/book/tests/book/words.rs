@@ -4,7 +4,8 @@ use crate::script::asker;
 use crate::telling::Names;
 use pares_types::{
     Amendment, Band, BusinessDay, BustedTrade, ClientOrderId, Command, Guarded, MemberId, NewOrder, OrderId,
-    OrderKind, Peg, Phase, Position, Price, Quantity, Rule, SelfTrade, Side, Symbol, TimeInForce, Timestamp,
+    OrderKind, Peg, Phase, Position, Price, Quantity, Rule, SelfTrade, Side, Symbol, TieBreak, TimeInForce,
+    Timestamp,
 };
 
 /// The command of a line, without who asks.
@@ -156,6 +157,9 @@ pub(crate) fn rule(words: &[&str]) -> Rule {
         ["extension", seconds, max] => extension(seconds, max, false),
         ["extension", seconds, max, "market"] => extension(seconds, max, true),
         ["auction_min", shares] => Rule::AuctionMin(quantity(shares)),
+        ["tie_break", "nearest_limit"] => Rule::TieBreak(TieBreak::NearestLimit),
+        ["pressure_limit", percent] => Rule::PressureLimit(hundredths(percent)),
+        ["display_decrease", "loses"] => Rule::DisplayDecrease { keeps: false },
         ["call_time", seconds] => Rule::CallTime { ns: time(seconds).0 },
         ["schedule", at, "none"] => Rule::Schedule { at_ns: time(at).0, phase: None },
         ["schedule", at, name] => Rule::Schedule { at_ns: time(at).0, phase: Some(phase(name)) },

@@ -4,7 +4,7 @@
 //! these settings only say what the record begins with.
 
 use pares_book::{Instrument, Symbol, TickRow, TickTable, Timetable, TimetableRow};
-use pares_types::{Band, InstrumentId, Phase, Price, Quantity};
+use pares_types::{Band, InstrumentId, Phase, Price, Quantity, TieBreak};
 use serde::{Deserialize, Serialize};
 
 use crate::NodeError;
@@ -53,6 +53,12 @@ pub struct InstrumentConfig {
     pub extends_for_market: bool,
     /// Shares an auction needs to set the closing and the reference price.
     pub auction_min: u64,
+    /// Which of several auction prices is taken that are as good.
+    pub tie_break: TieBreakSetting,
+    /// How far from the latest price what is left over moves an auction's price, hundredths of a percent; 0 for no limit.
+    pub pressure_limit: u32,
+    /// Whether an iceberg that is to show less keeps its priority.
+    pub display_decrease_keeps: bool,
     /// Price steps by price, in place of `tick`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ticks: Vec<TickSetting>,
@@ -112,6 +118,16 @@ impl From<PhaseSetting> for Phase {
     }
 }
 
+/// Which of several auction prices is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TieBreakSetting {
+    /// The latest price, as near as they allow.
+    Latest,
+    /// The limit next to it, of two as near the higher.
+    NearestLimit,
+}
+
 /// What a file that leaves a setting out means; id and symbol are never left out.
 impl Default for InstrumentConfig {
     fn default() -> Self {
@@ -144,6 +160,9 @@ impl InstrumentConfig {
             extensions_max: 2,
             extends_for_market: false,
             auction_min: 0,
+            tie_break: TieBreakSetting::Latest,
+            pressure_limit: 0,
+            display_decrease_keeps: true,
             ticks: Vec::new(),
             timetable: Vec::new(),
         }
@@ -175,6 +194,12 @@ impl InstrumentConfig {
             extensions_max: self.extensions_max,
             extends_for_market: self.extends_for_market,
             auction_min: Quantity(self.auction_min),
+            tie_break: match self.tie_break {
+                TieBreakSetting::Latest => TieBreak::Latest,
+                TieBreakSetting::NearestLimit => TieBreak::NearestLimit,
+            },
+            pressure_limit: self.pressure_limit,
+            display_decrease_keeps: self.display_decrease_keeps,
             timetable: self.timetable().map_err(|what| wrong(&what))?,
             ..Instrument::listed(InstrumentId(self.id), symbol)
         })

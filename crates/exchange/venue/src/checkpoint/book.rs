@@ -2,10 +2,6 @@
 //!
 //! ```text
 //! book        instrument | trading | deadline | statistics | priority_next | orders n | order*
-//! instrument  id | symbol, 16 bytes | tick rows n | (from, tick)* | lot | quantity_max | value_max |
-//!             price_min | price_max | orders_max | step_max | static_band, its least | dynamic_band, its least | call_ns |
-//!             extension_ns | extensions_max | extends_for_market | auction_min |
-//!             schedule rows n | (at_ns, phase)*
 //! trading     phase | until | after | extended | last? | reference? | closing? | time | timetable_done |
 //!             next phase, 0 for none | its price? | unfinished | indicated? | shares indicated | busts n | (position, index)*
 //! unfinished  1 | order | limit | lowest price | highest price | gathers, or 0
@@ -17,19 +13,19 @@
 //! Most orders are plain limit orders that show all they have: theirs is the short form.
 
 use pares_book::{
-    Beside, Book, Instrument, Priority, RestingOrder, Snapshot, Symbol, TickRow, TickTable, Timetable,
-    TimetableRow, Trading, Transition, Unfinished,
+    Beside, Book, Instrument, Priority, RestingOrder, Snapshot, Trading, Transition, Unfinished,
 };
 use pares_types::{
-    Band, ClientOrderId, InstrumentId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity,
-    RequestId, SelfTrade, Side, TimeInForce, Timestamp,
+    ClientOrderId, MemberId, OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, RequestId, SelfTrade,
+    Side, TimeInForce, Timestamp,
 };
 
 use super::day::put_statistics;
+use super::instrument::put_instrument;
 use super::{CheckpointError, Input, put};
 
 /// Bytes of a book without orders, rows and busts.
-pub(super) const BYTES_MIN: usize = 51 * 8;
+pub(super) const BYTES_MIN: usize = 54 * 8;
 const HAS_MORE: u64 = 1 << 32;
 const ELECTED: u64 = 1 << 33;
 const POST_ONLY: u64 = 1 << 34;
@@ -72,65 +68,13 @@ pub(super) fn decode(input: &mut Input<'_>) -> Result<Written, CheckpointError> 
     Ok(Written { instrument, snapshot: Snapshot { priority_next, trading, orders }, beside })
 }
 
-fn put_price(out: &mut Vec<u8>, price: Price) {
+pub(super) fn put_price(out: &mut Vec<u8>, price: Price) {
     put(out, price.0.cast_unsigned());
 }
 
 fn put_optional(out: &mut Vec<u8>, price: Option<Price>) {
     put(out, u64::from(price.is_some()));
     put_price(out, price.unwrap_or_default());
-}
-
-fn put_instrument(out: &mut Vec<u8>, instrument: &Instrument) {
-    let Instrument {
-        id,
-        symbol,
-        ticks,
-        lot,
-        quantity_max,
-        value_max,
-        price_min,
-        price_max,
-        orders_max,
-        step_max,
-        static_band,
-        dynamic_band,
-        call_ns,
-        extension_ns,
-        extensions_max,
-        extends_for_market,
-        auction_min,
-        timetable,
-    } = instrument;
-    put(out, u64::from(id.0));
-    out.extend_from_slice(&symbol.to_bytes());
-    put(out, ticks.rows().len() as u64);
-    for row in ticks.rows() {
-        put_price(out, row.from);
-        put_price(out, row.tick);
-    }
-    put(out, lot.0);
-    put(out, quantity_max.0);
-    put(out, *value_max);
-    put_price(out, *price_min);
-    put_price(out, *price_max);
-    for limit in [orders_max, step_max] {
-        put(out, u64::from(*limit));
-    }
-    for Band { width, least } in [static_band, dynamic_band] {
-        put(out, u64::from(*width));
-        put_price(out, *least);
-    }
-    put(out, *call_ns);
-    put(out, *extension_ns);
-    put(out, u64::from(*extensions_max));
-    put(out, u64::from(*extends_for_market));
-    put(out, auction_min.0);
-    put(out, timetable.rows().len() as u64);
-    for row in timetable.rows() {
-        put(out, row.at_ns);
-        put(out, row.phase as u64);
-    }
 }
 
 fn put_trading(out: &mut Vec<u8>, trading: &Trading) {
@@ -225,7 +169,7 @@ fn put_order(out: &mut Vec<u8>, order: &RestingOrder) {
 }
 
 /// The phase of that code, from 1.
-fn phase(code: u64) -> Result<Phase, CheckpointError> {
+pub(super) fn phase(code: u64) -> Result<Phase, CheckpointError> {
     let found = Phase::ALL.into_iter().find(|phase| *phase as u64 == code);
     found.ok_or(CheckpointError::InvalidField("phase"))
 }
@@ -241,38 +185,6 @@ impl Input<'_> {
             (1, price) => Ok(Some(price)),
             _ => Err(CheckpointError::InvalidField("optional price")),
         }
-    }
-
-    fn instrument(&mut self) -> Result<Instrument, CheckpointError> {
-        let invalid = CheckpointError::InvalidField;
-        let id = InstrumentId(self.u32("instrument")?);
-        let (low, high) = (self.u64()?.to_le_bytes(), self.u64()?.to_le_bytes());
-        let mut symbol = [0; Symbol::LENGTH_MAX];
-        symbol[..8].copy_from_slice(&low);
-        symbol[8..].copy_from_slice(&high);
-        let ticks = self.list(16, |input| Ok(TickRow { from: input.price()?, tick: input.price()? }))?;
-        let mut instrument = Instrument {
-            ticks: TickTable::from_rows(&ticks).ok_or(invalid("tick rows"))?,
-            lot: Quantity(self.u64()?),
-            quantity_max: Quantity(self.u64()?),
-            value_max: self.u64()?,
-            price_min: self.price()?,
-            price_max: self.price()?,
-            orders_max: self.u32("orders_max")?,
-            step_max: self.u32("step_max")?,
-            static_band: Band { width: self.u32("static_band")?, least: self.price()? },
-            dynamic_band: Band { width: self.u32("dynamic_band")?, least: self.price()? },
-            call_ns: self.u64()?,
-            extension_ns: self.u64()?,
-            extensions_max: self.u8("extensions_max")?,
-            extends_for_market: self.u8("extends_for_market")? == 1,
-            auction_min: Quantity(self.u64()?),
-            ..Instrument::listed(id, Symbol::from_bytes(symbol).map_err(|_| invalid("symbol"))?)
-        };
-        let row = |input: &mut Self| Ok(TimetableRow { at_ns: input.u64()?, phase: phase(input.u64()?)? });
-        let rows = self.list(16, row)?;
-        instrument.timetable = Timetable::from_rows(&rows).ok_or(invalid("schedule"))?;
-        Instrument::new(instrument).map_err(|error| CheckpointError::Instrument(id, error))
     }
 
     fn trading(&mut self) -> Result<Trading, CheckpointError> {

@@ -22,6 +22,7 @@
 
 mod book;
 mod day;
+mod instrument;
 mod notes;
 mod view;
 

@@ -6,8 +6,8 @@ use pares_types::{
     Answer, Band, BusinessDay, BustedTrade, CancelCause, Cancelled, ClientOrderId, ClientRequest, Command,
     Epoch, Event, GatewayId, Guarded, IncomingCause, InstrumentId, MemberId, NewOrder, NewTerms, OrderChange,
     OrderId, OrderKind, OrderNews, Outcome, Peg, Phase, Position, Price, Quantity, Reason, Reply, Request,
-    RequestId, RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TimeInForce, Timestamp,
-    Trade, TradeBusted, VenueId,
+    RequestId, RestCause, Role, Rule, SelfTrade, ShardId, Side, Status, Symbol, TieBreak, TimeInForce,
+    Timestamp, Trade, TradeBusted, VenueId,
 };
 use pares_wire::WireError;
 use pares_wire::frame::{self, ClientFrame, GatewayFrame};
@@ -127,6 +127,9 @@ fn rule() -> impl Strategy<Value = Rule> {
         (any::<u32>(), price()).prop_map(|(width, least)| Rule::DynamicBand(Band { width, least })),
         any::<(u64, u8, bool)>().prop_map(|(ns, max, market)| Rule::Extension { ns, max, market }),
         quantity().prop_map(Rule::AuctionMin),
+        select(vec![TieBreak::Latest, TieBreak::NearestLimit]).prop_map(Rule::TieBreak),
+        any::<u32>().prop_map(Rule::PressureLimit),
+        any::<bool>().prop_map(|keeps| Rule::DisplayDecrease { keeps }),
         any::<u64>().prop_map(|ns| Rule::CallTime { ns }),
         schedule.prop_map(|(at_ns, phase)| Rule::Schedule { at_ns, phase }),
         price().prop_map(Rule::Reference),

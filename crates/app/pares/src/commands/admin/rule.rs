@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pares_book::{Timetable, TimetableRow};
-use pares_types::{Band, DAY_NS, Phase, Price, Quantity, Rule, Timestamp};
+use pares_types::{Band, DAY_NS, Phase, Price, Quantity, Rule, TieBreak, Timestamp};
 
 use crate::utc;
 
@@ -39,6 +39,16 @@ impl From<PhaseName> for Phase {
             PhaseName::Halted => Self::Halted,
         }
     }
+}
+
+/// Which of several auction prices is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum TieBreakName {
+    /// The latest price, as near as they allow
+    Latest,
+    /// The limit next to it, of two as near the higher
+    NearestLimit,
 }
 
 /// A rule with its new value.
@@ -133,6 +143,22 @@ pub enum NewRule {
         /// Shares; 0 for any
         shares: u64,
     },
+    /// Which of several auction prices is taken that are as good
+    TieBreak {
+        /// The latest price itself, or the limit next to it
+        one: TieBreakName,
+    },
+    /// How far from the latest price what is left over moves an auction's price
+    PressureLimit {
+        /// Hundredths of a percent; 0 for no limit
+        width: u32,
+    },
+    /// Whether an iceberg that is to show less keeps its priority
+    DisplayDecrease {
+        /// true or false
+        #[arg(action = clap::ArgAction::Set)]
+        keeps: bool,
+    },
     /// Reference price of the static band and of auctions
     Reference {
         /// The price
@@ -160,6 +186,10 @@ impl NewRule {
             Self::CallTime { ms } => Rule::CallTime { ns: nanoseconds(ms)? },
             Self::Extension { ms, max, market } => Rule::Extension { ns: nanoseconds(ms)?, max, market },
             Self::AuctionMin { shares } => Rule::AuctionMin(Quantity(shares)),
+            Self::TieBreak { one: TieBreakName::Latest } => Rule::TieBreak(TieBreak::Latest),
+            Self::TieBreak { one: TieBreakName::NearestLimit } => Rule::TieBreak(TieBreak::NearestLimit),
+            Self::PressureLimit { width } => Rule::PressureLimit(width),
+            Self::DisplayDecrease { keeps } => Rule::DisplayDecrease { keeps },
             Self::Schedule { at, phase } => Rule::Schedule { at_ns: at, phase: phase.map(Phase::from) },
             Self::Reference { price } => Rule::Reference(price),
         })

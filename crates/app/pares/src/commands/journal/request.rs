@@ -161,6 +161,9 @@ fn rule_words(rule: &Rule) -> String {
             format!("extension {ns} ns, {max} times{market}")
         }
         Rule::AuctionMin(shares) => format!("auction_min {shares}"),
+        Rule::TieBreak(one) => format!("tie_break {}", name(one)),
+        Rule::PressureLimit(width) => format!("pressure_limit {width}"),
+        Rule::DisplayDecrease { keeps } => format!("display_decrease keeps {keeps}"),
     }
 }
 
@@ -309,6 +312,9 @@ fn rule_fields(rule: &Rule) -> Map<String, Value> {
             json!({ "rule": "extension", "value": ns, "max": max, "market": market })
         }
         Rule::AuctionMin(shares) => json!({ "rule": "auction_min", "value": shares.0 }),
+        Rule::TieBreak(one) => json!({ "rule": "tie_break", "value": name(one) }),
+        Rule::PressureLimit(width) => json!({ "rule": "pressure_limit", "value": width }),
+        Rule::DisplayDecrease { keeps } => json!({ "rule": "display_decrease", "keeps": keeps }),
     };
     let Value::Object(fields) = fields else { unreachable!("each is an object") };
     fields
