@@ -53,7 +53,7 @@ pub(crate) struct Flow {
 
 /// An instrument that makes everything happen often: a few prices, small steps, bands, a day of minutes.
 pub(crate) fn instrument(random: &mut Random) -> Instrument {
-    let mut rules = crate::checked::instrument(random.pick(&[5, 12, 40, 1_000]));
+    let mut rules = crate::checked::instrument(random.pick(&[5, 40, 1_000, 1_000]));
     rules.lot = Quantity(random.pick(&[1, 10]));
     rules.quantity_max = Quantity(10_000);
     rules.step_max = random.pick(&[1, 2, 3, 4, 5, 7, 12, 40, 40, 4_096, 4_096, 4_096]);
@@ -188,12 +188,20 @@ impl Flow {
             _ => return if self.random.one_in(30) { any } else { MemberId(0) },
         };
         match owner {
-            Some(order) if !self.random.one_in(15) => order.member,
+            Some(order) if !self.random.one_in(30) => order.member,
             _ => any,
         }
     }
 
     fn command(&mut self, book: &impl Book) -> Command {
+        // Where nothing trades nearly everything is refused: on to somewhere else soon.
+        let rests = matches!(book.trading().phase, Phase::Closed | Phase::Halted);
+        if rests && self.random.one_in(2) {
+            return Command::SetPhase(self.phase(book));
+        }
+        if book.orders_len() == 0 && !rests && self.random.one_in(2) {
+            return Command::Enter(self.order(book));
+        }
         match self.random.below(1_000) {
             0..=549 => Command::Enter(self.order(book)),
             550..=709 => self.amend(book),
@@ -245,7 +253,7 @@ impl Flow {
     }
 
     fn target(&mut self, book: &impl Book) -> OrderId {
-        if self.random.one_in(8) && !self.recent.is_empty() {
+        if self.random.one_in(16) && !self.recent.is_empty() {
             return self.random.pick(&self.recent);
         }
         let mut orders = Vec::new();
@@ -256,8 +264,21 @@ impl Flow {
         if orders.is_empty() { OrderId(RequestId::new(GatewayId(7), 1)) } else { self.random.pick(&orders) }
     }
 
-    /// Twelve prices around ten; in a book that goes below zero sometimes around zero.
+    /// Mostly a legal one, and after the close the one that is.
     fn price(&mut self, book: &impl Book) -> Price {
+        let price = self.any_price(book);
+        if self.random.one_in(24) {
+            return price;
+        }
+        let (rules, trading) = (book.instrument(), book.trading());
+        match trading.closing.filter(|_| trading.phase == Phase::PostClose) {
+            Some(closing) => closing,
+            None => rules.ticks.round_down(price.clamp(rules.price_min, rules.price_max)),
+        }
+    }
+
+    /// Twelve prices around ten; in a book that goes below zero sometimes around zero.
+    fn any_price(&mut self, book: &impl Book) -> Price {
         let around = if book.instrument().price_min.0 < 0 && self.random.one_in(2) { 0 } else { 100_000 };
         match self.random.below(40) {
             0 => Price(around + self.random.below(2_000) as i64),
@@ -270,12 +291,14 @@ impl Flow {
     }
 
     fn quantity(&mut self, book: &impl Book) -> Quantity {
-        let lot = book.instrument().lot.0;
-        match self.random.below(60) {
-            0 => self.random.pick(&[Quantity(0), Quantity(15), Quantity(10_010), Quantity(u64::MAX)]),
-            1..=5 => Quantity((1 + self.random.below(100)) * lot),
-            _ => Quantity((1 + self.random.below(9)) * lot),
+        let (lot, max) = (book.instrument().lot.0, book.instrument().quantity_max);
+        if !self.random.one_in(40) {
+            return Quantity((1 + self.random.below(9)) * lot).min(max);
         }
+        if self.random.one_in(6) {
+            return self.random.pick(&[Quantity(0), Quantity(15), Quantity(10_010), Quantity(u64::MAX)]);
+        }
+        Quantity((1 + self.random.below(100)) * lot)
     }
 
     fn until(&mut self, book_time: Timestamp) -> TimeInForce {
@@ -377,7 +400,9 @@ impl Flow {
             amendment.quantity = match self.random.below(5) {
                 0 | 1 => Quantity(total),
                 2 => Quantity(order.executed.0 + self.quantity(book).0.min(50)),
-                3 => Quantity(total.saturating_sub(self.quantity(book).0.min(total))),
+                3 => Quantity(
+                    total.saturating_sub(self.quantity(book).0.min(total)).max(book.instrument().lot.0),
+                ),
                 _ => amendment.quantity,
             };
             if let (OrderKind::Limit { price } | OrderKind::Pegged { limit: price, .. }, true) =
