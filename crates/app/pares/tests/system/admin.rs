@@ -116,3 +116,30 @@ fn an_order_with_a_date_expires_by_the_clock() {
     let cancelled = |update| if let Update::Cancelled(one) = update { Some(one) } else { None };
     assert_eq!(told(&mut member, cancelled).cause, CancelCause::Expired);
 }
+
+/// Nobody asks for anything after it: the gateway that took it in tells the time at once.
+#[test]
+fn an_order_in_many_steps_trades_in_full_by_the_clock() {
+    let mut config = small(1);
+    config.instruments[0].step_max = 3;
+    let exchange = Exchange::start(&config);
+    let (mut seller, mut buyer) = (exchange.client(0, 7), exchange.client(0, 8));
+    for name in 1..=10 {
+        seller.submit_and_wait(&limit(name, 1, Side::Sell, 1, 2_238_200)).unwrap();
+    }
+    buyer.send(&limit(1, 1, Side::Buy, 10, 2_238_200)).unwrap();
+    buyer.flush().unwrap();
+    let (mut answer, mut traded) = (None, 0);
+    while traded < 10 || answer.is_none() {
+        assert!(buyer.wait(PATIENCE).unwrap(), "an update comes");
+        let update = |update| match update {
+            Update::Answer(one) => answer = Some(one),
+            Update::Trade(trade) => traded += trade.quantity.0,
+            _ => {}
+        };
+        buyer.poll(update).unwrap();
+    }
+    let answer = answer.unwrap();
+    assert_eq!((answer.status, answer.reason), (Status::Held, Reason::Unfinished));
+    assert_eq!((answer.executed, answer.remaining), (Quantity(3), Quantity(7)));
+}
