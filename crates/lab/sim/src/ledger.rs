@@ -11,7 +11,7 @@ use pares_gateway::{Answer, Trade};
 use pares_register::Register;
 use pares_types::{
     CancelCause, ClientOrderId, Command, Event, IncomingCause, MemberId, Outcome, Phase, Position, Reason,
-    RequestId, RestCause, ShardId, Status,
+    RequestId, RestCause, ShardId, Status, Timestamp,
 };
 
 use crate::accounts::Accounts;
@@ -262,12 +262,14 @@ fn tally(event: &Event, summary: &mut Summary) {
         Event::Incoming { cause: IncomingCause::Triggered, .. } => &mut seen.triggered,
         Event::Incoming { cause: IncomingCause::Repriced, .. } => &mut seen.repriced,
         Event::Incoming { cause: IncomingCause::Auction, .. } => &mut seen.auctioned,
+        Event::Incoming { cause: IncomingCause::Continued, .. } => &mut seen.continued,
         Event::Rested { cause: RestCause::Refilled, .. } => &mut seen.refilled,
         Event::Cancelled { cause: CancelCause::SelfTrade, .. } => &mut seen.self_trades,
         Event::Cancelled { cause: CancelCause::Expired, .. } => &mut seen.expired,
         Event::Cancelled { cause: CancelCause::Blocked, .. } => &mut seen.blocked,
         Event::Cancelled { cause: CancelCause::SessionEnded, .. } => &mut seen.session_ended,
         Event::PhaseEntered { phase: Phase::VolatilityCall, .. } => &mut seen.volatility_calls,
+        Event::PhaseEntered { until, .. } if *until != Timestamp::NEVER => &mut seen.extended,
         _ => return,
     };
     *count += 1;

@@ -130,6 +130,10 @@ pub struct Seen {
     pub auctioned: u64,
     /// Icebergs that showed more.
     pub refilled: u64,
+    /// Orders that went on in a later step.
+    pub continued: u64,
+    /// Opening and closing calls that were extended.
+    pub extended: u64,
     /// Orders cancelled because they met one of the same member.
     pub self_trades: u64,
     /// Orders whose date passed.

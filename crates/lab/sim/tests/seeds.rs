@@ -29,6 +29,8 @@ fn venues_that_come_and_go_disturb_nobody() {
             ("repriced", |run| run.seen.repriced, 20),
             ("auctioned", |run| run.seen.auctioned, 20),
             ("refilled", |run| run.seen.refilled, 20),
+            ("continued", |run| run.seen.continued, 20),
+            ("extended", |run| run.seen.extended, 5),
             ("self-trades", |run| run.seen.self_trades, 20),
             ("expired", |run| run.seen.expired, 20),
             ("blocked", |run| run.seen.blocked, 20),
