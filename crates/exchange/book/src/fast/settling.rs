@@ -1,12 +1,13 @@
 //! What goes on by itself: what a step had to leave, stops and pegs (docs/rules.md, section 5).
 
 use super::incoming::{End, Incoming};
+use super::matching::rested_event;
 use super::node::Node;
 use super::slab::Slot;
 use super::store::Terms;
 use super::{FastBook, Step};
 use crate::{RestingOrder, Unfinished};
-use pares_types::{Event, EventSink, IncomingCause, OrderKind, Peg, Price, RestCause, Side};
+use pares_types::{Event, EventSink, IncomingCause, OrderKind, Peg, Price, Quantity, RestCause, Side};
 
 impl FastBook {
     /// Does what is under way to its end, then brings in elected stops and reprices pegs, until nothing is due or the step is full.
@@ -168,16 +169,8 @@ impl FastBook {
     /// Takes a pegged order off the book until there is a price to follow.
     fn withdraw<S: EventSink>(&mut self, slot: Slot<Node>, step: &mut Step<'_, S>) {
         let order = self.store.order(slot);
-        step.emit(Event::Rested {
-            order: order.order,
-            member: order.member,
-            client_order_id: order.client_order_id,
-            side: order.side,
-            price: order.price,
-            quantity: order.remaining,
-            shown: pares_types::Quantity::ZERO,
-            cause: RestCause::Withdrawn,
-        });
+        let withdrawn = RestingOrder { shown: Quantity::ZERO, ..order };
+        step.emit(rested_event(&withdrawn, RestCause::Withdrawn));
         self.store.detach(slot);
         self.put_aside(slot);
     }
