@@ -130,7 +130,7 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum TieBreak {
-    /// The latest price, as near as they allow (CME, ASX).
+    /// The latest price, as near as they allow (BNB).
     #[default]
     Latest = 0,
     /// The limit next to the latest price, of two as near the higher (Xetra).
