@@ -100,7 +100,7 @@ pub fn client_seeds() -> Vec<Vec<u8>> {
         exchange(Command::SetRule(Rule::StaticBand(Band::of(500)))),
         exchange(Command::AddInstrument(Symbol::new("ALFA").expect("a legal name"))),
         exchange(Command::RemoveInstrument),
-        exchange(Command::Time),
+        exchange(Command::TIME),
         ClientRequest::Exchange {
             client_order_id,
             instrument: everywhere,

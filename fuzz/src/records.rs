@@ -148,7 +148,7 @@ fn commands() -> Vec<Command> {
         Command::Cancel { target },
         Command::MassCancel { side: None },
         Command::MassCancel { side: Some(Side::Sell) },
-        Command::Time,
+        Command::TIME,
         Command::SetPhase(Phase::Halted),
         Command::SetRule(Rule::PriceRange { min: Price(-5), max: Price(5) }),
         Command::SetRule(Rule::Schedule { at_ns: 1, phase: None }),

@@ -127,6 +127,7 @@ fn instrument(bytes: &mut Bytes<'_>, id: InstrumentId) -> (Instrument, Scale) {
         extensions_max: bytes.pick(&[0, 1, 2]),
         extends_for_market: bytes.below(2) == 0,
         auction_min: Quantity(bytes.pick(&[0, 0, 20, 50])),
+        random_end_ns: bytes.pick(&[0, 0, 10, 40]) * SECOND,
         call_ns: bytes.pick(&[0, 1, 20, 60]) * SECOND,
         timetable: timetable(bytes),
         ..Instrument::listed(id, Symbol::new("FUZZ").expect("a legal name"))
@@ -208,7 +209,7 @@ impl Requests<'_> {
                 let command = if begins { Command::BeginDay { day } } else { Command::EndDay { day } };
                 (command, self.all_or_one(), EXCHANGE)
             }
-            47..=53 => (Command::Time, self.all_or_one(), EXCHANGE),
+            47..=53 => (Command::Time { draw: self.bytes.pick(&[0, 1 << 60, 1 << 63, u64::MAX]) }, self.all_or_one(), EXCHANGE),
             55..=56 => (Command::SetPhase(self.phase()), self.instrument(), EXCHANGE),
             57..=58 => {
                 let instrument = self.instrument();
@@ -459,9 +460,10 @@ impl Requests<'_> {
                 market: self.bytes.below(2) == 0,
             },
             15 => Rule::AuctionMin(Quantity(self.bytes.pick(&[0, 20, 50]))),
-            16 => match self.bytes.below(3) {
+            16 => match self.bytes.below(4) {
                 0 => Rule::TieBreak(self.bytes.pick(&[TieBreak::Latest, TieBreak::NearestLimit])),
                 1 => Rule::PressureLimit(self.bytes.pick(&[0, 10, 10_001])),
+                2 => Rule::RandomEnd { ns: self.bytes.pick(&[0, 10, 40]) * SECOND },
                 _ => Rule::DisplayDecrease { keeps: self.bytes.below(2) == 0 },
             },
             _ => Rule::Reference(self.price(scale)),

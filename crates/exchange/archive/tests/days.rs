@@ -184,7 +184,7 @@ fn a_day_that_is_dropped_is_neither_archived_again_nor_closed_again() {
 fn an_archive_of_another_history_is_not_touched() {
     let (mut log, mut other, place) = (Log::new(), Log::new(), tempfile::tempdir().unwrap());
     log.pass(20_000);
-    other.append(Command::Time, &[]);
+    other.append(Command::TIME, &[]);
     other.pass(20_000);
     let store = store(place.path());
     log.archive(&store, None).unwrap();

@@ -150,8 +150,8 @@ pub(crate) fn assert_routed(instrument: &Instrument, request: &Request) {
 #[cold]
 fn assert_for_all(instrument: &Instrument, request: &Request) {
     use pares_types::Command::{BeginDay, EndDay, Time};
-    let to_all =
-        Doomed::by(request).is_some() || matches!(request.command, Time | BeginDay { .. } | EndDay { .. });
+    let to_all = Doomed::by(request).is_some()
+        || matches!(request.command, Time { .. } | BeginDay { .. } | EndDay { .. });
     assert!(
         request.instrument.0 == 0 && to_all,
         "request {} for instrument {} came to the book of {}",

@@ -168,6 +168,7 @@ fn rules(instrument: &Instrument) -> u64 {
         instrument.dynamic_band.least.0.cast_unsigned(),
         instrument.call_ns,
         instrument.extension_ns,
+        instrument.random_end_ns,
         u64::from(instrument.extensions_max) | u64::from(instrument.extends_for_market) << 8,
         instrument.auction_min.0,
         instrument.tie_break as u64

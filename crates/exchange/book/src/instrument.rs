@@ -44,6 +44,8 @@ pub struct Instrument {
     pub extensions_max: u8,
     /// Whether a call is extended that would leave market orders over, too.
     pub extends_for_market: bool,
+    /// Within which time after its end a call ends at random; zero for at its end.
+    pub random_end_ns: u64,
     /// Shares of an auction that sets the closing and the reference price.
     pub auction_min: Quantity,
     /// Which of several prices an auction takes that are as good.
@@ -116,6 +118,7 @@ impl Instrument {
             extension_ns: 120_000_000_000,
             extensions_max: 2,
             extends_for_market: false,
+            random_end_ns: 0,
             auction_min: Quantity::ZERO,
             tie_break: TieBreak::Latest,
             pressure_limit: 0,
@@ -219,6 +222,7 @@ impl Instrument {
             Rule::Extension { ns, max, market } => {
                 (self.extension_ns, self.extensions_max, self.extends_for_market) = (ns, max, market);
             }
+            Rule::RandomEnd { ns } => self.random_end_ns = ns,
             Rule::AuctionMin(shares) => self.auction_min = shares,
             Rule::TieBreak(one) => self.tie_break = one,
             Rule::PressureLimit(width) => self.pressure_limit = width,

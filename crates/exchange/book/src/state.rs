@@ -16,7 +16,7 @@ pub struct Trading {
     pub transition: Option<Transition>,
     /// An order that one step could not finish. Nothing else trades, and nothing changes the book, before it ends.
     pub unfinished: Option<Unfinished>,
-    /// When a volatility call, or a call that was extended, ends; [`Timestamp::NEVER`] otherwise.
+    /// When a volatility call, a call that was extended, or one whose end is being drawn, ends at the earliest; [`Timestamp::NEVER`] otherwise.
     pub until: Timestamp,
     /// The phase after it.
     pub after: Phase,
@@ -67,6 +67,8 @@ impl Trading {
     pub const PEGS_MAX: usize = 64;
     /// Pegged orders it takes of one member, so that nobody can take all places.
     pub const PEGS_OF_A_MEMBER_MAX: usize = 8;
+    /// Into how many parts the time is cut in which a call ends at random: how often that is drawn, at least.
+    pub const DRAWS: u64 = 32;
     /// How long the call lasts that opens a crossed book, in an instrument without a call time.
     pub const OPENING_CALL_NS: u64 = 60_000_000_000;
 
@@ -90,9 +92,14 @@ impl Trading {
         }
     }
 
-    /// Whether the call has an end of its own, and that has come.
-    pub(crate) fn is_call_over(&self) -> bool {
-        self.until != Timestamp::NEVER && self.until <= self.time
+    /// Whether the call has an end of its own, and the last moment for that has come.
+    pub(crate) fn is_call_over(&self, instrument: &Instrument) -> bool {
+        self.until != Timestamp::NEVER && self.last_end(instrument) <= self.time
+    }
+
+    /// The last moment at which the call can end.
+    pub(crate) fn last_end(&self, instrument: &Instrument) -> Timestamp {
+        self.until.plus_ns(instrument.random_end_ns)
     }
 
     /// The phase has no end of its own.

@@ -69,7 +69,7 @@ pub(crate) fn needed_after(request: &Request, outcome: &Outcome) -> bool {
 /// Whether the time goes on with what such a request has left undone; who asked for any other sends it again.
 fn goes_on(command: &Command) -> bool {
     use Command::{Amend, BeginDay, EndDay, Enter, SetPhase, Time};
-    matches!(command, Time | Enter(_) | Amend(_) | SetPhase(_) | BeginDay { .. } | EndDay { .. })
+    matches!(command, Time { .. } | Enter(_) | Amend(_) | SetPhase(_) | BeginDay { .. } | EndDay { .. })
 }
 
 /// The clock of one gateway.
@@ -120,7 +120,7 @@ impl Clock {
         let is_unfinished = reason == Reason::Unfinished;
         if is_unfinished && goes_on(&request.command) {
             (dial.unfinished, dial.due) = (true, Timestamp(0));
-        } else if request.command == Command::Time {
+        } else if matches!(request.command, Command::Time { .. }) {
             dial.unfinished = false;
         }
     }

@@ -86,7 +86,7 @@ impl Days {
         match request.command {
             Command::BeginDay { day: begun } => (*day, *stage) = (begun, DayStage::Beginning),
             Command::EndDay { .. } => *stage = DayStage::Ending,
-            Command::Time => {}
+            Command::Time { .. } => {}
             _ => return,
         }
         let done = outcome.reason != Reason::Unfinished;
@@ -95,7 +95,7 @@ impl Days {
             DayStage::Beginning if done => DayStage::On,
             as_it_was => as_it_was,
         };
-        if request.command != Command::Time {
+        if !matches!(request.command, Command::Time { .. }) {
             self.look_at = Timestamp(0);
         }
     }
@@ -115,7 +115,7 @@ impl Days {
         let next = self.shards.iter().filter_map(|&(day, stage)| times.next(day, stage, now));
         let is_begin = |command: Command| matches!(command, Command::BeginDay { .. });
         let first = next.min_by_key(|&(at, command)| (at > now, is_begin(command), at));
-        let (at, command) = first.unwrap_or((soon, Command::Time));
+        let (at, command) = first.unwrap_or((soon, Command::TIME));
         let is_due = first.is_some() && at <= now;
         self.look_at = if is_due { soon } else { at };
         is_due.then_some(command)

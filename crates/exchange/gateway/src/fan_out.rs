@@ -19,7 +19,7 @@ pub(crate) fn is_for_all(instrument: InstrumentId, command: Command) -> bool {
         | Command::Unblock { .. }
         | Command::BeginDay { .. }
         | Command::EndDay { .. } => true,
-        Command::MassCancel { .. } | Command::Time => instrument == InstrumentId(0),
+        Command::MassCancel { .. } | Command::Time { .. } => instrument == InstrumentId(0),
         _ => false,
     }
 }

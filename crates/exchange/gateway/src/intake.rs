@@ -83,7 +83,7 @@ impl Gateway {
         }
         while let Some(shard) = self.clock.due_now(now) {
             // One a shard, so that it needs no room: a shard that is full must not keep the others from being told.
-            if self.journal_unasked(now, shard, Command::Time, sink).is_err() {
+            if self.journal_unasked(now, shard, Command::TIME, sink).is_err() {
                 return;
             }
             self.clock.on_journalled(shard, self.sequence_last, now);
@@ -290,7 +290,10 @@ impl Gateway {
             client_order_id,
             instrument: route.instrument,
             shard: self.shards[shard].id,
-            command: route.command,
+            command: match route.command {
+                Command::Time { .. } => Command::Time { draw: sink.draw() },
+                command => command,
+            },
         };
         if request.is_of_operator() {
             // Behind all that operators asked for, whatever this clock says: else its shard would refuse it as overtaken. A record of a wrong

@@ -128,6 +128,9 @@ pub trait GatewaySink {
     /// [`Reason::StorageUnavailable`] if the log cannot take it; nothing was written.
     fn journal(&mut self, request: &Request) -> Result<u64, Reason>;
 
+    /// A number that nobody can foretell, from all 64-bit numbers alike.
+    fn draw(&mut self) -> u64;
+
     /// Tells a session something.
     fn reply(&mut self, session: SessionId, reply: Reply);
 

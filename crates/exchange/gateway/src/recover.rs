@@ -131,7 +131,7 @@ impl Gateway {
         if !self.shards[shard].has_passed(request.id) {
             self.flights.take_off(shard, request.id.sequence(), offset);
             if clock::is_unasked(request) {
-                if request.command == Command::Time {
+                if matches!(request.command, Command::Time { .. }) {
                     self.clock.on_journalled(shard, request.id.sequence(), Timestamp(0));
                 }
             } else {
@@ -163,7 +163,7 @@ impl Gateway {
             self.note_own(id.sequence(), now.max(Timestamp(self.stamp_last.0 + 1)));
             let (member, client_order_id) = (MemberId(0), ClientOrderId::of_gateway(id));
             let (stamp, instrument) = (self.stamp_last, InstrumentId(0));
-            Request { id, stamp, member, client_order_id, instrument, shard, command: Command::Time }
+            Request { id, stamp, member, client_order_id, instrument, shard, command: Command::TIME }
         };
         shards.into_iter().map(telling).collect()
     }

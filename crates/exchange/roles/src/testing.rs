@@ -339,7 +339,7 @@ pub(crate) mod records {
             client_order_id: ClientOrderId(1),
             instrument: InstrumentId(1),
             shard,
-            command: Command::Time,
+            command: Command::TIME,
         };
         let place = ResultPlace {
             shard,

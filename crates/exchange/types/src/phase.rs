@@ -113,6 +113,11 @@ pub enum Rule {
         /// Whether a call is extended that would leave market orders over, too.
         market: bool,
     },
+    /// Within which time after its end a call ends at random, so that nobody knows the last moment; zero for at its end.
+    RandomEnd {
+        /// Nanoseconds.
+        ns: u64,
+    },
     /// An auction of fewer shares sets neither the closing nor the reference price.
     AuctionMin(Quantity),
     /// Which of several prices an auction takes that are as good, with shares of either side left over, or none.

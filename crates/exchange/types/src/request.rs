@@ -51,7 +51,11 @@ pub enum Command {
         side: Option<Side>,
     },
     /// The time is the request's stamp: do what is due. Issued by gateways (member 0), for instrument 0.
-    Time,
+    Time {
+        /// Drawn at random by the gateway, from all 64-bit numbers alike: whether calls end that end at random. An operator
+        /// who tells the time draws nothing (0), his gateway does.
+        draw: u64,
+    },
     /// Bring the instrument into a phase. The exchange (member 0) only.
     SetPhase(Phase),
     /// Change one rule of the instrument. The exchange only.
@@ -92,10 +96,13 @@ pub enum Command {
 }
 
 impl Command {
+    /// The time with the lowest draw, which ends every call whose end may come.
+    pub const TIME: Self = Self::Time { draw: 0 };
+
     /// Whether gateways ask for it by themselves, and hearing it again is harmless: no shard remembers its name.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {
-        matches!(self, Self::Time | Self::CancelGuarded(_))
+        matches!(self, Self::Time { .. } | Self::CancelGuarded(_))
     }
 }
 

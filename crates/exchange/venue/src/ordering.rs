@@ -221,7 +221,7 @@ mod tests {
             client_order_id: ClientOrderId(sequence),
             instrument: InstrumentId(1),
             shard: ShardId(0),
-            command: Command::Time,
+            command: Command::TIME,
         }
     }
 

@@ -46,7 +46,7 @@ impl Quarantine {
     /// that and of the whole shard then; the time asks for nothing else, and is refused if there was none.
     pub(crate) fn refusal(&mut self, request: &Request) -> Option<Reason> {
         let stands = self.contains(ALL) || self.contains(request.instrument);
-        let is_time = request.command == Command::Time;
+        let is_time = matches!(request.command, Command::Time { .. });
         if request.member == EXCHANGE && request.instrument != ALL {
             self.instruments.retain(|&instrument| instrument != ALL && instrument != request.instrument);
             return (is_time && !stands).then_some(Reason::NotQuarantined);

@@ -210,6 +210,7 @@ pub(crate) fn rule_code(rule: Rule) -> (u8, i64, i64) {
         Rule::TieBreak(one) => (15, i64::from(one as u8), 0),
         Rule::PressureLimit(width) => (16, width.into(), 0),
         Rule::DisplayDecrease { keeps } => (17, keeps.into(), 0),
+        Rule::RandomEnd { ns } => (18, ns.cast_signed(), 0),
     }
 }
 
@@ -237,6 +238,7 @@ pub(crate) fn rule(code: u8, first: i64, second: i64) -> Result<Rule, WireError>
         15 if first == 1 => Rule::TieBreak(TieBreak::NearestLimit),
         16 => Rule::PressureLimit(small(first)?),
         17 if first < 2 => Rule::DisplayDecrease { keeps: first == 1 },
+        18 => Rule::RandomEnd { ns: first.cast_unsigned() },
         _ => return Err(WireError::InvalidField("rule")),
     };
     if rule_code(rule) == (code, first, second) { Ok(rule) } else { Err(WireError::InvalidField("second")) }

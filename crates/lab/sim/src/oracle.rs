@@ -138,7 +138,7 @@ impl Replay {
     /// the time is to release it.
     fn quarantine(&mut self, request: &Request) -> Option<Reason> {
         let [by_exchange, everywhere] = [request.member == EXCHANGE, request.instrument == EVERYWHERE];
-        let is_time = request.command == Command::Time;
+        let is_time = matches!(request.command, Command::Time { .. });
         let shard_stood = self.quarantined.contains(&EVERYWHERE);
         let stood = shard_stood || self.quarantined.contains(&request.instrument);
         if by_exchange && !everywhere {

@@ -150,6 +150,7 @@ fn fields((shard, book): &(ShardId, &FastBook)) -> Value {
             "extension_ms": instrument.extension_ns / 1_000_000,
             "extensions_max": instrument.extensions_max,
             "extends_for_market": instrument.extends_for_market,
+            "random_end_ms": instrument.random_end_ns / 1_000_000,
             "auction_min": instrument.auction_min.0,
             "tie_break": name(&instrument.tie_break),
             "pressure_limit": instrument.pressure_limit,

@@ -28,7 +28,7 @@ impl FastBook {
             return self.mass_cancel(request, &doomed, step);
         }
         let result = match request.command {
-            Command::Time => return self.pass_time(request, step),
+            Command::Time { draw } => return self.pass_time(request, draw, step),
             Command::SetPhase(phase) => self.set_phase(phase, step),
             Command::SetRule(rule) => {
                 let result = self.set_rule(rule);

@@ -233,14 +233,21 @@ impl FastBook {
     }
 
     /// Time passes (docs/rules.md, section 6, **Time**).
-    pub(super) fn pass_time<S: EventSink>(&mut self, request: &Request, step: &mut Step<'_, S>) -> Outcome {
+    pub(super) fn pass_time<S: EventSink>(
+        &mut self,
+        request: &Request,
+        draw: u64,
+        step: &mut Step<'_, S>,
+    ) -> Outcome {
+        let before = self.trading.time;
         self.trading.time = self.trading.time.max(request.stamp);
         if self.trading.is_busy() {
             self.go_on(step);
         }
         if !self.trading.is_busy() {
             self.expire(step);
-            self.follow_timetable(step);
+            let ends = self.is_ended(before, draw);
+            self.follow_timetable(ends, step);
             self.go_on(step);
             self.indicate(step);
         }
@@ -260,13 +267,27 @@ impl FastBook {
         (*until <= self.trading.time).then_some(*slot)
     }
 
-    fn follow_timetable<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
+    /// Whether a call with an end of its own ends: a draw below the share of the time left that has passed since `before`.
+    fn is_ended(&self, before: Timestamp, draw: u64) -> bool {
+        let Trading { until, time, .. } = *self.trading;
+        let last = self.trading.last_end(&self.instrument);
+        let drawn_until = before.max(until);
+        if time >= last || time <= drawn_until {
+            return self.trading.is_call_over(&self.instrument);
+        }
+        let (passed, left) = (time.0 - drawn_until.0, last.0 - drawn_until.0);
+        // The numbers below `passed / left` of 2^64.
+        (u128::from(draw) * u128::from(left)) >> 64 < u128::from(passed)
+    }
+
+    /// Ends a call whose end has come, or does the next row of the timetable that is due.
+    fn follow_timetable<S: EventSink>(&mut self, ends: bool, step: &mut Step<'_, S>) {
         let time = self.trading.time;
         if self.trading.timetable_done == Timestamp(0) && !self.instrument.timetable.rows().is_empty() {
             self.trading.timetable_done = Self::begin_of_day(time);
         }
         let row = self.due_row();
-        if self.trading.is_call_over() {
+        if ends {
             return self.begin_transition(self.trading.after, step);
         }
         let Some((at, to)) = row else {
@@ -280,10 +301,14 @@ impl FastBook {
             || self.is_kept_shut(to)
             || phase == Phase::VolatilityCall && to == Phase::Continuous;
         let extended = self.trading.extended > 0 && phase != Phase::VolatilityCall;
+        let drawn = phase.is_call() && self.instrument.random_end_ns > 0;
         if stays {
-        } else if extended && holds_auction(to) {
+        } else if (extended || drawn) && holds_auction(to) {
             // It comes when the call is over.
             self.trading.after = to;
+            if !extended {
+                self.trading.until = at.min(self.trading.until);
+            }
         } else {
             self.begin_transition(to, step);
         }
@@ -321,7 +346,10 @@ impl FastBook {
 
     /// Whether there is something to do now.
     fn is_unfinished(&self) -> bool {
-        self.expired().is_some() || self.due_row().is_some() || self.is_unsettled()
+        self.expired().is_some()
+            || self.due_row().is_some()
+            || self.trading.is_call_over(&self.instrument)
+            || self.is_unsettled()
     }
 
     /// When there is something to do by itself.
@@ -330,9 +358,11 @@ impl FastBook {
             return Timestamp(0);
         }
         let dated = self.store.lists.dated.first_key_value().map(|((until, _), _)| *until);
-        let call = Some(self.trading.until);
+        let Trading { until, time, .. } = *self.trading;
+        let next_draw = time.plus_ns((self.instrument.random_end_ns / Trading::DRAWS).max(1));
+        let call = if until > time { until } else { next_draw.min(self.trading.last_end(&self.instrument)) };
         let row = self.instrument.timetable.next_after(self.trading.timetable_done).map(|(at, _)| at);
-        [dated, call, row].into_iter().flatten().min().unwrap_or(Timestamp::NEVER)
+        [dated, Some(call), row].into_iter().flatten().min().unwrap_or(Timestamp::NEVER)
     }
 }
 

@@ -60,7 +60,7 @@ impl<B: Book> Market<B> {
             return self.cancel_everywhere(request, sink);
         }
         let is_known = match request.command {
-            Command::Time
+            Command::Time { .. }
             | Command::Block { .. }
             | Command::Unblock { .. }
             | Command::CancelGuarded(_)
@@ -76,8 +76,8 @@ impl<B: Book> Market<B> {
             return refused(request, reason);
         }
         match request.command {
-            Command::Time if self.day.stage != Stage::On => self.go_on_with_day(request, sink),
-            Command::Time => self.tell_time(request, sink),
+            Command::Time { .. } if self.day.stage != Stage::On => self.go_on_with_day(request, sink),
+            Command::Time { .. } => self.tell_time(request, sink),
             Command::BeginDay { day } => self.begin_day(request, day, sink),
             Command::EndDay { day } => self.end_day(request, day, sink),
             Command::AddInstrument(symbol) => self.add_instrument(request, symbol),

@@ -194,7 +194,7 @@ impl<B: Book> Market<B> {
                     return refused(request, Reason::DayOver);
                 }
                 // Its timetable waits for the day.
-                Command::Time if self.day.stage != Stage::On => return accepted(request),
+                Command::Time { .. } if self.day.stage != Stage::On => return accepted(request),
                 Command::SetRule(rule @ Rule::Schedule { .. }) => self.catch_up(at, request, rule),
                 _ => {}
             }
@@ -310,7 +310,7 @@ impl<B: Book> Market<B> {
         let mut sink = Counting { sink, day, statistics, incoming: request.member };
         let outcome = self.books[at].apply(request, &mut sink);
         self.day.count_outcome(request, &outcome);
-        let is_told = request.command == Command::Time && outcome.status == Status::Accepted;
+        let is_told = matches!(request.command, Command::Time { .. }) && outcome.status == Status::Accepted;
         self.settle_tables(at, is_told);
         outcome
     }
@@ -330,7 +330,9 @@ impl<B: Book> Market<B> {
         let spared = self.deadlines[at] > self.time && book.trading().time < self.time;
         if spared && book.instrument().with_rule(rule, true).is_ok() {
             let mut nothing = Vec::new();
-            book.apply(&Request { command: Command::Time, stamp: self.time, ..*request }, &mut nothing);
+            // The highest draw ends nothing.
+            let command = Command::Time { draw: u64::MAX };
+            book.apply(&Request { command, stamp: self.time, ..*request }, &mut nothing);
             assert!(nothing.is_empty(), "a book was spared the time because it had nothing to do");
         }
     }

@@ -23,7 +23,7 @@ impl NaiveBook {
             return self.mass_cancel(step, request, &doomed);
         }
         match request.command {
-            Command::Time => self.tell_time(step, request),
+            Command::Time { draw } => self.tell_time(step, request, draw),
             Command::SetPhase(to) => self.set_phase(step, request, to),
             Command::SetRule(rule) => self.set_rule(request, rule),
             Command::RemoveInstrument => self.remove_instrument(step, request),

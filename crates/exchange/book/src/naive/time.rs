@@ -6,10 +6,16 @@ use pares_types::{
 
 use super::phases::ends_in_an_auction;
 use super::{NaiveBook, Step, accepted};
-use crate::{Indication, RestingOrder};
+use crate::{Indication, RestingOrder, Trading};
 
 impl NaiveBook {
-    pub(super) fn tell_time(&mut self, step: &mut Step<impl EventSink>, request: &Request) -> Outcome {
+    pub(super) fn tell_time(
+        &mut self,
+        step: &mut Step<impl EventSink>,
+        request: &Request,
+        draw: u64,
+    ) -> Outcome {
+        let before = self.trading.time;
         self.trading.time = step.now;
         if self.trading.is_busy() {
             self.go_on(step);
@@ -19,7 +25,7 @@ impl NaiveBook {
         }
         self.expire(step);
         self.begin_timetable();
-        if self.trading.is_call_over() {
+        if self.ends_call(before, draw) {
             self.begin_transition(step, self.trading.after);
         } else {
             self.follow_timetable(step);
@@ -27,6 +33,18 @@ impl NaiveBook {
         self.go_on(step);
         self.indicate(step);
         accepted(request, self.is_unfinished())
+    }
+
+    /// Whether a call ends now that has an end of its own: by chance, as much of it as of the time left has passed since the
+    /// time was told last.
+    fn ends_call(&self, before: Timestamp, draw: u64) -> bool {
+        let (time, from) = (self.trading.time, self.trading.until.max(before));
+        if from >= time || self.trading.is_call_over(&self.instrument) {
+            return self.trading.is_call_over(&self.instrument);
+        }
+        let passed = u128::from(time.0 - from.0);
+        let left = u128::from(self.trading.last_end(&self.instrument).0 - from.0);
+        u128::from(draw) * left < passed << 64
     }
 
     /// Orders good till a date, by date.
@@ -71,10 +89,15 @@ impl NaiveBook {
             || self.is_kept_shut(to)
             || to == Phase::Continuous && phase == Phase::VolatilityCall;
         let extended = self.trading.extended > 0 && phase != Phase::VolatilityCall;
+        let drawn = phase.is_call() && self.instrument.random_end_ns > 0;
         match () {
             () if passed_over => {}
             // It comes when the call is over.
             () if extended && ends_in_an_auction(to) => self.trading.after = to,
+            () if drawn && ends_in_an_auction(to) => {
+                self.trading.after = to;
+                self.trading.until = self.trading.until.min(at);
+            }
             () => self.begin_transition(step, to),
         }
     }
@@ -105,6 +128,7 @@ impl NaiveBook {
         let row = self.instrument.timetable.next_after(self.trading.timetable_done);
         self.expiring().iter().any(|(until, _)| *until <= time)
             || row.is_some_and(|(at, _)| at <= time)
+            || self.trading.is_call_over(&self.instrument)
             || self.is_unsettled()
     }
 
@@ -114,6 +138,16 @@ impl NaiveBook {
         }
         let dates = self.expiring().into_iter().map(|(until, _)| until);
         let row = self.instrument.timetable.next_after(self.trading.timetable_done).map(|(at, _)| at);
-        dates.chain(row).chain([self.trading.until]).min().expect("there is at least one")
+        dates.chain(row).chain([self.call_end()]).min().expect("there is at least one")
+    }
+
+    /// When the end of the call is to be looked at: from its earliest end on some thirty times.
+    fn call_end(&self) -> Timestamp {
+        let Trading { until, time, .. } = self.trading;
+        if until > time {
+            return until;
+        }
+        let a_while = (self.instrument.random_end_ns / Trading::DRAWS).max(1);
+        time.plus_ns(a_while).min(self.trading.last_end(&self.instrument))
     }
 }

@@ -11,6 +11,7 @@ mod limits;
 mod oracle;
 mod planted;
 mod random;
+mod random_end;
 mod rebuilt;
 mod restore;
 mod rules;

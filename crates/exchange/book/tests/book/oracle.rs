@@ -133,7 +133,7 @@ fn orders(random: &mut Random) -> Vec<Order> {
         let shares = 10 * (1 + random.below(random_lots(index)));
         let iceberg = limit.is_some() && shares > 10 && random.one_in(4);
         let display = if iceberg { 10 * (1 + random.below(shares / 10 - 1)) } else { 0 };
-        Order { id: OrderId(request(2 + index, 1, Command::Time).id), side, limit, shares, display }
+        Order { id: OrderId(request(2 + index, 1, Command::TIME).id), side, limit, shares, display }
     };
     (0..count).map(order).collect()
 }
@@ -185,7 +185,7 @@ fn call<B: Book>(random: &mut Random) {
         if book.trading().phase == Phase::Continuous {
             break;
         }
-        book.apply(&request(sequence, 0, Command::Time), &mut events);
+        book.apply(&request(sequence, 0, Command::TIME), &mut events);
     }
     let expected = expected(&orders, latest, &rules);
     let figures = expected.as_ref().map(|auction| (auction.price, auction.volume, auction.surplus));

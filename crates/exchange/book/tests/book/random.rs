@@ -87,6 +87,9 @@ pub(crate) fn instrument(random: &mut Random) -> Instrument {
         rules.pressure_limit = random.pick(&[0, 10, 30]);
         rules.display_decrease_keeps = random.one_in(2);
     }
+    if random.one_in(3) {
+        rules.random_end_ns = random.pick(&[1, 10, 90]) * SECOND;
+    }
     if random.one_in(4) {
         rules.auction_min = Quantity(random.below(5) * 10);
     }
@@ -170,7 +173,7 @@ impl Flow {
 
     /// Gateways' clocks differ a little; a time request often comes just when something is due.
     fn stamp(&mut self, command: &Command, book: &impl Book) -> u64 {
-        if matches!(command, Command::Time) {
+        if matches!(command, Command::Time { .. }) {
             let due = book.deadline();
             let soon = due != Timestamp::NEVER && due.0 < self.clock + 2_000 * SECOND;
             if soon && self.random.one_in(2) {
@@ -206,7 +209,7 @@ impl Flow {
             0..=549 => Command::Enter(self.order(book)),
             550..=709 => self.amend(book),
             710..=829 => Command::Cancel { target: self.target(book) },
-            830..=949 => Command::Time,
+            830..=949 => Command::Time { draw: self.random.below(1 << 31) << 33 },
             950..=964 => Command::SetPhase(self.phase(book)),
             965..=981 => Command::SetRule(self.rule(book)),
             982 => Command::CancelGuarded(Guarded {
@@ -427,7 +430,7 @@ impl Flow {
     }
 
     fn rule(&mut self, book: &impl Book) -> Rule {
-        match self.random.below(22) {
+        match self.random.below(24) {
             0 => Rule::PriceRange { min: self.price(book), max: self.price(book) },
             1 => Rule::Tick { from: self.price(book), tick: Price(self.random.pick(&[0, 50, 100, 200])) },
             2 => Rule::Lot(Quantity(self.random.pick(&[0, 1, 10]))),
@@ -447,6 +450,7 @@ impl Flow {
             16 => Rule::AuctionMin(Quantity(self.random.below(6) * 10)),
             17 => Rule::TieBreak(self.random.pick(&[TieBreak::Latest, TieBreak::NearestLimit])),
             18 => Rule::PressureLimit(self.random.pick(&[0, 10, 10_001])),
+            22 => Rule::RandomEnd { ns: self.random.pick(&[0, 1, 30]) * SECOND },
             19 => Rule::DisplayDecrease { keeps: self.random.one_in(2) },
             _ => Rule::Reference(self.price(book)),
         }

@@ -72,6 +72,7 @@ scenarios!(
     auction_3_the_side_that_is_left,
     auction_4_the_reference_price,
     auction_between_its_steps,
+    auction_ends_at_random,
     auction_extended_for_market_orders,
     auction_in_steps,
     auction_of_icebergs,

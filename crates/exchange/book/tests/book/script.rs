@@ -114,7 +114,7 @@ impl<B: Book> Script<B> {
         if let Some(session) = session {
             request.client_order_id = ClientOrderId::guarded(session, self.sequence);
         }
-        if let ["time", time] = words {
+        if let ["time", time, ..] = words {
             self.clock = crate::words::time(time);
         }
         request.stamp = self.clock;

@@ -21,7 +21,10 @@ pub(crate) fn command(words: &[&str], names: &Names) -> Command {
         ["mass", "cancel"] => Command::MassCancel { side: None },
         ["mass", "cancel", "buy"] => Command::MassCancel { side: Some(Side::Buy) },
         ["mass", "cancel", "sell"] => Command::MassCancel { side: Some(Side::Sell) },
-        ["time", _] => Command::Time,
+        ["time", _] => Command::TIME,
+        ["time", _, "draw", percent] => {
+            Command::Time { draw: (u128::from(hundredths(percent)) << 64).div_ceil(10_000) as u64 }
+        }
         ["phase", name] => Command::SetPhase(phase(name)),
         ["rule", ref words @ ..] => Command::SetRule(rule(words)),
         ["block", name] => Command::Block { member: member(name) },
@@ -156,6 +159,7 @@ pub(crate) fn rule(words: &[&str]) -> Rule {
         }
         ["extension", seconds, max] => extension(seconds, max, false),
         ["extension", seconds, max, "market"] => extension(seconds, max, true),
+        ["random_end", seconds] => Rule::RandomEnd { ns: time(seconds).0 },
         ["auction_min", shares] => Rule::AuctionMin(quantity(shares)),
         ["tie_break", "nearest_limit"] => Rule::TieBreak(TieBreak::NearestLimit),
         ["pressure_limit", percent] => Rule::PressureLimit(hundredths(percent)),
@@ -168,11 +172,11 @@ pub(crate) fn rule(words: &[&str]) -> Rule {
     }
 }
 
-/// A percentage, as in `2.5%`, in hundredths of a percent.
 fn extension(seconds: &str, max: &str, market: bool) -> Rule {
     Rule::Extension { ns: time(seconds).0, max: max.parse().unwrap(), market }
 }
 
+/// A percentage, as in `2.5%`, in hundredths of a percent.
 fn hundredths(percent: &str) -> u32 {
     let units = money(percent.strip_suffix('%').unwrap()).0;
     u32::try_from(units / 100).unwrap()

@@ -194,7 +194,7 @@ impl Defect for ExpiresLate {
                 order.time_in_force = to;
             }
         };
-        if request.command != Command::Time {
+        if !matches!(request.command, Command::Time { .. }) {
             return book.apply(request, events);
         }
         change(book, rules, |state| replace(state, on_time, late));
@@ -230,7 +230,7 @@ pub(crate) struct AuctionsAtTheLowest;
 impl Defect for AuctionsAtTheLowest {
     fn apply(book: &mut NaiveBook, request: &Request, events: &mut Vec<Event>) -> Outcome {
         let (rules, reference) = (*book.instrument(), book.trading().reference);
-        let may_end = matches!(request.command, Command::Time | Command::SetPhase(_));
+        let may_end = matches!(request.command, Command::Time { .. } | Command::SetPhase(_));
         if !may_end || !book.trading().phase.is_call() {
             return book.apply(request, events);
         }

@@ -23,7 +23,10 @@ fn told(world: &mut World, now: u64) -> Vec<u16> {
     let before = world.gates[0].sink.log.len();
     world.on_time(0, now);
     let told = &world.gates[0].sink.log[before..];
-    assert!(told.iter().all(|request| request.command == Command::Time && request.member == MemberId(0)));
+    assert!(
+        told.iter()
+            .all(|request| matches!(request.command, Command::Time { .. }) && request.member == MemberId(0))
+    );
     assert!(told.iter().all(|request| request.instrument == InstrumentId(0)));
     told.iter().map(|request| request.shard.0).collect()
 }
@@ -33,6 +36,18 @@ fn dated(name: u64) -> ClientRequest {
     let time_in_force = TimeInForce::Gtd { until };
     let order = NewOrder { time_in_force, ..NewOrder::limit(Side::Buy, Price(1), Quantity(1)) };
     ClientRequest::Enter { client_order_id: ClientOrderId(name), instrument: InstrumentId(2), order }
+}
+
+#[test]
+fn the_gateway_draws_and_no_operator() {
+    let mut world = clocked();
+    world.ask(0, 2, exchange(1, 1, Command::TIME));
+    world.ask(0, 2, exchange(2, 1, Command::TIME));
+    let drawn = world.gates[0].sink.log.iter().filter_map(|request| match request.command {
+        Command::Time { draw } => Some(draw),
+        _ => None,
+    });
+    assert_eq!(drawn.collect::<Vec<u64>>(), [0, 1]);
 }
 
 #[test]
@@ -141,14 +156,14 @@ fn the_time_takes_no_name_and_is_answered_to_nobody() {
 #[test]
 fn a_clock_s_name_cannot_be_taken_by_a_session_of_the_exchange() {
     let mut world = clocked();
-    world.ask(0, 2, exchange(1 << 63 | 1, 0, Command::Time));
+    world.ask(0, 2, exchange(1 << 63 | 1, 0, Command::TIME));
     assert!(matches!(world.replies(0)[..], [(2, Reply::Rejected { reason: Reason::MalformedRequest, .. })]));
 }
 
 #[test]
 fn the_exchange_can_tell_the_time_itself() {
     let mut world = clocked();
-    world.ask(0, 2, exchange(1, 0, Command::Time));
+    world.ask(0, 2, exchange(1, 0, Command::TIME));
     world.settle();
     let replies = world.replies(0);
     assert!(matches!(replies[..], [(2, Reply::Answer(answer))] if answer.client_order_id.0 == 1));
@@ -157,7 +172,7 @@ fn the_exchange_can_tell_the_time_itself() {
 #[test]
 fn a_time_told_by_the_exchange_leaves_idle_shards_idle() {
     let mut world = clocked();
-    world.ask(0, 2, exchange(1, 0, Command::Time));
+    world.ask(0, 2, exchange(1, 0, Command::TIME));
     world.settle();
     assert_eq!(told(&mut world, 5_000), []);
     world.restart(0, config(0));
@@ -169,7 +184,7 @@ fn a_time_told_by_the_exchange_leaves_idle_shards_idle() {
 fn what_a_time_told_by_the_exchange_leaves_unfinished_goes_on_until_it_is_done() {
     let mut world = clocked();
     world.shards[0].unfinished = 2;
-    world.ask(0, 2, exchange(1, 1, Command::Time));
+    world.ask(0, 2, exchange(1, 1, Command::TIME));
     for expected in [vec![0], vec![0], vec![]] {
         world.settle();
         assert_eq!(told(&mut world, 1_000), expected);

@@ -230,8 +230,10 @@ impl Shard {
 
     /// What the shard has left to do after a request that does not touch orders.
     fn unfinished(&mut self, request: &Request) -> Reason {
-        let steps =
-            matches!(request.command, Command::Time | Command::SetPhase(_) | Command::CancelGuarded(_));
+        let steps = matches!(
+            request.command,
+            Command::Time { .. } | Command::SetPhase(_) | Command::CancelGuarded(_)
+        );
         if !steps || self.unfinished == 0 {
             return Reason::None;
         }

@@ -161,9 +161,9 @@ fn what_is_quarantined_is_told_until_the_exchange_asks_there() {
     rig.check();
     rig.commit(0, 2, Command::SetPhase(Phase::Halted), Some(Reason::DuplicateRequest));
     assert_eq!(quarantined(&rig), [false, true], "that was an old one");
-    rig.commit(0, 0, Command::Time, Some(Reason::Void));
+    rig.commit(0, 0, Command::TIME, Some(Reason::Void));
     assert_eq!(quarantined(&rig), [true, true]);
-    rig.ask(0, 2, Command::Time);
+    rig.ask(0, 2, Command::TIME);
     rig.quarantined.clear();
     assert_eq!(quarantined(&rig), [false, false]);
     rig.check();
@@ -208,7 +208,7 @@ fn command() -> impl Strategy<Value = (bool, Command)> {
         8 => order,
         3 => (0..Phase::ALL.len()).prop_map(|at| (true, Command::SetPhase(Phase::ALL[at]))),
         3 => rule().prop_map(|rule| (true, Command::SetRule(rule))),
-        2 => Just((true, Command::Time)),
+        2 => Just((true, Command::TIME)),
         1 => Just((true, Command::RemoveInstrument)),
         1 => Just((true, Command::AddInstrument(symbol("MORE")))),
     ]
@@ -225,7 +225,7 @@ proptest! {
             rig.ask(if is_exchange { 0 } else { 7 + other % 3 }, instrument, command);
             rig.check();
             match other {
-                0 => { rig.ask(0, 0, Command::Time); }
+                0 => { rig.ask(0, 0, Command::TIME); }
                 1 => { day += 1; rig.ask(0, 0, Command::BeginDay { day: BusinessDay(day) }); }
                 2 => { rig.ask(0, 0, Command::EndDay { day: BusinessDay(day) }); }
                 _ => {}

@@ -178,7 +178,7 @@ fn each_event_is_told_with_the_instrument_it_happened_in() {
         s2 news c21 (9:21 at 0/0) i3 Buy Released at 60, remaining 5, shown 5
         s3 news c31 (9:31 at 0/0) i3 Buy Withdrawn at 60, remaining 5, shown 0
     "#]]
-    .assert_eq(&told(&[], &request(1, 0, Command::Time), (Status::Accepted, 0, 0), &events));
+    .assert_eq(&told(&[], &request(1, 0, Command::TIME), (Status::Accepted, 0, 0), &events));
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Model {
                 self.world.restart_from(gate, config(gate), taken);
                 self.world.start_clock(gate, 1, &[ShardId(0)]);
                 let log = self.world.gates[gate].sink.log.iter();
-                let named = log.filter(|request| request.command != Command::Time);
+                let named = log.filter(|request| !matches!(request.command, Command::Time { .. }));
                 let unasked = named.map(|request| (request.member, request.client_order_id)).collect();
                 self.clients[gate] = Clients { unasked, ..Clients::default() };
             }

@@ -169,7 +169,7 @@ fn an_instrument_nobody_configured_belongs_to_the_shard_its_id_says() {
 fn only_the_exchange_may_ask_for_what_concerns_all() {
     let mut world = signed_on();
     let others = exchange(1, 0, Command::Block { member: MemberId(8) });
-    for request in [exchange(1, 1, Command::SetPhase(Phase::Halted)), exchange(1, 0, Command::Time), others] {
+    for request in [exchange(1, 1, Command::SetPhase(Phase::Halted)), exchange(1, 0, Command::TIME), others] {
         world.ask(0, 1, request);
         assert_eq!(rejection(&mut world), Reason::NotPermitted);
     }

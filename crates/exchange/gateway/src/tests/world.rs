@@ -59,6 +59,11 @@ impl GatewaySink for Sink {
         Ok((self.log.len() as u64 - 1) * RECORD)
     }
 
+    /// How many requests came before.
+    fn draw(&mut self) -> u64 {
+        self.log.len() as u64
+    }
+
     fn reply(&mut self, session: SessionId, reply: Reply) {
         self.replies.push((session, reply));
     }

@@ -194,7 +194,7 @@ fn without_order(command: &Command) -> &'static str {
         Command::Amend(_) => "amend",
         Command::Cancel { .. } => "cancel",
         Command::MassCancel { .. } => "mass_cancel",
-        Command::Time => "time",
+        Command::Time { .. } => "time",
         Command::SetPhase(_) => "set_phase",
         Command::SetRule(_) => "set_rule",
         Command::AddInstrument(_) => "add_instrument",

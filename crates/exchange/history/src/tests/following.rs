@@ -144,7 +144,7 @@ fn random_rich_request(day: &mut Day, random: &mut u64) {
             let phases = [Phase::OpeningCall, Phase::Continuous, Phase::Continuous, Phase::ClosingCall];
             (0, Command::SetPhase(phases[below(4) as usize]))
         }
-        7 => (0, Command::Time),
+        7 => (0, Command::TIME),
         8..=10 => enter(NewOrder { trigger: Some(Price(10_000 + 100 * below(9) as i64)), ..limit }),
         11 => enter(NewOrder { trigger: Some(price), kind: OrderKind::Market, ..limit }),
         12..=13 => enter(NewOrder { kind: OrderKind::Pegged { to: Peg::Best, limit: price }, ..limit }),

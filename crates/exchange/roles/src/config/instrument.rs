@@ -51,6 +51,8 @@ pub struct InstrumentConfig {
     pub extensions_max: u8,
     /// Whether a call goes on that would leave market orders over, too.
     pub extends_for_market: bool,
+    /// Within which time after its end a call ends at random, milliseconds; 0 for at its end.
+    pub random_end_ms: u64,
     /// Shares an auction needs to set the closing and the reference price.
     pub auction_min: u64,
     /// Which of several auction prices is taken that are as good.
@@ -159,6 +161,7 @@ impl InstrumentConfig {
             extension_ms: 120_000,
             extensions_max: 2,
             extends_for_market: false,
+            random_end_ms: 0,
             auction_min: 0,
             tie_break: TieBreakSetting::Latest,
             pressure_limit: 0,
@@ -193,6 +196,8 @@ impl InstrumentConfig {
                 .ok_or_else(|| wrong(&"`extension_ms` is beyond the end of time"))?,
             extensions_max: self.extensions_max,
             extends_for_market: self.extends_for_market,
+            random_end_ns: nanoseconds_of(self.random_end_ms)
+                .ok_or_else(|| wrong(&"`random_end_ms` is beyond the end of time"))?,
             auction_min: Quantity(self.auction_min),
             tie_break: match self.tie_break {
                 TieBreakSetting::Latest => TieBreak::Latest,

@@ -71,6 +71,11 @@ impl<W: World, S: Sockets> GatewaySink for Edge<W, S> {
         Ok(offset.0)
     }
 
+    fn draw(&mut self) -> u64 {
+        let random = self.world.random();
+        u64::from_le_bytes(*random.first_chunk().expect("it has 32 bytes"))
+    }
+
     fn reply(&mut self, session: SessionId, reply: Reply) {
         match reply {
             Reply::Answer(_) => self.counters.add(Counter::Answers, 1),

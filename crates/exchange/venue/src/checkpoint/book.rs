@@ -25,7 +25,7 @@ use super::instrument::put_instrument;
 use super::{CheckpointError, Input, put};
 
 /// Bytes of a book without orders, rows and busts.
-pub(super) const BYTES_MIN: usize = 54 * 8;
+pub(super) const BYTES_MIN: usize = 55 * 8;
 const HAS_MORE: u64 = 1 << 32;
 const ELECTED: u64 = 1 << 33;
 const POST_ONLY: u64 = 1 << 34;

@@ -3,7 +3,7 @@
 //! ```text
 //! instrument  id | symbol, 16 bytes | tick rows n | (from, tick)* | lot | quantity_max | value_max |
 //!             price_min | price_max | orders_max | step_max | static_band, its least | dynamic_band, its least | call_ns |
-//!             extension_ns | extensions_max | extends_for_market | auction_min |
+//!             extension_ns | extensions_max | extends_for_market | random_end_ns | auction_min |
 //!             tie_break | pressure_limit | display_decrease_keeps |
 //!             schedule rows n | (at_ns, phase)*
 //! ```
@@ -32,6 +32,7 @@ pub(super) fn put_instrument(out: &mut Vec<u8>, instrument: &Instrument) {
         extension_ns,
         extensions_max,
         extends_for_market,
+        random_end_ns,
         auction_min,
         tie_break,
         pressure_limit,
@@ -61,6 +62,7 @@ pub(super) fn put_instrument(out: &mut Vec<u8>, instrument: &Instrument) {
     put(out, *extension_ns);
     put(out, u64::from(*extensions_max));
     put(out, u64::from(*extends_for_market));
+    put(out, *random_end_ns);
     put(out, auction_min.0);
     put(out, *tie_break as u64);
     put(out, u64::from(*pressure_limit));
@@ -96,6 +98,7 @@ impl Input<'_> {
             extension_ns: self.u64()?,
             extensions_max: self.u8("extensions_max")?,
             extends_for_market: self.u8("extends_for_market")? == 1,
+            random_end_ns: self.u64()?,
             auction_min: Quantity(self.u64()?),
             tie_break: match self.u64()? {
                 0 => TieBreak::Latest,

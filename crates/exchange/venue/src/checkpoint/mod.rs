@@ -1,7 +1,7 @@
 //! A shard's state as bytes, so that a new venue need not replay the day (paper 1 section 4, step 2).
 //!
 //! ```text
-//! head   "PARESC10" | shard | position | gateways n | (gateway, through)* | notes
+//! head   "PARESC11" | shard | position | gateways n | (gateway, through)* | notes
 //!        | time | day | blocked n | member* | books n
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
@@ -32,7 +32,7 @@ use pares_types::{GatewayId, InstrumentId, MemberId, Position, ShardId, Timestam
 use crate::notes::Notes;
 pub use view::view;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"PARESC10");
+const MAGIC: u64 = u64::from_le_bytes(*b"PARESC11");
 
 /// Why bytes are not a checkpoint to start from. Nothing was built: try an older one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -22,7 +22,7 @@ fn requests_of(gateway: u16) -> impl Strategy<Value = Vec<Request>> {
         let numbered = (1..).zip(drawn);
         numbered
             .map(|(sequence, (kind, instrument, price, quantity, other, target, name))| {
-                let target = request(other, target, Command::Time).id;
+                let target = request(other, target, Command::TIME).id;
                 let amendment = Amendment::new(OrderId(target), Price(price), Quantity(quantity));
                 let mass = Command::MassCancel { side: None };
                 let everywhere = |request| Request { instrument: InstrumentId(0), ..request };
@@ -34,7 +34,7 @@ fn requests_of(gateway: u16) -> impl Strategy<Value = Vec<Request>> {
                     3 => request(gateway, sequence, Command::Amend(amendment)),
                     4..8 => enter(gateway, sequence, Side::Buy, price, quantity),
                     8..12 => enter(gateway, sequence, Side::Sell, price, quantity),
-                    12 => everywhere(request(gateway, sequence, Command::Time)),
+                    12 => everywhere(request(gateway, sequence, Command::TIME)),
                     13 => request(gateway, sequence, Command::SetPhase(PHASES[name as usize % PHASES.len()])),
                     14 => everywhere(request(gateway, sequence, Command::Block { member })),
                     _ => everywhere(request(gateway, sequence, Command::Unblock { member })),

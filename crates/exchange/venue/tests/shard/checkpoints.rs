@@ -49,7 +49,7 @@ fn lived() -> Venue<FastBook> {
         (0, 1, Command::Bust(bust)),
         (0, 2, Command::SetPhase(Phase::OpeningCall)),
         (5, 2, Command::Enter(opening)),
-        (0, 0, Command::Time),
+        (0, 0, Command::TIME),
         (0, 0, Command::Block { member: MemberId(77) }),
         (0, 0, registered(0, Entry::AddMember)),
         (0, 0, registered(2, Entry::SetKey(Key::Ed25519([9; 32])))),

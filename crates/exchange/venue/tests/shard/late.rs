@@ -59,7 +59,7 @@ fn neither_members_nor_clocks_go_past_operators_or_are_late() {
     assert_eq!(floor.ask(0, NOON, BLOCK), Reason::None);
     let clock = |sequence, stamp| {
         let id = RequestId::new(GatewayId(2), sequence);
-        let told = named(0, ClientOrderId::of_gateway(id).0, request(2, sequence, Command::Time));
+        let told = named(0, ClientOrderId::of_gateway(id).0, request(2, sequence, Command::TIME));
         Request { stamp: Timestamp(stamp), instrument: InstrumentId(0), ..told }
     };
     assert_eq!(floor.take(clock(1, NOON + 60 * SECOND)), Reason::None);

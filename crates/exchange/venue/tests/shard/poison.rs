@@ -149,7 +149,7 @@ fn a_quarantined_instrument_takes_nothing_until_the_exchange_asks_for_something_
     assert_ne!(ask(&mut venue, poisoned(7, phase, MemberId(0))), Some(Reason::Quarantined));
     assert_eq!(ask(&mut venue, poisoned(8, order, MemberId(1))), Some(Reason::None));
     assert!(venue.shard.quarantined().is_empty());
-    let release = |sequence| poisoned(sequence, Command::Time, MemberId(0));
+    let release = |sequence| poisoned(sequence, Command::TIME, MemberId(0));
     assert_eq!(ask(&mut venue, release(9)), Some(Reason::NotQuarantined));
     assert_eq!(ask(&mut venue, poisoned(10, order, MemberId(1))), Some(Reason::None));
 }
@@ -169,12 +169,12 @@ fn a_time_that_brings_the_engine_down_stops_the_shard_s_clock_until_the_exchange
         Request { instrument: InstrumentId(0), command, member: MemberId(0), ..request }
     };
     let unblock = Command::Unblock { member: MemberId(9) };
-    assert_eq!(ask(&mut venue, everywhere(1, Command::Time)), Some(Reason::Void));
-    assert_eq!(ask(&mut venue, everywhere(2, Command::Time)), Some(Reason::Quarantined));
+    assert_eq!(ask(&mut venue, everywhere(1, Command::TIME)), Some(Reason::Void));
+    assert_eq!(ask(&mut venue, everywhere(2, Command::TIME)), Some(Reason::Quarantined));
     assert_eq!(ask(&mut venue, enter(1, 3, Side::Buy, 90, 1)), Some(Reason::Quarantined));
     assert_eq!(ask(&mut venue, everywhere(4, unblock)), Some(Reason::NotBlocked), "it lifts nothing");
     assert_eq!(venue.shard.quarantined(), [InstrumentId(0)]);
-    let release = Request { instrument: InstrumentId(1), ..everywhere(5, Command::Time) };
+    let release = Request { instrument: InstrumentId(1), ..everywhere(5, Command::TIME) };
     assert_eq!(ask(&mut venue, release), Some(Reason::None));
-    assert_eq!(ask(&mut venue, everywhere(6, Command::Time)), Some(Reason::None));
+    assert_eq!(ask(&mut venue, everywhere(6, Command::TIME)), Some(Reason::None));
 }

@@ -204,7 +204,7 @@ fn the_time_is_told_under_any_name_and_leaves_none_behind() {
     let window = window(8);
     let mut venue = Venue::<FastBook>::new(&window);
     let everywhere = |request| Request { instrument: InstrumentId(0), ..request };
-    let time = |sequence| named(0, 1, everywhere(request(1, sequence, Command::Time)));
+    let time = |sequence| named(0, 1, everywhere(request(1, sequence, Command::TIME)));
     let phase = named(0, 1, request(1, 3, Command::SetPhase(Phase::Halted)));
     run(&mut venue, &[time(1), time(2), phase, time(4)]);
     assert!(venue.out.all.iter().all(|result| result.outcome.status == Status::Accepted));

@@ -160,7 +160,7 @@ fn write_exchange(out: &mut Vec<u8>, name: ClientOrderId, instrument: Instrument
             let frame = ChangeRegister { client_order_id, value, member, session, entry, reserved: 0 };
             write(out, &frame);
         }
-        Command::Time => write(out, &TellTime { client_order_id, instrument, reserved: 0.into() }),
+        Command::Time { .. } => write(out, &TellTime { client_order_id, instrument, reserved: 0.into() }),
         Command::BeginDay { day } => {
             write(out, &BeginDay { client_order_id, day: day.0.into(), reserved: 0.into() });
         }
@@ -326,7 +326,7 @@ fn decode_exchange(kind: u8, bytes: &[u8]) -> Result<ClientRequest, WireError> {
         TellTime::KIND => {
             let frame: TellTime = body(bytes)?;
             zero(&frame.reserved.to_bytes())?;
-            (frame.client_order_id, frame.instrument, Command::Time)
+            (frame.client_order_id, frame.instrument, Command::TIME)
         }
         BeginDay::KIND => {
             let frame: BeginDay = body(bytes)?;

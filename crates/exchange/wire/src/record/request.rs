@@ -75,7 +75,7 @@ pub struct RequestRecord {
     pub target: U64,
     /// Price units, of an order, an amend or a trade to bust; 0 otherwise and for market orders.
     pub price: I64,
-    /// Shares, of an order, an amend or a trade to bust; of a change of the register the position as of which its operator knew it; 0 otherwise.
+    /// Shares, of an order, an amend or a trade to bust; of a change of the register the position as of which its operator knew it; of the time what was drawn; 0 otherwise.
     pub quantity: U64,
     /// The instrument; 0 = all of the shard, where the command allows it.
     pub instrument: U32,
@@ -178,9 +178,10 @@ pub fn request_bytes(request: &Request) -> usize {
     let extended = match request.command {
         Command::Enter(order) => is_extended(&order),
         Command::Amend(amendment) => amends_more(&amendment),
-        Command::Cancel { .. } | Command::MassCancel { .. } | Command::Time | Command::RemoveInstrument => {
-            false
-        }
+        Command::Cancel { .. }
+        | Command::MassCancel { .. }
+        | Command::Time { .. }
+        | Command::RemoveInstrument => false,
         Command::Bust(_) => return REQUEST_BYTES_MAX,
         _ => true,
     };
@@ -232,8 +233,9 @@ impl RequestRecord {
                 self.side = sides_code(side);
                 Extension::None
             }
-            Command::Time => {
+            Command::Time { draw } => {
                 self.command = command::TIME;
+                self.quantity = draw.into();
                 Extension::None
             }
             Command::RemoveInstrument => {
@@ -388,7 +390,7 @@ impl RequestRecord {
             }
             command::CANCEL => Command::Cancel { target: self.target()? },
             command::MASS_CANCEL => Command::MassCancel { side: sides(self.side)? },
-            command::TIME => Command::Time,
+            command::TIME => Command::Time { draw: self.quantity.get() },
             command::REMOVE_INSTRUMENT => Command::RemoveInstrument,
             command::SET_PHASE => Command::SetPhase(phase(operands()?.code)?),
             command::SET_RULE => {

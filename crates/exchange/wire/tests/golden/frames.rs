@@ -349,7 +349,7 @@ fn frames_of_the_exchange() {
         "#]],
     );
     check(
-        &asked(Command::Time),
+        &asked(Command::TIME),
         expect![[r#"
         0000  14 00 10 01 18 17 16 15 14 13 12 11 24 23 22 21
         0010  00 00 00 00

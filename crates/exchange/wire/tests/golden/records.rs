@@ -140,7 +140,7 @@ fn orders_that_say_more_within_64_bytes() {
     "#]],
     );
     check(
-        &recorded(Command::Time),
+        &recorded(Command::TIME),
         expect![[r#"
         0000  01 01 32 31 74 73 72 71 58 57 56 55 54 53 52 51
         0010  68 67 66 65 64 63 62 61 18 17 16 15 14 13 12 11
@@ -395,7 +395,7 @@ fn the_other_events_of_a_result() {
             state_hash: 0xf1f2_f3f4_f5f6_f7f8,
         },
     ];
-    let request = request(Command::Time);
+    let request = request(Command::TIME);
     let order = OrderId(id());
     let (status, reason) = (Status::Accepted, Reason::Unfinished);
     let (executed, remaining) = (Quantity::ZERO, Quantity::ZERO);

@@ -129,6 +129,7 @@ fn rule() -> impl Strategy<Value = Rule> {
         quantity().prop_map(Rule::AuctionMin),
         select(vec![TieBreak::Latest, TieBreak::NearestLimit]).prop_map(Rule::TieBreak),
         any::<u32>().prop_map(Rule::PressureLimit),
+        any::<u64>().prop_map(|ns| Rule::RandomEnd { ns }),
         any::<bool>().prop_map(|keeps| Rule::DisplayDecrease { keeps }),
         any::<u64>().prop_map(|ns| Rule::CallTime { ns }),
         schedule.prop_map(|(at_ns, phase)| Rule::Schedule { at_ns, phase }),
@@ -167,7 +168,7 @@ fn guarded() -> impl Strategy<Value = Guarded> {
 fn exchange_command() -> impl Strategy<Value = Command> {
     let symbol = "[!-~]{1,16}".prop_map(|name| Symbol::new(&name).expect("printable"));
     prop_oneof![
-        Just(Command::Time),
+        Just(Command::TIME),
         phase().prop_map(Command::SetPhase),
         rule().prop_map(Command::SetRule),
         symbol.prop_map(Command::AddInstrument),
@@ -181,6 +182,11 @@ fn exchange_command() -> impl Strategy<Value = Command> {
     ]
 }
 
+/// What a record can say, and a frame cannot: a gateway draws, not an operator.
+fn drawn() -> impl Strategy<Value = Command> {
+    any::<u64>().prop_map(|draw| Command::Time { draw })
+}
+
 fn command() -> impl Strategy<Value = Command> {
     prop_oneof![
         new_order().prop_map(Command::Enter),
@@ -190,6 +196,7 @@ fn command() -> impl Strategy<Value = Command> {
         proptest::option::of(side()).prop_map(|side| Command::MassCancel { side }),
         guarded().prop_map(Command::CancelGuarded),
         exchange_command(),
+        drawn(),
     ]
 }
 

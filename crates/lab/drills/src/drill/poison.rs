@@ -66,7 +66,7 @@ fn is_void(poisoner: &mut Client) -> Result<bool, LabError> {
 fn release(drill: &mut Drill, instrument: InstrumentId) -> Result<u64, LabError> {
     let mut exchange = Client::connect(drill.system.addresses()?[0], MemberId(0))?;
     let client_order_id = ClientOrderId(pares_os::clock::now_ns());
-    exchange.send(&ClientRequest::Exchange { client_order_id, instrument, command: Command::Time })?;
+    exchange.send(&ClientRequest::Exchange { client_order_id, instrument, command: Command::TIME })?;
     exchange.flush()?;
     let mut released = false;
     drill.wait_until("the release of an instrument", |_| {

@@ -34,7 +34,7 @@ fn processes(exchange: &Exchange) -> BTreeMap<NodeId, String> {
 /// As `pares admin release ALFA`.
 fn release(exchange: &Exchange, round: u64) {
     let (client_order_id, instrument) = (ClientOrderId(round + 1), InstrumentId(1));
-    let time = ClientRequest::Exchange { client_order_id, instrument, command: Command::Time };
+    let time = ClientRequest::Exchange { client_order_id, instrument, command: Command::TIME };
     exchange.client(0, 0).submit_and_wait(&time).unwrap();
 }
 

@@ -267,8 +267,8 @@ fn request(
             (instrument, Command::Bust(bust::recorded_trade(instrument, *trade, config, layout)?))
         }
         // A time for one instrument is what releases it.
-        What::Release { instrument } => (named(instrument)?, Command::Time),
-        What::Time => (all, Command::Time),
+        What::Release { instrument } => (named(instrument)?, Command::TIME),
+        What::Time => (all, Command::TIME),
         What::Day { what: DayChange::Begin { day } } => {
             let today = BusinessDay::of(Timestamp(pares_os::clock::now_ns()));
             (all, Command::BeginDay { day: day.unwrap_or(today) })

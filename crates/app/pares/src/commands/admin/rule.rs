@@ -138,6 +138,11 @@ pub enum NewRule {
         #[arg(long)]
         market: bool,
     },
+    /// How long after its end a call ends, at random
+    RandomEnd {
+        /// Milliseconds at most; 0 for at its end
+        ms: u64,
+    },
     /// Shares an auction needs to set the closing and the reference price
     AuctionMin {
         /// Shares; 0 for any
@@ -185,6 +190,7 @@ impl NewRule {
             Self::DynamicBand { width, least } => Rule::DynamicBand(Band { width, least }),
             Self::CallTime { ms } => Rule::CallTime { ns: nanoseconds(ms)? },
             Self::Extension { ms, max, market } => Rule::Extension { ns: nanoseconds(ms)?, max, market },
+            Self::RandomEnd { ms } => Rule::RandomEnd { ns: nanoseconds(ms)? },
             Self::AuctionMin { shares } => Rule::AuctionMin(Quantity(shares)),
             Self::TieBreak { one: TieBreakName::Latest } => Rule::TieBreak(TieBreak::Latest),
             Self::TieBreak { one: TieBreakName::NearestLimit } => Rule::TieBreak(TieBreak::NearestLimit),

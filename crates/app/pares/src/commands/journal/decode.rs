@@ -232,7 +232,7 @@ mod tests {
         let at_ns = 8 * 3_600_000_000_000 + 500_000_000;
         let schedule = Rule::Schedule { at_ns, phase: Some(Phase::OpeningCall) };
         for (command, says) in [
-            (Command::Time, "time"),
+            (Command::TIME, "time"),
             (Command::SetPhase(Phase::Halted), "set_phase halted"),
             (Command::SetRule(schedule), "set_rule schedule 08:00:00.500000000 opening_call"),
             (Command::AddInstrument(Symbol::new("ZULU").unwrap()), "add_instrument ZULU"),

@@ -26,7 +26,7 @@ pub fn what(command: &Command) -> String {
         Command::MassCancel { side } => {
             format!("mass_cancel{}", side.map_or(String::new(), |side| format!(" {}", name(&side))))
         }
-        Command::Time => "time".to_owned(),
+        Command::Time { .. } => "time".to_owned(),
         Command::SetPhase(phase) => format!("set_phase {}", name(&phase)),
         Command::SetRule(rule) => format!("set_rule {}", rule_words(&rule)),
         Command::AddInstrument(symbol) => format!("add_instrument {symbol}"),
@@ -160,6 +160,7 @@ fn rule_words(rule: &Rule) -> String {
             let market = if *market { ", for market orders too" } else { "" };
             format!("extension {ns} ns, {max} times{market}")
         }
+        Rule::RandomEnd { ns } => format!("random_end {ns} ns"),
         Rule::AuctionMin(shares) => format!("auction_min {shares}"),
         Rule::TieBreak(one) => format!("tie_break {}", name(one)),
         Rule::PressureLimit(width) => format!("pressure_limit {width}"),
@@ -311,6 +312,7 @@ fn rule_fields(rule: &Rule) -> Map<String, Value> {
         Rule::Extension { ns, max, market } => {
             json!({ "rule": "extension", "value": ns, "max": max, "market": market })
         }
+        Rule::RandomEnd { ns } => json!({ "rule": "random_end", "value": ns }),
         Rule::AuctionMin(shares) => json!({ "rule": "auction_min", "value": shares.0 }),
         Rule::TieBreak(one) => json!({ "rule": "tie_break", "value": name(one) }),
         Rule::PressureLimit(width) => json!({ "rule": "pressure_limit", "value": width }),

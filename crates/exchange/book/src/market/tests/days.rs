@@ -87,7 +87,7 @@ fn between_two_days_nothing_is_traded_and_cancels_pass() {
     let outcome = rig.ask(1, 1, Command::Amend(amend));
     assert_eq!((why(outcome), outcome.remaining), (refused(Reason::DayOver), Quantity(3)));
     assert_eq!(why(rig.ask(0, 1, Command::SetPhase(Phase::OpeningCall))), refused(Reason::DayOver));
-    assert_eq!(why(rig.ask(0, 1, Command::Time)), ACCEPTED, "told, and nothing comes of it");
+    assert_eq!(why(rig.ask(0, 1, Command::TIME)), ACCEPTED, "told, and nothing comes of it");
     assert_eq!(rig.ask(1, 1, Command::Cancel { target: order }).status, Status::Cancelled);
     assert_eq!(why(rig.ask(0, 0, begin(8))), ACCEPTED);
     assert_eq!(rig.ask(2, 1, Command::Enter(gtc)).status, Status::Resting);

@@ -78,7 +78,7 @@ impl Rig {
 
     /// Tells all books the time.
     fn time(&mut self, ns: u64) -> Outcome {
-        let request = Request { stamp: Timestamp(ns), ..self.request(0, 0, Command::Time) };
+        let request = Request { stamp: Timestamp(ns), ..self.request(0, 0, Command::TIME) };
         self.apply(&request)
     }
 

@@ -25,7 +25,10 @@ impl Model {
         let adds = matches!(request.command, Command::AddInstrument(_)) && instrument.0 != 0;
         let of_all = matches!(
             request.command,
-            Command::Time | Command::MassCancel { .. } | Command::Block { .. } | Command::Unblock { .. }
+            Command::Time { .. }
+                | Command::MassCancel { .. }
+                | Command::Block { .. }
+                | Command::Unblock { .. }
         );
         let of_one = !matches!(request.command, Command::Block { .. } | Command::Unblock { .. });
         let known = if instrument.0 == 0 { of_all } else { self.books.contains_key(&instrument) && of_one };
@@ -51,7 +54,7 @@ impl Model {
             }
             Command::Unblock { .. } => outcome(request, Status::Refused, Reason::NotBlocked),
             Command::MassCancel { .. } if instrument.0 == 0 => self.everywhere(request, events, |_, _| true),
-            Command::Time if instrument.0 == 0 => {
+            Command::Time { .. } if instrument.0 == 0 => {
                 let time = request.stamp;
                 self.time = self.time.max(time);
                 self.everywhere(request, events, |book, touched| touched || book.deadline() <= time)
@@ -96,11 +99,11 @@ impl Model {
             && book.trading().time < self.time
             && book.instrument().with_rule(rule, true).is_ok()
         {
-            let spared = Request { command: Command::Time, stamp: self.time, ..*request };
+            let spared = Request { command: Command::Time { draw: u64::MAX }, stamp: self.time, ..*request };
             book.apply(&spared, events);
         }
         let outcome = book.apply(request, events);
-        *touched = book.trading().phase.is_call() && request.command != Command::Time;
+        *touched = book.trading().phase.is_call() && !matches!(request.command, Command::Time { .. });
         let gone = request.command == Command::RemoveInstrument && outcome.status == Status::Accepted;
         if gone && book.orders_len() == 0 {
             self.books.remove(&request.instrument);
@@ -116,13 +119,13 @@ impl Model {
     ) -> Outcome {
         let mut all = outcome(request, Status::Accepted, Reason::None);
         for (&id, (book, touched)) in &mut self.books {
-            let is_empty = request.command != Command::Time && book.orders_len() == 0;
+            let is_empty = !matches!(request.command, Command::Time { .. }) && book.orders_len() == 0;
             if is_empty || !due(book, *touched) {
                 continue;
             }
             let mut own = Vec::new();
             let outcome = book.apply(request, &mut own);
-            *touched = book.trading().phase.is_call() && request.command != Command::Time;
+            *touched = book.trading().phase.is_call() && !matches!(request.command, Command::Time { .. });
             events.extend((!own.is_empty()).then_some(Event::Instrument(id)));
             events.extend(own);
             all.executed = all.executed.plus(outcome.executed);
@@ -132,7 +135,7 @@ impl Model {
             }
         }
         match request.command {
-            Command::Time => all,
+            Command::Time { .. } => all,
             _ => Outcome { status: Status::MassCancelled, ..all },
         }
     }
@@ -167,7 +170,7 @@ pub(super) fn command(sequence: u64) -> impl Strategy<Value = Command> {
         2 => prop::option::of(any::<bool>()).prop_map(|buys| Command::MassCancel {
             side: buys.map(|buys| if buys { Side::Buy } else { Side::Sell }),
         }),
-        4 => Just(Command::Time),
+        4 => Just(Command::TIME),
         4 => prop::sample::select(Phase::ALL.to_vec()).prop_map(Command::SetPhase),
         2 => Just(Command::SetPhase(Phase::Continuous)),
         1 => (1_u32..5).prop_map(|events| Command::SetRule(Rule::StepMax(events))),

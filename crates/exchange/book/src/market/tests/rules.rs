@@ -147,10 +147,10 @@ fn in_a_call_the_time_tells_what_has_changed_and_only_that() {
 #[test]
 fn only_the_exchange_tells_the_time_and_only_of_what_there_is() {
     let mut rig = Rig::new(&[1]);
-    assert_eq!(why(rig.ask(5, 0, Command::Time)), refused(Reason::NotPermitted));
-    assert_eq!(why(rig.ask(5, 1, Command::Time)), refused(Reason::NotPermitted));
-    assert_eq!(why(rig.ask(0, 2, Command::Time)), refused(Reason::UnknownInstrument));
-    assert_eq!(why(rig.ask(0, 1, Command::Time)), ACCEPTED);
+    assert_eq!(why(rig.ask(5, 0, Command::TIME)), refused(Reason::NotPermitted));
+    assert_eq!(why(rig.ask(5, 1, Command::TIME)), refused(Reason::NotPermitted));
+    assert_eq!(why(rig.ask(0, 2, Command::TIME)), refused(Reason::UnknownInstrument));
+    assert_eq!(why(rig.ask(0, 1, Command::TIME)), ACCEPTED);
 }
 
 #[test]

@@ -200,7 +200,7 @@ impl Drill {
         let begun = Instant::now();
         while !self.has_dropped(day)? {
             check_patience(begun, "a recorder has not dropped what is archived and old")?;
-            self.ask(Command::Time)?;
+            self.ask(Command::TIME)?;
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
@@ -272,7 +272,7 @@ impl Drill {
         self.exchange = Exchange::after(&self.exchange);
         let begun = Instant::now();
         self.system = Some(ScratchSystem::start(&self.config, Some(self.dir.clone()))?);
-        self.ask(Command::Time)?;
+        self.ask(Command::TIME)?;
         Ok(begun.elapsed())
     }
 
