@@ -209,7 +209,11 @@ impl Requests<'_> {
                 let command = if begins { Command::BeginDay { day } } else { Command::EndDay { day } };
                 (command, self.all_or_one(), EXCHANGE)
             }
-            47..=53 => (Command::Time { draw: self.bytes.pick(&[0, 1 << 60, 1 << 63, u64::MAX]) }, self.all_or_one(), EXCHANGE),
+            47..=53 => (
+                Command::Time { draw: self.bytes.pick(&[0, 1 << 60, 1 << 63, u64::MAX]) },
+                self.all_or_one(),
+                EXCHANGE,
+            ),
             55..=56 => (Command::SetPhase(self.phase()), self.instrument(), EXCHANGE),
             57..=58 => {
                 let instrument = self.instrument();

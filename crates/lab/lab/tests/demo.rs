@@ -10,8 +10,8 @@ const COURSE: [&str; 11] = [
     "opening_call",
     "continuous",
     "volatility_call",
-    "continuous",
     "halted",
+    "volatility_call",
     "continuous",
     "closing_call",
     "post_close",
@@ -86,7 +86,11 @@ fn a_whole_day_is_gone_through_while_venues_are_killed() {
         assert!(auctions.iter().any(|of| of == call), "no auction after {call}: {auctions:?}");
     }
     assert_eq!(day["in_order"], true, "{verdict}");
-    assert!(count("volatility_calls") >= 1 && count("halts") == 1, "{verdict}");
+    assert!(count("volatility_calls") >= 2 && count("halts") >= 1, "{verdict}");
+    assert!(
+        count("extensions") >= 1 && day["trades_per_phase"]["halted"].as_u64().unwrap_or(0) == 0,
+        "{verdict}"
+    );
     assert!(count("orders_expired") > 0 && count("orders_carried_over") > 0, "{verdict}");
     assert!(verdict["kills"].as_u64().unwrap() >= 1, "{verdict}");
     for promise in ["lost", "duplicated", "differing"] {

@@ -60,8 +60,9 @@ fn set_rules(config: &mut SystemConfig, plan: &Plan) {
         instrument.timetable = plan.timetable();
         instrument.dynamic_band = DYNAMIC_BAND;
         instrument.static_band = STATIC_BAND;
-        instrument.call_ms = u64::try_from(plan.call.as_millis()).expect("a call is a few seconds");
-        instrument.extension_ms = instrument.call_ms;
+        let [call_ms, extension_ms] = [plan.call, plan.extension]
+            .map(|time| u64::try_from(time.as_millis()).expect("a call is a few seconds"));
+        (instrument.call_ms, instrument.extension_ms) = (call_ms, extension_ms);
     }
 }
 

@@ -73,6 +73,7 @@ fn instruments(scenario: &Scenario) -> Vec<InstrumentConfig> {
             dynamic_band: 8,
             call_ms: 2,
             extension_ms: 1,
+            random_end_ms: 1,
             timetable: timetable(),
             ..plain.clone()
         };

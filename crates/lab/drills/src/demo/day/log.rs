@@ -41,6 +41,8 @@ pub struct Course {
     uncrossing: bool,
     /// Orders held for the closing call that joined it.
     released: u64,
+    /// Calls that were extended.
+    pub extended: u64,
 }
 
 /// A phase entered.
@@ -86,9 +88,11 @@ impl Course {
         self.phases.last().map_or(Phase::Closed, |entered| entered.phase)
     }
 
-    /// How often it entered a phase.
+    /// How often it entered a phase from another one.
     pub fn times(&self, phase: Phase) -> u64 {
-        self.phases.iter().filter(|entered| entered.phase == phase).count() as u64
+        let before = std::iter::once(Phase::Closed).chain(self.phases.iter().map(|entered| entered.phase));
+        let entered = before.zip(&self.phases);
+        entered.filter(|(from, entered)| entered.phase == phase && *from != phase).count() as u64
     }
 
     /// Whether it went through these phases in this order, perhaps through others in between.
@@ -144,7 +148,8 @@ impl DayLog {
                     let asked = matches!(request.command, Command::SetPhase(_));
                     let told = enter(course, phase, request.stamp, book);
                     if instrument == LEAD {
-                        let entry = Entry { until, asked, fills, last: book.trading().last, ..told };
+                        let (last, crossing) = (book.trading().last, book.indication());
+                        let entry = Entry { until, asked, fills, last, crossing, ..told };
                         self.news.extend(news::of(course, &entry).map(|news| (request.stamp, news)));
                     }
                 }
@@ -168,10 +173,15 @@ impl DayLog {
         self.courses.values()
     }
 
-    /// Whether the leading instrument went through the whole course, and all others through the timetable's part of it.
+    /// Whether the leading instrument went through the whole course, an extension of a call in it and no trade in its halt, and all others through the timetable's part of it.
     pub fn is_in_order(&self) -> bool {
         let scheduled = plan::ROWS.map(|(_, phase)| Phase::from(phase));
-        let led = self.course(LEAD).is_some_and(|course| course.went_through(plan::COURSE));
+        let led = self.course(LEAD).is_some_and(|course| {
+            let halts = course.phases.iter().filter(|entered| entered.phase == Phase::Halted);
+            course.went_through(plan::COURSE)
+                && course.extended > 0
+                && halts.map(|entered| entered.trades).sum::<u64>() == 0
+        });
         led && self.courses().all(|course| course.went_through(scheduled))
     }
 }
@@ -186,6 +196,7 @@ fn enter(course: &mut Course, phase: Phase, at: Timestamp, book: &FastBook) -> E
         ..Entry::to(phase)
     };
     (course.uncrossing, course.indicative) = (false, None);
+    course.extended += u64::from(phase == from);
     course.phases.push(Entered { phase, at, trades: 0 });
     if phase == Phase::Closed {
         course.carried.clear();

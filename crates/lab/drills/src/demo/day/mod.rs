@@ -5,10 +5,10 @@
 //! change its mind at the same place of the total order. So the day goes through everything, while venues die as always:
 //!
 //! ```text
-//!   Closed -> OpeningCall -> Continuous -> VolatilityCall -> Continuous -> Halted -> Continuous      gateways' clocks
-//!     ^        (auction)                     (auction)                                  |            (timetable), but:
-//!     |                                                                                 v            breach: an order
-//!     +--- Closed <---- PostClose <---- ClosingCall  <----------------------------------+            halt, resume: the
+//!   Closed -> OpeningCall -> Continuous -> VolatilityCall -> Halted -> VolatilityCall -> Continuous  gateways' clocks
+//!              (auction)                    (extended)                    (auction)           |      (timetable), but:
+//!                                                                                             v      breach: an order
+//!          Closed <---- PostClose <---- ClosingCall  <----------------------------------------+      halt, resume: the
 //!   day orders expire,                   (auction)                                                   exchange (member 0)
 //!   the others stay: OpeningCall -> Continuous, the next day
 //! ```

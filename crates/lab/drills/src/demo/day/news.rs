@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use pares_book::Indication;
 use pares_text::{cents, count, grouped, name};
 use pares_types::{Phase, Price, Quantity, Side, Timestamp};
 
@@ -42,6 +43,8 @@ pub(crate) struct Entry {
     pub last: Option<Price>,
     /// Orders held until then that joined the book.
     pub released: u64,
+    /// In a call or a halt, what an auction would do.
+    pub crossing: Option<Indication>,
 }
 
 impl Entry {
@@ -56,6 +59,7 @@ impl Entry {
             fills: 0,
             last: None,
             released: 0,
+            crossing: None,
         }
     }
 }
@@ -100,8 +104,21 @@ fn sentence(course: &Course, entry: &Entry) -> String {
         (_, Phase::OpeningCall) => "opening call: orders gather, nothing trades yet".into(),
         (Phase::Halted, Phase::Continuous) => "resumed by the exchange: continuous trading".into(),
         (_, Phase::Continuous) => "continuous trading: orders match as they come".into(),
+        (Phase::VolatilityCall, Phase::VolatilityCall) => {
+            let call = call_s(course, entry);
+            format!("the call goes on for {call:.1} s: {} would be outside the price band", crossing(entry))
+        }
+        (Phase::Halted, Phase::VolatilityCall) => {
+            format!(
+                "resumed by the exchange: {} cross, so a call of {:.1} s opens it",
+                crossing(entry),
+                call_s(course, entry)
+            )
+        }
         (_, Phase::VolatilityCall) => breach(course, entry),
-        (_, Phase::Halted) => "halted by the exchange: orders may only be cancelled".into(),
+        (_, Phase::Halted) => {
+            format!("halted by the exchange: {} cross, and nothing trades", crossing(entry))
+        }
         (_, Phase::ClosingCall) => {
             let waiting = count(entry.released, "order");
             format!("closing call: {waiting} held for it until now can trade in its auction")
@@ -114,9 +131,24 @@ fn sentence(course: &Course, entry: &Entry) -> String {
     }
 }
 
-fn breach(course: &Course, entry: &Entry) -> String {
+/// The shares that cross.
+fn crossing(entry: &Entry) -> String {
+    match entry.crossing {
+        Some(Indication { price, quantity, .. }) => {
+            format!("{} shares at {}", grouped(quantity.0), cents(price))
+        }
+        None => "no orders".into(),
+    }
+}
+
+/// How long the call lasts.
+fn call_s(course: &Course, entry: &Entry) -> f64 {
     let at = course.phases.last().map_or(0, |entered| entered.at.0);
-    let call = Duration::from_nanos(entry.until.0.saturating_sub(at)).as_secs_f64();
+    Duration::from_nanos(entry.until.0.saturating_sub(at)).as_secs_f64()
+}
+
+fn breach(course: &Course, entry: &Entry) -> String {
+    let call = call_s(course, entry);
     let last = entry.last.map(cents).unwrap_or_default();
     format!(
         "volatility call for {call:.1} s: {} down to {last}, and the next would be outside the price band",
@@ -130,6 +162,14 @@ pub fn of_sweep(symbol: &str, quantity: Quantity, limit: Price) -> News {
     News {
         text: format!("{symbol}  a member sells {shares} shares at once, down to {limit}"),
         brief: format!("{symbol} {shares} sold at once"),
+    }
+}
+
+/// The member takes back what is left of that order.
+pub fn of_taking_back(symbol: &str) -> News {
+    News {
+        text: format!("{symbol}  the member cancels what is left of that order, as one may in a halt"),
+        brief: format!("{symbol} taken back"),
     }
 }
 

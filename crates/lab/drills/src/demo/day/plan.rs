@@ -26,11 +26,13 @@ pub const ROWS: [(u64, PhaseSetting); 7] = [
     (35, PhaseSetting::OpeningCall),
     (38, PhaseSetting::Continuous),
 ];
-/// When an order runs through the band, how long the call lasts, when trading is halted and resumed.
-const BREACH: u64 = 12;
-const CALL: u64 = 4;
-const HALT: u64 = 20;
-const RESUME: u64 = 23;
+/// When an order runs through the band; how long the call lasts, and goes on if it would end outside the band; when the
+/// exchange halts that, and resumes trading.
+const BREACH: u64 = 10;
+const CALL: u64 = 3;
+const EXTENSION: u64 = 8;
+const HALT: u64 = 16;
+const RESUME: u64 = 19;
 
 /// The shortest day that has room for everything, seconds.
 pub const SECONDS_MIN: u64 = 12;
@@ -42,8 +44,8 @@ pub const COURSE: [Phase; 11] = [
     Phase::OpeningCall,
     Phase::Continuous,
     Phase::VolatilityCall,
-    Phase::Continuous,
     Phase::Halted,
+    Phase::VolatilityCall,
     Phase::Continuous,
     Phase::ClosingCall,
     Phase::PostClose,
@@ -63,6 +65,8 @@ pub(crate) struct Plan {
     pub breach_ns: u64,
     /// How long the volatility call lasts.
     pub call: Duration,
+    /// How long it goes on.
+    pub extension: Duration,
     /// When the exchange halts the leading instrument.
     pub halt_ns: u64,
     /// When it resumes trading there.
@@ -76,6 +80,7 @@ impl Plan {
     pub fn new(now_ns: u64, seconds: u64, timetable: bool) -> Self {
         let begin_ns = now_ns - now_ns % SECOND_NS + SECOND_NS;
         let part_ns = |part: u64| begin_ns + part * seconds * SECOND_NS / WHOLE;
+        let length = |parts: u64| Duration::from_millis(parts * seconds * 1_000 / WHOLE);
         let mut last = 0;
         let rows = ROWS.map(|(part, phase)| {
             // Rounded to the second, and at least a second after the row before.
@@ -86,7 +91,8 @@ impl Plan {
             rows: rows.to_vec(),
             by_timetable: timetable && DAY_NS - now_ns % DAY_NS > MIDNIGHT_NS,
             breach_ns: part_ns(BREACH),
-            call: Duration::from_millis(CALL * seconds * 1_000 / WHOLE),
+            call: length(CALL),
+            extension: length(EXTENSION),
             halt_ns: part_ns(HALT),
             resume_ns: part_ns(RESUME),
             end_ns: part_ns(WHOLE).max(begin_ns + (last + 1) * SECOND_NS),
@@ -133,9 +139,12 @@ mod tests {
             let plan = Plan::new(NOON_NS + 5, seconds, true);
             let rows = &plan.rows;
             assert!(rows.windows(2).all(|two| two[0].0 < two[1].0), "{seconds}: {plan:?}");
-            let over_ns = plan.breach_ns + plan.call.as_nanos() as u64;
-            assert!(rows[1].0 < plan.breach_ns && over_ns < plan.halt_ns, "{seconds}: {plan:?}");
-            assert!(plan.halt_ns < plan.resume_ns && plan.resume_ns < rows[2].0, "{seconds}: {plan:?}");
+            let (call_ns, extension_ns) = (plan.call.as_nanos() as u64, plan.extension.as_nanos() as u64);
+            let extended_ns = plan.breach_ns + call_ns;
+            assert!(rows[1].0 < plan.breach_ns && extended_ns < plan.halt_ns, "{seconds}: {plan:?}");
+            assert!(plan.halt_ns < extended_ns + extension_ns, "{seconds}: {plan:?}");
+            assert!(plan.halt_ns < plan.resume_ns, "{seconds}: {plan:?}");
+            assert!(plan.resume_ns + call_ns < rows[2].0, "{seconds}: {plan:?}");
             assert!(rows[6].0 < plan.end_ns, "{seconds}: {plan:?}");
         }
     }

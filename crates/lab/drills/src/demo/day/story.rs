@@ -1,4 +1,5 @@
-//! What does not happen by itself: an order that runs through the price band, a halt, its end; and, when no timetable
+//! What does not happen by itself: an order that runs far through the price band, so that its call is extended; a halt of that
+//! call, in which orders cross and nothing trades; that order taken back; the end of the halt, by another call. And, when no timetable
 //! drives the day, its phases.
 //!
 //! Each step waits for its time and for the phase it needs, as the record shows it: on a slow machine the day is a
@@ -27,6 +28,7 @@ const FAR_LOTS: u64 = 20;
 enum Chapter {
     Breach,
     Halt,
+    TakeBack,
     Resume,
     Rest,
 }
@@ -89,13 +91,21 @@ impl Story {
         self.follow_plan(now_ns)?;
         let Some(book) = book else { return Ok(None) };
         match (self.chapter, book.trading().phase) {
-            (Chapter::Breach, Phase::VolatilityCall) => self.chapter = Chapter::Halt,
+            (Chapter::Breach, Phase::VolatilityCall) if book.trading().extended > 0 => {
+                self.chapter = Chapter::Halt;
+            }
             (Chapter::Breach, Phase::Continuous) if now_ns >= self.plan.breach_ns && self.may_try() => {
                 return self.breach(book);
             }
-            (Chapter::Halt, Phase::Continuous) if now_ns >= self.plan.halt_ns => {
+            (Chapter::Halt, Phase::VolatilityCall) if now_ns >= self.plan.halt_ns => {
                 self.exchange.ask(LEAD, Command::SetPhase(Phase::Halted))?;
+                self.chapter = Chapter::TakeBack;
+            }
+            (Chapter::TakeBack, Phase::Halted) => {
+                self.buyer.cancel_all()?;
+                self.seller.cancel_all()?;
                 self.chapter = Chapter::Resume;
+                return Ok(Some(news::of_taking_back(book.instrument().symbol.as_str())));
             }
             (Chapter::Resume, Phase::Halted) if now_ns >= self.plan.resume_ns => {
                 self.exchange.ask(LEAD, Command::SetPhase(Phase::Continuous))?;
@@ -144,16 +154,15 @@ impl Story {
         Ok(())
     }
 
-    /// Bids far below the band, and sells more than is bid above: the last share would trade outside.
+    /// Bids far below the band, and sells as much as an order may: more than is bid above, so that it would trade outside.
     fn breach(&mut self, book: &FastBook) -> Result<Option<News>, LabError> {
         let (instrument, lot) = (*book.instrument(), book.instrument().lot.0);
         let Some(last) = book.trading().last else { return Ok(None) };
         let band = last.0 * i64::from(instrument.dynamic_band.width) / 10_000;
-        let far = instrument.ticks.round_down(Price(last.0 - 2 * band));
-        let mut bid = 0;
-        book.for_each_order(Side::Buy, &mut |order| bid += order.remaining.0);
-        // A quarter more, for those who bid meanwhile.
-        let shares = Quantity(((bid + bid / 4) / lot * lot + lot).min(instrument.quantity_max.0));
+        // A call doubles the bands, so that further away it is extended.
+        let far = instrument.ticks.round_down(Price(last.0 - 5 * band / 2));
+        // A slip of the finger: more than all will bid, also those who come to the call.
+        let shares = instrument.quantity_max;
         self.tried = Some(Instant::now());
         self.buyer.enter(NewOrder::limit(Side::Buy, far, Quantity(FAR_LOTS * lot)))?;
         self.seller.enter(NewOrder::limit(Side::Sell, far, shares))?;
@@ -179,6 +188,11 @@ impl Desk {
     fn enter(&mut self, order: NewOrder) -> Result<(), LabError> {
         let client_order_id = self.name();
         self.submit(&ClientRequest::Enter { client_order_id, instrument: LEAD, order })
+    }
+
+    fn cancel_all(&mut self) -> Result<(), LabError> {
+        let client_order_id = self.name();
+        self.submit(&ClientRequest::MassCancel { client_order_id, instrument: LEAD, side: None })
     }
 
     fn submit(&mut self, request: &ClientRequest) -> Result<(), LabError> {

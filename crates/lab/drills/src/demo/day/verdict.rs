@@ -40,6 +40,8 @@ pub struct DayVerdict {
     pub auctions_everywhere: u64,
     /// Volatility calls, in all instruments.
     pub volatility_calls: u64,
+    /// Extensions of calls, in all instruments.
+    pub extensions: u64,
     /// Halts, in all instruments.
     pub halts: u64,
     /// Orders that expired with the trading day, in all instruments.
@@ -110,6 +112,7 @@ impl DayVerdict {
             trades_per_phase,
             auctions_everywhere: sum(&|course| course.auctions.len() as u64),
             volatility_calls: sum(&|course| course.times(Phase::VolatilityCall)),
+            extensions: sum(&|course| course.extended),
             halts: sum(&|course| course.times(Phase::Halted)),
             orders_expired: sum(&|course| course.expired),
             orders_carried_over: sum(&|course| course.carried.len() as u64),
@@ -142,9 +145,10 @@ impl fmt::Display for DayVerdict {
         let end = if self.broken_off { ", broken off" } else { "" };
         writeln!(f, "day         {}, {driver}{end}", self.instrument)?;
         let mut phases = Table::new(["", "", ">", ""]);
-        for entered in &self.phases {
+        for (index, entered) in self.phases.iter().enumerate() {
             let trades = count(entered.trades, "trade");
-            phases.row(vec![at(entered.at_s), entered.phase.clone(), trades, self.auction_ended(entered)]);
+            let end = self.how_ended(entered, self.phases.get(index + 1));
+            phases.row(vec![at(entered.at_s), entered.phase.clone(), trades, end]);
         }
         phases.render().lines().skip(1).try_for_each(|line| writeln!(f, "    {line}"))?;
         let trades = Phase::ALL.map(|phase| {
@@ -155,6 +159,7 @@ impl fmt::Display for DayVerdict {
         let counts = [
             count(self.auctions_everywhere, "auction"),
             count(self.volatility_calls, "volatility call"),
+            count(self.extensions, "extension"),
             count(self.halts, "halt"),
         ];
         writeln!(f, "everywhere  {}", listed(counts.into_iter()))?;
@@ -188,11 +193,13 @@ fn listed(items: impl Iterator<Item = String>) -> String {
 }
 
 impl DayVerdict {
-    /// The auction held when the phase entered next began.
-    fn auction_ended(&self, call: &PhaseVerdict) -> String {
-        let later = self.auctions.iter().find(|auction| auction.at_s > call.at_s);
-        match later.filter(|auction| auction.of == call.phase) {
+    /// How a call ended: in an auction, or in more of itself.
+    fn how_ended(&self, call: &PhaseVerdict, next: Option<&PhaseVerdict>) -> String {
+        let Some(next) = next else { return String::new() };
+        let within = |at_s: f64| call.at_s < at_s && at_s <= next.at_s;
+        match self.auctions.iter().find(|auction| within(auction.at_s)) {
             Some(auction) => format!("auction of {} at {}", grouped(auction.shares), auction.price),
+            None if next.phase == call.phase => "extended".into(),
             None => String::new(),
         }
     }
@@ -223,7 +230,7 @@ mod tests {
         let phase = |phase: &str, at_s, trades| PhaseVerdict { phase: phase.into(), at_s, trades };
         let auction = AuctionVerdict {
             of: "volatility_call".into(),
-            at_s: 9.0,
+            at_s: 71.0,
             price: "1825.5050".into(),
             shares: 1_234_567,
             trades: 12,
@@ -238,6 +245,7 @@ mod tests {
             trades_per_phase: Phase::ALL.iter().map(|phase| (text::name(phase), 123_456)).collect(),
             auctions_everywhere: 1_000,
             volatility_calls: 100,
+            extensions: 100,
             halts: 10,
             orders_expired: 123_456,
             orders_carried_over: 123_456,
