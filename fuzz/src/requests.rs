@@ -464,9 +464,11 @@ impl Requests<'_> {
                 market: self.bytes.below(2) == 0,
             },
             15 => Rule::AuctionMin(Quantity(self.bytes.pick(&[0, 20, 50]))),
-            16 => match self.bytes.below(4) {
+            16 => match self.bytes.below(6) {
                 0 => Rule::TieBreak(self.bytes.pick(&[TieBreak::Latest, TieBreak::NearestLimit])),
                 1 => Rule::PressureLimit(self.bytes.pick(&[0, 10, 10_001])),
+                3 => Rule::IcebergRefill { fresh: self.bytes.below(2) == 0 },
+                4 => Rule::MarketRemainder { rests: self.bytes.below(2) == 0 },
                 2 => Rule::RandomEnd { ns: self.bytes.pick(&[0, 10, 40]) * SECOND },
                 _ => Rule::DisplayDecrease { keeps: self.bytes.below(2) == 0 },
             },

@@ -144,9 +144,9 @@ fn trading(trading: &Trading) -> u64 {
         hash = words(&[hash, is, price]);
     }
     hash = words(&[hash, transition.map_or(0, |pending| pending.to as u64)]);
-    if let Some(Unfinished { order, limit, bands: (low, high), gathers }) = unfinished {
+    if let Some(Unfinished { order, limit, bands: (low, high), gathers, begun }) = unfinished {
         let [limit, low, high] = [limit, low, high].map(|price| price.0.cast_unsigned());
-        hash = words(&[hash, self::order(order), limit, low, high, u64::from(*gathers)]);
+        hash = words(&[hash, self::order(order), limit, low, high, u64::from(*gathers), begun.0]);
     }
     let (told, volume) = indicated.unzip();
     let [is, price] = optional(told);
@@ -173,6 +173,8 @@ fn rules(instrument: &Instrument) -> u64 {
         instrument.auction_min.0,
         instrument.tie_break as u64
             | u64::from(instrument.display_decrease_keeps) << 8
+            | u64::from(instrument.iceberg_refill_fresh) << 9
+            | u64::from(instrument.market_remainder_rests) << 10
             | u64::from(instrument.pressure_limit) << 16,
     ]);
     for row in instrument.ticks.rows() {

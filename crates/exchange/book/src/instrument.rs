@@ -54,6 +54,10 @@ pub struct Instrument {
     pub pressure_limit: u32,
     /// Whether an iceberg that is to show less keeps its priority.
     pub display_decrease_keeps: bool,
+    /// Whether an iceberg shows a whole peak after an order that took more than it showed.
+    pub iceberg_refill_fresh: bool,
+    /// Whether a market order that has traded and finds nobody any more rests at the latest price.
+    pub market_remainder_rests: bool,
     /// When it enters which phase; empty for an instrument that is always in continuous trading.
     pub timetable: Timetable,
 }
@@ -123,6 +127,8 @@ impl Instrument {
             tie_break: TieBreak::Latest,
             pressure_limit: 0,
             display_decrease_keeps: true,
+            iceberg_refill_fresh: false,
+            market_remainder_rests: false,
             timetable: Timetable::EMPTY,
         }
     }
@@ -227,6 +233,8 @@ impl Instrument {
             Rule::TieBreak(one) => self.tie_break = one,
             Rule::PressureLimit(width) => self.pressure_limit = width,
             Rule::DisplayDecrease { keeps } => self.display_decrease_keeps = keeps,
+            Rule::IcebergRefill { fresh } => self.iceberg_refill_fresh = fresh,
+            Rule::MarketRemainder { rests } => self.market_remainder_rests = rests,
             Rule::Schedule { at_ns, phase } => {
                 self.timetable = self.timetable.with_row(at_ns, phase).ok_or(Reason::InvalidRule)?;
             }

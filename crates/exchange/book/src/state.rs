@@ -58,6 +58,8 @@ pub struct Unfinished {
     pub bands: (Price, Price),
     /// Whether it joins a call, and meets nobody but its owner.
     pub gathers: bool,
+    /// The priority that was next when it came in: icebergs with a later one have shown more since.
+    pub begun: Priority,
 }
 
 impl Trading {

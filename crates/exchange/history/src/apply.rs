@@ -12,7 +12,8 @@
 
 use pares_text::name;
 use pares_types::{
-    CancelCause, Command, Event, IncomingCause, OrderId, Outcome, Quantity, Request, RestCause, Side, Status,
+    CancelCause, Command, Event, IncomingCause, OrderId, Outcome, Price, Quantity, Request, RestCause, Side,
+    Status,
 };
 use pares_wire::record::ResultRecord;
 use rusqlite::{Connection, params};
@@ -140,7 +141,7 @@ impl Step<'_> {
                 }
                 Ok(())
             }
-            Event::Rested { order, cause, .. } => self.rest(reading.number, order, cause),
+            Event::Rested { order, cause, price, .. } => self.rest(reading.number, order, cause, price),
             Event::Busted { position, index, .. } => self.execute(
                 "UPDATE trades SET busted = 1 WHERE shard = ?1 AND position = ?2 AND number = ?3",
                 params![self.place.shard, position.0.cast_signed(), index],
@@ -205,7 +206,13 @@ impl Step<'_> {
     }
 
     /// An order joined a queue, or was put aside.
-    fn rest(&self, number: u32, order: OrderId, cause: RestCause) -> rusqlite::Result<()> {
+    fn rest(&self, number: u32, order: OrderId, cause: RestCause, price: Price) -> rusqlite::Result<()> {
+        if cause == RestCause::Priced {
+            self.execute(
+                "UPDATE orders SET kind = 'limit', price = ?2 WHERE id = ?1",
+                params![word(order), price.0],
+            )?;
+        }
         let is_aside = matches!(cause, RestCause::Withdrawn | RestCause::Unfinished);
         let status = if is_aside { "held" } else { "resting" };
         self.execute(

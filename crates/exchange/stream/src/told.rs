@@ -274,7 +274,7 @@ impl Reading {
 /// `None` of an order that goes on at once in the next step.
 fn change(cause: RestCause) -> Option<OrderChange> {
     match cause {
-        RestCause::Triggered | RestCause::Continued => Some(OrderChange::Rested),
+        RestCause::Triggered | RestCause::Continued | RestCause::Priced => Some(OrderChange::Rested),
         RestCause::Repriced => Some(OrderChange::Repriced),
         RestCause::Refilled => Some(OrderChange::Refilled),
         RestCause::Released => Some(OrderChange::Released),

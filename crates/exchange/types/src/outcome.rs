@@ -226,6 +226,8 @@ pub enum RestCause {
     Unfinished = 6,
     /// An order that took several steps comes to rest with what is left of it.
     Continued = 7,
+    /// What is left of a market order comes to rest: from now on it has that limit.
+    Priced = 8,
 }
 
 coded! {

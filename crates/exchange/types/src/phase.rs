@@ -124,6 +124,17 @@ pub enum Rule {
     TieBreak(TieBreak),
     /// How far from the latest price what is left over of one side moves an auction's price, in hundredths of a percent; zero for no limit.
     PressureLimit(u32),
+    /// How an iceberg shows more.
+    IcebergRefill {
+        /// An order that takes more than it shows takes the hidden rest in one trade, after all that is shown at that price, and it
+        /// shows a whole peak then; otherwise peak after peak, and it shows what is left of the last.
+        fresh: bool,
+    },
+    /// What becomes of a market order that has traded and finds nobody any more.
+    MarketRemainder {
+        /// It rests at the latest price, as a limit order; otherwise what is left of it is cancelled.
+        rests: bool,
+    },
     /// Whether an iceberg that is to show less keeps its priority.
     DisplayDecrease {
         /// It does.

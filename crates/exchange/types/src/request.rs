@@ -280,7 +280,7 @@ pub enum OrderKind {
         /// The worst price accepted.
         price: Price,
     },
-    /// At whatever the book offers; never rests on the book: what does not match is cancelled.
+    /// At whatever the book offers. What does not match is cancelled, unless the instrument lets it rest at the latest price.
     Market,
     /// At a price that follows the book, never worse than `limit`.
     Pegged {

@@ -36,8 +36,8 @@ pub(crate) fn incoming_cause(code: u8) -> Result<IncomingCause, WireError> {
 }
 
 pub(crate) fn rest_cause(code: u8) -> Result<RestCause, WireError> {
-    use RestCause::{Continued, Refilled, Released, Repriced, Triggered, Unfinished, Withdrawn};
-    let all = [Triggered, Repriced, Refilled, Released, Withdrawn, Unfinished, Continued];
+    use RestCause::{Continued, Priced, Refilled, Released, Repriced, Triggered, Unfinished, Withdrawn};
+    let all = [Triggered, Repriced, Refilled, Released, Withdrawn, Unfinished, Continued, Priced];
     from_one(&all, code, "cause")
 }
 
@@ -211,6 +211,8 @@ pub(crate) fn rule_code(rule: Rule) -> (u8, i64, i64) {
         Rule::PressureLimit(width) => (16, width.into(), 0),
         Rule::DisplayDecrease { keeps } => (17, keeps.into(), 0),
         Rule::RandomEnd { ns } => (18, ns.cast_signed(), 0),
+        Rule::IcebergRefill { fresh } => (19, fresh.into(), 0),
+        Rule::MarketRemainder { rests } => (20, rests.into(), 0),
     }
 }
 
@@ -239,6 +241,8 @@ pub(crate) fn rule(code: u8, first: i64, second: i64) -> Result<Rule, WireError>
         16 => Rule::PressureLimit(small(first)?),
         17 if first < 2 => Rule::DisplayDecrease { keeps: first == 1 },
         18 => Rule::RandomEnd { ns: first.cast_unsigned() },
+        19 if first < 2 => Rule::IcebergRefill { fresh: first == 1 },
+        20 if first < 2 => Rule::MarketRemainder { rests: first == 1 },
         _ => return Err(WireError::InvalidField("rule")),
     };
     if rule_code(rule) == (code, first, second) { Ok(rule) } else { Err(WireError::InvalidField("second")) }

@@ -155,6 +155,8 @@ fn fields((shard, book): &(ShardId, &FastBook)) -> Value {
             "tie_break": name(&instrument.tie_break),
             "pressure_limit": instrument.pressure_limit,
             "display_decrease_keeps": instrument.display_decrease_keeps,
+            "iceberg_refill_fresh": instrument.iceberg_refill_fresh,
+            "market_remainder_rests": instrument.market_remainder_rests,
             "schedule": schedule.map(|row| [utc::time_of_day(row.at_ns), name(&row.phase)]).collect::<Vec<_>>(),
         },
     })

@@ -24,6 +24,8 @@ pub(super) struct Incoming {
     pub(super) may_rest: bool,
     /// Whether it joins a call: it meets nobody but its owner.
     pub(super) gathers: bool,
+    /// The priority that was next when it came in; `None` before it has met anybody.
+    pub(super) begun: Option<Priority>,
     /// Its node, if it was there before: detached.
     pub(super) node: Option<Slot<Node>>,
 }
@@ -71,7 +73,17 @@ impl Incoming {
         };
         let may_rest = priced && !matches!(terms.time_in_force, TimeInForce::Ioc | TimeInForce::Fok);
         let (left, executed) = (terms.remaining, terms.executed);
-        Self { terms, limit, total: left.plus(executed), left, executed, may_rest, gathers: false, node }
+        Self {
+            terms,
+            limit,
+            total: left.plus(executed),
+            left,
+            executed,
+            may_rest,
+            gathers: false,
+            begun: None,
+            node,
+        }
     }
 
     /// Whether its limit accepts a resting order's price.

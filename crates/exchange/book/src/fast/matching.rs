@@ -6,7 +6,8 @@ use super::slab::Slot;
 use super::{ANY_PRICE, FastBook, Step};
 use crate::{RestingOrder, Unfinished};
 use pares_types::{
-    CancelCause, Event, EventSink, Phase, Price, Quantity, Reason, RestCause, SelfTrade, Side, TimeInForce,
+    CancelCause, Event, EventSink, OrderKind, Phase, Price, Quantity, Reason, RestCause, SelfTrade, Side,
+    TimeInForce,
 };
 
 /// Why matching went no further although shares are left.
@@ -26,6 +27,7 @@ impl FastBook {
     /// Matches an order, then rests or cancels what is left of it. A band breach begins a volatility call.
     #[inline]
     pub(super) fn execute<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
+        incoming.begun.get_or_insert(self.priority_next);
         if incoming.gathers {
             return self.gather(incoming, step);
         }
@@ -40,9 +42,25 @@ impl FastBook {
                 self.report_rest(incoming, step);
                 return End::Rests;
             }
-            return self.cancel_left(incoming, CancelCause::Remainder, Reason::NothingToTrade, step);
+            return self.end_without_limit(incoming, step);
         }
         self.end_early(incoming, stop, step)
+    }
+
+    /// Nobody is left for an order that may not rest; one at market may get a limit.
+    fn end_without_limit<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
+        let market = incoming.terms.kind == OrderKind::Market && !incoming.executed.is_zero();
+        let rests = market && incoming.terms.time_in_force != TimeInForce::Ioc;
+        let latest =
+            if rests && self.instrument.market_remainder_rests { self.trading.latest() } else { None };
+        let Some(price) = latest else {
+            return self.cancel_left(incoming, CancelCause::Remainder, Reason::NothingToTrade, step);
+        };
+        incoming.terms.kind = OrderKind::Limit { price };
+        self.rest(incoming, price);
+        let slot = incoming.node.expect("an order that rests has a node");
+        step.emit(self.event_rested(slot, RestCause::Priced));
+        End::Rests
     }
 
     #[inline]
@@ -99,6 +117,11 @@ impl FastBook {
         price: Price,
         step: &mut Step<'_, S>,
     ) {
+        if self.instrument.iceberg_refill_fresh
+            && Some(self.store.nodes[slot].rank.priority()) >= incoming.begun
+        {
+            return self.fill_whole(incoming, slot, price, step);
+        }
         let shown = self.store.shown(slot);
         let quantity = incoming.left.min(shown);
         let refills = quantity == shown && self.store.nodes[slot].remaining > shown;
@@ -130,21 +153,6 @@ impl FastBook {
             self.store.reduce(slot, quantity, Quantity::ZERO);
         }
         event
-    }
-
-    /// An iceberg goes to the end of its queue and shows more.
-    #[cold]
-    pub(super) fn refill<S: EventSink>(&mut self, slot: Slot<Node>, step: &mut Step<'_, S>) {
-        let price = self.store.levels[self.store.nodes[slot].level].price;
-        self.requeue(slot, price);
-        step.emit(self.event_rested(slot, RestCause::Refilled));
-    }
-
-    /// Moves an attached order to the end of the queue at a price.
-    fn requeue(&mut self, slot: Slot<Node>, price: Price) {
-        self.store.detach(slot);
-        let priority = self.next_priority();
-        self.store.attach(slot, price, priority);
     }
 
     /// Applies self-trade prevention; says whether it stops the incoming order.
@@ -225,11 +233,17 @@ impl FastBook {
     /// The step is spent in the middle of an order.
     fn interrupt<S: EventSink>(&mut self, incoming: &mut Incoming, step: &mut Step<'_, S>) -> End {
         let order = incoming.set_aside();
+        let begun = incoming.begun.expect("it has met somebody");
         if step.reports_rest.is_some() {
             step.emit(rested_event(&order, RestCause::Unfinished));
         }
-        self.trading.unfinished =
-            Some(Unfinished { order, limit: incoming.limit, bands: step.bands, gathers: incoming.gathers });
+        self.trading.unfinished = Some(Unfinished {
+            order,
+            limit: incoming.limit,
+            bands: step.bands,
+            gathers: incoming.gathers,
+            begun,
+        });
         self.forget(incoming);
         End::Interrupted
     }

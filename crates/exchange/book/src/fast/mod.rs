@@ -25,6 +25,7 @@ mod calm;
 mod entering;
 mod exchange;
 mod gathering;
+mod icebergs;
 mod incoming;
 mod ladder;
 mod matching;

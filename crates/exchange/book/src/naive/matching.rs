@@ -17,6 +17,8 @@ pub(super) struct Incoming {
     pub(super) limit: Price,
     /// Whether it joins a call: it meets nobody but its owner, and rests.
     pub(super) gathers: bool,
+    /// The priority that was next when it came in; `None` before it has met anybody.
+    pub(super) begun: Option<Priority>,
 }
 
 /// Why an incoming order stopped matching with something left, or a part of it gone without a trade.
@@ -38,7 +40,7 @@ impl Incoming {
             OrderKind::Market => every,
             OrderKind::Pegged { .. } => unreachable!("a pegged order comes in at its target"),
         };
-        Self { order, limit, gathers: false }
+        Self { order, limit, gathers: false, begun: None }
     }
 }
 
@@ -90,7 +92,7 @@ impl NaiveBook {
             stop = self.match_incoming(step, &mut own, &mut Vec::new());
             incoming.order = own.order;
         }
-        let Incoming { order, limit, gathers } = incoming;
+        let Incoming { order, limit, gathers, .. } = incoming;
         if order.remaining.is_zero() {
             return match stop {
                 Stop::SelfTrade => there(&order, Status::Cancelled, Reason::SelfTrade),
@@ -103,7 +105,13 @@ impl NaiveBook {
             Stop::Done if gathers => self.rest_left(step, order, self.price_in_a_call(&order), report),
             Stop::Done if self.would_trade(order.side, limit) => self.breach(step, order, limit, report),
             Stop::Done if may_rest(&order) => self.rest_left(step, order, limit, report),
-            Stop::Done => cancel_left(step, order, CancelCause::Remainder, Reason::NothingToTrade),
+            Stop::Done => match self.limit_of_the_rest(&order) {
+                Some(price) => {
+                    let priced = RestingOrder { kind: OrderKind::Limit { price }, ..order };
+                    self.rest_left(step, priced, price, Some(RestCause::Priced))
+                }
+                None => cancel_left(step, order, CancelCause::Remainder, Reason::NothingToTrade),
+            },
         }
     }
 
@@ -114,6 +122,7 @@ impl NaiveBook {
         incoming: &mut Incoming,
         prices: &mut Vec<Price>,
     ) -> Stop {
+        let begun = *incoming.begun.get_or_insert(self.priority_next);
         let mut is_first = true;
         while !incoming.order.remaining.is_zero()
             && let Some(resting) = self.opponent(step, incoming)
@@ -129,9 +138,15 @@ impl NaiveBook {
                 }
                 continue;
             }
-            let quantity = incoming.order.remaining.min(resting.shown);
+            // An iceberg that has its turn again gives all it has.
+            let again = self.instrument.iceberg_refill_fresh && resting.priority >= begun;
+            let offered = if again { resting.remaining } else { resting.shown };
+            let quantity = incoming.order.remaining.min(offered);
             trade(&mut incoming.order, quantity);
-            let resting = self.trade_resting(&resting, quantity);
+            let mut resting = self.trade_resting(&resting, quantity);
+            if again {
+                resting.shown = Quantity::ZERO;
+            }
             let price = self.trade_price(resting.price);
             prices.push(price);
             step.filled(&resting, price, quantity);
@@ -142,7 +157,7 @@ impl NaiveBook {
 
     /// The order it meets next, if there is one: the best, or in a call the best of its owner if they must not trade.
     fn opponent(&self, step: &Step<impl EventSink>, incoming: &Incoming) -> Option<RestingOrder> {
-        let Incoming { order, limit, gathers } = incoming;
+        let Incoming { order, limit, gathers, .. } = incoming;
         let mut others = self.side(order.side.opposite()).iter();
         if *gathers {
             let wished = order.self_trade != SelfTrade::Allow;
@@ -156,7 +171,7 @@ impl NaiveBook {
 
     /// Whether it will rest although it crosses: a volatility call begins.
     fn rests_crossing(&self, incoming: &Incoming) -> bool {
-        let Incoming { order, limit, gathers } = incoming;
+        let Incoming { order, limit, gathers, .. } = incoming;
         let calls = !gathers && self.instrument.call_ns > 0 && may_rest(order);
         calls && !order.remaining.is_zero() && self.would_trade(order.side, *limit)
     }
@@ -168,12 +183,13 @@ impl NaiveBook {
         incoming: Incoming,
         report: Option<RestCause>,
     ) -> Outcome {
-        let Incoming { order, limit, gathers } = incoming;
+        let Incoming { order, limit, gathers, begun } = incoming;
+        let begun = begun.expect("it has met somebody");
         let order = RestingOrder { price: Price(0), shown: Quantity::ZERO, priority: Priority(0), ..order };
         if report.is_some() {
             step.rested(&order, RestCause::Unfinished);
         }
-        self.trading.unfinished = Some(Unfinished { order, limit, bands: step.bands, gathers });
+        self.trading.unfinished = Some(Unfinished { order, limit, bands: step.bands, gathers, begun });
         there(&order, Status::Held, Reason::Unfinished)
     }
 
@@ -205,6 +221,13 @@ impl NaiveBook {
         outcome
     }
 
+    /// The limit of a market order with nobody left to trade with, if it is to rest then.
+    fn limit_of_the_rest(&self, order: &RestingOrder) -> Option<Price> {
+        let market = order.kind == OrderKind::Market && order.time_in_force != TimeInForce::Ioc;
+        let rests = self.instrument.market_remainder_rests && market && !order.executed.is_zero();
+        self.trading.latest().filter(|_| rests)
+    }
+
     fn rest_left(
         &mut self,
         step: &mut Step<impl EventSink>,
@@ -223,7 +246,7 @@ impl NaiveBook {
     pub(super) fn trade_resting(&mut self, resting: &RestingOrder, quantity: Quantity) -> RestingOrder {
         let resting = self.find_mut(resting.order);
         trade(resting, quantity);
-        resting.shown = resting.shown.minus(quantity);
+        resting.shown = resting.shown.minus(resting.shown.min(quantity));
         *resting
     }
 

@@ -54,9 +54,13 @@ impl NaiveBook {
     /// An order goes on where the step before had to leave it.
     fn resume(&mut self, step: &mut Step<impl EventSink>, unfinished: &Unfinished) {
         self.trading.unfinished = None;
-        let Unfinished { order, limit, gathers, .. } = *unfinished;
+        let Unfinished { order, limit, gathers, begun, .. } = *unfinished;
         step.incoming(&order, limit_of(order.kind).map_or(Price(0), |_| limit), IncomingCause::Continued);
-        self.execute(step, Incoming { order, limit, gathers }, Some(RestCause::Continued));
+        self.execute(
+            step,
+            Incoming { order, limit, gathers, begun: Some(begun) },
+            Some(RestCause::Continued),
+        );
     }
 
     fn trigger(&mut self, step: &mut Step<impl EventSink>, order: RestingOrder) {
@@ -79,7 +83,11 @@ impl NaiveBook {
     fn reprice(&mut self, step: &mut Step<impl EventSink>, order: RestingOrder, target: Price) {
         self.remove(&order);
         step.incoming(&order, target, IncomingCause::Repriced);
-        self.execute(step, Incoming { order, limit: target, gathers: false }, Some(RestCause::Repriced));
+        self.execute(
+            step,
+            Incoming { order, limit: target, gathers: false, begun: None },
+            Some(RestCause::Repriced),
+        );
     }
 
     /// The price a pegged order should have; `None` without the prices it needs.

@@ -86,6 +86,8 @@ pub(crate) fn instrument(random: &mut Random) -> Instrument {
         rules.tie_break = TieBreak::NearestLimit;
         rules.pressure_limit = random.pick(&[0, 10, 30]);
         rules.display_decrease_keeps = random.one_in(2);
+        rules.iceberg_refill_fresh = random.one_in(2);
+        rules.market_remainder_rests = random.one_in(2);
     }
     if random.one_in(3) {
         rules.random_end_ns = random.pick(&[1, 10, 90]) * SECOND;
@@ -430,7 +432,7 @@ impl Flow {
     }
 
     fn rule(&mut self, book: &impl Book) -> Rule {
-        match self.random.below(24) {
+        match self.random.below(26) {
             0 => Rule::PriceRange { min: self.price(book), max: self.price(book) },
             1 => Rule::Tick { from: self.price(book), tick: Price(self.random.pick(&[0, 50, 100, 200])) },
             2 => Rule::Lot(Quantity(self.random.pick(&[0, 1, 10]))),
@@ -451,6 +453,8 @@ impl Flow {
             17 => Rule::TieBreak(self.random.pick(&[TieBreak::Latest, TieBreak::NearestLimit])),
             18 => Rule::PressureLimit(self.random.pick(&[0, 10, 10_001])),
             22 => Rule::RandomEnd { ns: self.random.pick(&[0, 1, 30]) * SECOND },
+            23 => Rule::IcebergRefill { fresh: self.random.one_in(2) },
+            24 => Rule::MarketRemainder { rests: self.random.one_in(2) },
             19 => Rule::DisplayDecrease { keeps: self.random.one_in(2) },
             _ => Rule::Reference(self.price(book)),
         }

@@ -150,8 +150,11 @@ impl Rebuilt {
                 assert_eq!(rested.remaining, quantity);
                 let aside = matches!(cause, RestCause::Withdrawn | RestCause::Unfinished);
                 rested.place = (!aside).then_some((price, shown));
-                if matches!(cause, RestCause::Triggered | RestCause::Unfinished) {
+                if matches!(cause, RestCause::Triggered | RestCause::Unfinished | RestCause::Priced) {
                     rested.trigger = None;
+                }
+                if cause == RestCause::Priced {
+                    rested.kind = OrderKind::Limit { price };
                 }
                 self.orders.push(rested);
             }
@@ -236,7 +239,8 @@ fn fill(order: &mut Order, quantity: Quantity) {
     order.executed = order.executed.plus(quantity);
     order.remaining = order.remaining.minus(quantity);
     if let Some((_, shown)) = &mut order.place {
-        *shown = shown.minus(quantity);
+        // Of an iceberg that has its turn again, hidden ones too.
+        *shown = shown.minus(quantity.min(*shown));
     }
 }
 

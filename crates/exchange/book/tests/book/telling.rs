@@ -161,6 +161,7 @@ fn rest_cause(cause: RestCause) -> Option<&'static str> {
         RestCause::Triggered => Some("triggered"),
         RestCause::Repriced => Some("repriced"),
         RestCause::Refilled => Some("refilled"),
+        RestCause::Priced => Some("priced"),
         RestCause::Released => Some("released"),
         RestCause::Continued => Some("continued"),
         RestCause::Withdrawn | RestCause::Unfinished => None,

@@ -163,6 +163,8 @@ pub(crate) fn rule(words: &[&str]) -> Rule {
         ["auction_min", shares] => Rule::AuctionMin(quantity(shares)),
         ["tie_break", "nearest_limit"] => Rule::TieBreak(TieBreak::NearestLimit),
         ["pressure_limit", percent] => Rule::PressureLimit(hundredths(percent)),
+        ["iceberg_refill", "fresh"] => Rule::IcebergRefill { fresh: true },
+        ["market_remainder", "rests"] => Rule::MarketRemainder { rests: true },
         ["display_decrease", "loses"] => Rule::DisplayDecrease { keeps: false },
         ["call_time", seconds] => Rule::CallTime { ns: time(seconds).0 },
         ["schedule", at, "none"] => Rule::Schedule { at_ns: time(at).0, phase: None },

@@ -61,6 +61,10 @@ pub struct InstrumentConfig {
     pub pressure_limit: u32,
     /// Whether an iceberg that is to show less keeps its priority.
     pub display_decrease_keeps: bool,
+    /// Whether an iceberg shows a whole peak after an order that took more than it showed.
+    pub iceberg_refill_fresh: bool,
+    /// Whether a market order that has traded and finds nobody any more rests at the latest price.
+    pub market_remainder_rests: bool,
     /// Price steps by price, in place of `tick`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ticks: Vec<TickSetting>,
@@ -166,6 +170,8 @@ impl InstrumentConfig {
             tie_break: TieBreakSetting::Latest,
             pressure_limit: 0,
             display_decrease_keeps: true,
+            iceberg_refill_fresh: false,
+            market_remainder_rests: false,
             ticks: Vec::new(),
             timetable: Vec::new(),
         }
@@ -205,6 +211,8 @@ impl InstrumentConfig {
             },
             pressure_limit: self.pressure_limit,
             display_decrease_keeps: self.display_decrease_keeps,
+            iceberg_refill_fresh: self.iceberg_refill_fresh,
+            market_remainder_rests: self.market_remainder_rests,
             timetable: self.timetable().map_err(|what| wrong(&what))?,
             ..Instrument::listed(InstrumentId(self.id), symbol)
         })

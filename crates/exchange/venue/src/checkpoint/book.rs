@@ -4,7 +4,7 @@
 //! book        instrument | trading | deadline | statistics | priority_next | orders n | order*
 //! trading     phase | until | after | extended | last? | reference? | closing? | time | timetable_done |
 //!             next phase, 0 for none | its price? | unfinished | indicated? | shares indicated | busts n | (position, index)*
-//! unfinished  1 | order | limit | lowest price | highest price | gathers, or 0
+//! unfinished  1 | order | limit | lowest price | highest price | gathers | begun, or 0
 //! order       order id | member | name | codes | price | remaining | executed | priority
 //!             and if its codes say so: limit | shown | display | until | trigger?
 //! codes       side | kind << 8 | time in force << 16 | self-trade << 24 | has more << 32 | elected << 33 | post-only << 34
@@ -25,7 +25,7 @@ use super::instrument::put_instrument;
 use super::{CheckpointError, Input, put};
 
 /// Bytes of a book without orders, rows and busts.
-pub(super) const BYTES_MIN: usize = 55 * 8;
+pub(super) const BYTES_MIN: usize = 57 * 8;
 const HAS_MORE: u64 = 1 << 32;
 const ELECTED: u64 = 1 << 33;
 const POST_ONLY: u64 = 1 << 34;
@@ -105,10 +105,11 @@ fn put_trading(out: &mut Vec<u8>, trading: &Trading) {
     put(out, transition.map_or(0, |pending| pending.to as u64));
     put_optional(out, transition.and_then(|pending| pending.price));
     put(out, u64::from(unfinished.is_some()));
-    if let Some(Unfinished { order, limit, bands: (low, high), gathers }) = unfinished {
+    if let Some(Unfinished { order, limit, bands: (low, high), gathers, begun }) = unfinished {
         put_order(out, order);
         [limit, low, high].into_iter().for_each(|price| put_price(out, *price));
         put(out, u64::from(*gathers));
+        put(out, begun.0);
     }
     put_optional(out, indicated.map(|(price, _)| price));
     put(out, indicated.map_or(0, |(_, quantity)| quantity.0));
@@ -207,7 +208,8 @@ impl Input<'_> {
             1 => {
                 let order = self.order()?;
                 let (limit, bands) = (self.price()?, (self.price()?, self.price()?));
-                Some(Unfinished { order, limit, bands, gathers: self.u8("gathers")? == 1 })
+                let gathers = self.u8("gathers")? == 1;
+                Some(Unfinished { order, limit, bands, gathers, begun: Priority(self.u64()?) })
             }
             _ => return Err(CheckpointError::InvalidField("unfinished")),
         };

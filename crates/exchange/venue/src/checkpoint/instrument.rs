@@ -4,7 +4,7 @@
 //! instrument  id | symbol, 16 bytes | tick rows n | (from, tick)* | lot | quantity_max | value_max |
 //!             price_min | price_max | orders_max | step_max | static_band, its least | dynamic_band, its least | call_ns |
 //!             extension_ns | extensions_max | extends_for_market | random_end_ns | auction_min |
-//!             tie_break | pressure_limit | display_decrease_keeps |
+//!             tie_break | pressure_limit | display_decrease_keeps | iceberg_refill_fresh | market_remainder_rests |
 //!             schedule rows n | (at_ns, phase)*
 //! ```
 
@@ -37,6 +37,8 @@ pub(super) fn put_instrument(out: &mut Vec<u8>, instrument: &Instrument) {
         tie_break,
         pressure_limit,
         display_decrease_keeps,
+        iceberg_refill_fresh,
+        market_remainder_rests,
         timetable,
     } = instrument;
     put(out, u64::from(id.0));
@@ -66,7 +68,9 @@ pub(super) fn put_instrument(out: &mut Vec<u8>, instrument: &Instrument) {
     put(out, auction_min.0);
     put(out, *tie_break as u64);
     put(out, u64::from(*pressure_limit));
-    put(out, u64::from(*display_decrease_keeps));
+    for choice in [display_decrease_keeps, iceberg_refill_fresh, market_remainder_rests] {
+        put(out, u64::from(*choice));
+    }
     put(out, timetable.rows().len() as u64);
     for row in timetable.rows() {
         put(out, row.at_ns);
@@ -107,6 +111,8 @@ impl Input<'_> {
             },
             pressure_limit: self.u32("pressure_limit")?,
             display_decrease_keeps: self.u8("display_decrease_keeps")? == 1,
+            iceberg_refill_fresh: self.u8("iceberg_refill_fresh")? == 1,
+            market_remainder_rests: self.u8("market_remainder_rests")? == 1,
             ..Instrument::listed(id, Symbol::from_bytes(symbol).map_err(|_| invalid("symbol"))?)
         };
         let row = |input: &mut Self| Ok(TimetableRow { at_ns: input.u64()?, phase: phase(input.u64()?)? });

@@ -130,6 +130,8 @@ fn rule() -> impl Strategy<Value = Rule> {
         select(vec![TieBreak::Latest, TieBreak::NearestLimit]).prop_map(Rule::TieBreak),
         any::<u32>().prop_map(Rule::PressureLimit),
         any::<u64>().prop_map(|ns| Rule::RandomEnd { ns }),
+        any::<bool>().prop_map(|fresh| Rule::IcebergRefill { fresh }),
+        any::<bool>().prop_map(|rests| Rule::MarketRemainder { rests }),
         any::<bool>().prop_map(|keeps| Rule::DisplayDecrease { keeps }),
         any::<u64>().prop_map(|ns| Rule::CallTime { ns }),
         schedule.prop_map(|(at_ns, phase)| Rule::Schedule { at_ns, phase }),
@@ -271,7 +273,7 @@ fn order_event() -> impl Strategy<Value = Event> {
     };
     let rest_cause = {
         use RestCause::*;
-        select(vec![Triggered, Repriced, Refilled, Released, Withdrawn])
+        select(vec![Triggered, Repriced, Refilled, Released, Withdrawn, Unfinished, Continued, Priced])
     };
     prop_oneof![
         (parties(), side(), price(), quantity(), quantity()).prop_map(fill),

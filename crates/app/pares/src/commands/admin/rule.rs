@@ -158,6 +158,18 @@ pub enum NewRule {
         /// Hundredths of a percent; 0 for no limit
         width: u32,
     },
+    /// Whether an iceberg shows a whole peak after an order that took more than it showed
+    IcebergRefill {
+        /// true or false
+        #[arg(action = clap::ArgAction::Set)]
+        fresh: bool,
+    },
+    /// Whether a market order that has traded and finds nobody any more rests at the latest price
+    MarketRemainder {
+        /// true or false
+        #[arg(action = clap::ArgAction::Set)]
+        rests: bool,
+    },
     /// Whether an iceberg that is to show less keeps its priority
     DisplayDecrease {
         /// true or false
@@ -195,6 +207,8 @@ impl NewRule {
             Self::TieBreak { one: TieBreakName::Latest } => Rule::TieBreak(TieBreak::Latest),
             Self::TieBreak { one: TieBreakName::NearestLimit } => Rule::TieBreak(TieBreak::NearestLimit),
             Self::PressureLimit { width } => Rule::PressureLimit(width),
+            Self::IcebergRefill { fresh } => Rule::IcebergRefill { fresh },
+            Self::MarketRemainder { rests } => Rule::MarketRemainder { rests },
             Self::DisplayDecrease { keeps } => Rule::DisplayDecrease { keeps },
             Self::Schedule { at, phase } => Rule::Schedule { at_ns: at, phase: phase.map(Phase::from) },
             Self::Reference { price } => Rule::Reference(price),

@@ -164,6 +164,8 @@ fn rule_words(rule: &Rule) -> String {
         Rule::AuctionMin(shares) => format!("auction_min {shares}"),
         Rule::TieBreak(one) => format!("tie_break {}", name(one)),
         Rule::PressureLimit(width) => format!("pressure_limit {width}"),
+        Rule::IcebergRefill { fresh } => format!("iceberg_refill fresh {fresh}"),
+        Rule::MarketRemainder { rests } => format!("market_remainder rests {rests}"),
         Rule::DisplayDecrease { keeps } => format!("display_decrease keeps {keeps}"),
     }
 }
@@ -316,6 +318,8 @@ fn rule_fields(rule: &Rule) -> Map<String, Value> {
         Rule::AuctionMin(shares) => json!({ "rule": "auction_min", "value": shares.0 }),
         Rule::TieBreak(one) => json!({ "rule": "tie_break", "value": name(one) }),
         Rule::PressureLimit(width) => json!({ "rule": "pressure_limit", "value": width }),
+        Rule::IcebergRefill { fresh } => json!({ "rule": "iceberg_refill", "fresh": fresh }),
+        Rule::MarketRemainder { rests } => json!({ "rule": "market_remainder", "rests": rests }),
         Rule::DisplayDecrease { keeps } => json!({ "rule": "display_decrease", "keeps": keeps }),
     };
     let Value::Object(fields) = fields else { unreachable!("each is an object") };
