@@ -119,6 +119,18 @@ fn a_trade_triggers_a_stop_which_trades_and_rests_and_a_peg_follows() {
 }
 
 #[test]
+fn a_market_order_that_rests_is_told_its_limit() {
+    let buy = NewOrder::market(Side::Buy, Quantity(10));
+    let events = [fill(21, Side::Sell, 4, 0), rested(11, Side::Buy, 6, 6, RestCause::Priced)];
+    expect![[r#"
+        s1 trade c11 (9:11 at 0/0) i1 Incoming Buy 4 at 50, remaining 6
+        s2 trade c21 (9:21 at 0/0) i1 Resting Sell 4 at 50, remaining 0
+        s1 news c11 (9:11 at 0/0) i1 Buy Rested at 60, remaining 6, shown 6
+    "#]]
+    .assert_eq(&told(&[], &request(11, 1, Command::Enter(buy)), (Status::Resting, 4, 6), &events));
+}
+
+#[test]
 fn shares_lost_to_self_trade_prevention_are_not_left_to_match() {
     let buy = NewOrder::limit(Side::Buy, Price(60), Quantity(10));
     let events = [

@@ -144,7 +144,8 @@ fn random_rich_request(day: &mut Day, random: &mut u64) {
             let phases = [Phase::OpeningCall, Phase::Continuous, Phase::Continuous, Phase::ClosingCall];
             (0, Command::SetPhase(phases[below(4) as usize]))
         }
-        7 => (0, Command::TIME),
+        7 if below(2) == 0 => (0, Command::TIME),
+        7 => enter(NewOrder { kind: OrderKind::Market, quantity: Quantity(40), ..limit }),
         8..=10 => enter(NewOrder { trigger: Some(Price(10_000 + 100 * below(9) as i64)), ..limit }),
         11 => enter(NewOrder { trigger: Some(price), kind: OrderKind::Market, ..limit }),
         12..=13 => enter(NewOrder { kind: OrderKind::Pegged { to: Peg::Best, limit: price }, ..limit }),
@@ -169,6 +170,8 @@ fn orders_of_a_rich_random_history_are_those_of_the_book() {
     for seed in 1..=20 {
         // An auction's record is longer than a small segment takes.
         let (mut day, mut random) = (Day::with(Config::default().segment_bytes(1 << 20)), seed);
+        day.ask(0, 1, Command::SetRule(Rule::IcebergRefill { fresh: seed % 2 == 0 }));
+        day.ask(0, 1, Command::SetRule(Rule::MarketRemainder { rests: true }));
         for _ in 0..400 {
             random_rich_request(&mut day, &mut random);
         }
@@ -220,6 +223,29 @@ fn a_triggered_stop_trades_under_its_own_name_and_its_story_says_why() {
     assert_eq!(commands, ["enter", "triggered"]);
     let [trade] = story.trades.as_slice() else { panic!("one trade, not {:?}", story.trades) };
     assert_eq!((trade.buy.0, trade.sell.0, trade.aggressor.as_str()), (stop, far, "buy"));
+}
+
+#[test]
+fn a_market_order_that_rests_has_a_limit_from_then_on() {
+    let mut day = Day::new();
+    day.ask(0, 1, Command::SetRule(Rule::MarketRemainder { rests: true }));
+    day.limit(1, 1, Side::Sell, 5, 10_000);
+    let market = day.ask(
+        2,
+        1,
+        Command::Enter(NewOrder {
+            kind: OrderKind::Market,
+            ..NewOrder::limit(Side::Buy, Price(0), Quantity(12))
+        }),
+    );
+    let story = day.index().story(market).unwrap().unwrap();
+    let OrderRow { kind, price, .. } = &story.order;
+    assert_eq!(
+        (standing(&story.order), kind.as_str(), *price),
+        (("resting", 5, 7), "limit", Some(Price(10_000)))
+    );
+    let commands: Vec<_> = story.steps.iter().map(|step| step.command.as_str()).collect();
+    assert_eq!(commands, ["enter", "priced"]);
 }
 
 #[test]

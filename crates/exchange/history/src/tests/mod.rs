@@ -10,8 +10,8 @@ use pares_book::{Book, Instrument, NaiveBook, Symbol};
 use pares_log::{Config, Durability, Writer};
 use pares_types::{
     Amendment, BustedTrade, ClientOrderId, Command, Epoch, GatewayId, InstrumentId, MemberId, NewOrder,
-    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, SelfTrade, ShardId, Side,
-    TimeInForce, Timestamp, VenueId,
+    OrderId, OrderKind, Peg, Phase, Position, Price, Quantity, Request, RequestId, Rule, SelfTrade, ShardId,
+    Side, TimeInForce, Timestamp, VenueId,
 };
 use pares_wire::record::{self, ResultPlace};
 use tempfile::TempDir;
