@@ -7,6 +7,7 @@
 //!   app        pares                                                    the command line
 //!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan   what proves and measures
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
+//!   feed       feed                                                     market data
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
 //!   base       keys  link  log  text | os  tls                                what everything stands on
 //! ```
@@ -47,9 +48,10 @@ const fn place(group: &'static str, name: &'static str, layer: u8, beside: &'sta
 const GROUPS: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("exchange", &["base"]),
+    ("feed", &["base", "exchange"]),
     ("sites", &["base"]),
-    ("lab", &["base", "exchange", "sites"]),
-    ("app", &["base", "exchange", "sites"]),
+    ("lab", &["base", "exchange", "feed", "sites"]),
+    ("app", &["base", "exchange", "feed", "sites"]),
 ];
 
 /// Whether code of `group` may use that of `other`.
@@ -87,6 +89,7 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-archive", 3, &[]),
     place("exchange", "pares-history", 3, &[]),
     place("exchange", "pares-node", 3, &["pares-archive"]),
+    place("feed", "pares-feed", 1, &[]),
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),

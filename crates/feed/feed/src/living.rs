@@ -1,0 +1,150 @@
+//! The orders of a record that live, as far as messages need them: docs/rules.md, section 9.
+//!
+//! A reader of the record need not match. It must know what an amend leaves of an order's terms, and where it shows what.
+
+use std::collections::BTreeMap;
+
+use pares_book::Instrument;
+use pares_types::{Amendment, NewOrder, OrderId, OrderKind, Price, Quantity, Side};
+
+/// An order that lives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Order {
+    pub(crate) id: OrderId,
+    /// The locate of its instrument.
+    pub(crate) locate: u16,
+    pub(crate) side: Side,
+    kind: OrderKind,
+    display: Quantity,
+    trigger: Option<Price>,
+    pub(crate) executed: Quantity,
+    pub(crate) remaining: Quantity,
+    /// Where it is displayed.
+    pub(crate) shown: Option<Shown>,
+}
+
+/// What the market sees of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) reference: u64,
+    pub(crate) price: Price,
+    /// Above zero.
+    pub(crate) shares: Quantity,
+    /// Whether the market was told: its instrument is published.
+    pub(crate) told: bool,
+}
+
+/// What an amend does to an order.
+pub(crate) enum Amended {
+    /// It keeps its place, and shows so many shares less.
+    Kept(Quantity),
+    /// It is off its place; it was shown so.
+    Off(Order, Option<Shown>),
+}
+
+impl Order {
+    /// An order as it was entered.
+    pub(crate) fn entered(id: OrderId, locate: u16, new: &NewOrder) -> Self {
+        Self {
+            id,
+            locate,
+            side: new.side,
+            kind: new.kind,
+            display: new.display,
+            trigger: new.trigger,
+            executed: Quantity::ZERO,
+            remaining: new.quantity,
+            shown: None,
+        }
+    }
+
+    /// Where it rests by its own terms, and what it shows there; nowhere at market.
+    pub(crate) fn at_its_limit(&self) -> Option<(Price, Quantity)> {
+        let OrderKind::Limit { price } = self.kind else { return None };
+        let shown = if self.display.is_zero() { self.remaining } else { self.display.min(self.remaining) };
+        Some((price, shown))
+    }
+
+    /// Whether it has no limit, and so is not displayed where it rests.
+    pub(crate) fn is_at_market(&self) -> bool {
+        self.kind == OrderKind::Market
+    }
+
+    /// It has a limit from now on.
+    pub(crate) fn set_limit(&mut self, price: Price) {
+        self.kind = OrderKind::Limit { price };
+    }
+
+    pub(crate) fn trade(&mut self, quantity: Quantity) {
+        self.executed.0 = self.executed.0.saturating_add(quantity.0);
+        self.lose(quantity);
+    }
+
+    pub(crate) fn lose(&mut self, quantity: Quantity) {
+        self.remaining.0 = self.remaining.0.saturating_sub(quantity.0);
+    }
+}
+
+/// The orders that live and are not matching just now.
+#[derive(Default)]
+pub(crate) struct Living(BTreeMap<OrderId, Order>);
+
+impl Living {
+    pub(crate) fn find(&mut self, id: OrderId) -> Option<&mut Order> {
+        self.0.get_mut(&id)
+    }
+
+    pub(crate) fn take(&mut self, id: OrderId) -> Option<Order> {
+        self.0.remove(&id)
+    }
+
+    pub(crate) fn put(&mut self, order: Order) {
+        if !order.remaining.is_zero() {
+            self.0.insert(order.id, order);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: OrderId) {
+        self.0.remove(&id);
+    }
+
+    /// All that are displayed, as they joined.
+    pub(crate) fn displayed(&mut self) -> Vec<&mut Order> {
+        let displayed = self.0.values_mut().filter(|order| order.shown.is_some());
+        let mut displayed: Vec<&mut Order> = displayed.collect();
+        displayed.sort_by_key(|order| order.shown.map(|shown| shown.reference));
+        displayed
+    }
+
+    /// The terms of an amend that was carried out (docs/rules.md, section 4). That it has fewer shares in all is an event of its own.
+    pub(crate) fn amend(&mut self, amendment: &Amendment, rules: &Instrument) -> Option<Amended> {
+        let order = self.0.get_mut(&amendment.target)?;
+        let (old, total) = (*order, Quantity(order.executed.0.saturating_add(order.remaining.0)));
+        order.kind = match order.kind {
+            OrderKind::Limit { .. } => OrderKind::Limit { price: amendment.price },
+            OrderKind::Market => OrderKind::Market,
+            OrderKind::Pegged { to, .. } => OrderKind::Pegged { to, limit: amendment.price },
+        };
+        order.display = amendment.display.unwrap_or(order.display);
+        order.trigger = amendment.trigger.or(order.trigger);
+        let less = !order.display.is_zero() && (old.display.is_zero() || order.display < old.display);
+        let display = order.display != old.display && !(less && rules.display_decrease_keeps);
+        let larger = amendment.quantity > total;
+        let loses = larger || order.kind != old.kind || display || order.trigger != old.trigger;
+        if let (Some(shown), true) = (&mut order.shown, less) {
+            shown.shares = shown.shares.min(order.display);
+        }
+        if amendment.quantity != total && order.display >= amendment.quantity {
+            order.display = Quantity::ZERO;
+        }
+        if larger {
+            order.remaining.0 = amendment.quantity.0.saturating_sub(order.executed.0);
+        }
+        if loses {
+            let order = self.0.remove(&amendment.target)?;
+            return Some(Amended::Off(Order { shown: None, ..order }, old.shown));
+        }
+        let shares = |shown: Option<Shown>| shown.map_or(0, |shown| shown.shares.0);
+        Some(Amended::Kept(Quantity(shares(old.shown) - shares(order.shown))))
+    }
+}

@@ -1,0 +1,85 @@
+//! Decoders that are not ours read the messages.
+
+use itchy::{Body, MessageStream};
+use pares_feed::itch::ItchMessage;
+
+use crate::tape;
+
+#[test]
+fn itchy_reads_every_message_and_finds_the_same_numbers_in_it() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for seed in 0..100 {
+        for published in tape(seed).0 {
+            let stream: Vec<u8> = published
+                .messages
+                .iter()
+                .flat_map(|message| [&(message.len() as u16).to_be_bytes()[..], message].concat())
+                .collect();
+            let read = MessageStream::from_reader(&stream[..]).map(|message| message.unwrap());
+            let read: Vec<itchy::Message> = read.collect();
+            assert_eq!(read.len(), published.messages.len());
+            for (ours, theirs) in published.messages.iter().zip(&read) {
+                let ours = ItchMessage::read(ours).unwrap();
+                let head = ours.head();
+                assert_eq!((head.kind, head.locate.get()), (theirs.tag, theirs.stock_locate));
+                assert_eq!(head.time_ns(), theirs.timestamp);
+                assert_alike(&ours, &theirs.body);
+                kinds.insert(head.kind as char);
+            }
+        }
+    }
+    assert_eq!(kinds.into_iter().collect::<String>(), "ABCDEHIPQRSUX", "all kinds occur");
+}
+
+fn assert_alike(ours: &ItchMessage<'_>, theirs: &Body) {
+    match (ours, theirs) {
+        (ItchMessage::AddOrder(of), Body::AddOrder(body)) => {
+            assert_eq!((of.reference.get(), of.shares.get()), (body.reference, body.shares));
+            assert_eq!(of.price.get(), body.price.raw());
+        }
+        (ItchMessage::Executed(of), Body::OrderExecuted { reference, executed, match_number }) => {
+            assert_eq!((of.reference.get(), of.shares.get()), (*reference, *executed));
+            assert_eq!(of.match_number.get(), *match_number);
+        }
+        (
+            ItchMessage::ExecutedAt(of),
+            Body::OrderExecutedWithPrice { reference, executed, printable, price, .. },
+        ) => {
+            assert_eq!((of.reference.get(), of.shares.get()), (*reference, *executed));
+            assert_eq!((of.printable == b'Y', of.price.get()), (*printable, price.raw()));
+        }
+        (ItchMessage::Cancelled(of), Body::OrderCancelled { reference, cancelled }) => {
+            assert_eq!((of.reference.get(), of.shares.get()), (*reference, *cancelled));
+        }
+        (ItchMessage::Deleted(of), Body::DeleteOrder { reference }) => {
+            assert_eq!(of.reference.get(), *reference);
+        }
+        (ItchMessage::Replaced(of), Body::ReplaceOrder(body)) => {
+            assert_eq!((of.original.get(), of.reference.get()), (body.old_reference, body.new_reference));
+            assert_eq!((of.shares.get(), of.price.get()), (body.shares, body.price.raw()));
+        }
+        (ItchMessage::Trade(of), Body::NonCrossTrade(body)) => {
+            assert_eq!((of.shares.get(), of.price.get()), (body.shares, body.price.raw()));
+            assert_eq!(of.match_number.get(), body.match_number);
+        }
+        (ItchMessage::Cross(of), Body::CrossTrade(body)) => {
+            assert_eq!((of.shares.get(), of.price.get()), (body.shares, body.cross_price.raw()));
+            assert_eq!(of.match_number.get(), body.match_number);
+        }
+        (ItchMessage::Broken(of), Body::BrokenTrade { match_number }) => {
+            assert_eq!(of.match_number.get(), *match_number);
+        }
+        (ItchMessage::Imbalance(of), Body::Imbalance(body)) => {
+            assert_eq!((of.paired.get(), of.imbalance.get()), (body.paired_shares, body.imbalance_shares));
+            assert_eq!(of.near.get(), body.near_price.raw());
+        }
+        (ItchMessage::Directory(of), Body::StockDirectory(body)) => {
+            assert_eq!((&of.stock[..], of.round_lot.get()), (body.stock.as_bytes(), body.round_lot_size));
+        }
+        (ItchMessage::TradingAction(of), Body::TradingAction { stock, reason, .. }) => {
+            assert_eq!((&of.stock[..], &of.reason[..]), (stock.as_bytes(), reason.as_bytes()));
+        }
+        (ItchMessage::SystemEvent(_), Body::SystemEvent { .. }) => {}
+        (ours, theirs) => panic!("{ours:?} was read as {theirs:?}"),
+    }
+}
