@@ -127,7 +127,7 @@ impl Instrument {
             tie_break: TieBreak::Latest,
             pressure_limit: 0,
             display_decrease_keeps: true,
-            iceberg_refill_fresh: false,
+            iceberg_refill_fresh: true,
             market_remainder_rests: false,
             timetable: Timetable::EMPTY,
         }

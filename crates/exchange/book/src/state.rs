@@ -137,6 +137,16 @@ impl Trading {
         self.bands_times(instrument, 1 + u32::from(self.extended) + doubled)
     }
 
+    /// The prices at which an auction may be held: all, as long as the call can be extended if it is to end outside its bands; then
+    /// those within them.
+    pub(crate) fn auction_range(&self, instrument: &Instrument) -> (Price, Price) {
+        if self.phase.is_call() && self.extended >= instrument.extensions_max {
+            self.auction_bands(instrument)
+        } else {
+            (Price(i64::MIN), Price(i64::MAX))
+        }
+    }
+
     fn bands_times(&self, instrument: &Instrument, times: u32) -> (Price, Price) {
         let (mut low, mut high) = (i64::MIN, i64::MAX);
         let bands = [(self.reference, instrument.static_band), (self.latest(), instrument.dynamic_band)];

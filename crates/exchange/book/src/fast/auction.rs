@@ -3,7 +3,7 @@
 use super::node::PriceLevel;
 use super::settling::incoming_event;
 use super::slab::Slot;
-use super::{FastBook, Step};
+use super::{ANY_PRICE, FastBook, Step};
 use crate::Indication;
 use pares_types::{EventSink, IncomingCause, OrderKind, Price, Quantity, Side, TieBreak};
 
@@ -49,12 +49,17 @@ impl Candidate {
 impl FastBook {
     /// What an auction would do now; `None` unless the book is crossed and there is a price to trade at.
     pub(super) fn auction(&self) -> Option<Indication> {
+        self.auction_in(self.trading.auction_range(&self.instrument))
+    }
+
+    /// The same at prices of `range` only, its ends included.
+    pub(super) fn auction_in(&self, range: (Price, Price)) -> Option<Indication> {
         let (bid, offer) = (self.best_price(Side::Buy)?, self.best_price(Side::Sell)?);
         if bid < offer {
             return None;
         }
-        let candidates = self.candidates(bid, offer)?;
-        let volume = candidates.iter().map(Candidate::volume).max()?;
+        let candidates = self.candidates(bid, offer, range)?;
+        let volume = candidates.iter().map(Candidate::volume).max().filter(|volume| !volume.is_zero())?;
         let largest = || candidates.iter().filter(move |one| one.volume() == volume);
         let surplus = largest().map(Candidate::surplus).min()?;
         let smallest: Vec<&Candidate> = largest().filter(|one| one.surplus() == surplus).collect();
@@ -75,6 +80,11 @@ impl FastBook {
         Some(self.at_price(price, &candidates))
     }
 
+    /// Whether orders cross, but would trade only where no auction may be held.
+    pub(super) fn crosses_outside(&self, auction: Option<Indication>) -> bool {
+        auction.is_none() && self.auction_in(ANY_PRICE).is_some()
+    }
+
     /// Where the side that has shares left over moves the price: to its end of the tied prices, but for the instrument's limit.
     fn pressed(&self, (lowest, highest): (Price, Price), side: Side) -> Price {
         let end = if side == Side::Buy { highest } else { lowest };
@@ -91,15 +101,17 @@ impl FastBook {
         }
     }
 
-    /// The limits between best offer and best bid, lowest first, with the shares that would trade there. Where only market
-    /// orders meet: the reference price, if there is one.
-    fn candidates(&self, bid: Price, offer: Price) -> Option<Vec<Candidate>> {
+    /// The limits between best offer and best bid, and in the range, lowest first, with the shares that would trade there. Where there
+    /// is none, as between market orders: the latest price, if it is in the range.
+    fn candidates(&self, bid: Price, offer: Price, (low, high): (Price, Price)) -> Option<Vec<Candidate>> {
+        let in_range = |price: &Price| (low..=high).contains(price);
         let bids = self.totals(Side::Buy, offer);
         let offers = self.totals(Side::Sell, bid);
         let limits = bids.iter().chain(&offers).filter(|level| level.limited);
-        let mut prices: Vec<Price> = limits.map(|level| level.price).collect();
+        let mut prices: Vec<Price> = limits.map(|level| level.price).filter(in_range).collect();
         if prices.is_empty() {
-            prices.push(self.instrument.ticks.round_down(self.trading.latest()?).clamp(offer, bid));
+            let latest = self.instrument.ticks.round_down(self.trading.latest()?).clamp(offer, bid);
+            prices.push(Some(latest).filter(in_range)?);
         }
         prices.sort_unstable();
         prices.dedup();

@@ -81,7 +81,7 @@ impl FastBook {
             self.trading.until = step.now.plus_ns(self.instrument.extension_ns);
             return self.tell_phase(step);
         }
-        if self.is_outside(auction) {
+        if holds_auction(to) && self.crosses_outside(auction) {
             return self.begin(Transition { to: Phase::Halted, price: None }, step);
         }
         let price = self.announce(auction, step);
@@ -161,7 +161,8 @@ impl FastBook {
             return self.begin_volatility_call(step);
         }
         self.trading.forget_end();
-        self.enter_phase(to, step);
+        let kept_shut = to == Phase::PostClose && self.is_crossed();
+        self.enter_phase(if kept_shut { Phase::Halted } else { to }, step);
     }
 
     fn is_crossed(&self) -> bool {

@@ -8,15 +8,25 @@ use crate::Indication;
 impl NaiveBook {
     /// What an auction would do now; `None` unless the book is crossed and there is a price to trade at.
     pub(super) fn auction_price(&self) -> Option<Indication> {
+        self.auction_price_within(self.trading.auction_range(&self.instrument))
+    }
+
+    /// The same at prices from `low` to `high`.
+    pub(super) fn auction_price_within(&self, (low, high): (Price, Price)) -> Option<Indication> {
         if !self.is_crossed() {
             return None;
         }
         let (offer, bid) = (self.offers[0].price, self.bids[0].price);
         let limits = self.bids.iter().chain(&self.offers).filter_map(|order| limit_of(order.kind));
         let mut prices: Vec<Price> = limits.filter(|price| (offer..=bid).contains(price)).collect();
+        prices.retain(|price| (low..=high).contains(price));
         if prices.is_empty() {
-            // Only market orders meet.
+            // Nobody names a price there.
             prices.push(self.instrument.ticks.round_down(self.trading.latest()?).clamp(offer, bid));
+        }
+        prices.retain(|price| (low..=high).contains(price) && !self.at(*price).quantity.is_zero());
+        if prices.is_empty() {
+            return None;
         }
         prices.sort();
         prices.dedup();

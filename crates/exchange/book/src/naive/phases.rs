@@ -1,7 +1,7 @@
 //! From one phase to the next: docs/rules.md, section 6.
 
 use pares_types::{
-    BusinessDay, CancelCause, Event, EventSink, OrderKind, Outcome, Phase, Quantity, Reason, Request,
+    BusinessDay, CancelCause, Event, EventSink, OrderKind, Outcome, Phase, Price, Quantity, Reason, Request,
     RestCause, Side, TimeInForce,
 };
 
@@ -122,7 +122,9 @@ impl NaiveBook {
             return self.begin_volatility_call(step);
         }
         self.trading.forget_end();
-        self.enter_phase(step, to);
+        // Orders that cross outside the bands have no place after the close.
+        let halts = to == Phase::PostClose && self.is_crossed();
+        self.enter_phase(step, if halts { Phase::Halted } else { to });
     }
 
     /// What becomes of a call that is to end in an auction.
@@ -130,14 +132,16 @@ impl NaiveBook {
         let auction = self.auction_price();
         let (low, high) = self.trading.auction_bands(&self.instrument);
         let outside = auction.is_some_and(|auction| auction.price < low || high < auction.price);
+        let anywhere = (Price(i64::MIN), Price(i64::MAX));
+        let only_outside = auction.is_none() && self.auction_price_within(anywhere).is_some();
         let volume = auction.map_or(Quantity::ZERO, |auction| auction.quantity);
         let left_over = self.instrument.extends_for_market
             && [Side::Buy, Side::Sell].into_iter().any(|side| self.at_market(side) > volume);
         let again = self.trading.extended < self.instrument.extensions_max;
-        match (outside, left_over) {
-            (true, _) | (_, true) if again => Verdict::Extend,
-            (true, _) => Verdict::Halt,
-            (false, _) => Verdict::Trade,
+        match () {
+            () if again && (outside || left_over) => Verdict::Extend,
+            () if only_outside => Verdict::Halt,
+            () => Verdict::Trade,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use pares_book::{Book, FastBook, Instrument, NaiveBook};
 use pares_types::{
-    Command, Event, NewOrder, OrderId, OrderKind, Phase, Price, Quantity, Rule, Side, Status, TieBreak,
+    Band, Command, Event, NewOrder, OrderId, OrderKind, Phase, Price, Quantity, Rule, Side, Status, TieBreak,
     TimeInForce,
 };
 
@@ -48,21 +48,22 @@ fn demanded(orders: &[Order], side: Side, price: i64) -> u64 {
 }
 
 /// What the page says of these orders, which came in this order.
-fn expected(orders: &[Order], latest: Option<i64>, rules: &Instrument) -> Option<Expected> {
+fn expected(
+    orders: &[Order],
+    latest: Option<i64>,
+    range: (i64, i64),
+    rules: &Instrument,
+) -> Option<Expected> {
+    let in_range = |price: &i64| (range.0..=range.1).contains(price);
     let volume_at = |price: i64| demanded(orders, Side::Buy, price).min(demanded(orders, Side::Sell, price));
     let surplus_at = |price: i64| {
         demanded(orders, Side::Buy, price).cast_signed() - demanded(orders, Side::Sell, price).cast_signed()
     };
-    let limits: BTreeSet<i64> = orders.iter().filter_map(|order| order.limit).collect();
+    let limits: BTreeSet<i64> = orders.iter().filter_map(|order| order.limit).filter(in_range).collect();
     let volume = limits.iter().map(|price| volume_at(*price)).max().unwrap_or(0);
     let price = if volume == 0 {
-        // At best market orders meet each other.
-        let meet = [Side::Buy, Side::Sell]
-            .map(|side| orders.iter().any(|order| order.side == side && order.limit.is_none()));
-        if meet != [true, true] {
-            return None;
-        }
-        latest?
+        // Nobody who meets somebody names a price there, as market orders do not.
+        latest.filter(|price| in_range(price) && volume_at(*price) > 0)?
     } else {
         let best: Vec<i64> = limits.into_iter().filter(|price| volume_at(*price) == volume).collect();
         let least = best.iter().map(|price| surplus_at(*price).abs()).min()?;
@@ -86,6 +87,14 @@ fn expected(orders: &[Order], latest: Option<i64>, rules: &Instrument) -> Option
     let mut executed = shared(orders, Side::Buy, price, volume);
     executed.extend(shared(orders, Side::Sell, price, volume));
     Some(Expected { price, volume, surplus: surplus_at(price), executed })
+}
+
+/// The prices at which a call may end that cannot be extended.
+fn range(reference: Option<i64>, width: u32) -> (i64, i64) {
+    match reference.filter(|_| width > 0) {
+        Some(price) => (price - price * i64::from(width) / 10_000, price + price * i64::from(width) / 10_000),
+        None => (i64::MIN, i64::MAX),
+    }
 }
 
 /// The price up to which what is left over moves an auction, if there is a limit; prices are in cents here.
@@ -161,6 +170,9 @@ fn call<B: Book>(random: &mut Random) {
     rules.step_max = random.pick(&[4_096, 4_096, 1, 3]);
     rules.tie_break = random.pick(&[TieBreak::Latest, TieBreak::NearestLimit]);
     rules.pressure_limit = random.pick(&[0, 0, 5, 20, 35]);
+    // Before the call nothing is outside a band, so it is set with it.
+    let width = random.pick(&[0, 0, 30, 60, 120]);
+    rules.extensions_max = 0;
     let mut book = B::new(rules);
     let mut events = Vec::new();
     if let Some(price) = reference {
@@ -171,6 +183,8 @@ fn call<B: Book>(random: &mut Random) {
         let order = NewOrder::limit(side, Price(price), Quantity(10));
         book.apply(&request(900 + side as u64, 20 + side as u32, Command::Enter(order)), &mut events);
     }
+    let band = Command::SetRule(Rule::StaticBand(Band::of(width)));
+    book.apply(&request(999, 0, band), &mut events);
     book.apply(&request(1_001, 0, Command::SetPhase(Phase::OpeningCall)), &mut events);
     let orders = orders(random);
     for (order, sequence) in orders.iter().zip(2..) {
@@ -182,12 +196,13 @@ fn call<B: Book>(random: &mut Random) {
     let told = book.indication();
     book.apply(&request(1_002, 0, Command::SetPhase(Phase::Continuous)), &mut events);
     for sequence in 1_003.. {
-        if book.trading().phase == Phase::Continuous {
+        // What crosses outside the bands is halted, or goes on to a call of its own.
+        if book.trading().phase != Phase::OpeningCall {
             break;
         }
         book.apply(&request(sequence, 0, Command::TIME), &mut events);
     }
-    let expected = expected(&orders, latest, &rules);
+    let expected = expected(&orders, latest, range(reference, width), &rules);
     let figures = expected.as_ref().map(|auction| (auction.price, auction.volume, auction.surplus));
     let told = told.map(|told| {
         let surplus = told.surplus.0.cast_signed();

@@ -163,7 +163,7 @@ pub(crate) fn rule(words: &[&str]) -> Rule {
         ["auction_min", shares] => Rule::AuctionMin(quantity(shares)),
         ["tie_break", "nearest_limit"] => Rule::TieBreak(TieBreak::NearestLimit),
         ["pressure_limit", percent] => Rule::PressureLimit(hundredths(percent)),
-        ["iceberg_refill", "fresh"] => Rule::IcebergRefill { fresh: true },
+        ["iceberg_refill", "continued"] => Rule::IcebergRefill { fresh: false },
         ["market_remainder", "rests"] => Rule::MarketRemainder { rests: true },
         ["display_decrease", "loses"] => Rule::DisplayDecrease { keeps: false },
         ["call_time", seconds] => Rule::CallTime { ns: time(seconds).0 },

@@ -170,7 +170,7 @@ impl InstrumentConfig {
             tie_break: TieBreakSetting::Latest,
             pressure_limit: 0,
             display_decrease_keeps: true,
-            iceberg_refill_fresh: false,
+            iceberg_refill_fresh: true,
             market_remainder_rests: false,
             ticks: Vec::new(),
             timetable: Vec::new(),
