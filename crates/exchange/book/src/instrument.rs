@@ -99,6 +99,8 @@ pub enum InstrumentError {
 impl Instrument {
     /// The most events any step may cause: a result must fit its record.
     pub const STEP_MAX: u32 = 4_096;
+    /// Levels and orders that are looked at, at most, to say whether a quantity is available.
+    pub const LOOKS_MAX: usize = 4_096;
     /// The most prices from the lowest to the highest, in steps of the finest tick: from 0.0001 to 100,000 and more.
     pub const PRICES_MAX: u64 = 1 << 30;
 

@@ -108,7 +108,7 @@ pub enum Rule {
     Extension {
         /// Nanoseconds of each extension.
         ns: u64,
-        /// Extensions of one call at most; after the last one it halts rather than trade outside a band. Zero for none.
+        /// Extensions of one call at most; after the last one it takes the best price within the bands, or halts. Zero for none.
         max: u8,
         /// Whether a call is extended that would leave market orders over, too.
         market: bool,

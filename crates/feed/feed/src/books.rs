@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pares_types::{Price, Quantity, Side};
 
-use crate::itch::{self, ItchMessage};
+use crate::itch::{self, FeedMessage};
 
 /// The books of a shard, as far as its messages have come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,60 +79,60 @@ impl ReceivedBooks {
 
     /// The next message of the session. What fits nothing is counted and changes nothing.
     pub fn on_message(&mut self, bytes: &[u8]) {
-        let fits = ItchMessage::read(bytes).is_some_and(|message| self.apply(&message).is_some());
+        let fits = FeedMessage::read(bytes).is_some_and(|message| self.apply(&message).is_some());
         self.misfits += u64::from(!fits);
     }
 
     /// `None` if it fits nothing.
-    fn apply(&mut self, message: &ItchMessage<'_>) -> Option<()> {
+    fn apply(&mut self, message: &FeedMessage<'_>) -> Option<()> {
         let locate = message.head().locate.get();
         match message {
-            ItchMessage::SystemEvent(_) | ItchMessage::Broken(_) => {}
-            ItchMessage::Directory(of) => {
+            FeedMessage::SystemEvent(_) | FeedMessage::Broken(_) => {}
+            FeedMessage::Directory(of) => {
                 let symbol = String::from_utf8_lossy(&of.stock).trim_end().to_owned();
                 self.books.entry(locate).or_default().symbol = symbol;
             }
-            ItchMessage::TradingAction(of) => {
+            FeedMessage::TradingAction(of) => {
                 let book = self.books.get_mut(&locate)?;
                 (book.state, book.reason, book.indicative) = (of.state, of.reason, None);
             }
-            ItchMessage::AddOrder(of) => {
+            FeedMessage::AddOrder(of) => {
                 let place =
                     Place { locate, side: itch::side_of(of.side)?, price: Price(of.price.get().into()) };
                 self.add(of.reference.get(), place, Quantity(of.shares.get().into()))?;
             }
-            ItchMessage::Executed(of) => {
+            FeedMessage::Executed(of) => {
                 let shares = Quantity(of.shares.get().into());
                 let place = self.take_off(of.reference.get(), shares)?;
                 self.books.get_mut(&locate)?.last = Some((place.price, shares));
             }
-            ItchMessage::ExecutedAt(of) => {
+            FeedMessage::ExecutedAt(of) => {
                 let shares = Quantity(of.shares.get().into());
                 self.take_off(of.reference.get(), shares)?;
                 if of.printable == b'Y' {
                     self.books.get_mut(&locate)?.last = Some((Price(of.price.get().into()), shares));
                 }
             }
-            ItchMessage::Cancelled(of) => {
+            FeedMessage::Cancelled(of) => {
                 self.take_off(of.reference.get(), Quantity(of.shares.get().into()))?;
             }
-            ItchMessage::Deleted(of) => {
+            FeedMessage::Deleted(of) => {
                 self.remove(of.reference.get())?;
             }
-            ItchMessage::Replaced(of) => {
+            FeedMessage::Replaced(of) => {
                 let place = self.remove(of.original.get())?;
                 let place = Place { price: Price(of.price.get().into()), ..place };
                 self.add(of.reference.get(), place, Quantity(of.shares.get().into()))?;
             }
-            ItchMessage::Trade(of) => {
+            FeedMessage::Trade(of) => {
                 let trade = (Price(of.price.get().into()), Quantity(of.shares.get().into()));
                 self.books.get_mut(&locate)?.last = Some(trade);
             }
-            ItchMessage::Cross(of) => {
+            FeedMessage::Cross(of) => {
                 let trade = (Price(of.price.get().into()), Quantity(of.shares.get()));
                 self.books.get_mut(&locate)?.last = Some(trade);
             }
-            ItchMessage::Imbalance(of) => {
+            FeedMessage::Imbalance(of) => {
                 let told = (Price(of.near.get().into()), Quantity(of.paired.get()));
                 self.books.get_mut(&locate)?.indicative = Some(told).filter(|_| of.direction != b'O');
             }

@@ -58,11 +58,11 @@ macro_rules! messages {
 
         /// One message.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum ItchMessage<'a> {
+        pub enum FeedMessage<'a> {
             $($(#[$of])* $name(&'a $name),)*
         }
 
-        impl<'a> ItchMessage<'a> {
+        impl<'a> FeedMessage<'a> {
             /// Reads the message that is all of `bytes`. `None` if it is none of these, or of another length.
             #[must_use]
             pub fn read(bytes: &'a [u8]) -> Option<Self> {

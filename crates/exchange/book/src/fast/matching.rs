@@ -299,42 +299,6 @@ impl FastBook {
         rested_event(&self.store.order(slot), cause)
     }
 
-    /// Whether `wanted` shares could trade at once (docs/rules.md, section 3, *available*).
-    pub(super) fn is_available<S>(&self, incoming: &Incoming, wanted: Quantity, step: &Step<'_, S>) -> bool {
-        let own = self.store.account(incoming.terms.member);
-        let mode = incoming.terms.self_trade;
-        let (lowest, highest) = self.bands(step);
-        let mut sum = Quantity::ZERO;
-        for at in self.store.ladder(incoming.terms.side.opposite()).best_first() {
-            let level = &self.store.levels[at];
-            if !incoming.accepts(level.price) || level.price < lowest || level.price > highest {
-                return false;
-            }
-            let (mut ended, mut whole, mut before) = (false, Quantity::ZERO, Quantity::ZERO);
-            for slot in self.store.queue(at) {
-                let node = &self.store.nodes[slot];
-                let shown = self.store.shown(slot);
-                let is_own = mode != SelfTrade::Allow && Some(node.account) == own;
-                if is_own {
-                    ended |= mode != SelfTrade::CancelResting;
-                    continue;
-                }
-                whole = whole.plus(node.remaining);
-                if !ended {
-                    before = before.plus(shown);
-                }
-            }
-            sum = sum.plus(if ended { before } else { whole });
-            if sum >= wanted {
-                return true;
-            }
-            if ended {
-                return false;
-            }
-        }
-        false
-    }
-
     /// The lowest and highest price to trade at now.
     #[inline]
     pub(super) fn bands<S>(&self, step: &Step<'_, S>) -> (Price, Price) {

@@ -21,6 +21,7 @@
 
 mod amending;
 mod auction;
+mod available;
 mod calm;
 mod entering;
 mod exchange;

@@ -7,7 +7,7 @@ use pares_types::{
 
 use super::matching::{Incoming, cancel_left, may_rest};
 use super::{NaiveBook, Step, refused, there};
-use crate::{Priority, RestingOrder, Trading};
+use crate::{Instrument, Priority, RestingOrder, Trading};
 
 impl NaiveBook {
     pub(super) fn enter(
@@ -129,14 +129,21 @@ impl NaiveBook {
         if wanted.is_zero() {
             return true;
         }
+        let minds = order.self_trade != SelfTrade::Allow;
+        let own = |there: &&RestingOrder| minds && there.member == order.member;
+        if self.all().filter(own).count() > Instrument::LOOKS_MAX {
+            return false;
+        }
         let limit = Incoming::of(*order).limit;
-        let mut sum = Quantity::ZERO;
+        let (mut sum, mut looks) = (Quantity::ZERO, 0);
         for level in self.side(order.side.opposite()).chunk_by(|a, b| a.price == b.price) {
             if !self.accepts(step, order.side, limit, level[0].price) {
                 return false;
             }
-            let own =
-                |there: &&RestingOrder| there.member == order.member && order.self_trade != SelfTrade::Allow;
+            looks += if level.iter().any(|o| own(&o)) { 1 + level.len() } else { 1 };
+            if looks > Instrument::LOOKS_MAX {
+                return false;
+            }
             let ends = order.self_trade != SelfTrade::CancelResting && level.iter().any(|o| own(&o));
             for there in level.iter().take_while(|there| !(ends && own(there))).filter(|there| !own(there)) {
                 sum = sum.plus(if ends { there.shown } else { there.remaining });

@@ -4,7 +4,9 @@ use crate::Other;
 use crate::checked::instrument;
 use crate::script::{Script, request};
 use pares_book::{Book, Instrument, InstrumentError, NaiveBook, Symbol, TickTable};
-use pares_types::{Band, Command, InstrumentId, NewOrder, Price, Quantity, Reason, Side, SymbolError};
+use pares_types::{
+    Band, Command, InstrumentId, NewOrder, Price, Quantity, Reason, SelfTrade, Side, SymbolError, TimeInForce,
+};
 
 /// What is wrong with the test instrument after `change`.
 fn error_after(change: impl FnOnce(&mut Instrument)) -> Option<InstrumentError> {
@@ -125,4 +127,44 @@ fn sell_below_zero<B: Book>() {
 fn a_market_order_may_sell_below_zero() {
     sell_below_zero::<NaiveBook>();
     sell_below_zero::<Other>();
+}
+
+/// What becomes of a fill-or-kill order of `quantity` by member 9, where `levels` offers of 10 by member 1 stand at a price each, and
+/// before them, at one price, `own` offers of 10 by member 9 and as many by member 2.
+fn fill_or_kill<B: Book>(levels: u64, own: u64, quantity: u64) -> Reason {
+    let rules = Instrument { quantity_max: Quantity(100_000), ..instrument(100_000) };
+    let mut book = B::new(Instrument::new(rules).unwrap());
+    let mut events = Vec::new();
+    let mut sequence = 0;
+    let mut enter = |member: u32, order: NewOrder| {
+        sequence += 1;
+        book.apply(&request(sequence, member, Command::Enter(order)), &mut events)
+    };
+    let offer = |price: u64| NewOrder::limit(Side::Sell, Price(price.cast_signed()), Quantity(10));
+    for _ in 0..own {
+        enter(2, offer(20_000));
+        enter(9, offer(20_000));
+    }
+    for at in 0..levels {
+        enter(1, offer(30_000 + 100 * at));
+    }
+    let bid = NewOrder::limit(Side::Buy, Price(1_000_000), Quantity(quantity));
+    let (time_in_force, self_trade) = (TimeInForce::Fok, SelfTrade::CancelResting);
+    enter(9, NewOrder { time_in_force, self_trade, ..bid }).reason
+}
+
+#[test]
+fn to_say_what_is_available_a_bounded_number_of_levels_and_own_orders_is_looked_at() {
+    let both = |levels, own, quantity| {
+        let reason = fill_or_kill::<NaiveBook>(levels, own, quantity);
+        assert_eq!(fill_or_kill::<Other>(levels, own, quantity), reason, "{levels} {own} {quantity}");
+        reason
+    };
+    assert_eq!(both(5_000, 0, 40_960), Reason::None);
+    assert_eq!(both(5_000, 0, 40_970), Reason::CannotFillWhole);
+    // The level of its owner's orders costs a look for each order there, and one for itself.
+    assert_eq!(both(100, 1_997, 1_000), Reason::None);
+    assert_eq!(both(4_095, 1, 10_000), Reason::None);
+    assert_eq!(both(100, 2_048, 1_000), Reason::CannotFillWhole);
+    assert_eq!(both(100, 5_000, 10), Reason::CannotFillWhole);
 }

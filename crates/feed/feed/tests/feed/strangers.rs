@@ -1,7 +1,7 @@
 //! Decoders that are not ours read the messages.
 
 use itchy::{Body, MessageStream};
-use pares_feed::itch::ItchMessage;
+use pares_feed::itch::FeedMessage;
 
 use crate::tape;
 
@@ -19,7 +19,7 @@ fn itchy_reads_every_message_and_finds_the_same_numbers_in_it() {
             let read: Vec<itchy::Message> = read.collect();
             assert_eq!(read.len(), published.messages.len());
             for (ours, theirs) in published.messages.iter().zip(&read) {
-                let ours = ItchMessage::read(ours).unwrap();
+                let ours = FeedMessage::read(ours).unwrap();
                 let head = ours.head();
                 assert_eq!((head.kind, head.locate.get()), (theirs.tag, theirs.stock_locate));
                 assert_eq!(head.time_ns(), theirs.timestamp);
@@ -31,55 +31,55 @@ fn itchy_reads_every_message_and_finds_the_same_numbers_in_it() {
     assert_eq!(kinds.into_iter().collect::<String>(), "ABCDEHIPQRSUX", "all kinds occur");
 }
 
-fn assert_alike(ours: &ItchMessage<'_>, theirs: &Body) {
+fn assert_alike(ours: &FeedMessage<'_>, theirs: &Body) {
     match (ours, theirs) {
-        (ItchMessage::AddOrder(of), Body::AddOrder(body)) => {
+        (FeedMessage::AddOrder(of), Body::AddOrder(body)) => {
             assert_eq!((of.reference.get(), of.shares.get()), (body.reference, body.shares));
             assert_eq!(of.price.get(), body.price.raw());
         }
-        (ItchMessage::Executed(of), Body::OrderExecuted { reference, executed, match_number }) => {
+        (FeedMessage::Executed(of), Body::OrderExecuted { reference, executed, match_number }) => {
             assert_eq!((of.reference.get(), of.shares.get()), (*reference, *executed));
             assert_eq!(of.match_number.get(), *match_number);
         }
         (
-            ItchMessage::ExecutedAt(of),
+            FeedMessage::ExecutedAt(of),
             Body::OrderExecutedWithPrice { reference, executed, printable, price, .. },
         ) => {
             assert_eq!((of.reference.get(), of.shares.get()), (*reference, *executed));
             assert_eq!((of.printable == b'Y', of.price.get()), (*printable, price.raw()));
         }
-        (ItchMessage::Cancelled(of), Body::OrderCancelled { reference, cancelled }) => {
+        (FeedMessage::Cancelled(of), Body::OrderCancelled { reference, cancelled }) => {
             assert_eq!((of.reference.get(), of.shares.get()), (*reference, *cancelled));
         }
-        (ItchMessage::Deleted(of), Body::DeleteOrder { reference }) => {
+        (FeedMessage::Deleted(of), Body::DeleteOrder { reference }) => {
             assert_eq!(of.reference.get(), *reference);
         }
-        (ItchMessage::Replaced(of), Body::ReplaceOrder(body)) => {
+        (FeedMessage::Replaced(of), Body::ReplaceOrder(body)) => {
             assert_eq!((of.original.get(), of.reference.get()), (body.old_reference, body.new_reference));
             assert_eq!((of.shares.get(), of.price.get()), (body.shares, body.price.raw()));
         }
-        (ItchMessage::Trade(of), Body::NonCrossTrade(body)) => {
+        (FeedMessage::Trade(of), Body::NonCrossTrade(body)) => {
             assert_eq!((of.shares.get(), of.price.get()), (body.shares, body.price.raw()));
             assert_eq!(of.match_number.get(), body.match_number);
         }
-        (ItchMessage::Cross(of), Body::CrossTrade(body)) => {
+        (FeedMessage::Cross(of), Body::CrossTrade(body)) => {
             assert_eq!((of.shares.get(), of.price.get()), (body.shares, body.cross_price.raw()));
             assert_eq!(of.match_number.get(), body.match_number);
         }
-        (ItchMessage::Broken(of), Body::BrokenTrade { match_number }) => {
+        (FeedMessage::Broken(of), Body::BrokenTrade { match_number }) => {
             assert_eq!(of.match_number.get(), *match_number);
         }
-        (ItchMessage::Imbalance(of), Body::Imbalance(body)) => {
+        (FeedMessage::Imbalance(of), Body::Imbalance(body)) => {
             assert_eq!((of.paired.get(), of.imbalance.get()), (body.paired_shares, body.imbalance_shares));
             assert_eq!(of.near.get(), body.near_price.raw());
         }
-        (ItchMessage::Directory(of), Body::StockDirectory(body)) => {
+        (FeedMessage::Directory(of), Body::StockDirectory(body)) => {
             assert_eq!((&of.stock[..], of.round_lot.get()), (body.stock.as_bytes(), body.round_lot_size));
         }
-        (ItchMessage::TradingAction(of), Body::TradingAction { stock, reason, .. }) => {
+        (FeedMessage::TradingAction(of), Body::TradingAction { stock, reason, .. }) => {
             assert_eq!((&of.stock[..], &of.reason[..]), (stock.as_bytes(), reason.as_bytes()));
         }
-        (ItchMessage::SystemEvent(_), Body::SystemEvent { .. }) => {}
+        (FeedMessage::SystemEvent(_), Body::SystemEvent { .. }) => {}
         (ours, theirs) => panic!("{ours:?} was read as {theirs:?}"),
     }
 }

@@ -132,7 +132,7 @@ pub enum NewRule {
     Extension {
         /// Milliseconds each time
         ms: u64,
-        /// Times at most; then it halts. 0 for never
+        /// Times at most; then only prices within the bands count. 0 for never
         max: u8,
         /// Also where market orders would be left over
         #[arg(long)]
