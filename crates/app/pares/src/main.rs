@@ -52,6 +52,8 @@ enum Command {
     Certificate(commands::certificate::Args),
     /// Report a business day, as every recorder has it
     Day(commands::day::Args),
+    /// Write what the market saw of a business day
+    Feed(commands::feed::Args),
     /// Say whether a configuration is legal, and what a production system must think about
     CheckConfig(commands::check_config::Args),
     /// Copy closed business days to an archive, or restore them
@@ -96,6 +98,7 @@ fn run(command: Command) -> error::CommandResult {
         Command::Admin(args) => commands::admin::run(&args),
         Command::Certificate(args) => commands::certificate::run(&args),
         Command::Day(args) => commands::day::run(&args),
+        Command::Feed(args) => commands::feed::run(&args),
         Command::CheckConfig(args) => commands::check_config::run(&args),
         Command::Archive(args) => commands::archive::run(&args),
         Command::Backup(args) => commands::archive::backup(&args),

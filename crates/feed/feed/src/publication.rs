@@ -25,6 +25,12 @@ impl Session {
     }
 }
 
+impl std::fmt::Display for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
 /// What takes in the messages, in order.
 pub trait FeedSink {
     /// A session begins: what follows is numbered from 1.

@@ -5,6 +5,7 @@ pub mod archive;
 pub mod certificate;
 pub mod check_config;
 pub mod day;
+pub mod feed;
 pub mod history;
 pub mod instruments;
 pub mod journal;

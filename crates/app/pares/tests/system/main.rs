@@ -16,6 +16,7 @@ mod bad_input;
 mod days;
 mod descriptors;
 mod disk_full;
+mod feed;
 mod first_trade;
 mod guarded;
 mod kills;
