@@ -159,8 +159,12 @@ impl FastBook {
 
     /// Trades at the auction's price while both sides accept it; says whether it is done.
     pub(super) fn uncross<S: EventSink>(&mut self, price: Price, step: &mut Step<'_, S>) -> bool {
+        let events = step.events;
         let is_over = self.trade_at(price, step);
-        self.elect(price);
+        // The auction may have traded all in the steps before, and the exchange have set a reference price since.
+        if step.events > events {
+            self.elect(price);
+        }
         is_over
     }
 

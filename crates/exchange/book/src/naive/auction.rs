@@ -103,11 +103,14 @@ impl NaiveBook {
 
     /// Trades at the auction price. Says whether it is over; otherwise the step is spent.
     pub(super) fn uncross(&mut self, step: &mut Step<impl EventSink>, price: Price) -> bool {
+        let mut traded = false;
         while self.both_accept(price) && !step.is_spent(self.instrument.step_max) {
             self.trade_best(step, price);
+            traded = true;
         }
-        // An auction that is called has a trade at least.
-        self.elect(price);
+        if traded {
+            self.elect(price);
+        }
         !self.both_accept(price)
     }
 

@@ -149,6 +149,23 @@ fn the_reference_is_the_last_one_set_and_not_the_last_price() {
     rig.check();
 }
 
+/// The auction has traded all; its sweep goes on under the reference price that the exchange sets then.
+#[test]
+fn an_auction_that_traded_all_sets_no_price_again() {
+    let mut rig = Rig::new();
+    rig.ask(0, 2, Command::SetPhase(Phase::ClosingCall));
+    rig.ask(0, 2, Command::SetRule(Rule::StepMax(2)));
+    for (member, side) in [(7, Side::Sell), (8, Side::Sell), (9, Side::Sell), (7, Side::Buy)] {
+        rig.ask(member, 2, limit(side, 100));
+    }
+    assert_eq!(rig.ask(0, 2, Command::SetPhase(Phase::Closed)).reason, Reason::Unfinished);
+    assert_eq!(rig.listings()[1].last, Some(Price(100)));
+    let asked = rig.ask(0, 2, Command::SetRule(Rule::Reference(Price(200))));
+    assert_eq!(asked.status, Status::Accepted);
+    assert_eq!((rig.listings()[1].last, rig.listings()[1].reference), (None, Some(Price(200))));
+    rig.check();
+}
+
 #[test]
 fn what_is_quarantined_is_told_until_the_exchange_asks_there() {
     let mut rig = Rig::new();
