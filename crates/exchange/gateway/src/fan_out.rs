@@ -2,8 +2,8 @@
 //!
 //! Shards are independent orders, so "all my orders" is one request in each, all under the client's one
 //! name. The answer goes out when every part is committed; it is the answer of the part that speaks for
-//! all (the first shard that refused, else the first with something left to do, else the first) with the
-//! orders cancelled in total. That choice does not depend on which shard's stream comes first, so every gateway gives the same answer.
+//! all (the first shard that refused, else the first with something left to do, else the first that did it, else the first
+//! where it was done already) with the orders cancelled in total. That choice does not depend on which shard's stream comes first, so every gateway gives the same answer.
 //!
 //! Parts are journalled one by one: a crash or a full disk can come between two, and one may be damaged before a venue has read it.
 //! A member who repeats the request has the missing parts taken in; should two gateways do so at once, the shard refuses the second.
@@ -93,7 +93,13 @@ impl FanOut {
             self.cancelled = self.cancelled.saturating_add(answer.executed.0);
         }
         let rank = |shard, answer: &Answer| {
-            (answer.status != Status::Refused, answer.reason != Reason::Unfinished, shard)
+            let class = match (answer.status, answer.reason) {
+                (Status::Refused, Reason::NothingChanged) => 3,
+                (Status::Refused, _) => 0,
+                (_, Reason::Unfinished) => 1,
+                _ => 2,
+            };
+            (class, shard)
         };
         if self.speaker.as_ref().is_none_or(|(best, by, _)| rank(shard, &answer) < rank(*best, by)) {
             self.speaker = Some((shard, answer, place));

@@ -37,6 +37,10 @@ impl<B: Book> Market<B> {
     ) -> Outcome {
         match self.day.stage {
             Stage::Beginning { .. } if day == self.day.number => {}
+            // Another shard may have refused it before: the operator asks again.
+            Stage::On if day == self.day.number && day != BusinessDay::NONE => {
+                return refused(request, Reason::NothingChanged);
+            }
             Stage::Ending { .. } | Stage::Beginning { .. } => return refused(request, Reason::DayNotOver),
             Stage::On if self.day.number != BusinessDay::NONE => return refused(request, Reason::DayNotOver),
             _ if day <= self.day.number => return refused(request, Reason::WrongDay),

@@ -2,13 +2,15 @@
 
 use pares_register::Register;
 use pares_types::{
-    BusinessDay, ClientOrderId, Command, DAY_NS, DayStage, MemberId, Reason, Reply, Request, ShardId,
-    ShardView, Timestamp,
+    BusinessDay, ClientOrderId, Command, DAY_NS, DayStage, GatewayId, InstrumentId, MemberId, Outcome,
+    Position, Reason, RecorderId, Reply, Request, RequestId, ShardId, ShardView, Status, Timestamp,
 };
 
+use super::exchange::refused;
 use super::world::{World, config, exchange};
-use crate::DayTimes;
 use crate::days::Days;
+use crate::fan_out::{FanOut, Whole};
+use crate::{DayTimes, Place};
 
 const HOUR_NS: u64 = 3_600_000_000_000;
 /// A Monday.
@@ -150,4 +152,43 @@ fn a_day_ended_by_hand_is_not_begun_again_and_the_session_is_answered_once() {
     world.start_days(0, TIMES);
     assert_eq!(asks(&mut world, 0, at(MONDAY, 13)), []);
     is_asked(&asks(&mut world, 0, at(MONDAY + 1, 8)), begin(MONDAY + 1));
+}
+
+/// What a request to two shards is answered.
+fn answered(parts: [(Status, Reason); 2]) -> (Status, Reason) {
+    let mut whole = FanOut::new([false; 2].into_iter(), begin(MONDAY));
+    for (shard, (status, reason)) in parts.into_iter().enumerate() {
+        let request = Request {
+            id: RequestId::new(GatewayId(0), 1),
+            stamp: Timestamp(1),
+            member: MemberId(0),
+            client_order_id: ClientOrderId(1),
+            instrument: InstrumentId(0),
+            shard: ShardId(shard as u16),
+            command: begin(MONDAY),
+        };
+        let outcome = Outcome { status, ..refused(&request, reason) };
+        let answer = pares_stream::answer(Position(0), &request, &outcome, 0);
+        whole.on_committed(shard, answer, Place { recorder: RecorderId(0), offset: 0 });
+    }
+    let Some(Whole::Answer(answer, ..)) = whole.complete() else { panic!("both are committed") };
+    (answer.status, answer.reason)
+}
+
+/// An operator who asks again because one shard refused is told what came of it in that one.
+#[test]
+fn a_shard_that_had_done_it_before_does_not_speak_for_the_others() {
+    let (done, begun) = ((Status::Accepted, Reason::None), (Status::Accepted, Reason::Unfinished));
+    let (before, late) = ((Status::Refused, Reason::NothingChanged), (Status::Refused, Reason::DayNotOver));
+    for (parts, expected) in [
+        ([done, late], late),
+        ([before, late], late),
+        ([before, done], done),
+        ([done, begun], begun),
+        ([begun, before], begun),
+        ([before, before], before),
+    ] {
+        assert_eq!(answered(parts), expected, "{parts:?}");
+        assert_eq!(answered([parts[1], parts[0]]), expected, "{parts:?}, the other way round");
+    }
 }

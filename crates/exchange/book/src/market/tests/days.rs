@@ -100,6 +100,7 @@ fn only_the_day_that_is_on_ends_and_only_a_later_one_begins() {
     assert_eq!(why(rig.ask(5, 0, begin(7))), refused(Reason::NotPermitted));
     assert_eq!(why(rig.ask(0, 1, begin(7))), refused(Reason::UnknownInstrument));
     assert_eq!(why(rig.ask(0, 0, begin(7))), ACCEPTED);
+    assert_eq!(why(rig.ask(0, 0, begin(7))), refused(Reason::NothingChanged));
     assert_eq!(why(rig.ask(0, 0, begin(8))), refused(Reason::DayNotOver));
     assert_eq!(why(rig.ask(0, 0, end(8))), refused(Reason::WrongDay));
     assert_eq!(why(rig.ask(0, 0, end(7))), ACCEPTED);
