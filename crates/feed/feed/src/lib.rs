@@ -12,14 +12,20 @@
 //! | `step` | one record |
 //! | `living` | the orders that live, as far as messages need them |
 //! | [`mold`] | packets |
+//! | [`publisher`] | messages become packets, now and again |
+//! | `kept` | the messages of a session |
+//! | `pace` | how often who asks is answered |
 //! | [`receiver`] | packets of two lines become one sequence |
 //! | [`books`] | messages become books |
 
 pub mod books;
 mod following;
 pub mod itch;
+mod kept;
 mod living;
 pub mod mold;
+mod pace;
 pub mod publication;
+pub mod publisher;
 pub mod receiver;
 mod step;

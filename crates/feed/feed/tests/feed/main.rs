@@ -5,6 +5,7 @@
 
 mod equal;
 mod lines;
+mod publishers;
 mod strangers;
 
 use pares_book::{FastBook, Market};

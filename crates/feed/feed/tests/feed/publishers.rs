@@ -1,0 +1,332 @@
+//! Two publishers that die and come back, lines and requests that are lost, doubled and late: receivers have it all, once, and never call
+//! current what is not.
+
+use std::collections::BTreeMap;
+
+use pares_feed::mold::{END_OF_SESSION, Header, Packet};
+use pares_feed::publication::{FeedSink, Session};
+use pares_feed::publisher::{Line, Publisher};
+use pares_feed::receiver::{FeedState, Receiver};
+use pares_fuzz::damage::Random;
+use zerocopy::IntoBytes;
+
+use crate::{Published, tape};
+
+const MS: u64 = 1_000_000;
+
+/// What is under way, and to whom.
+#[derive(Clone)]
+enum Datagram {
+    ToReceiver(usize, Vec<u8>),
+    ToPublisher(usize, usize, Vec<u8>),
+}
+
+/// A network that loses, doubles and delays.
+struct Network {
+    random: Random,
+    lost_percent: u8,
+    now_ns: u64,
+    sent: u64,
+    under_way: BTreeMap<(u64, u64), Datagram>,
+}
+
+impl Network {
+    fn send(&mut self, datagram: &Datagram) {
+        let [lot, copies, delay] = self.random.bytes(3)[..] else { unreachable!("three bytes") };
+        if lot % 100 < self.lost_percent {
+            return;
+        }
+        for copy in 0..=u64::from(copies > 240) {
+            self.sent += 1;
+            let at_ns = self.now_ns + u64::from(delay) * 20_000 * (copy + 1);
+            self.under_way.insert((at_ns, self.sent), datagram.clone());
+        }
+    }
+}
+
+/// A publisher's way out.
+struct Out<'a> {
+    network: &'a mut Network,
+    receivers: usize,
+}
+
+impl Line<usize> for Out<'_> {
+    fn send(&mut self, packet: &[u8]) {
+        (0..self.receivers).for_each(|to| self.network.send(&Datagram::ToReceiver(to, packet.to_vec())));
+    }
+
+    fn answer(&mut self, asker: usize, packet: &[u8]) {
+        self.network.send(&Datagram::ToReceiver(asker, packet.to_vec()));
+    }
+}
+
+/// A publisher, and how many messages of the session it has read.
+struct Node {
+    publisher: Publisher<usize>,
+    read: usize,
+}
+
+struct Listener {
+    receiver: Receiver,
+    got: Vec<Vec<u8>>,
+    /// The number after the highest that it was told of.
+    told: u64,
+}
+
+struct World {
+    network: Network,
+    published: Published,
+    nodes: [Node; 2],
+    listeners: Vec<Listener>,
+    gaps: u64,
+}
+
+fn started() -> Node {
+    Node { publisher: Publisher::default(), read: 0 }
+}
+
+impl World {
+    fn new(published: Published, seed: u64, lost_percent: u8) -> Self {
+        let network = Network {
+            random: Random::new(seed),
+            lost_percent,
+            now_ns: 0,
+            sent: 0,
+            under_way: BTreeMap::new(),
+        };
+        let listener =
+            |_| Listener { receiver: Receiver::new(published.session, 1), got: Vec::new(), told: 1 };
+        let listeners = (0..2).map(listener).collect();
+        Self { network, nodes: [started(), started()], listeners, gaps: 0, published }
+    }
+
+    /// A publisher reads at most so many messages of the record.
+    fn read(&mut self, node: usize, most: usize) {
+        let Node { publisher, read } = &mut self.nodes[node];
+        let (now_ns, receivers) = (self.network.now_ns, self.listeners.len());
+        let mut out = Out { network: &mut self.network, receivers };
+        let all = &self.published.messages;
+        let until = all.len().min(*read + most);
+        let mut taking = publisher.taking(&mut out, now_ns);
+        if *read == 0 && until > 0 {
+            taking.begin(self.published.session);
+        }
+        all[*read..until].iter().for_each(|message| taking.message(message));
+        if *read < all.len() && until == all.len() && self.published.over {
+            taking.end();
+        }
+        *read = until;
+        publisher.flush(now_ns, &mut out);
+    }
+
+    /// It dies, and one that knows nothing catches up in its place.
+    fn restart(&mut self, node: usize) {
+        let read = self.nodes[node].read;
+        self.nodes[node] = started();
+        let before = self.network.sent;
+        self.read(node, read);
+        assert_eq!(self.network.sent, before, "what was sent before is not sent once more");
+        self.nodes[node].publisher.go_live();
+    }
+
+    fn deliver(&mut self, datagram: Datagram) {
+        let (now_ns, receivers) = (self.network.now_ns, self.listeners.len());
+        match datagram {
+            Datagram::ToPublisher(node, asker, request) => {
+                let mut out = Out { network: &mut self.network, receivers };
+                self.nodes[node].publisher.on_request(asker, &request, now_ns, &mut out);
+            }
+            Datagram::ToReceiver(to, packet) => {
+                let Listener { receiver, got, told } = &mut self.listeners[to];
+                *told = (*told).max(Packet::read(&packet).unwrap().next());
+                receiver.on_packet(&packet, now_ns, |_, message| got.push(message.to_vec())).unwrap();
+            }
+        }
+    }
+
+    /// A step of time: what is due comes, gaps are asked for, heartbeats go.
+    fn pass(&mut self, ns: u64) {
+        self.network.now_ns += ns;
+        let now_ns = self.network.now_ns;
+        while let Some(entry) = self.network.under_way.first_entry().filter(|entry| entry.key().0 <= now_ns) {
+            let datagram = entry.remove();
+            self.deliver(datagram);
+        }
+        for node in 0..2 {
+            let receivers = self.listeners.len();
+            let mut out = Out { network: &mut self.network, receivers };
+            self.nodes[node].publisher.on_time(now_ns, &mut out);
+        }
+        for at in 0..self.listeners.len() {
+            if let Some(again) = self.listeners[at].receiver.ask(now_ns) {
+                let node = (again.turn % 2) as usize;
+                self.network.send(&Datagram::ToPublisher(node, at, again.packet.to_vec()));
+            }
+            self.check(at);
+        }
+    }
+
+    /// What was handed out is a beginning of what was published; what is called current is all that anybody could know of.
+    fn check(&mut self, at: usize) {
+        let Listener { receiver, got, told } = &self.listeners[at];
+        assert_eq!(got[..], self.published.messages[..got.len()]);
+        match receiver.state(self.network.now_ns) {
+            FeedState::Current | FeedState::Over | FeedState::Stale => {
+                assert_eq!(got.len() as u64 + 1, *told)
+            }
+            FeedState::Gap { from, .. } => {
+                assert!(from < *told);
+                self.gaps += 1;
+            }
+        }
+    }
+}
+
+/// One session; how often a gap was seen.
+fn runs(published: Published, seed: u64, lost_percent: u8) -> u64 {
+    let over = published.over;
+    let mut world = World::new(published, seed, lost_percent);
+    world.nodes.iter_mut().for_each(|node| node.publisher.go_live());
+    while world.nodes.iter().any(|node| node.read < world.published.messages.len()) {
+        let [which, many, lot] = world.network.random.bytes(3)[..] else { unreachable!("three bytes") };
+        world.read(usize::from(which % 2), usize::from(many % 5));
+        if lot < 8 {
+            world.restart(usize::from(which / 2 % 2));
+        }
+        world.pass(u64::from(many) * 10_000);
+    }
+    let end = if over { FeedState::Over } else { FeedState::Current };
+    let is_done = |world: &World| {
+        let ended = |one: &Listener| {
+            one.receiver.state(world.network.now_ns) == end && one.got == world.published.messages
+        };
+        world.listeners.iter().all(ended)
+    };
+    for _ in 0..200_000 {
+        if is_done(&world) {
+            return world.gaps;
+        }
+        world.pass(MS);
+    }
+    let next: Vec<u64> = world.listeners.iter().map(|one| one.receiver.next()).collect();
+    panic!("seed {seed}: {next:?} of {}", world.published.messages.len());
+}
+
+#[test]
+fn receivers_have_all_once_though_publishers_die_and_every_way_loses() {
+    let mut gaps = 0;
+    for seed in 0..24 {
+        for published in tape(seed).0 {
+            gaps += runs(published, seed, [0, 1, 5, 20][seed as usize % 4]);
+        }
+    }
+    assert!(gaps > 300, "there were gaps: {gaps}");
+}
+
+/// What a publisher alone does.
+#[derive(Default)]
+struct Heard {
+    sent: Vec<Vec<u8>>,
+    answered: Vec<Vec<u8>>,
+}
+
+impl Line<u32> for Heard {
+    fn send(&mut self, packet: &[u8]) {
+        self.sent.push(packet.to_vec());
+    }
+
+    fn answer(&mut self, _asker: u32, packet: &[u8]) {
+        self.answered.push(packet.to_vec());
+    }
+}
+
+const SESSION: Session = Session(*b"0000000001");
+const OTHER: Session = Session(*b"0000000002");
+
+fn request(session: Session, sequence: u64, count: u16) -> Vec<u8> {
+    Header { session: session.0, sequence: sequence.into(), count: count.into() }.as_bytes().to_vec()
+}
+
+/// A publisher that has sent so many messages of 30 bytes.
+fn sent(messages: usize, heard: &mut Heard) -> Publisher<u32> {
+    let mut publisher = Publisher::default();
+    publisher.go_live();
+    let mut taking = publisher.taking(heard, 0);
+    taking.begin(SESSION);
+    (0..messages).for_each(|_| taking.message(&[7; 30]));
+    publisher.flush(0, heard);
+    publisher
+}
+
+#[test]
+fn a_quiet_publisher_tells_how_far_it_is_and_the_end_for_a_minute() {
+    let mut heard = Heard::default();
+    let mut publisher = sent(3, &mut heard);
+    publisher.on_time(999 * MS, &mut heard);
+    assert_eq!(heard.sent.len(), 1, "not yet");
+    publisher.on_time(1_000 * MS, &mut heard);
+    let beat = Packet::read(&heard.sent[1]).unwrap();
+    assert_eq!((beat.next(), beat.messages().count(), beat.ends), (4, 0, false));
+    publisher.taking(&mut heard, 1_500 * MS).end();
+    heard.sent.clear();
+    (0..200).for_each(|second| publisher.on_time((1_500 + second * 1_000) * MS, &mut heard));
+    assert_eq!(heard.sent.len(), 60);
+    assert!(
+        heard
+            .sent
+            .iter()
+            .all(|packet| Packet::read(packet).is_ok_and(|packet| packet.ends && packet.next() == 4))
+    );
+    assert_eq!(publisher.deadline_ns(), None);
+    publisher.on_request(1, &request(SESSION, 1, 3), 0, &mut heard);
+    assert_eq!(heard.answered.len(), 1, "it is sent again all the same");
+}
+
+#[test]
+fn what_is_asked_for_is_answered_with_a_packet_or_with_silence_and_a_count() {
+    let mut heard = Heard::default();
+    let mut publisher = sent(100, &mut heard);
+    for (sequence, count) in [(1, 1), (1, 100), (40, 500), (100, 2), (1, END_OF_SESSION)] {
+        publisher.on_request(1, &request(SESSION, sequence, count), 0, &mut heard);
+        let packet = Packet::read(heard.answered.last().unwrap()).unwrap();
+        assert_eq!((packet.session, packet.sequence), (SESSION, sequence));
+        assert_eq!(packet.messages().count(), usize::from(count).min(101 - sequence as usize).min(45));
+    }
+    for (sequence, count) in [(0, 1), (1, 0), (101, 1), (u64::MAX, 9)] {
+        publisher.on_request(1, &request(SESSION, sequence, count), 0, &mut heard);
+    }
+    publisher.on_request(1, &request(OTHER, 1, 1), 0, &mut heard);
+    publisher.on_request(1, &request(SESSION, 1, 1)[1..], 0, &mut heard);
+    publisher.on_request(1, &[request(SESSION, 1, 1), vec![0]].concat(), 0, &mut heard);
+    let asked = publisher.asked;
+    assert_eq!((asked.answered, asked.not_there, asked.strange, asked.malformed), (5, 4, 1, 2));
+    (0..1_000).for_each(|_| publisher.on_request(1, &request(SESSION, 1, 1), 0, &mut heard));
+    assert_eq!((publisher.asked.answered, publisher.asked.too_many), (200, 805));
+    publisher.on_request(2, &request(SESSION, 1, 1), 0, &mut heard);
+    assert_eq!(publisher.asked.answered, 201, "another is answered all the same");
+}
+
+#[test]
+fn the_session_before_is_sent_again_and_no_older_one() {
+    let mut heard = Heard::default();
+    let mut publisher = sent(5, &mut heard);
+    for session in [OTHER, Session(*b"0000000003")] {
+        publisher.on_request(1, &request(SESSION, 1, 1), 0, &mut heard);
+        publisher.taking(&mut heard, 0).begin(session);
+    }
+    assert_eq!(heard.answered.len(), 2);
+    publisher.on_request(1, &request(SESSION, 1, 1), 0, &mut heard);
+    assert_eq!((heard.answered.len(), publisher.asked.strange), (2, 1));
+}
+
+#[test]
+fn a_receiver_that_hears_nothing_says_so() {
+    let mut receiver = Receiver::new(SESSION, 1);
+    assert_eq!(receiver.state(0), FeedState::Stale, "not a word yet");
+    let mut heard = Heard::default();
+    sent(1, &mut heard);
+    receiver.on_packet(&heard.sent[0], 4_000 * MS, |_, _| ()).unwrap();
+    assert_eq!(receiver.state(7_000 * MS), FeedState::Current);
+    assert_eq!(receiver.state(7_001 * MS), FeedState::Stale);
+    assert_eq!(receiver.state(1_000 * MS), FeedState::Current, "a clock that goes back");
+}
