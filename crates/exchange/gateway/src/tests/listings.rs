@@ -215,6 +215,11 @@ fn rule() -> impl Strategy<Value = Rule> {
         (0_u32..300).prop_map(|width| Rule::StaticBand(Band::of(width))),
         (0_u32..300).prop_map(|width| Rule::DynamicBand(Band::of(width))),
         (0_u64..3).prop_map(|ns| Rule::CallTime { ns }),
+        (1_u64..4, 0_u8..3, any::<bool>()).prop_map(|(ns, max, market)| Rule::Extension { ns, max, market }),
+        (0_u64..4).prop_map(|ns| Rule::RandomEnd { ns }),
+        (0_u64..30).prop_map(|least| Rule::AuctionMin(Quantity(least))),
+        any::<bool>().prop_map(|fresh| Rule::IcebergRefill { fresh }),
+        any::<bool>().prop_map(|rests| Rule::MarketRemainder { rests }),
     ]
 }
 
