@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use pares_log::{Offset, ReadError, Record};
+use pares_log::{LogReader, Offset, ReadError, Record};
 use pares_recorder::Quorum;
 use pares_types::{Position, RecorderId, ShardId};
 use pares_wire::record::{self, CheckpointStored, ResultRecord};
@@ -53,6 +53,17 @@ pub enum Committed<'a> {
     },
 }
 
+/// A result in a recorder's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordPlace {
+    /// Where it lies.
+    pub offset: Offset,
+    /// Of which shard.
+    pub shard: ShardId,
+    /// At which position.
+    pub position: Position,
+}
+
 /// A reader of the committed stream.
 pub struct CommittedStream<W: World> {
     world: W,
@@ -63,11 +74,13 @@ pub struct CommittedStream<W: World> {
     quorums: Vec<Quorum>,
     /// By recorder: whether the operator knows that its log cannot be read just now.
     told: Vec<bool>,
+    /// By recorder: the last result that was read.
+    last: Vec<Option<RecordPlace>>,
 }
 
 impl<W: World> CommittedStream<W> {
     /// As [`Tail::look`], for every recorder's log.
-    pub(crate) fn look(&mut self) {
+    pub fn look(&mut self) {
         self.tails.iter_mut().for_each(Tail::look);
     }
 
@@ -89,6 +102,7 @@ impl<W: World> CommittedStream<W> {
             replaced: vec![false; usize::from(config.recorders)],
             quorums: vec![quorum; usize::from(highest) + 1],
             told: vec![false; usize::from(config.recorders)],
+            last: vec![None; usize::from(config.recorders)],
         })
     }
 
@@ -136,8 +150,14 @@ impl<W: World> CommittedStream<W> {
         self.quorums[usize::from(shard.0)].everywhere()
     }
 
+    /// The result that was read last of each recorder's log, by recorder; `None` of a log of which none was.
+    #[must_use]
+    pub fn read_last(&self) -> &[Option<RecordPlace>] {
+        &self.last
+    }
+
     /// How many recorders' logs cannot be read just now.
-    pub(crate) fn unreadable(&self) -> usize {
+    pub fn unreadable(&self) -> usize {
         self.tails.iter().filter(|tail| tail.is_unreadable()).count()
     }
 
@@ -171,7 +191,7 @@ impl<W: World> CommittedStream<W> {
         on: &mut impl FnMut(Committed<'_>) -> Result<(), NodeError>,
     ) -> Result<usize, NodeError> {
         let recorder = RecorderId(u16::try_from(index).expect("at most 16 recorders"));
-        let Self { world, tails, replaced, quorums, told } = self;
+        let Self { world, tails, replaced, quorums, told, last } = self;
         let (tail, replaced, told) = (&mut tails[index], &mut replaced[index], &mut told[index]);
         for read in 0..max {
             *told &= tail.is_unreadable();
@@ -181,7 +201,7 @@ impl<W: World> CommittedStream<W> {
             }
             match tail.next_durable() {
                 Ok(Some(record)) => {
-                    if let Some(committed) = take(quorums, recorder, &record, *replaced)? {
+                    if let Some(committed) = take(quorums, recorder, &record, *replaced, &mut last[index])? {
                         on(committed)?;
                     }
                 }
@@ -198,6 +218,14 @@ impl<W: World> CommittedStream<W> {
     }
 }
 
+/// Whether a recorder's log has that result there: it may be another log than the one in which it was met.
+pub fn is_there<W: World>(world: &W, recorder: RecorderId, place: RecordPlace) -> bool {
+    let Ok(mut log) = world.read_log(NodeId::Recorder(recorder), place.offset) else { return false };
+    let Ok(entry) = log.read_at(place.offset) else { return false };
+    ResultRecord::read(entry.payload)
+        .is_ok_and(|at| (at.shard(), at.position()) == (place.shard, place.position))
+}
+
 /// What a recorder's record says of what is committed.
 #[inline]
 fn take<'a>(
@@ -205,11 +233,13 @@ fn take<'a>(
     recorder: RecorderId,
     entry: &Record<'a>,
     is_replaced: bool,
+    last: &mut Option<RecordPlace>,
 ) -> Result<Option<Committed<'a>>, NodeError> {
     let offset = entry.offset;
     Ok(match record::schema(entry.payload) {
         Some(record::RESULT) => {
             let record = ResultRecord::read(entry.payload)?;
+            *last = Some(RecordPlace { offset, shard: record.shard(), position: record.position() });
             // A shard of another configuration concerns nobody here.
             let Some(quorum) = quorums.get_mut(usize::from(record.shard().0)) else { return Ok(None) };
             if quorum.on_record(recorder, record.position()) {

@@ -1,6 +1,7 @@
 //! What a node counts, by name.
 
 /// Names a node's counters once: an enum of them, and their names in file order.
+#[macro_export]
 macro_rules! counters {
     ($($counter:ident $name:literal $what:literal)+) => {
         /// A counter of the node.

@@ -156,7 +156,8 @@ pub enum NodeError {
 
 impl NodeError {
     /// Whether another log in the place of the one that was opened or read helps.
-    pub(crate) fn is_damage(&self) -> bool {
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
         match self {
             Self::Open(error) => error.is_damage(),
             Self::Log(error) => error.is_damage(),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use pares_types::{GatewayId, RecorderId, VenueId};
+use pares_types::{GatewayId, PublisherId, RecorderId, ReplayerId, VenueId};
 
 use crate::config::SystemConfig;
 
@@ -16,6 +16,10 @@ pub enum NodeId {
     Venue(VenueId),
     /// A gateway.
     Gateway(GatewayId),
+    /// A publisher of market data.
+    Publisher(PublisherId),
+    /// A replayer of market data. It writes no log.
+    Replayer(ReplayerId),
 }
 
 impl NodeId {
@@ -24,7 +28,16 @@ impl NodeId {
     pub fn all(config: &SystemConfig) -> Vec<Self> {
         let recorders = config.recorder_ids().map(Self::Recorder);
         let venues = config.venue_ids().map(Self::Venue);
-        recorders.chain(venues).chain(config.gateway_ids().map(Self::Gateway)).collect()
+        let gateways = config.gateway_ids().map(Self::Gateway);
+        let publishers = config.publisher_ids().map(Self::Publisher);
+        let replayers = config.replayer_ids().map(Self::Replayer);
+        recorders.chain(venues).chain(gateways).chain(publishers).chain(replayers).collect()
+    }
+
+    /// Whether the system trades no less without it.
+    #[must_use]
+    pub fn only_tells(self) -> bool {
+        matches!(self, Self::Publisher(_) | Self::Replayer(_))
     }
 }
 
@@ -34,6 +47,8 @@ impl fmt::Display for NodeId {
             Self::Recorder(id) => write!(f, "recorder-{id}"),
             Self::Venue(id) => write!(f, "venue-{id}"),
             Self::Gateway(id) => write!(f, "gateway-{id}"),
+            Self::Publisher(id) => write!(f, "publisher-{id}"),
+            Self::Replayer(id) => write!(f, "replayer-{id}"),
         }
     }
 }
@@ -49,6 +64,8 @@ impl FromStr for NodeId {
             "recorder" => Ok(Self::Recorder(RecorderId(id))),
             "venue" => Ok(Self::Venue(VenueId(id))),
             "gateway" => Ok(Self::Gateway(GatewayId(id))),
+            "publisher" => Ok(Self::Publisher(PublisherId(id))),
+            "replayer" => Ok(Self::Replayer(ReplayerId(id))),
             _ => Err(wrong()),
         }
     }
@@ -57,10 +74,14 @@ impl FromStr for NodeId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::FeedConfig;
 
     #[test]
     fn nodes_are_named_as_they_print() {
-        for node in NodeId::all(&SystemConfig::default()) {
+        let config = SystemConfig { feed: Some(FeedConfig::default()), ..SystemConfig::default() };
+        let all = NodeId::all(&config);
+        assert_eq!(all.iter().filter(|node| node.only_tells()).count(), 4);
+        for node in all {
             assert_eq!(node.to_string().parse(), Ok(node));
         }
         assert!("venus-1".parse::<NodeId>().is_err());

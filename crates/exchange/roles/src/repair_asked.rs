@@ -33,11 +33,11 @@ pub fn is_asked<W: World>(world: &W, node: NodeId) -> bool {
     world.open_file(&note(node)).is_ok()
 }
 
-/// Removes the note: the node has read its log through, and repaired it if need be.
+/// Removes the note: the node has read its log through, and repaired it if need be. The node then looks for the next one.
 ///
 /// One that cannot be removed would end the node at its first look, and every process after it. So the operator is told, and
 /// this process looks for it no more.
-pub(crate) fn done<W: World>(world: &W, node: NodeId) -> Lookout {
+pub fn done<W: World>(world: &W, node: NodeId) -> Lookout {
     let removed = world.remove_file(&note(node));
     let stays = removed.err().filter(|error| error.kind() != ErrorKind::NotFound);
     if let Some(error) = &stays {
@@ -50,7 +50,7 @@ pub(crate) fn done<W: World>(world: &W, node: NodeId) -> Lookout {
 }
 
 /// A node's looks for notes, now and then.
-pub(crate) struct Lookout {
+pub struct Lookout {
     node: NodeId,
     cycles: u32,
     is_deaf: bool,
@@ -61,7 +61,7 @@ impl Lookout {
     ///
     /// # Errors
     /// [`NodeError::RepairAsked`].
-    pub(crate) fn is_due(&mut self, world: &impl World) -> Result<bool, NodeError> {
+    pub fn is_due(&mut self, world: &impl World) -> Result<bool, NodeError> {
         self.cycles = self.cycles.wrapping_add(1);
         let is_due = self.cycles.is_multiple_of(LOOK_EVERY);
         match is_due && !self.is_deaf && is_asked(world, self.node) {

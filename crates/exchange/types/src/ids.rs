@@ -29,6 +29,14 @@ id! {
     RecorderId(u16)
 }
 id! {
+    /// A publisher of market data.
+    PublisherId(u16)
+}
+id! {
+    /// A replayer of market data: it tells again what publishers told.
+    ReplayerId(u16)
+}
+id! {
     /// The unit of total order: one or more instruments (design section 2).
     ShardId(u16)
 }

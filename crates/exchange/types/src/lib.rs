@@ -27,8 +27,8 @@ mod view;
 pub use asking::{InstrumentStatus, List, ListEnd, ListRequest, OwnLimits};
 pub use day::{BusinessDay, DayError, DayStage};
 pub use ids::{
-    ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, RecorderId, RequestId,
-    ShardId, VenueId,
+    ClientOrderId, Epoch, GatewayId, InstrumentId, MemberId, OrderId, Position, PublisherId, RecorderId,
+    ReplayerId, RequestId, ShardId, VenueId,
 };
 pub use order_status::{OrderKey, OrderState, OrderStatus};
 pub use outcome::{CancelCause, Event, EventSink, IncomingCause, Outcome, RestCause, Status};

@@ -68,6 +68,10 @@ const COMMENTS: &[(&str, &str)] = &[
         "When business days begin and end, UTC; day orders expire at the end. Left out, by hand: `pares admin day`. Here: every day, all day.",
     ),
     (
+        "feed",
+        "Who tells the market data, and where to (docs/operations.md, Market data). Left out, nobody does; `pares up --feed` adds it.",
+    ),
+    (
         "gateways_exposed",
         "true: beyond loopback without TLS or certificates, on your responsibility. Default false.",
     ),
@@ -117,15 +121,15 @@ mod tests {
     use super::super::SystemConfig;
     use super::*;
 
-    /// A new system's file does not have it.
-    const OPTIONAL: &str = "operator_key";
+    /// A new system's file does not have them.
+    const OPTIONAL: [&str; 2] = ["operator_key", "feed"];
 
     #[test]
     fn a_new_systems_file_has_a_comment_on_each_setting_and_means_what_it_says() {
         let fresh = SystemConfig::fresh();
         let text = fresh.text();
         assert_eq!(SystemConfig::parse(&text).unwrap(), fresh);
-        for (setting, comment) in COMMENTS.iter().filter(|(setting, _)| *setting != OPTIONAL) {
+        for (setting, comment) in COMMENTS.iter().filter(|(setting, _)| !OPTIONAL.contains(setting)) {
             let named = text.contains(&format!("\n# {comment}\n{setting} = "))
                 || text.contains(&format!("\n# {comment}\n[{setting}]\n"))
                 || text.contains(&format!("\n# {comment}\n[[{setting}]]"));
@@ -137,8 +141,9 @@ mod tests {
     #[test]
     fn a_comments_default_is_that_of_a_new_system() {
         let text = toml::to_string(&SystemConfig::fresh()).unwrap();
-        let with_default =
-            COMMENTS.iter().filter(|(setting, _)| !["instruments", "day", OPTIONAL].contains(setting));
+        let with_default = COMMENTS
+            .iter()
+            .filter(|(setting, _)| !["instruments", "day"].contains(setting) && !OPTIONAL.contains(setting));
         for (setting, comment) in with_default {
             let (_, default) = comment.rsplit_once("Default ").unwrap();
             let line = format!("{setting} = {}\n", default.trim_end_matches('.'));

@@ -6,6 +6,7 @@
 //! DIR/venue-V/                      log: results of venue V
 //! DIR/recorder-R/                   log: what recorder R recorded (history and committed stream)
 //! DIR/recorder-R/checkpoints/       checkpoint files
+//! DIR/publisher-P/                  log: what publisher P sent, and from where it goes on
 //! DIR/shut-out/                     notes about venues that are shut out (see `crate::shut_out`)
 //! DIR/left-out/                     notes about recorders without which everything was started
 //! DIR/epoch                         the number of the last start
@@ -17,7 +18,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
+use pares_types::{GatewayId, RecorderId, ReplayerId, ShardId, VenueId};
 
 /// Where everything of a system lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,13 +145,19 @@ impl Layout {
     pub fn gateway_address(&self, id: GatewayId) -> PathBuf {
         self.run().join(format!("gateway-{id}.addr"))
     }
+
+    /// The address a replayer listens on, by UDP and TCP.
+    #[must_use]
+    pub fn replayer_address(&self, id: ReplayerId) -> PathBuf {
+        self.run().join(format!("replayer-{id}.addr"))
+    }
 }
 
-/// The bell of each node (see `pares_os::bell`): gateways, venues, recorders, 16 each.
+/// The bell of each node (see `pares_os::bell`): gateways, venues, recorders, 16 each; publishers and replayers, 8 each.
 pub mod bells {
     use pares_types::{GatewayId, RecorderId, VenueId};
 
-    use crate::config::ROLE_MAX;
+    use crate::config::{FEED_ROLE_MAX, ROLE_MAX};
 
     /// A node's bell.
     #[must_use]
@@ -159,6 +166,8 @@ pub mod bells {
             crate::NodeId::Gateway(id) => gateway(id),
             crate::NodeId::Venue(id) => venue(id),
             crate::NodeId::Recorder(id) => recorder(id),
+            crate::NodeId::Publisher(id) => 3 * ROLE_MAX + usize::from(id.0),
+            crate::NodeId::Replayer(id) => 3 * ROLE_MAX + FEED_ROLE_MAX + usize::from(id.0),
         }
     }
 

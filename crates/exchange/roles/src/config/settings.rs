@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use pares_book::Instrument;
-use pares_types::{GatewayId, RecorderId, ShardId, VenueId};
+use pares_types::ShardId;
 use pares_wire::record;
 use serde::{Deserialize, Serialize};
 
 use super::comments;
 use super::durability::DurabilitySetting;
 use super::exposure::{ClientCertificates, TlsSetting};
-use super::{DayConfig, InstrumentConfig, SignOnSetting};
+use super::{DayConfig, FeedConfig, InstrumentConfig, SignOnSetting};
 use crate::NodeError;
 
 /// Bytes of the largest result there can be.
@@ -114,6 +114,9 @@ pub struct SystemConfig {
     /// When business days begin and end; left out, they do so by hand only, if at all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day: Option<DayConfig>,
+    /// Who tells the market data, and where to; left out, nobody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feed: Option<FeedConfig>,
     /// What is traded.
     pub instruments: Vec<InstrumentConfig>,
 }
@@ -152,6 +155,7 @@ impl Default for SystemConfig {
             client_certificates: ClientCertificates::None,
             retention_days: 0,
             day: None,
+            feed: None,
             instruments: SYMBOLS
                 .iter()
                 .zip(1..)
@@ -234,6 +238,7 @@ impl SystemConfig {
         self.check_operator_key()?;
         self.check_gateways()?;
         self.check_exposure()?;
+        self.check_feed()?;
         for (shard, instruments) in self.shards()? {
             if instruments.len() > Instrument::SHARD_MAX {
                 let (found, most) = (instruments.len(), Instrument::SHARD_MAX);
@@ -293,21 +298,6 @@ impl SystemConfig {
             true => Err(NodeError::Config("no instruments".into())),
             false => Ok(shards),
         }
-    }
-
-    /// The gateways' ids.
-    pub fn gateway_ids(&self) -> impl Iterator<Item = GatewayId> + use<> {
-        (0..u16::try_from(self.gateways.len()).expect("checked: at most 16")).map(GatewayId)
-    }
-
-    /// The venues' ids.
-    pub fn venue_ids(&self) -> impl Iterator<Item = VenueId> + use<> {
-        (0..self.venues).map(VenueId)
-    }
-
-    /// The recorders' ids.
-    pub fn recorder_ids(&self) -> impl Iterator<Item = RecorderId> + use<> {
-        (0..self.recorders).map(RecorderId)
     }
 }
 

@@ -120,7 +120,7 @@ impl<W: World> RecorderNode<W> {
             lookout,
             counters: counters.map_err(NodeError::io("making the recorder's counters"))?,
             ringer: world.ringer(),
-            readers: config.gateway_ids().map(NodeId::Gateway).collect(),
+            readers: readers(config),
             durability: config.durability,
             epoch,
             appended: 0,
@@ -336,6 +336,11 @@ fn end_day<W: World>(
         let _best_effort = writer.begin_segment();
         counters.set(Counter::Day, u64::from(day.0));
     }
+}
+
+/// Those who read the recorders' logs, and are woken when there is more in them.
+fn readers(config: &SystemConfig) -> Vec<NodeId> {
+    config.gateway_ids().map(NodeId::Gateway).chain(config.publisher_ids().map(NodeId::Publisher)).collect()
 }
 
 /// The business day that ended last, if that is one in all shards.
