@@ -61,12 +61,18 @@ pub fn run_in<W: World, S: Sockets>(
                 Ok(())
             })
         }
+        NodeId::Publisher(_) | NodeId::Replayer(_) => {
+            Err(NodeError::Refused(format!("{node} tells market data, and this program runs none")))
+        }
     }
 }
 
 /// Opens a node in the background: reading through what there is keeps a processor busy, which those who trade meanwhile
 /// need more.
-fn start<W: World, N>(
+///
+/// # Errors
+/// As `open`; or if it cannot be announced.
+pub fn start<W: World, N>(
     node: NodeId,
     layout: &Layout,
     world: &W,
@@ -80,14 +86,20 @@ fn start<W: World, N>(
 }
 
 /// The node's bell.
-pub(crate) fn listen(node: NodeId, layout: &Layout, kind: BellKind) -> Result<Bell, NodeError> {
+///
+/// # Errors
+/// If there is none to be had.
+pub fn listen(node: NodeId, layout: &Layout, kind: BellKind) -> Result<Bell, NodeError> {
     let bells = Bells::create(&layout.run()).map_err(std::io::Error::other);
     let listening = bells.and_then(|all| all.listen(bells::of(node), kind));
     listening.map_err(NodeError::io("listening to the bell"))
 }
 
 /// Says that the node is up: its process id, in `run/NODE.pid`.
-pub(crate) fn announce(node: NodeId, layout: &Layout) -> Result<(), NodeError> {
+///
+/// # Errors
+/// If it cannot be written.
+pub fn announce(node: NodeId, layout: &Layout) -> Result<(), NodeError> {
     let line = format!("{}\n", std::process::id());
     pares_os::replace_file_unsynced(&layout.pid(node), line.as_bytes())
         .map_err(NodeError::io("announcing the node"))

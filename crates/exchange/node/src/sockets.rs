@@ -32,6 +32,8 @@ pub const BELL: BellKind = BellKind::Fifo;
 
 const LISTENER: Token = Token(usize::MAX);
 const BELL_TOKEN: Token = Token(usize::MAX - 1);
+/// What else ends a poll, and is not told.
+const WATCHED: Token = Token(usize::MAX - 2);
 /// Connections that may wait to be accepted. When there are more the kernel drops the attempt and the client's tries
 /// again after a second; the usual 128 come in within the few milliseconds a busy machine takes to run this process.
 const BACKLOG: i32 = 4_096;
@@ -120,6 +122,20 @@ impl RealSockets {
         Ok(Self { poll, events: Events::with_capacity(1024), door, address, holding: Vec::new() })
     }
 
+    /// Has what can be read from `socket` end a poll too. Its owner looks for himself what there is.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub fn watch(&mut self, socket: &impl AsRawFd) -> io::Result<()> {
+        self.poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), WATCHED, Interest::READABLE)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Listens where the configuration says and writes the address down; a gateway that starts again, and whose port was the
     /// system's choice, takes the same one again.
     ///
@@ -202,7 +218,7 @@ impl Sockets for RealSockets {
         }
         ready.extend(self.events.iter().filter_map(|event| match event.token() {
             LISTENER => Some(Ready::Listener),
-            BELL_TOKEN => None,
+            BELL_TOKEN | WATCHED => None,
             Token(slot) => {
                 let (readable, writable) = (event.is_readable(), event.is_writable());
                 Some(Ready::Stream { slot, readable, writable })

@@ -41,7 +41,8 @@ use shard::{ShardRecord, offer, recover};
 
 pub use counters::DAY_COUNTER;
 pub use retention::drop_note;
-pub(crate) use shard::{Contents, beginning, beginnings, recorded, salvaged};
+pub use shard::beginnings;
+pub(crate) use shard::{Contents, beginning, recorded, salvaged};
 
 /// Records taken from one source before the next is looked at.
 const BATCH_MAX: usize = 512;

@@ -121,7 +121,8 @@ pub(super) fn recover<W: World>(
 }
 
 /// With which position of each of so many shards a recorder's log begins, as far as it can be read without a gap.
-pub(crate) fn beginnings(world: &impl World, log: NodeId, shards: usize) -> BTreeMap<ShardId, Position> {
+#[must_use]
+pub fn beginnings(world: &impl World, log: NodeId, shards: usize) -> BTreeMap<ShardId, Position> {
     let mut first = BTreeMap::new();
     let Ok(mut log) = world.read_log_from_start(log) else { return first };
     while first.len() < shards {

@@ -1,0 +1,13 @@
+//! What a publisher counts.
+
+use pares_roles::counters;
+
+counters! {
+    Messages "messages" "Messages put into the log and sent."
+    Packets "packets" "Packets sent, heartbeats among them."
+    Unsent "packets_unsent" "Packets that the network did not take; receivers ask for them again."
+    Sessions "sessions" "Sessions begun."
+    States "states" "States stored, from which it goes on after a restart."
+    CatchingUp "catching_up" "1 while it makes again what it made before."
+    UnreadableLogs "unreadable_logs" "Logs of recorders that cannot be read just now."
+}

@@ -1,0 +1,177 @@
+//! One shard at a publisher: its record becomes messages, which wait here to be put into the log and sent.
+
+use pares_feed::publication::{FeedSink, Publication, Session};
+use pares_feed::publisher::Publisher;
+use pares_types::{Command, Event, Outcome, Position, Request, Status};
+
+use crate::logged::{Reached, push_block};
+
+/// Messages that go into one record of the log.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    pub(super) first: u64,
+    pub(super) count: u16,
+    pub(super) reached: Reached,
+    pub(super) position: Position,
+    pub(super) blocks: Vec<u8>,
+}
+
+/// One shard.
+pub(super) struct ShardFeed {
+    pub(super) publication: Publication,
+    pub(super) making: Making,
+    pub(super) sender: Publisher,
+    /// The next position to read.
+    pub(super) next: Position,
+    /// Bytes in the log since the last state, and bytes of that.
+    pub(super) since_state: usize,
+    pub(super) state_bytes: usize,
+}
+
+/// Messages as they are made.
+#[derive(Debug)]
+pub(super) struct Making {
+    /// How far they have come; `None` before the first session.
+    pub(super) made: Option<Reached>,
+    /// How far they had come in an earlier life, until that is reached.
+    pub(super) before: Option<Reached>,
+    /// Whether what the log holds was made otherwise.
+    pub(super) differs: bool,
+    /// What waits for the log, in order.
+    pub(super) waiting: Vec<Stretch>,
+    position: Position,
+    bytes_max: usize,
+}
+
+impl Making {
+    /// From `made` on; the log holds them up to `before`. A stretch has at most `bytes_max` bytes.
+    pub(super) fn new(made: Option<Reached>, before: Option<Reached>, bytes_max: usize) -> Self {
+        let before = before.filter(|before| made != Some(*before));
+        let (position, waiting) = (Position(0), Vec::new());
+        Self { made, before, differs: false, waiting, position, bytes_max }
+    }
+
+    fn catches_up(&mut self, made: Reached) -> bool {
+        let Some(before) = self.before else { return false };
+        if (made.session, made.next) == (before.session, before.next) {
+            self.differs |= made.chain != before.chain;
+            self.before = None;
+        }
+        true
+    }
+
+    fn wait(&mut self, made: Reached, message: &[u8]) {
+        let room = |stretch: &Stretch| {
+            let fits = stretch.blocks.len() + 2 + message.len() <= self.bytes_max;
+            fits && stretch.count < u16::MAX && stretch.reached.session == made.session
+        };
+        if !self.waiting.last().is_some_and(room) {
+            let (first, position) = (made.next - 1, self.position);
+            self.waiting.push(Stretch { first, count: 0, reached: made, position, blocks: Vec::new() });
+        }
+        let stretch = self.waiting.last_mut().expect("just pushed");
+        push_block(&mut stretch.blocks, message);
+        (stretch.count, stretch.reached, stretch.position) = (stretch.count + 1, made, self.position);
+    }
+}
+
+impl FeedSink for Making {
+    fn begin(&mut self, session: Session) {
+        // What the log holds of the session before was never made again.
+        self.differs |= self.before.zip(self.made).is_some_and(|(before, made)| before.session == made.session);
+        self.made = Some(Reached::beginning(session));
+    }
+
+    fn message(&mut self, bytes: &[u8]) {
+        let made = self.made.as_mut().expect("a session has begun");
+        made.count(bytes);
+        let made = *made;
+        if !self.catches_up(made) {
+            self.wait(made, bytes);
+        }
+    }
+
+    fn end(&mut self) {
+        let made = self.made.as_mut().expect("a session has begun");
+        made.over = true;
+        // Its last message waits, or is in the log with the same word.
+        if let Some(stretch) = self.waiting.last_mut().filter(|stretch| stretch.reached.session == made.session) {
+            stretch.reached.over = true;
+        }
+    }
+}
+
+impl ShardFeed {
+    /// The next record of the shard.
+    pub(super) fn on_record(
+        &mut self,
+        position: Position,
+        (request, outcome): (&Request, &Outcome),
+        events: &[Event],
+    ) {
+        assert!(position == self.next, "the committed stream has each position once, in order");
+        self.making.position = position;
+        self.publication.on_record(position, request, outcome, events, &mut self.making);
+        self.next = position.next();
+    }
+}
+
+/// Whether a business day begins with a request: the state before it is kept.
+pub(super) fn begins_day(request: &Request, outcome: &Outcome) -> bool {
+    matches!(request.command, Command::BeginDay { .. }) && outcome.status != Status::Refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAYS: [Session; 2] = [Session(*b"0001000001"), Session(*b"0001000002")];
+
+    fn make(making: &mut Making, messages: &[&[u8]]) {
+        messages.iter().for_each(|message| making.message(message));
+    }
+
+    fn reached(messages: &[&[u8]]) -> Reached {
+        let mut making = Making::new(None, None, 100);
+        making.begin(DAYS[0]);
+        make(&mut making, messages);
+        making.made.unwrap()
+    }
+
+    #[test]
+    fn messages_wait_in_stretches_that_fit_a_record_and_one_session() {
+        let mut making = Making::new(None, None, 10);
+        making.begin(DAYS[0]);
+        make(&mut making, &[b"abc", b"def", b"g"]);
+        making.end();
+        making.begin(DAYS[1]);
+        make(&mut making, &[b"h"]);
+        let shape = |stretch: &Stretch| (stretch.first, stretch.count, stretch.reached.over);
+        let shapes: Vec<_> = making.waiting.iter().map(shape).collect();
+        assert_eq!(shapes, [(1, 2, false), (3, 1, true), (1, 1, false)]);
+        assert_eq!(making.waiting[0].blocks, b"\0\x03abc\0\x03def");
+    }
+
+    #[test]
+    fn what_the_log_holds_is_made_again_and_does_not_wait() {
+        let mut making = Making::new(None, Some(reached(&[b"a", b"b"])), 100);
+        making.begin(DAYS[0]);
+        make(&mut making, &[b"a", b"b"]);
+        assert!(making.waiting.is_empty() && making.before.is_none() && !making.differs);
+        make(&mut making, &[b"c"]);
+        assert_eq!((making.waiting[0].first, making.waiting.len()), (3, 1));
+    }
+
+    #[test]
+    fn a_log_that_holds_something_else_is_found() {
+        let mut making = Making::new(None, Some(reached(&[b"a", b"b"])), 100);
+        making.begin(DAYS[0]);
+        make(&mut making, &[b"a", b"x"]);
+        assert!(making.differs);
+        let mut making = Making::new(None, Some(reached(&[b"a", b"b"])), 100);
+        making.begin(DAYS[0]);
+        make(&mut making, &[b"a"]);
+        making.begin(DAYS[1]);
+        assert!(making.differs, "it holds more of a session than there is");
+    }
+}
