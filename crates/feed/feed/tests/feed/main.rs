@@ -7,6 +7,7 @@ mod equal;
 mod lines;
 mod publishers;
 mod stored;
+mod serving;
 mod strangers;
 
 use pares_book::{FastBook, Market};
