@@ -13,7 +13,8 @@
 //! | `living` | the orders that live, as far as messages need them |
 //! | `stored` | a publication as bytes |
 //! | [`mold`] | packets |
-//! | [`publisher`] | messages become packets, now and again |
+//! | [`publisher`] | messages become packets |
+//! | [`resending`] | and again, on request |
 //! | [`store`] | what a publisher keeps of its sessions, wherever |
 //! | [`kept`] | in memory |
 //! | `pace` | how often who asks is answered |
@@ -33,6 +34,7 @@ mod pace;
 pub mod publication;
 pub mod publisher;
 pub mod receiver;
+pub mod resending;
 pub mod serving;
 pub mod snapshot;
 pub mod soup;

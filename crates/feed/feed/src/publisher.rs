@@ -1,65 +1,34 @@
-//! A publisher of one shard's feed: what it sends, and sends again (docs/protocols/market-data.md, *Sending*).
+//! A publisher of one shard's feed: what it sends (docs/protocols/market-data.md, *Sending*).
 //!
 //! A primary that dies takes with it what it had numbered and nobody had heard. Here every publisher sends the same messages under the same
-//! numbers, so that there is nothing to take over: another one's packet, or its answer, is as good.
+//! numbers, so that there is nothing to take over: another one's packet is as good.
 //!
 //! ```text
 //!               keeps, sends nothing            sends
 //!   start ---> [   catching up     ] -----> [  live  ] --quiet--> heartbeats
 //!                                              | end
 //!                                              v
-//!                                           end of session, told for a minute; sent again on request until two sessions later
+//!                                           end of session, told for a minute
 //! ```
 
-use std::ops::Range;
-
-use zerocopy::FromBytes;
-
-use crate::mold::{Header, Packing};
-use crate::pace::{Pace, Rate};
+use crate::mold::Packing;
 use crate::publication::Session;
-use crate::store::{SessionStore, Standing, StoreError, find};
+use crate::store::Standing;
 
 /// After so long without a packet comes one without messages, nanoseconds.
 pub const HEARTBEAT_NS: u64 = 1_000_000_000;
 /// How long the end of a session is told, nanoseconds.
 pub const END_TOLD_NS: u64 = 60_000_000_000;
-/// One who asks gets 2,000 packets a second, 200 at once.
-const EACH: Rate = Rate { every_ns: 500_000, at_once: 200 };
-/// All who ask together get 20,000 a second.
-const ALL: Rate = Rate { every_ns: 50_000, at_once: 2_000 };
-/// Those who asked lately.
-const ASKERS_MAX: usize = 1_024;
 
-/// Where a publisher's packets go. `A` is the address of one who asks.
-pub trait Line<A> {
+/// Where a publisher's packets go.
+pub trait Line {
     /// To all who listen.
     fn send(&mut self, packet: &[u8]);
-
-    /// To one who asked.
-    fn answer(&mut self, asker: A, packet: &[u8]);
 }
 
-/// What became of requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// Answered with a packet.
-    pub answered: u64,
-    /// No requests.
-    pub malformed: u64,
-    /// Of a session that is not kept.
-    pub strange: u64,
-    /// For messages that are not sent yet, or were never.
-    pub not_there: u64,
-    /// Not answered, since too many came.
-    pub too_many: u64,
-    /// Not answered, since the messages could not be read.
-    pub unreadable: u64,
-}
-
-/// A publisher of one shard. The messages are kept elsewhere, in a [`SessionStore`]: each is put there, and then told to the publisher.
-#[derive(Debug)]
-pub struct Publisher<A> {
+/// A publisher of one shard. The messages are kept elsewhere, in a [`SessionStore`](crate::store::SessionStore): each is put there, and then told to the publisher.
+#[derive(Debug, Default)]
+pub struct Publisher {
     /// The session that is on, or was last.
     standing: Option<Standing>,
     /// What waits to be sent.
@@ -70,26 +39,9 @@ pub struct Publisher<A> {
     sent_ns: u64,
     /// When the session ended.
     ended_ns: Option<u64>,
-    pace: Pace<A>,
-    /// What became of requests.
-    pub asked: Asked,
 }
 
-impl<A: Copy + Ord> Default for Publisher<A> {
-    fn default() -> Self {
-        Self {
-            standing: None,
-            packing: None,
-            is_live: false,
-            sent_ns: 0,
-            ended_ns: None,
-            pace: Pace::new(EACH, ALL, ASKERS_MAX),
-            asked: Asked::default(),
-        }
-    }
-}
-
-impl<A: Copy + Ord> Publisher<A> {
+impl Publisher {
     /// It has caught up with the record: from now on it sends what it is told, from the next message on.
     pub fn go_live(&mut self) {
         self.is_live = true;
@@ -98,10 +50,12 @@ impl<A: Copy + Ord> Publisher<A> {
     /// The session that was on when it began is kept up to here; it goes on with that.
     pub fn resume(&mut self, standing: Standing) {
         self.standing = Some(standing);
+        // Whoever listens was told, or hears it from another publisher.
+        self.ended_ns = standing.over.then_some(0);
     }
 
     /// A session begins: what follows is numbered from 1.
-    pub fn begin(&mut self, session: Session, now_ns: u64, line: &mut impl Line<A>) {
+    pub fn begin(&mut self, session: Session, now_ns: u64, line: &mut impl Line) {
         self.flush(now_ns, line);
         self.standing = Some(Standing { session, next: 1, over: false });
         self.ended_ns = None;
@@ -117,7 +71,7 @@ impl<A: Copy + Ord> Publisher<A> {
         number: u64,
         bytes: &[u8],
         now_ns: u64,
-        line: &mut impl Line<A>,
+        line: &mut impl Line,
     ) {
         let standing = self.standing.as_mut().expect("a session has begun");
         assert!(*standing == Standing { session, next: number, over: false }, "a gap in the session");
@@ -137,7 +91,7 @@ impl<A: Copy + Ord> Publisher<A> {
     ///
     /// # Panics
     /// If none is on.
-    pub fn end(&mut self, now_ns: u64, line: &mut impl Line<A>) {
+    pub fn end(&mut self, now_ns: u64, line: &mut impl Line) {
         self.flush(now_ns, line);
         let standing = self.standing.as_mut().expect("a session has begun");
         standing.over = true;
@@ -149,7 +103,7 @@ impl<A: Copy + Ord> Publisher<A> {
     }
 
     /// Sends what is there: there is nothing more to put beside it now.
-    pub fn flush(&mut self, now_ns: u64, line: &mut impl Line<A>) {
+    pub fn flush(&mut self, now_ns: u64, line: &mut impl Line) {
         if let Some(mut packing) = self.packing.take() {
             line.send(&packing.take());
             self.sent_ns = now_ns;
@@ -165,7 +119,7 @@ impl<A: Copy + Ord> Publisher<A> {
     }
 
     /// Tells those who listen that it is there, and how far it is, if it was quiet for long.
-    pub fn on_time(&mut self, now_ns: u64, line: &mut impl Line<A>) {
+    pub fn on_time(&mut self, now_ns: u64, line: &mut impl Line) {
         if self.deadline_ns().is_none_or(|at| now_ns < at) {
             return;
         }
@@ -174,65 +128,4 @@ impl<A: Copy + Ord> Publisher<A> {
         line.send(&if standing.over { packing.end() } else { packing.take() });
         self.sent_ns = now_ns;
     }
-
-    /// Somebody asks for messages again: a packet's header, with the session, the first number and how many. He gets those that go into one packet.
-    pub fn on_request(
-        &mut self,
-        store: &mut dyn SessionStore,
-        asker: A,
-        request: &[u8],
-        now_ns: u64,
-        line: &mut impl Line<A>,
-    ) {
-        let counter = match wanted(store.standing(), request) {
-            Ok(_) if !self.pace.allows(asker, now_ns) => &mut self.asked.too_many,
-            Ok((session, numbers)) => match packed(store, session, numbers) {
-                Ok(packet) => {
-                    line.answer(asker, &packet);
-                    &mut self.asked.answered
-                }
-                Err(_) => &mut self.asked.unreadable,
-            },
-            Err(Refusal::Malformed) => &mut self.asked.malformed,
-            Err(Refusal::Strange) => &mut self.asked.strange,
-            Err(Refusal::NotThere) => &mut self.asked.not_there,
-        };
-        *counter += 1;
-    }
-}
-
-/// The session and the numbers that a request asks for, the first of which is there.
-fn wanted(standing: &[Standing], request: &[u8]) -> Result<(Session, Range<u64>), Refusal> {
-    let header = Header::read_from_bytes(request).map_err(|_| Refusal::Malformed)?;
-    let session = Session(header.session);
-    let standing = find(standing, session).ok_or(Refusal::Strange)?;
-    let first = header.sequence.get();
-    let end = first.saturating_add(header.count.get().into()).min(standing.next);
-    if first == 0 || first >= end {
-        return Err(Refusal::NotThere);
-    }
-    Ok((session, first..end))
-}
-
-/// As many of the messages as go into a packet.
-fn packed(
-    store: &mut dyn SessionStore,
-    session: Session,
-    numbers: Range<u64>,
-) -> Result<Vec<u8>, StoreError> {
-    let mut packing = Packing::new(session, numbers.start);
-    let mut left = numbers.end - numbers.start;
-    store.read(session, numbers.start, &mut |message| {
-        let is_taken = left > 0 && packing.push(message);
-        left -= u64::from(is_taken);
-        is_taken
-    })?;
-    if packing.is_empty() { Err(StoreError::Unreadable) } else { Ok(packing.take()) }
-}
-
-/// Why a request is not answered: as the protocol has it, with silence.
-enum Refusal {
-    Malformed,
-    Strange,
-    NotThere,
 }

@@ -7,6 +7,7 @@ use pares_feed::kept::Kept;
 use pares_feed::mold::{END_OF_SESSION, Header, Packet};
 use pares_feed::publication::{FeedSink, Session};
 use pares_feed::publisher::{Line, Publisher};
+use pares_feed::resending::Resending;
 use pares_feed::receiver::{FeedState, Receiver};
 use pares_fuzz::damage::Random;
 use zerocopy::IntoBytes;
@@ -51,25 +52,21 @@ struct Out<'a> {
     receivers: usize,
 }
 
-impl Line<usize> for Out<'_> {
+impl Line for Out<'_> {
     fn send(&mut self, packet: &[u8]) {
         (0..self.receivers).for_each(|to| self.network.send(&Datagram::ToReceiver(to, packet.to_vec())));
-    }
-
-    fn answer(&mut self, asker: usize, packet: &[u8]) {
-        self.network.send(&Datagram::ToReceiver(asker, packet.to_vec()));
     }
 }
 
 /// A publisher that keeps in memory what it is told.
-struct Keeping<'a, A, L> {
-    publisher: &'a mut Publisher<A>,
+struct Keeping<'a, L> {
+    publisher: &'a mut Publisher,
     kept: &'a mut Kept,
     line: &'a mut L,
     now_ns: u64,
 }
 
-impl<A: Copy + Ord, L: Line<A>> FeedSink for Keeping<'_, A, L> {
+impl<L: Line> FeedSink for Keeping<'_, L> {
     fn begin(&mut self, session: Session) {
         self.kept.begin(session);
         self.publisher.begin(session, self.now_ns, self.line);
@@ -89,7 +86,8 @@ impl<A: Copy + Ord, L: Line<A>> FeedSink for Keeping<'_, A, L> {
 
 /// A publisher, and how many messages of the session it has read.
 struct Node {
-    publisher: Publisher<usize>,
+    publisher: Publisher,
+    resending: Resending<usize>,
     kept: Kept,
     read: usize,
 }
@@ -110,7 +108,7 @@ struct World {
 }
 
 fn started() -> Node {
-    Node { publisher: Publisher::default(), kept: Kept::default(), read: 0 }
+    Node { publisher: Publisher::default(), resending: Resending::default(), kept: Kept::default(), read: 0 }
 }
 
 impl World {
@@ -130,7 +128,7 @@ impl World {
 
     /// A publisher reads at most so many messages of the record.
     fn read(&mut self, node: usize, most: usize) {
-        let Node { publisher, kept, read } = &mut self.nodes[node];
+        let Node { publisher, kept, read, .. } = &mut self.nodes[node];
         let (now_ns, receivers) = (self.network.now_ns, self.listeners.len());
         let mut out = Out { network: &mut self.network, receivers };
         let all = &self.published.messages;
@@ -158,12 +156,13 @@ impl World {
     }
 
     fn deliver(&mut self, datagram: Datagram) {
-        let (now_ns, receivers) = (self.network.now_ns, self.listeners.len());
+        let now_ns = self.network.now_ns;
         match datagram {
             Datagram::ToPublisher(node, asker, request) => {
-                let mut out = Out { network: &mut self.network, receivers };
-                let Node { publisher, kept, .. } = &mut self.nodes[node];
-                publisher.on_request(kept, asker, &request, now_ns, &mut out);
+                let Node { resending, kept, .. } = &mut self.nodes[node];
+                if let Some(packet) = resending.on_request(asker, &request, now_ns, Some(kept)) {
+                    self.network.send(&Datagram::ToReceiver(asker, packet));
+                }
             }
             Datagram::ToReceiver(to, packet) => {
                 let Listener { receiver, got, told } = &mut self.listeners[to];
@@ -256,16 +255,11 @@ fn receivers_have_all_once_though_publishers_die_and_every_way_loses() {
 #[derive(Default)]
 struct Heard {
     sent: Vec<Vec<u8>>,
-    answered: Vec<Vec<u8>>,
 }
 
-impl Line<u32> for Heard {
+impl Line for Heard {
     fn send(&mut self, packet: &[u8]) {
         self.sent.push(packet.to_vec());
-    }
-
-    fn answer(&mut self, _asker: u32, packet: &[u8]) {
-        self.answered.push(packet.to_vec());
     }
 }
 
@@ -277,7 +271,7 @@ fn request(session: Session, sequence: u64, count: u16) -> Vec<u8> {
 }
 
 /// A publisher that has sent so many messages of 30 bytes.
-fn sent(messages: usize, heard: &mut Heard) -> (Publisher<u32>, Kept) {
+fn sent(messages: usize, heard: &mut Heard) -> (Publisher, Kept) {
     let (mut publisher, mut kept) = (Publisher::default(), Kept::default());
     publisher.go_live();
     let mut taking = Keeping { publisher: &mut publisher, kept: &mut kept, line: heard, now_ns: 0 };
@@ -308,56 +302,58 @@ fn a_quiet_publisher_tells_how_far_it_is_and_the_end_for_a_minute() {
             .all(|packet| Packet::read(packet).is_ok_and(|packet| packet.ends && packet.next() == 4))
     );
     assert_eq!(publisher.deadline_ns(), None);
-    publisher.on_request(kept, 1, &request(SESSION, 1, 3), 0, &mut heard);
-    assert_eq!(heard.answered.len(), 1, "it is sent again all the same");
+    let again = Resending::default().on_request(1, &request(SESSION, 1, 3), 0, Some(kept));
+    assert!(again.is_some(), "it is sent again all the same");
 }
 
 #[test]
 fn what_is_asked_for_is_answered_with_a_packet_or_with_silence_and_a_count() {
-    let mut heard = Heard::default();
-    let (mut publisher, mut kept) = sent(100, &mut heard);
+    let (_, mut kept) = sent(100, &mut Heard::default());
+    let mut resending = Resending::default();
+    let mut ask = |asker: u32, request: Vec<u8>| {
+        let packet = resending.on_request(asker, &request, 0, Some(&mut kept));
+        (packet, resending.resent)
+    };
     for (sequence, count) in [(1, 1), (1, 100), (40, 500), (100, 2), (1, END_OF_SESSION)] {
-        publisher.on_request(&mut kept, 1, &request(SESSION, sequence, count), 0, &mut heard);
-        let packet = Packet::read(heard.answered.last().unwrap()).unwrap();
+        let (packet, _) = ask(1, request(SESSION, sequence, count));
+        let packet = packet.unwrap();
+        let packet = Packet::read(&packet).unwrap();
         assert_eq!((packet.session, packet.sequence), (SESSION, sequence));
         assert_eq!(packet.messages().count(), usize::from(count).min(101 - sequence as usize).min(45));
     }
     for (sequence, count) in [(0, 1), (1, 0), (101, 1), (u64::MAX, 9)] {
-        publisher.on_request(&mut kept, 1, &request(SESSION, sequence, count), 0, &mut heard);
+        assert_eq!(ask(1, request(SESSION, sequence, count)).0, None);
     }
-    publisher.on_request(&mut kept, 1, &request(OTHER, 1, 1), 0, &mut heard);
-    publisher.on_request(&mut kept, 1, &request(SESSION, 1, 1)[1..], 0, &mut heard);
-    publisher.on_request(&mut kept, 1, &[request(SESSION, 1, 1), vec![0]].concat(), 0, &mut heard);
-    let asked = publisher.asked;
-    assert_eq!((asked.answered, asked.not_there, asked.strange, asked.malformed), (5, 4, 1, 2));
-    (0..1_000).for_each(|_| publisher.on_request(&mut kept, 1, &request(SESSION, 1, 1), 0, &mut heard));
-    assert_eq!((publisher.asked.answered, publisher.asked.too_many), (200, 805));
-    publisher.on_request(&mut kept, 2, &request(SESSION, 1, 1), 0, &mut heard);
-    assert_eq!(publisher.asked.answered, 201, "another is answered all the same");
+    ask(1, request(OTHER, 1, 1));
+    ask(1, request(SESSION, 1, 1)[1..].to_vec());
+    let (_, resent) = ask(1, [request(SESSION, 1, 1), vec![0]].concat());
+    assert_eq!((resent.answered, resent.not_there, resent.strange, resent.malformed), (5, 4, 1, 2));
+    (0..1_000).for_each(|_| drop(ask(1, request(SESSION, 1, 1))));
+    let (packet, resent) = ask(2, request(SESSION, 1, 1));
+    assert!(packet.is_some(), "another is answered all the same");
+    assert_eq!((resent.answered, resent.too_many), (201, 805));
+}
+
+#[test]
+fn a_shard_that_is_not_there_is_strange() {
+    let mut resending = Resending::default();
+    assert_eq!(resending.on_request(1, &request(SESSION, 1, 1), 0, None), None);
+    assert_eq!(resending.resent.strange, 1);
 }
 
 #[test]
 fn the_session_before_is_sent_again_and_no_older_one() {
     let mut heard = Heard::default();
     let (mut publisher, mut kept) = sent(5, &mut heard);
+    let mut resending = Resending::default();
+    let ask = |resending: &mut Resending<u32>, kept: &mut Kept| {
+        resending.on_request(1, &request(SESSION, 1, 1), 0, Some(kept)).is_some()
+    };
     for session in [OTHER, Session(*b"0000000003")] {
-        publisher.on_request(&mut kept, 1, &request(SESSION, 1, 1), 0, &mut heard);
+        assert!(ask(&mut resending, &mut kept));
         let (publisher, kept) = (&mut publisher, &mut kept);
         Keeping { publisher, kept, line: &mut heard, now_ns: 0 }.begin(session);
     }
-    assert_eq!(heard.answered.len(), 2);
-    publisher.on_request(&mut kept, 1, &request(SESSION, 1, 1), 0, &mut heard);
-    assert_eq!((heard.answered.len(), publisher.asked.strange), (2, 1));
-}
-
-#[test]
-fn a_receiver_that_hears_nothing_says_so() {
-    let mut receiver = Receiver::new(SESSION, 1);
-    assert_eq!(receiver.state(0), FeedState::Stale, "not a word yet");
-    let mut heard = Heard::default();
-    sent(1, &mut heard);
-    receiver.on_packet(&heard.sent[0], 4_000 * MS, |_, _| ()).unwrap();
-    assert_eq!(receiver.state(7_000 * MS), FeedState::Current);
-    assert_eq!(receiver.state(7_001 * MS), FeedState::Stale);
-    assert_eq!(receiver.state(1_000 * MS), FeedState::Current, "a clock that goes back");
+    assert!(!ask(&mut resending, &mut kept));
+    assert_eq!(resending.resent.strange, 1);
 }
