@@ -30,6 +30,25 @@ pub(crate) fn save_if_missing(config: &SystemConfig, path: &Path) -> Result<(), 
     }
 }
 
+/// Gives a system that has a configuration, and in it no market data, these. One that has none yet is left alone.
+///
+/// # Errors
+/// If its configuration cannot be read or written, or would not be legal.
+pub fn add_feed(layout: &Layout, feed: &FeedConfig) -> Result<(), NodeError> {
+    let path = layout.config();
+    if !path.exists() {
+        return Ok(());
+    }
+    let config = load(&path)?;
+    if config.feed.is_some() {
+        return Ok(());
+    }
+    let text = std::fs::read_to_string(&path).map_err(NodeError::io("reading the configuration"))?;
+    let with_feed = format!("{}\n{}", text.trim_end().to_owned() + "\n", feed.text());
+    SystemConfig::parse(&with_feed)?;
+    pares_os::replace_file(&path, with_feed.as_bytes()).map_err(NodeError::io("writing the configuration"))
+}
+
 /// Writes the configuration file of a new system.
 ///
 /// # Errors

@@ -174,7 +174,7 @@ impl<W: World> Tail<W> {
 
     /// Looks, at the next poll with nothing to read, for a log that was not there, or another in its place. A log's writer rings when
     /// it has published: a reader that was woken looks before it sleeps again.
-    pub(crate) fn look(&mut self) {
+    pub fn look(&mut self) {
         self.due = true;
     }
 

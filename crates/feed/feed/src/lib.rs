@@ -39,5 +39,5 @@ pub mod serving;
 pub mod snapshot;
 pub mod soup;
 mod step;
-mod stored;
 pub mod store;
+mod stored;

@@ -58,6 +58,9 @@ pub struct Reached {
 }
 
 impl Reached {
+    /// Before the first session.
+    pub const NONE: Self = Self { session: Session([0; 10]), next: 0, chain: 0, over: false };
+
     /// The beginning of a session.
     #[must_use]
     pub fn beginning(session: Session) -> Self {
@@ -154,6 +157,15 @@ fn split(blocks: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(length.get()))
 }
 
+/// Messages that lie one behind the other, each behind its length.
+pub fn blocks(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let message;
+        (message, rest) = split(rest)?;
+        Some(message)
+    })
+}
+
 /// Puts a message behind others.
 ///
 /// # Panics
@@ -167,12 +179,7 @@ pub fn push_block(blocks: &mut Vec<u8>, message: &[u8]) {
 impl<'a> Published<'a> {
     /// The messages, in order.
     pub fn messages(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let mut rest = self.blocks;
-        std::iter::from_fn(move || {
-            let message;
-            (message, rest) = split(rest)?;
-            Some(message)
-        })
+        blocks(self.blocks)
     }
 
     /// Its head.

@@ -46,6 +46,13 @@ pub(crate) enum Useless {
     Unreadable(#[from] ReadError),
 }
 
+impl Stored {
+    /// A state that is to be written.
+    pub(crate) fn new(reached: Reached, position: Position, bytes: Vec<u8>) -> Self {
+        Self { offset: Offset::START, reached, position, bytes, pieces: 0 }
+    }
+}
+
 impl Held {
     /// The next record of the shard.
     ///
@@ -65,9 +72,9 @@ impl Held {
             let began = self.newest.as_ref().map_or(offset, |state| state.offset);
             self.sessions = [self.sessions[1], began];
         } else {
-            let follows = self.told.is_none_or(|told| {
-                (told.session, told.next, told.over) == (reached.session, first, false)
-            });
+            let follows = self
+                .told
+                .is_none_or(|told| (told.session, told.next, told.over) == (reached.session, first, false));
             if !follows {
                 return Err(format!("message {first} of session {} does not follow", reached.session));
             }

@@ -28,8 +28,7 @@ pub(crate) fn write(places: &Places, publication: &Publication) -> Vec<u8> {
     bytes
 }
 
-const NOWHERE: RecordPlace =
-    RecordPlace { offset: Offset::START, shard: ShardId(0), position: Position(0) };
+const NOWHERE: RecordPlace = RecordPlace { offset: Offset::START, shard: ShardId(0), position: Position(0) };
 
 /// A shard's state, read. `None` if the bytes are none of that shard.
 pub(crate) fn read(shard: ShardId, bytes: &[u8]) -> Option<(Places, Publication)> {

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use pares_node::{Layout, NodeId, process, supervisor};
+use pares_node::{Layout, NodeId, supervisor};
+use pares_publisher::process;
 
 use crate::error::CommandResult;
 
 /// Arguments of `pares node`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which node: gateway-0, venue-1, recorder-0, ...
+    /// Which node: gateway-0, venue-1, recorder-0, publisher-0, replayer-1, ...
     node: NodeId,
     /// The system's directory
     #[arg(long, default_value = "pares-data")]

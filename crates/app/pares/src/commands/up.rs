@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pares_node::config::SignOnSetting;
 use pares_node::config::TlsSetting;
+use pares_node::config::{FeedConfig, SignOnSetting};
 use pares_node::lost::OnLoss;
 use pares_node::{Layout, NodeError, NodeId, Supervisor, SystemConfig};
 
@@ -21,6 +21,9 @@ pub struct Args {
     /// With durability `disk`: start although more was recorded than any recorder's log holds, and give up what is lost for good
     #[arg(long)]
     give_up_lost: bool,
+    /// Publish market data: a new system with `[feed]` in its pares.toml; one that has none gets it
+    #[arg(long)]
+    feed: bool,
 }
 
 /// Starts the system, restarts what dies, and stops everything on Ctrl-C.
@@ -51,7 +54,12 @@ fn start(args: &Args, stop: &AtomicBool) -> Result<Supervisor, CommandError> {
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
     let on_loss = if args.give_up_lost { OnLoss::GiveUp } else { OnLoss::Refuse };
     let layout = Layout::new(&args.dir);
-    Ok(Supervisor::start(&program, layout, &SystemConfig::fresh(), on_loss, stop)?)
+    let feed = args.feed.then(FeedConfig::default);
+    if let Some(feed) = &feed {
+        pares_node::config::add_feed(&layout, feed)?;
+    }
+    let fresh = SystemConfig { feed, ..SystemConfig::fresh() };
+    Ok(Supervisor::start(&program, layout, &fresh, on_loss, stop)?)
 }
 
 /// Says how the system has come up.
@@ -72,6 +80,7 @@ fn tell(supervisor: &Supervisor) {
             pares_text::tell!("gateway-{gateway} listens on {}", address.trim());
         }
     }
+    tell_feed(config, layout);
     if config.tls == TlsSetting::On {
         let keys = layout.keys();
         pares_text::tell!("TLS: certificates and keys are in {}; members need its ca.pem", keys.display());
@@ -107,6 +116,22 @@ fn tell(supervisor: &Supervisor) {
         "Ctrl-C stops everything. `pares stat --dir {}` shows what goes on.",
         layout.root().display()
     );
+}
+
+/// Says where the market data are to be had.
+fn tell_feed(config: &SystemConfig, layout: &Layout) {
+    let Some(feed) = &config.feed else { return };
+    pares_text::tell!(
+        "{} on lines {} and {}, shard S at the port S higher; `pares feed watch SYMBOL` shows a book",
+        count(feed.publishers.into(), "publisher"),
+        feed.line_a,
+        feed.line_b
+    );
+    for replayer in config.replayer_ids() {
+        if let Ok(address) = std::fs::read_to_string(layout.replayer_address(replayer)) {
+            pares_text::tell!("replayer-{replayer} answers at {}, UDP and TCP", address.trim());
+        }
+    }
 }
 
 /// Restarts what dies, until it is told to stop.

@@ -46,7 +46,22 @@ impl Default for FeedConfig {
     }
 }
 
+/// A configuration file's part about market data.
+#[derive(Serialize)]
+struct Part<'a> {
+    feed: &'a FeedConfig,
+}
+
 impl FeedConfig {
+    /// The text of a configuration file's part about market data.
+    ///
+    /// # Panics
+    /// Never: it can always be written.
+    #[must_use]
+    pub fn text(&self) -> String {
+        toml::to_string_pretty(&Part { feed: self }).expect("a configuration is always valid TOML")
+    }
+
     /// Where a shard's messages go: lines A and B.
     #[must_use]
     pub fn lines(&self, shard: ShardId) -> [SocketAddr; 2] {

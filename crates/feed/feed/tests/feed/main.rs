@@ -6,8 +6,8 @@
 mod equal;
 mod lines;
 mod publishers;
-mod stored;
 mod serving;
+mod stored;
 mod strangers;
 
 use pares_book::{FastBook, Market};

@@ -7,8 +7,8 @@ use pares_feed::kept::Kept;
 use pares_feed::mold::{END_OF_SESSION, Header, Packet};
 use pares_feed::publication::{FeedSink, Session};
 use pares_feed::publisher::{Line, Publisher};
-use pares_feed::resending::Resending;
 use pares_feed::receiver::{FeedState, Receiver};
+use pares_feed::resending::Resending;
 use pares_fuzz::damage::Random;
 use zerocopy::IntoBytes;
 

@@ -38,6 +38,8 @@ const BATCH_MAX: usize = 512;
 /// A state is stored after so many bytes of messages, and no earlier than after so many times its own.
 const STATE_EVERY_BYTES: usize = 16 << 20;
 const STATE_SHARE: usize = 32;
+/// How far the recorders' logs are read is marked after so many bytes of messages.
+const MARK_EVERY_BYTES: usize = 1 << 20;
 
 /// A publisher.
 pub struct PublisherNode<W: World, L> {
@@ -64,6 +66,8 @@ struct Outlet<W: World, L> {
     /// Where the last session and the one before begin in the log, by shard.
     sessions: BTreeMap<ShardId, [Offset; 2]>,
     bytes_max: usize,
+    /// Bytes of messages since the last mark.
+    since_mark: usize,
 }
 
 /// From where in the recorders' logs all is read that is not committed yet.
@@ -91,7 +95,7 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
         let log = NodeId::Publisher(id);
         let lookout = repair_asked::done(&world, log);
         let counters = world.create_counters(&log.to_string(), COUNTERS);
-        let outlet = Outlet {
+        let outlet: Outlet<W, L> = Outlet {
             writer: recovered.writer,
             lines,
             counters: counters.map_err(NodeError::io("making the publisher's counters"))?,
@@ -99,6 +103,7 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
             replayers: config.replayer_ids().map(NodeId::Replayer).collect(),
             sessions: recovered.sessions,
             bytes_max: recover::bytes_max(config),
+            since_mark: 0,
         };
         outlet.counters.set(Counter::CatchingUp, 1);
         let (stream, feeds) = (recovered.stream, recovered.feeds);
@@ -145,7 +150,12 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
 
     /// Stores the states that are due.
     fn store(&mut self) -> Result<(), NodeError> {
-        self.marks.settle(&self.stream);
+        if self.outlet.since_mark < MARK_EVERY_BYTES {
+            return Ok(());
+        }
+        if self.marks.settle(&self.stream) {
+            self.outlet.since_mark = 0;
+        }
         for (&shard, feed) in &mut self.feeds {
             let due = STATE_EVERY_BYTES.max(feed.state_bytes.saturating_mul(STATE_SHARE));
             if feed.since_state >= due {
@@ -218,6 +228,7 @@ impl<W: World, L: Lines> Outlet<W, L> {
         for stretch in &waiting {
             self.append(shard, stretch)?;
             feed.since_state += stretch.blocks.len();
+            self.since_mark += stretch.blocks.len();
         }
         self.writer.publish();
         for stretch in &waiting {
@@ -285,16 +296,16 @@ impl<L: Lines, C: Counters> Line for OneLine<'_, L, C> {
 }
 
 impl Marks {
-    /// Looks whether the mark that is coming counts by now, and makes the next.
-    fn settle<W: World>(&mut self, stream: &CommittedStream<W>) {
-        let (places, shown) = self
-            .coming
-            .take()
-            .unwrap_or_else(|| (stream.read_last().to_vec(), self.shown.clone()));
-        match shown.iter().all(|(&shard, &shown)| stream.committed(shard) >= shown) {
+    /// Makes a mark, and looks whether it counts by now.
+    fn settle<W: World>(&mut self, stream: &CommittedStream<W>) -> bool {
+        let (places, shown) =
+            self.coming.take().unwrap_or_else(|| (stream.read_last().to_vec(), self.shown.clone()));
+        let counts = shown.iter().all(|(&shard, &shown)| stream.committed(shard) >= shown);
+        match counts {
             true => self.settled = places,
             false => self.coming = Some((places, shown)),
         }
+        counts
     }
 }
 

@@ -22,7 +22,6 @@ use crate::logged::{HEAD_BYTES, Piece};
 use crate::scan::{Held, Stored, Useless, scan};
 use crate::state::{self, Places};
 use pares_feed::publication::Publication;
-use pares_feed::publisher::Publisher;
 use zerocopy::IntoBytes;
 
 /// What a publisher starts with.
@@ -85,14 +84,10 @@ fn begin(
 ) -> Begun {
     // A state before the first session has no name of one.
     let made = stored.map(|stored| stored.reached).filter(|reached| reached.next > 0);
-    let feed = ShardFeed {
-        publication,
-        making: Making::new(made, told, bytes_max(config)),
-        sender: Publisher::default(),
-        next: stored.map_or(Position(0), |stored| stored.position),
-        since_state: 0,
-        state_bytes: stored.map_or(0, |stored| stored.bytes.len()),
-    };
+    let making = Making::new(made, told, bytes_max(config));
+    let next = stored.map_or(Position(0), |stored| stored.position);
+    let mut feed = ShardFeed::new(publication, making, next);
+    feed.state_bytes = stored.map_or(0, |stored| stored.bytes.len());
     Begun { feed, places }
 }
 
@@ -131,7 +126,8 @@ fn read<W: World>(world: &W, shard: ShardId, stored: &Stored) -> Option<(Publica
     let read = state::read(shard, &stored.bytes);
     if read.is_none() {
         let position = stored.position;
-        world.complain(&format_args!("shard {shard}: the state at {position} is not understood; passed over"));
+        world
+            .complain(&format_args!("shard {shard}: the state at {position} is not understood; passed over"));
     }
     read.map(|(places, publication)| (publication, places))
 }

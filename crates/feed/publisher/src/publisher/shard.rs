@@ -1,10 +1,11 @@
 //! One shard at a publisher: its record becomes messages, which wait here to be put into the log and sent.
 
 use pares_feed::publication::{FeedSink, Publication, Session};
-use pares_feed::publisher::Publisher;
+use pares_feed::publisher::{Line, Publisher};
+use pares_feed::store::Standing;
 use pares_types::{Command, Event, Outcome, Position, Request, Status};
 
-use crate::logged::{Reached, push_block};
+use crate::logged::{Reached, blocks, push_block};
 
 /// Messages that go into one record of the log.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(super) struct ShardFeed {
     pub(super) publication: Publication,
     pub(super) making: Making,
     pub(super) sender: Publisher,
+    /// Whether it sends what is made.
+    is_live: bool,
     /// The next position to read.
     pub(super) next: Position,
     /// Bytes in the log since the last state, and bytes of that.
@@ -78,7 +81,8 @@ impl Making {
 impl FeedSink for Making {
     fn begin(&mut self, session: Session) {
         // What the log holds of the session before was never made again.
-        self.differs |= self.before.zip(self.made).is_some_and(|(before, made)| before.session == made.session);
+        self.differs |=
+            self.before.zip(self.made).is_some_and(|(before, made)| before.session == made.session);
         self.made = Some(Reached::beginning(session));
     }
 
@@ -95,13 +99,48 @@ impl FeedSink for Making {
         let made = self.made.as_mut().expect("a session has begun");
         made.over = true;
         // Its last message waits, or is in the log with the same word.
-        if let Some(stretch) = self.waiting.last_mut().filter(|stretch| stretch.reached.session == made.session) {
+        if let Some(stretch) =
+            self.waiting.last_mut().filter(|stretch| stretch.reached.session == made.session)
+        {
             stretch.reached.over = true;
         }
     }
 }
 
 impl ShardFeed {
+    /// A shard whose next record is that of `next`.
+    pub(super) fn new(publication: Publication, making: Making, next: Position) -> Self {
+        let (sender, is_live, since_state, state_bytes) = (Publisher::default(), false, 0, 0);
+        Self { publication, making, sender, is_live, next, since_state, state_bytes }
+    }
+
+    /// It sends what is made from now on.
+    pub(super) fn go_live(&mut self) {
+        assert!(self.making.waiting.is_empty(), "what was made before is in the log");
+        self.is_live = true;
+        if let Some(Reached { session, next, over, .. }) = self.making.made {
+            self.sender.resume(Standing { session, next, over });
+        }
+        self.sender.go_live();
+    }
+
+    /// Sends what is in the log by now.
+    pub(super) fn tell(&mut self, stretch: &Stretch, now_ns: u64, line: &mut impl Line) {
+        if !self.is_live {
+            return;
+        }
+        let session = stretch.reached.session;
+        if stretch.first == 1 {
+            self.sender.begin(session, now_ns, line);
+        }
+        for (number, message) in (stretch.first..).zip(blocks(&stretch.blocks)) {
+            self.sender.message(session, number, message, now_ns, line);
+        }
+        if stretch.reached.over {
+            self.sender.end(now_ns, line);
+        }
+    }
+
     /// The next record of the shard.
     pub(super) fn on_record(
         &mut self,

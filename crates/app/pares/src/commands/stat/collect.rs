@@ -38,7 +38,7 @@ pub struct System {
     pub dir: String,
     /// The life of the window; `None` before the first start.
     pub epoch: Option<Epoch>,
-    /// All nodes: recorders, venues, gateways.
+    /// All nodes, in the order in which they are started.
     pub nodes: Vec<Node>,
     /// All shards.
     pub shards: Vec<Shard>,
@@ -249,12 +249,7 @@ fn positions(nodes: &[Node], shard: ShardId) -> Vec<(VenueId, Option<Position>, 
 }
 
 fn log(role: NodeId, layout: &Layout) -> Result<Option<Log>, CommandError> {
-    let dir = match role {
-        NodeId::Recorder(id) => layout.recorder_log(id),
-        NodeId::Venue(id) => layout.venue_log(id),
-        NodeId::Gateway(id) => layout.gateway_log(id),
-    };
-    let marks = match MarksReader::open(&dir) {
+    let marks = match MarksReader::open(&layout.log(role)) {
         Ok(marks) => marks,
         Err(ReadError::NotYet { .. }) => return Ok(None),
         Err(error) => return Err(CommandError::Failed(error.to_string())),

@@ -1,0 +1,180 @@
+//! The connections of those who take the day, or a snapshot, over TCP.
+//!
+//! A client reads at its own pace: what it has not taken lies in one buffer of bounded size, and the rest in the log.
+
+use std::io::{ErrorKind, Read, Write};
+
+use pares_feed::serving::{Asked, Ended, Serving, TURN_BYTES_MAX};
+use pares_roles::world::{Ready, Sockets};
+
+/// Connections at a time.
+pub(super) const CLIENTS_MAX: usize = 1_024;
+/// Bytes read of a connection in one turn.
+const READ_MAX: usize = 4_096;
+
+/// One connection.
+pub(super) struct Client<S> {
+    stream: S,
+    pub(super) serving: Serving,
+    out: Vec<u8>,
+    written: usize,
+    is_readable: bool,
+    is_writable: bool,
+    is_gone: bool,
+}
+
+impl<S: Read + Write> Client<S> {
+    fn new(stream: S, now_ns: u64) -> Self {
+        let (serving, out) = (Serving::new(now_ns), Vec::new());
+        Self { stream, serving, out, written: 0, is_readable: true, is_writable: true, is_gone: false }
+    }
+
+    /// Takes in what came. Says whether anything did.
+    pub(super) fn read(&mut self, now_ns: u64) -> bool {
+        if !self.is_readable {
+            return false;
+        }
+        let mut bytes = [0; READ_MAX];
+        match self.stream.read(&mut bytes) {
+            Ok(0) => self.is_gone = true,
+            Ok(count) => self.serving.on_bytes(&bytes[..count], now_ns),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.is_readable = false,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => self.is_gone = true,
+        }
+        self.is_readable
+    }
+
+    /// Whether there is room for more.
+    pub(super) fn has_room(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    /// Puts what is due into the buffer.
+    pub(super) fn fill(&mut self, fill: impl FnOnce(&mut Serving, &mut Vec<u8>)) {
+        fill(&mut self.serving, &mut self.out);
+    }
+
+    /// Writes what lies in the buffer. Says whether anything went.
+    pub(super) fn write(&mut self, now_ns: u64) -> bool {
+        if self.out.is_empty() {
+            return false;
+        }
+        let before = self.written;
+        while self.is_writable && self.written < self.out.len() {
+            match self.stream.write(&self.out[self.written..]) {
+                Ok(count) => self.written += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.is_writable = false,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => {
+                    self.is_gone = true;
+                    break;
+                }
+            }
+        }
+        let (gone, left) = (self.written - before, self.out.len() - self.written);
+        self.serving.on_written(gone, left, now_ns);
+        if left == 0 {
+            self.out.clear();
+            // One that was given much once does not keep the room.
+            self.out.shrink_to(TURN_BYTES_MAX);
+            self.written = 0;
+        }
+        gone > 0
+    }
+
+    fn ended(&self) -> Option<Ended> {
+        self.serving.ended().or(self.is_gone.then_some(Ended::LoggedOut))
+    }
+}
+
+/// All connections.
+pub(super) struct Clients<S: Sockets> {
+    sockets: S,
+    slots: Vec<Option<Client<S::Stream>>>,
+    ready: Vec<Ready>,
+    may_accept: bool,
+    pub(super) open: usize,
+    pub(super) turned_away: u64,
+    pub(super) ended: u64,
+}
+
+impl<S: Sockets> Clients<S> {
+    pub(super) fn new(sockets: S) -> Self {
+        let (slots, ready) = (Vec::new(), Vec::new());
+        Self { sockets, slots, ready, may_accept: true, open: 0, turned_away: 0, ended: 0 }
+    }
+
+    /// Waits at most so long for anything to come.
+    pub(super) fn poll(&mut self, timeout: std::time::Duration) -> std::io::Result<()> {
+        self.sockets.poll(timeout, &mut self.ready)
+    }
+
+    /// Notes what became ready, and takes in who wants to connect. Says how many did.
+    pub(super) fn take_in(&mut self, now_ns: u64) -> usize {
+        for ready in self.ready.drain(..) {
+            match ready {
+                Ready::Listener => self.may_accept = true,
+                Ready::Stream { slot, readable, writable } => {
+                    if let Some(Some(client)) = self.slots.get_mut(slot) {
+                        client.is_readable |= readable;
+                        client.is_writable |= writable;
+                    }
+                }
+            }
+        }
+        let mut accepted = 0;
+        while self.may_accept {
+            match self.sockets.accept() {
+                Ok(stream) => {
+                    accepted += 1;
+                    self.put(stream, now_ns);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.may_accept = false,
+                // No descriptors: the next turn tries again.
+                Err(_) => break,
+            }
+        }
+        accepted
+    }
+
+    fn put(&mut self, mut stream: S::Stream, now_ns: u64) {
+        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        if free >= CLIENTS_MAX || self.sockets.register(&mut stream, free).is_err() {
+            self.turned_away += 1;
+            return;
+        }
+        if free == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[free] = Some(Client::new(stream, now_ns));
+        self.open += 1;
+    }
+
+    /// Everybody who is connected.
+    pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Client<S::Stream>> {
+        self.slots.iter_mut().flatten()
+    }
+
+    /// What clients ask for, of those who are not answered.
+    pub(super) fn asking(&mut self) -> impl Iterator<Item = (&mut Serving, Asked)> {
+        self.each().filter_map(|client| client.serving.asked().map(|asked| (&mut client.serving, asked)))
+    }
+
+    /// Closes those that are to be closed.
+    pub(super) fn close(&mut self) {
+        for slot in &mut self.slots {
+            let Some(ended) = slot.as_ref().and_then(Client::ended) else { continue };
+            let Some(mut client) = slot.take() else { continue };
+            self.sockets.deregister(&mut client.stream);
+            self.open -= 1;
+            self.ended += u64::from(!matches!(ended, Ended::LoggedOut | Ended::Finished));
+        }
+    }
+
+    /// When the first of them has to be looked at, if nothing comes before.
+    pub(super) fn deadline_ns(&self) -> u64 {
+        let deadlines = self.slots.iter().flatten().map(|client| client.serving.deadline_ns());
+        deadlines.min().unwrap_or(u64::MAX)
+    }
+}
