@@ -13,19 +13,27 @@
 //! | `living` | the orders that live, as far as messages need them |
 //! | [`mold`] | packets |
 //! | [`publisher`] | messages become packets, now and again |
-//! | `kept` | the messages of a session |
+//! | [`store`] | what a publisher keeps of its sessions, wherever |
+//! | [`kept`] | in memory |
 //! | `pace` | how often who asks is answered |
+//! | [`soup`] | messages over a connection |
+//! | [`serving`] | a publisher's side of it: replay, snapshot |
+//! | [`snapshot`] | books become messages |
 //! | [`receiver`] | packets of two lines become one sequence |
 //! | [`books`] | messages become books |
 
 pub mod books;
 mod following;
 pub mod itch;
-mod kept;
+pub mod kept;
 mod living;
 pub mod mold;
 mod pace;
 pub mod publication;
 pub mod publisher;
 pub mod receiver;
+pub mod serving;
+pub mod snapshot;
+pub mod soup;
 mod step;
+pub mod store;
