@@ -8,6 +8,8 @@ mod lines;
 mod publishers;
 mod serving;
 mod strangers;
+mod subscriptions;
+mod world;
 
 use pares_book::{FastBook, Market};
 use pares_feed::publication::{FeedSink, Publication, Session};

@@ -62,11 +62,11 @@ impl Line<usize> for Out<'_> {
 }
 
 /// A publisher that keeps in memory what it is told.
-struct Keeping<'a, A, L> {
-    publisher: &'a mut Publisher<A>,
-    kept: &'a mut Kept,
-    line: &'a mut L,
-    now_ns: u64,
+pub(crate) struct Keeping<'a, A, L> {
+    pub(crate) publisher: &'a mut Publisher<A>,
+    pub(crate) kept: &'a mut Kept,
+    pub(crate) line: &'a mut L,
+    pub(crate) now_ns: u64,
 }
 
 impl<A: Copy + Ord, L: Line<A>> FeedSink for Keeping<'_, A, L> {
