@@ -107,7 +107,7 @@ pub(crate) struct Client {
     at: Option<(Session, u64)>,
     pub(crate) no_asking: bool,
     /// Nothing reaches it.
-    pub(crate) is_cut: bool,
+    is_cut: bool,
     pub(crate) resets: u64,
     pub(crate) unfilled: u64,
     pub(crate) handed_out: u64,
@@ -209,6 +209,15 @@ impl World {
         self.servers[at] = Server::default();
         self.read(at, read);
         self.servers[at].publisher.go_live();
+    }
+
+    /// Nothing reaches a client from now on, or all does again. Its connection breaks.
+    pub(crate) fn cut(&mut self, at: usize, is_cut: bool) {
+        let client = &mut self.clients[at];
+        client.is_cut = is_cut;
+        if client.call.take().is_some() {
+            client.subscription.on_disconnected(self.network.now_ns);
+        }
     }
 
     pub(crate) fn inject(&mut self, to: usize, packet: &[u8]) {
