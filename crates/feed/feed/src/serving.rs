@@ -15,12 +15,13 @@
 use std::sync::Arc;
 
 use pares_types::ShardId;
+use zerocopy::IntoBytes;
 
+pub use crate::asked::{Asked, SessionAsked};
 use crate::publication::Session;
 use crate::snapshot::Snapshot;
-use crate::soup::{self, FromClient, HEAD_BYTES, LoginAccepted, LoginRequest, Pieces, SoupError};
-use crate::store::{SessionStore, Standing, find, shard_of};
-use zerocopy::IntoBytes;
+use crate::soup::{self, FromClient, HEAD_BYTES, LoginAccepted, Pieces, SoupError};
+use crate::store::{SessionStore, Standing, find};
 
 /// A client that has not logged in for so long is sent away, nanoseconds.
 pub const LOGIN_NS: u64 = 10_000_000_000;
@@ -31,9 +32,6 @@ pub const GOODBYE_NS: u64 = 10_000_000_000;
 /// The most that is written in one turn, whatever room there is: others wait. It is the longest packet, so an empty buffer has to have as much
 /// room.
 pub const TURN_BYTES_MAX: usize = 2 + u16::MAX as usize;
-/// The name under which a snapshot is asked for.
-pub const SNAPSHOT_USERNAME: &[u8] = b"SNAP";
-
 /// Why a connection is to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
@@ -64,63 +62,6 @@ pub enum Ended {
     /// The session is not kept any more, or cannot be read.
     #[error("the messages are not there any more")]
     NotThere,
-}
-
-/// Which session is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionAsked {
-    /// The current one of the lowest shard.
-    Lowest,
-    /// The current one of a shard.
-    Current(ShardId),
-    /// This one.
-    One(Session),
-}
-
-/// What a client asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Of which session.
-    pub session: SessionAsked,
-    /// Whether a snapshot; otherwise messages.
-    pub snapshot: bool,
-    /// The number of the first message; 0: the next one that comes.
-    pub from: u64,
-}
-
-impl Asked {
-    /// Which shard it concerns; `None`: the lowest. The error: none that there could be.
-    fn read(login: &LoginRequest) -> Result<Option<Self>, SoupError> {
-        let from = soup::number(&login.sequence).ok_or(SoupError::Malformed)?;
-        let name = login.username.trim_ascii();
-        let snapshot = name.eq_ignore_ascii_case(SNAPSHOT_USERNAME);
-        let session = match login.session.trim_ascii() {
-            [] => Some(SessionAsked::Lowest),
-            digits @ [_, _, _, _] => shard_of(digits).map(SessionAsked::Current),
-            _ => Some(Session(login.session))
-                .filter(|session| session.shard().is_some())
-                .map(SessionAsked::One),
-        };
-        Ok(session.map(|session| Self { session, snapshot, from }))
-    }
-
-    /// The shard; `None`: the lowest there is.
-    #[must_use]
-    pub fn shard(&self) -> Option<ShardId> {
-        match self.session {
-            SessionAsked::Lowest => None,
-            SessionAsked::Current(shard) => Some(shard),
-            SessionAsked::One(session) => session.shard(),
-        }
-    }
-
-    /// How far the session asked for has come, if it is kept.
-    fn session_of(&self, standing: &[Standing]) -> Option<Standing> {
-        match self.session {
-            SessionAsked::One(session) => find(standing, session),
-            SessionAsked::Lowest | SessionAsked::Current(_) => standing.last().copied(),
-        }
-    }
 }
 
 /// How far a connection is.

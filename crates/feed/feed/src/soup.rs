@@ -21,6 +21,8 @@ pub const CLIENT_BYTES_MAX: usize = 4_096;
 pub const SERVER_BYTES_MAX: usize = u16::MAX as usize;
 /// What comes before the payload: length and kind.
 pub const HEAD_BYTES: usize = 3;
+/// A login, all of it.
+pub const LOGIN_BYTES: usize = HEAD_BYTES + size_of::<LoginRequest>();
 /// After so long without anything sent comes a heartbeat, from either end, nanoseconds.
 pub const HEARTBEAT_NS: u64 = 1_000_000_000;
 /// A peer that was silent for so long is gone, nanoseconds.

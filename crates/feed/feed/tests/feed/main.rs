@@ -9,6 +9,8 @@ mod publishers;
 mod serving;
 mod stored;
 mod strangers;
+mod subscriptions;
+mod world;
 
 use pares_book::{FastBook, Market};
 use pares_feed::publication::{FeedSink, Publication, Session};

@@ -59,11 +59,11 @@ impl Line for Out<'_> {
 }
 
 /// A publisher that keeps in memory what it is told.
-struct Keeping<'a, L> {
-    publisher: &'a mut Publisher,
-    kept: &'a mut Kept,
-    line: &'a mut L,
-    now_ns: u64,
+pub(crate) struct Keeping<'a, L> {
+    pub(crate) publisher: &'a mut Publisher,
+    pub(crate) kept: &'a mut Kept,
+    pub(crate) line: &'a mut L,
+    pub(crate) now_ns: u64,
 }
 
 impl<L: Line> FeedSink for Keeping<'_, L> {

@@ -1,0 +1,161 @@
+//! Subscriptions: whatever is lost and whoever dies, what is shown as current is, and in the end all is there.
+
+use pares_feed::mold::Header;
+use pares_feed::publication::Session;
+use pares_feed::subscription::SubscriptionState;
+use zerocopy::IntoBytes;
+
+use crate::world::{MS, World};
+use crate::{Published, tape};
+
+/// The sessions of a seed whose days rise.
+fn days(seed: u64) -> Vec<Published> {
+    let mut days: Vec<Published> = tape(seed).0;
+    days.dedup_by(|later, earlier| later.session <= earlier.session);
+    days
+}
+
+fn header(session: Session, sequence: u64, count: u16) -> Vec<u8> {
+    Header { session: session.0, sequence: sequence.into(), count: count.into() }.as_bytes().to_vec()
+}
+
+/// Time passes until all clients have all of the last session.
+fn settle(world: &mut World, what: &str) {
+    let (&session, last) = world.published.last_key_value().unwrap();
+    let next = Some((session, last.messages.len() as u64 + 1));
+    let end = if last.over { SubscriptionState::Over } else { SubscriptionState::Current };
+    for _ in 0..400_000 {
+        let now_ns = world.network.now_ns;
+        let is_there = |client: &crate::world::Client| {
+            client.subscription.next() == next && client.subscription.state(now_ns) == end
+        };
+        if world.clients.iter().all(is_there) {
+            return (0..world.clients.len()).for_each(|at| world.compare(at));
+        }
+        world.pass(2 * MS);
+    }
+    for (at, client) in world.clients.iter().enumerate() {
+        let subscription = &client.subscription;
+        let state = subscription.state(world.network.now_ns);
+        println!("{at}: {:?} {state:?} {:?}", subscription.next(), subscription.counters());
+    }
+    panic!("{what}: not all came to {next:?} {end:?}");
+}
+
+/// A day's chances: publishers read, die, come back; clients are cut off; strange packets come.
+fn chance(world: &mut World, strange: &[Session]) {
+    let [which, many, lot, to, far] = world.network.random.bytes(5)[..] else { unreachable!("five bytes") };
+    let at = usize::from(which % 2);
+    world.read(at, usize::from(many % 6));
+    match lot {
+        0..4 => world.kill(at),
+        4..12 if world.servers[at].is_dead => world.restart(at),
+        12..14 => {
+            let client = usize::from(to) % world.clients.len();
+            world.cut(client, far < 128);
+        }
+        14..40 => {
+            let (client, session) =
+                (usize::from(to) % world.clients.len(), strange[usize::from(far) % strange.len()]);
+            world.inject(client, &header(session, u64::from(many) * 1_000, 0));
+            world.inject(client, &[far; 30]);
+        }
+        _ => {}
+    }
+    if lot > 252 {
+        // Nobody who lives is behind the record for long.
+        (0..2).for_each(|at| world.catch_up(at));
+    }
+    world.pass(if lot > 252 { 900 * MS } else { u64::from(many) * 10_000 });
+}
+
+#[test]
+fn whoever_dies_and_whatever_is_lost_the_books_are_right_or_said_not_to_be() {
+    let (mut states, mut resets, mut unfilled) = (std::collections::BTreeMap::new(), 0, 0);
+    for seed in 0..600 {
+        let days = days(seed);
+        // Of another shard, and of a day before all.
+        let strange = [Session(*b"0004000001"), Session(*b"0003      "), Session(*b"2003ffffff")];
+        let mut world = World::new(&days, seed, [0, 1, 5, 20][seed as usize % 4]);
+        world.join(true);
+        world.join(false);
+        let deaf = world.join(true);
+        world.clients[deaf].no_asking = true;
+        while !world.is_all_read() {
+            chance(&mut world, &strange);
+            if world.read_most() > 60 && world.clients.len() == 3 {
+                world.join(true);
+                world.join(false);
+            }
+            if world.servers.iter().all(|server| server.is_dead) {
+                (0..2).for_each(|at| world.restart(at));
+            }
+        }
+        (0..2).for_each(|at| world.catch_up(at));
+        (0..world.clients.len()).for_each(|at| world.cut(at, false));
+        settle(&mut world, &format!("seed {seed}"));
+        for (state, times) in &world.states {
+            *states.entry(*state).or_insert(0) += times;
+        }
+        resets += world.clients.iter().map(|client| client.resets).sum::<u64>();
+        unfilled += world.clients.iter().map(|client| client.unfilled).sum::<u64>();
+    }
+    println!("{states:?}, {resets} snapshots, {unfilled} gaps that nothing filled");
+    assert_eq!(states.len(), 5, "all states occur: {states:?}");
+    assert!(resets > 50 && unfilled > 20, "{resets} snapshots, {unfilled} gaps that nothing filled");
+}
+
+/// One client who is current, on lines that do not lose.
+fn quiet(seed: u64) -> World {
+    let mut world = World::new(&days(seed)[..1], seed, 0);
+    world.join(true);
+    (0..2).for_each(|at| world.read(at, 40));
+    (0..1_000).for_each(|_| world.pass(MS));
+    assert_eq!(world.clients[0].subscription.state(world.network.now_ns), SubscriptionState::Current);
+    world
+}
+
+#[test]
+fn a_forged_number_is_asked_about_and_dropped() {
+    for (sequence, count) in [(1 << 60, 0), (u64::MAX - 2, 1), (1 << 20, u16::MAX), (90, 0)] {
+        let mut world = quiet(2);
+        let (&session, _) = world.published.first_key_value().unwrap();
+        let mut forged = header(session, sequence, count);
+        forged.extend_from_slice(if count == 1 { &[0, 1, b'x'] } else { &[] });
+        world.inject(0, &forged);
+        world.pass(MS);
+        assert_ne!(world.clients[0].subscription.state(world.network.now_ns), SubscriptionState::Current);
+        (0..6_000).for_each(|_| world.pass(MS));
+        let client = &world.clients[0].subscription;
+        assert_eq!(client.state(world.network.now_ns), SubscriptionState::Current, "{sequence} {count}");
+        assert_eq!((client.counters().refuted, world.clients[0].resets), (1, 0));
+        (0..2).for_each(|at| world.read(at, usize::MAX));
+        settle(&mut world, "after a forged number");
+    }
+}
+
+#[test]
+fn a_forged_session_of_a_later_day_is_not_followed() {
+    let mut world = quiet(2);
+    world.inject(0, &header(Session(*b"0003ffffff"), 1, 0));
+    world.pass(MS);
+    assert_eq!(world.clients[0].subscription.state(world.network.now_ns), SubscriptionState::Recovering);
+    (0..500).for_each(|_| world.pass(MS));
+    assert_eq!(world.clients[0].subscription.state(world.network.now_ns), SubscriptionState::Current);
+    (0..2).for_each(|at| world.read(at, usize::MAX));
+    settle(&mut world, "after a forged session");
+}
+
+#[test]
+fn a_forged_end_is_none_once_a_message_follows() {
+    let mut world = quiet(2);
+    let (&session, _) = world.published.first_key_value().unwrap();
+    world.inject(0, &header(session, 40, u16::MAX));
+    world.pass(MS);
+    assert_eq!(world.clients[0].subscription.state(world.network.now_ns), SubscriptionState::Over);
+    world.inject(0, &header(Session(*b"0003ffffff"), 1, 0));
+    world.pass(MS);
+    assert_eq!(world.clients[0].subscription.state(world.network.now_ns), SubscriptionState::Recovering);
+    (0..2).for_each(|at| world.read(at, usize::MAX));
+    settle(&mut world, "after a forged end");
+}
