@@ -11,6 +11,7 @@
 //! | `following` | its orders |
 //! | `step` | one record |
 //! | `living` | the orders that live, as far as messages need them |
+//! | `stored` | a publication as bytes |
 //! | [`mold`] | packets |
 //! | [`publisher`] | messages become packets, now and again |
 //! | `kept` | the messages of a session |
@@ -29,3 +30,4 @@ pub mod publication;
 pub mod publisher;
 pub mod receiver;
 mod step;
+mod stored;

@@ -14,9 +14,9 @@ pub(crate) struct Order {
     /// The locate of its instrument.
     pub(crate) locate: u16,
     pub(crate) side: Side,
-    kind: OrderKind,
-    display: Quantity,
-    trigger: Option<Price>,
+    pub(crate) kind: OrderKind,
+    pub(crate) display: Quantity,
+    pub(crate) trigger: Option<Price>,
     pub(crate) executed: Quantity,
     pub(crate) remaining: Quantity,
     /// Where it is displayed.
@@ -32,6 +32,12 @@ pub(crate) struct Shown {
     pub(crate) shares: Quantity,
     /// Whether the market was told: its instrument is published.
     pub(crate) told: bool,
+}
+
+impl Shown {
+    /// What is stored for an order that is not displayed.
+    pub(crate) const NOWHERE: Self =
+        Self { reference: 0, price: Price(0), shares: Quantity::ZERO, told: false };
 }
 
 /// What an amend does to an order.
@@ -106,6 +112,11 @@ impl Living {
 
     pub(crate) fn remove(&mut self, id: OrderId) {
         self.0.remove(&id);
+    }
+
+    /// All, by id.
+    pub(crate) fn sorted(&self) -> Vec<&Order> {
+        self.0.values().collect()
     }
 
     /// All that are displayed, as they joined.

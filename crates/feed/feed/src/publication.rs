@@ -11,6 +11,7 @@ use zerocopy::IntoBytes;
 use crate::itch::{self, Cross, Directory, Head, Imbalance, SystemEvent, TradingAction};
 use crate::living::Living;
 use crate::step::Step;
+pub use crate::stored::PublicationError;
 
 /// The name of a session: the shard and its business day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,28 +49,33 @@ pub(crate) struct Listing {
     pub(crate) rules: Instrument,
     /// Its name in messages; `None` of one that cannot be published.
     pub(crate) stock: Option<[u8; 8]>,
-    phase: Phase,
+    pub(crate) phase: Phase,
+}
+
+impl Listing {
+    pub(crate) fn new(rules: Instrument, phase: Phase) -> Self {
+        Self { rules, stock: stock(&rules), phase }
+    }
 }
 
 /// The feed of a shard, as far as its record has come.
 pub struct Publication {
-    shard: ShardId,
+    pub(crate) shard: ShardId,
     pub(crate) listings: BTreeMap<u16, Listing>,
     pub(crate) living: Living,
     /// Whether a session is on.
-    on: bool,
+    pub(crate) on: bool,
     /// Whether the first position has passed.
-    begun: bool,
+    pub(crate) begun: bool,
 }
 
 impl Publication {
     /// A publication of a shard that begins with these instruments. Of those that cannot be published it is silent.
     #[must_use]
     pub fn new(shard: ShardId, instruments: &[Instrument]) -> Self {
-        let listings = instruments.iter().filter_map(|rules| {
-            let (stock, phase) = (stock(rules), rules.first_phase());
-            Some((itch::locate(rules.id)?, Listing { rules: *rules, stock, phase }))
-        });
+        let listings = instruments
+            .iter()
+            .filter_map(|rules| Some((itch::locate(rules.id)?, Listing::new(*rules, rules.first_phase()))));
         let listings = listings.collect();
         Self { shard, listings, living: Living::default(), on: false, begun: false }
     }
@@ -129,8 +135,7 @@ impl Publication {
             }
             Command::AddInstrument(symbol) => {
                 let rules = Instrument::listed(request.instrument, symbol);
-                let (stock, phase) = (stock(&rules), Phase::Closed);
-                self.listings.insert(locate, Listing { rules, stock, phase });
+                self.listings.insert(locate, Listing::new(rules, Phase::Closed));
                 self.tell_listing(step, locate);
             }
             Command::RemoveInstrument if outcome.reason != Reason::Unfinished => {

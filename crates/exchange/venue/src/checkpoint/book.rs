@@ -21,7 +21,6 @@ use pares_types::{
 };
 
 use super::day::put_statistics;
-use super::instrument::put_instrument;
 use super::{CheckpointError, Input, put};
 
 /// Bytes of a book without orders, rows and busts.
@@ -31,7 +30,7 @@ const ELECTED: u64 = 1 << 33;
 const POST_ONLY: u64 = 1 << 34;
 
 pub(super) fn encode<B: Book>(out: &mut Vec<u8>, book: &B, beside: Beside) {
-    put_instrument(out, book.instrument());
+    book.instrument().write(&mut |word| put(out, word));
     put_trading(out, book.trading());
     put(out, beside.deadline.0);
     put_statistics(out, &beside.statistics);
@@ -60,7 +59,8 @@ impl Written {
 }
 
 pub(super) fn decode(input: &mut Input<'_>) -> Result<Written, CheckpointError> {
-    let instrument = input.instrument()?;
+    let instrument = Instrument::read(&mut || input.u64().ok());
+    let instrument = instrument.ok_or(CheckpointError::InvalidField("instrument"))?;
     let trading = input.trading()?;
     let beside = Beside { deadline: Timestamp(input.u64()?), statistics: input.statistics()? };
     let priority_next = Priority(input.u64()?);

@@ -6,7 +6,7 @@
 //! books  book*, in ascending order of instrument id
 //! tail   state hash | checksum
 //! ```
-//! The modules `notes`, `book` and `day` say what those are made of, `pares-register` (`words.rs`) what the register is made of. The instrument with all its rules is part of it, for instruments come,
+//! The modules `notes`, `book` and `day` say what those are made of, `words.rs` of `pares-register` and of `pares-book` what the register and an instrument are made of. The instrument with all its rules is part of it, for instruments come,
 //! change and go while a shard lives, and what is configured is only what it began with.
 //!
 //! Every number is a little-endian u64, counts included: plain beats small, since a checkpoint is written
@@ -22,11 +22,10 @@
 
 mod book;
 mod day;
-mod instrument;
 mod notes;
 mod view;
 
-use pares_book::{Book, Copied, Day, InstrumentError, Market, MarketError, RestoreError};
+use pares_book::{Book, Copied, Day, Market, MarketError, RestoreError};
 use pares_types::{GatewayId, InstrumentId, MemberId, Position, ShardId, Timestamp};
 
 use crate::notes::Notes;
@@ -55,9 +54,6 @@ pub enum CheckpointError {
     /// It is of another shard.
     #[error("the checkpoint is of shard {0}")]
     OtherShard(ShardId),
-    /// No instrument can have those rules.
-    #[error("instrument {0}: {1}")]
-    Instrument(InstrumentId, InstrumentError),
     /// A book cannot be in that state.
     #[error("instrument {0}: {1}")]
     Book(InstrumentId, RestoreError),

@@ -6,6 +6,7 @@
 mod equal;
 mod lines;
 mod publishers;
+mod stored;
 mod strangers;
 
 use pares_book::{FastBook, Market};
