@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
+mod books;
 mod equal;
 mod lines;
 mod publishers;
 mod stored;
 mod strangers;
+mod twin;
 
 use pares_book::{FastBook, Market};
 use pares_feed::publication::{FeedSink, Publication, Session};
