@@ -9,7 +9,7 @@
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
 //!   feed       publisher | feed                                         market data
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
-//!   base       keys  link  log  text | os  tls                                what everything stands on
+//!   base       keys  link  log  text | os  tls | table                        what everything stands on
 //! ```
 //! Inside a group a crate depends on lower layers only. Rules crates reach nothing that could read a clock, touch a file
 //! or draw a random number, not even through somebody else: what they may reach is listed, and everything
@@ -68,6 +68,7 @@ const RULES: u8 = 1;
 
 /// Every crate of the workspace.
 pub(super) const CRATES: &[Place] = &[
+    place("base", "pares-table", 0, &[]),
     place("base", "pares-os", 2, &[]),
     place("base", "pares-log", 2, &["pares-os"]), // is made of mapped files
     place("base", "pares-tls", 2, &[]),

@@ -23,7 +23,7 @@
 //!
 //! # In a program of your own
 //!
-//! The crate stands alone: it needs `pares-types` and nothing else of Pares. `examples/embed.rs` is a whole program.
+//! The crate stands alone: it needs `pares-types`, `pares-table` and nothing else of Pares. `examples/embed.rs` is a whole program.
 //!
 //! ```
 //! use pares_book::{Book, FastBook, Instrument, Symbol};

@@ -1,26 +1,59 @@
 //! Messages become books: what a receiver knows of each instrument.
+//!
+//! Maps of maps would be right and slow: with millions of orders each step down a tree misses the cache. Here a message finds its order by one
+//! probe of a table and touches the order, its price and its neighbours (`queues`), and of the book only what is best (`prices`). Messages
+//! that come together are looked ahead at, so that they miss the cache together ([`ReceivedBooks::on_messages`]).
 
-use std::collections::BTreeMap;
+mod prices;
+mod queues;
 
+use pares_table::Slot;
 use pares_types::{Price, Quantity, Side};
+use zerocopy::FromBytes;
+use zerocopy::big_endian::U64;
 
-use crate::itch::{self, FeedMessage};
+use crate::itch::{self, FeedMessage, Head};
+use prices::{Prices, Rank};
+use queues::{Level, Order, Queues};
+
+/// The most orders that books hold unless it is said otherwise: some 4 GiB.
+pub const ORDERS_MAX: usize = 1 << 26;
+/// Messages that are looked ahead at.
+const AHEAD: usize = 32;
 
 /// The books of a shard, as far as its messages have come.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ReceivedBooks {
-    books: BTreeMap<u16, ReceivedBook>,
-    /// Where each displayed order is.
-    orders: BTreeMap<u64, Place>,
-    /// Messages that fit nothing: of orders that are not there, of none of the kinds, with more shares than there are.
+    /// By locate.
+    books: Vec<Book>,
+    told: Vec<Told>,
+    queues: Queues,
+    /// Messages that fit nothing: of orders that are not there or of another instrument, of none of the kinds, with more shares than there are.
     pub misfits: u64,
 }
 
+/// The prices of an instrument: bids, offers. One cache line.
+#[derive(Clone, Debug, Default)]
+#[repr(align(64))]
+struct Book([Prices; 2]);
+
+/// What else is known of an instrument.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    /// Whether a message has named it.
+    listed: bool,
+    state: u8,
+    reason: [u8; 4],
+    last: Option<(Price, Quantity)>,
+    indicative: Option<(Price, Quantity)>,
+    symbol: String,
+}
+
 /// One instrument.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReceivedBook {
+#[derive(Clone, Copy)]
+pub struct ReceivedBook<'a> {
     /// Its name.
-    pub symbol: String,
+    pub symbol: &'a str,
     /// H halted or closed, Q a call, T trading.
     pub state: u8,
     /// Why, as [`itch::TradingAction::reason`].
@@ -29,142 +62,249 @@ pub struct ReceivedBook {
     pub last: Option<(Price, Quantity)>,
     /// In a call, what its auction would do: price, shares.
     pub indicative: Option<(Price, Quantity)>,
-    bids: BTreeMap<Rank, Quantity>,
-    offers: BTreeMap<Rank, Quantity>,
+    book: &'a Book,
+    queues: &'a Queues,
 }
 
-/// Better prices first, then lower references: the order of the queues, since a reference is given out as its order joins.
-type Rank = (i64, u64);
+impl Book {
+    fn side(&self, side: Side) -> &Prices {
+        &self.0[usize::from(side == Side::Sell)]
+    }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    locate: u16,
-    side: Side,
-    price: Price,
-}
-
-impl Place {
-    fn rank(&self, reference: u64) -> Rank {
-        (if self.side == Side::Buy { -self.price.0 } else { self.price.0 }, reference)
+    fn side_mut(&mut self, side: Side) -> &mut Prices {
+        &mut self.0[usize::from(side == Side::Sell)]
     }
 }
 
-impl ReceivedBook {
+impl<'a> ReceivedBook<'a> {
     /// The displayed orders of a side, as they would trade: price, shares, reference.
-    pub fn orders(&self, side: Side) -> impl Iterator<Item = (Price, Quantity, u64)> + '_ {
-        let price = move |rank: i64| Price(if side == Side::Buy { -rank } else { rank });
-        self.side(side).iter().map(move |(&(rank, reference), &shares)| (price(rank), shares, reference))
+    pub fn orders(self, side: Side) -> impl Iterator<Item = (Price, Quantity, u64)> + 'a {
+        self.book.side(side).iter().flat_map(move |level| self.queues.queue(level))
     }
 
-    fn side(&self, side: Side) -> &BTreeMap<Rank, Quantity> {
-        if side == Side::Buy { &self.bids } else { &self.offers }
+    /// The prices of a side, best first: price, shares, orders.
+    pub fn levels(self, side: Side) -> impl Iterator<Item = (Price, Quantity, u64)> + 'a {
+        self.book.side(side).iter().map(move |level| self.queues.told(level))
     }
 
-    fn side_mut(&mut self, side: Side) -> &mut BTreeMap<Rank, Quantity> {
-        if side == Side::Buy { &mut self.bids } else { &mut self.offers }
+    /// The best price of a side: price, shares, orders.
+    #[must_use]
+    pub fn best(self, side: Side) -> Option<(Price, Quantity, u64)> {
+        self.book.side(side).best().map(|level| self.queues.told(level))
     }
 }
+
+impl PartialEq for ReceivedBook<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let known = |of: &Self| (of.state, of.reason, of.last, of.indicative);
+        let alike = |side| self.orders(side).eq(other.orders(side));
+        self.symbol == other.symbol && known(self) == known(other) && alike(Side::Buy) && alike(Side::Sell)
+    }
+}
+
+impl Eq for ReceivedBook<'_> {}
+
+impl std::fmt::Debug for ReceivedBook<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReceivedBook")
+            .field("symbol", &self.symbol)
+            .field("state", &char::from(self.state))
+            .field("reason", &self.reason)
+            .field("last", &self.last)
+            .field("indicative", &self.indicative)
+            .field("bids", &self.orders(Side::Buy).collect::<Vec<_>>())
+            .field("offers", &self.orders(Side::Sell).collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+impl Default for ReceivedBooks {
+    fn default() -> Self {
+        Self::new(ORDERS_MAX, 0)
+    }
+}
+
+/// They are equal if they show the same and as much fitted nothing.
+impl PartialEq for ReceivedBooks {
+    fn eq(&self, other: &Self) -> bool {
+        self.misfits == other.misfits && self.all().eq(other.all())
+    }
+}
+
+impl Eq for ReceivedBooks {}
 
 impl ReceivedBooks {
+    /// Books that hold at most so many orders. What is in them does not depend on the seed, but how long it takes to find an order does:
+    /// let no sender know it.
+    #[must_use]
+    pub fn new(orders_max: usize, seed: u64) -> Self {
+        Self { books: Vec::new(), told: Vec::new(), queues: Queues::new(orders_max, seed), misfits: 0 }
+    }
+
     /// The book of an instrument.
     #[must_use]
-    pub fn book(&self, locate: u16) -> Option<&ReceivedBook> {
-        self.books.get(&locate)
+    pub fn book(&self, locate: u16) -> Option<ReceivedBook<'_>> {
+        let at = usize::from(locate);
+        let told = self.told.get(at).filter(|told| told.listed)?;
+        let (book, queues) = (&self.books[at], &self.queues);
+        let Told { state, reason, last, indicative, ref symbol, .. } = *told;
+        Some(ReceivedBook { symbol, state, reason, last, indicative, book, queues })
     }
 
     /// All books, by locate.
-    pub fn all(&self) -> impl Iterator<Item = (u16, &ReceivedBook)> {
-        self.books.iter().map(|(locate, book)| (*locate, book))
+    pub fn all(&self) -> impl Iterator<Item = (u16, ReceivedBook<'_>)> {
+        let locates = (0..=u16::MAX).take(self.told.len());
+        locates.filter_map(|locate| Some((locate, self.book(locate)?)))
     }
 
     /// The next message of the session. What fits nothing is counted and changes nothing.
+    #[inline]
     pub fn on_message(&mut self, bytes: &[u8]) {
         let fits = FeedMessage::read(bytes).is_some_and(|message| self.apply(&message).is_some());
         self.misfits += u64::from(!fits);
     }
 
+    /// The next messages of the session: the same as one after the other, but sooner done.
+    pub fn on_messages<'m>(&mut self, messages: impl IntoIterator<Item = &'m [u8]>) {
+        let mut messages = messages.into_iter();
+        loop {
+            let (mut ahead, mut many): ([&[u8]; AHEAD], _) = ([&[]; AHEAD], 0);
+            for (place, message) in ahead.iter_mut().zip(&mut messages) {
+                *place = message;
+                many += 1;
+            }
+            self.warm(&ahead);
+            ahead[..many].iter().for_each(|message| self.on_message(message));
+            if many < AHEAD {
+                return;
+            }
+        }
+    }
+
+    /// Touches what these messages will need. A reference is at the same place in all messages that have one.
+    fn warm(&self, messages: &[&[u8]; AHEAD]) {
+        let references = messages.map(|message| {
+            let reference =
+                message.get(size_of::<Head>()..).and_then(|rest| U64::read_from_prefix(rest).ok());
+            reference.map_or(0, |(reference, _)| reference.get())
+        });
+        self.queues.warm(&references);
+    }
+
     /// `None` if it fits nothing.
+    #[inline]
     fn apply(&mut self, message: &FeedMessage<'_>) -> Option<()> {
         let locate = message.head().locate.get();
         match message {
-            FeedMessage::SystemEvent(_) | FeedMessage::Broken(_) => {}
-            FeedMessage::Directory(of) => {
-                let symbol = String::from_utf8_lossy(&of.stock).trim_end().to_owned();
-                self.books.entry(locate).or_default().symbol = symbol;
-            }
-            FeedMessage::TradingAction(of) => {
-                let book = self.books.get_mut(&locate)?;
-                (book.state, book.reason, book.indicative) = (of.state, of.reason, None);
-            }
             FeedMessage::AddOrder(of) => {
-                let place =
-                    Place { locate, side: itch::side_of(of.side)?, price: Price(of.price.get().into()) };
-                self.add(of.reference.get(), place, Quantity(of.shares.get().into()))?;
+                let (side, price) = (itch::side_of(of.side)?, of.price.get());
+                self.add(of.reference.get(), (locate, side, price), of.shares.get())?;
             }
             FeedMessage::Executed(of) => {
-                let shares = Quantity(of.shares.get().into());
-                let place = self.take_off(of.reference.get(), shares)?;
-                self.books.get_mut(&locate)?.last = Some((place.price, shares));
+                let price = self.take_off(locate, of.reference.get(), of.shares.get())?;
+                self.trade(locate, price, of.shares.get().into())?;
             }
             FeedMessage::ExecutedAt(of) => {
-                let shares = Quantity(of.shares.get().into());
-                self.take_off(of.reference.get(), shares)?;
+                self.take_off(locate, of.reference.get(), of.shares.get())?;
                 if of.printable == b'Y' {
-                    self.books.get_mut(&locate)?.last = Some((Price(of.price.get().into()), shares));
+                    self.trade(locate, of.price.get(), of.shares.get().into())?;
                 }
             }
             FeedMessage::Cancelled(of) => {
-                self.take_off(of.reference.get(), Quantity(of.shares.get().into()))?;
+                self.take_off(locate, of.reference.get(), of.shares.get())?;
             }
             FeedMessage::Deleted(of) => {
-                self.remove(of.reference.get())?;
+                let (order, _) = self.find(locate, of.reference.get())?;
+                self.remove(order);
             }
-            FeedMessage::Replaced(of) => {
-                let place = self.remove(of.original.get())?;
-                let place = Place { price: Price(of.price.get().into()), ..place };
-                self.add(of.reference.get(), place, Quantity(of.shares.get().into()))?;
-            }
-            FeedMessage::Trade(of) => {
-                let trade = (Price(of.price.get().into()), Quantity(of.shares.get().into()));
-                self.books.get_mut(&locate)?.last = Some(trade);
-            }
-            FeedMessage::Cross(of) => {
-                let trade = (Price(of.price.get().into()), Quantity(of.shares.get()));
-                self.books.get_mut(&locate)?.last = Some(trade);
+            FeedMessage::Replaced(of) => self.replace(locate, of)?,
+            FeedMessage::Trade(of) => self.trade(locate, of.price.get(), of.shares.get().into())?,
+            FeedMessage::Cross(of) => self.trade(locate, of.price.get(), of.shares.get())?,
+            FeedMessage::SystemEvent(_) | FeedMessage::Broken(_) => {}
+            FeedMessage::Directory(of) => self.list(locate, of.stock),
+            FeedMessage::TradingAction(of) => {
+                let told = self.told_mut(locate)?;
+                (told.state, told.reason, told.indicative) = (of.state, of.reason, None);
             }
             FeedMessage::Imbalance(of) => {
                 let told = (Price(of.near.get().into()), Quantity(of.paired.get()));
-                self.books.get_mut(&locate)?.indicative = Some(told).filter(|_| of.direction != b'O');
+                self.told_mut(locate)?.indicative = Some(told).filter(|_| of.direction != b'O');
             }
         }
         Some(())
     }
 
-    fn add(&mut self, reference: u64, place: Place, shares: Quantity) -> Option<()> {
-        let book = self.books.get_mut(&place.locate)?;
-        if shares.is_zero() || self.orders.contains_key(&reference) {
-            return None;
+    #[cold]
+    fn list(&mut self, locate: u16, stock: [u8; 8]) {
+        let at = usize::from(locate);
+        if at >= self.told.len() {
+            self.books.resize_with(at + 1, Book::default);
+            self.told.resize_with(at + 1, Told::default);
         }
-        self.orders.insert(reference, place);
-        book.side_mut(place.side).insert(place.rank(reference), shares);
+        let symbol = String::from_utf8_lossy(&stock).trim_end().to_owned();
+        (self.told[at].listed, self.told[at].symbol) = (true, symbol);
+    }
+
+    fn told_mut(&mut self, locate: u16) -> Option<&mut Told> {
+        self.told.get_mut(usize::from(locate)).filter(|told| told.listed)
+    }
+
+    fn trade(&mut self, locate: u16, price: u32, shares: u64) -> Option<()> {
+        self.told_mut(locate)?.last = Some((Price(price.into()), Quantity(shares)));
         Some(())
     }
 
-    fn remove(&mut self, reference: u64) -> Option<Place> {
-        let place = self.orders.remove(&reference)?;
-        self.books.get_mut(&place.locate)?.side_mut(place.side).remove(&place.rank(reference))?;
-        Some(place)
+    /// The order of a reference and its level, if it is of that instrument.
+    #[inline]
+    fn find(&self, locate: u16, reference: u64) -> Option<(Slot<Order>, &Level)> {
+        let order = self.queues.find(reference)?;
+        let level = self.queues.level(self.queues.order(order).level);
+        (level.locate == locate).then_some((order, level))
     }
 
-    fn take_off(&mut self, reference: u64, shares: Quantity) -> Option<Place> {
-        let place = *self.orders.get(&reference)?;
-        let there =
-            self.books.get_mut(&place.locate)?.side_mut(place.side).get_mut(&place.rank(reference))?;
-        let left = there.0.checked_sub(shares.0)?;
-        *there = Quantity(left);
-        if left == 0 {
-            self.remove(reference)?;
+    #[inline]
+    fn add(&mut self, reference: u64, (locate, side, price): (u16, Side, u32), shares: u32) -> Option<()> {
+        self.told.get(usize::from(locate)).filter(|told| told.listed)?;
+        if shares == 0 || self.queues.is_full() || self.queues.find(reference).is_some() {
+            return None;
         }
-        Some(place)
+        let prices = self.books[usize::from(locate)].side_mut(side);
+        let rank = Rank::of(side, price);
+        let level = prices.get(rank).unwrap_or_else(|| {
+            let level = self.queues.open(locate, side, price);
+            prices.insert(rank, level);
+            level
+        });
+        self.queues.push(reference, shares, level);
+        Some(())
+    }
+
+    fn replace(&mut self, locate: u16, of: &itch::Replaced) -> Option<()> {
+        let (original, reference, shares) = (of.original.get(), of.reference.get(), of.shares.get());
+        let (order, level) = self.find(locate, original)?;
+        let side = level.side;
+        if shares == 0 || (reference != original && self.queues.find(reference).is_some()) {
+            return None;
+        }
+        self.remove(order);
+        self.add(reference, (locate, side, of.price.get()), shares)
+    }
+
+    #[inline]
+    fn remove(&mut self, order: Slot<Order>) {
+        if let Some(Level { locate, side, price, .. }) = self.queues.remove(order) {
+            self.books[usize::from(locate)].side_mut(side).remove(Rank::of(side, price));
+        }
+    }
+
+    /// Takes shares off an order, and it off its book if none are left. Its price.
+    #[inline]
+    fn take_off(&mut self, locate: u16, reference: u64, shares: u32) -> Option<u32> {
+        let (order, &Level { price, .. }) = self.find(locate, reference)?;
+        match self.queues.order(order).shares.checked_sub(shares)? {
+            0 => self.remove(order),
+            _ => self.queues.reduce(order, shares),
+        }
+        Some(price)
     }
 }

@@ -139,7 +139,7 @@ impl SnapshotSource {
         let mut orders = 0;
         if let Some((book, stock)) = self.books.book(locate).zip(stock(&told.directory)) {
             for side in [Side::Buy, Side::Sell] {
-                orders += self.put_side(packets, (locate, stock), book, side);
+                orders += self.put_side(packets, (locate, stock), &book, side);
             }
         }
         put(packets, &told.imbalance);
@@ -150,7 +150,7 @@ impl SnapshotSource {
         &self,
         packets: &mut Vec<u8>,
         (locate, stock): (u16, [u8; 8]),
-        book: &ReceivedBook,
+        book: &ReceivedBook<'_>,
         side: Side,
     ) -> usize {
         let head = Head { kind: AddOrder::KIND, locate: locate.into(), tracking: 0.into(), time: self.time };

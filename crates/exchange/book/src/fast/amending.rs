@@ -2,11 +2,11 @@
 
 use super::incoming::Incoming;
 use super::node::Node;
-use super::slab::Slot;
 use super::store::Terms;
 use super::{FastBook, Step, refused};
 use crate::doomed::Doomed;
 use crate::{Book, RestingOrder};
+use pares_table::Slot;
 use pares_types::{
     Amendment, CancelCause, EventSink, MemberId, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
     Request, Status, TimeInForce,

@@ -2,9 +2,9 @@
 
 use super::node::PriceLevel;
 use super::settling::incoming_event;
-use super::slab::Slot;
 use super::{ANY_PRICE, FastBook, Step};
 use crate::Indication;
+use pares_table::Slot;
 use pares_types::{EventSink, IncomingCause, OrderKind, Price, Quantity, Side, TieBreak};
 
 /// A price at which an auction could trade.

@@ -3,9 +3,9 @@
 
 use super::incoming::Incoming;
 use super::node::{Node, PriceLevel};
-use super::slab::Slot;
 use super::{FastBook, Step};
 use crate::Instrument;
+use pares_table::Slot;
 use pares_types::{Price, Quantity, SelfTrade};
 
 impl FastBook {

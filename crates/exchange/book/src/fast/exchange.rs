@@ -79,7 +79,7 @@ impl FastBook {
     }
 
     fn set_rule(&mut self, rule: Rule) -> Result<Reason, Reason> {
-        let changed = self.instrument.with_rule(rule, self.store.nodes.len() > 0)?;
+        let changed = self.instrument.with_rule(rule, !self.store.nodes.is_empty())?;
         if let Rule::Reference(price) = rule {
             if self.trading.reference == Some(price) && self.trading.last.is_none() {
                 return Err(Reason::NothingChanged);

@@ -3,8 +3,8 @@
 use super::incoming::{End, Incoming};
 use super::matching::Stop;
 use super::node::Node;
-use super::slab::Slot;
 use super::{FastBook, Step};
+use pares_table::Slot;
 use pares_types::{EventSink, SelfTrade, Side};
 
 impl FastBook {

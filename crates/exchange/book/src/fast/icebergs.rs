@@ -2,9 +2,9 @@
 
 use super::incoming::Incoming;
 use super::node::Node;
-use super::slab::Slot;
 use super::store::Terms;
 use super::{FastBook, Step};
+use pares_table::Slot;
 use pares_types::{Event, EventSink, Price, RestCause};
 
 impl FastBook {

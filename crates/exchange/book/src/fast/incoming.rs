@@ -1,9 +1,9 @@
 //! An order on its way through the book, and the outcomes it can end with.
 
 use super::node::Node;
-use super::slab::Slot;
 use super::store::Terms;
 use crate::{Priority, RestingOrder};
+use pares_table::Slot;
 use pares_types::{
     CancelCause, Event, NewOrder, OrderId, OrderKind, Outcome, Price, Quantity, Reason, Request, Side,
     Status, TimeInForce,

@@ -23,9 +23,9 @@
 //! remembered leaf stays when its last level goes, so that the tree is not built anew each time.
 
 use super::node::PriceLevel;
-use super::slab::{Slab, Slot};
 use super::trunk::{Trunk, above};
 use crate::Instrument;
+use pares_table::{Slab, Slot};
 use pares_types::{Price, Side};
 
 /// Leaves remembered: those of 8,192 prices around the touch; a power of two.

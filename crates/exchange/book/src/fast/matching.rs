@@ -2,9 +2,9 @@
 
 use super::incoming::{End, Incoming};
 use super::node::Node;
-use super::slab::Slot;
 use super::{ANY_PRICE, FastBook, Step};
 use crate::{RestingOrder, Unfinished};
+use pares_table::Slot;
 use pares_types::{
     CancelCause, Event, EventSink, OrderKind, Phase, Price, Quantity, Reason, RestCause, SelfTrade, Side,
     TimeInForce,

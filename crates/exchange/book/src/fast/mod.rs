@@ -34,19 +34,17 @@ mod node;
 mod phases;
 mod settling;
 mod side_lists;
-mod slab;
 mod store;
-mod table;
 mod trunk;
 
 use crate::book::{Book, Level, assert_routed};
 use crate::{Indication, Instrument, Priority, RestingOrder, RestoreError, Snapshot, Trading, hash};
 use node::{Node, PriceLevel};
+use pares_table::Slot;
 use pares_types::{
     Command, Event, EventSink, InstrumentId, OrderId, Outcome, Price, Quantity, Reason, Request, RestCause,
     Side, Status, Timestamp,
 };
-use slab::Slot;
 use store::{Store, Terms};
 
 /// The implementation of [`Book`] to run. A plain request takes constant time apart from the trades it makes; the

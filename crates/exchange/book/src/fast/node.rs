@@ -15,9 +15,9 @@
 //! ```
 
 use super::ladder::Place;
-use super::slab::{Slab, Slot};
 use super::store::Terms;
 use crate::Priority;
+use pares_table::{Slab, Slot};
 use pares_types::{
     ClientOrderId, MemberId, OrderId, OrderKind, Price, Quantity, SelfTrade, Side, TimeInForce, Timestamp,
 };

@@ -2,10 +2,10 @@
 
 use super::incoming::Incoming;
 use super::node::Node;
-use super::slab::Slot;
 use super::store::Terms;
 use super::{FastBook, Step};
 use crate::{Indication, RestingOrder, Trading, Transition};
+use pares_table::Slot;
 use pares_types::{
     BusinessDay, CancelCause, DAY_NS, Event, EventSink, OrderKind, Outcome, Phase, Price, Quantity, Reason,
     Request, RestCause, Side, TimeInForce, Timestamp,

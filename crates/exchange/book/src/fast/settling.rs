@@ -3,10 +3,10 @@
 use super::incoming::{End, Incoming};
 use super::matching::rested_event;
 use super::node::Node;
-use super::slab::Slot;
 use super::store::Terms;
 use super::{FastBook, Step};
 use crate::{RestingOrder, Unfinished};
+use pares_table::Slot;
 use pares_types::{Event, EventSink, IncomingCause, OrderKind, Peg, Price, Quantity, RestCause, Side};
 
 impl FastBook {

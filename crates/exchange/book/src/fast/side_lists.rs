@@ -3,8 +3,8 @@
 //! Ordered maps beside the book, empty on most days; a plain order never comes here.
 
 use super::node::Node;
-use super::slab::Slot;
 use crate::{Priority, RestingOrder};
+use pares_table::Slot;
 use pares_types::{Price, Side, TimeInForce, Timestamp};
 use std::collections::BTreeMap;
 

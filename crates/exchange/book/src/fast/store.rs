@@ -14,9 +14,9 @@
 use super::ladder::Ladder;
 use super::node::{Account, Links, List, Node, PriceLevel, Rank, Special, Traits};
 use super::side_lists::SideLists;
-use super::slab::{Slab, Slot};
-use super::table::Table;
 use crate::{Instrument, Priority, RestingOrder, hash};
+use pares_table::Table;
+use pares_table::{Slab, Slot};
 use pares_types::{
     ClientOrderId, MemberId, OrderId, OrderKind, Price, Quantity, SelfTrade, Side, TimeInForce, Timestamp,
 };

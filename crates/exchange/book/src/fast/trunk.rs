@@ -1,7 +1,7 @@
 //! The trunk of a price ladder: the branches of 4,096 prices that exist, see [`super::ladder`].
 
 use super::ladder::Branch;
-use super::slab::{Slab, Slot};
+use pares_table::{Slab, Slot};
 
 /// Which branches exist, and where they are: a short sorted list, and once there are more than [`FEW`] of them an array by
 /// number, so that a book around one price is small and a book over all prices is quick.

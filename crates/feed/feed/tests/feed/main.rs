@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
+mod books;
 mod equal;
 mod lines;
 mod publishers;
@@ -10,6 +11,7 @@ mod serving;
 mod stored;
 mod strangers;
 mod subscriptions;
+mod twin;
 mod world;
 
 use pares_book::{FastBook, Market};

@@ -230,7 +230,7 @@ pub(crate) fn assert_same_books(one: &ReceivedBooks, other: &ReceivedBooks, what
         assert_eq!((one.reason, one.indicative), (other.reason, other.indicative), "{what}");
         for side in [Side::Buy, Side::Sell] {
             let orders = |book: &pares_feed::books::ReceivedBook| book.orders(side).collect::<Vec<_>>();
-            assert_eq!(orders(one), orders(other), "{what}");
+            assert_eq!(orders(&one), orders(&other), "{what}");
         }
     }
 }

@@ -9,30 +9,37 @@ use core::marker::PhantomData;
 use core::ops::{Index, IndexMut};
 
 /// The place of a `T` in its [`Slab`].
-pub(super) struct Slot<T>(u32, PhantomData<fn() -> T>);
+pub struct Slot<T>(u32, PhantomData<fn() -> T>);
 
 impl<T> Slot<T> {
     /// No place: the end of a list.
-    pub(super) const NONE: Self = Self::new(u32::MAX);
+    pub const NONE: Self = Self::new(u32::MAX);
 
     /// The place with this number.
-    pub(super) const fn new(number: u32) -> Self {
+    #[must_use]
+    #[inline]
+    pub const fn new(number: u32) -> Self {
         Self(number, PhantomData)
     }
 
     /// Its number.
-    pub(super) const fn number(self) -> u32 {
+    #[must_use]
+    #[inline]
+    pub const fn number(self) -> u32 {
         self.0
     }
 
     /// The place, unless it is [`Slot::NONE`].
-    pub(super) fn some(self) -> Option<Self> {
+    #[must_use]
+    #[inline]
+    pub fn some(self) -> Option<Self> {
         (self != Self::NONE).then_some(self)
     }
 }
 
 // Derives would ask for the same of `T`, which a slot only names.
 impl<T> Clone for Slot<T> {
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -41,6 +48,7 @@ impl<T> Clone for Slot<T> {
 impl<T> Copy for Slot<T> {}
 
 impl<T> PartialEq for Slot<T> {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
@@ -56,36 +64,48 @@ impl<T> core::fmt::Debug for Slot<T> {
 
 /// Places for values of one type.
 #[derive(Clone, Debug)]
-pub(super) struct Slab<T> {
+pub struct Slab<T> {
     entries: Vec<T>,
     free: Vec<Slot<T>>,
 }
 
 impl<T> Slab<T> {
     /// No values, with room for `capacity` of them.
-    pub(super) fn with_capacity(capacity: usize) -> Self {
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self {
         Self { entries: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
     }
 
     /// The value of a place, or of none for [`Slot::NONE`].
+    #[must_use]
     #[inline]
-    pub(super) fn get(&self, slot: Slot<T>) -> Option<&T> {
+    pub fn get(&self, slot: Slot<T>) -> Option<&T> {
         self.entries.get(slot.0 as usize)
     }
 
     /// How many values live.
-    pub(super) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
+    /// Whether none lives.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Puts a value in a free place.
+    ///
+    /// # Panics
+    /// If 2^32 values live.
     #[inline(always)]
-    pub(super) fn insert(&mut self, value: T) -> Slot<T> {
+    pub fn insert(&mut self, value: T) -> Slot<T> {
         if let Some(slot) = self.free.pop() {
             self[slot] = value;
             return slot;
         }
-        let number = u32::try_from(self.entries.len()).expect("orders_max is below 2^32");
+        let number = u32::try_from(self.entries.len()).expect("fewer than 2^32 values live");
         self.entries.push(value);
         // Room for every place to be free at once, so that freeing one never allocates.
         if self.free.capacity() < self.entries.capacity() {
@@ -96,7 +116,7 @@ impl<T> Slab<T> {
 
     /// A free place with what it held before, or with `fresh` if it never held anything: for values that are
     /// large, and mean nothing once they are removed.
-    pub(super) fn reuse(&mut self, fresh: &T) -> Slot<T>
+    pub fn reuse(&mut self, fresh: &T) -> Slot<T>
     where
         T: Clone,
     {
@@ -108,7 +128,7 @@ impl<T> Slab<T> {
 
     /// Frees a place. What was there stays readable until the next insert, but means nothing.
     #[inline]
-    pub(super) fn remove(&mut self, slot: Slot<T>) {
+    pub fn remove(&mut self, slot: Slot<T>) {
         self.free.push(slot);
     }
 }

@@ -16,28 +16,35 @@
 //!  +--------------+--------------+
 //! ```
 
-use super::slab::Slot;
+use crate::Slot;
 
 /// No entry: [`Slot::NONE`] in the lower half.
 const EMPTY: u64 = u64::MAX;
 
 /// A map from 64-bit keys, kept elsewhere, to slots.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub struct Table {
     /// A power of two of them.
     entries: Box<[u64]>,
     len: usize,
 }
 
+impl Default for Table {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Table {
     /// No keys.
-    pub(super) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self { entries: vec![EMPTY; 4].into(), len: 0 }
     }
 
     /// The slot of a key; `is_it` tells whether a slot with the key's hash has that key.
     #[inline(always)]
-    pub(super) fn get<T>(&self, key: u64, is_it: impl Fn(Slot<T>) -> bool) -> Option<Slot<T>> {
+    pub fn get<T>(&self, key: u64, is_it: impl Fn(Slot<T>) -> bool) -> Option<Slot<T>> {
         let hash = hash(key);
         let mask = self.entries.len() - 1;
         let mut place = hash as usize;
@@ -58,7 +65,7 @@ impl Table {
     /// # Panics
     /// If the key is there already.
     #[inline(always)]
-    pub(super) fn insert<T>(&mut self, key: u64, slot: Slot<T>, is_it: impl Fn(Slot<T>) -> bool) {
+    pub fn insert<T>(&mut self, key: u64, slot: Slot<T>, is_it: impl Fn(Slot<T>) -> bool) {
         if (self.len + 1) * 3 > self.entries.len() {
             self.grow();
         }
@@ -91,7 +98,7 @@ impl Table {
     /// # Panics
     /// If it is not there.
     #[inline(always)]
-    pub(super) fn remove<T>(&mut self, key: u64, slot: Slot<T>) {
+    pub fn remove<T>(&mut self, key: u64, slot: Slot<T>) {
         let wanted = u64::from(hash(key)) << 32 | u64::from(slot.number());
         let mask = self.entries.len() - 1;
         let mut gap = hash(key) as usize & mask;
@@ -125,8 +132,8 @@ impl Table {
     }
 }
 
-/// Keys are numbers that exchange and gateways count up, no member chooses them, so a plain
-/// multiplicative hash spreads them evenly (Knuth, 6.4).
+/// Keys are numbers that are counted up, nobody chooses them, so a plain multiplicative hash spreads them evenly (Knuth, 6.4). A table whose
+/// keys strangers choose mixes something into them that strangers do not know.
 #[inline]
 fn hash(key: u64) -> u32 {
     let product = u128::from(key) * 0x9e37_79b9_7f4a_7c15;

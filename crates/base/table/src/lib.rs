@@ -1,0 +1,11 @@
+//! Where state machines keep what comes and goes by the million: places ([`Slab`]), and a way from keys to places ([`Table`]).
+//!
+//! The standard maps do not do. A `HashMap` is seeded at random, so that no two replicas iterate alike; a `BTreeMap` of millions takes a dozen
+//! cache misses where one would do. Here a value lies in a place that never moves while it lives, and the table holds nothing but
+//! places, so that books keep their lists in the values themselves.
+
+mod slab;
+mod table;
+
+pub use slab::{Slab, Slot};
+pub use table::Table;
