@@ -122,6 +122,12 @@ points! {
         "A repeat is known as one; its first answer is looked up and not given."
     GatewaySent "gateway-sent"
         "Something is handed to a socket, perhaps not all that waits; the gateway does not know yet how much."
+    PublisherWriting "publisher-writing"
+        "The first half of a record of messages, or of a piece of a state, is in the log."
+    PublisherAppended "publisher-appended"
+        "Messages are in the log, unpublished; none of them is sent."
+    PublisherPublished "publisher-published"
+        "Messages are published in the log, and none of them is sent."
 }
 
 impl Point {
@@ -132,6 +138,8 @@ impl Point {
             NodeId::Recorder(_) => "recorder-",
             NodeId::Venue(_) => "venue-",
             NodeId::Gateway(_) => "gateway-",
+            NodeId::Publisher(_) => "publisher-",
+            NodeId::Replayer(_) => "replayer-",
         };
         self.name().starts_with(kind)
     }
@@ -275,7 +283,7 @@ fn die(point: Point) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_types::{GatewayId, RecorderId, VenueId};
+    use pares_types::{GatewayId, PublisherId, RecorderId, VenueId};
 
     #[test]
     fn points_are_read_as_they_are_printed() {
@@ -294,8 +302,12 @@ mod tests {
 
     #[test]
     fn every_point_is_of_one_role() {
-        let roles =
-            [NodeId::Venue(VenueId(1)), NodeId::Recorder(RecorderId(0)), NodeId::Gateway(GatewayId(2))];
+        let roles = [
+            NodeId::Venue(VenueId(1)),
+            NodeId::Recorder(RecorderId(0)),
+            NodeId::Gateway(GatewayId(2)),
+            NodeId::Publisher(PublisherId(0)),
+        ];
         for point in Point::ALL {
             assert_eq!(roles.iter().filter(|&&role| point.is_of(role)).count(), 1, "{}", point.name());
         }

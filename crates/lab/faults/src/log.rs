@@ -21,6 +21,9 @@ fn points(node: NodeId) -> Points {
         NodeId::Venue(_) => (Point::VenueWriting, Point::VenueAppended, Point::VenuePublished),
         NodeId::Recorder(_) => (Point::RecorderWriting, Point::RecorderAppended, Point::RecorderPublished),
         NodeId::Gateway(_) => (Point::GatewayWriting, Point::GatewayJournalled, Point::GatewayPublished),
+        NodeId::Publisher(_) | NodeId::Replayer(_) => {
+            (Point::PublisherWriting, Point::PublisherAppended, Point::PublisherPublished)
+        }
     };
     Points { writing, appended, published }
 }

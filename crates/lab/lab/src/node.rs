@@ -22,5 +22,8 @@ pub fn run(args: &Args) -> LabResult {
     supervisor::end_with_parent()?;
     let layout = Layout::new(&args.dir);
     let world = Faulty::from_environment(args.node, HostWorld::new(&layout)?)?;
-    Ok(process::run_in(args.node, &layout, world.clone(), |sockets| world.sockets(sockets))?)
+    match args.node.only_tells() {
+        true => Ok(pares_publisher::process::run_in(args.node, &layout, world)?),
+        false => Ok(process::run_in(args.node, &layout, world.clone(), |sockets| world.sockets(sockets))?),
+    }
 }

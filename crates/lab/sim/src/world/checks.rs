@@ -187,6 +187,7 @@ impl World<'_> {
             }
             NodeId::Venue(_) => self.check_venue(index(node)),
             NodeId::Recorder(_) => self.check_halted(index(node)),
+            NodeId::Publisher(_) | NodeId::Replayer(_) => Ok(()),
         }
     }
 

@@ -151,6 +151,7 @@ impl World<'_> {
                 self.safe[usize::from(id.0)] = Safe::new(self.scenario.shards);
                 self.random.between(200 * US, 4 * MS)
             }
+            NodeId::Publisher(_) | NodeId::Replayer(_) => self.random.between(200 * US, 4 * MS),
             NodeId::Venue(_) => {
                 self.summary.ills.venues_wiped += 1;
                 self.random.between(200 * US, 4 * MS)

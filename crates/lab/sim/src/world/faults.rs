@@ -217,6 +217,8 @@ impl World<'_> {
         let back_of = |world: &Self, node: NodeId| world.processes[&node].healthy_at_ns;
         let enough_back_ns = match node {
             NodeId::Gateway(_) => return self.disturb(for_ns),
+            // Nobody who trades notices.
+            NodeId::Publisher(_) | NodeId::Replayer(_) => return,
             NodeId::Venue(_) => {
                 self.disturb_shards();
                 let back = (0..self.scenario.venues).map(|n| back_of(self, venue_id(n)));

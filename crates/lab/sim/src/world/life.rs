@@ -45,6 +45,7 @@ impl World<'_> {
                     let (watch, suspect) = Watch::open(&host, id, epoch)?;
                     Memory::Venue(Box::new(VenueNode::open(id, &config, host, &Arc::new(watch), suspect)?))
                 }
+                NodeId::Publisher(_) | NodeId::Replayer(_) => unreachable!("no scenario has market data"),
                 NodeId::Recorder(id) => {
                     Memory::Recorder(Box::new(RecorderNode::open(id, &config, host, epoch)?))
                 }

@@ -313,6 +313,8 @@ fn index(node: NodeId) -> usize {
         NodeId::Gateway(id) => usize::from(id.0),
         NodeId::Venue(id) => usize::from(id.0),
         NodeId::Recorder(id) => usize::from(id.0),
+        NodeId::Publisher(id) => usize::from(id.0),
+        NodeId::Replayer(id) => usize::from(id.0),
     }
 }
 
@@ -322,6 +324,8 @@ fn number(node: NodeId) -> u64 {
         NodeId::Gateway(_) => 0,
         NodeId::Venue(_) => 100,
         NodeId::Recorder(_) => 200,
+        NodeId::Publisher(_) => 300,
+        NodeId::Replayer(_) => 400,
     };
     role + index(node) as u64
 }
