@@ -34,12 +34,11 @@ fn settle(world: &mut World, what: &str) {
         }
         world.pass(2 * MS);
     }
-    for (at, client) in world.clients.iter().enumerate() {
+    let are = world.clients.iter().map(|client| {
         let subscription = &client.subscription;
-        let state = subscription.state(world.network.now_ns);
-        println!("{at}: {:?} {state:?} {:?}", subscription.next(), subscription.counters());
-    }
-    panic!("{what}: not all came to {next:?} {end:?}");
+        (subscription.next(), subscription.state(world.network.now_ns), subscription.counters())
+    });
+    panic!("{what}: not all came to {next:?} {end:?}: {:#?}", are.collect::<Vec<_>>());
 }
 
 /// A day's chances: publishers read, die, come back; clients are cut off; strange packets come.
@@ -100,7 +99,6 @@ fn whoever_dies_and_whatever_is_lost_the_books_are_right_or_said_not_to_be() {
         resets += world.clients.iter().map(|client| client.resets).sum::<u64>();
         unfilled += world.clients.iter().map(|client| client.unfilled).sum::<u64>();
     }
-    println!("{states:?}, {resets} snapshots, {unfilled} gaps that nothing filled");
     assert_eq!(states.len(), 5, "all states occur: {states:?}");
     assert!(resets > 50 && unfilled > 20, "{resets} snapshots, {unfilled} gaps that nothing filled");
 }
