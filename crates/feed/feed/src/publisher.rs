@@ -18,7 +18,7 @@ use zerocopy::FromBytes;
 use crate::mold::{Header, Packing};
 use crate::pace::{Pace, Rate};
 use crate::publication::Session;
-use crate::store::{SessionStore, Standing, StoreError, find};
+use crate::store::{SessionStanding, SessionStore, StoreError, find};
 
 /// After so long without a packet comes one without messages, nanoseconds.
 pub const HEARTBEAT_NS: u64 = 1_000_000_000;
@@ -61,7 +61,7 @@ pub struct Asked {
 #[derive(Debug)]
 pub struct Publisher<A> {
     /// The session that is on, or was last.
-    standing: Option<Standing>,
+    standing: Option<SessionStanding>,
     /// What waits to be sent.
     packing: Option<Packing>,
     /// Whether it sends what it is told.
@@ -96,14 +96,14 @@ impl<A: Copy + Ord> Publisher<A> {
     }
 
     /// The session that was on when it began is kept up to here; it goes on with that.
-    pub fn resume(&mut self, standing: Standing) {
+    pub fn resume(&mut self, standing: SessionStanding) {
         self.standing = Some(standing);
     }
 
     /// A session begins: what follows is numbered from 1.
     pub fn begin(&mut self, session: Session, now_ns: u64, line: &mut impl Line<A>) {
         self.flush(now_ns, line);
-        self.standing = Some(Standing { session, next: 1, over: false });
+        self.standing = Some(SessionStanding { session, next: 1, over: false });
         self.ended_ns = None;
     }
 
@@ -120,7 +120,7 @@ impl<A: Copy + Ord> Publisher<A> {
         line: &mut impl Line<A>,
     ) {
         let standing = self.standing.as_mut().expect("a session has begun");
-        assert!(*standing == Standing { session, next: number, over: false }, "a gap in the session");
+        assert!(*standing == SessionStanding { session, next: number, over: false }, "a gap in the session");
         standing.next += 1;
         if !self.is_live {
             return;
@@ -202,7 +202,7 @@ impl<A: Copy + Ord> Publisher<A> {
 }
 
 /// The session and the numbers that a request asks for, the first of which is there.
-fn wanted(standing: &[Standing], request: &[u8]) -> Result<(Session, Range<u64>), Refusal> {
+fn wanted(standing: &[SessionStanding], request: &[u8]) -> Result<(Session, Range<u64>), Refusal> {
     let header = Header::read_from_bytes(request).map_err(|_| Refusal::Malformed)?;
     let session = Session(header.session);
     let standing = find(standing, session).ok_or(Refusal::Strange)?;

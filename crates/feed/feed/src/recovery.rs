@@ -49,7 +49,7 @@ impl Recovery {
         self.at_ns = now_ns.saturating_add(self.pause_ns);
     }
 
-    /// Whoever breaks off at once is not called at once again.
+    /// A publisher that breaks off at once is not called at once again.
     fn rest(&mut self, now_ns: u64) {
         self.at_ns = self.at_ns.max(now_ns.saturating_add(PAUSE_MIN_NS));
     }

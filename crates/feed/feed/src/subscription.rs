@@ -5,7 +5,7 @@
 //! publishers say when they are called by TCP: which session is on, how far it is, what the books are. What was heard on lines counts as a
 //! claim, until it is filled, or until publishers say otherwise.
 //!
-//! It does nothing by itself: bytes and the time come in, [`FeedEvent`]s go to the program, [`FeedEffect`]s to whoever has the sockets.
+//! It does nothing by itself: bytes and the time come in, [`FeedEvent`]s go to the program, [`FeedEffect`]s to the owner of the sockets.
 
 use std::collections::VecDeque;
 

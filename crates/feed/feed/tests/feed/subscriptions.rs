@@ -1,4 +1,4 @@
-//! Subscriptions: whatever is lost and whoever dies, what is shown as current is, and in the end all is there.
+//! Subscriptions: packets are lost, publishers die, and what is shown as current is; in the end all is there.
 
 use pares_feed::mold::Header;
 use pares_feed::publication::Session;

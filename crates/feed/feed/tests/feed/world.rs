@@ -369,7 +369,7 @@ impl World {
 }
 
 /// A snapshot of all that is kept.
-fn snapshot(kept: &mut Kept, source: &mut SnapshotSource) -> Option<pares_feed::snapshot::Snapshot> {
+fn snapshot(kept: &mut Kept, source: &mut SnapshotSource) -> Option<pares_feed::snapshot::FeedSnapshot> {
     kept.current()?;
     while !source.follow(kept, 100).unwrap() {}
     source.begin();
