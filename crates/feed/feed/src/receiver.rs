@@ -300,6 +300,12 @@ impl Receiver {
         Some(asking.since_ns.saturating_add(VAIN_NS))
     }
 
+    /// Whether anything is missing.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.missing().is_some()
+    }
+
     /// Whether more is missing than the messages that could wait for it.
     #[must_use]
     pub fn is_beyond(&self) -> bool {
