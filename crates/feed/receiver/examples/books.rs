@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pares_receiver::{FeedLines, FeedReceiver, Received, ReceiverConfig};
 use pares_types::{ShardId, Side};
@@ -14,13 +14,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let lines = FeedLines::From(a.parse()?, b.parse()?);
     let (requests, tcp) = (vec![requests.parse()?], vec![tcp.parse()?]);
     let config = ReceiverConfig { shards: vec![shard], lines, requests, tcp, ..ReceiverConfig::default() };
-    let mut receiver = FeedReceiver::open(&config)?;
+    let (mut receiver, mut printed, second) =
+        (FeedReceiver::open(&config)?, Instant::now(), Duration::from_secs(1));
     loop {
-        receiver.poll(Duration::from_secs(1), |from| {
+        receiver.poll(second, |from| {
             if let Received::State(state) = from.received {
                 println!("the books are {state:?}");
             }
         })?;
+        if printed.elapsed() < second {
+            continue;
+        }
+        printed = Instant::now();
         for (_, book) in receiver.books(shard).iter().flat_map(|books| books.all()) {
             let [bid, offer] = [Side::Buy, Side::Sell].map(|side| book.orders(side).next());
             println!("{:8} {bid:?} {offer:?} last {:?}", book.symbol, book.last);
