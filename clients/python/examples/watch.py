@@ -1,7 +1,7 @@
 """Watch a book. Start an exchange that publishes (`pares up --feed`), then
-`python3 examples/watch.py ALFA [SHARD [LINE_A LINE_B REPLAYER...]]`, addresses as HOST:PORT.
+`PYTHONPATH=. python3 examples/watch.py ALFA [SHARD [LINE_A LINE_B REPLAYER...]]`, addresses as HOST:PORT.
 
-Without addresses they are those of a new system; a shard's lines have the port of line A and of line B, and the shard's number more."""
+Without them it is shard 0, which ALFA is in, of a new system on this host. Lines are given as those of shard 0."""
 
 import sys
 
@@ -45,7 +45,7 @@ if len(sys.argv) < 2:
     sys.exit(__doc__)
 try:
     given = [address(text) for text in sys.argv[3:]]
-    watch(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1, given[:2] or LINES, given[2:] or REPLAYERS)
+    watch(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0, given[:2] or LINES, given[2:] or REPLAYERS)
 except (OSError, ValueError) as error:
     sys.exit(f"watch.py: {error}")
 except KeyboardInterrupt:
