@@ -61,7 +61,10 @@ fn the_python_client_trades_through_a_fresh_pares_up() {
     let addresses = addresses(&up.layout, &up.config).iter().map(ToString::to_string).collect::<Vec<_>>();
     let tested = Command::new("python3")
         .args(["-m", "unittest", "-v"])
-        .args(["test_protocol", "test_member", "test_feed", "test_exchange"].map(|module| format!("tests.{module}")))
+        .args(
+            ["test_protocol", "test_member", "test_feed", "test_exchange"]
+                .map(|module| format!("tests.{module}")),
+        )
         .current_dir(client())
         .env("PARES_ADDRESSES", addresses.join(","))
         .env("PARES_CA", up.layout.keys().join("ca.pem"))
