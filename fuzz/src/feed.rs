@@ -253,8 +253,8 @@ fn day_in_packets(seed: u64) -> Vec<Vec<u8>> {
     packets.push(packing.take());
     packets.push(packing.end());
     if seed % 2 == 1 {
-        packets.swap(0, 3);
-        packets.extend_from_within(1..3);
+        packets.swap(0, 1);
+        packets.extend_from_within(..2);
     }
     packets
 }
