@@ -192,11 +192,14 @@ fn kept<M: AsRef<[u8]>>(messages: impl IntoIterator<Item = M>) -> Kept {
     kept
 }
 
+/// The messages of the last session.
 #[derive(Default)]
 struct Messages(Vec<Vec<u8>>);
 
 impl FeedSink for Messages {
-    fn begin(&mut self, _: Session) {}
+    fn begin(&mut self, _: Session) {
+        self.0.clear();
+    }
 
     fn message(&mut self, bytes: &[u8]) {
         self.0.push(bytes.to_vec());
@@ -253,8 +256,8 @@ fn day_in_packets(seed: u64) -> Vec<Vec<u8>> {
     packets.push(packing.take());
     packets.push(packing.end());
     if seed % 2 == 1 {
-        packets.swap(0, 3);
-        packets.extend_from_within(1..3);
+        packets.swap(0, 1);
+        packets.extend_from_within(..2);
     }
     packets
 }

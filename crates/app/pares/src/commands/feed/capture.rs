@@ -18,7 +18,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use serde_json::json;
 use zerocopy::IntoBytes;
 
-use super::frames::{Connection, PacketFile};
+use super::frames::{MadeConnection, PacketFile};
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::text;
@@ -195,7 +195,7 @@ impl Source for Line {
 /// The day of a shard, over TCP.
 struct Replay {
     stream: TcpStream,
-    connection: Connection,
+    connection: MadeConnection,
     beat_at: Instant,
     is_over: bool,
 }
@@ -224,7 +224,7 @@ impl Replay {
 
     fn log_in(stream: TcpStream, shard: ShardId, file: &mut PacketFile) -> io::Result<Self> {
         let ends = [stream.local_addr()?, stream.peer_addr()?];
-        let connection = Connection::opened(file, now(), ends)?;
+        let connection = MadeConnection::opened(file, now(), ends)?;
         let (beat_at, is_over) = (Instant::now() + BEAT_EVERY, false);
         let mut replay = Self { stream, connection, beat_at, is_over };
         let mut session = [b' '; 10];
@@ -239,7 +239,7 @@ impl Replay {
     fn send(&mut self, file: &mut PacketFile, kind: u8, payload: &[u8]) -> io::Result<()> {
         let mut packet = Vec::new();
         soup::write(&mut packet, kind, payload);
-        self.stream.write_all(&packet)?;
+        self.is_over |= self.stream.write_all(&packet).is_err();
         self.connection.sent(file, now(), 0, &packet)
     }
 
@@ -272,8 +272,7 @@ impl Source for Replay {
         }
         if Instant::now() >= self.beat_at {
             self.beat_at = Instant::now() + BEAT_EVERY;
-            // A replayer that has gone says so when it is read.
-            let _ = self.send(file, b'R', b"");
+            self.send(file, b'R', b"")?;
         }
         self.take_in(file)
     }

@@ -15,6 +15,8 @@ use pcap_file::{DataLink, PcapError, TsResolution};
 
 /// What a TCP segment holds, on an Ethernet.
 const SEGMENT_BYTES_MAX: usize = 1_460;
+/// The numbers that a connection's ends begin with; tshark takes 0 for none.
+const FIRST: [u32; 2] = [1_000, 2_000];
 /// What made packets say of their way.
 const HOPS: u8 = 64;
 
@@ -85,26 +87,26 @@ impl PacketFile {
 }
 
 /// A TCP connection as packets. Ends are numbered: 0 is the client, 1 the server.
-pub struct Connection {
+pub struct MadeConnection {
     ends: [SocketAddr; 2],
     /// The number of the next byte of each.
     next: [u32; 2],
 }
 
-impl Connection {
+impl MadeConnection {
     /// One that was opened now: its handshake is written.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn opened(file: &mut PacketFile, at: Duration, ends: [SocketAddr; 2]) -> io::Result<Self> {
-        let mut connection = Self { ends, next: [0, 0] };
+        let mut connection = Self { ends, next: FIRST };
         let syn = connection.packet(0).syn();
         file.segment(at, syn, &[])?;
-        connection.next[0] = 1;
-        let answer = connection.packet(1).syn().ack(1);
+        connection.next[0] += 1;
+        let answer = connection.packet(1).syn().ack(connection.next[0]);
         file.segment(at, answer, &[])?;
-        connection.next[1] = 1;
-        let last = connection.packet(0).ack(1);
+        connection.next[1] += 1;
+        let last = connection.packet(0).ack(connection.next[1]);
         file.segment(at, last, &[])?;
         Ok(connection)
     }
@@ -194,7 +196,7 @@ mod tests {
         let mut file = PacketFile::create(&path).unwrap();
         let now = Duration::new(1_700_000_000, 7);
         file.datagram(now, [address(1), address(2)], b"a packet").unwrap();
-        let mut connection = Connection::opened(&mut file, now, [address(3), address(4)]).unwrap();
+        let mut connection = MadeConnection::opened(&mut file, now, [address(3), address(4)]).unwrap();
         connection.sent(&mut file, now, 0, b"login").unwrap();
         connection.sent(&mut file, now, 1, &[7; 2_000]).unwrap();
         assert_eq!((file.packets, file.bytes), (7, 8 + 5 + 2_000));
