@@ -60,6 +60,13 @@ impl Table {
         }
     }
 
+    /// The word at which the search for a key begins, to have it in the cache: what it says means nothing.
+    #[must_use]
+    #[inline(always)]
+    pub fn glance(&self, key: u64) -> u64 {
+        self.entries[hash(key) as usize & (self.entries.len() - 1)]
+    }
+
     /// Adds a key; `is_it` tells whether a slot with the key's hash has that key.
     ///
     /// # Panics
@@ -91,6 +98,11 @@ impl Table {
             place = (place + 1) & mask;
         }
         self.entries[place] = entry;
+    }
+
+    /// All slots, in no order that means anything.
+    pub fn slots<T>(&self) -> impl Iterator<Item = Slot<T>> + '_ {
+        self.entries.iter().filter(|&&entry| entry != EMPTY).map(|&entry| Slot::new(entry as u32))
     }
 
     /// Removes the key of a slot.

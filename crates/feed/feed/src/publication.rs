@@ -152,8 +152,9 @@ impl Publication {
             return;
         }
         self.tell_listing(step, locate);
-        for order in self.living.displayed() {
-            let Some(shown) = order.shown.as_mut().filter(|_| order.locate == locate) else { continue };
+        for id in self.living.displayed() {
+            let Some(order) = self.living.find(id).filter(|order| order.locate == locate) else { continue };
+            let Some(shown) = &mut order.shown else { continue };
             match stock {
                 Some(stock) => {
                     shown.told = true;
@@ -182,7 +183,8 @@ impl Publication {
         for locate in locates {
             self.tell_listing(&mut step, locate);
         }
-        for order in self.living.displayed() {
+        for id in self.living.displayed() {
+            let Some(order) = self.living.find(id) else { continue };
             let stock = self.listings.get(&order.locate).and_then(|listing| listing.stock);
             if let (Some(stock), Some(shown)) = (stock, order.shown) {
                 step.add(stock, order, shown);

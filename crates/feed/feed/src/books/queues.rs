@@ -6,8 +6,8 @@
 //!                              level: price, shares, how many
 //! ```
 //! What a message costs here is cache misses: the table's word, the order, its level, its two neighbours. So an order and a level are half a
-//! cache line each and begin at one, and [`Queues::warm`] touches what many messages need before the first is applied: then these misses
-//! do not wait for each other.
+//! cache line each and begin at one, and what messages need that come together is touched
+//! before the first is applied (`ahead`): then these misses do not wait for each other.
 //!
 //! References come from strangers. The table mixes a seed into them that only the receiver knows, so that nobody can choose references
 //! which all meet in one place; how many orders there may be is limited; and nothing else here takes longer for one message than for another.
@@ -161,27 +161,34 @@ impl Queues {
         queue
     }
 
-    /// Touches what messages about these references will need. Changes nothing, and nothing depends on it but how long they take.
+    /// Touches where the search for a reference begins: see [`super::ahead`].
     #[inline]
-    pub(super) fn warm<const N: usize>(&self, references: &[u64; N]) {
-        let mut found = [Slot::NONE; N];
-        let mut many = 0;
-        for reference in references {
-            // The first with its hash is nearly always the one; if not, another is touched in vain.
-            let slot = self.table.get(reference ^ self.seed, |_| true);
-            found[many] = slot.unwrap_or(Slot::NONE);
-            many += usize::from(slot.is_some());
-        }
-        let mut around = [(Slot::NONE, Slot::NONE, Slot::NONE); N];
-        for (around, slot) in around.iter_mut().zip(&found[..many]) {
-            let Order { before, after, level, .. } = self.orders[*slot];
-            *around = (before, after, level);
-        }
-        let mut touched = 0;
-        for (before, after, level) in &around[..many] {
-            let reference = |slot: Slot<Order>| self.orders.get(slot).map_or(0, |order| order.reference);
-            touched ^= reference(*before) ^ reference(*after) ^ self.levels[*level].shares;
-        }
-        std::hint::black_box(touched);
+    pub(super) fn glance(&self, reference: u64) -> u64 {
+        self.table.glance(reference ^ self.seed)
+    }
+
+    /// The order that has most likely that reference: another one with its hash is as good to be touched.
+    #[inline]
+    pub(super) fn likely(&self, reference: u64) -> Option<Slot<Order>> {
+        self.table.get(reference ^ self.seed, |_| true)
+    }
+
+    /// What a message about that order will need.
+    #[inline]
+    pub(super) fn around(&self, slot: Slot<Order>) -> [Slot<Order>; 2] {
+        let Order { before, after, .. } = self.orders[slot];
+        [before, after]
+    }
+
+    /// Whom the next order of that level will join.
+    #[inline]
+    pub(super) fn last(&self, level: Slot<Level>) -> Slot<Order> {
+        self.levels[level].last
+    }
+
+    /// Touches an order, if it is one.
+    #[inline]
+    pub(super) fn touch(&self, slot: Slot<Order>) -> u64 {
+        self.orders.get(slot).map_or(0, |order| order.reference)
     }
 }
