@@ -10,6 +10,7 @@
 //! | [`publication`] | a record becomes messages: sessions, instruments |
 //! | `following` | its orders |
 //! | `step` | one record |
+//! | `listings` | its instruments |
 //! | `living` | the orders that live, as far as messages need them |
 //! | `stored` | a publication as bytes |
 //! | [`mold`] | packets |
@@ -23,6 +24,7 @@ pub mod books;
 mod following;
 pub mod itch;
 mod kept;
+mod listings;
 mod living;
 pub mod mold;
 mod pace;

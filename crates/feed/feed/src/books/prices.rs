@@ -32,6 +32,7 @@ pub(super) struct Prices {
     /// The best, worst first.
     near: Vec<(Rank, Slot<Level>)>,
     /// Those that are worse than all of these. None if there are none of these.
+    #[expect(clippy::box_collection, reason = "most have none, and two sides are one cache line")]
     far: Option<Box<BTreeMap<Rank, Slot<Level>>>>,
 }
 

@@ -3,6 +3,8 @@
 //! A shard of 1,000 instruments and up to 200,000 resting orders; the flow is the one that systems are loaded with. The first half of the record fills
 //! the books and is not timed.
 
+use std::time::Instant;
+
 use pares_book::{FastBook, Instrument, Market, Symbol};
 use pares_feed::mold::Packing;
 use pares_feed::publication::{FeedSink, Publication, Session};
@@ -125,7 +127,7 @@ impl Recorded {
         let half = self.records.len() / 2;
         self.publish(0..half, &mut publication, &mut line);
         let before = line.messages;
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         self.publish(half..self.records.len(), &mut publication, &mut line);
         rates.add(line.messages - before, begun.elapsed().as_nanos());
         assert!(line.bytes > 0, "packets were sent");
