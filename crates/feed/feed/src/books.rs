@@ -8,7 +8,7 @@ mod ahead;
 mod prices;
 mod queues;
 
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{Price, Quantity, Side};
 
 use crate::itch::{self, FeedMessage};
@@ -260,7 +260,7 @@ impl ReceivedBooks {
 
     /// The order of a reference and its level, if it is of that instrument.
     #[inline]
-    fn find(&self, locate: u16, reference: u64) -> Option<(Slot<Order>, &Level)> {
+    fn find(&self, locate: u16, reference: u64) -> Option<(SlabIndex<Order>, &Level)> {
         let order = self.queues.find(reference)?;
         let level = self.queues.level(self.queues.order(order).level);
         (level.locate == locate).then_some((order, level))
@@ -298,7 +298,7 @@ impl ReceivedBooks {
     }
 
     #[inline]
-    fn remove(&mut self, order: Slot<Order>) {
+    fn remove(&mut self, order: SlabIndex<Order>) {
         if let Some(Level { locate, side, price, .. }) = self.queues.remove(order) {
             self.books[usize::from(locate)].side_mut(side).remove(Rank::of(side, price));
         }

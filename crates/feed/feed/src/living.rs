@@ -3,7 +3,7 @@
 //! A reader of the record need not match. It must know what an amend leaves of an order's terms, and where it shows what.
 
 use pares_book::Instrument;
-use pares_table::{Slab, Slot, Table};
+use pares_table::{IndexTable, Slab, SlabIndex};
 use pares_types::{Amendment, NewOrder, OrderId, OrderKind, Price, Quantity, Side};
 
 /// An order that lives.
@@ -93,12 +93,12 @@ impl Order {
 /// The orders that live and are not matching just now. All of them have shares left.
 pub(crate) struct Living {
     orders: Slab<Order>,
-    table: Table,
+    table: IndexTable,
 }
 
 impl Default for Living {
     fn default() -> Self {
-        Self { orders: Slab::with_capacity(0), table: Table::new() }
+        Self { orders: Slab::with_capacity(0), table: IndexTable::new() }
     }
 }
 
@@ -109,7 +109,7 @@ fn key(id: OrderId) -> u64 {
 
 impl Living {
     #[inline]
-    fn slot(&self, id: OrderId) -> Option<Slot<Order>> {
+    fn slot(&self, id: OrderId) -> Option<SlabIndex<Order>> {
         self.table.get(key(id), |slot| self.orders[slot].id == id)
     }
 

@@ -7,7 +7,7 @@
 //! codes        side | kind << 8 | has a trigger << 16 | shown << 24 | told << 25 | locate << 32
 //! ```
 //! Every number is a little-endian u64. Listings ascend by id, and so do orders: equal publications give equal bytes. What is not there
-//! is 0. Whoever keeps the bytes guards them against damage, and keeps the position beside them.
+//! is 0. The publisher that keeps the bytes guards them against damage, and keeps the position beside them.
 
 use pares_book::Instrument;
 use pares_types::{OrderId, OrderKind, Peg, Phase, Price, Quantity, RequestId, ShardId, Side};

@@ -7,7 +7,7 @@
 
 use std::hint::black_box;
 
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::Side;
 use zerocopy::FromBytes;
 use zerocopy::big_endian::U64;
@@ -58,9 +58,9 @@ struct Joining {
 pub(super) struct Ahead {
     references: Few<u64>,
     joining: Few<Joining>,
-    found: Few<Slot<Order>>,
-    around: Few<[Slot<Order>; 2]>,
-    joined: Few<Slot<Level>>,
+    found: Few<SlabIndex<Order>>,
+    around: Few<[SlabIndex<Order>; 2]>,
+    joined: Few<SlabIndex<Level>>,
 }
 
 impl Ahead {
@@ -68,9 +68,9 @@ impl Ahead {
         Self {
             references: Few::new(0),
             joining: Few::new(Joining { locate: 0, side: Side::Buy, price: 0 }),
-            found: Few::new(Slot::NONE),
-            around: Few::new([Slot::NONE; 2]),
-            joined: Few::new(Slot::NONE),
+            found: Few::new(SlabIndex::NONE),
+            around: Few::new([SlabIndex::NONE; 2]),
+            joined: Few::new(SlabIndex::NONE),
         }
     }
 
@@ -85,11 +85,11 @@ impl Ahead {
         black_box(words ^ prices);
         for reference in references.iter() {
             let slot = queues.likely(reference);
-            found.push(slot.unwrap_or(Slot::NONE), slot.is_some());
+            found.push(slot.unwrap_or(SlabIndex::NONE), slot.is_some());
         }
         for Joining { locate, side, price } in joining.iter() {
             let level = book(locate).and_then(|book| book.side(side).get(Rank::of(side, price)));
-            joined.push(level.unwrap_or(Slot::NONE), level.is_some());
+            joined.push(level.unwrap_or(SlabIndex::NONE), level.is_some());
         }
         found.iter().for_each(|order| around.push(queues.around(order), true));
         let mut sum = joined.iter().fold(0, |sum, level| sum ^ queues.touch(queues.last(level)));
