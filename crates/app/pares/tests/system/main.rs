@@ -23,6 +23,7 @@ mod guarded;
 mod kills;
 mod misuse;
 mod overload;
+mod publishers;
 mod python;
 mod recorders;
 mod repair;

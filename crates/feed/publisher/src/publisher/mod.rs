@@ -136,11 +136,9 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
         for (&shard, feed) in &mut self.feeds {
             sent += feed.making.waiting.len();
             self.outlet.put(shard, feed, now_ns)?;
-            if feed.making.differs {
-                let log = NodeId::Publisher(self.id);
-                repair_asked::ask(&self.world, log);
-                return Err(NodeError::RepairAsked);
-            }
+        }
+        if self.feeds.values().any(|feed| feed.making.differs) {
+            self.begin_anew()?;
         }
         if sent > 0 {
             self.outlet.ring();
@@ -166,19 +164,28 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
         Ok(())
     }
 
-    fn go_live(&mut self) {
-        self.is_live = true;
-        for (shard, feed) in &mut self.feeds {
+    /// It has made again all that the record gives. A log that holds more is of a past that is no more: it is made anew.
+    fn go_live(&mut self) -> Result<(), NodeError> {
+        for (shard, feed) in &self.feeds {
             if let Some(before) = feed.making.before {
                 self.world.complain(&format_args!(
                     "shard {shard}: messages of session {} up to {} were sent before, and the record does not give them any more: power \
                      was lost, or a backup brought back. Those who have them must begin the session anew",
                     before.session, before.next
                 ));
+                return self.begin_anew();
             }
-            feed.go_live();
         }
+        self.is_live = true;
+        self.feeds.values_mut().for_each(ShardFeed::go_live);
         self.outlet.counters.set(Counter::CatchingUp, 0);
+        Ok(())
+    }
+
+    /// The next life makes the log anew.
+    fn begin_anew(&self) -> Result<(), NodeError> {
+        repair_asked::ask(&self.world, NodeId::Publisher(self.id));
+        Err(NodeError::RepairAsked)
     }
 
     /// Heartbeats.
@@ -320,7 +327,7 @@ impl<W: World, L: Lines> Duty for PublisherNode<W, L> {
             self.store()?;
         }
         if !self.is_live && read < BATCH_MAX {
-            self.go_live();
+            self.go_live()?;
         }
         self.beat();
         Ok(read)

@@ -43,13 +43,10 @@ pub struct Args {
     /// What each line loses, percent: one run for each
     #[arg(long, value_delimiter = ',', default_values_t = [1, 5, 20], value_parser = clap::value_parser!(u64).range(0..=90))]
     loss: Vec<u64>,
-    /// How long each run lasts, seconds
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..=3_600))]
-    seconds: u64,
     /// Between two blows, milliseconds
     #[arg(long, default_value_t = 700, value_parser = clap::value_parser!(u64).range(100..=60_000))]
     every_ms: u64,
-    /// The load and the system; see `pares bench end-to-end --help`
+    /// The load and the system, and how long each run lasts (--seconds); see `pares bench end-to-end --help`
     #[command(flatten)]
     load: setup::Args,
 }
@@ -208,8 +205,8 @@ impl Drill {
     /// Kills and cuts for as long as the run lasts.
     fn strike(&mut self, args: &Args) -> LabResult {
         let begun = Instant::now();
-        let lasts = Duration::from_secs(args.seconds);
-        let bar = progress::seconds("drilling", args.seconds);
+        let lasts = Duration::from_secs(args.load.seconds);
+        let bar = progress::seconds("drilling", args.load.seconds);
         while begun.elapsed() < lasts {
             self.pass(Duration::from_millis(args.every_ms))?;
             self.blow(self.blows ^ args.load.seed)?;

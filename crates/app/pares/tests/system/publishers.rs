@@ -1,0 +1,260 @@
+//! Market data of a running system while its publishers and replayers die, lose their logs, and are asked by strangers.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pares_feed::publication::Session;
+use pares_feed::soup::{self, LoginRequest};
+use pares_node::NodeId;
+use pares_receiver::{FeedEvent, FeedLines, FeedReceiver, Received, ReceiverConfig, SubscriptionState};
+use pares_types::{PublisherId, RecorderId, ReplayerId, ShardId, Side};
+use zerocopy::IntoBytes;
+
+use crate::common::exchange::{Exchange, small, with_feed};
+use crate::common::{eventually, limit};
+
+const SHARD: ShardId = ShardId(0);
+
+fn publisher(id: u16) -> NodeId {
+    NodeId::Publisher(PublisherId(id))
+}
+
+fn replayer(id: u16) -> NodeId {
+    NodeId::Replayer(ReplayerId(id))
+}
+
+fn replayers(exchange: &Exchange) -> Vec<SocketAddr> {
+    let address = |id| std::fs::read_to_string(exchange.layout().replayer_address(id)).unwrap();
+    exchange.config().replayer_ids().map(|id| address(id).trim().parse().unwrap()).collect()
+}
+
+/// One who receives the first shard, and every message that came, with its number.
+struct Listener {
+    receiver: FeedReceiver,
+    messages: Vec<(u64, Vec<u8>)>,
+    resets: usize,
+}
+
+impl Listener {
+    fn new(exchange: &Exchange, lines: bool) -> Self {
+        let feed = exchange.config().feed.as_ref().unwrap();
+        let config = ReceiverConfig {
+            shards: vec![SHARD],
+            lines: if lines { FeedLines::From(feed.line_a, feed.line_b) } else { FeedLines::None },
+            requests: replayers(exchange),
+            tcp: replayers(exchange),
+            ..ReceiverConfig::default()
+        };
+        let receiver = FeedReceiver::open(&config).unwrap();
+        Self { receiver, messages: Vec::new(), resets: 0 }
+    }
+
+    fn poll(&mut self) {
+        let Self { receiver, messages, resets } = self;
+        let each = |from: pares_receiver::ReceivedFrom<'_>| match from.received {
+            Received::Event(FeedEvent::Message { number, bytes }) => messages.push((number, bytes.to_vec())),
+            Received::Event(FeedEvent::Reset { .. }) => *resets += 1,
+            _ => {}
+        };
+        receiver.poll(Duration::from_millis(5), each).unwrap();
+    }
+
+    /// The shares that are bid at a price, while the books are current.
+    fn bid(&self, price: i64) -> Option<u64> {
+        (self.receiver.state(SHARD) == Some(SubscriptionState::Current)).then_some(())?;
+        let book = self.receiver.books(SHARD)?.book(1)?;
+        book.levels(Side::Buy).find(|(at, ..)| at.0 == price).map(|(_, shares, _)| shares.0)
+    }
+
+    fn await_bid(&mut self, exchange: &mut Exchange, price: i64, shares: u64) {
+        eventually(&format!("{shares} bid at {price}"), || {
+            exchange.tick();
+            self.poll();
+            self.bid(price) == Some(shares)
+        });
+    }
+
+    /// Every message came once, in order, from the first one that did.
+    fn check_whole(&self) {
+        let numbers: Vec<u64> = self.messages.iter().map(|(number, _)| *number).collect();
+        assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{numbers:?}");
+    }
+}
+
+#[test]
+fn publishers_that_die_together_go_on_with_the_next_number() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    let mut listeners = [Listener::new(&exchange, true), Listener::new(&exchange, false)];
+    let mut buyer = exchange.client(0, 7);
+    for round in 1..=4 {
+        buyer.submit_and_wait(&limit(round, 1, Side::Buy, 10, 2_230_000)).unwrap();
+        listeners.iter_mut().for_each(|one| one.await_bid(&mut exchange, 2_230_000, 10 * round));
+        match round {
+            1 => drop(exchange.kill(publisher(0))),
+            2 => [0, 1].map(publisher).into_iter().for_each(|node| drop(exchange.kill(node))),
+            _ => drop(exchange.kill(replayer(0))),
+        }
+        exchange.tick();
+    }
+    listeners.iter().for_each(Listener::check_whole);
+    assert_eq!(listeners[0].resets, 1, "its own, as it came");
+    let complaints = exchange.complaints();
+    assert!(!complaints.contains("anew") && !complaints.contains("panicked"), "{complaints}");
+}
+
+#[test]
+fn the_next_start_goes_on_where_the_last_one_was() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    let mut buyer = exchange.client(0, 7);
+    buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
+    drop(buyer);
+    exchange.stop();
+    exchange.start_again();
+    let mut buyer = exchange.client(0, 7);
+    buyer.submit_and_wait(&limit(2, 1, Side::Buy, 5, 2_230_000)).unwrap();
+    let mut listener = Listener::new(&exchange, true);
+    listener.await_bid(&mut exchange, 2_230_000, 15);
+    assert_eq!(day(&exchange, 0), day(&exchange, 1), "both have the same day, in every byte");
+}
+
+/// Logs in for the day so far, or a snapshot, and gives all messages.
+fn told(address: SocketAddr, username: &[u8; 6]) -> Vec<Vec<u8>> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(700))).unwrap();
+    let login = LoginRequest {
+        username: *username,
+        password: [b' '; 10],
+        session: *b"0000      ",
+        sequence: soup::digits(1),
+    };
+    let mut packet = Vec::new();
+    soup::write(&mut packet, b'L', login.as_bytes());
+    stream.write_all(&packet).unwrap();
+    let mut pieces = soup::Pieces::new(soup::SERVER_BYTES_MAX);
+    let (mut messages, mut bytes) = (Vec::new(), [0; 4_096]);
+    // Quiet for longer than between two heartbeats' packets of a day that is short: it is over.
+    while let Ok(count) = stream.read(&mut bytes) {
+        pieces.push(&bytes[..count]);
+        while let Some(packet) = pieces.take().unwrap() {
+            if let soup::FromServer::Sequenced(message) = soup::FromServer::read(packet).unwrap() {
+                messages.push(message.to_vec());
+            }
+        }
+        if count == 0 {
+            break;
+        }
+    }
+    messages
+}
+
+fn day(exchange: &Exchange, id: u16) -> Vec<Vec<u8>> {
+    told(replayers(exchange)[usize::from(id)], b"REPLAY")
+}
+
+/// The segments of a publisher's log.
+fn segments(exchange: &Exchange, id: u16) -> Vec<PathBuf> {
+    let log = exchange.layout().log(publisher(id));
+    let names = std::fs::read_dir(log).unwrap().map(|entry| entry.unwrap().path());
+    names.filter(|path| path.extension().is_some_and(|extension| extension == "seg")).collect()
+}
+
+#[test]
+fn a_publishers_log_that_is_damaged_or_gone_is_made_anew_out_of_the_record() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    let mut buyer = exchange.client(0, 7);
+    for name in 1..=20 {
+        buyer.submit_and_wait(&limit(name, 1, Side::Buy, 1, 2_230_000 - name as i64 * 100)).unwrap();
+    }
+    eventually("both days are whole", || {
+        exchange.tick();
+        day(&exchange, 0).len() >= 23 && day(&exchange, 1).len() >= 23
+    });
+    let before = day(&exchange, 0);
+    drop(buyer);
+    exchange.stop();
+    let first = segments(&exchange, 0).into_iter().min().unwrap();
+    let mut bytes = std::fs::read(&first).unwrap();
+    let at = bytes.windows(4).position(|four| four == b"ALFA").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&first, bytes).unwrap();
+    std::fs::remove_dir_all(exchange.layout().log(publisher(1))).unwrap();
+    exchange.start_again();
+    eventually("both days are as they were", || {
+        exchange.tick();
+        day(&exchange, 0) == before && day(&exchange, 1) == before
+    });
+    assert!(exchange.layout().log(publisher(0)).join("damaged-1/marks").exists());
+    let mut listener = Listener::new(&exchange, true);
+    exchange.client(0, 7).submit_and_wait(&limit(21, 1, Side::Buy, 7, 2_230_000)).unwrap();
+    listener.await_bid(&mut exchange, 2_230_000, 7);
+}
+
+#[test]
+fn a_log_of_a_past_that_is_no_more_is_made_anew() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    let mut buyer = exchange.client(0, 7);
+    buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
+    let mut listener = Listener::new(&exchange, true);
+    listener.await_bid(&mut exchange, 2_230_000, 10);
+    drop((buyer, listener));
+    exchange.stop();
+    // The record is gone, as after a loss of power with `os`, or with an older backup; what was published is not.
+    for id in [0, 1].map(RecorderId) {
+        std::fs::remove_dir_all(exchange.layout().recorder_log(id)).unwrap();
+    }
+    for node in exchange.roles().into_iter().filter(|node| !matches!(node, NodeId::Recorder(_))) {
+        if !node.only_tells() {
+            let _ = std::fs::remove_dir_all(exchange.layout().log(node));
+        }
+    }
+    let _ = std::fs::remove_dir_all(exchange.layout().run());
+    exchange.start_again();
+    let mut buyer = exchange.client(0, 7);
+    buyer.submit_and_wait(&limit(9, 1, Side::Buy, 3, 2_220_000)).unwrap();
+    let mut listener = Listener::new(&exchange, true);
+    listener.await_bid(&mut exchange, 2_220_000, 3);
+    assert_eq!(listener.bid(2_230_000), None, "what was, is no more");
+    let complaints = exchange.complaints();
+    assert!(complaints.contains("were sent before"), "{complaints}");
+    assert!(!complaints.contains("panicked"), "{complaints}");
+}
+
+#[test]
+fn strangers_at_a_replayer_are_sent_away_and_nobody_else_notices() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    let mut listener = Listener::new(&exchange, true);
+    let [first, _] = replayers(&exchange)[..] else { panic!("two replayers") };
+    let mut strangers: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(first).unwrap()).collect();
+    for (at, stranger) in strangers.iter_mut().enumerate() {
+        // Rubbish; a login of half a packet; a packet of length 0; nothing at all.
+        let _ = match at % 4 {
+            0 => stranger.write_all(&[0xff; 5_000]),
+            1 => stranger.write_all(&[0, 47, b'L', b'R']),
+            2 => stranger.write_all(&[0, 0, 0, 0]),
+            _ => Ok(()),
+        };
+    }
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let forged = |session: &Session, number: u64, count: u16| {
+        [&session.0[..], &number.to_be_bytes(), &count.to_be_bytes()].concat()
+    };
+    let names = [*b"0000000000", *b"ffffffffff", *b"          ", [0xff; 10]].map(Session);
+    for number in [0, 1, u64::MAX, 1 << 60] {
+        names.iter().for_each(|name| drop(udp.send_to(&forged(name, number, u16::MAX), first)));
+        udp.send_to(&[7; 1_400][..usize::try_from(number % 1_400).unwrap()], first).unwrap();
+    }
+    let mut buyer = exchange.client(0, 7);
+    for round in 1..=20 {
+        buyer.submit_and_wait(&limit(round, 1, Side::Buy, 1, 2_230_000)).unwrap();
+        listener.await_bid(&mut exchange, 2_230_000, round);
+    }
+    listener.check_whole();
+    eventually("those who sent rubbish are gone", || {
+        exchange.tick();
+        exchange.counter(replayer(0), "ended") >= 20
+    });
+    assert!(exchange.counter(replayer(0), "strange") > 0 && exchange.counter(replayer(0), "malformed") > 0);
+    assert_eq!(told(first, b"SNAP  ").last().unwrap()[0], b'G', "another is served all the same");
+}
