@@ -59,7 +59,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use bug::Bug;
 pub use fault_mix::FaultMix;
-pub use scenario::{Durability, Scenario};
+pub use scenario::{Durability, Feed, Scenario};
 
 use trace::Watcher;
 use world::World;
@@ -103,6 +103,8 @@ pub struct Summary {
     pub orders_told: u64,
     /// Names looked for on disk.
     pub looked_up: u64,
+    /// What became of market data.
+    pub feed: FeedSeen,
     /// The longest time from asking to the answer that no fault but a venue's excuses, ns.
     pub completion_max_ns: u64,
     /// Virtual time it all took, ns.
@@ -148,6 +150,63 @@ pub struct Seen {
     pub unfinished: u64,
 }
 
+/// What became of market data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeedSeen {
+    /// Packets sent on lines.
+    pub packets: u64,
+    /// Packets sent again by UDP.
+    pub answers: u64,
+    /// Connections to replayers.
+    pub calls: u64,
+    /// Calls that failed.
+    pub failed_calls: u64,
+    /// Packets that nobody should send.
+    pub forged: u64,
+    /// Sessions begun in the record, of all shards.
+    pub sessions: u64,
+    /// Messages handed out to subscribers.
+    pub handed_out: u64,
+    /// Books replaced by a snapshot.
+    pub resets: u64,
+    /// Gaps that nothing filled.
+    pub unfilled: u64,
+    /// Claims of packets that publishers said were not true.
+    pub refuted: u64,
+    /// Times a subscriber was found current.
+    pub current: u64,
+    /// ... at the end of its session.
+    pub over: u64,
+    /// ... with messages missing.
+    pub gap: u64,
+    /// ... asking what is true.
+    pub recovering: u64,
+    /// ... not having heard anything for long.
+    pub stale: u64,
+}
+
+impl FeedSeen {
+    fn and(self, other: &Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            answers: self.answers + other.answers,
+            calls: self.calls + other.calls,
+            failed_calls: self.failed_calls + other.failed_calls,
+            forged: self.forged + other.forged,
+            sessions: self.sessions + other.sessions,
+            handed_out: self.handed_out + other.handed_out,
+            resets: self.resets + other.resets,
+            unfilled: self.unfilled + other.unfilled,
+            refuted: self.refuted + other.refuted,
+            current: self.current + other.current,
+            over: self.over + other.over,
+            gap: self.gap + other.gap,
+            recovering: self.recovering + other.recovering,
+            stale: self.stale + other.stale,
+        }
+    }
+}
+
 /// What became of matching engines that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Engines {
@@ -190,6 +249,8 @@ pub struct Ills {
     pub wiped: u64,
     /// Venues that did.
     pub venues_wiped: u64,
+    /// Publishers that did.
+    pub publishers_wiped: u64,
     /// Gateways that lost their disk.
     pub gateways_wiped: u64,
     /// Bits that flipped in logs and checkpoints.

@@ -16,6 +16,17 @@ pub enum Durability {
     Disk,
 }
 
+/// Market data: two publishers, one on each line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feed {
+    /// Replayers, 1 to 8.
+    pub replayers: usize,
+    /// Subscribers, of each shard by turns; every third one has no lines.
+    pub subscribers: usize,
+    /// Datagrams that are lost, of 1,000.
+    pub lost_permille: u64,
+}
+
 /// One run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
@@ -57,6 +68,8 @@ pub struct Scenario {
     pub revocations: bool,
     /// Whether half of the members' orders are guarded by their sessions.
     pub guards: bool,
+    /// Market data, if the system has any.
+    pub feed: Option<Feed>,
     /// What goes wrong.
     pub faults: FaultMix,
     /// A defect put into the simulator's own wiring, to see that the checkers see it.
@@ -65,7 +78,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 14] = [
         "quick",
         "crashes",
         "power",
@@ -79,6 +92,7 @@ impl Scenario {
         "versions",
         "revocations",
         "sessions",
+        "feed",
     ];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
@@ -98,6 +112,7 @@ impl Scenario {
             "versions" => Self::versions(seed),
             "revocations" => Self::revocations(seed),
             "sessions" => Self::sessions(seed),
+            "feed" => Self::feed(seed),
             _ => return None,
         })
     }
@@ -125,6 +140,7 @@ impl Scenario {
             durability: Durability::Os,
             revocations: false,
             guards: false,
+            feed: None,
             faults: FaultMix {
                 cut_ns: 8 * MS,
                 venue_crash_ns: 8 * MS,
@@ -354,6 +370,50 @@ impl Scenario {
                 break_ns: 4 * MS,
                 hostile_permille: 20,
                 ..quick.faults.clone()
+            },
+            ..quick
+        }
+    }
+
+    /// Market data on lines that lose, while publishers and replayers die and lose what they have, and so does all that they read.
+    #[must_use]
+    pub fn feed(seed: u64) -> Self {
+        let quick = Self::quick(seed);
+        let durability = if seed.is_multiple_of(2) { Durability::Os } else { Durability::Disk };
+        Self {
+            name: "feed",
+            recorders: 3,
+            quorum: 1 + (seed / 2 % 2) as usize,
+            durability,
+            duration_ns: 240 * MS,
+            requests_per_client: 120,
+            think_ns: 2 * MS,
+            feed: Some(Feed { replayers: 2, subscribers: 6, lost_permille: [0, 10, 50, 200][(seed / 4 % 4) as usize] }),
+            faults: FaultMix {
+                publisher_crash_ns: 20 * MS,
+                publisher_pause_ns: 30 * MS,
+                publisher_full_ns: 60 * MS,
+                publisher_wipe_ns: 80 * MS,
+                publisher_rot_ns: 80 * MS,
+                replayer_crash_ns: 40 * MS,
+                replayer_pause_ns: 40 * MS,
+                replayer_exhaust_ns: 80 * MS,
+                call_break_ns: 20 * MS,
+                subscriber_restart_ns: 30 * MS,
+                forge_ns: 20 * MS,
+                cut_ns: 20 * MS,
+                venue_crash_ns: 60 * MS,
+                venue_pause_ns: 60 * MS,
+                gateway_crash_ns: 120 * MS,
+                recorder_crash_ns: 60 * MS,
+                recorder_pause_ns: 60 * MS,
+                wipe_ns: 120 * MS,
+                rot_ns: 120 * MS,
+                restart_ns: 160 * MS,
+                power_ns: if durability == Durability::Disk { 160 * MS } else { 0 },
+                torn_permille: 300,
+                break_ns: 60 * MS,
+                ..FaultMix::default()
             },
             ..quick
         }
