@@ -36,7 +36,7 @@ impl Lines for MemoryLines {
             if self.host.with_seam(|seam, _| seam.has(Bug::NumberByThisLife)) {
                 defects::number_anew(&mut packet, &mut self.sent);
             }
-            self.host.tell(Effect::Packet(self.host.node(), packet));
+            self.host.tell(Effect::Packet(packet));
         }
         0
     }
@@ -70,7 +70,7 @@ impl Datagrams for MemoryDatagrams {
             if self.host.with_seam(|seam, _| seam.has(Bug::AnswerWithNeighbour)) {
                 defects::answer_with_neighbour(&mut packet);
             }
-            self.host.tell(Effect::Answer(self.host.node(), to, packet));
+            self.host.tell(Effect::Answer(to, packet));
         }
     }
 }

@@ -36,9 +36,9 @@ pub(crate) enum Effect {
     /// A record was appended to a node's log.
     Appended(NodeId, Offset, Vec<u8>),
     /// A publisher sent a packet on its line.
-    Packet(NodeId, Vec<u8>),
+    Packet(Vec<u8>),
     /// A replayer sent a packet to one who asked.
-    Answer(NodeId, SocketAddr, Vec<u8>),
+    Answer(SocketAddr, Vec<u8>),
     /// A process told its operator something.
     Told(NodeId, String),
 }

@@ -47,8 +47,8 @@ impl World<'_> {
                 self.plan_task(job, pause_ns);
             }
             Effect::Appended(node, offset, payload) => return self.on_appended(node, offset, &payload),
-            Effect::Packet(_, packet) => return self.on_line(&packet),
-            Effect::Answer(_, to, packet) => return self.on_answer(to, &packet),
+            Effect::Packet(packet) => return self.on_line(&packet),
+            Effect::Answer(to, packet) => return self.on_answer(to, &packet),
             Effect::Told(node, what) => self.trace.say(self.now_ns, &format!("{node}: {what}")),
         }
         Ok(())

@@ -234,7 +234,7 @@ impl<'a> World<'a> {
 
     /// Who lacks market data asks less and less often.
     fn drain_ns(&self) -> u64 {
-        if self.feed.is_some() { 20 * DRAIN_NS } else { DRAIN_NS }
+        if self.feed.is_some() { 6 * DRAIN_NS } else { DRAIN_NS }
     }
 
     fn look_ns(&self) -> u64 {

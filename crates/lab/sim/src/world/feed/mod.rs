@@ -109,7 +109,8 @@ impl Feed {
 
     /// What all subscribers and replayers have seen.
     pub(super) fn seen(&self) -> FeedSeen {
-        self.subscribers.iter().fold(self.seen, |all, one| all.and(&one.seen))
+        let seen = FeedSeen { sessions: self.reference.sessions() as u64, ..self.seen };
+        self.subscribers.iter().fold(seen, |all, one| all.and(&one.seen))
     }
 }
 
@@ -197,8 +198,8 @@ impl World<'_> {
     fn carry_out(&mut self, at: usize) -> Result<(), Broken> {
         let now_ns = self.now_ns;
         loop {
-            let Some(Feed { reference, subscribers, .. }) = &mut self.feed else { return Ok(()) };
-            let Some(effect) = subscribers[at].effect() else { return Ok(()) };
+            let Some(feed) = &mut self.feed else { return Ok(()) };
+            let Some(effect) = feed.subscribers[at].effect() else { return Ok(()) };
             match effect {
                 FeedEffect::Ask(again) => self.send_request(at, again.turn, &again.packet),
                 FeedEffect::Send(bytes) => self.send_on_call(at, &bytes),

@@ -86,6 +86,11 @@ impl Reference {
         self.0[usize::from(shard.0)].next
     }
 
+    /// How many sessions there were, of all shards.
+    pub(super) fn sessions(&self) -> usize {
+        self.0.iter().map(|shard| shard.sessions.told.len()).sum()
+    }
+
     /// A session of any shard.
     pub(super) fn session(&self, session: Session) -> Option<&Told> {
         let shard = self.0.get(usize::from(session.shard()?.0))?;
