@@ -7,7 +7,7 @@
 //!   app        pares                                                    the command line
 //!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan   what proves and measures
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
-//!   feed       publisher | feed                                         market data
+//!   feed       publisher  receiver | feed                               market data
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
 //!   base       keys  link  log  text | os  tls | table                        what everything stands on
 //! ```
@@ -92,6 +92,7 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-node", 3, &["pares-archive"]),
     place("feed", "pares-feed", 1, &[]),
     place("feed", "pares-publisher", 2, &[]),
+    place("feed", "pares-receiver", 2, &[]),
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),

@@ -4,7 +4,7 @@ use pares_types::ShardId;
 
 use crate::publication::Session;
 use crate::soup::{self, LoginRequest, SoupError};
-use crate::store::{Standing, find, shard_of};
+use crate::store::{SessionStanding, find, shard_of};
 
 /// The name under which a snapshot is asked for.
 pub(crate) const SNAPSHOT_USERNAME: &[u8] = b"SNAP";
@@ -22,7 +22,7 @@ pub enum SessionAsked {
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct LoginAsked {
     /// Of which session.
     pub session: SessionAsked,
     /// Whether a snapshot; otherwise messages.
@@ -31,7 +31,7 @@ pub struct Asked {
     pub from: u64,
 }
 
-impl Asked {
+impl LoginAsked {
     /// Which shard it concerns; `None`: the lowest. The error: none that there could be.
     pub(crate) fn read(login: &LoginRequest) -> Result<Option<Self>, SoupError> {
         let from = soup::number(&login.sequence).ok_or(SoupError::Malformed)?;
@@ -58,7 +58,7 @@ impl Asked {
     }
 
     /// How far the session asked for has come, if it is kept.
-    pub(crate) fn session_of(&self, standing: &[Standing]) -> Option<Standing> {
+    pub(crate) fn session_of(&self, standing: &[SessionStanding]) -> Option<SessionStanding> {
         match self.session {
             SessionAsked::One(session) => find(standing, session),
             SessionAsked::Lowest | SessionAsked::Current(_) => standing.last().copied(),

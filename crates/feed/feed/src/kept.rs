@@ -1,14 +1,14 @@
 //! The messages of sessions in memory: for tests, and for programs that keep no log.
 
 use crate::publication::{FeedSink, Session};
-use crate::store::{SESSIONS_KEPT, SessionStore, Standing, StoreError, find};
+use crate::store::{SESSIONS_KEPT, SessionStanding, SessionStore, StoreError, find};
 
 /// The session that is on and the one before, in memory. What it is told as a [`FeedSink`] it keeps.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
     /// Oldest first, as `standing`.
     messages: Vec<Messages>,
-    standing: Vec<Standing>,
+    standing: Vec<SessionStanding>,
 }
 
 /// The messages of a session so far, by number from 1.
@@ -32,7 +32,7 @@ impl Messages {
 impl Kept {
     /// The session that is on, or was last.
     #[must_use]
-    pub fn current(&self) -> Option<Standing> {
+    pub fn current(&self) -> Option<SessionStanding> {
         self.standing.last().copied()
     }
 }
@@ -43,7 +43,7 @@ impl FeedSink for Kept {
             self.standing.remove(0);
             self.messages.remove(0);
         }
-        self.standing.push(Standing { session, next: 1, over: false });
+        self.standing.push(SessionStanding { session, next: 1, over: false });
         self.messages.push(Messages::default());
     }
 
@@ -62,7 +62,7 @@ impl FeedSink for Kept {
 }
 
 impl SessionStore for Kept {
-    fn standing(&self) -> &[Standing] {
+    fn standing(&self) -> &[SessionStanding] {
         &self.standing
     }
 

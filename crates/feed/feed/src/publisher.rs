@@ -13,7 +13,7 @@
 
 use crate::mold::Packing;
 use crate::publication::Session;
-use crate::store::Standing;
+use crate::store::SessionStanding;
 
 /// After so long without a packet comes one without messages, nanoseconds.
 pub const HEARTBEAT_NS: u64 = 1_000_000_000;
@@ -30,7 +30,7 @@ pub trait Line {
 #[derive(Debug, Default)]
 pub struct Publisher {
     /// The session that is on, or was last.
-    standing: Option<Standing>,
+    standing: Option<SessionStanding>,
     /// What waits to be sent.
     packing: Option<Packing>,
     /// Whether it sends what it is told.
@@ -48,7 +48,7 @@ impl Publisher {
     }
 
     /// The session that was on when it began is kept up to here; it goes on with that.
-    pub fn resume(&mut self, standing: Standing) {
+    pub fn resume(&mut self, standing: SessionStanding) {
         self.standing = Some(standing);
         // Whoever listens was told, or hears it from another publisher.
         self.ended_ns = standing.over.then_some(0);
@@ -57,7 +57,7 @@ impl Publisher {
     /// A session begins: what follows is numbered from 1.
     pub fn begin(&mut self, session: Session, now_ns: u64, line: &mut impl Line) {
         self.flush(now_ns, line);
-        self.standing = Some(Standing { session, next: 1, over: false });
+        self.standing = Some(SessionStanding { session, next: 1, over: false });
         self.ended_ns = None;
     }
 
@@ -74,7 +74,7 @@ impl Publisher {
         line: &mut impl Line,
     ) {
         let standing = self.standing.as_mut().expect("a session has begun");
-        assert!(*standing == Standing { session, next: number, over: false }, "a gap in the session");
+        assert!(*standing == SessionStanding { session, next: number, over: false }, "a gap in the session");
         standing.next += 1;
         if !self.is_live {
             return;

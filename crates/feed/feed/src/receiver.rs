@@ -23,6 +23,8 @@ pub const PAUSE_MAX_NS: u64 = 1_000_000_000;
 pub const STALE_NS: u64 = 3_000_000_000;
 /// What was asked for in vain for so long is not asked for any more by who knows another way, nanoseconds.
 pub const VAIN_NS: u64 = 3_000_000_000;
+/// A packet that comes so long after the end was told last, and tells none, says that there was none, nanoseconds.
+const END_DOUBTED_NS: u64 = 3_000_000_000;
 /// Messages asked for at once: what one packet holds of the shortest.
 const ASKED_MAX: u64 = 128;
 
@@ -98,8 +100,8 @@ pub struct Receiver {
     known: u64,
     /// The same, by what came since [`Receiver::mark`].
     known_since: u64,
-    /// After the last message, once that is known.
-    end: Option<u64>,
+    /// After the last message, once that is known, and when it was told last.
+    end: Option<(u64, u64)>,
     early: BTreeMap<u64, Box<[u8]>>,
     /// When the last packet of the session came.
     heard_ns: Option<u64>,
@@ -153,22 +155,30 @@ impl Receiver {
         &mut self,
         bytes: &[u8],
         now_ns: u64,
-        mut hand_out: impl FnMut(u64, &[u8]),
+        hand_out: impl FnMut(u64, &[u8]),
     ) -> Result<(), PacketError> {
         let packet = Packet::read(bytes).inspect_err(|_| self.dropped.malformed += 1)?;
-        if packet.session != self.session {
+        if packet.session == self.session {
+            self.on_read(&packet, now_ns, hand_out);
+        } else {
             self.dropped.strange += 1;
-            return Ok(());
         }
+        Ok(())
+    }
+
+    /// The same, of a packet of the session that was read before.
+    pub(crate) fn on_read(&mut self, packet: &Packet<'_>, now_ns: u64, mut hand_out: impl FnMut(u64, &[u8])) {
         self.on_told(packet.next(), now_ns);
         if packet.ends {
-            self.end = Some(packet.sequence);
+            self.end = Some((packet.sequence, now_ns));
+        } else {
+            // Publishers that know an end tell nothing else.
+            self.end = self.end.filter(|&(_, told_ns)| now_ns.saturating_sub(told_ns) < END_DOUBTED_NS);
         }
         for (number, message) in packet.messages() {
             self.take(number, message, &mut hand_out);
         }
         self.hand_out_early(hand_out);
-        Ok(())
     }
 
     /// A message that came in another way than by a packet, as the last one that there is.
@@ -195,13 +205,13 @@ impl Receiver {
         self.known = self.known.max(next);
         self.known_since = self.known_since.max(next);
         // Nothing follows the end: what was called the end is none.
-        self.end = self.end.filter(|&end| next <= end);
+        self.end = self.end.filter(|&(end, _)| next <= end);
     }
 
     /// The session ends with what was handed out.
     pub fn on_end(&mut self, now_ns: u64) {
         self.on_told(self.next, now_ns);
-        self.end = Some(self.next);
+        self.end = Some((self.next, now_ns));
     }
 
     fn take(&mut self, number: u64, message: &[u8], hand_out: &mut impl FnMut(u64, &[u8])) {
@@ -300,6 +310,12 @@ impl Receiver {
         Some(asking.since_ns.saturating_add(VAIN_NS))
     }
 
+    /// Whether anything is missing.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.missing().is_some()
+    }
+
     /// Whether more is missing than the messages that could wait for it.
     #[must_use]
     pub fn is_beyond(&self) -> bool {
@@ -317,7 +333,7 @@ impl Receiver {
         let was = self.known;
         self.known = was.min(self.next.max(head).max(self.known_since));
         self.early.split_off(&self.known);
-        self.end = self.end.filter(|&end| end <= self.known);
+        self.end = self.end.filter(|&(end, _)| end <= self.known);
         self.asking = None;
         self.known < was
     }
@@ -337,7 +353,7 @@ impl Receiver {
     /// Whether all of the session was handed out, and it has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.placed && self.missing().is_none() && self.end.is_some_and(|end| end <= self.next)
+        self.placed && self.missing().is_none() && self.end.is_some_and(|(end, _)| end <= self.next)
     }
 
     /// After when it is stale, if nothing is heard before.

@@ -15,6 +15,7 @@ use crate::books::ReceivedBooks;
 use crate::calling::{Call, Purpose, Said, packet};
 use crate::publication::Session;
 use crate::receiver::{EARLY_MAX, FeedState, Receiver};
+use crate::soup;
 use crate::subscription::{FeedEffect, FeedEvent, FeedListener, Subscription, hand_out};
 
 /// The pause after a call that failed, the first time, nanoseconds; it doubles.
@@ -23,6 +24,8 @@ const PAUSE_MIN_NS: u64 = 50_000_000;
 const PAUSE_MAX_NS: u64 = 8_000_000_000;
 /// A claim that no publisher of those who answer confirms for so long is dropped, even if others do not answer, nanoseconds.
 const CLAIM_NS: u64 = 10_000_000_000;
+/// A snapshot has at most so many messages: one that goes on is none.
+const SNAPSHOT_MESSAGES_MAX: u64 = 1 << 26;
 
 /// The publishers' answers, and whose turn it is.
 #[derive(Debug, Default)]
@@ -49,7 +52,7 @@ impl Recovery {
         self.at_ns = now_ns.saturating_add(self.pause_ns);
     }
 
-    /// Whoever breaks off at once is not called at once again.
+    /// A publisher that breaks off at once is not called at once again.
     fn rest(&mut self, now_ns: u64) {
         self.at_ns = self.at_ns.max(now_ns.saturating_add(PAUSE_MIN_NS));
     }
@@ -263,14 +266,16 @@ impl Subscription {
                 self.recovery.books = ReceivedBooks::default();
                 true
             }
-            Said::Message(_, message) => match crate::soup::end_of_snapshot(message) {
+            Said::Message(number, message) => match soup::end_of_snapshot(message) {
                 Some(next) if next > 0 => {
                     self.hang_up();
                     self.recovery.rest(now_ns);
                     self.take_snapshot(session, next, each);
+                    self.catch_up(now_ns);
                     false
                 }
                 Some(_) => self.refuse(now_ns),
+                None if number > SNAPSHOT_MESSAGES_MAX => self.refuse(now_ns),
                 None => {
                     self.recovery.books.on_message(message);
                     true
@@ -294,6 +299,21 @@ impl Subscription {
         each(&self.books, FeedEvent::Reset { next });
         let books = &mut self.books;
         receiver.place(next, |number, bytes| hand_out(books, number, bytes, each));
+    }
+
+    /// What came on lines while the snapshot did may be more than could wait for it: the rest is replayed, faster than by asking.
+    fn catch_up(&mut self, now_ns: u64) {
+        let Some(receiver) = self.receiver.as_ref().filter(|receiver| receiver.is_missing()) else { return };
+        if self.of.lines {
+            self.start(Purpose::Replay(receiver.session(), receiver.next()), now_ns);
+        }
+    }
+
+    /// Whether the replay is at its end for one who has lines: nothing is missing any more, or the publisher has no more.
+    fn has_caught_up(&self, said: Said<'_>) -> bool {
+        let is_missing = self.receiver.as_ref().is_some_and(Receiver::is_missing);
+        let is_needed = self.claim.is_some() || (is_missing && said != Said::Heartbeat);
+        self.of.lines && !is_needed
     }
 
     fn on_replay(
@@ -331,6 +351,10 @@ impl Subscription {
             }
             _ => return self.refuse(now_ns),
         }
-        true
+        let goes_on = !self.has_caught_up(said);
+        if !goes_on {
+            self.hang_up();
+        }
+        goes_on
     }
 }

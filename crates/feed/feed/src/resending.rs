@@ -10,7 +10,7 @@ use zerocopy::FromBytes;
 use crate::mold::{Header, Packing};
 use crate::pace::{Pace, Rate};
 use crate::publication::Session;
-use crate::store::{SessionStore, Standing, StoreError, find};
+use crate::store::{SessionStanding, SessionStore, StoreError, find};
 
 /// One who asks gets 2,000 packets a second, 200 at once.
 const EACH: Rate = Rate { every_ns: 500_000, at_once: 200 };
@@ -84,7 +84,7 @@ impl<A: Copy + Ord> Resending<A> {
 }
 
 /// The session and the numbers that a request asks for, the first of which is there.
-fn wanted(standing: &[Standing], request: &[u8]) -> Result<(Session, Range<u64>), Refusal> {
+fn wanted(standing: &[SessionStanding], request: &[u8]) -> Result<(Session, Range<u64>), Refusal> {
     let header = Header::read_from_bytes(request).map_err(|_| Refusal::Malformed)?;
     let session = Session(header.session);
     let standing = find(standing, session).ok_or(Refusal::Strange)?;

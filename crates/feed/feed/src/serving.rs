@@ -17,11 +17,11 @@ use std::sync::Arc;
 use pares_types::ShardId;
 use zerocopy::IntoBytes;
 
-pub use crate::asked::{Asked, SessionAsked};
+pub use crate::asked::{LoginAsked, SessionAsked};
 use crate::publication::Session;
-use crate::snapshot::Snapshot;
+use crate::snapshot::FeedSnapshot;
 use crate::soup::{self, FromClient, HEAD_BYTES, LoginAccepted, Pieces, SoupError};
-use crate::store::{SessionStore, Standing, find};
+use crate::store::{SessionStanding, SessionStore, find};
 
 /// A client that has not logged in for so long is sent away, nanoseconds.
 pub const LOGIN_NS: u64 = 10_000_000_000;
@@ -34,7 +34,7 @@ pub const GOODBYE_NS: u64 = 10_000_000_000;
 pub const TURN_BYTES_MAX: usize = 2 + u16::MAX as usize;
 /// Why a connection is to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Ended {
+pub enum ServingEnded {
     /// What came is not the protocol.
     #[error("{0}")]
     Malformed(SoupError),
@@ -69,7 +69,7 @@ pub enum Ended {
 enum Phase {
     Login,
     /// The caller has to answer.
-    Asked(Asked),
+    Asked(LoginAsked),
     /// The login is accepted, which is to be written; then as the other phase.
     Accepted(LoginAccepted, Box<Phase>),
     Rejected,
@@ -79,7 +79,7 @@ enum Phase {
     },
     /// A snapshot, written up to here.
     Snapshot {
-        snapshot: Arc<Snapshot>,
+        snapshot: Arc<FeedSnapshot>,
         at: usize,
     },
     /// All was written at that time.
@@ -87,7 +87,7 @@ enum Phase {
         at_ns: u64,
     },
     /// It ends once what was written is gone.
-    Leaving(Ended),
+    Leaving(ServingEnded),
 }
 
 /// One connection.
@@ -102,7 +102,7 @@ pub struct Serving {
     sent_ns: u64,
     /// Since when the client has taken nothing of what was written.
     stalled_ns: Option<u64>,
-    ended: Option<Ended>,
+    ended: Option<ServingEnded>,
 }
 
 impl Serving {
@@ -132,17 +132,17 @@ impl Serving {
         }
     }
 
-    fn read_packets(&mut self) -> Result<(), Ended> {
-        while let Some(packet) = self.pieces.take().map_err(Ended::Malformed)? {
-            match FromClient::read(packet).map_err(Ended::Malformed)? {
+    fn read_packets(&mut self) -> Result<(), ServingEnded> {
+        while let Some(packet) = self.pieces.take().map_err(ServingEnded::Malformed)? {
+            match FromClient::read(packet).map_err(ServingEnded::Malformed)? {
                 FromClient::Login(login) if matches!(self.phase, Phase::Login) => {
-                    let asked = Asked::read(login).map_err(Ended::Malformed)?;
+                    let asked = LoginAsked::read(login).map_err(ServingEnded::Malformed)?;
                     self.phase = asked.map_or(Phase::Rejected, Phase::Asked);
                 }
-                FromClient::Login(_) => return Err(Ended::LoggedInTwice),
+                FromClient::Login(_) => return Err(ServingEnded::LoggedInTwice),
                 FromClient::Logout => {
                     let has_all = matches!(self.phase, Phase::Told { .. });
-                    return Err(if has_all { Ended::Finished } else { Ended::LoggedOut });
+                    return Err(if has_all { ServingEnded::Finished } else { ServingEnded::LoggedOut });
                 }
                 FromClient::Heartbeat | FromClient::Debug(_) | FromClient::Unsequenced(_) => {}
             }
@@ -152,7 +152,7 @@ impl Serving {
 
     /// What the client asks for, while it is not answered. Look up the shard's store, and answer by one of the three below.
     #[must_use]
-    pub fn asked(&self) -> Option<Asked> {
+    pub fn asked(&self) -> Option<LoginAsked> {
         match self.phase {
             Phase::Asked(asked) => Some(asked),
             _ => None,
@@ -160,10 +160,10 @@ impl Serving {
     }
 
     /// Answers one who asks for messages: how far the sessions of the shard have come.
-    pub fn answer(&mut self, standing: &[Standing]) {
+    pub fn answer(&mut self, standing: &[SessionStanding]) {
         let Phase::Asked(asked) = self.phase else { return };
         let found = asked.session_of(standing);
-        let next = |one: Standing| if asked.from == 0 { one.next } else { asked.from };
+        let next = |one: SessionStanding| if asked.from == 0 { one.next } else { asked.from };
         self.phase = match found.filter(|one| next(*one) <= one.next) {
             Some(one) => {
                 accepted(one.session, next(one), Phase::Replay { session: one.session, next: next(one) })
@@ -173,7 +173,7 @@ impl Serving {
     }
 
     /// Answers one who asks for a snapshot.
-    pub fn answer_snapshot(&mut self, snapshot: Arc<Snapshot>) {
+    pub fn answer_snapshot(&mut self, snapshot: Arc<FeedSnapshot>) {
         let Phase::Asked(asked) = self.phase else { return };
         let session = snapshot.session;
         let is_asked = match asked.session {
@@ -251,7 +251,7 @@ impl Serving {
             }
             Phase::Rejected if out.len() + HEAD_BYTES < end => {
                 soup::write(out, b'J', &[soup::NOT_THERE]);
-                self.phase = Phase::Leaving(Ended::Rejected);
+                self.phase = Phase::Leaving(ServingEnded::Rejected);
             }
             _ => {}
         }
@@ -277,15 +277,16 @@ impl Serving {
     }
 
     /// When it ends for what reason, if nothing happens before.
-    fn limits(&self) -> impl Iterator<Item = (u64, Ended)> + use<> {
-        let login = matches!(self.phase, Phase::Login).then_some((self.opened_ns, LOGIN_NS, Ended::NoLogin));
+    fn limits(&self) -> impl Iterator<Item = (u64, ServingEnded)> + use<> {
+        let login =
+            matches!(self.phase, Phase::Login).then_some((self.opened_ns, LOGIN_NS, ServingEnded::NoLogin));
         let told = match self.phase {
-            Phase::Told { at_ns } => Some((at_ns, GOODBYE_NS, Ended::Finished)),
+            Phase::Told { at_ns } => Some((at_ns, GOODBYE_NS, ServingEnded::Finished)),
             _ => None,
         };
-        let stalled = self.stalled_ns.map(|since| (since, STALL_NS, Ended::TakesNothing));
+        let stalled = self.stalled_ns.map(|since| (since, STALL_NS, ServingEnded::TakesNothing));
         let told = told.filter(|_| stalled.is_none());
-        let silent = Some((self.heard_ns, soup::SILENCE_NS, Ended::Silent));
+        let silent = Some((self.heard_ns, soup::SILENCE_NS, ServingEnded::Silent));
         let all = [login, told, stalled, silent].into_iter().flatten();
         all.map(|(since, after, ended)| (u64::saturating_add(since, after), ended))
     }
@@ -305,7 +306,7 @@ impl Serving {
 
     /// Why the connection is to be closed, if it is.
     #[must_use]
-    pub fn ended(&self) -> Option<Ended> {
+    pub fn ended(&self) -> Option<ServingEnded> {
         self.ended
     }
 }
@@ -322,9 +323,9 @@ fn replay(
     store: Option<&mut dyn SessionStore>,
     session: Session,
     next: &mut u64,
-) -> Result<bool, Ended> {
+) -> Result<bool, ServingEnded> {
     let Some(store) = store else { return Ok(false) };
-    let standing = find(store.standing(), session).ok_or(Ended::NotThere)?;
+    let standing = find(store.standing(), session).ok_or(ServingEnded::NotThere)?;
     let mut number = *next;
     let read = store.read(session, number, &mut |message| {
         let has_room = out.len() + HEAD_BYTES + message.len() <= end && number < standing.next;
@@ -335,7 +336,7 @@ fn replay(
         has_room
     });
     *next = number;
-    read.map_err(|_| Ended::NotThere)?;
+    read.map_err(|_| ServingEnded::NotThere)?;
     let is_over = standing.over && number >= standing.next && out.len() + HEAD_BYTES <= end;
     if is_over {
         soup::write(out, b'Z', b"");

@@ -1,4 +1,4 @@
-//! All books of a shard as messages, and the number to go on at: GLIMPSE 5.0 (docs/protocols/market-data.md, *Snapshot*).
+//! All books of a shard as messages, and the number to go on at: GLIMPSE 5.0 (docs/protocols/market-data.md, *FeedSnapshot*).
 //!
 //! A snapshot that is taken out of books that go on changing is of no moment. So the source has books of its own: it follows the messages
 //! that are kept, as a receiver does, and stands still while a snapshot is made of them, piece by piece, which holds up nobody but itself.
@@ -17,7 +17,7 @@ use crate::store::{SessionStore, StoreError};
 
 /// The state of a shard before one message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct FeedSnapshot {
     /// Whose messages go on.
     pub session: Session,
     /// From which number on.
@@ -116,7 +116,7 @@ impl SnapshotSource {
     }
 
     /// Goes on with the snapshot: whole books, until so many orders were written. The snapshot, once it is finished.
-    pub fn piece(&mut self, orders_max: usize) -> Option<Snapshot> {
+    pub fn piece(&mut self, orders_max: usize) -> Option<FeedSnapshot> {
         let (session, mut making) = (self.session?, self.making.take()?);
         let mut orders = 0;
         for (&locate, told) in self.told.range(making.from..) {
@@ -129,7 +129,7 @@ impl SnapshotSource {
         }
         let end = [&[soup::END_OF_SNAPSHOT][..], &soup::digits(self.next)].concat();
         put(&mut making.packets, &end);
-        Some(Snapshot { session, next: self.next, packets: making.packets.into() })
+        Some(FeedSnapshot { session, next: self.next, packets: making.packets.into() })
     }
 
     /// Writes an instrument; says how many orders.

@@ -12,7 +12,7 @@ pub const SESSIONS_KEPT: usize = 2;
 
 /// How far a session has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct SessionStanding {
     /// Its name.
     pub session: Session,
     /// The number of its next message, 1 at the start.
@@ -35,7 +35,7 @@ pub enum StoreError {
 /// The sessions that a publisher of one shard keeps.
 pub trait SessionStore {
     /// Its sessions, oldest first; the last one is the *current* one, even if it is over.
-    fn standing(&self) -> &[Standing];
+    fn standing(&self) -> &[SessionStanding];
 
     /// Hands out the messages of a session from number `from` on, until `take` says that it did not take one, or there are no more.
     ///
@@ -51,7 +51,7 @@ pub trait SessionStore {
 
 /// The session of that name among some.
 #[must_use]
-pub fn find(standing: &[Standing], session: Session) -> Option<Standing> {
+pub fn find(standing: &[SessionStanding], session: Session) -> Option<SessionStanding> {
     standing.iter().copied().find(|one| one.session == session)
 }
 

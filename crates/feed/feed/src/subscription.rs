@@ -5,7 +5,7 @@
 //! publishers say when they are called by TCP: which session is on, how far it is, what the books are. What was heard on lines counts as a
 //! claim, until it is filled, or until publishers say otherwise.
 //!
-//! It does nothing by itself: bytes and the time come in, [`FeedEvent`]s go to the program, [`FeedEffect`]s to whoever has the sockets.
+//! It does nothing by itself: bytes and the time come in, [`FeedEvent`]s go to the program, [`FeedEffect`]s to the owner of the sockets.
 
 use std::collections::VecDeque;
 
@@ -152,7 +152,8 @@ impl Subscription {
             self.counters.dropped.malformed += 1;
             return;
         };
-        if packet.session.shard() != Some(self.of.shard) || !self.listens_to(&packet, now_ns, each) {
+        let ours = self.receiver.as_ref().map(Receiver::session);
+        if ours != Some(packet.session) && !self.turns_to(&packet, now_ns, each) {
             self.counters.dropped.strange += 1;
             return;
         }
@@ -161,29 +162,25 @@ impl Subscription {
             receiver.place(1, |number, bytes| hand_out(books, number, bytes, each));
         }
         let hand_out = |number, bytes: &[u8]| hand_out(books, number, bytes, each);
-        receiver.on_packet(bytes, now_ns, hand_out).expect("it was read before");
+        receiver.on_read(&packet, now_ns, hand_out);
     }
 
-    /// Whether a packet is of the session that is listened to, which it may begin.
-    fn listens_to(&mut self, packet: &Packet<'_>, now_ns: u64, each: &mut impl FeedListener) -> bool {
+    /// A packet of another session than ours. Whether it begins that one.
+    fn turns_to(&mut self, packet: &Packet<'_>, now_ns: u64, each: &mut impl FeedListener) -> bool {
         let session = packet.session;
-        let Some(receiver) = &self.receiver else {
-            self.begin(session, packet.sequence == 1, each);
-            self.is_confirmed = self.of.publishers == 0;
-            return true;
-        };
-        if session <= receiver.session() {
-            return session == receiver.session();
+        let is_later = self.receiver.as_ref().is_none_or(|receiver| receiver.session() < session);
+        if session.shard() != Some(self.of.shard) || !is_later {
+            return false;
         }
-        let is_over = receiver.state(now_ns) == FeedState::Over;
-        if is_over || self.of.publishers == 0 {
-            self.begin(session, packet.sequence == 1, each);
-            self.is_confirmed = self.of.publishers == 0;
-            return true;
+        let is_on = |receiver: &Receiver| receiver.state(now_ns) != FeedState::Over;
+        if self.of.publishers > 0 && self.receiver.as_ref().is_some_and(is_on) {
+            self.claim = self.claim.max(Some((session, packet.next())));
+            self.is_claimed_since = true;
+            return false;
         }
-        self.claim = self.claim.max(Some((session, packet.next())));
-        self.is_claimed_since = true;
-        false
+        self.begin(session, packet.sequence == 1, each);
+        self.is_confirmed = self.of.publishers == 0;
+        true
     }
 
     /// A session begins, which a publisher said; all of it comes, or else a snapshot is needed.

@@ -58,7 +58,8 @@ pub(crate) fn of(places: &Places, recorder: RecorderId) -> Option<RecordPlace> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pares_book::{Instrument, InstrumentId, Symbol};
+    use pares_book::{Instrument, Symbol};
+    use pares_types::InstrumentId;
 
     #[test]
     fn a_state_is_brought_back_and_another_shards_is_not() {

@@ -1,4 +1,7 @@
-//! `pares feed`: what the market sees of the record.
+//! `pares feed`: what the market sees of the record, from the record or live.
+
+mod shown;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -31,6 +34,8 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
+    /// Show a book live, or the best of all, as the feed gives it
+    Watch(watch::WatchArgs),
     /// Write what was published of each business day, as ITCH 5.0: a file for each shard and day
     Tape {
         /// A directory for the files; made if it is not there
@@ -47,7 +52,13 @@ enum What {
 /// # Errors
 /// If there is no such system, its record is damaged or does not begin at the beginning, or a file cannot be written.
 pub fn run(args: &Args) -> CommandResult {
-    let What::Tape { to, json } = &args.what;
+    match &args.what {
+        What::Watch(watched) => watch::run(watched, &args.dir),
+        What::Tape { to, json } => write_tape(args, to, *json),
+    }
+}
+
+fn write_tape(args: &Args, to: &Path, json: bool) -> CommandResult {
     let layout = Layout::new(&args.dir);
     let config = configuration(&layout)?;
     let (mut stream, begins) = CommittedStream::of_all_kept(&HostWorld::new(&layout)?, &config)?;
@@ -72,7 +83,7 @@ pub fn run(args: &Args) -> CommandResult {
     for (_, tape) in tapes.into_values() {
         told.extend(tape.finish().map_err(written)?);
     }
-    tell(&told, *json);
+    tell(&told, json);
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
 mod books;
+mod client;
 mod equal;
 mod lines;
 mod publishers;

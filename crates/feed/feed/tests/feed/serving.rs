@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pares_feed::books::ReceivedBooks;
 use pares_feed::kept::Kept;
 use pares_feed::publication::{FeedSink, Session};
-use pares_feed::serving::{Ended, Serving, SessionAsked, TURN_BYTES_MAX};
-use pares_feed::snapshot::{Snapshot, SnapshotSource};
+use pares_feed::serving::{Serving, ServingEnded, SessionAsked, TURN_BYTES_MAX};
+use pares_feed::snapshot::{FeedSnapshot, SnapshotSource};
 use pares_feed::soup::{self, FromServer, LoginRequest, Pieces, SERVER_BYTES_MAX};
 use pares_feed::store::SessionStore;
 use pares_fuzz::damage::Random;
@@ -90,7 +90,7 @@ fn a_replay_goes_on_live_and_ends_with_the_session() {
     assert_eq!(out(&mut serving, &mut kept, 2), ["Z"]);
     assert_eq!(out(&mut serving, &mut kept, 3).len(), 0);
     serving.on_bytes(&[0, 1, b'O'], 4);
-    assert_eq!(serving.ended(), Some(Ended::Finished));
+    assert_eq!(serving.ended(), Some(ServingEnded::Finished));
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_login_names_a_session_a_shard_or_nothing_and_a_number_or_the_next() {
     ] {
         let (serving, read) = served(&login(b"anyone", session, sequence), &mut kept());
         assert_eq!(read[0], first);
-        assert_eq!(serving.ended(), first.starts_with('J').then_some(Ended::Rejected));
+        assert_eq!(serving.ended(), first.starts_with('J').then_some(ServingEnded::Rejected));
     }
     let mut serving = Serving::new(0);
     serving.on_bytes(&login(b"snap  ", b"00ab      ", 1), 0);
@@ -130,10 +130,10 @@ fn a_quiet_connection_beats_and_a_silent_client_is_sent_away() {
     serving.on_time(25 * S - 1);
     assert_eq!(serving.ended(), None);
     serving.on_time(25 * S);
-    assert_eq!(serving.ended(), Some(Ended::Silent));
+    assert_eq!(serving.ended(), Some(ServingEnded::Silent));
     let mut serving = Serving::new(0);
     serving.on_time(serving.deadline_ns());
-    assert_eq!((serving.deadline_ns(), serving.ended()), (10 * S, Some(Ended::NoLogin)));
+    assert_eq!((serving.deadline_ns(), serving.ended()), (10 * S, Some(ServingEnded::NoLogin)));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn one_who_never_reads_costs_a_buffer_and_is_sent_away() {
         assert_eq!(serving.ended().is_some(), second >= 30);
     }
     assert!(buffer.len() <= 100_000);
-    assert_eq!(serving.ended(), Some(Ended::TakesNothing));
+    assert_eq!(serving.ended(), Some(ServingEnded::TakesNothing));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn whatever_a_client_sends_it_is_answered_or_ended() {
 }
 
 /// The source over the first messages of a session, and a snapshot made in small pieces.
-fn snapshot(published: &Published, messages: usize) -> Snapshot {
+fn snapshot(published: &Published, messages: usize) -> FeedSnapshot {
     let mut kept = Kept::default();
     kept.begin(published.session);
     published.messages[..messages].iter().for_each(|message| kept.message(message));
@@ -197,7 +197,7 @@ fn snapshot(published: &Published, messages: usize) -> Snapshot {
 }
 
 /// What a client gets as a snapshot, when the server has little room; the number to go on at.
-fn taken(snapshot: Snapshot, books: &mut ReceivedBooks) -> u64 {
+fn taken(snapshot: FeedSnapshot, books: &mut ReceivedBooks) -> u64 {
     let mut serving = Serving::new(0);
     serving.on_bytes(&login(b"SNAP  ", b"0003      ", 1), 0);
     serving.answer_snapshot(Arc::new(snapshot));
@@ -218,7 +218,7 @@ fn taken(snapshot: Snapshot, books: &mut ReceivedBooks) -> u64 {
         }
     }
     serving.on_time(10 * S);
-    assert_eq!(serving.ended(), Some(Ended::Finished));
+    assert_eq!(serving.ended(), Some(ServingEnded::Finished));
     next.unwrap()
 }
 

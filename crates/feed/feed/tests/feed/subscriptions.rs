@@ -1,12 +1,17 @@
-//! Subscriptions: whatever is lost and whoever dies, what is shown as current is, and in the end all is there.
+//! Subscriptions: packets are lost, publishers die, and what is shown as current is; in the end all is there.
 
+use pares_feed::books::ReceivedBooks;
 use pares_feed::mold::Header;
 use pares_feed::publication::Session;
-use pares_feed::subscription::SubscriptionState;
+use pares_feed::receiver::EARLY_MAX;
+use pares_feed::soup;
+use pares_feed::subscription::{FeedEffect, FeedEvent, Subscribed, Subscription, SubscriptionState};
+use pares_fuzz::damage::Random;
 use zerocopy::IntoBytes;
 
+use crate::client::Client;
 use crate::world::{MS, World};
-use crate::{Published, tape};
+use crate::{Published, SHARD, tape};
 
 /// The sessions of a seed whose days rise.
 fn days(seed: u64) -> Vec<Published> {
@@ -26,20 +31,18 @@ fn settle(world: &mut World, what: &str) {
     let end = if last.over { SubscriptionState::Over } else { SubscriptionState::Current };
     for _ in 0..400_000 {
         let now_ns = world.network.now_ns;
-        let is_there = |client: &crate::world::Client| {
-            client.subscription.next() == next && client.subscription.state(now_ns) == end
-        };
+        let is_there =
+            |client: &Client| client.subscription.next() == next && client.subscription.state(now_ns) == end;
         if world.clients.iter().all(is_there) {
             return (0..world.clients.len()).for_each(|at| world.compare(at));
         }
         world.pass(2 * MS);
     }
-    for (at, client) in world.clients.iter().enumerate() {
+    let are = world.clients.iter().map(|client| {
         let subscription = &client.subscription;
-        let state = subscription.state(world.network.now_ns);
-        println!("{at}: {:?} {state:?} {:?}", subscription.next(), subscription.counters());
-    }
-    panic!("{what}: not all came to {next:?} {end:?}");
+        (subscription.next(), subscription.state(world.network.now_ns), subscription.counters())
+    });
+    panic!("{what}: not all came to {next:?} {end:?}: {:#?}", are.collect::<Vec<_>>());
 }
 
 /// A day's chances: publishers read, die, come back; clients are cut off; strange packets come.
@@ -100,7 +103,6 @@ fn whoever_dies_and_whatever_is_lost_the_books_are_right_or_said_not_to_be() {
         resets += world.clients.iter().map(|client| client.resets).sum::<u64>();
         unfilled += world.clients.iter().map(|client| client.unfilled).sum::<u64>();
     }
-    println!("{states:?}, {resets} snapshots, {unfilled} gaps that nothing filled");
     assert_eq!(states.len(), 5, "all states occur: {states:?}");
     assert!(resets > 50 && unfilled > 20, "{resets} snapshots, {unfilled} gaps that nothing filled");
 }
@@ -147,15 +149,98 @@ fn a_forged_session_of_a_later_day_is_not_followed() {
 }
 
 #[test]
-fn a_forged_end_is_none_once_a_message_follows() {
+fn a_forged_end_is_none_once_something_else_follows() {
     let mut world = quiet(2);
     let (&session, _) = world.published.first_key_value().unwrap();
     world.inject(0, &header(session, 40, u16::MAX));
     world.pass(MS);
     assert_eq!(world.clients[0].subscription.state(world.network.now_ns), SubscriptionState::Over);
+    (0..5_000).for_each(|_| world.pass(MS));
+    assert_eq!(world.clients[0].subscription.state(world.network.now_ns), SubscriptionState::Current);
+    world.inject(0, &header(session, 40, u16::MAX));
+    world.pass(MS);
     world.inject(0, &header(Session(*b"0003ffffff"), 1, 0));
     world.pass(MS);
     assert_eq!(world.clients[0].subscription.state(world.network.now_ns), SubscriptionState::Recovering);
     (0..2).for_each(|at| world.read(at, usize::MAX));
     settle(&mut world, "after a forged end");
+}
+
+/// What a publisher might say, with a number that no session reaches or a byte that is another one.
+fn said(random: &mut Random) -> Vec<u8> {
+    let [kind, high, low, at, with] = random.bytes(5)[..] else { unreachable!("five bytes") };
+    let number = [0, 1, 2, u64::from(low), 1 << 60, u64::MAX - 1, u64::MAX][usize::from(high % 7)];
+    let mut said = Vec::new();
+    match kind % 8 {
+        0..3 => soup::write(&mut said, b'A', &[&b"0003000002"[..], &soup::digits(number)].concat()),
+        3 => soup::write(&mut said, b'S', &[&b"G"[..], &soup::digits(number)].concat()),
+        4 | 5 => soup::write(&mut said, b'S', &random.bytes(usize::from(low % 50))),
+        6 => soup::write(&mut said, b"HZJ"[usize::from(low % 3)], b"S"),
+        _ => said.extend(random.bytes(9)),
+    }
+    if at < 20 {
+        let place = usize::from(at) % said.len();
+        said[place] = with;
+    }
+    said
+}
+
+#[test]
+fn whatever_publishers_and_lines_say_a_subscription_goes_on() {
+    let mut random = Random::new(9);
+    let mut snapshots = 0;
+    for round in 0..3_000_u64 {
+        let of = Subscribed { shard: SHARD, lines: round % 3 > 0, publishers: 1 + round % 2 };
+        let (mut subscription, mut now_ns) = (Subscription::new(of), 0);
+        let each = &mut |_: &ReceivedBooks, _: FeedEvent<'_>| ();
+        for _ in 0..60 {
+            let [lot, high, low] = random.bytes(3)[..] else { unreachable!("three bytes") };
+            let number = [1, u64::from(low), 1 << 60, u64::MAX - 2, u64::MAX][usize::from(high % 5)];
+            match lot % 4 {
+                0 => subscription.on_packet(&header(Session(*b"0003000002"), number, 0), now_ns, each),
+                1 => {
+                    let packet = [header(Session(*b"0003000002"), number, 1), vec![0, 1, low]].concat();
+                    subscription.on_packet(&packet, now_ns, each);
+                }
+                _ => subscription.on_connection(&said(&mut random), now_ns, each),
+            }
+            now_ns += u64::from(lot) * 20 * MS;
+            (0..2).for_each(|_| subscription.on_time(now_ns));
+            assert!(std::iter::from_fn(|| subscription.effect()).count() < 10, "it does little at once");
+            assert!(subscription.deadline_ns(now_ns) > now_ns, "what is due is done");
+        }
+        snapshots += subscription.counters().snapshots;
+    }
+    assert!(snapshots > 100, "{snapshots} snapshots");
+}
+
+#[test]
+fn one_who_waits_for_a_snapshot_keeps_the_latest_and_no_more_than_that() {
+    let of = Subscribed { shard: SHARD, lines: true, publishers: 1 };
+    let mut subscription = Subscription::new(of);
+    let session = Session(*b"0003000002");
+    let mut numbers = Vec::new();
+    let mut each = |_: &ReceivedBooks, event: FeedEvent<'_>| {
+        numbers.extend(if let FeedEvent::Message { number, .. } = event { Some(number) } else { None });
+    };
+    let many = EARLY_MAX as u64 + 1_000;
+    for number in 2..2 + many {
+        let packet = [header(session, number, 1), vec![0, 1, b'x']].concat();
+        subscription.on_packet(&packet, 0, &mut each);
+    }
+    assert_eq!(subscription.counters().dropped.too_early, 1_000);
+    subscription.on_time(0);
+    for (kind, payload) in [
+        (b'A', [&session.0[..], &soup::digits(2 + many)].concat()),
+        (b'A', [&session.0[..], &soup::digits(1)].concat()),
+        (b'S', [&b"G"[..], &soup::digits(2_000)].concat()),
+    ] {
+        let mut bytes = Vec::new();
+        soup::write(&mut bytes, kind, &payload);
+        subscription.on_connection(&bytes, 0, &mut each);
+    }
+    let effects: Vec<_> = std::iter::from_fn(|| subscription.effect()).collect();
+    let connects = effects.iter().filter(|effect| matches!(effect, FeedEffect::Connect { .. })).count();
+    assert_eq!((connects, subscription.state(0)), (2, SubscriptionState::Current));
+    assert_eq!(numbers, (2_000..2 + many).collect::<Vec<_>>());
 }

@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 
 use pares_feed::books::ReceivedBooks;
 use pares_feed::kept::Kept;
-use pares_feed::mold::Packet;
 use pares_feed::publication::{FeedSink, Session};
 use pares_feed::publisher::{Line, Publisher};
 use pares_feed::resending::Resending;
 use pares_feed::serving::Serving;
 use pares_feed::snapshot::SnapshotSource;
-use pares_feed::soup::{FromServer, Pieces, SERVER_BYTES_MAX};
 use pares_feed::store::SessionStore;
-use pares_feed::subscription::{FeedEffect, FeedEvent, Subscribed, Subscription, SubscriptionState};
+use pares_feed::subscription::{FeedEffect, SubscriptionState};
 use pares_fuzz::damage::Random;
 
+use crate::Published;
+use crate::client::Client;
 use crate::publishers::Keeping;
 use crate::serving::assert_same_books;
-use crate::{Published, SHARD};
 
 pub(crate) const MS: u64 = 1_000_000;
 /// What a connection takes at once.
@@ -92,25 +91,6 @@ enum Told {
     End,
 }
 
-/// One who subscribes, and what must be true of it.
-pub(crate) struct Client {
-    pub(crate) subscription: Subscription,
-    /// The connection it has.
-    call: Option<u64>,
-    /// The furthest it was told of.
-    told: Option<(Session, u64)>,
-    /// What is right: all messages up to those handed out.
-    right: (Option<Session>, u64, ReceivedBooks),
-    /// The session, and the number of the message that its program waits for.
-    at: Option<(Session, u64)>,
-    pub(crate) no_asking: bool,
-    /// Nothing reaches it.
-    is_cut: bool,
-    pub(crate) resets: u64,
-    pub(crate) unfilled: u64,
-    pub(crate) handed_out: u64,
-}
-
 pub(crate) struct World {
     pub(crate) network: Network,
     tape: Vec<Told>,
@@ -139,18 +119,7 @@ impl World {
     }
 
     pub(crate) fn join(&mut self, lines: bool) -> usize {
-        self.clients.push(Client {
-            subscription: Subscription::new(Subscribed { shard: SHARD, lines, publishers: 2 }),
-            call: None,
-            told: None,
-            right: (None, 1, ReceivedBooks::default()),
-            at: None,
-            no_asking: false,
-            is_cut: false,
-            resets: 0,
-            unfilled: 0,
-            handed_out: 0,
-        });
+        self.clients.push(Client::new(lines));
         self.clients.len() - 1
     }
 
@@ -369,69 +338,13 @@ impl World {
 }
 
 /// A snapshot of all that is kept.
-fn snapshot(kept: &mut Kept, source: &mut SnapshotSource) -> Option<pares_feed::snapshot::Snapshot> {
+fn snapshot(kept: &mut Kept, source: &mut SnapshotSource) -> Option<pares_feed::snapshot::FeedSnapshot> {
     kept.current()?;
     while !source.follow(kept, 100).unwrap() {}
     source.begin();
     loop {
         if let Some(snapshot) = source.piece(10) {
             return Some(snapshot);
-        }
-    }
-}
-
-impl Client {
-    fn hear_packet(&mut self, bytes: &[u8], now_ns: u64, published: &BTreeMap<Session, Published>) {
-        if let Ok(packet) = Packet::read(bytes)
-            && let Some(session) = published.get(&packet.session)
-            && packet.next() <= session.messages.len() as u64 + 1
-        {
-            self.told = self.told.max(Some((packet.session, packet.next())));
-        }
-        let told = &mut (&mut self.resets, &mut self.unfilled, &mut self.handed_out);
-        let at = &mut self.at;
-        self.subscription.on_packet(bytes, now_ns, &mut |_: &ReceivedBooks, event: FeedEvent<'_>| {
-            follow(event, at, published, told)
-        });
-    }
-
-    fn hear_call(&mut self, bytes: &[u8], now_ns: u64, published: &BTreeMap<Session, Published>) {
-        let mut pieces = Pieces::new(SERVER_BYTES_MAX);
-        pieces.push(bytes);
-        while let Some(packet) = pieces.take().unwrap() {
-            if let FromServer::Accepted(session, next) = FromServer::read(packet).unwrap() {
-                // Of the session before it may be the rest.
-                let is_latest = self.told.is_none_or(|(told, _)| told <= session);
-                self.told = if is_latest { self.told.max(Some((session, next))) } else { self.told };
-            }
-        }
-        let told = &mut (&mut self.resets, &mut self.unfilled, &mut self.handed_out);
-        let at = &mut self.at;
-        self.subscription.on_connection(bytes, now_ns, &mut |_: &ReceivedBooks, event: FeedEvent<'_>| {
-            follow(event, at, published, told)
-        });
-    }
-}
-
-/// Each message comes once, in order, and as it was published.
-fn follow(
-    event: FeedEvent<'_>,
-    at: &mut Option<(Session, u64)>,
-    published: &BTreeMap<Session, Published>,
-    (resets, unfilled, handed_out): &mut (&mut u64, &mut u64, &mut u64),
-) {
-    match event {
-        FeedEvent::Session(session) => *at = Some((session, 1)),
-        FeedEvent::Reset { next } => {
-            **resets += 1;
-            at.as_mut().expect("a session has begun").1 = next;
-        }
-        FeedEvent::Unfilled { .. } => **unfilled += 1,
-        FeedEvent::Message { number, bytes } => {
-            let (session, next) = at.as_mut().expect("a session has begun");
-            assert_eq!((number, bytes), (*next, &published[session].messages[number as usize - 1][..]));
-            *next += 1;
-            **handed_out += 1;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use pares_feed::publication::{FeedSink, Publication, Session};
 use pares_feed::publisher::{Line, Publisher};
-use pares_feed::store::Standing;
+use pares_feed::store::SessionStanding;
 use pares_types::{Command, Event, Outcome, Position, Request, Status};
 
 use crate::logged::{Reached, blocks, push_block};
@@ -119,7 +119,7 @@ impl ShardFeed {
         assert!(self.making.waiting.is_empty(), "what was made before is in the log");
         self.is_live = true;
         if let Some(Reached { session, next, over, .. }) = self.making.made {
-            self.sender.resume(Standing { session, next, over });
+            self.sender.resume(SessionStanding { session, next, over });
         }
         self.sender.go_live();
     }

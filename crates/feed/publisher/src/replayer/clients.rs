@@ -4,7 +4,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 
-use pares_feed::serving::{Asked, Ended, Serving, TURN_BYTES_MAX};
+use pares_feed::serving::{LoginAsked, Serving, ServingEnded, TURN_BYTES_MAX};
 use pares_roles::world::{Ready, Sockets};
 
 /// Connections at a time.
@@ -83,8 +83,8 @@ impl<S: Read + Write> Client<S> {
         gone > 0
     }
 
-    fn ended(&self) -> Option<Ended> {
-        self.serving.ended().or(self.is_gone.then_some(Ended::LoggedOut))
+    fn ended(&self) -> Option<ServingEnded> {
+        self.serving.ended().or(self.is_gone.then_some(ServingEnded::LoggedOut))
     }
 }
 
@@ -157,7 +157,7 @@ impl<S: Sockets> Clients<S> {
     }
 
     /// What clients ask for, of those who are not answered.
-    pub(super) fn asking(&mut self) -> impl Iterator<Item = (&mut Serving, Asked)> {
+    pub(super) fn asking(&mut self) -> impl Iterator<Item = (&mut Serving, LoginAsked)> {
         self.each().filter_map(|client| client.serving.asked().map(|asked| (&mut client.serving, asked)))
     }
 
@@ -168,7 +168,7 @@ impl<S: Sockets> Clients<S> {
             let Some(mut client) = slot.take() else { continue };
             self.sockets.deregister(&mut client.stream);
             self.open -= 1;
-            self.ended += u64::from(!matches!(ended, Ended::LoggedOut | Ended::Finished));
+            self.ended += u64::from(!matches!(ended, ServingEnded::LoggedOut | ServingEnded::Finished));
         }
     }
 

@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use pares_feed::resending::{self, Resending};
-use pares_feed::serving::{Asked, TURN_BYTES_MAX};
+use pares_feed::serving::{LoginAsked, Serving, TURN_BYTES_MAX};
 use pares_feed::store::SessionStore;
 use pares_log::{LogReader, Offset, ReadError};
 use pares_roles::config::SystemConfig;
@@ -245,7 +245,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
     }
 }
 
-fn answer(serving: &mut pares_feed::serving::Serving, asked: Asked, of: &mut ShardTape) {
+fn answer(serving: &mut Serving, asked: LoginAsked, of: &mut ShardTape) {
     match (asked.snapshot, of.fresh()) {
         (false, _) => serving.answer(of.tape.standing()),
         (true, Some(snapshot)) => serving.answer_snapshot(snapshot),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pares_feed::snapshot::{Snapshot, SnapshotSource};
+use pares_feed::snapshot::{FeedSnapshot, SnapshotSource};
 use pares_feed::store::SessionStore;
 
 use super::tape::Tape;
@@ -25,7 +25,7 @@ pub(super) struct ShardTape {
     /// Whether anybody waits for a snapshot.
     pub(super) is_wanted: bool,
     /// The last one, and when it was made.
-    snapshot: Option<(Arc<Snapshot>, u64)>,
+    snapshot: Option<(Arc<FeedSnapshot>, u64)>,
 }
 
 impl ShardTape {
@@ -35,7 +35,7 @@ impl ShardTape {
     }
 
     /// A snapshot that was made lately, if there is one.
-    pub(super) fn fresh(&self) -> Option<Arc<Snapshot>> {
+    pub(super) fn fresh(&self) -> Option<Arc<FeedSnapshot>> {
         self.snapshot.as_ref().map(|(snapshot, _)| Arc::clone(snapshot))
     }
 

@@ -3,7 +3,7 @@
 //! An index of every message would be as long as the log. So it has a place now and then: from there on the log is walked, past what is of other shards.
 
 use pares_feed::publication::Session;
-use pares_feed::store::{SESSIONS_KEPT, SessionStore, Standing, StoreError, find};
+use pares_feed::store::{SESSIONS_KEPT, SessionStanding, SessionStore, StoreError, find};
 use pares_log::{LogReader, Offset, ReadError};
 use pares_types::ShardId;
 
@@ -23,7 +23,7 @@ struct Place {
 /// The sessions of a shard that are kept.
 #[derive(Debug, Default)]
 pub(super) struct Tape {
-    standing: Vec<Standing>,
+    standing: Vec<SessionStanding>,
     /// By session, as `standing`.
     places: Vec<Vec<Place>>,
 }
@@ -58,11 +58,11 @@ impl Tape {
             self.standing.remove(0);
             self.places.remove(0);
         }
-        self.standing.push(Standing { session, next: 1, over: false });
+        self.standing.push(SessionStanding { session, next: 1, over: false });
         self.places.push(Vec::new());
     }
 
-    pub(super) fn standing(&self) -> &[Standing] {
+    pub(super) fn standing(&self) -> &[SessionStanding] {
         &self.standing
     }
 }
@@ -115,7 +115,7 @@ impl<R: LogReader> TapeStore<'_, R> {
 }
 
 impl<R: LogReader> SessionStore for TapeStore<'_, R> {
-    fn standing(&self) -> &[Standing] {
+    fn standing(&self) -> &[SessionStanding] {
         self.tape.standing()
     }
 

@@ -23,6 +23,7 @@
 //! | `diverge` | a venue that computes something else |
 //! | `away` | a member is away while its orders are filled |
 //! | `days` | business days that are closed, archived and dropped; a copy of a running system |
+//! | `feed` | market data while publishers, replayers and lines die |
 //! | `wice` | replication between clusters: what it costs, and everything that can die there |
 //! | `wrong_keys` | somebody tries keys, on many connections |
 //! | `poison` | a request that brings the matching engine down at every venue |
@@ -32,6 +33,7 @@ mod days;
 mod disk;
 mod diverge;
 mod everything;
+mod feed;
 mod figures;
 mod flood;
 mod gateway;
@@ -131,6 +133,8 @@ enum Own {
     Days(days::Args),
     /// Copy a system while it trades and nodes are killed, and start the copy: is all there that was answered before?
     Backup(days::backup::Args),
+    /// Market data: kill publishers and replayers, cut lines that lose; is any receiver told anything wrong, or not everything?
+    Feed(feed::Args),
     /// Wrong keys at rate, on many connections: is anybody let in, and do the others' orders take longer?
     WrongKeys(wrong_keys::Args),
 }
@@ -179,7 +183,8 @@ fn blows() -> impl TypedValueParser<Value = Blow> {
     let wrong_keys = PossibleValue::new("wrong-keys").help("Wrong keys: `pares drill wrong-keys --help`");
     let days = PossibleValue::new("days").help("Business days: `pares drill days --help`");
     let backup = PossibleValue::new("backup").help("A copy of a running system: `pares drill backup --help`");
-    PossibleValuesParser::new(blows.chain([wice, away, days, backup, wrong_keys]))
+    let feed = PossibleValue::new("feed").help("Market data: `pares drill feed --help`");
+    PossibleValuesParser::new(blows.chain([wice, away, days, backup, feed, wrong_keys]))
         .try_map(|word| Blow::from_str(&word, false))
 }
 
@@ -269,6 +274,7 @@ pub fn run(choice: &Choice) -> LabResult {
         Some(Own::Away(args)) => return away::run(args),
         Some(Own::Days(args)) => return days::run(args),
         Some(Own::Backup(args)) => return days::backup::run(args),
+        Some(Own::Feed(args)) => return feed::run(args),
         Some(Own::WrongKeys(args)) => return wrong_keys::run(args),
         None => {}
     }

@@ -1,0 +1,255 @@
+//! `pares feed watch`: a book, or the best of all, as the feed gives it, with a word for what it is worth.
+//!
+//! It receives as any member would: lines A and B, messages asked for again, snapshots. Of the system's directory it takes no more than addresses.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use pares_node::Layout;
+use pares_receiver::{
+    FeedEvent, FeedLines, FeedReceiver, Received, ReceivedBook, ReceiverConfig, ReceiverError,
+    SubscriptionState,
+};
+use pares_types::{ShardId, Side};
+
+use super::shown;
+use crate::commands::stat::configuration;
+use crate::error::{CommandError, CommandResult};
+use crate::text;
+
+/// Between two looks at what is to be shown.
+const SHOW_EVERY: Duration = Duration::from_millis(100);
+
+/// What to watch.
+#[derive(clap::Args)]
+pub struct WatchArgs {
+    /// The symbol of an instrument; left out, the best bid and offer of all
+    symbol: Option<String>,
+    /// Levels of each side that are shown
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=100))]
+    levels: u64,
+    /// Where line A of shard 0 comes in, if it is not what pares.toml says; needs --line-b and --replayer
+    #[arg(long, requires_all = ["line_b", "replayer"])]
+    line_a: Option<SocketAddr>,
+    /// Where line B of shard 0 comes in
+    #[arg(long, requires = "line_a")]
+    line_b: Option<SocketAddr>,
+    /// Where a replayer answers; may be given several times. Without lines all comes from there, by TCP
+    #[arg(long)]
+    replayer: Vec<SocketAddr>,
+    /// How many shards there are, with --replayer
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    shards: u16,
+    /// Do not join the lines: take everything from the replayers, by TCP
+    #[arg(long)]
+    tcp: bool,
+    /// Stop after so many seconds; left out, at Ctrl-C
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Print lines, as without a terminal
+    #[arg(long)]
+    plain: bool,
+    /// One JSON object each time what is shown has changed
+    #[arg(long)]
+    json: bool,
+}
+
+/// How what comes is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Face {
+    Screen,
+    Lines,
+    Json,
+}
+
+/// Shows what the feed gives.
+///
+/// # Errors
+/// If there is no such system, it has no market data, or sockets cannot be had.
+pub(super) fn run(args: &WatchArgs, dir: &Path) -> CommandResult {
+    let stop =
+        pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
+    let config = if args.replayer.is_empty() { of_system(dir)? } else { of_arguments(args) };
+    let mut receiver = open(config, args.tcp)?;
+    let mut watch = Watch::new(args);
+    let begun = Instant::now();
+    let is_over = || args.seconds.is_some_and(|seconds| begun.elapsed() >= Duration::from_secs(seconds));
+    while !stop.load(Ordering::Relaxed) && !is_over() {
+        receiver.poll(SHOW_EVERY, |from| watch.on_received(from.shard, &from.received)).map_err(failed)?;
+        watch.show_if_due(&receiver);
+    }
+    watch.tell_all(&receiver);
+    Ok(())
+}
+
+fn failed(error: ReceiverError) -> CommandError {
+    CommandError::Failed(error.to_string())
+}
+
+/// What the system in a directory says of its feed.
+fn of_system(dir: &Path) -> Result<ReceiverConfig, CommandError> {
+    let layout = Layout::new(dir);
+    let config = configuration(&layout)?;
+    let Some(feed) = &config.feed else {
+        return Err(CommandError::Usage(format!(
+            "the system in {} publishes no market data; start it with `pares up --feed`",
+            dir.display()
+        )));
+    };
+    let address = |id| std::fs::read_to_string(layout.replayer_address(id)).ok()?.trim().parse().ok();
+    let replayers: Vec<SocketAddr> = config.replayer_ids().filter_map(address).collect();
+    Ok(ReceiverConfig {
+        shards: config.shards()?.into_keys().collect(),
+        lines: FeedLines::From(feed.line_a, feed.line_b),
+        requests: replayers.clone(),
+        tcp: replayers,
+        interface: feed.interface,
+        ..ReceiverConfig::default()
+    })
+}
+
+fn of_arguments(args: &WatchArgs) -> ReceiverConfig {
+    let lines = args.line_a.zip(args.line_b).map_or(FeedLines::None, |(a, b)| FeedLines::From(a, b));
+    ReceiverConfig {
+        shards: (0..args.shards).map(ShardId).collect(),
+        lines,
+        requests: args.replayer.clone(),
+        tcp: args.replayer.clone(),
+        ..ReceiverConfig::default()
+    }
+}
+
+/// Joins the lines; where somebody else of this host has them, as only one can have what is not multicast, all comes by TCP.
+fn open(config: ReceiverConfig, tcp: bool) -> Result<FeedReceiver, CommandError> {
+    let by_tcp = ReceiverConfig { lines: FeedLines::None, ..config.clone() };
+    match FeedReceiver::open(if tcp { &by_tcp } else { &config }) {
+        Err(ReceiverError::Socket { address, error }) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            pares_text::tell!("{address} is taken by another receiver: all comes by TCP");
+            FeedReceiver::open(&by_tcp)
+        }
+        opened => opened,
+    }
+    .map_err(failed)
+}
+
+/// What has come of a shard.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Came {
+    /// Messages handed out.
+    pub(super) messages: u64,
+    /// Times the books were replaced by a snapshot.
+    pub(super) resets: u64,
+    /// Times messages were missing.
+    pub(super) gaps: u64,
+}
+
+/// What is watched.
+struct Watch<'a> {
+    args: &'a WatchArgs,
+    face: Face,
+    came: BTreeMap<ShardId, Came>,
+    shown_at: Instant,
+    /// What was shown last of each instrument.
+    last: BTreeMap<(ShardId, u16), String>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(args: &'a WatchArgs) -> Self {
+        let face = match (args.json, args.plain || !std::io::stdout().is_terminal()) {
+            (true, _) => Face::Json,
+            (false, true) => Face::Lines,
+            (false, false) => Face::Screen,
+        };
+        Self { args, face, came: BTreeMap::new(), shown_at: Instant::now(), last: BTreeMap::new() }
+    }
+
+    fn on_received(&mut self, shard: ShardId, received: &Received<'_>) {
+        let came = self.came.entry(shard).or_default();
+        match received {
+            Received::Event(FeedEvent::Message { .. }) => came.messages += 1,
+            Received::Event(FeedEvent::Reset { .. }) => came.resets += 1,
+            Received::State(SubscriptionState::Gap { .. }) => came.gaps += 1,
+            _ => {}
+        }
+    }
+
+    fn show_if_due(&mut self, receiver: &FeedReceiver) {
+        if self.shown_at.elapsed() >= SHOW_EVERY {
+            self.shown_at = Instant::now();
+            self.show(receiver);
+        }
+    }
+
+    /// The instruments that are watched, with what is known of them.
+    fn watched<'b>(
+        &self,
+        receiver: &'b FeedReceiver,
+    ) -> Vec<(ShardId, SubscriptionState, u16, ReceivedBook<'b>)> {
+        let wanted = |symbol: &str| self.args.symbol.as_ref().is_none_or(|w| w.eq_ignore_ascii_case(symbol));
+        let mut watched = Vec::new();
+        for &shard in self.came.keys() {
+            let (Some(books), Some(state)) = (receiver.books(shard), receiver.state(shard)) else { continue };
+            let found = books.all().filter(|(_, book)| wanted(book.symbol));
+            watched.extend(found.map(|(locate, book)| (shard, state, locate, book)));
+        }
+        watched
+    }
+
+    fn show(&mut self, receiver: &FeedReceiver) {
+        let watched = self.watched(receiver);
+        if self.face == Face::Screen {
+            let came = |shard: &ShardId| self.came.get(shard).copied().unwrap_or_default();
+            let page = match (&self.args.symbol, watched.first()) {
+                (Some(_), Some((shard, state, _, book))) => {
+                    let levels = usize::try_from(self.args.levels).unwrap_or(usize::MAX);
+                    shown::ladder(*state, *book, came(shard), levels)
+                }
+                (Some(symbol), None) => format!("{symbol}: nothing came of it yet"),
+                (None, _) => shown::table(watched.iter().map(|(_, state, _, book)| (*state, *book))),
+            };
+            return text::print(&format!("\x1b[H\x1b[J{page}"));
+        }
+        for (shard, state, locate, book) in watched {
+            let line = match self.face {
+                Face::Json => shown::json(shard, state, book),
+                _ => shown::line(state, book),
+            };
+            if self.last.get(&(shard, locate)) != Some(&line) {
+                text::print(&match self.face {
+                    Face::Json => line.clone(),
+                    _ => format!("{}  {line}", text::time_of_day(pares_os::clock::now_ns() % pares_types::DAY_NS)),
+                });
+                self.last.insert((shard, locate), line);
+            }
+        }
+    }
+
+    /// The end: what came in all.
+    fn tell_all(&self, receiver: &FeedReceiver) {
+        if self.face == Face::Json {
+            return;
+        }
+        let mut all = Came::default();
+        for came in self.came.values() {
+            all.messages += came.messages;
+            all.resets += came.resets;
+            all.gaps += came.gaps;
+        }
+        if let (Some(symbol), true) = (&self.args.symbol, self.watched(receiver).is_empty()) {
+            text::print(&format!("nothing came of {symbol}: is it an instrument, and its system up?"));
+        }
+        let [messages, gaps, snapshots] =
+            [(all.messages, "message"), (all.gaps, "gap"), (all.resets, "snapshot")]
+                .map(|(number, what)| text::count(number, what));
+        text::print(&format!("{messages}, {gaps}, {snapshots}"));
+    }
+}
+
+/// Prices and shares of a side's best.
+pub(super) fn best(book: ReceivedBook<'_>, side: Side) -> Option<(String, u64)> {
+    book.best(side).map(|(price, shares, _)| (text::cents(price), shares.0))
+}
