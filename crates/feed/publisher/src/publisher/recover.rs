@@ -104,18 +104,17 @@ fn whole_log<W: World>(
 ) -> Result<(W::Writer, BTreeMap<ShardId, Held>), NodeError> {
     let log = NodeId::Publisher(id);
     let open = || world.write_log(log, log_config(config));
-    let why = if repair_asked::is_asked(world, log) {
-        String::from("others say that it is damaged, or does not fit the record")
-    } else {
-        match open() {
-            Err(error) if error.is_damage() => error.to_string(),
-            Err(error) => return Err(error.into()),
-            Ok(writer) => match scan(world, log) {
-                Ok(held) => return Ok((writer, held)),
-                Err(Useless::Unreadable(error)) => return Err(error.into()),
-                Err(Useless::Damaged(why)) => why,
-            },
-        }
+    let is_asked = repair_asked::is_asked(world, log);
+    let why = match open() {
+        Err(error) if error.is_damage() => error.to_string(),
+        Err(error) => return Err(error.into()),
+        Ok(writer) => match scan(world, log) {
+            // What is asked about may lie on a disk that was replaced since.
+            Ok(held) if held.is_empty() || !is_asked => return Ok((writer, held)),
+            Ok(_) => String::from("others say that it is damaged, or does not fit the record"),
+            Err(Useless::Unreadable(error)) => return Err(error.into()),
+            Err(Useless::Damaged(why)) => why,
+        },
     };
     world.complain(&format_args!("the log of {log} is made anew out of the record: {why}"));
     world.replace_log(log, log_config(config))?.complete()?;
@@ -206,4 +205,23 @@ fn stream<W: World>(
     let mut stream = CommittedStream::new(world, config, from)?;
     begun.iter().for_each(|(&shard, begun)| stream.start_at(shard, begun.feed.next));
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pares_node::HostWorld;
+    use pares_node::config::Layout;
+
+    #[test]
+    fn a_log_that_is_to_be_repaired_and_is_gone_is_begun() {
+        let dir = tempfile::tempdir().unwrap();
+        let world = HostWorld::new(&Layout::new(dir.path())).unwrap();
+        let (id, config) = (PublisherId(0), SystemConfig { segment_mib: 1, ..SystemConfig::default() });
+        repair_asked::ask(&world, NodeId::Publisher(id));
+        for _ in 0..2 {
+            let (writer, held) = whole_log(&world, id, &config).unwrap();
+            assert!(held.is_empty() && writer.tail().0 < 4_096);
+        }
+    }
 }
