@@ -167,6 +167,7 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
     }
 
     fn go_live(&mut self) {
+        let now_ns = self.world.mono_ns();
         self.is_live = true;
         for (shard, feed) in &mut self.feeds {
             if let Some(before) = feed.making.before {
@@ -176,7 +177,7 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
                     before.session, before.next
                 ));
             }
-            feed.go_live();
+            feed.go_live(now_ns);
         }
         self.outlet.counters.set(Counter::CatchingUp, 0);
     }

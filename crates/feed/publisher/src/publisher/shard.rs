@@ -115,11 +115,12 @@ impl ShardFeed {
     }
 
     /// It sends what is made from now on.
-    pub(super) fn go_live(&mut self) {
+    pub(super) fn go_live(&mut self, now_ns: u64) {
         assert!(self.making.waiting.is_empty(), "what was made before is in the log");
         self.is_live = true;
-        if let Some(Reached { session, next, over, .. }) = self.making.made {
-            self.sender.resume(SessionStanding { session, next, over });
+        // What the log holds goes on from there, also if the record does not give all of it yet.
+        if let Some(Reached { session, next, over, .. }) = self.making.before.or(self.making.made) {
+            self.sender.resume(SessionStanding { session, next, over }, now_ns);
         }
         self.sender.go_live();
     }
@@ -163,6 +164,18 @@ pub(super) fn begins_day(request: &Request, outcome: &Outcome) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pares_feed::mold::Packet;
+    use pares_types::ShardId;
+
+    /// What was sent.
+    #[derive(Default)]
+    struct Sent(Vec<Vec<u8>>);
+
+    impl Line for Sent {
+        fn send(&mut self, packet: &[u8]) {
+            self.0.push(packet.to_vec());
+        }
+    }
 
     const DAYS: [Session; 2] = [Session(*b"0001000001"), Session(*b"0001000002")];
 
@@ -199,6 +212,20 @@ mod tests {
         assert!(making.waiting.is_empty() && making.before.is_none() && !making.differs);
         make(&mut making, &[b"c"]);
         assert_eq!((making.waiting[0].first, making.waiting.len()), (3, 1));
+    }
+
+    #[test]
+    fn a_record_that_gives_what_the_log_holds_only_once_it_is_live_goes_on_behind_it() {
+        let making = Making::new(None, Some(reached(&[b"a", b"b"])), 100);
+        let mut feed = ShardFeed::new(Publication::new(ShardId(1), &[]), making, Position(0));
+        feed.go_live(0);
+        feed.making.begin(DAYS[0]);
+        make(&mut feed.making, &[b"a", b"b", b"c"]);
+        let (waiting, mut line) = (std::mem::take(&mut feed.making.waiting), Sent::default());
+        waiting.iter().for_each(|stretch| feed.tell(stretch, 0, &mut line));
+        feed.sender.flush(0, &mut line);
+        let packet = Packet::read(&line.0[0]).unwrap();
+        assert_eq!((line.0.len(), packet.sequence, packet.next()), (1, 3, 4));
     }
 
     #[test]
