@@ -23,16 +23,24 @@
 //! a client too, sets phases and rules, blocks members, lists instruments, passes from one business day to the next, and gives, changes
 //! and revokes keys; gateways tell the time.
 //!
+//! Publishers and replayers of market data die at any call and any byte, are stopped, lose their disks or find them full, and their logs rot;
+//! datagrams of two lines, requests and answers are lost, doubled and late, and connections break; subscribers come early, late and again,
+//! some without lines; and anybody sends them what no publisher would. None of it excuses anything of trading.
+//!
 //! **Not simulated**: an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is
 //! lost; engines of two venues that fail by themselves in one shard at once (they may wait for each other's checkpoints); the memory
-//! model under the window (`loom`) and interleavings inside one proposal (`stateright`).
+//! model under the window (`loom`) and interleavings inside one proposal (`stateright`); a loss of power
+//! that takes back what publishers have sent.
 //!
 //! **Checked**: I1 agreement, W6 executed or void, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is
 //! left, of recorders as long as a quorum is), I5 conservation, I6 bounds, I7 a poisoned shard delays no other (design section
 //! 6); R4 who is revoked is out; that a member's stream tells every message once, in order and under its number; that an epoch is used
 //! once; that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that everything is up and answered, all replicas are equal, and the record, replayed in order on one naive book, gives every
-//! outcome and event again. Where builds differ: that a contradiction halts every recorder. The checkers themselves are
-//! checked by putting defects under the roles ([`Bug`]), and each seed runs twice ([`run_twice`]).
+//! outcome and event again. Where builds differ: that a contradiction halts every recorder. Of market data, against one publication of each
+//! shard that is driven by the committed record alone: F1 publishers log and send what it gives, byte by byte, in every life, F2 and nothing
+//! before it is committed; F3 what is told again and handed out is the same, once and in order; F4 who is shown something as current has
+//! all that it was told of, and the right books; F5 in the end everybody has everything, and the books are the venues'. The checkers
+//! themselves are checked by putting defects under the roles ([`Bug`]), and each seed runs twice ([`run_twice`]).
 
 mod accounts;
 mod bug;

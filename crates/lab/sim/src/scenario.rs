@@ -1,7 +1,12 @@
 //! What a run is made of: sizes, rates, faults.
 
+mod feed;
+mod members;
+
 use crate::bug::Bug;
 use crate::fault_mix::FaultMix;
+
+pub use feed::Feed;
 
 /// Nanoseconds in a microsecond and in a millisecond, of virtual time.
 pub(crate) const US: u64 = 1_000;
@@ -14,17 +19,6 @@ pub enum Durability {
     Os,
     /// Synced: what is promised survives a power failure.
     Disk,
-}
-
-/// Market data: two publishers, one on each line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Feed {
-    /// Replayers, 1 to 8.
-    pub replayers: usize,
-    /// Subscribers, of each shard by turns; every third one has no lines.
-    pub subscribers: usize,
-    /// Datagrams that are lost, of 1,000.
-    pub lost_permille: u64,
 }
 
 /// One run.
@@ -200,6 +194,7 @@ impl Scenario {
         let quick = Self::quick(seed);
         Self {
             name: "partition",
+            feed: Feed::of_some(seed),
             venues: 3,
             recorders: 3,
             quorum: 2,
@@ -237,6 +232,7 @@ impl Scenario {
         let durability = if seed.is_multiple_of(3) { Durability::Os } else { Durability::Disk };
         Self {
             name: "disks",
+            feed: Feed::of_some(seed),
             recorders: 3,
             quorum: 1 + (seed % 2) as usize,
             durability,
@@ -324,96 +320,6 @@ impl Scenario {
                 restart_ns: 50 * MS,
                 power_ns: if durability == Durability::Disk { 50 * MS } else { 0 },
                 ..quick.faults.clone()
-            },
-            ..quick
-        }
-    }
-
-    /// Members' keys are changed and revoked while they trade, gateways die, and their clocks jump.
-    #[must_use]
-    pub fn revocations(seed: u64) -> Self {
-        let quick = Self::quick(seed);
-        Self {
-            name: "revocations",
-            requests_per_client: 160,
-            think_ns: 300 * US,
-            revocations: true,
-            faults: FaultMix {
-                gateway_crash_ns: 15 * MS,
-                gateway_pause_ns: 15 * MS,
-                venue_crash_ns: 20 * MS,
-                restart_ns: 60 * MS,
-                break_ns: 8 * MS,
-                clock_jump_ns: 2 * MS,
-                hostile_permille: 30,
-                ..quick.faults.clone()
-            },
-            ..quick
-        }
-    }
-
-    /// Sessions that guard orders end: their connections break, their gateways die, everything starts again.
-    #[must_use]
-    pub fn sessions(seed: u64) -> Self {
-        let quick = Self::quick(seed);
-        Self {
-            name: "sessions",
-            requests_per_client: 160,
-            think_ns: 300 * US,
-            guards: true,
-            faults: FaultMix {
-                gateway_crash_ns: 10 * MS,
-                gateway_pause_ns: 15 * MS,
-                gateway_full_ns: 20 * MS,
-                recorder_crash_ns: 40 * MS,
-                restart_ns: 60 * MS,
-                break_ns: 4 * MS,
-                hostile_permille: 20,
-                ..quick.faults.clone()
-            },
-            ..quick
-        }
-    }
-
-    /// Market data on lines that lose, while publishers and replayers die and lose what they have, and so does all that they read.
-    #[must_use]
-    pub fn feed(seed: u64) -> Self {
-        let quick = Self::quick(seed);
-        let durability = if seed.is_multiple_of(2) { Durability::Os } else { Durability::Disk };
-        Self {
-            name: "feed",
-            recorders: 3,
-            quorum: 1 + (seed / 2 % 2) as usize,
-            durability,
-            duration_ns: 120 * MS,
-            requests_per_client: 200,
-            think_ns: 600 * US,
-            feed: Some(Feed { replayers: 2, subscribers: 6, lost_permille: [0, 10, 50, 200][(seed / 4 % 4) as usize] }),
-            faults: FaultMix {
-                publisher_crash_ns: 10 * MS,
-                publisher_pause_ns: 15 * MS,
-                publisher_full_ns: 30 * MS,
-                publisher_wipe_ns: 40 * MS,
-                publisher_rot_ns: 40 * MS,
-                replayer_crash_ns: 20 * MS,
-                replayer_pause_ns: 20 * MS,
-                replayer_exhaust_ns: 40 * MS,
-                call_break_ns: 10 * MS,
-                subscriber_restart_ns: 15 * MS,
-                forge_ns: 10 * MS,
-                cut_ns: 10 * MS,
-                venue_crash_ns: 30 * MS,
-                venue_pause_ns: 30 * MS,
-                gateway_crash_ns: 60 * MS,
-                recorder_crash_ns: 30 * MS,
-                recorder_pause_ns: 30 * MS,
-                wipe_ns: 60 * MS,
-                rot_ns: 60 * MS,
-                restart_ns: 100 * MS,
-                power_ns: if durability == Durability::Disk { 100 * MS } else { 0 },
-                torn_permille: 300,
-                break_ns: 30 * MS,
-                ..FaultMix::default()
             },
             ..quick
         }

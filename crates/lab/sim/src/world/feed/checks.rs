@@ -20,8 +20,7 @@ impl World<'_> {
     /// Reads the reference on to what is committed by now: what the quorum-th recorder has for good.
     pub(super) fn read_reference(&mut self, shard: ShardId) {
         let recorders = 0..self.scenario.recorders;
-        let mut next: Vec<Position> =
-            recorders.map(|n| self.safe_of(n).next[usize::from(shard.0)]).collect();
+        let mut next: Vec<Position> = recorders.map(|n| self.safe_of(n).next[usize::from(shard.0)]).collect();
         next.sort_unstable();
         let committed = next[next.len() - self.scenario.quorum];
         if let Some(feed) = &mut self.feed {
@@ -105,7 +104,8 @@ impl World<'_> {
                 found = checked;
             }
         });
-        let told = |Broken { what, .. }| Broken { invariant: RECORD, what: format!("in the log of {node}: {what}") };
+        let told =
+            |Broken { what, .. }| Broken { invariant: RECORD, what: format!("in the log of {node}: {what}") };
         found.map_err(told).map(|()| reached)
     }
 
@@ -141,7 +141,9 @@ impl World<'_> {
     pub(in crate::world) fn untold(&self) -> Result<Option<String>, Broken> {
         let Some(feed) = &self.feed else { return Ok(None) };
         for publisher in self.config.publisher_ids().map(|id| publisher_id(usize::from(id.0))) {
-            if !self.is_up(publisher) || self.machine.counter(&publisher.to_string(), "catching_up") != Some(0) {
+            if !self.is_up(publisher)
+                || self.machine.counter(&publisher.to_string(), "catching_up") != Some(0)
+            {
                 return Ok(Some(format!("{publisher} is not up")));
             }
             let held = self.check_log(publisher)?;

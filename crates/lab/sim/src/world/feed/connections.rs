@@ -29,11 +29,12 @@ impl World<'_> {
         let connection = self.machine.lock().feed_net.connect(replayer, life);
         let Some(feed) = &mut self.feed else { return false };
         let (to_replayer_ns, to_subscriber_ns) = (self.now_ns, self.now_ns);
-        let call =
-            Call { subscriber, is_alive: true, is_closing: false, to_replayer_ns, to_subscriber_ns };
+        let call = Call { subscriber, is_alive: true, is_closing: false, to_replayer_ns, to_subscriber_ns };
         feed.calls.push(call);
         feed.subscribers[subscriber].connection = Some(connection);
         feed.seen.calls += 1;
+        let asks = String::from_utf8_lossy(login.get(3..).unwrap_or_default());
+        self.trace.say(self.now_ns, &format!("subscriber {subscriber} calls {replayer}: {asks}"));
         self.schedule(replayer);
         self.send_on_call(subscriber, login);
         true

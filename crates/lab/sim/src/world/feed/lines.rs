@@ -121,10 +121,12 @@ impl World<'_> {
             _ => (0..feed.random.below(60)).map(|_| feed.random.next() as u8).collect(),
         };
         feed.seen.forged += 1;
+        let note = [to as u64, bytes.len() as u64];
         let replayer = replayer_id(feed.random.index(feed.replayers));
         let request = FeedAction::Request { replayer, from: to, bytes: bytes.clone() };
         self.queue.push(self.now_ns, Action::Feed(request));
         let packet = FeedAction::Packet { to, bytes, is_forged: true };
         self.queue.push(self.now_ns, Action::Feed(packet));
+        self.note("subscriber {} is sent {} forged bytes", &note);
     }
 }

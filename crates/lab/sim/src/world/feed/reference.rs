@@ -123,7 +123,8 @@ impl Reference {
 
     /// A message as it is told again, or handed out.
     pub(super) fn check_again(&self, session: Session, number: u64, bytes: &[u8]) -> Result<(), Broken> {
-        self.check_told(session, number, bytes).map_err(|Broken { what, .. }| Broken { invariant: AGAIN, what })
+        self.check_told(session, number, bytes)
+            .map_err(|Broken { what, .. }| Broken { invariant: AGAIN, what })
     }
 
     /// How far a packet says that a session is, and whether that is over.
