@@ -14,6 +14,7 @@
 //! | [`checkpoints`] | a shard's state as bytes |
 //! | [`days`] | recorded days: LOBSTER, ITCH |
 //! | [`books`] | the rule book: one book, and the market of a shard, in two implementations |
+//! | [`feed`] | market data: packets, streams, messages, a publisher's log |
 //! | [`requests`] | bytes as requests, for these |
 //! | [`damage`] | the driver of the short runs |
 
@@ -21,6 +22,7 @@ pub mod books;
 pub mod checkpoints;
 pub mod damage;
 pub mod days;
+pub mod feed;
 pub mod frames;
 pub mod records;
 pub mod requests;
@@ -46,4 +48,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "itch", run: days::itch, seeds: days::itch_seeds },
     Target { name: "books", run: books::books, seeds: books::seeds },
     Target { name: "markets", run: books::markets, seeds: books::seeds },
+    Target { name: "feed_packets", run: feed::packets, seeds: feed::packet_seeds },
+    Target { name: "feed_soup", run: feed::soup, seeds: feed::soup_seeds },
+    Target { name: "feed_messages", run: feed::messages, seeds: feed::message_seeds },
+    Target { name: "publisher_log", run: feed::publisher_log, seeds: feed::publisher_log_seeds },
+    Target { name: "publication", run: feed::publication, seeds: feed::publication_seeds },
 ];

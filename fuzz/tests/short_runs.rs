@@ -34,7 +34,10 @@ macro_rules! short_runs {
     };
 }
 
-short_runs! { client_frames gateway_frames records log_segment checkpoint lobster itch books markets }
+short_runs! {
+    client_frames gateway_frames records log_segment checkpoint lobster itch books markets
+    feed_packets feed_soup feed_messages publisher_log publication
+}
 
 #[test]
 fn every_target_has_a_short_run_and_a_binary() {
@@ -70,6 +73,24 @@ fn seeds_are_accepted() {
     for (bytes, events) in [(pares_fuzz::days::itch_seeds(), 5), (pares_fuzz::days::lobster_seeds(), 7)] {
         assert_eq!(count_events(&bytes[0]), events);
     }
+}
+
+#[test]
+fn seeds_of_market_data_are_accepted() {
+    use pares_feed::{books::ReceivedBooks, mold::Packet, publication::Publication};
+    use pares_fuzz::feed;
+    use pares_publisher::logged::{Logged, blocks};
+    for seed in feed::packet_seeds() {
+        assert!(blocks(&seed).all(|packet| Packet::read(packet).is_ok()));
+    }
+    for seed in feed::message_seeds() {
+        let mut books = ReceivedBooks::default();
+        blocks(&seed).for_each(|message| books.on_message(message));
+        assert_eq!(books.misfits, 0);
+    }
+    assert!(feed::publisher_log_seeds().iter().all(|seed| Logged::read(seed).is_ok()));
+    let shard = pares_types::ShardId(3);
+    assert!(feed::publication_seeds().iter().all(|seed| Publication::restore(shard, seed).is_ok()));
 }
 
 /// Events of a day, LOBSTER if it has a zero byte in the middle of text, ITCH otherwise.

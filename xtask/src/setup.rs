@@ -78,6 +78,19 @@ pub(crate) fn postgresql() {
     );
 }
 
+/// Makes sure that tshark is there, which dissects captures of market data in tests. Where it cannot be installed they say so and leave
+/// that out.
+pub(crate) fn tshark() {
+    let is_there = || answers(Command::new("tshark").arg("--version"));
+    if is_there() || install("tshark") && is_there() {
+        return;
+    }
+    println!(
+        "setup: tshark is missing and cannot be installed from here, so what needs it is left out; install it \
+         (Debian, Ubuntu: `apt-get install tshark`; Fedora: `dnf install wireshark-cli`)"
+    );
+}
+
 /// Installs a package of Debian's; says whether that succeeded.
 fn install(package: &str) -> bool {
     println!("setup: {package} is missing; installing it");

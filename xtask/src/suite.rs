@@ -20,6 +20,7 @@ const FUZZ_ITERATIONS: &str = "50000";
 pub(crate) fn run() -> Result<(), String> {
     setup::check()?;
     setup::postgresql();
+    setup::tshark();
     let mut report = Report::default();
     report.command("format", cargo().args(["fmt", "--all", "--check"]));
     report.check("tidy", tidy::run);

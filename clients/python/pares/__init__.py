@@ -2,6 +2,8 @@
 
 `Connection` is one connection to one gateway. `Member` goes on when a gateway is lost: it connects to another one and
 repeats, under the same names, what is unanswered; a repeat gets the first answer and is never executed twice.
+
+`pares.feed` receives market data (docs/protocols/market-data-consumers.md), `pares.market` has its messages and books.
 """
 
 from .connection import Connection, Lost, NotTrusted, Rejected

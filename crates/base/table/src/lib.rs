@@ -1,4 +1,4 @@
-//! Where state machines keep what comes and goes by the million: places ([`Slab`]), and a way from keys to places ([`Table`]).
+//! Where state machines keep what comes and goes by the million: places ([`Slab`]), and a way from keys to places ([`IndexTable`]).
 //!
 //! The standard maps do not do. A `HashMap` is seeded at random, so that no two replicas iterate alike; a `BTreeMap` of millions takes a dozen
 //! cache misses where one would do. Here a value lies in a place that never moves while it lives, and the table holds nothing but
@@ -7,5 +7,5 @@
 mod slab;
 mod table;
 
-pub use slab::{Slab, Slot};
-pub use table::Table;
+pub use slab::{Slab, SlabIndex};
+pub use table::IndexTable;

@@ -1,6 +1,6 @@
 //! Fixed places for things that come and go: a vector, and a stack of its free places.
 //!
-//! A place is named by a 32-bit [`Slot`] where a pointer would take 64, and the slot is typed, so a
+//! A place is named by a 32-bit [`SlabIndex`] where a pointer would take 64, and the slot is typed, so a
 //! price level cannot be looked up among the orders. The place freed last is used first, because it
 //! is the one most likely still in the cache. Nothing is allocated until more things live at one time
 //! than ever before.
@@ -9,9 +9,9 @@ use core::marker::PhantomData;
 use core::ops::{Index, IndexMut};
 
 /// The place of a `T` in its [`Slab`].
-pub struct Slot<T>(u32, PhantomData<fn() -> T>);
+pub struct SlabIndex<T>(u32, PhantomData<fn() -> T>);
 
-impl<T> Slot<T> {
+impl<T> SlabIndex<T> {
     /// No place: the end of a list.
     pub const NONE: Self = Self::new(u32::MAX);
 
@@ -29,7 +29,7 @@ impl<T> Slot<T> {
         self.0
     }
 
-    /// The place, unless it is [`Slot::NONE`].
+    /// The place, unless it is [`SlabIndex::NONE`].
     #[must_use]
     #[inline]
     pub fn some(self) -> Option<Self> {
@@ -38,25 +38,25 @@ impl<T> Slot<T> {
 }
 
 // Derives would ask for the same of `T`, which a slot only names.
-impl<T> Clone for Slot<T> {
+impl<T> Clone for SlabIndex<T> {
     #[inline]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Slot<T> {}
+impl<T> Copy for SlabIndex<T> {}
 
-impl<T> PartialEq for Slot<T> {
+impl<T> PartialEq for SlabIndex<T> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0
     }
 }
 
-impl<T> Eq for Slot<T> {}
+impl<T> Eq for SlabIndex<T> {}
 
-impl<T> core::fmt::Debug for Slot<T> {
+impl<T> core::fmt::Debug for SlabIndex<T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "#{}", self.0)
     }
@@ -66,7 +66,7 @@ impl<T> core::fmt::Debug for Slot<T> {
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     entries: Vec<T>,
-    free: Vec<Slot<T>>,
+    free: Vec<SlabIndex<T>>,
 }
 
 impl<T> Slab<T> {
@@ -76,10 +76,10 @@ impl<T> Slab<T> {
         Self { entries: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
     }
 
-    /// The value of a place, or of none for [`Slot::NONE`].
+    /// The value of a place, or of none for [`SlabIndex::NONE`].
     #[must_use]
     #[inline]
-    pub fn get(&self, slot: Slot<T>) -> Option<&T> {
+    pub fn get(&self, slot: SlabIndex<T>) -> Option<&T> {
         self.entries.get(slot.0 as usize)
     }
 
@@ -100,7 +100,7 @@ impl<T> Slab<T> {
     /// # Panics
     /// If 2^32 values live.
     #[inline(always)]
-    pub fn insert(&mut self, value: T) -> Slot<T> {
+    pub fn insert(&mut self, value: T) -> SlabIndex<T> {
         if let Some(slot) = self.free.pop() {
             self[slot] = value;
             return slot;
@@ -111,12 +111,12 @@ impl<T> Slab<T> {
         if self.free.capacity() < self.entries.capacity() {
             self.free.reserve(self.entries.capacity() - self.free.len());
         }
-        Slot::new(number)
+        SlabIndex::new(number)
     }
 
     /// A free place with what it held before, or with `fresh` if it never held anything: for values that are
     /// large, and mean nothing once they are removed.
-    pub fn reuse(&mut self, fresh: &T) -> Slot<T>
+    pub fn reuse(&mut self, fresh: &T) -> SlabIndex<T>
     where
         T: Clone,
     {
@@ -128,23 +128,23 @@ impl<T> Slab<T> {
 
     /// Frees a place. What was there stays readable until the next insert, but means nothing.
     #[inline]
-    pub fn remove(&mut self, slot: Slot<T>) {
+    pub fn remove(&mut self, slot: SlabIndex<T>) {
         self.free.push(slot);
     }
 }
 
-impl<T> Index<Slot<T>> for Slab<T> {
+impl<T> Index<SlabIndex<T>> for Slab<T> {
     type Output = T;
 
     #[inline]
-    fn index(&self, slot: Slot<T>) -> &T {
+    fn index(&self, slot: SlabIndex<T>) -> &T {
         &self.entries[slot.0 as usize]
     }
 }
 
-impl<T> IndexMut<Slot<T>> for Slab<T> {
+impl<T> IndexMut<SlabIndex<T>> for Slab<T> {
     #[inline]
-    fn index_mut(&mut self, slot: Slot<T>) -> &mut T {
+    fn index_mut(&mut self, slot: SlabIndex<T>) -> &mut T {
         &mut self.entries[slot.0 as usize]
     }
 }

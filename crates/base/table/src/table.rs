@@ -16,26 +16,26 @@
 //!  +--------------+--------------+
 //! ```
 
-use crate::Slot;
+use crate::SlabIndex;
 
-/// No entry: [`Slot::NONE`] in the lower half.
+/// No entry: [`SlabIndex::NONE`] in the lower half.
 const EMPTY: u64 = u64::MAX;
 
 /// A map from 64-bit keys, kept elsewhere, to slots.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct IndexTable {
     /// A power of two of them.
     entries: Box<[u64]>,
     len: usize,
 }
 
-impl Default for Table {
+impl Default for IndexTable {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Table {
+impl IndexTable {
     /// No keys.
     #[must_use]
     pub fn new() -> Self {
@@ -44,7 +44,7 @@ impl Table {
 
     /// The slot of a key; `is_it` tells whether a slot with the key's hash has that key.
     #[inline(always)]
-    pub fn get<T>(&self, key: u64, is_it: impl Fn(Slot<T>) -> bool) -> Option<Slot<T>> {
+    pub fn get<T>(&self, key: u64, is_it: impl Fn(SlabIndex<T>) -> bool) -> Option<SlabIndex<T>> {
         let hash = hash(key);
         let mask = self.entries.len() - 1;
         let mut place = hash as usize;
@@ -53,11 +53,18 @@ impl Table {
             if entry == EMPTY {
                 return None;
             }
-            if (entry >> 32) as u32 == hash && is_it(Slot::new(entry as u32)) {
-                return Some(Slot::new(entry as u32));
+            if (entry >> 32) as u32 == hash && is_it(SlabIndex::new(entry as u32)) {
+                return Some(SlabIndex::new(entry as u32));
             }
             place += 1;
         }
+    }
+
+    /// The word at which the search for a key begins, to have it in the cache: what it says means nothing.
+    #[must_use]
+    #[inline(always)]
+    pub fn glance(&self, key: u64) -> u64 {
+        self.entries[hash(key) as usize & (self.entries.len() - 1)]
     }
 
     /// Adds a key; `is_it` tells whether a slot with the key's hash has that key.
@@ -65,7 +72,7 @@ impl Table {
     /// # Panics
     /// If the key is there already.
     #[inline(always)]
-    pub fn insert<T>(&mut self, key: u64, slot: Slot<T>, is_it: impl Fn(Slot<T>) -> bool) {
+    pub fn insert<T>(&mut self, key: u64, slot: SlabIndex<T>, is_it: impl Fn(SlabIndex<T>) -> bool) {
         if (self.len + 1) * 3 > self.entries.len() {
             self.grow();
         }
@@ -79,7 +86,10 @@ impl Table {
                 *entry = u64::from(hash) << 32 | u64::from(slot.number());
                 return;
             }
-            assert!((*entry >> 32) as u32 != hash || !is_it(Slot::new(*entry as u32)), "a key is added once");
+            assert!(
+                (*entry >> 32) as u32 != hash || !is_it(SlabIndex::new(*entry as u32)),
+                "a key is added once"
+            );
             place += 1;
         }
     }
@@ -93,12 +103,17 @@ impl Table {
         self.entries[place] = entry;
     }
 
+    /// All slots, in no order that means anything.
+    pub fn slots<T>(&self) -> impl Iterator<Item = SlabIndex<T>> + '_ {
+        self.entries.iter().filter(|&&entry| entry != EMPTY).map(|&entry| SlabIndex::new(entry as u32))
+    }
+
     /// Removes the key of a slot.
     ///
     /// # Panics
     /// If it is not there.
     #[inline(always)]
-    pub fn remove<T>(&mut self, key: u64, slot: Slot<T>) {
+    pub fn remove<T>(&mut self, key: u64, slot: SlabIndex<T>) {
         let wanted = u64::from(hash(key)) << 32 | u64::from(slot.number());
         let mask = self.entries.len() - 1;
         let mut gap = hash(key) as usize & mask;
@@ -149,7 +164,7 @@ mod tests {
     /// A small random walk: one key in, one key out, against the standard map. A slot's key is its number.
     #[test]
     fn agrees_with_an_ordered_map_through_growth_and_removals() {
-        let (mut table, mut model) = (Table::new(), BTreeMap::new());
+        let (mut table, mut model) = (IndexTable::new(), BTreeMap::new());
         let mut keys = Vec::new();
         let mut seed = 1_u64;
         for step in 0..20_000_u32 {
@@ -158,14 +173,14 @@ mod tests {
             let key = (seed >> 33) % 512 * if seed & 1 << 32 == 0 { 1 } else { 1 << 48 };
             keys.push(key);
             if let Some(slot) = model.remove(&key) {
-                table.remove(key, Slot::<()>::new(slot));
+                table.remove(key, SlabIndex::<()>::new(slot));
             } else {
                 model.insert(key, step);
-                table.insert(key, Slot::<()>::new(step), |_| false);
+                table.insert(key, SlabIndex::<()>::new(step), |_| false);
             }
             let probe = (seed >> 20) % 512;
-            let found = table.get(probe, |slot: Slot<()>| keys[slot.number() as usize] == probe);
-            assert_eq!(found.map(Slot::number), model.get(&probe).copied());
+            let found = table.get(probe, |slot: SlabIndex<()>| keys[slot.number() as usize] == probe);
+            assert_eq!(found.map(SlabIndex::number), model.get(&probe).copied());
         }
         assert_eq!(table.len, model.len());
     }
@@ -173,6 +188,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "in the table")]
     fn a_missing_key_is_not_removed() {
-        Table::new().remove(7, Slot::<()>::new(0));
+        IndexTable::new().remove(7, SlabIndex::<()>::new(0));
     }
 }

@@ -1,4 +1,4 @@
-//! The rules of an instrument as words, for whoever keeps them beside what they rule: checkpoints, publications.
+//! The rules of an instrument as words: in checkpoints, and in publications that are stored.
 //!
 //! ```text
 //! instrument  id | symbol, 16 bytes | tick rows n | (from, tick)* | lot | quantity_max | value_max |

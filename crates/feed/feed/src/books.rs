@@ -4,30 +4,32 @@
 //! probe of a table and touches the order, its price and its neighbours (`queues`), and of the book only what is best (`prices`). Messages
 //! that come together are looked ahead at, so that they miss the cache together ([`ReceivedBooks::on_messages`]).
 
+mod ahead;
 mod prices;
 mod queues;
 
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{Price, Quantity, Side};
-use zerocopy::FromBytes;
-use zerocopy::big_endian::U64;
 
-use crate::itch::{self, FeedMessage, Head};
+use crate::itch::{self, FeedMessage};
+use ahead::{AHEAD, Ahead};
 use prices::{Prices, Rank};
 use queues::{Level, Order, Queues};
 
 /// The most orders that books hold unless it is said otherwise: some 4 GiB.
 pub const ORDERS_MAX: usize = 1 << 26;
-/// Messages that are looked ahead at.
-const AHEAD: usize = 32;
 
 /// The books of a shard, as far as its messages have come.
 #[derive(Clone, Debug)]
 pub struct ReceivedBooks {
+    /// Whether a message has named it, by locate.
+    listed: Vec<bool>,
     /// By locate.
     books: Vec<Book>,
+    /// By locate.
     told: Vec<Told>,
     queues: Queues,
+    ahead: Box<Ahead>,
     /// Messages that fit nothing: of orders that are not there or of another instrument, of none of the kinds, with more shares than there are.
     pub misfits: u64,
 }
@@ -40,8 +42,6 @@ struct Book([Prices; 2]);
 /// What else is known of an instrument.
 #[derive(Clone, Debug, Default)]
 struct Told {
-    /// Whether a message has named it.
-    listed: bool,
     state: u8,
     reason: [u8; 4],
     last: Option<(Price, Quantity)>,
@@ -73,6 +73,12 @@ impl Book {
 
     fn side_mut(&mut self, side: Side) -> &mut Prices {
         &mut self.0[usize::from(side == Side::Sell)]
+    }
+
+    /// Touches the best prices: see [`ahead`].
+    #[inline]
+    fn glance(&self) -> u64 {
+        self.0[0].glance() ^ self.0[1].glance()
     }
 }
 
@@ -138,22 +144,24 @@ impl ReceivedBooks {
     /// let no sender know it.
     #[must_use]
     pub fn new(orders_max: usize, seed: u64) -> Self {
-        Self { books: Vec::new(), told: Vec::new(), queues: Queues::new(orders_max, seed), misfits: 0 }
+        let queues = Queues::new(orders_max, seed);
+        let ahead = Box::new(Ahead::new());
+        Self { listed: Vec::new(), books: Vec::new(), told: Vec::new(), queues, ahead, misfits: 0 }
     }
 
     /// The book of an instrument.
     #[must_use]
     pub fn book(&self, locate: u16) -> Option<ReceivedBook<'_>> {
         let at = usize::from(locate);
-        let told = self.told.get(at).filter(|told| told.listed)?;
+        let told = self.told.get(at).filter(|_| self.is_listed(locate))?;
         let (book, queues) = (&self.books[at], &self.queues);
-        let Told { state, reason, last, indicative, ref symbol, .. } = *told;
+        let Told { state, reason, last, indicative, ref symbol } = *told;
         Some(ReceivedBook { symbol, state, reason, last, indicative, book, queues })
     }
 
     /// All books, by locate.
     pub fn all(&self) -> impl Iterator<Item = (u16, ReceivedBook<'_>)> {
-        let locates = (0..=u16::MAX).take(self.told.len());
+        let locates = (0..=u16::MAX).take(self.listed.len());
         locates.filter_map(|locate| Some((locate, self.book(locate)?)))
     }
 
@@ -173,22 +181,12 @@ impl ReceivedBooks {
                 *place = message;
                 many += 1;
             }
-            self.warm(&ahead);
+            self.ahead.look(&ahead[..many], &self.books, &self.queues);
             ahead[..many].iter().for_each(|message| self.on_message(message));
             if many < AHEAD {
                 return;
             }
         }
-    }
-
-    /// Touches what these messages will need. A reference is at the same place in all messages that have one.
-    fn warm(&self, messages: &[&[u8]; AHEAD]) {
-        let references = messages.map(|message| {
-            let reference =
-                message.get(size_of::<Head>()..).and_then(|rest| U64::read_from_prefix(rest).ok());
-            reference.map_or(0, |(reference, _)| reference.get())
-        });
-        self.queues.warm(&references);
     }
 
     /// `None` if it fits nothing.
@@ -240,13 +238,19 @@ impl ReceivedBooks {
         if at >= self.told.len() {
             self.books.resize_with(at + 1, Book::default);
             self.told.resize_with(at + 1, Told::default);
+            self.listed.resize(at + 1, false);
         }
         let symbol = String::from_utf8_lossy(&stock).trim_end().to_owned();
-        (self.told[at].listed, self.told[at].symbol) = (true, symbol);
+        (self.listed[at], self.told[at].symbol) = (true, symbol);
     }
 
     fn told_mut(&mut self, locate: u16) -> Option<&mut Told> {
-        self.told.get_mut(usize::from(locate)).filter(|told| told.listed)
+        if self.is_listed(locate) { self.told.get_mut(usize::from(locate)) } else { None }
+    }
+
+    #[inline]
+    fn is_listed(&self, locate: u16) -> bool {
+        self.listed.get(usize::from(locate)).is_some_and(|listed| *listed)
     }
 
     fn trade(&mut self, locate: u16, price: u32, shares: u64) -> Option<()> {
@@ -256,7 +260,7 @@ impl ReceivedBooks {
 
     /// The order of a reference and its level, if it is of that instrument.
     #[inline]
-    fn find(&self, locate: u16, reference: u64) -> Option<(Slot<Order>, &Level)> {
+    fn find(&self, locate: u16, reference: u64) -> Option<(SlabIndex<Order>, &Level)> {
         let order = self.queues.find(reference)?;
         let level = self.queues.level(self.queues.order(order).level);
         (level.locate == locate).then_some((order, level))
@@ -264,8 +268,11 @@ impl ReceivedBooks {
 
     #[inline]
     fn add(&mut self, reference: u64, (locate, side, price): (u16, Side, u32), shares: u32) -> Option<()> {
-        self.told.get(usize::from(locate)).filter(|told| told.listed)?;
-        if shares == 0 || self.queues.is_full() || self.queues.find(reference).is_some() {
+        if shares == 0
+            || !self.is_listed(locate)
+            || self.queues.is_full()
+            || self.queues.find(reference).is_some()
+        {
             return None;
         }
         let prices = self.books[usize::from(locate)].side_mut(side);
@@ -291,7 +298,7 @@ impl ReceivedBooks {
     }
 
     #[inline]
-    fn remove(&mut self, order: Slot<Order>) {
+    fn remove(&mut self, order: SlabIndex<Order>) {
         if let Some(Level { locate, side, price, .. }) = self.queues.remove(order) {
             self.books[usize::from(locate)].side_mut(side).remove(Rank::of(side, price));
         }

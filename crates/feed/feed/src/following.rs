@@ -53,7 +53,7 @@ impl Publication {
         outcome: &Outcome,
         events: &[Event],
     ) -> Incoming {
-        let Some((locate, listing)) = step.locate.and_then(|at| Some((at, self.listings.get(&at)?))) else {
+        let Some((locate, listing)) = step.locate.and_then(|at| Some((at, self.listings.get(at)?))) else {
             return Incoming::Nobody;
         };
         let amendment = match request.command {
@@ -168,7 +168,7 @@ impl Publication {
         if gone {
             self.living.remove(id);
         }
-        let stock = self.listings.get(&locate).and_then(|listing| listing.stock);
+        let stock = self.listings.stock(locate);
         let (Some(shown @ Shown { told: true, .. }), Some(stock)) = (shown, stock) else { return };
         let (reference, match_number) = (shown.reference.into(), step.match_number().into());
         if quantity > shown.shares {
@@ -241,7 +241,7 @@ impl Publication {
 
     /// An order joins a queue, under a new reference.
     fn show(&self, step: &mut Step<'_, impl FeedSink>, order: &mut Order, price: Price, shares: Quantity) {
-        let stock = self.listings.get(&order.locate).and_then(|listing| listing.stock);
+        let stock = self.listings.stock(order.locate);
         let shown = Shown { reference: step.reference(), price, shares, told: stock.is_some() };
         order.shown = Some(shown);
         if let Some(stock) = stock {

@@ -10,6 +10,7 @@
 //! | [`publication`] | a record becomes messages: sessions, instruments |
 //! | `following` | its orders |
 //! | `step` | one record |
+//! | `listings` | its instruments |
 //! | `living` | the orders that live, as far as messages need them |
 //! | `stored` | a publication as bytes |
 //! | [`mold`] | packets |
@@ -34,6 +35,7 @@ mod calling;
 mod following;
 pub mod itch;
 pub mod kept;
+mod listings;
 mod living;
 pub mod mold;
 mod pace;

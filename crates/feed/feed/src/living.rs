@@ -2,9 +2,8 @@
 //!
 //! A reader of the record need not match. It must know what an amend leaves of an order's terms, and where it shows what.
 
-use std::collections::BTreeMap;
-
 use pares_book::Instrument;
+use pares_table::{IndexTable, Slab, SlabIndex};
 use pares_types::{Amendment, NewOrder, OrderId, OrderKind, Price, Quantity, Side};
 
 /// An order that lives.
@@ -91,45 +90,77 @@ impl Order {
     }
 }
 
-/// The orders that live and are not matching just now.
-#[derive(Default)]
-pub(crate) struct Living(BTreeMap<OrderId, Order>);
+/// The orders that live and are not matching just now. All of them have shares left.
+pub(crate) struct Living {
+    orders: Slab<Order>,
+    table: IndexTable,
+}
+
+impl Default for Living {
+    fn default() -> Self {
+        Self { orders: Slab::with_capacity(0), table: IndexTable::new() }
+    }
+}
+
+/// What the table knows an order by.
+fn key(id: OrderId) -> u64 {
+    id.0.to_bits()
+}
 
 impl Living {
+    #[inline]
+    fn slot(&self, id: OrderId) -> Option<SlabIndex<Order>> {
+        self.table.get(key(id), |slot| self.orders[slot].id == id)
+    }
+
+    #[inline]
     pub(crate) fn find(&mut self, id: OrderId) -> Option<&mut Order> {
-        self.0.get_mut(&id)
+        let slot = self.slot(id)?;
+        Some(&mut self.orders[slot])
     }
 
     pub(crate) fn take(&mut self, id: OrderId) -> Option<Order> {
-        self.0.remove(&id)
+        let slot = self.slot(id)?;
+        self.table.remove(key(id), slot);
+        self.orders.remove(slot);
+        Some(self.orders[slot])
     }
 
     pub(crate) fn put(&mut self, order: Order) {
-        if !order.remaining.is_zero() {
-            self.0.insert(order.id, order);
+        if order.remaining.is_zero() {
+            return;
         }
+        if let Some(known) = self.find(order.id) {
+            *known = order;
+            return;
+        }
+        let slot = self.orders.insert(order);
+        self.table.insert(key(order.id), slot, |slot| self.orders[slot].id == order.id);
     }
 
     pub(crate) fn remove(&mut self, id: OrderId) {
-        self.0.remove(&id);
+        self.take(id);
     }
 
     /// All, by id.
     pub(crate) fn sorted(&self) -> Vec<&Order> {
-        self.0.values().collect()
+        let mut all: Vec<&Order> = self.table.slots().map(|slot| &self.orders[slot]).collect();
+        all.sort_unstable_by_key(|order| order.id);
+        all
     }
 
     /// All that are displayed, as they joined.
-    pub(crate) fn displayed(&mut self) -> Vec<&mut Order> {
-        let displayed = self.0.values_mut().filter(|order| order.shown.is_some());
-        let mut displayed: Vec<&mut Order> = displayed.collect();
-        displayed.sort_by_key(|order| order.shown.map(|shown| shown.reference));
-        displayed
+    pub(crate) fn displayed(&self) -> Vec<OrderId> {
+        let all = self.sorted().into_iter();
+        let mut displayed: Vec<_> =
+            all.filter_map(|order| Some((order.shown?.reference, order.id))).collect();
+        displayed.sort_unstable();
+        displayed.into_iter().map(|(_, id)| id).collect()
     }
 
     /// The terms of an amend that was carried out (docs/rules.md, section 4). That it has fewer shares in all is an event of its own.
     pub(crate) fn amend(&mut self, amendment: &Amendment, rules: &Instrument) -> Option<Amended> {
-        let order = self.0.get_mut(&amendment.target)?;
+        let order = self.find(amendment.target)?;
         let (old, total) = (*order, Quantity(order.executed.0.saturating_add(order.remaining.0)));
         order.kind = match order.kind {
             OrderKind::Limit { .. } => OrderKind::Limit { price: amendment.price },
@@ -152,7 +183,7 @@ impl Living {
             order.remaining.0 = amendment.quantity.0.saturating_sub(order.executed.0);
         }
         if loses {
-            let order = self.0.remove(&amendment.target)?;
+            let order = self.take(amendment.target)?;
             return Some(Amended::Off(Order { shown: None, ..order }, old.shown));
         }
         let shares = |shown: Option<Shown>| shown.map_or(0, |shown| shown.shares.0);

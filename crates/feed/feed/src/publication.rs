@@ -1,14 +1,13 @@
 //! A shard's record becomes messages: docs/protocols/market-data.md, *From a record to messages*.
 
-use std::collections::BTreeMap;
-
 use pares_book::Instrument;
 use pares_types::{
-    BusinessDay, Command, Event, Outcome, Phase, Position, Price, Reason, Request, ShardId, Status, Timestamp,
+    BusinessDay, Command, Event, Outcome, Phase, Position, Reason, Request, ShardId, Status, Timestamp,
 };
 use zerocopy::IntoBytes;
 
 use crate::itch::{self, Cross, Directory, Head, Imbalance, SystemEvent, TradingAction};
+use crate::listings::{Listing, Listings, stock};
 use crate::living::Living;
 use crate::step::Step;
 pub use crate::stored::PublicationError;
@@ -44,24 +43,10 @@ pub trait FeedSink {
     fn end(&mut self);
 }
 
-/// An instrument.
-pub(crate) struct Listing {
-    pub(crate) rules: Instrument,
-    /// Its name in messages; `None` of one that cannot be published.
-    pub(crate) stock: Option<[u8; 8]>,
-    pub(crate) phase: Phase,
-}
-
-impl Listing {
-    pub(crate) fn new(rules: Instrument, phase: Phase) -> Self {
-        Self { rules, stock: stock(&rules), phase }
-    }
-}
-
 /// The feed of a shard, as far as its record has come.
 pub struct Publication {
     pub(crate) shard: ShardId,
-    pub(crate) listings: BTreeMap<u16, Listing>,
+    pub(crate) listings: Listings,
     pub(crate) living: Living,
     /// Whether a session is on.
     pub(crate) on: bool,
@@ -73,10 +58,12 @@ impl Publication {
     /// A publication of a shard that begins with these instruments. Of those that cannot be published it is silent.
     #[must_use]
     pub fn new(shard: ShardId, instruments: &[Instrument]) -> Self {
-        let listings = instruments
-            .iter()
-            .filter_map(|rules| Some((itch::locate(rules.id)?, Listing::new(*rules, rules.first_phase()))));
-        let listings = listings.collect();
+        let mut listings = Listings::default();
+        for rules in instruments {
+            if let Some(locate) = itch::locate(rules.id) {
+                listings.insert(locate, Listing::new(*rules, rules.first_phase()));
+            }
+        }
         Self { shard, listings, living: Living::default(), on: false, begun: false }
     }
 
@@ -125,12 +112,11 @@ impl Publication {
         let Some(locate) = itch::locate(request.instrument) else { return };
         match request.command {
             Command::SetRule(rule) => {
-                if let Some(listing) = self.listings.get_mut(&locate)
+                if let Some(listing) = self.listings.get_mut(locate)
                     && let Ok(rules) = listing.rules.with_rule(rule, false)
                 {
-                    let was = std::mem::replace(&mut listing.stock, stock(&rules));
-                    listing.rules = rules;
-                    self.publish_or_not(step, locate, was.is_some());
+                    let was = listing.change(rules);
+                    self.publish_or_not(step, locate, was);
                 }
             }
             Command::AddInstrument(symbol) => {
@@ -139,7 +125,7 @@ impl Publication {
                 self.tell_listing(step, locate);
             }
             Command::RemoveInstrument if outcome.reason != Reason::Unfinished => {
-                self.listings.remove(&locate);
+                self.listings.remove(locate);
             }
             _ => {}
         }
@@ -147,13 +133,14 @@ impl Publication {
 
     /// A rule changed: an instrument may be published from now on, or no more.
     fn publish_or_not(&mut self, step: &mut Step<'_, impl FeedSink>, locate: u16, was: bool) {
-        let stock = self.listings.get(&locate).and_then(|listing| listing.stock);
+        let stock = self.listings.stock(locate);
         if was == stock.is_some() {
             return;
         }
         self.tell_listing(step, locate);
-        for order in self.living.displayed() {
-            let Some(shown) = order.shown.as_mut().filter(|_| order.locate == locate) else { continue };
+        for id in self.living.displayed() {
+            let Some(order) = self.living.find(id).filter(|order| order.locate == locate) else { continue };
+            let Some(shown) = &mut order.shown else { continue };
             match stock {
                 Some(stock) => {
                     shown.told = true;
@@ -178,12 +165,13 @@ impl Publication {
         let (locate, references, index) = (None, 0, 0);
         let mut step = Step { position, stamp, locate, references, index, sink: Some(sink) };
         step.send(&SystemEvent { head: step.head(SystemEvent::KIND, 0), event: b'O' });
-        let locates: Vec<u16> = self.listings.keys().copied().collect();
+        let locates: Vec<u16> = self.listings.iter().map(|(locate, _)| locate).collect();
         for locate in locates {
             self.tell_listing(&mut step, locate);
         }
-        for order in self.living.displayed() {
-            let stock = self.listings.get(&order.locate).and_then(|listing| listing.stock);
+        for id in self.living.displayed() {
+            let Some(order) = self.living.find(id) else { continue };
+            let stock = self.listings.stock(order.locate);
             if let (Some(stock), Some(shown)) = (stock, order.shown) {
                 step.add(stock, order, shown);
             }
@@ -191,7 +179,7 @@ impl Publication {
     }
 
     fn tell_listing(&self, step: &mut Step<'_, impl FeedSink>, locate: u16) {
-        let Some(Listing { rules, stock: Some(stock), phase }) = self.listings.get(&locate) else { return };
+        let Some(Listing { rules, stock: Some(stock), phase }) = self.listings.get(locate) else { return };
         let round_lot = u32::try_from(rules.lot.0).unwrap_or(u32::MAX);
         step.send(&Directory {
             head: step.head(Directory::KIND, locate),
@@ -214,11 +202,11 @@ impl Publication {
     }
 
     pub(crate) fn is_published(&self, locate: u16) -> bool {
-        self.listings.get(&locate).is_some_and(|listing| listing.stock.is_some())
+        self.listings.stock(locate).is_some()
     }
 
     pub(crate) fn enter_phase(&mut self, step: &mut Step<'_, impl FeedSink>, phase: Phase) {
-        let Some((locate, listing)) = step.locate.and_then(|at| Some((at, self.listings.get_mut(&at)?)))
+        let Some((locate, listing)) = step.locate.and_then(|at| Some((at, self.listings.get_mut(at)?)))
         else {
             return;
         };
@@ -230,7 +218,7 @@ impl Publication {
 
     pub(crate) fn tell_auction(&self, step: &mut Step<'_, impl FeedSink>, event: &Event) {
         let Event::Auction { price, quantity, surplus, surplus_side, firm } = *event else { return };
-        let Some((locate, listing)) = step.locate.and_then(|at| Some((at, self.listings.get(&at)?))) else {
+        let Some((locate, listing)) = step.locate.and_then(|at| Some((at, self.listings.get(at)?))) else {
             return;
         };
         let (Some(stock), price) = (listing.stock, itch::price(price)) else { return };
@@ -281,13 +269,6 @@ fn tell_phase(step: &mut Step<'_, impl FeedSink>, locate: u16, stock: [u8; 8], p
     };
     let head = step.head(TradingAction::KIND, locate);
     step.send(&TradingAction { head, stock, state, reserved: b' ', reason: *reason });
-}
-
-/// The name of an instrument in messages; `None` if it cannot be published (docs/protocols/market-data.md, *Invariant*).
-fn stock(rules: &Instrument) -> Option<[u8; 8]> {
-    let prices = rules.price_min >= Price(0) && u32::try_from(rules.price_max.0).is_ok();
-    let fits = prices && u32::try_from(rules.quantity_max.0).is_ok();
-    itch::stock(rules.symbol).filter(|_| fits)
 }
 
 /// Whether an instrument can be published.

@@ -7,15 +7,14 @@
 //! codes        side | kind << 8 | has a trigger << 16 | shown << 24 | told << 25 | locate << 32
 //! ```
 //! Every number is a little-endian u64. Listings ascend by id, and so do orders: equal publications give equal bytes. What is not there
-//! is 0. Whoever keeps the bytes guards them against damage, and keeps the position beside them.
-
-use std::collections::BTreeMap;
+//! is 0. The publisher that keeps the bytes guards them against damage, and keeps the position beside them.
 
 use pares_book::Instrument;
 use pares_types::{OrderId, OrderKind, Peg, Phase, Price, Quantity, RequestId, ShardId, Side};
 
+use crate::listings::{Listing, Listings};
 use crate::living::{Living, Order, Shown};
-use crate::publication::{Listing, Publication};
+use crate::publication::Publication;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"PARESF01");
 const BEGUN: u64 = 1 << 8;
@@ -53,8 +52,8 @@ impl Publication {
         put(MAGIC);
         put(self.shard.0.into());
         put(u64::from(self.on) | if self.begun { BEGUN } else { 0 });
-        put(self.listings.len() as u64);
-        for Listing { rules, phase, .. } in self.listings.values() {
+        put(self.listings.iter().count() as u64);
+        for (_, Listing { rules, phase, .. }) in self.listings.iter() {
             rules.write(&mut put);
             put(*phase as u64);
         }
@@ -155,16 +154,17 @@ impl Input<'_> {
         count.ok_or(PublicationError::Truncated)
     }
 
-    fn listings(&mut self) -> Result<BTreeMap<u16, Listing>, PublicationError> {
-        let mut listings = BTreeMap::new();
+    fn listings(&mut self) -> Result<Listings, PublicationError> {
+        let (mut listings, mut last) = (Listings::default(), None);
         for _ in 0..self.count(Instrument::WORDS_MIN + 1)? {
             let rules = Instrument::read(&mut || self.next()).ok_or(InvalidField("instrument"))?;
             let locate = u16::try_from(rules.id.0).map_err(|_| InvalidField("instrument"))?;
             let code = self.word()?;
             let phase = Phase::ALL.into_iter().find(|phase| *phase as u64 == code);
-            if listings.last_key_value().is_some_and(|(last, _)| *last >= locate) {
+            if last >= Some(locate) {
                 return Err(InvalidField("instrument"));
             }
+            last = Some(locate);
             listings.insert(locate, Listing::new(rules, phase.ok_or(InvalidField("phase"))?));
         }
         Ok(listings)

@@ -14,6 +14,7 @@ mod admin;
 mod asking;
 mod bad_input;
 mod days;
+mod decoders;
 mod descriptors;
 mod disk_full;
 mod feed;

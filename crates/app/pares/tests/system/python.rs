@@ -5,8 +5,9 @@ use std::process::Command;
 
 use pares_node::SystemConfig;
 use pares_node::config::{SignOnSetting, TlsSetting};
+use pares_types::ShardId;
 
-use crate::common::exchange::{PROGRAM, addresses, small};
+use crate::common::exchange::{PROGRAM, addresses, small, with_feed};
 use crate::common::process::Up;
 
 fn has_python() -> bool {
@@ -60,9 +61,36 @@ fn the_python_client_trades_through_a_fresh_pares_up() {
     let addresses = addresses(&up.layout, &up.config).iter().map(ToString::to_string).collect::<Vec<_>>();
     let tested = Command::new("python3")
         .args(["-m", "unittest", "-v"])
+        .args(
+            ["test_protocol", "test_member", "test_feed", "test_exchange"]
+                .map(|module| format!("tests.{module}")),
+        )
         .current_dir(client())
         .env("PARES_ADDRESSES", addresses.join(","))
         .env("PARES_CA", up.layout.keys().join("ca.pem"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&tested.stderr);
+    assert!(tested.status.success(), "{told}");
+    assert!(!told.contains("skipped"), "{told}");
+}
+
+#[test]
+fn the_python_receiver_is_never_wrong_while_publishers_and_a_replayer_are_killed() {
+    if !has_python() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let up = Up::start(dir.path(), &with_feed(small(1)));
+    let lines = up.config.feed.as_ref().unwrap().lines(ShardId(0)).map(|line| line.to_string());
+    let tested = Command::new("python3")
+        .args(["-m", "unittest", "-v", "tests.test_feed_exchange"])
+        .current_dir(client())
+        .env("PARES_FEED_DIR", up.layout.root())
+        .env("PARES_LINES", lines.join(","))
+        .env("PARES_PROGRAM", PROGRAM)
+        .env("PARES_ADDRESSES", addresses(&up.layout, &up.config)[0].to_string())
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .output()
         .unwrap();

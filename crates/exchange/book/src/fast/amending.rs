@@ -6,7 +6,7 @@ use super::store::Terms;
 use super::{FastBook, Step, refused};
 use crate::doomed::Doomed;
 use crate::{Book, RestingOrder};
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{
     Amendment, CancelCause, EventSink, MemberId, OrderId, OrderKind, Outcome, Phase, Price, Quantity, Reason,
     Request, Status, TimeInForce,
@@ -23,7 +23,7 @@ struct Change {
 }
 
 impl FastBook {
-    fn find_of(&self, member: MemberId, order: OrderId) -> Option<Slot<Node>> {
+    fn find_of(&self, member: MemberId, order: OrderId) -> Option<SlabIndex<Node>> {
         self.store.find(order).filter(|&slot| self.store.member(slot) == member)
     }
 
@@ -198,7 +198,7 @@ impl FastBook {
 
     fn carry_out<S: EventSink>(
         &mut self,
-        slot: Slot<Node>,
+        slot: SlabIndex<Node>,
         change: &Change,
         step: &mut Step<'_, S>,
     ) -> Outcome {
@@ -227,7 +227,7 @@ impl FastBook {
         incoming.outcome(end)
     }
 
-    fn change_in_place(&mut self, slot: Slot<Node>, change: &Change, lost: Quantity) -> Outcome {
+    fn change_in_place(&mut self, slot: SlabIndex<Node>, change: &Change, lost: Quantity) -> Outcome {
         if !lost.is_zero() {
             self.store.reduce(slot, Quantity::ZERO, lost);
         }
@@ -239,7 +239,7 @@ impl FastBook {
     }
 
     /// The outcome of an order that stays.
-    fn there(&self, slot: Slot<Node>) -> Outcome {
+    fn there(&self, slot: SlabIndex<Node>) -> Outcome {
         let order = self.store.order(slot);
         let status = if order.is_held() { Status::Held } else { Status::Resting };
         Self::outcome_of(&order, status, Reason::None)

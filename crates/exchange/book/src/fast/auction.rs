@@ -4,7 +4,7 @@ use super::node::PriceLevel;
 use super::settling::incoming_event;
 use super::{ANY_PRICE, FastBook, Step};
 use crate::Indication;
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{EventSink, IncomingCause, OrderKind, Price, Quantity, Side, TieBreak};
 
 /// A price at which an auction could trade.
@@ -143,7 +143,7 @@ impl FastBook {
     }
 
     /// Whether an order at a level has that limit. Market orders wait at the last legal price, all others at their own.
-    fn is_limited(&self, level: Slot<PriceLevel>, side: Side) -> bool {
+    fn is_limited(&self, level: SlabIndex<PriceLevel>, side: Side) -> bool {
         let price = self.store.levels[level].price;
         price != self.call_price(side, OrderKind::Market)
             || self.store.queue(level).any(|slot| self.store.order(slot).kind != OrderKind::Market)

@@ -5,7 +5,7 @@ use super::incoming::Incoming;
 use super::node::{Node, PriceLevel};
 use super::{FastBook, Step};
 use crate::Instrument;
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{Price, Quantity, SelfTrade};
 
 impl FastBook {
@@ -43,31 +43,31 @@ impl FastBook {
             return Some(Vec::new());
         };
         let own = self.store.accounts[account].orders.iter(&self.store.nodes);
-        let own: Vec<Slot<Node>> = own.take(Instrument::LOOKS_MAX + 1).collect();
+        let own: Vec<SlabIndex<Node>> = own.take(Instrument::LOOKS_MAX + 1).collect();
         if own.len() > Instrument::LOOKS_MAX {
             return None;
         }
         let nodes = own.into_iter().map(|slot| &self.store.nodes[slot]);
         let other = incoming.terms.side.opposite();
-        let there = nodes.filter(|node| node.level != Slot::NONE && node.rank.traits().side() == other);
+        let there = nodes.filter(|node| node.level != SlabIndex::NONE && node.rank.traits().side() == other);
         let mut prices: Vec<Price> = there.map(|node| self.store.levels[node.level].price).collect();
         prices.sort_unstable();
         Some(prices)
     }
 
     /// Shares shown at a level by orders that come before the owner's first.
-    fn shown_before_own(&self, incoming: &Incoming, at: Slot<PriceLevel>) -> Quantity {
+    fn shown_before_own(&self, incoming: &Incoming, at: SlabIndex<PriceLevel>) -> Quantity {
         let others = self.store.queue(at).take_while(|slot| !self.is_own(incoming, *slot));
         others.fold(Quantity::ZERO, |sum, slot| sum.plus(self.store.shown(slot)))
     }
 
     /// All shares of the owner at a level.
-    fn own_shares(&self, incoming: &Incoming, at: Slot<PriceLevel>) -> Quantity {
+    fn own_shares(&self, incoming: &Incoming, at: SlabIndex<PriceLevel>) -> Quantity {
         let own = self.store.queue(at).filter(|slot| self.is_own(incoming, *slot));
         own.fold(Quantity::ZERO, |sum, slot| sum.plus(self.store.nodes[slot].remaining))
     }
 
-    fn is_own(&self, incoming: &Incoming, slot: Slot<Node>) -> bool {
+    fn is_own(&self, incoming: &Incoming, slot: SlabIndex<Node>) -> bool {
         self.store.member(slot) == incoming.terms.member
     }
 }

@@ -4,7 +4,7 @@ use super::incoming::{End, Incoming};
 use super::matching::Stop;
 use super::node::Node;
 use super::{FastBook, Step};
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{EventSink, SelfTrade, Side};
 
 impl FastBook {
@@ -64,20 +64,20 @@ impl FastBook {
     }
 
     /// The owner's orders of the other side that it must not trade with, as they would trade.
-    fn own_crossing(&self, incoming: &Incoming) -> Vec<Slot<Node>> {
+    fn own_crossing(&self, incoming: &Incoming) -> Vec<SlabIndex<Node>> {
         let account = self.store.account(incoming.terms.member);
         let Some(account) = account.filter(|_| incoming.terms.self_trade != SelfTrade::Allow) else {
             return Vec::new();
         };
         let other = incoming.terms.side.opposite();
-        let price = |slot: Slot<Node>| self.store.levels[self.store.nodes[slot].level].price;
-        let crosses = |slot: &Slot<Node>| {
+        let price = |slot: SlabIndex<Node>| self.store.levels[self.store.nodes[slot].level].price;
+        let crosses = |slot: &SlabIndex<Node>| {
             let node = &self.store.nodes[*slot];
-            let on_book = node.level != Slot::NONE;
+            let on_book = node.level != SlabIndex::NONE;
             on_book && node.rank.traits().side() == other && incoming.accepts(price(*slot))
         };
         let own = self.store.accounts[account].orders.iter(&self.store.nodes).filter(crosses);
-        let mut own: Vec<Slot<Node>> = own.collect();
+        let mut own: Vec<SlabIndex<Node>> = own.collect();
         own.sort_unstable_by_key(|slot| {
             let price = i128::from(price(*slot).0);
             (if other == Side::Buy { -price } else { price }, self.store.nodes[*slot].rank.priority())

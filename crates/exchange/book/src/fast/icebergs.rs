@@ -4,7 +4,7 @@ use super::incoming::Incoming;
 use super::node::Node;
 use super::store::Terms;
 use super::{FastBook, Step};
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{Event, EventSink, Price, RestCause};
 
 impl FastBook {
@@ -13,7 +13,7 @@ impl FastBook {
     pub(super) fn fill_whole<S: EventSink>(
         &mut self,
         incoming: &mut Incoming,
-        slot: Slot<Node>,
+        slot: SlabIndex<Node>,
         price: Price,
         step: &mut Step<'_, S>,
     ) {
@@ -43,14 +43,14 @@ impl FastBook {
 
     /// An iceberg goes to the end of its queue and shows more.
     #[cold]
-    pub(super) fn refill<S: EventSink>(&mut self, slot: Slot<Node>, step: &mut Step<'_, S>) {
+    pub(super) fn refill<S: EventSink>(&mut self, slot: SlabIndex<Node>, step: &mut Step<'_, S>) {
         let price = self.store.levels[self.store.nodes[slot].level].price;
         self.requeue(slot, price);
         step.emit(self.event_rested(slot, RestCause::Refilled));
     }
 
     /// Moves an attached order to the end of the queue at a price.
-    fn requeue(&mut self, slot: Slot<Node>, price: Price) {
+    fn requeue(&mut self, slot: SlabIndex<Node>, price: Price) {
         self.store.detach(slot);
         let priority = self.next_priority();
         self.store.attach(slot, price, priority);

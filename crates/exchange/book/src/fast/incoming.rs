@@ -3,7 +3,7 @@
 use super::node::Node;
 use super::store::Terms;
 use crate::{Priority, RestingOrder};
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{
     CancelCause, Event, NewOrder, OrderId, OrderKind, Outcome, Price, Quantity, Reason, Request, Side,
     Status, TimeInForce,
@@ -27,7 +27,7 @@ pub(super) struct Incoming {
     /// The priority that was next when it came in; `None` before it has met anybody.
     pub(super) begun: Option<Priority>,
     /// Its node, if it was there before: detached.
-    pub(super) node: Option<Slot<Node>>,
+    pub(super) node: Option<SlabIndex<Node>>,
 }
 
 /// How matching ended.
@@ -64,7 +64,7 @@ impl Incoming {
 
     /// An order with so much left of it, limited by its own price.
     #[inline]
-    pub(super) fn new(terms: Terms, node: Option<Slot<Node>>) -> Self {
+    pub(super) fn new(terms: Terms, node: Option<SlabIndex<Node>>) -> Self {
         let (limit, priced) = match terms.kind {
             OrderKind::Limit { price } | OrderKind::Pegged { limit: price, .. } => (price, true),
             // A market order is a limit order whose limit no price exceeds.

@@ -25,7 +25,7 @@
 use super::node::PriceLevel;
 use super::trunk::{Trunk, above};
 use crate::Instrument;
-use pares_table::{Slab, Slot};
+use pares_table::{Slab, SlabIndex};
 use pares_types::{Price, Side};
 
 /// Leaves remembered: those of 8,192 prices around the touch; a power of two.
@@ -41,7 +41,7 @@ pub(super) struct Joint<T> {
     /// The number of its first price, divided by the prices it spans.
     page: u64,
     /// What does not exist means nothing.
-    children: [Slot<T>; 64],
+    children: [SlabIndex<T>; 64],
 }
 
 /// 64 prices.
@@ -49,7 +49,7 @@ pub(super) struct Joint<T> {
 pub(super) struct Leaf {
     prices: Joint<PriceLevel>,
     /// Where it hangs.
-    branch: Slot<Branch>,
+    branch: SlabIndex<Branch>,
 }
 
 /// 4,096 prices.
@@ -62,27 +62,27 @@ pub(super) struct Branch {
 
 impl<T> Joint<T> {
     const fn at(page: u64) -> Self {
-        Self { occupied: 0, page, children: [Slot::NONE; 64] }
+        Self { occupied: 0, page, children: [SlabIndex::NONE; 64] }
     }
 
     #[inline]
-    fn get(&self, number: u64) -> Option<Slot<T>> {
+    fn get(&self, number: u64) -> Option<SlabIndex<T>> {
         (self.occupied & bit(number) != 0).then(|| self.children[(number % 64) as usize])
     }
 
     /// The first child behind a number, whether that has one or not.
     #[inline]
-    fn after(&self, number: u64) -> Option<(u64, Slot<T>)> {
+    fn after(&self, number: u64) -> Option<(u64, SlabIndex<T>)> {
         self.first_of(self.occupied & above(number))
     }
 
     #[inline]
-    fn first(&self) -> Option<(u64, Slot<T>)> {
+    fn first(&self) -> Option<(u64, SlabIndex<T>)> {
         self.first_of(self.occupied)
     }
 
     #[inline]
-    fn first_of(&self, among: u64) -> Option<(u64, Slot<T>)> {
+    fn first_of(&self, among: u64) -> Option<(u64, SlabIndex<T>)> {
         if among == 0 {
             return None;
         }
@@ -92,7 +92,7 @@ impl<T> Joint<T> {
 }
 
 impl Leaf {
-    const FREE: Self = Self { prices: Joint::at(NOWHERE), branch: Slot::NONE };
+    const FREE: Self = Self { prices: Joint::at(NOWHERE), branch: SlabIndex::NONE };
 }
 
 impl Branch {
@@ -100,7 +100,7 @@ impl Branch {
 
     /// A leaf, with levels or without.
     #[inline]
-    fn get(&self, page: u64) -> Option<Slot<Leaf>> {
+    fn get(&self, page: u64) -> Option<SlabIndex<Leaf>> {
         (self.existing & bit(page) != 0).then(|| self.leaves.children[(page % 64) as usize])
     }
 }
@@ -109,7 +109,7 @@ impl Branch {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     number: u64,
-    leaf: Slot<Leaf>,
+    leaf: SlabIndex<Leaf>,
 }
 
 /// From prices to their numbers, for one side of one instrument.
@@ -163,11 +163,11 @@ pub(super) struct Ladder {
     trunk: Box<Trunk>,
     leaves: Slab<Leaf>,
     /// Leaves by the lowest bits of their page; empty as long as there never was a level.
-    remembered: Vec<Slot<Leaf>>,
+    remembered: Vec<SlabIndex<Leaf>>,
     /// The lowest number that has a level, [`u64::MAX`] for none ...
     best_number: u64,
     /// ... and its level and price.
-    best_level: Slot<PriceLevel>,
+    best_level: SlabIndex<PriceLevel>,
     best_price: Price,
 }
 
@@ -180,19 +180,19 @@ impl Ladder {
             leaves: Slab::with_capacity(0),
             remembered: Vec::new(),
             best_number: u64::MAX,
-            best_level: Slot::NONE,
+            best_level: SlabIndex::NONE,
             best_price: Price(0),
         }
     }
 
     /// The best price and its level.
     #[inline]
-    pub(super) fn best(&self) -> Option<(Price, Slot<PriceLevel>)> {
+    pub(super) fn best(&self) -> Option<(Price, SlabIndex<PriceLevel>)> {
         (self.best_number != u64::MAX).then_some((self.best_price, self.best_level))
     }
 
     /// The level at a price.
-    pub(super) fn get(&self, price: Price) -> Option<Slot<PriceLevel>> {
+    pub(super) fn get(&self, price: Price) -> Option<SlabIndex<PriceLevel>> {
         let number = self.numbering.of(price);
         self.leaves[self.leaf(number / 64)?].prices.get(number)
     }
@@ -206,7 +206,7 @@ impl Ladder {
         let number = self.numbering.of(price);
         assert!(number <= self.numbering.last, "prices are on the grid of the instrument");
         let page = number / 64;
-        let slot = self.remembered.get(page as usize % REMEMBERED).copied().unwrap_or(Slot::NONE);
+        let slot = self.remembered.get(page as usize % REMEMBERED).copied().unwrap_or(SlabIndex::NONE);
         match self.leaves.get(slot) {
             Some(leaf) if leaf.prices.page == page => Place { number, leaf: slot },
             _ => Place { number, leaf: self.recall(page) },
@@ -215,13 +215,13 @@ impl Ladder {
 
     /// The level at a place.
     #[inline]
-    pub(super) fn at(&self, place: Place) -> Option<Slot<PriceLevel>> {
+    pub(super) fn at(&self, place: Place) -> Option<SlabIndex<PriceLevel>> {
         self.leaves[place.leaf].prices.get(place.number)
     }
 
     /// Puts the level of a price at its place, which has none.
     #[inline]
-    pub(super) fn insert(&mut self, place: Place, price: Price, level: Slot<PriceLevel>) {
+    pub(super) fn insert(&mut self, place: Place, price: Price, level: SlabIndex<PriceLevel>) {
         let Place { number, leaf } = place;
         let leaf = &mut self.leaves[leaf];
         if leaf.prices.occupied == 0 {
@@ -239,7 +239,7 @@ impl Ladder {
     /// # Panics
     /// If there is none.
     #[inline]
-    pub(super) fn remove(&mut self, place: Place, price_of: impl Fn(Slot<PriceLevel>) -> Price) {
+    pub(super) fn remove(&mut self, place: Place, price_of: impl Fn(SlabIndex<PriceLevel>) -> Price) {
         let Place { number, leaf: slot } = place;
         let Leaf { prices, branch } = &mut self.leaves[slot];
         assert!(prices.get(number).is_some(), "a level that empties is on the ladder");
@@ -250,26 +250,26 @@ impl Ladder {
         }
         if number == self.best_number {
             let next = behind.or_else(|| self.after_leaf(number / 64, Some(branch)));
-            (self.best_number, self.best_level) = next.unwrap_or((u64::MAX, Slot::NONE));
+            (self.best_number, self.best_level) = next.unwrap_or((u64::MAX, SlabIndex::NONE));
             self.best_price = next.map_or(Price(0), |(_, level)| price_of(level));
         }
     }
 
     /// The levels, best first.
-    pub(super) fn best_first(&self) -> impl Iterator<Item = Slot<PriceLevel>> {
+    pub(super) fn best_first(&self) -> impl Iterator<Item = SlabIndex<PriceLevel>> {
         let best = self.best().map(|(_, level)| (self.best_number, level));
         core::iter::successors(best, |(number, _)| self.after(*number)).map(|(_, level)| level)
     }
 
     /// The leaf of a page, with levels or without.
-    fn leaf(&self, page: u64) -> Option<Slot<Leaf>> {
+    fn leaf(&self, page: u64) -> Option<SlabIndex<Leaf>> {
         self.trunk.branches[self.trunk.get(page / 64)?].get(page)
     }
 
     /// Finds or adds the leaf of a page and remembers it, in place of another.
     #[inline(never)]
-    fn recall(&mut self, page: u64) -> Slot<Leaf> {
-        self.remembered.resize(REMEMBERED, Slot::NONE);
+    fn recall(&mut self, page: u64) -> SlabIndex<Leaf> {
+        self.remembered.resize(REMEMBERED, SlabIndex::NONE);
         let slot = self.leaf(page).unwrap_or_else(|| self.add_leaf(page));
         let other = core::mem::replace(&mut self.remembered[page as usize % REMEMBERED], slot);
         if self.leaves.get(other).is_some_and(|leaf| leaf.prices.occupied == 0) {
@@ -279,7 +279,7 @@ impl Ladder {
     }
 
     /// Adds the leaf of a page, and its branch.
-    fn add_leaf(&mut self, page: u64) -> Slot<Leaf> {
+    fn add_leaf(&mut self, page: u64) -> SlabIndex<Leaf> {
         let branch = self.trunk.get(page / 64).unwrap_or_else(|| self.add_branch(page / 64));
         let slot = self.leaves.reuse(&Leaf::FREE);
         let leaf = &mut self.leaves[slot];
@@ -291,7 +291,7 @@ impl Ladder {
     }
 
     #[cold]
-    fn add_branch(&mut self, page: u64) -> Slot<Branch> {
+    fn add_branch(&mut self, page: u64) -> SlabIndex<Branch> {
         let branch = self.trunk.branches.reuse(&Branch::FREE);
         self.trunk.branches[branch].leaves.page = page;
         self.trunk.set(page, branch, self.numbering.last / 4_096);
@@ -299,7 +299,7 @@ impl Ladder {
     }
 
     /// The last level of a leaf is gone.
-    fn empty_leaf(&mut self, slot: Slot<Leaf>, page: u64) {
+    fn empty_leaf(&mut self, slot: SlabIndex<Leaf>, page: u64) {
         self.trunk.branches[self.leaves[slot].branch].leaves.occupied &= !bit(page);
         if self.remembered[page as usize % REMEMBERED] != slot {
             self.drop_leaf(slot);
@@ -307,7 +307,7 @@ impl Ladder {
     }
 
     /// Drops a leaf without levels, and its branch if it was the last one there.
-    fn drop_leaf(&mut self, slot: Slot<Leaf>) {
+    fn drop_leaf(&mut self, slot: SlabIndex<Leaf>) {
         let leaf = &mut self.leaves[slot];
         let page = core::mem::replace(&mut leaf.prices.page, NOWHERE);
         let at = leaf.branch;
@@ -321,7 +321,7 @@ impl Ladder {
     }
 
     /// The first level behind a number, whether that has one or not.
-    fn after(&self, number: u64) -> Option<(u64, Slot<PriceLevel>)> {
+    fn after(&self, number: u64) -> Option<(u64, SlabIndex<PriceLevel>)> {
         let branch = self.trunk.get(number / 4_096);
         let leaf = branch.and_then(|branch| self.trunk.branches[branch].get(number / 64));
         let here = leaf.and_then(|leaf| self.leaves[leaf].prices.after(number));
@@ -330,7 +330,11 @@ impl Ladder {
 
     /// The first level in the leaves behind a page, whose branch is this one, or was: one just dropped has no levels.
     #[inline]
-    fn after_leaf(&self, page: u64, branch: Option<Slot<Branch>>) -> Option<(u64, Slot<PriceLevel>)> {
+    fn after_leaf(
+        &self,
+        page: u64,
+        branch: Option<SlabIndex<Branch>>,
+    ) -> Option<(u64, SlabIndex<PriceLevel>)> {
         let here = branch.and_then(|branch| self.trunk.branches[branch].leaves.after(page));
         let (_, leaf) = here.or_else(|| self.after_branch(page / 64))?;
         self.leaves[leaf].prices.first()
@@ -338,7 +342,7 @@ impl Ladder {
 
     /// The first leaf with levels in the branches behind a number.
     #[inline(never)]
-    fn after_branch(&self, mut number: u64) -> Option<(u64, Slot<Leaf>)> {
+    fn after_branch(&self, mut number: u64) -> Option<(u64, SlabIndex<Leaf>)> {
         loop {
             let branch = &self.trunk.branches[self.trunk.after(number)?].leaves;
             // None has levels if all leaves of a branch are only remembered; those are few.
@@ -372,7 +376,7 @@ mod tests {
     fn ladder(side: Side, cents: &[i64]) -> Ladder {
         let mut ladder = Ladder::new(&instrument(), side);
         for &at in cents {
-            let (price, level) = (Price(at * 100), Slot::new(at as u32));
+            let (price, level) = (Price(at * 100), SlabIndex::new(at as u32));
             let place = ladder.place(price);
             ladder.insert(place, price, level);
         }
@@ -380,7 +384,7 @@ mod tests {
     }
 
     fn numbers(ladder: &Ladder) -> Vec<u32> {
-        ladder.best_first().map(Slot::number).collect()
+        ladder.best_first().map(SlabIndex::number).collect()
     }
 
     #[test]
@@ -423,14 +427,14 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let span = [70, 5_000, 10_000_000][step as usize % 3];
             let price = Price(((seed >> 33) as i64 % span + 1) * 100);
-            let price_of = |slot: Slot<PriceLevel>| Price(i64::from(slot.number()));
+            let price_of = |slot: SlabIndex<PriceLevel>| Price(i64::from(slot.number()));
             if let Some(place) = model.remove(&price) {
-                assert_eq!(ladder.get(price).map(Slot::number), Some(price.0 as u32));
+                assert_eq!(ladder.get(price).map(SlabIndex::number), Some(price.0 as u32));
                 ladder.remove(place, price_of);
             } else {
                 let place = ladder.place(price);
                 assert!(ladder.at(place).is_none() && ladder.get(price).is_none());
-                ladder.insert(place, price, Slot::new(price.0 as u32));
+                ladder.insert(place, price, SlabIndex::new(price.0 as u32));
                 model.insert(price, place);
             }
             assert_eq!(ladder.best().map(|(price, _)| price), model.keys().next().copied());

@@ -4,7 +4,7 @@ use super::incoming::{End, Incoming};
 use super::node::Node;
 use super::{ANY_PRICE, FastBook, Step};
 use crate::{RestingOrder, Unfinished};
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{
     CancelCause, Event, EventSink, OrderKind, Phase, Price, Quantity, Reason, RestCause, SelfTrade, Side,
     TimeInForce,
@@ -113,7 +113,7 @@ impl FastBook {
     fn fill<S: EventSink>(
         &mut self,
         incoming: &mut Incoming,
-        slot: Slot<Node>,
+        slot: SlabIndex<Node>,
         price: Price,
         step: &mut Step<'_, S>,
     ) {
@@ -135,7 +135,13 @@ impl FastBook {
 
     /// The fill that takes `quantity` shown shares of a resting order. One that nothing is left of is gone.
     #[inline]
-    pub(super) fn take(&mut self, slot: Slot<Node>, price: Price, quantity: Quantity, side: Side) -> Event {
+    pub(super) fn take(
+        &mut self,
+        slot: SlabIndex<Node>,
+        price: Price,
+        quantity: Quantity,
+        side: Side,
+    ) -> Event {
         let node = &self.store.nodes[slot];
         let resting_remaining = node.remaining.minus(quantity);
         let event = Event::Fill {
@@ -160,7 +166,7 @@ impl FastBook {
     pub(super) fn prevent<S: EventSink>(
         &mut self,
         incoming: &mut Incoming,
-        slot: Slot<Node>,
+        slot: SlabIndex<Node>,
         step: &mut Step<'_, S>,
     ) -> bool {
         match incoming.terms.self_trade {
@@ -181,7 +187,7 @@ impl FastBook {
     fn decrement<S: EventSink>(
         &mut self,
         incoming: &mut Incoming,
-        slot: Slot<Node>,
+        slot: SlabIndex<Node>,
         step: &mut Step<'_, S>,
     ) -> bool {
         let remaining = self.store.nodes[slot].remaining;
@@ -295,7 +301,7 @@ impl FastBook {
         }
     }
 
-    pub(super) fn event_rested(&self, slot: Slot<Node>, cause: RestCause) -> Event {
+    pub(super) fn event_rested(&self, slot: SlabIndex<Node>, cause: RestCause) -> Event {
         rested_event(&self.store.order(slot), cause)
     }
 

@@ -40,7 +40,7 @@ mod trunk;
 use crate::book::{Book, Level, assert_routed};
 use crate::{Indication, Instrument, Priority, RestingOrder, RestoreError, Snapshot, Trading, hash};
 use node::{Node, PriceLevel};
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{
     Command, Event, EventSink, InstrumentId, OrderId, Outcome, Price, Quantity, Reason, Request, RestCause,
     Side, Status, Timestamp,
@@ -63,7 +63,7 @@ pub struct FastBook {
     instrument: Box<Instrument>,
     trading: Box<Trading>,
     /// Orders of a member on their way out: kept to be used again.
-    scratch: Vec<Slot<Node>>,
+    scratch: Vec<SlabIndex<Node>>,
 }
 
 /// One step: where its events go, how many there were, and what held when it began.
@@ -154,7 +154,7 @@ impl FastBook {
     #[inline]
     fn event_cancelled(
         &self,
-        slot: Slot<Node>,
+        slot: SlabIndex<Node>,
         quantity: Quantity,
         cause: pares_types::CancelCause,
     ) -> Event {
@@ -172,7 +172,7 @@ impl FastBook {
     #[inline]
     fn cancel_order<S: EventSink>(
         &mut self,
-        slot: Slot<Node>,
+        slot: SlabIndex<Node>,
         cause: pares_types::CancelCause,
         step: &mut Step<'_, S>,
     ) {
@@ -180,7 +180,7 @@ impl FastBook {
         self.store.remove(slot);
     }
 
-    fn level(&self, slot: Slot<PriceLevel>) -> Level {
+    fn level(&self, slot: SlabIndex<PriceLevel>) -> Level {
         let PriceLevel { price, shown, orders, .. } = self.store.levels[slot];
         Level { price, quantity: shown, orders }
     }

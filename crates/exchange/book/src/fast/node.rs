@@ -17,7 +17,7 @@
 use super::ladder::Place;
 use super::store::Terms;
 use crate::Priority;
-use pares_table::{Slab, Slot};
+use pares_table::{Slab, SlabIndex};
 use pares_types::{
     ClientOrderId, MemberId, OrderId, OrderKind, Price, Quantity, SelfTrade, Side, TimeInForce, Timestamp,
 };
@@ -38,9 +38,9 @@ pub(super) struct Node {
     pub(super) executed: Quantity,
     /// Priority and traits in one word.
     pub(super) rank: Rank,
-    /// [`Slot::NONE`] while it is held.
-    pub(super) level: Slot<PriceLevel>,
-    pub(super) account: Slot<Account>,
+    /// [`SlabIndex::NONE`] while it is held.
+    pub(super) level: SlabIndex<PriceLevel>,
+    pub(super) account: SlabIndex<Account>,
     pub(super) links: [Links; 2],
 }
 
@@ -172,13 +172,13 @@ pub(super) struct Special {
 /// The neighbours of a node in one of its lists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Links {
-    pub(super) prev: Slot<Node>,
-    pub(super) next: Slot<Node>,
+    pub(super) prev: SlabIndex<Node>,
+    pub(super) next: SlabIndex<Node>,
 }
 
 impl Links {
     /// Of a node that is in no list.
-    pub(super) const NONE: Self = Self { prev: Slot::NONE, next: Slot::NONE };
+    pub(super) const NONE: Self = Self { prev: SlabIndex::NONE, next: SlabIndex::NONE };
 }
 
 /// One price of one side that has orders.
@@ -206,35 +206,35 @@ pub(super) struct Account {
 /// The ends of a doubly linked list through the nodes' `WHICH`-th links.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List<const WHICH: usize> {
-    head: Slot<Node>,
-    tail: Slot<Node>,
+    head: SlabIndex<Node>,
+    tail: SlabIndex<Node>,
 }
 
 impl<const WHICH: usize> List<WHICH> {
     /// No nodes.
-    pub(super) const EMPTY: Self = Self { head: Slot::NONE, tail: Slot::NONE };
+    pub(super) const EMPTY: Self = Self { head: SlabIndex::NONE, tail: SlabIndex::NONE };
 
     /// The first node.
     #[inline]
-    pub(super) fn front(self) -> Option<Slot<Node>> {
+    pub(super) fn front(self) -> Option<SlabIndex<Node>> {
         self.head.some()
     }
 
     /// The node after `slot`.
     #[inline]
-    pub(super) fn after(nodes: &Slab<Node>, slot: Slot<Node>) -> Option<Slot<Node>> {
+    pub(super) fn after(nodes: &Slab<Node>, slot: SlabIndex<Node>) -> Option<SlabIndex<Node>> {
         nodes[slot].links[WHICH].next.some()
     }
 
     /// The nodes, first to last.
-    pub(super) fn iter(self, nodes: &Slab<Node>) -> impl Iterator<Item = Slot<Node>> {
+    pub(super) fn iter(self, nodes: &Slab<Node>) -> impl Iterator<Item = SlabIndex<Node>> {
         core::iter::successors(self.front(), |&slot| Self::after(nodes, slot))
     }
 
     /// Appends a node.
     #[inline]
-    pub(super) fn push_back(&mut self, nodes: &mut Slab<Node>, slot: Slot<Node>) {
-        nodes[slot].links[WHICH] = Links { prev: self.tail, next: Slot::NONE };
+    pub(super) fn push_back(&mut self, nodes: &mut Slab<Node>, slot: SlabIndex<Node>) {
+        nodes[slot].links[WHICH] = Links { prev: self.tail, next: SlabIndex::NONE };
         match self.tail.some() {
             Some(tail) => nodes[tail].links[WHICH].next = slot,
             None => self.head = slot,
@@ -244,7 +244,7 @@ impl<const WHICH: usize> List<WHICH> {
 
     /// Takes a node of this list out of it.
     #[inline]
-    pub(super) fn unlink(&mut self, nodes: &mut Slab<Node>, slot: Slot<Node>) {
+    pub(super) fn unlink(&mut self, nodes: &mut Slab<Node>, slot: SlabIndex<Node>) {
         let Links { prev, next } = nodes[slot].links[WHICH];
         match prev.some() {
             Some(prev) => nodes[prev].links[WHICH].next = next,

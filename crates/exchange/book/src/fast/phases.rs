@@ -5,7 +5,7 @@ use super::node::Node;
 use super::store::Terms;
 use super::{FastBook, Step};
 use crate::{Indication, RestingOrder, Trading, Transition};
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{
     BusinessDay, CancelCause, DAY_NS, Event, EventSink, OrderKind, Outcome, Phase, Price, Quantity, Reason,
     Request, RestCause, Side, TimeInForce, Timestamp,
@@ -193,7 +193,7 @@ impl FastBook {
         doom: impl Fn(&RestingOrder) -> Option<CancelCause>,
     ) -> bool {
         let room = step.events_max.saturating_sub(step.events) as usize;
-        let mut doomed: Vec<(Slot<Node>, CancelCause)> = Vec::new();
+        let mut doomed: Vec<(SlabIndex<Node>, CancelCause)> = Vec::new();
         let sides = [Side::Buy, Side::Sell].into_iter();
         let on_book = sides.flat_map(|side| self.store.ladder(side).best_first());
         let slots =
@@ -219,8 +219,10 @@ impl FastBook {
         if to != Phase::ClosingCall {
             return true;
         }
-        let for_close = |slot: &Slot<Node>| self.store.order(*slot).time_in_force == TimeInForce::AtClose;
-        let waiting: Vec<Slot<Node>> = self.store.lists.held.values().copied().filter(for_close).collect();
+        let for_close =
+            |slot: &SlabIndex<Node>| self.store.order(*slot).time_in_force == TimeInForce::AtClose;
+        let waiting: Vec<SlabIndex<Node>> =
+            self.store.lists.held.values().copied().filter(for_close).collect();
         for slot in waiting {
             if step.is_full() || self.trading.unfinished.is_some() {
                 return false;
@@ -263,7 +265,7 @@ impl FastBook {
         }
     }
 
-    fn expired(&self) -> Option<Slot<Node>> {
+    fn expired(&self) -> Option<SlabIndex<Node>> {
         let ((until, _), slot) = self.store.lists.dated.first_key_value()?;
         (*until <= self.trading.time).then_some(*slot)
     }

@@ -6,7 +6,7 @@ use super::node::Node;
 use super::store::Terms;
 use super::{FastBook, Step};
 use crate::{RestingOrder, Unfinished};
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{Event, EventSink, IncomingCause, OrderKind, Peg, Price, Quantity, RestCause, Side};
 
 impl FastBook {
@@ -36,7 +36,7 @@ impl FastBook {
             || self.is_continuous() && (self.first_elected().is_some() || self.due_peg().is_some())
     }
 
-    fn first_elected(&self) -> Option<Slot<Node>> {
+    fn first_elected(&self) -> Option<SlabIndex<Node>> {
         self.store.lists.elected.first_key_value().map(|(_, slot)| *slot)
     }
 
@@ -52,7 +52,7 @@ impl FastBook {
     }
 
     /// Holds a detached order; a stop whose trigger was reached before is elected at once.
-    pub(super) fn put_aside(&mut self, slot: Slot<Node>) {
+    pub(super) fn put_aside(&mut self, slot: SlabIndex<Node>) {
         let trigger = self.store.special(slot).and_then(|special| special.trigger);
         let side = self.store.nodes[slot].rank.traits().side();
         if trigger.is_some_and(|trigger| self.trading.reaches(side, trigger)) {
@@ -72,7 +72,7 @@ impl FastBook {
         self.execute_settled(incoming, RestCause::Continued, step);
     }
 
-    fn trigger<S: EventSink>(&mut self, slot: Slot<Node>, step: &mut Step<'_, S>) {
+    fn trigger<S: EventSink>(&mut self, slot: SlabIndex<Node>, step: &mut Step<'_, S>) {
         let order = self.store.order(slot);
         let price = Self::limit_of(order.kind).unwrap_or_default();
         self.come_in(slot, &order, price, IncomingCause::Triggered, step);
@@ -80,7 +80,12 @@ impl FastBook {
         self.execute_settled(Incoming::new(terms, Some(slot)), RestCause::Triggered, step);
     }
 
-    fn reprice<S: EventSink>(&mut self, slot: Slot<Node>, target: Option<Price>, step: &mut Step<'_, S>) {
+    fn reprice<S: EventSink>(
+        &mut self,
+        slot: SlabIndex<Node>,
+        target: Option<Price>,
+        step: &mut Step<'_, S>,
+    ) {
         let Some(price) = target else {
             return self.withdraw(slot, step);
         };
@@ -93,7 +98,7 @@ impl FastBook {
     /// Takes an order off its place to be the incoming one.
     fn come_in<S: EventSink>(
         &mut self,
-        slot: Slot<Node>,
+        slot: SlabIndex<Node>,
         order: &RestingOrder,
         price: Price,
         cause: IncomingCause,
@@ -118,7 +123,7 @@ impl FastBook {
     }
 
     /// The first pegged order whose target is not where it is, and the target.
-    fn due_peg(&self) -> Option<(Slot<Node>, Option<Price>)> {
+    fn due_peg(&self) -> Option<(SlabIndex<Node>, Option<Price>)> {
         if self.store.lists.pegs.is_empty() {
             return None;
         }
@@ -168,7 +173,7 @@ impl FastBook {
     }
 
     /// Takes a pegged order off the book until there is a price to follow.
-    fn withdraw<S: EventSink>(&mut self, slot: Slot<Node>, step: &mut Step<'_, S>) {
+    fn withdraw<S: EventSink>(&mut self, slot: SlabIndex<Node>, step: &mut Step<'_, S>) {
         let order = self.store.order(slot);
         let withdrawn = RestingOrder { shown: Quantity::ZERO, ..order };
         step.emit(rested_event(&withdrawn, RestCause::Withdrawn));
@@ -178,9 +183,9 @@ impl FastBook {
 
     /// Continuous ends: no pegged order stays on the book.
     pub(super) fn withdraw_all<S: EventSink>(&mut self, step: &mut Step<'_, S>) {
-        let pegs: Vec<Slot<Node>> = self.store.lists.pegs.values().copied().collect();
+        let pegs: Vec<SlabIndex<Node>> = self.store.lists.pegs.values().copied().collect();
         for slot in pegs {
-            if self.store.nodes[slot].level != Slot::NONE {
+            if self.store.nodes[slot].level != SlabIndex::NONE {
                 self.withdraw(slot, step);
             }
         }

@@ -4,11 +4,11 @@
 
 use super::node::Node;
 use crate::{Priority, RestingOrder};
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::{Price, Side, TimeInForce, Timestamp};
 use std::collections::BTreeMap;
 
-type Slots<K> = BTreeMap<K, Slot<Node>>;
+type Slots<K> = BTreeMap<K, SlabIndex<Node>>;
 
 /// The lists.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ pub(super) struct SideLists {
 impl SideLists {
     /// Adds an order at the place it has now; `held` says whether it is held, since an iceberg about to
     /// show more shows nothing either.
-    pub(super) fn add(&mut self, order: &RestingOrder, held: bool, slot: Slot<Node>) {
+    pub(super) fn add(&mut self, order: &RestingOrder, held: bool, slot: SlabIndex<Node>) {
         self.each(order, held, |list| list.insert(slot));
     }
 
@@ -68,7 +68,7 @@ impl SideLists {
     }
 
     /// The next stop order to elect when there was a trade at `price`.
-    pub(super) fn reached(&self, price: Price) -> Option<Slot<Node>> {
+    pub(super) fn reached(&self, price: Price) -> Option<SlabIndex<Node>> {
         let buy = self.buy_stops.first_key_value().filter(|((trigger, _), _)| price >= *trigger);
         let due = -i128::from(price.0);
         let sell = || self.sell_stops.first_key_value().filter(|((trigger, _), _)| due >= *trigger);
@@ -85,7 +85,7 @@ enum Place<'a> {
 }
 
 impl Place<'_> {
-    fn insert(self, slot: Slot<Node>) {
+    fn insert(self, slot: SlabIndex<Node>) {
         let before = match self {
             Self::ByPriority(list, key) => list.insert(key, slot),
             Self::BuyStop(list, key) => list.insert(key, slot),

@@ -15,8 +15,8 @@ use super::ladder::Ladder;
 use super::node::{Account, Links, List, Node, PriceLevel, Rank, Special, Traits};
 use super::side_lists::SideLists;
 use crate::{Instrument, Priority, RestingOrder, hash};
-use pares_table::Table;
-use pares_table::{Slab, Slot};
+use pares_table::IndexTable;
+use pares_table::{Slab, SlabIndex};
 use pares_types::{
     ClientOrderId, MemberId, OrderId, OrderKind, Price, Quantity, SelfTrade, Side, TimeInForce, Timestamp,
 };
@@ -77,27 +77,27 @@ impl Terms {
 #[derive(Clone, Debug)]
 struct Specials {
     values: Slab<Special>,
-    places: Table,
+    places: IndexTable,
     /// The node of each, by the number of its place.
-    owners: Vec<Slot<Node>>,
+    owners: Vec<SlabIndex<Node>>,
 }
 
 impl Specials {
-    fn place(&self, node: Slot<Node>) -> Slot<Special> {
-        let owner = |special: Slot<Special>| self.owners[special.number() as usize] == node;
+    fn place(&self, node: SlabIndex<Node>) -> SlabIndex<Special> {
+        let owner = |special: SlabIndex<Special>| self.owners[special.number() as usize] == node;
         self.places.get(u64::from(node.number()), owner).expect("a special order has its special")
     }
 
-    fn get(&self, node: Slot<Node>) -> &Special {
+    fn get(&self, node: SlabIndex<Node>) -> &Special {
         &self.values[self.place(node)]
     }
 
-    fn get_mut(&mut self, node: Slot<Node>) -> &mut Special {
+    fn get_mut(&mut self, node: SlabIndex<Node>) -> &mut Special {
         let place = self.place(node);
         &mut self.values[place]
     }
 
-    fn add(&mut self, node: Slot<Node>, special: Special) {
+    fn add(&mut self, node: SlabIndex<Node>, special: Special) {
         let place = self.values.insert(special);
         let number = place.number() as usize;
         if number == self.owners.len() {
@@ -107,7 +107,7 @@ impl Specials {
         self.places.insert(u64::from(node.number()), place, |_| false);
     }
 
-    fn remove(&mut self, node: Slot<Node>) {
+    fn remove(&mut self, node: SlabIndex<Node>) {
         let place = self.place(node);
         self.places.remove(u64::from(node.number()), place);
         self.values.remove(place);
@@ -122,8 +122,8 @@ pub(super) struct Store {
     pub(super) accounts: Slab<Account>,
     /// Bids, offers.
     ladders: [Ladder; 2],
-    ids: Table,
-    members: Table,
+    ids: IndexTable,
+    members: IndexTable,
     specials: Box<Specials>,
     pub(super) lists: Box<SideLists>,
     /// The wrapping sum of the hashes of all orders that are attached or held.
@@ -140,11 +140,11 @@ impl Store {
             levels: Slab::with_capacity(0),
             accounts: Slab::with_capacity(0),
             ladders: [Ladder::new(instrument, Side::Buy), Ladder::new(instrument, Side::Sell)],
-            ids: Table::new(),
-            members: Table::new(),
+            ids: IndexTable::new(),
+            members: IndexTable::new(),
             specials: Box::new(Specials {
                 values: Slab::with_capacity(0),
-                places: Table::new(),
+                places: IndexTable::new(),
                 owners: Vec::new(),
             }),
             lists: Box::default(),
@@ -159,24 +159,24 @@ impl Store {
 
     /// The node of an order.
     #[inline(always)]
-    pub(super) fn find(&self, order: OrderId) -> Option<Slot<Node>> {
-        self.ids.get(order.0.to_bits(), |slot: Slot<Node>| self.nodes[slot].order == order)
+    pub(super) fn find(&self, order: OrderId) -> Option<SlabIndex<Node>> {
+        self.ids.get(order.0.to_bits(), |slot: SlabIndex<Node>| self.nodes[slot].order == order)
     }
 
     /// The owner of an order.
     #[inline]
-    pub(super) fn member(&self, slot: Slot<Node>) -> MemberId {
+    pub(super) fn member(&self, slot: SlabIndex<Node>) -> MemberId {
         self.accounts[self.nodes[slot].account].member
     }
 
     /// The account of a member with orders.
     #[inline]
-    pub(super) fn account(&self, member: MemberId) -> Option<Slot<Account>> {
-        self.members.get(u64::from(member.0), |slot: Slot<Account>| self.accounts[slot].member == member)
+    pub(super) fn account(&self, member: MemberId) -> Option<SlabIndex<Account>> {
+        self.members.get(u64::from(member.0), |slot: SlabIndex<Account>| self.accounts[slot].member == member)
     }
 
     /// What is particular about an order, if its traits say that there is something.
-    pub(super) fn special(&self, slot: Slot<Node>) -> Option<&Special> {
+    pub(super) fn special(&self, slot: SlabIndex<Node>) -> Option<&Special> {
         if !self.nodes[slot].rank.traits().is_special() {
             return None;
         }
@@ -185,16 +185,16 @@ impl Store {
 
     /// Shares of an order that trade in its turn; of a held one, all that would.
     #[inline]
-    pub(super) fn shown(&self, slot: Slot<Node>) -> Quantity {
+    pub(super) fn shown(&self, slot: SlabIndex<Node>) -> Quantity {
         let remaining = self.nodes[slot].remaining;
         self.special(slot).map_or(remaining, |special| remaining.minus(special.hidden))
     }
 
     /// The order of a node.
-    pub(super) fn order(&self, slot: Slot<Node>) -> RestingOrder {
+    pub(super) fn order(&self, slot: SlabIndex<Node>) -> RestingOrder {
         let node = &self.nodes[slot];
         let traits = node.rank.traits();
-        let held = node.level == Slot::NONE;
+        let held = node.level == SlabIndex::NONE;
         let price = if held { Price(0) } else { self.levels[node.level].price };
         let plain = Special {
             kind: OrderKind::Limit { price },
@@ -227,7 +227,7 @@ impl Store {
 
     /// The hash of an order where it is.
     #[inline]
-    fn hash_of(&self, slot: Slot<Node>) -> u64 {
+    fn hash_of(&self, slot: SlabIndex<Node>) -> u64 {
         let node = &self.nodes[slot];
         if !node.rank.traits().is_plain() {
             return hash::order(&self.order(slot));
@@ -246,7 +246,7 @@ impl Store {
 
     /// Creates an order: neither on the book nor held yet.
     #[inline]
-    pub(super) fn create(&mut self, terms: &Terms) -> Slot<Node> {
+    pub(super) fn create(&mut self, terms: &Terms) -> SlabIndex<Node> {
         let account = match self.account(terms.member) {
             Some(account) => account,
             None => self.add_account(terms.member),
@@ -259,7 +259,7 @@ impl Store {
             remaining: terms.remaining,
             executed: terms.executed,
             rank: Rank::new(Priority(0), traits),
-            level: Slot::NONE,
+            level: SlabIndex::NONE,
             account,
             links: [Links::NONE; 2],
         });
@@ -298,7 +298,7 @@ impl Store {
 
     /// Moves a plain order that is on the book behind all others at another price, or at its own.
     #[inline]
-    pub(super) fn move_plain(&mut self, slot: Slot<Node>, order: &hash::Plain) {
+    pub(super) fn move_plain(&mut self, slot: SlabIndex<Node>, order: &hash::Plain) {
         self.leave(slot);
         let level = self.level_at(order.side, order.price);
         let node = &mut self.nodes[slot];
@@ -309,7 +309,7 @@ impl Store {
     }
 
     #[inline]
-    fn join(&mut self, slot: Slot<Node>, level: Slot<PriceLevel>, order: &hash::Plain) {
+    fn join(&mut self, slot: SlabIndex<Node>, level: SlabIndex<PriceLevel>, order: &hash::Plain) {
         let level = &mut self.levels[level];
         level.queue.push_back(&mut self.nodes, slot);
         level.orders += 1;
@@ -319,7 +319,7 @@ impl Store {
 
     /// Takes a plain order out of its level and out of the hash.
     #[inline]
-    fn leave(&mut self, slot: Slot<Node>) {
+    fn leave(&mut self, slot: SlabIndex<Node>) {
         let Node { order, client_order_id, remaining, executed, rank, level: at, account, .. } =
             self.nodes[slot];
         let level = &mut self.levels[at];
@@ -344,7 +344,7 @@ impl Store {
 
     /// Takes a plain order off the book and forgets it.
     #[inline(always)]
-    pub(super) fn remove_plain(&mut self, slot: Slot<Node>) {
+    pub(super) fn remove_plain(&mut self, slot: SlabIndex<Node>) {
         self.leave(slot);
         let Node { order, account, .. } = self.nodes[slot];
         self.ids.remove(order.0.to_bits(), slot);
@@ -354,7 +354,7 @@ impl Store {
 
     /// Takes an order off the book, or off the held ones, and forgets it.
     #[inline]
-    pub(super) fn remove(&mut self, slot: Slot<Node>) {
+    pub(super) fn remove(&mut self, slot: SlabIndex<Node>) {
         if self.nodes[slot].rank.traits().is_plain() {
             return self.remove_plain(slot);
         }
@@ -363,7 +363,7 @@ impl Store {
     }
 
     /// Gives a detached order new terms. Its id, owner and side stay.
-    pub(super) fn set_terms(&mut self, slot: Slot<Node>, terms: &Terms) {
+    pub(super) fn set_terms(&mut self, slot: SlabIndex<Node>, terms: &Terms) {
         if self.nodes[slot].rank.traits().is_special() {
             self.specials.remove(slot);
         }
@@ -380,7 +380,7 @@ impl Store {
 
     /// Puts a detached order behind all others at a price.
     #[inline]
-    pub(super) fn attach(&mut self, slot: Slot<Node>, price: Price, priority: Priority) {
+    pub(super) fn attach(&mut self, slot: SlabIndex<Node>, price: Price, priority: Priority) {
         let remaining = self.nodes[slot].remaining;
         let special = self.nodes[slot].rank.traits().is_special();
         let shown = if special { self.show(slot) } else { remaining };
@@ -390,7 +390,7 @@ impl Store {
     /// The same, showing so much as it did when it was kept in a snapshot.
     pub(super) fn attach_showing(
         &mut self,
-        slot: Slot<Node>,
+        slot: SlabIndex<Node>,
         price: Price,
         priority: Priority,
         shown: Quantity,
@@ -402,7 +402,7 @@ impl Store {
     }
 
     #[inline]
-    fn enqueue(&mut self, slot: Slot<Node>, price: Price, priority: Priority, shown: Quantity) {
+    fn enqueue(&mut self, slot: SlabIndex<Node>, price: Price, priority: Priority, shown: Quantity) {
         let traits = self.nodes[slot].rank.traits();
         let level = self.level_at(traits.side(), price);
         let node = &mut self.nodes[slot];
@@ -418,10 +418,10 @@ impl Store {
     }
 
     /// Holds a detached order.
-    pub(super) fn hold(&mut self, slot: Slot<Node>, priority: Priority) {
+    pub(super) fn hold(&mut self, slot: SlabIndex<Node>, priority: Priority) {
         let node = &mut self.nodes[slot];
         node.rank = Rank::new(priority, node.rank.traits());
-        node.level = Slot::NONE;
+        node.level = SlabIndex::NONE;
         assert!(node.rank.traits().is_special(), "a held order has no level to tell its price");
         self.specials.get_mut(slot).hidden = Quantity::ZERO;
         self.note(slot);
@@ -429,10 +429,10 @@ impl Store {
 
     /// Takes an order off the book, or off the held ones.
     #[inline]
-    pub(super) fn detach(&mut self, slot: Slot<Node>) {
+    pub(super) fn detach(&mut self, slot: SlabIndex<Node>) {
         self.unnote(slot);
         let at = self.nodes[slot].level;
-        if at == Slot::NONE {
+        if at == SlabIndex::NONE {
             return;
         }
         let shown = self.shown(slot);
@@ -446,11 +446,11 @@ impl Store {
         if level.orders == 0 {
             self.drop_level(side, at);
         }
-        self.nodes[slot].level = Slot::NONE;
+        self.nodes[slot].level = SlabIndex::NONE;
     }
 
     #[inline(never)]
-    fn drop_level(&mut self, side: Side, at: Slot<PriceLevel>) {
+    fn drop_level(&mut self, side: Side, at: SlabIndex<PriceLevel>) {
         let PriceLevel { place, shown, hidden, .. } = self.levels[at];
         assert!(shown.is_zero() && hidden.is_zero(), "a level without orders has no shares");
         let ladder = &mut self.ladders[index(side)];
@@ -460,7 +460,7 @@ impl Store {
 
     /// Forgets a detached order.
     #[inline]
-    pub(super) fn discard(&mut self, slot: Slot<Node>) {
+    pub(super) fn discard(&mut self, slot: SlabIndex<Node>) {
         let Node { order, account: at, .. } = self.nodes[slot];
         self.ids.remove(order.0.to_bits(), slot);
         if self.nodes[slot].rank.traits().is_special() {
@@ -474,7 +474,7 @@ impl Store {
     /// Takes `executed + lost` shares off an attached or held order that keeps some: shown ones first if they were
     /// `executed`, hidden ones first if they are lost otherwise.
     #[inline]
-    pub(super) fn reduce(&mut self, slot: Slot<Node>, executed: Quantity, lost: Quantity) {
+    pub(super) fn reduce(&mut self, slot: SlabIndex<Node>, executed: Quantity, lost: Quantity) {
         self.hash_sum = self.hash_sum.wrapping_sub(self.hash_of(slot));
         let mut hidden_lost = Quantity::ZERO;
         if self.nodes[slot].rank.traits().is_special() {
@@ -486,7 +486,7 @@ impl Store {
         node.remaining = node.remaining.minus(executed).minus(lost);
         node.executed = node.executed.plus(executed);
         let at = node.level;
-        if at != Slot::NONE {
+        if at != SlabIndex::NONE {
             let level = &mut self.levels[at];
             level.hidden = level.hidden.minus(hidden_lost);
             level.shown = level.shown.minus(executed).minus(lost.minus(hidden_lost));
@@ -497,7 +497,7 @@ impl Store {
     /// Changes how long an attached or held order stays and what it shows at most.
     pub(super) fn change_in_place(
         &mut self,
-        slot: Slot<Node>,
+        slot: SlabIndex<Node>,
         time_in_force: TimeInForce,
         display: Quantity,
     ) {
@@ -514,10 +514,10 @@ impl Store {
     }
 
     /// An order on the book that shows more than it is to show hides the rest.
-    fn hide(&mut self, slot: Slot<Node>) {
+    fn hide(&mut self, slot: SlabIndex<Node>) {
         let (shown, at) = (self.shown(slot), self.nodes[slot].level);
         let display = self.special(slot).map_or(Quantity::ZERO, |special| special.display);
-        if display.is_zero() || shown <= display || at == Slot::NONE {
+        if display.is_zero() || shown <= display || at == SlabIndex::NONE {
             return;
         }
         let more = shown.minus(display);
@@ -529,30 +529,30 @@ impl Store {
 
     /// Adds an order to the hash and the side lists.
     #[inline]
-    fn note(&mut self, slot: Slot<Node>) {
+    fn note(&mut self, slot: SlabIndex<Node>) {
         self.hash_sum = self.hash_sum.wrapping_add(self.hash_of(slot));
         if self.nodes[slot].rank.traits().is_special() {
-            let held = self.nodes[slot].level == Slot::NONE;
+            let held = self.nodes[slot].level == SlabIndex::NONE;
             self.lists.add(&self.order(slot), held, slot);
         }
     }
 
     #[inline]
-    fn unnote(&mut self, slot: Slot<Node>) {
+    fn unnote(&mut self, slot: SlabIndex<Node>) {
         self.hash_sum = self.hash_sum.wrapping_sub(self.hash_of(slot));
         if self.nodes[slot].rank.traits().is_special() {
-            let held = self.nodes[slot].level == Slot::NONE;
+            let held = self.nodes[slot].level == SlabIndex::NONE;
             self.lists.remove(&self.order(slot), held);
         }
     }
 
     /// A detached stop order's trigger is reached.
-    pub(super) fn elect(&mut self, slot: Slot<Node>) {
+    pub(super) fn elect(&mut self, slot: SlabIndex<Node>) {
         self.specials.get_mut(slot).elected = true;
     }
 
     /// Shows as much of a special order as it wants to; says how much that is.
-    fn show(&mut self, slot: Slot<Node>) -> Quantity {
+    fn show(&mut self, slot: SlabIndex<Node>) -> Quantity {
         let remaining = self.nodes[slot].remaining;
         let special = self.specials.get_mut(slot);
         let shown = if special.display.is_zero() { remaining } else { special.display.min(remaining) };
@@ -561,7 +561,7 @@ impl Store {
     }
 
     #[inline]
-    fn level_at(&mut self, side: Side, price: Price) -> Slot<PriceLevel> {
+    fn level_at(&mut self, side: Side, price: Price) -> SlabIndex<PriceLevel> {
         let ladder = &mut self.ladders[index(side)];
         let place = ladder.place(price);
         if let Some(level) = ladder.at(place) {
@@ -580,14 +580,14 @@ impl Store {
     }
 
     #[cold]
-    fn add_account(&mut self, member: MemberId) -> Slot<Account> {
+    fn add_account(&mut self, member: MemberId) -> SlabIndex<Account> {
         let account = self.accounts.insert(Account { member, orders: List::EMPTY });
         self.members.insert(u64::from(member.0), account, |_| false);
         account
     }
 
     /// The nodes of a level, oldest first.
-    pub(super) fn queue(&self, level: Slot<PriceLevel>) -> impl Iterator<Item = Slot<Node>> {
+    pub(super) fn queue(&self, level: SlabIndex<PriceLevel>) -> impl Iterator<Item = SlabIndex<Node>> {
         self.levels[level].queue.iter(&self.nodes)
     }
 }

@@ -1,7 +1,7 @@
 //! The trunk of a price ladder: the branches of 4,096 prices that exist, see [`super::ladder`].
 
 use super::ladder::Branch;
-use pares_table::{Slab, Slot};
+use pares_table::{Slab, SlabIndex};
 
 /// Which branches exist, and where they are: a short sorted list, and once there are more than [`FEW`] of them an array by
 /// number, so that a book around one price is small and a book over all prices is quick.
@@ -10,9 +10,9 @@ pub(super) struct Trunk {
     /// The branches themselves.
     pub(super) branches: Slab<Branch>,
     /// In ascending order, while there are few.
-    few: Vec<(u64, Slot<Branch>)>,
+    few: Vec<(u64, SlabIndex<Branch>)>,
     /// By number, once there are many; empty until then.
-    many: Vec<Slot<Branch>>,
+    many: Vec<SlabIndex<Branch>>,
     /// Of the many: a bit for each branch, a bit for each word of those, a bit for each word of these.
     bitmaps: [Vec<u64>; 3],
 }
@@ -27,7 +27,7 @@ impl Trunk {
     }
 
     #[inline]
-    pub(super) fn get(&self, number: u64) -> Option<Slot<Branch>> {
+    pub(super) fn get(&self, number: u64) -> Option<SlabIndex<Branch>> {
         if self.many.is_empty() {
             return self.few.iter().find(|(known, _)| *known == number).map(|(_, branch)| *branch);
         }
@@ -36,7 +36,7 @@ impl Trunk {
 
     /// Adds a branch; `last` is the highest number there can be.
     #[cold]
-    pub(super) fn set(&mut self, number: u64, branch: Slot<Branch>, last: u64) {
+    pub(super) fn set(&mut self, number: u64, branch: SlabIndex<Branch>, last: u64) {
         if !self.many.is_empty() {
             return self.set_of_many(number, branch);
         }
@@ -50,7 +50,7 @@ impl Trunk {
     /// There are many from now on.
     fn spread(&mut self, last: u64) {
         let mut bits = last as usize + 1;
-        self.many = vec![Slot::NONE; bits];
+        self.many = vec![SlabIndex::NONE; bits];
         for bitmap in &mut self.bitmaps {
             bits = bits.div_ceil(64);
             *bitmap = vec![0; bits];
@@ -60,7 +60,7 @@ impl Trunk {
         }
     }
 
-    fn set_of_many(&mut self, number: u64, branch: Slot<Branch>) {
+    fn set_of_many(&mut self, number: u64, branch: SlabIndex<Branch>) {
         self.many[number as usize] = branch;
         let mut at = number;
         for bitmap in &mut self.bitmaps {
@@ -74,7 +74,7 @@ impl Trunk {
         if self.many.is_empty() {
             return self.few.retain(|(known, _)| *known != number);
         }
-        self.many[number as usize] = Slot::NONE;
+        self.many[number as usize] = SlabIndex::NONE;
         let mut at = number;
         for bitmap in &mut self.bitmaps {
             bitmap[at as usize / 64] &= !(1 << (at % 64));
@@ -87,7 +87,7 @@ impl Trunk {
 
     /// The first branch behind a number.
     #[cold]
-    pub(super) fn after(&self, number: u64) -> Option<Slot<Branch>> {
+    pub(super) fn after(&self, number: u64) -> Option<SlabIndex<Branch>> {
         if self.many.is_empty() {
             return self.few.iter().find(|(known, _)| *known > number).map(|(_, branch)| *branch);
         }

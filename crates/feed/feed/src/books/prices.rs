@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use pares_table::Slot;
+use pares_table::SlabIndex;
 use pares_types::Side;
 
 use super::queues::Level;
@@ -30,27 +30,36 @@ impl Rank {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prices {
     /// The best, worst first.
-    near: Vec<(Rank, Slot<Level>)>,
+    near: Vec<(Rank, SlabIndex<Level>)>,
     /// Those that are worse than all of these. None if there are none of these.
-    far: Option<Box<BTreeMap<Rank, Slot<Level>>>>,
+    #[expect(clippy::box_collection, reason = "most have none, and two sides are one cache line")]
+    far: Option<Box<BTreeMap<Rank, SlabIndex<Level>>>>,
 }
 
 impl Prices {
     /// The levels, best first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Slot<Level>> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = SlabIndex<Level>> + '_ {
         let far = self.far.iter().flat_map(|far| far.values().rev().copied());
         self.near.iter().rev().map(|(_, level)| *level).chain(far)
     }
 
     /// The best level.
     #[inline]
-    pub(super) fn best(&self) -> Option<Slot<Level>> {
+    pub(super) fn best(&self) -> Option<SlabIndex<Level>> {
         self.near.last().map(|(_, level)| *level)
+    }
+
+    /// Touches the best prices, so that they are in the cache: what it gives means nothing.
+    #[inline]
+    pub(super) fn glance(&self) -> u64 {
+        let len = self.near.len();
+        let rank = |place: usize| self.near.get(place).map_or(0, |(Rank(rank), _)| u64::from(*rank));
+        rank(len.wrapping_sub(1)) ^ rank(len.wrapping_sub(TOP)) ^ rank(len.wrapping_sub(2 * TOP))
     }
 
     /// The level of a price.
     #[inline]
-    pub(super) fn get(&self, rank: Rank) -> Option<Slot<Level>> {
+    pub(super) fn get(&self, rank: Rank) -> Option<SlabIndex<Level>> {
         let place = self.place(rank);
         match self.near.get(place) {
             Some((there, level)) if *there == rank => Some(*level),
@@ -74,7 +83,7 @@ impl Prices {
     }
 
     /// Adds a price that is not there.
-    pub(super) fn insert(&mut self, rank: Rank, level: Slot<Level>) {
+    pub(super) fn insert(&mut self, rank: Rank, level: SlabIndex<Level>) {
         let place = self.place(rank);
         if place == 0
             && let Some(far) = &mut self.far
@@ -119,7 +128,7 @@ mod tests {
 
     /// The levels as their numbers.
     fn numbers(prices: &Prices) -> Vec<u32> {
-        prices.iter().map(Slot::number).collect()
+        prices.iter().map(SlabIndex::number).collect()
     }
 
     #[test]
@@ -127,10 +136,10 @@ mod tests {
         for (side, best) in [(Side::Buy, [30, 20, 10]), (Side::Sell, [10, 20, 30])] {
             let mut prices = Prices::default();
             for price in [20, 30, 10] {
-                prices.insert(Rank::of(side, price), Slot::new(price));
+                prices.insert(Rank::of(side, price), SlabIndex::new(price));
             }
             assert_eq!(numbers(&prices), best);
-            assert_eq!(prices.best().map(Slot::number), Some(best[0]));
+            assert_eq!(prices.best().map(SlabIndex::number), Some(best[0]));
         }
     }
 
@@ -147,8 +156,8 @@ mod tests {
             let worst = tree.first_key_value().map(|(rank, _)| *rank);
             assert_eq!(prices.get(rank), tree.get(&rank).copied());
             if grows && !tree.contains_key(&rank) {
-                prices.insert(rank, Slot::new(price));
-                tree.insert(rank, Slot::new(price));
+                prices.insert(rank, SlabIndex::new(price));
+                tree.insert(rank, SlabIndex::new(price));
             } else if let Some(gone) = if seed & 1 << 59 == 0 { worst } else { tree.keys().last().copied() }
                 && !grows
             {

@@ -1,4 +1,4 @@
-//! The fast books show what the obviously right ones show, after every message, whoever sent it.
+//! The fast books show what the obviously right ones show, after every message, honest or not.
 
 use pares_feed::books::ReceivedBooks;
 use pares_feed::itch::{

@@ -1,7 +1,9 @@
 //! Decoders that are not ours read the messages.
 
 use itchy::{Body, MessageStream};
+use moldudp::PacketKind;
 use pares_feed::itch::FeedMessage;
+use pares_feed::mold::Packing;
 
 use crate::tape;
 
@@ -29,6 +31,37 @@ fn itchy_reads_every_message_and_finds_the_same_numbers_in_it() {
         }
     }
     assert_eq!(kinds.into_iter().collect::<String>(), "ABCDEHIPQRSUX", "all kinds occur");
+}
+
+#[test]
+fn moldudp_reads_every_packet_and_finds_the_same_messages_in_it() {
+    let mut read = 0;
+    for published in (0..20).flat_map(|seed| tape(seed).0) {
+        let (mut packing, mut packets, mut expected) = (Packing::new(published.session, 1), Vec::new(), 1);
+        for message in &published.messages {
+            if !packing.push(message) {
+                packets.push(packing.take());
+                assert!(packing.push(message));
+            }
+        }
+        packets.extend([packing.take(), packing.take(), packing.end()]);
+        for packet in &packets {
+            let theirs = moldudp::Packet::new(packet);
+            assert_eq!(theirs.session_ident().as_bytes(), published.session.0);
+            assert_eq!(theirs.seq_num(), expected);
+            for message in &theirs {
+                assert_eq!(message.data(), published.messages[expected as usize - 1]);
+                assert_eq!(usize::from(message.length()), message.data().len());
+                expected += 1;
+            }
+        }
+        assert_eq!(expected, published.messages.len() as u64 + 1);
+        let kinds =
+            packets[packets.len() - 2..].iter().map(|packet| moldudp::Packet::new(packet).packet_kind());
+        assert!(matches!(kinds.collect::<Vec<_>>()[..], [PacketKind::Heartbeat, PacketKind::EndOfSession]));
+        read += packets.len();
+    }
+    assert!(read > 100, "{read} packets");
 }
 
 fn assert_alike(ours: &FeedMessage<'_>, theirs: &Body) {

@@ -3,6 +3,7 @@
 pub mod book;
 pub mod checkpoint;
 pub mod end_to_end;
+pub mod feed;
 pub mod kill_switch;
 pub mod peer;
 pub mod sequencer;
@@ -26,6 +27,8 @@ enum Bench {
     Sequencer(sequencer::Args),
     /// A whole exchange under load: throughput, and latency from the scheduled send time to the answer
     EndToEnd(end_to_end::Args),
+    /// Market data: records to messages, messages to books, beside what others publish
+    Feed(feed::Args),
     /// How long it takes to cancel ten thousand orders of a member that has run away
     KillSwitch(kill_switch::Args),
     /// Members' latency while a venue takes a checkpoint of a large state, and while one joins with it
@@ -46,6 +49,7 @@ pub fn run(args: &Args) -> LabResult {
         Bench::Book(args) => book::run(args),
         Bench::Sequencer(args) => sequencer::run(args),
         Bench::EndToEnd(args) => end_to_end::run(args),
+        Bench::Feed(args) => feed::run(args),
         Bench::KillSwitch(args) => kill_switch::run(args),
         Bench::Checkpoint(args) => checkpoint::run(args),
         Bench::Start(args) => start::run(args),

@@ -221,7 +221,10 @@ impl<'a> Watch<'a> {
             if self.last.get(&(shard, locate)) != Some(&line) {
                 text::print(&match self.face {
                     Face::Json => line.clone(),
-                    _ => format!("{}  {line}", text::time_of_day(pares_os::clock::now_ns() % pares_types::DAY_NS)),
+                    _ => format!(
+                        "{}  {line}",
+                        text::time_of_day(pares_os::clock::now_ns() % pares_types::DAY_NS)
+                    ),
                 });
                 self.last.insert((shard, locate), line);
             }

@@ -1,11 +1,11 @@
 //! A system in a directory of its own, and harm to it.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 
 use pares_client::{Client, ClientError, Options, Tls};
-use pares_node::config::InstrumentConfig;
+use pares_node::config::{FeedConfig, InstrumentConfig};
 use pares_node::supervisor::Death;
 use pares_node::{Layout, NodeId, Supervisor, SystemConfig, keys};
 use pares_os::CountersReader;
@@ -48,6 +48,25 @@ pub(crate) fn small(gateways: usize) -> SystemConfig {
         instruments: vec![instrument(1, "ALFA", 0), instrument(2, "BRAVO", 0), instrument(3, "CHARLIE", 1)],
         ..SystemConfig::default()
     }
+}
+
+/// The same system with market data: two publishers, on lines of free ports, and two replayers.
+pub(crate) fn with_feed(config: SystemConfig) -> SystemConfig {
+    let shards = u16::try_from(config.shards().unwrap().len()).unwrap();
+    let [line_a, line_b] = [0, 1].map(|_| free_line(shards));
+    let replayers = vec![SocketAddr::from(([127, 0, 0, 1], 0)); 2];
+    SystemConfig { feed: Some(FeedConfig { line_a, line_b, replayers, ..FeedConfig::default() }), ..config }
+}
+
+/// An address whose port and those above it, one for each shard, are nobody's.
+fn free_line(shards: u16) -> SocketAddr {
+    let is_free = |port| UdpSocket::bind(("127.0.0.1", port)).is_ok();
+    let ports = std::iter::repeat_with(|| {
+        UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap().port()
+    });
+    let mut lines = ports.take(1_000).filter(|port| port.checked_add(shards).is_some());
+    let port = lines.find(|&port| (port..port + shards).all(is_free)).expect("some ports are free");
+    SocketAddr::from(([127, 0, 0, 1], port))
 }
 
 /// A running system.

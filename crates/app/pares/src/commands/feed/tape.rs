@@ -1,7 +1,4 @@
-//! `pares feed`: what the market sees of the record, from the record or live.
-
-mod shown;
-mod watch;
+//! `pares feed tape`: what was published of each business day, out of the record.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,53 +12,32 @@ use pares_types::{Event, ShardId};
 use pares_wire::record::ResultRecord;
 use serde_json::json;
 
-use super::stat::configuration;
+use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::text;
 
 /// Records read from each recorder at a time.
 const BATCH_MAX: usize = 2_048;
 
-/// Arguments of `pares feed`.
+/// Arguments of `pares feed tape`.
 #[derive(clap::Args)]
 pub struct Args {
-    #[command(subcommand)]
-    what: What,
-    /// The system's directory
-    #[arg(long, global = true, default_value = "pares-data")]
-    dir: PathBuf,
+    /// A directory for the files; made if it is not there
+    #[arg(long)]
+    to: PathBuf,
+    /// One JSON object instead of lines
+    #[arg(long)]
+    json: bool,
 }
 
-#[derive(clap::Subcommand)]
-enum What {
-    /// Show a book live, or the best of all, as the feed gives it
-    Watch(watch::WatchArgs),
-    /// Write what was published of each business day, as ITCH 5.0: a file for each shard and day
-    Tape {
-        /// A directory for the files; made if it is not there
-        #[arg(long)]
-        to: PathBuf,
-        /// One JSON object instead of lines
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-/// Does what is asked about market data.
+/// Writes the files.
 ///
 /// # Errors
 /// If there is no such system, its record is damaged or does not begin at the beginning, or a file cannot be written.
-pub fn run(args: &Args) -> CommandResult {
-    match &args.what {
-        What::Watch(watched) => watch::run(watched, &args.dir),
-        What::Tape { to, json } => write_tape(args, to, *json),
-    }
-}
-
-fn write_tape(args: &Args, to: &Path, json: bool) -> CommandResult {
-    let layout = Layout::new(&args.dir);
-    let config = configuration(&layout)?;
-    let (mut stream, begins) = CommittedStream::of_all_kept(&HostWorld::new(&layout)?, &config)?;
+pub fn run(args: &Args, layout: &Layout) -> CommandResult {
+    let Args { to, json } = args;
+    let config = configuration(layout)?;
+    let (mut stream, begins) = CommittedStream::of_all_kept(&HostWorld::new(layout)?, &config)?;
     if let Some((shard, position)) = begins.first_key_value() {
         return Err(CommandError::Usage(format!(
             "shard {shard} begins at position {position}: days before were dropped, and the feed follows from the whole record"
@@ -83,7 +59,7 @@ fn write_tape(args: &Args, to: &Path, json: bool) -> CommandResult {
     for (_, tape) in tapes.into_values() {
         told.extend(tape.finish().map_err(written)?);
     }
-    tell(&told, json);
+    tell(&told, *json);
     Ok(())
 }
 

@@ -1,0 +1,52 @@
+"""Watch a book. Start an exchange that publishes (`pares up --feed`), then
+`PYTHONPATH=. python3 examples/watch.py ALFA [SHARD [LINE_A LINE_B REPLAYER...]]`, addresses as HOST:PORT.
+
+Without them it is shard 0, which ALFA is in, of a new system on this host. Lines are given as those of shard 0."""
+
+import sys
+
+from pares import Side
+from pares.feed import Feed, FeedState
+from pares.market import Book
+from pares.soup import Address
+
+LINES = [("127.0.0.1", 17100), ("127.0.0.1", 27100)]
+REPLAYERS = [("127.0.0.1", 7300), ("127.0.0.1", 7301)]
+
+
+def address(text: str) -> Address:
+    host, port = text.rsplit(":", 1)
+    return host, int(port)
+
+
+def side(book: Book, of: Side) -> str:
+    return " ".join(f"{shares:,}@{price / 10_000:.4f}" for price, shares in book.levels(of)[:3]) or "-"
+
+
+def show(symbol: str, state: FeedState, book: Book) -> str:
+    last = f"{book.last[1]:,}@{book.last[0] / 10_000:.4f}" if book.last else "-"
+    phase = f"{book.state}{' ' + book.reason if book.reason else ''}"
+    return f"{state.value:<10} {symbol} [{phase}]  buy {side(book, Side.BUY)}  sell {side(book, Side.SELL)}  last {last}"
+
+
+def watch(symbol: str, shard: int, lines: list[Address], replayers: list[Address]) -> None:
+    feed = Feed(shard, [(host, port + shard) for host, port in lines], replayers)
+    shown = ""
+    while True:
+        feed.poll(1.0)
+        book = feed.books.find(symbol)
+        line = show(symbol, feed.state, book) if book else f"{feed.state.value:<10} {symbol} is not here yet"
+        if line != shown:
+            print(line, flush=True)
+            shown = line
+
+
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
+try:
+    given = [address(text) for text in sys.argv[3:]]
+    watch(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0, given[:2] or LINES, given[2:] or REPLAYERS)
+except (OSError, ValueError) as error:
+    sys.exit(f"watch.py: {error}")
+except KeyboardInterrupt:
+    pass

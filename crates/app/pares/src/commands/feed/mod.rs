@@ -1,0 +1,54 @@
+//! `pares feed`: what the market sees of the record, out of it or live.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`tape`] | out of the record, as a file for each day |
+//! | [`capture`] | off the lines, as a file of packets |
+//! | `frames` | such a file |
+//! | `watch` | off the lines, as books |
+//! | `shown` | a book, for people and programs |
+
+pub mod capture;
+mod frames;
+mod shown;
+pub mod tape;
+mod watch;
+
+use std::path::PathBuf;
+
+use pares_node::Layout;
+
+use crate::error::CommandResult;
+
+/// Arguments of `pares feed`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// The system's directory
+    #[arg(long, global = true, default_value = "pares-data")]
+    dir: PathBuf,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Show a book live, or the best of all, as the feed gives it
+    Watch(watch::WatchArgs),
+    /// Write what was published of each business day, as ITCH 5.0: a file for each shard and day
+    Tape(tape::Args),
+    /// Write what comes on the lines, as a file of packets that tcpdump, tshark and Wireshark read
+    Capture(capture::Args),
+}
+
+/// Does what is asked about market data.
+///
+/// # Errors
+/// Whatever keeps it from being done.
+pub fn run(args: &Args) -> CommandResult {
+    let layout = Layout::new(&args.dir);
+    match &args.what {
+        What::Watch(watched) => watch::run(watched, &args.dir),
+        What::Tape(args) => tape::run(args, &layout),
+        What::Capture(args) => capture::run(args, &layout),
+    }
+}
