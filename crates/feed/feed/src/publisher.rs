@@ -47,11 +47,11 @@ impl Publisher {
         self.is_live = true;
     }
 
-    /// The session that was on when it began is kept up to here; it goes on with that.
-    pub fn resume(&mut self, standing: SessionStanding) {
+    /// The session that was on when it began is kept up to here; it goes on with that. An end is told again for a minute: perhaps no
+    /// other publisher is left who told it.
+    pub fn resume(&mut self, standing: SessionStanding, now_ns: u64) {
         self.standing = Some(standing);
-        // Whoever listens was told, or hears it from another publisher.
-        self.ended_ns = standing.over.then_some(0);
+        self.ended_ns = standing.over.then_some(now_ns);
     }
 
     /// A session begins: what follows is numbered from 1.

@@ -311,8 +311,10 @@ impl Subscription {
 
     /// Whether the replay is at its end for one who has lines: nothing is missing any more, or the publisher has no more.
     fn has_caught_up(&self, said: Said<'_>) -> bool {
-        let is_missing = self.receiver.as_ref().is_some_and(Receiver::is_missing);
-        let is_needed = self.claim.is_some() || (is_missing && said != Said::Heartbeat);
+        let Some(receiver) = &self.receiver else { return true };
+        // A publisher has said that a later session is on, so this one comes to its end; that a packet has says nothing.
+        let comes_to_end = self.recovery.head.is_some_and(|(latest, _)| latest > receiver.session());
+        let is_needed = comes_to_end || (receiver.is_missing() && said != Said::Heartbeat);
         self.of.lines && !is_needed
     }
 

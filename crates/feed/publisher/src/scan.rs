@@ -10,6 +10,9 @@ use pares_types::{Position, ShardId};
 
 use crate::logged::{Logged, Piece, Published, Reached};
 
+/// Steps that are kept of a shard.
+const STEPS_MAX: usize = 1_024;
+
 /// A state as it lies in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
@@ -26,6 +29,8 @@ pub(crate) struct Stored {
 pub(crate) struct Held {
     /// How far its messages have come.
     pub(crate) told: Option<Reached>,
+    /// How far they had come, step by step, since the newest state: not every step, but the last one.
+    pub(crate) steps: Vec<Reached>,
     /// The newest state that is whole.
     pub(crate) newest: Option<Stored>,
     /// The state in which the last session began; `None` if that was the first record.
@@ -80,7 +85,19 @@ impl Held {
             }
         }
         self.told = Some(reached);
+        self.step(reached);
         Ok(())
+    }
+
+    fn step(&mut self, reached: Reached) {
+        if self.steps.len() >= STEPS_MAX {
+            let mut odd = false;
+            self.steps.retain(|_| {
+                odd = !odd;
+                odd
+            });
+        }
+        self.steps.push(reached);
     }
 
     fn on_piece(&mut self, offset: Offset, piece: &Piece<'_>) -> Result<(), String> {
@@ -98,6 +115,7 @@ impl Held {
         state.pieces += 1;
         if state.pieces == u32::from(count) {
             self.newest = self.unfinished.take();
+            self.steps.clear();
         }
         Ok(())
     }

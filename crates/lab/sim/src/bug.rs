@@ -52,4 +52,16 @@ pub enum Bug {
     CloseDaysAlone,
     /// All venues report the end of a business day without its last day order.
     ForgetDayOrders,
+    /// Publishers' packets are numbered by how many messages were sent in this life.
+    NumberByThisLife,
+    /// Publishers are told a quorum of one, whatever it is.
+    PublishBeforeQuorum,
+    /// Subscribers show as current what lacks messages.
+    ShowGaps,
+    /// Snapshots go on a message too late.
+    SkipAfterSnapshot,
+    /// A replayer's answers have each message under its neighbour's number.
+    AnswerWithNeighbour,
+    /// A publisher's log holds a message of another past after its death, and the checksum by which it would notice says nothing.
+    KeepAnotherPast,
 }

@@ -1,8 +1,14 @@
 //! Defects for the wiring ([`Bug`](crate::Bug)), kept apart from what works.
 
+use std::collections::BTreeMap;
+
+use pares_feed::mold::{END_OF_SESSION, Header};
+use pares_publisher::logged::Logged;
 use pares_types::{
     CancelCause, Command, Entry, Event, Price, Quantity, Registration, Request, RequestId, Rights,
 };
+
+use zerocopy::FromBytes;
 
 use crate::bug::Bug;
 
@@ -116,6 +122,44 @@ pub(crate) fn forget_a_day_order(_: &mut Request, events: &mut Vec<Event>) {
     if let Some(last) = events.iter().rposition(is_day_order).filter(|_| ended) {
         events.remove(last);
     }
+}
+
+/// A packet numbered by what its publisher sent in this life.
+pub(crate) fn number_anew(packet: &mut [u8], sent: &mut BTreeMap<[u8; 10], u64>) {
+    let Ok((header, _)) = Header::mut_from_prefix(packet) else { return };
+    let sent = sent.entry(header.session).or_default();
+    header.sequence = (*sent + 1).into();
+    let count = header.count.get();
+    *sent += if count == END_OF_SESSION { 0 } else { u64::from(count) };
+}
+
+/// An answer whose messages have the number of the next one each.
+pub(crate) fn answer_with_neighbour(packet: &mut [u8]) {
+    let Ok((header, _)) = Header::mut_from_prefix(packet) else { return };
+    header.sequence = (header.sequence.get() + 1).into();
+}
+
+/// A replayer's bytes in which snapshots say that they hold one message more.
+pub(crate) fn skip_after_snapshot(bytes: &mut [u8]) {
+    // The end of a snapshot: its length, a sequenced message, `G`, and the number in 20 digits.
+    const END: [u8; 4] = [0, 22, b'S', b'G'];
+    let Some(at) = bytes.windows(END.len() + 20).position(|window| window.starts_with(&END)) else { return };
+    let digits = &mut bytes[at + END.len()..at + END.len() + 20];
+    let next = std::str::from_utf8(digits).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    if let Some(next) = next {
+        digits.copy_from_slice(format!("{:>20}", next + 1).as_bytes());
+    }
+}
+
+/// What a publisher logged with its last message changed, and the checksum over all messages as it was.
+pub(crate) fn change_message(payload: &mut [u8]) -> bool {
+    let is_order = matches!(Logged::read(payload), Ok(Logged::Published(published))
+        if published.messages().last().is_some_and(|message| message.first() == Some(&b'A')));
+    // The last digit of its price.
+    if is_order && let Some(last) = payload.last_mut() {
+        *last ^= 4;
+    }
+    is_order
 }
 
 /// One request of a gateway, read wrongly.

@@ -67,4 +67,26 @@ pub struct FaultMix {
     pub poison_shards: usize,
     /// A venue's matching engine fails by itself.
     pub engine_failure_ns: u64,
+    /// A publisher of market data dies and comes back.
+    pub publisher_crash_ns: u64,
+    /// A publisher is stopped.
+    pub publisher_pause_ns: u64,
+    /// A publisher's disk is full for a while.
+    pub publisher_full_ns: u64,
+    /// A publisher loses its disk and comes back with an empty one.
+    pub publisher_wipe_ns: u64,
+    /// A bit of a publisher's log flips.
+    pub publisher_rot_ns: u64,
+    /// A replayer of market data dies and comes back.
+    pub replayer_crash_ns: u64,
+    /// A replayer is stopped.
+    pub replayer_pause_ns: u64,
+    /// A replayer's host has no more descriptors for a while.
+    pub replayer_exhaust_ns: u64,
+    /// A subscriber's connection to a replayer breaks.
+    pub call_break_ns: u64,
+    /// A subscriber's program ends and starts again.
+    pub subscriber_restart_ns: u64,
+    /// Somebody sends a subscriber and a replayer what nobody should.
+    pub forge_ns: u64,
 }

@@ -23,16 +23,24 @@
 //! a client too, sets phases and rules, blocks members, lists instruments, passes from one business day to the next, and gives, changes
 //! and revokes keys; gateways tell the time.
 //!
+//! Publishers and replayers of market data die at any call and any byte, are stopped, lose their disks or find them full, and their logs rot;
+//! datagrams of two lines, requests and answers are lost, doubled and late, and connections break; subscribers come early, late and again,
+//! some without lines; and anybody sends them what no publisher would. None of it excuses anything of trading.
+//!
 //! **Not simulated**: an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is
 //! lost; engines of two venues that fail by themselves in one shard at once (they may wait for each other's checkpoints); the memory
-//! model under the window (`loom`) and interleavings inside one proposal (`stateright`).
+//! model under the window (`loom`) and interleavings inside one proposal (`stateright`); a loss of power
+//! that takes back what publishers have sent.
 //!
 //! **Checked**: I1 agreement, W6 executed or void, I2 durability, I3 exactly once, I4 non-disruption (of venues as long as one is
 //! left, of recorders as long as a quorum is), I5 conservation, I6 bounds, I7 a poisoned shard delays no other (design section
 //! 6); R4 who is revoked is out; that a member's stream tells every message once, in order and under its number; that an epoch is used
 //! once; that positions keep the order in which people could see things happen; and in the end, when faults have stopped, that everything is up and answered, all replicas are equal, and the record, replayed in order on one naive book, gives every
-//! outcome and event again. Where builds differ: that a contradiction halts every recorder. The checkers themselves are
-//! checked by putting defects under the roles ([`Bug`]), and each seed runs twice ([`run_twice`]).
+//! outcome and event again. Where builds differ: that a contradiction halts every recorder. Of market data, against one publication of each
+//! shard that is driven by the committed record alone: F1 publishers log and send what it gives, byte by byte, in every life, F2 and nothing
+//! before it is committed; F3 what is told again and handed out is the same, once and in order; F4 who is shown something as current has
+//! all that it was told of, and the right books; F5 in the end everybody has everything, and the books are the venues'. The checkers
+//! themselves are checked by putting defects under the roles ([`Bug`]), and each seed runs twice ([`run_twice`]).
 
 mod accounts;
 mod bug;
@@ -59,7 +67,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use bug::Bug;
 pub use fault_mix::FaultMix;
-pub use scenario::{Durability, Scenario};
+pub use scenario::{Durability, Feed, Scenario};
 
 use trace::Watcher;
 use world::World;
@@ -103,6 +111,8 @@ pub struct Summary {
     pub orders_told: u64,
     /// Names looked for on disk.
     pub looked_up: u64,
+    /// What became of market data.
+    pub feed: FeedSeen,
     /// The longest time from asking to the answer that no fault but a venue's excuses, ns.
     pub completion_max_ns: u64,
     /// Virtual time it all took, ns.
@@ -148,6 +158,63 @@ pub struct Seen {
     pub unfinished: u64,
 }
 
+/// What became of market data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeedSeen {
+    /// Packets sent on lines.
+    pub packets: u64,
+    /// Packets sent again by UDP.
+    pub answers: u64,
+    /// Connections to replayers.
+    pub calls: u64,
+    /// Calls that failed.
+    pub failed_calls: u64,
+    /// Packets that nobody should send.
+    pub forged: u64,
+    /// Sessions begun in the record, of all shards.
+    pub sessions: u64,
+    /// Messages handed out to subscribers.
+    pub handed_out: u64,
+    /// Books replaced by a snapshot.
+    pub resets: u64,
+    /// Gaps that nothing filled.
+    pub unfilled: u64,
+    /// Claims of packets that publishers said were not true.
+    pub refuted: u64,
+    /// Times a subscriber was found current.
+    pub current: u64,
+    /// ... at the end of its session.
+    pub over: u64,
+    /// ... with messages missing.
+    pub gap: u64,
+    /// ... asking what is true.
+    pub recovering: u64,
+    /// ... not having heard anything for long.
+    pub stale: u64,
+}
+
+impl FeedSeen {
+    fn and(self, other: &Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            answers: self.answers + other.answers,
+            calls: self.calls + other.calls,
+            failed_calls: self.failed_calls + other.failed_calls,
+            forged: self.forged + other.forged,
+            sessions: self.sessions + other.sessions,
+            handed_out: self.handed_out + other.handed_out,
+            resets: self.resets + other.resets,
+            unfilled: self.unfilled + other.unfilled,
+            refuted: self.refuted + other.refuted,
+            current: self.current + other.current,
+            over: self.over + other.over,
+            gap: self.gap + other.gap,
+            recovering: self.recovering + other.recovering,
+            stale: self.stale + other.stale,
+        }
+    }
+}
+
 /// What became of matching engines that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Engines {
@@ -190,6 +257,8 @@ pub struct Ills {
     pub wiped: u64,
     /// Venues that did.
     pub venues_wiped: u64,
+    /// Publishers that did.
+    pub publishers_wiped: u64,
     /// Gateways that lost their disk.
     pub gateways_wiped: u64,
     /// Bits that flipped in logs and checkpoints.

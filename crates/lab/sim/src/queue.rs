@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use pares_roles::NodeId;
 
 use crate::world::faults::Fault;
+use crate::world::feed::FeedAction;
 
 /// Something that happens. `life` is that of the process concerned: what was meant for an earlier one is void.
 #[derive(Debug)]
@@ -38,6 +39,8 @@ pub(crate) enum Action {
     Repair,
     /// What was cut off is seen again.
     Heal { reader: NodeId, source: NodeId },
+    /// Something happens to market data.
+    Feed(FeedAction),
     /// Something goes wrong.
     Fault(Fault),
     /// Faults stop.

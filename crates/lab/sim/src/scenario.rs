@@ -1,7 +1,12 @@
 //! What a run is made of: sizes, rates, faults.
 
+mod feed;
+mod members;
+
 use crate::bug::Bug;
 use crate::fault_mix::FaultMix;
+
+pub use feed::Feed;
 
 /// Nanoseconds in a microsecond and in a millisecond, of virtual time.
 pub(crate) const US: u64 = 1_000;
@@ -57,6 +62,8 @@ pub struct Scenario {
     pub revocations: bool,
     /// Whether half of the members' orders are guarded by their sessions.
     pub guards: bool,
+    /// Market data, if the system has any.
+    pub feed: Option<Feed>,
     /// What goes wrong.
     pub faults: FaultMix,
     /// A defect put into the simulator's own wiring, to see that the checkers see it.
@@ -65,7 +72,7 @@ pub struct Scenario {
 
 impl Scenario {
     /// The names [`Scenario::named`] knows.
-    pub const NAMES: [&'static str; 13] = [
+    pub const NAMES: [&'static str; 14] = [
         "quick",
         "crashes",
         "power",
@@ -79,6 +86,7 @@ impl Scenario {
         "versions",
         "revocations",
         "sessions",
+        "feed",
     ];
 
     /// One of the standard scenarios; `None` for a name that is not in [`Scenario::NAMES`].
@@ -98,6 +106,7 @@ impl Scenario {
             "versions" => Self::versions(seed),
             "revocations" => Self::revocations(seed),
             "sessions" => Self::sessions(seed),
+            "feed" => Self::feed(seed),
             _ => return None,
         })
     }
@@ -125,6 +134,7 @@ impl Scenario {
             durability: Durability::Os,
             revocations: false,
             guards: false,
+            feed: None,
             faults: FaultMix {
                 cut_ns: 8 * MS,
                 venue_crash_ns: 8 * MS,
@@ -184,6 +194,7 @@ impl Scenario {
         let quick = Self::quick(seed);
         Self {
             name: "partition",
+            feed: Feed::of_some(seed),
             venues: 3,
             recorders: 3,
             quorum: 2,
@@ -221,6 +232,7 @@ impl Scenario {
         let durability = if seed.is_multiple_of(3) { Durability::Os } else { Durability::Disk };
         Self {
             name: "disks",
+            feed: Feed::of_some(seed),
             recorders: 3,
             quorum: 1 + (seed % 2) as usize,
             durability,
@@ -307,52 +319,6 @@ impl Scenario {
                 gateway_crash_ns: 15 * MS,
                 restart_ns: 50 * MS,
                 power_ns: if durability == Durability::Disk { 50 * MS } else { 0 },
-                ..quick.faults.clone()
-            },
-            ..quick
-        }
-    }
-
-    /// Members' keys are changed and revoked while they trade, gateways die, and their clocks jump.
-    #[must_use]
-    pub fn revocations(seed: u64) -> Self {
-        let quick = Self::quick(seed);
-        Self {
-            name: "revocations",
-            requests_per_client: 160,
-            think_ns: 300 * US,
-            revocations: true,
-            faults: FaultMix {
-                gateway_crash_ns: 15 * MS,
-                gateway_pause_ns: 15 * MS,
-                venue_crash_ns: 20 * MS,
-                restart_ns: 60 * MS,
-                break_ns: 8 * MS,
-                clock_jump_ns: 2 * MS,
-                hostile_permille: 30,
-                ..quick.faults.clone()
-            },
-            ..quick
-        }
-    }
-
-    /// Sessions that guard orders end: their connections break, their gateways die, everything starts again.
-    #[must_use]
-    pub fn sessions(seed: u64) -> Self {
-        let quick = Self::quick(seed);
-        Self {
-            name: "sessions",
-            requests_per_client: 160,
-            think_ns: 300 * US,
-            guards: true,
-            faults: FaultMix {
-                gateway_crash_ns: 10 * MS,
-                gateway_pause_ns: 15 * MS,
-                gateway_full_ns: 20 * MS,
-                recorder_crash_ns: 40 * MS,
-                restart_ns: 60 * MS,
-                break_ns: 4 * MS,
-                hostile_permille: 20,
                 ..quick.faults.clone()
             },
             ..quick

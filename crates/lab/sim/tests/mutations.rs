@@ -9,6 +9,10 @@ const REVOKED: &str = "R4 revoked is out";
 const VOID: &str = "W6 executed or void";
 const STREAMS: &str = "members' streams";
 const ANSWERED: &str = "everything is answered";
+const FEED: &str = "F1 the feed is the record's";
+const COMMITTED: &str = "F2 nothing is told before it is committed";
+const AGAIN: &str = "F3 what is told again is what was told";
+const CURRENT: &str = "F4 what is shown as current is";
 const ASSERTION: &str = "an assertion of the rules";
 
 /// The first failure among some seeds of a scenario with that defect.
@@ -191,4 +195,36 @@ fn a_day_closed_by_one_recorder_only_is_found() {
 #[test]
 fn a_day_order_forgotten_at_the_end_of_the_day_is_found() {
     found_as("sequential replay", "quick", Bug::ForgetDayOrders, 50);
+}
+
+#[test]
+fn a_publisher_that_numbers_by_what_it_sent_in_this_life_is_found() {
+    found_as(FEED, "feed", Bug::NumberByThisLife, 20);
+}
+
+#[test]
+fn a_publisher_that_sends_what_is_shown_and_not_committed_is_found() {
+    found_as(COMMITTED, "feed", Bug::PublishBeforeQuorum, 20);
+}
+
+#[test]
+fn a_subscriber_that_shows_a_gap_as_current_is_found() {
+    found_as(CURRENT, "feed", Bug::ShowGaps, 20);
+}
+
+#[test]
+fn a_snapshot_that_misses_its_last_message_is_found() {
+    found_as(CURRENT, "feed", Bug::SkipAfterSnapshot, 20);
+}
+
+#[test]
+fn a_replayer_that_answers_with_the_neighbouring_message_is_found() {
+    found_as(AGAIN, "feed", Bug::AnswerWithNeighbour, 20);
+}
+
+/// Its log is found once it goes on; or a replayer has told the message before.
+#[test]
+fn a_publisher_that_goes_on_after_a_log_of_another_past_is_found() {
+    let failure = first_failure("feed", Bug::KeepAnotherPast, 20);
+    assert!([FEED, AGAIN].contains(&failure.invariant), "{failure}");
 }

@@ -144,6 +144,30 @@ fn damaged_logs_are_repaired_from_the_others() {
     occurred(&hold("rot", 0..40), &[("damaged", |run| run.ills.damaged, 100)]);
 }
 
+#[test]
+fn everybody_has_the_feed_whoever_dies_and_whatever_is_lost() {
+    occurred(
+        // 12: a note about a log outlived its disk. 43, 49: nobody was left who told the end. 174, 267: a log was replaced while its
+        // replayer stood still. 274: a forged session.
+        &hold("feed", (0..16).chain([43, 49, 174, 267, 274])),
+        &[
+            ("sessions", |run| run.feed.sessions, 40),
+            ("packets", |run| run.feed.packets, 2_000),
+            ("sent again", |run| run.feed.answers, 100),
+            ("handed out", |run| run.feed.handed_out, 3_000),
+            ("snapshots", |run| run.feed.resets, 100),
+            ("failed calls", |run| run.feed.failed_calls, 20),
+            ("refuted", |run| run.feed.refuted, 5),
+            ("forged", |run| run.feed.forged, 50),
+            ("current", |run| run.feed.current, 1_000),
+            ("over", |run| run.feed.over, 5),
+            ("gaps", |run| run.feed.gap, 300),
+            ("recovering", |run| run.feed.recovering, 1_000),
+            ("wiped", |run| run.ills.publishers_wiped, 10),
+        ],
+    );
+}
+
 /// One venue has other rules: where its results or a state hash show it, all recorders halt, and take nothing more.
 #[test]
 fn a_build_with_other_rules_is_found_and_goes_on_nowhere() {

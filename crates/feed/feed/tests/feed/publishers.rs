@@ -9,6 +9,7 @@ use pares_feed::publication::{FeedSink, Session};
 use pares_feed::publisher::{Line, Publisher};
 use pares_feed::receiver::{FeedState, Receiver};
 use pares_feed::resending::Resending;
+use pares_feed::store::SessionStanding;
 use pares_fuzz::damage::Random;
 use zerocopy::IntoBytes;
 
@@ -304,6 +305,17 @@ fn a_quiet_publisher_tells_how_far_it_is_and_the_end_for_a_minute() {
     assert_eq!(publisher.deadline_ns(), None);
     let again = Resending::default().on_request(1, &request(SESSION, 1, 3), 0, Some(kept));
     assert!(again.is_some(), "it is sent again all the same");
+}
+
+#[test]
+fn a_publisher_that_starts_after_the_end_tells_it_for_a_minute() {
+    let (mut publisher, mut heard) = (Publisher::default(), Heard::default());
+    let start = 7_200_000;
+    publisher.resume(SessionStanding { session: SESSION, next: 4, over: true }, start * MS);
+    publisher.go_live();
+    (0..200).for_each(|second| publisher.on_time((start + second * 1_000) * MS, &mut heard));
+    assert_eq!(heard.sent.len(), 61);
+    assert!(heard.sent.iter().all(|packet| Packet::read(packet).is_ok_and(|packet| packet.ends)));
 }
 
 #[test]

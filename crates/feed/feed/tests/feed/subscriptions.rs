@@ -137,6 +137,19 @@ fn a_forged_number_is_asked_about_and_dropped() {
 }
 
 #[test]
+fn a_forged_session_of_a_later_day_keeps_nobody_who_comes_late_waiting_for_the_end_of_this_one() {
+    let mut world = World::new(&days(2)[..1], 2, 0);
+    (0..2).for_each(|at| world.read(at, 40));
+    let (&session, _) = world.published.first_key_value().unwrap();
+    let late = world.join(true);
+    world.inject(late, &header(session, 90, 0));
+    world.inject(late, &header(Session(*b"0003ffffff"), 1, 0));
+    (0..8_000).for_each(|_| world.pass(MS));
+    let client = &world.clients[late].subscription;
+    assert_eq!(client.state(world.network.now_ns), SubscriptionState::Current);
+}
+
+#[test]
 fn a_forged_session_of_a_later_day_is_not_followed() {
     let mut world = quiet(2);
     world.inject(0, &header(Session(*b"0003ffffff"), 1, 0));

@@ -51,7 +51,8 @@ pub struct PublisherNode<W: World, L> {
     marks: Marks,
     events: Vec<Event>,
     lookout: Lookout,
-    is_live: bool,
+    /// Whether it has read all that the record had when it started.
+    has_caught_up: bool,
     /// When the next heartbeat is due, nanoseconds.
     beat_ns: u64,
 }
@@ -107,8 +108,8 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
         };
         outlet.counters.set(Counter::CatchingUp, 1);
         let (stream, feeds) = (recovered.stream, recovered.feeds);
-        let (marks, events, is_live, beat_ns) = (Marks::default(), Vec::new(), false, 0);
-        Ok(Self { id, world, stream, feeds, outlet, marks, events, lookout, is_live, beat_ns })
+        let (marks, events, has_caught_up, beat_ns) = (Marks::default(), Vec::new(), false, 0);
+        Ok(Self { id, world, stream, feeds, outlet, marks, events, lookout, has_caught_up, beat_ns })
     }
 
     /// Reads what is committed, and makes messages of it.
@@ -137,8 +138,8 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
             sent += feed.making.waiting.len();
             self.outlet.put(shard, feed, now_ns)?;
         }
-        if self.feeds.values().any(|feed| feed.making.differs) {
-            self.begin_anew()?;
+        if let Some((&shard, _)) = self.feeds.iter().find(|(_, feed)| feed.making.differs) {
+            self.begin_anew(shard)?;
         }
         if sent > 0 {
             self.outlet.ring();
@@ -164,26 +165,41 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
         Ok(())
     }
 
-    /// It has made again all that the record gives. A log that holds more is of a past that is no more: it is made anew.
-    fn go_live(&mut self) -> Result<(), NodeError> {
-        for (shard, feed) in &self.feeds {
-            if let Some(before) = feed.making.before {
-                self.world.complain(&format_args!(
-                    "shard {shard}: messages of session {} up to {} were sent before, and the record does not give them any more: power \
-                     was lost, or a backup brought back. Those who have them must begin the session anew",
-                    before.session, before.next
-                ));
-                return self.begin_anew();
-            }
-        }
-        self.is_live = true;
-        self.feeds.values_mut().for_each(ShardFeed::go_live);
-        self.outlet.counters.set(Counter::CatchingUp, 0);
-        Ok(())
+    /// Whether a shard does not send yet.
+    fn is_behind(&self) -> bool {
+        self.outlet.counters.get(Counter::CatchingUp) > 0
     }
 
-    /// The next life makes the log anew.
-    fn begin_anew(&self) -> Result<(), NodeError> {
+    /// Shards that have made again all that the log holds send from now on.
+    fn go_live(&mut self) {
+        let now_ns = self.world.mono_ns();
+        let was_caught_up = std::mem::replace(&mut self.has_caught_up, true);
+        let mut behind = 0;
+        for (shard, feed) in &mut self.feeds {
+            match feed.making.before.back() {
+                None if feed.is_live => {}
+                None => feed.go_live(now_ns),
+                Some(before) => {
+                    behind += 1;
+                    if !was_caught_up {
+                        self.world.complain(&format_args!(
+                            "shard {shard}: messages of session {} up to {} were sent before, and the record does not give them yet: nothing is sent \
+                             until it gives them, or others",
+                            before.session, before.next
+                        ));
+                    }
+                }
+            }
+        }
+        self.outlet.counters.set(Counter::CatchingUp, behind);
+    }
+
+    /// The log is of a past that is no more: the next life makes it anew.
+    fn begin_anew(&self, shard: ShardId) -> Result<(), NodeError> {
+        self.world.complain(&format_args!(
+            "shard {shard}: the record gives other messages than were sent before: power was lost, or a backup brought back. Those who have \
+             them must begin the session anew"
+        ));
         repair_asked::ask(&self.world, NodeId::Publisher(self.id));
         Err(NodeError::RepairAsked)
     }
@@ -191,7 +207,7 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
     /// Heartbeats.
     fn beat(&mut self) {
         let now_ns = self.world.mono_ns();
-        if !self.is_live || now_ns < self.beat_ns {
+        if !self.has_caught_up || now_ns < self.beat_ns {
             return;
         }
         for (&shard, feed) in &mut self.feeds {
@@ -216,7 +232,7 @@ fn on_record<W: World, L: Lines>(
     }
     let (request, outcome) = (record.request()?, record.outcome()?);
     let shard = record.shard();
-    if begins_day(&request, &outcome) && feed.making.before.is_none() {
+    if begins_day(&request, &outcome) && feed.making.before.is_empty() {
         outlet.put(shard, feed, now_ns)?;
         let begins = outlet.store(shard, feed, places)?;
         outlet.begin_session(shard, begins);
@@ -326,8 +342,8 @@ impl<W: World, L: Lines> Duty for PublisherNode<W, L> {
         if sent > 0 {
             self.store()?;
         }
-        if !self.is_live && read < BATCH_MAX {
-            self.go_live()?;
+        if self.is_behind() && (self.has_caught_up || read < BATCH_MAX) {
+            self.go_live();
         }
         self.beat();
         Ok(read)
@@ -339,6 +355,6 @@ impl<W: World, L: Lines> Duty for PublisherNode<W, L> {
 
     fn sleep_max(&self) -> Duration {
         let left_ns = self.beat_ns.saturating_sub(self.world.mono_ns());
-        SLEEP_MAX.min(Duration::from_nanos(if self.is_live { left_ns } else { u64::MAX }))
+        SLEEP_MAX.min(Duration::from_nanos(if self.has_caught_up { left_ns } else { u64::MAX }))
     }
 }

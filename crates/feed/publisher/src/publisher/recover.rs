@@ -18,7 +18,7 @@ use pares_types::{Position, PublisherId, RecorderId, ShardId};
 
 use super::log_config;
 use super::shard::{Making, ShardFeed};
-use crate::logged::{HEAD_BYTES, Piece};
+use crate::logged::{HEAD_BYTES, Piece, Reached};
 use crate::scan::{Held, Stored, Useless, scan};
 use crate::state::{self, Places};
 use pares_feed::publication::Publication;
@@ -56,14 +56,14 @@ pub(super) fn recover<W: World>(
         let begins = match own.newest.as_ref().and_then(|stored| read(world, shard, stored)) {
             Some((publication, places)) => {
                 let stored = own.newest.as_ref().expect("just read");
-                begin((publication, places), Some(stored), own.told, config)
+                begin((publication, places), Some(stored), own.steps.clone(), config)
             }
             None => match of_others(world, shard, &others).filter(|_| own.told.is_none()) {
                 Some((stored, publication, places)) => {
                     append_state(&mut writer, shard, &stored, bytes_max(config))?;
-                    begin((publication, places), Some(&stored), None, config)
+                    begin((publication, places), Some(&stored), Vec::new(), config)
                 }
-                None => begin((first(), Places::new()), None, own.told, config),
+                None => begin((first(), Places::new()), None, own.steps, config),
             },
         };
         begun.insert(shard, begins);
@@ -79,12 +79,12 @@ pub(super) fn recover<W: World>(
 fn begin(
     (publication, places): (Publication, Places),
     stored: Option<&Stored>,
-    told: Option<crate::logged::Reached>,
+    steps: Vec<Reached>,
     config: &SystemConfig,
 ) -> Begun {
     // A state before the first session has no name of one.
     let made = stored.map(|stored| stored.reached).filter(|reached| reached.next > 0);
-    let making = Making::new(made, told, bytes_max(config));
+    let making = Making::new(made, steps, bytes_max(config));
     let next = stored.map_or(Position(0), |stored| stored.position);
     let mut feed = ShardFeed::new(publication, making, next);
     feed.state_bytes = stored.map_or(0, |stored| stored.bytes.len());
@@ -104,18 +104,17 @@ fn whole_log<W: World>(
 ) -> Result<(W::Writer, BTreeMap<ShardId, Held>), NodeError> {
     let log = NodeId::Publisher(id);
     let open = || world.write_log(log, log_config(config));
-    let why = if repair_asked::is_asked(world, log) {
-        String::from("others say that it is damaged, or does not fit the record")
-    } else {
-        match open() {
-            Err(error) if error.is_damage() => error.to_string(),
-            Err(error) => return Err(error.into()),
-            Ok(writer) => match scan(world, log) {
-                Ok(held) => return Ok((writer, held)),
-                Err(Useless::Unreadable(error)) => return Err(error.into()),
-                Err(Useless::Damaged(why)) => why,
-            },
-        }
+    let is_asked = repair_asked::is_asked(world, log);
+    let why = match open() {
+        Err(error) if error.is_damage() => error.to_string(),
+        Err(error) => return Err(error.into()),
+        Ok(writer) => match scan(world, log) {
+            // What is asked about may lie on a disk that was replaced since.
+            Ok(held) if held.is_empty() || !is_asked => return Ok((writer, held)),
+            Ok(_) => String::from("others say that it is damaged, or does not fit the record"),
+            Err(Useless::Unreadable(error)) => return Err(error.into()),
+            Err(Useless::Damaged(why)) => why,
+        },
     };
     world.complain(&format_args!("the log of {log} is made anew out of the record: {why}"));
     world.replace_log(log, log_config(config))?.complete()?;
@@ -206,4 +205,23 @@ fn stream<W: World>(
     let mut stream = CommittedStream::new(world, config, from)?;
     begun.iter().for_each(|(&shard, begun)| stream.start_at(shard, begun.feed.next));
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pares_node::HostWorld;
+    use pares_node::config::Layout;
+
+    #[test]
+    fn a_log_that_is_to_be_repaired_and_is_gone_is_begun() {
+        let dir = tempfile::tempdir().unwrap();
+        let world = HostWorld::new(&Layout::new(dir.path())).unwrap();
+        let (id, config) = (PublisherId(0), SystemConfig { segment_mib: 1, ..SystemConfig::default() });
+        repair_asked::ask(&world, NodeId::Publisher(id));
+        for _ in 0..2 {
+            let (writer, held) = whole_log(&world, id, &config).unwrap();
+            assert!(held.is_empty() && writer.tail().0 < 4_096);
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! One shard at a publisher: its record becomes messages, which wait here to be put into the log and sent.
 
+use std::collections::VecDeque;
+
 use pares_feed::publication::{FeedSink, Publication, Session};
 use pares_feed::publisher::{Line, Publisher};
 use pares_feed::store::SessionStanding;
@@ -23,7 +25,7 @@ pub(super) struct ShardFeed {
     pub(super) making: Making,
     pub(super) sender: Publisher,
     /// Whether it sends what is made.
-    is_live: bool,
+    pub(super) is_live: bool,
     /// The next position to read.
     pub(super) next: Position,
     /// Bytes in the log since the last state, and bytes of that.
@@ -36,8 +38,8 @@ pub(super) struct ShardFeed {
 pub(super) struct Making {
     /// How far they have come; `None` before the first session.
     pub(super) made: Option<Reached>,
-    /// How far they had come in an earlier life, until that is reached.
-    pub(super) before: Option<Reached>,
+    /// How far they had come in an earlier life, step by step, as long as that is not reached.
+    pub(super) before: VecDeque<Reached>,
     /// Whether what the log holds was made otherwise.
     pub(super) differs: bool,
     /// What waits for the log, in order.
@@ -47,18 +49,19 @@ pub(super) struct Making {
 }
 
 impl Making {
-    /// From `made` on; the log holds them up to `before`. A stretch has at most `bytes_max` bytes.
-    pub(super) fn new(made: Option<Reached>, before: Option<Reached>, bytes_max: usize) -> Self {
-        let before = before.filter(|before| made != Some(*before));
+    /// From `made` on; the log holds them up to the last step of `before`. A stretch has at most `bytes_max` bytes.
+    pub(super) fn new(made: Option<Reached>, before: Vec<Reached>, bytes_max: usize) -> Self {
+        let before = before.into_iter().filter(|before| made != Some(*before)).collect();
         let (position, waiting) = (Position(0), Vec::new());
         Self { made, before, differs: false, waiting, position, bytes_max }
     }
 
+    /// Whether a message is one that the log holds.
     fn catches_up(&mut self, made: Reached) -> bool {
-        let Some(before) = self.before else { return false };
-        if (made.session, made.next) == (before.session, before.next) {
-            self.differs |= made.chain != before.chain;
-            self.before = None;
+        let Some(step) = self.before.front() else { return false };
+        if (made.session, made.next) == (step.session, step.next) {
+            self.differs |= made.chain != step.chain;
+            self.before.pop_front();
         }
         true
     }
@@ -81,8 +84,8 @@ impl Making {
 impl FeedSink for Making {
     fn begin(&mut self, session: Session) {
         // What the log holds of the session before was never made again.
-        self.differs |=
-            self.before.zip(self.made).is_some_and(|(before, made)| before.session == made.session);
+        let left = self.before.front().zip(self.made);
+        self.differs |= left.is_some_and(|(step, made)| step.session == made.session);
         self.made = Some(Reached::beginning(session));
     }
 
@@ -115,11 +118,14 @@ impl ShardFeed {
     }
 
     /// It sends what is made from now on.
-    pub(super) fn go_live(&mut self) {
-        assert!(self.making.waiting.is_empty(), "what was made before is in the log");
+    pub(super) fn go_live(&mut self, now_ns: u64) {
+        assert!(
+            self.making.waiting.is_empty() && self.making.before.is_empty(),
+            "what was made before is in the log"
+        );
         self.is_live = true;
         if let Some(Reached { session, next, over, .. }) = self.making.made {
-            self.sender.resume(SessionStanding { session, next, over });
+            self.sender.resume(SessionStanding { session, next, over }, now_ns);
         }
         self.sender.go_live();
     }
@@ -163,6 +169,18 @@ pub(super) fn begins_day(request: &Request, outcome: &Outcome) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pares_feed::mold::Packet;
+    use pares_types::ShardId;
+
+    /// What was sent.
+    #[derive(Default)]
+    struct Sent(Vec<Vec<u8>>);
+
+    impl Line for Sent {
+        fn send(&mut self, packet: &[u8]) {
+            self.0.push(packet.to_vec());
+        }
+    }
 
     const DAYS: [Session; 2] = [Session(*b"0001000001"), Session(*b"0001000002")];
 
@@ -171,7 +189,7 @@ mod tests {
     }
 
     fn reached(messages: &[&[u8]]) -> Reached {
-        let mut making = Making::new(None, None, 100);
+        let mut making = Making::new(None, Vec::new(), 100);
         making.begin(DAYS[0]);
         make(&mut making, messages);
         making.made.unwrap()
@@ -179,7 +197,7 @@ mod tests {
 
     #[test]
     fn messages_wait_in_stretches_that_fit_a_record_and_one_session() {
-        let mut making = Making::new(None, None, 10);
+        let mut making = Making::new(None, Vec::new(), 10);
         making.begin(DAYS[0]);
         make(&mut making, &[b"abc", b"def", b"g"]);
         making.end();
@@ -193,21 +211,44 @@ mod tests {
 
     #[test]
     fn what_the_log_holds_is_made_again_and_does_not_wait() {
-        let mut making = Making::new(None, Some(reached(&[b"a", b"b"])), 100);
+        let mut making = Making::new(None, vec![reached(&[b"a", b"b"])], 100);
         making.begin(DAYS[0]);
         make(&mut making, &[b"a", b"b"]);
-        assert!(making.waiting.is_empty() && making.before.is_none() && !making.differs);
+        assert!(making.waiting.is_empty() && making.before.is_empty() && !making.differs);
         make(&mut making, &[b"c"]);
         assert_eq!((making.waiting[0].first, making.waiting.len()), (3, 1));
     }
 
     #[test]
+    fn a_record_that_gives_what_the_log_holds_late_goes_on_behind_it() {
+        let making = Making::new(None, vec![reached(&[b"a"]), reached(&[b"a", b"b"])], 100);
+        let mut feed = ShardFeed::new(Publication::new(ShardId(1), &[]), making, Position(0));
+        feed.making.begin(DAYS[0]);
+        make(&mut feed.making, &[b"a", b"b"]);
+        feed.go_live(0);
+        make(&mut feed.making, &[b"c"]);
+        let (waiting, mut line) = (std::mem::take(&mut feed.making.waiting), Sent::default());
+        waiting.iter().for_each(|stretch| feed.tell(stretch, 0, &mut line));
+        feed.sender.flush(0, &mut line);
+        let packet = Packet::read(&line.0[0]).unwrap();
+        assert_eq!((line.0.len(), packet.sequence, packet.next()), (1, 3, 4));
+    }
+
+    #[test]
+    fn what_differs_is_found_at_the_first_step() {
+        let mut making = Making::new(None, vec![reached(&[b"a"]), reached(&[b"a", b"b", b"c"])], 100);
+        making.begin(DAYS[0]);
+        make(&mut making, &[b"x"]);
+        assert!(making.differs);
+    }
+
+    #[test]
     fn a_log_that_holds_something_else_is_found() {
-        let mut making = Making::new(None, Some(reached(&[b"a", b"b"])), 100);
+        let mut making = Making::new(None, vec![reached(&[b"a", b"b"])], 100);
         making.begin(DAYS[0]);
         make(&mut making, &[b"a", b"x"]);
         assert!(making.differs);
-        let mut making = Making::new(None, Some(reached(&[b"a", b"b"])), 100);
+        let mut making = Making::new(None, vec![reached(&[b"a", b"b"])], 100);
         making.begin(DAYS[0]);
         make(&mut making, &[b"a"]);
         making.begin(DAYS[1]);

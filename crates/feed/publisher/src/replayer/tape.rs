@@ -77,10 +77,11 @@ pub(super) struct TapeStore<'a, R> {
 }
 
 impl<R: LogReader> TapeStore<'_, R> {
-    /// Hands out messages from `from` on, up to `end`, as they lie behind a place.
+    /// Hands out messages from `from` on, up to `end`, as they lie behind a place. None if something else lies there: another log took the
+    /// place of the one that the places are of.
     fn walk(
         &mut self,
-        places: &[Place],
+        (session, places): (Session, &[Place]),
         (from, end): (u64, u64),
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), ReadError> {
@@ -99,6 +100,9 @@ impl<R: LogReader> TapeStore<'_, R> {
             let Ok(Logged::Published(published)) = Logged::read(record.payload) else { continue };
             if published.shard != self.shard || published.reached.next <= next {
                 continue;
+            }
+            if published.reached.session != session || published.first > next {
+                return Ok(());
             }
             for (number, message) in (published.first..).zip(published.messages()) {
                 if number < next {
@@ -128,7 +132,7 @@ impl<R: LogReader> SessionStore for TapeStore<'_, R> {
         let end = find(&self.tape.standing, session).ok_or(StoreError::NotKept)?.next;
         let places = self.tape.standing.iter().position(|one| one.session == session);
         let places = places.and_then(|at| self.tape.places.get(at)).ok_or(StoreError::NotKept)?;
-        self.walk(places, (from, end), take).map_err(|error| {
+        self.walk((session, places), (from, end), take).map_err(|error| {
             *self.failed = Some(error);
             StoreError::Unreadable
         })
@@ -215,6 +219,20 @@ mod tests {
         }
         assert_eq!(rig.read(0, 1, 9), Err(StoreError::NotKept));
         assert_eq!((rig.read(1, 2, 9).unwrap(), rig.read(2, 1, 1).unwrap()), (vec![2, 3], vec![1]));
+    }
+
+    #[test]
+    fn places_of_a_log_that_was_replaced_give_nothing_of_another_session_or_number() {
+        let mut rig = Rig::new();
+        assert!(rig.publish(1, 0, 1, 3) && rig.publish(1, 0, 4, 3));
+        let first = rig.tape.places[0][0].offset;
+        rig.tape.begin(DAYS[1]);
+        rig.tape.standing[1].next = 9;
+        rig.tape.places[1].push(Place { number: 1, offset: first });
+        assert_eq!(rig.read(1, 1, 9).unwrap(), [0; 0], "of another session");
+        rig.tape.places[0] = vec![Place { number: 1, offset: rig.reader.offset() }];
+        assert_eq!(rig.read(0, 1, 9).unwrap(), [0; 0], "behind a gap");
+        assert_eq!(rig.read(0, 4, 9).unwrap(), [4, 5, 6]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::fmt::Display;
 use std::io;
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +26,9 @@ use super::replace::Replacement;
 use super::seam::{Failed, Fails, Seam, Window};
 use super::sockets::Net;
 use super::writer::Writer;
+
+/// How long hosts that tell market data have been up at the start.
+const BOOTED_NS: u64 = 3_600_000_000_000;
 
 /// The process was killed in the middle of a call.
 #[derive(Debug)]
@@ -104,7 +108,12 @@ impl Host {
     }
 
     pub(super) fn with_net<T>(&self, act: impl FnOnce(&mut Net) -> T) -> T {
-        act(&mut self.machine.lock().net)
+        act(self.machine.lock().net_of(self.node))
+    }
+
+    /// The next request that has come to this replayer.
+    pub(super) fn take_request(&self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.machine.lock().requests.get_mut(&self.node)?.pop_front()
     }
 
     pub(super) fn with_seam<T>(&self, act: impl FnOnce(&mut Seam, NodeId) -> T) -> T {
@@ -276,7 +285,8 @@ impl World for Host {
     }
 
     fn mono_ns(&self) -> u64 {
-        self.machine.lock().now_ns
+        // Hosts that tell market data have been up for long: nothing is as it was just now because it was never.
+        self.machine.lock().now_ns + if self.node.only_tells() { BOOTED_NS } else { 0 }
     }
 
     fn create_file(&self, path: &Path) -> io::Result<File> {

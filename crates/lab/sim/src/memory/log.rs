@@ -311,6 +311,13 @@ impl LogState {
         (self.poisoned, self.lost_power) = (0, false);
     }
 
+    /// Another record lies in the place of one that is as long, sealed as any.
+    pub(crate) fn overwrite(&mut self, offset: u64, payload: &[u8]) {
+        let bytes = &mut self.bytes[offset as usize..];
+        bytes[record::HEADER_BYTES..record::HEADER_BYTES + payload.len()].copy_from_slice(payload);
+        record::seal(bytes, offset, payload.len());
+    }
+
     /// Flips bits of a byte below the written mark; says whether there was one.
     pub(crate) fn flip(&mut self, random: &mut Random) -> bool {
         let from = self.base_of_end(self.released.max(1)) + HEADER;

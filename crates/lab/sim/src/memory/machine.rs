@@ -1,6 +1,7 @@
 //! Everything there is, under one lock, and what became of it since the simulator last looked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,6 +35,10 @@ pub(crate) enum Effect {
     Wake(u64),
     /// A record was appended to a node's log.
     Appended(NodeId, Offset, Vec<u8>),
+    /// A publisher sent a packet on its line.
+    Packet(Vec<u8>),
+    /// A replayer sent a packet to one who asked.
+    Answer(SocketAddr, Vec<u8>),
     /// A process told its operator something.
     Told(NodeId, String),
 }
@@ -62,7 +67,12 @@ pub(crate) struct State {
     pub(crate) files: Files,
     pub(crate) windows: BTreeMap<ShardId, LocalWindow>,
     pub(crate) counters: BTreeMap<String, Arc<Block>>,
+    /// Members' connections to gateways.
     pub(crate) net: Net,
+    /// Subscribers' connections to replayers.
+    pub(crate) feed_net: Net,
+    /// Requests that have come to replayers, and by whom.
+    pub(crate) requests: BTreeMap<NodeId, VecDeque<(SocketAddr, Vec<u8>)>>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) tasks_made: u64,
     pub(crate) randoms: u64,
@@ -105,6 +115,8 @@ impl Machine {
             windows: BTreeMap::new(),
             counters: BTreeMap::new(),
             net: Net { descriptors_max: usize::MAX, ..Net::default() },
+            feed_net: Net { descriptors_max: usize::MAX, ..Net::default() },
+            requests: BTreeMap::new(),
             effects: Vec::new(),
             tasks_made: 0,
             randoms: 0,
@@ -135,6 +147,11 @@ impl Machine {
 impl State {
     pub(crate) fn fate(&mut self, node: NodeId) -> &mut Fate {
         self.fates.entry(node).or_default()
+    }
+
+    /// The network in which a node is connected to.
+    pub(crate) fn net_of(&mut self, node: NodeId) -> &mut Net {
+        if node.only_tells() { &mut self.feed_net } else { &mut self.net }
     }
 
     /// A log that nobody has written to, not in any place yet.

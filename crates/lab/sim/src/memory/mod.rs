@@ -9,11 +9,12 @@
 //! |---|---|
 //! | `log`, `writer`, `reader`, `replace` | logs, with what a crash and a loss of power leave of them |
 //! | `files` | files, with the same |
-//! | `sockets` | connections |
+//! | `sockets`, `datagrams` | connections; packets without one |
 //! | `host` | one process's handle on all of it |
 //! | `machine` | all of it |
 //! | `seam`, `lens` | defects put in on purpose, and logs read wrongly |
 
+pub(crate) mod datagrams;
 pub(crate) mod files;
 pub(crate) mod host;
 pub(crate) mod lens;

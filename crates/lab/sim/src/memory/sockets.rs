@@ -4,51 +4,72 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
+use pares_roles::NodeId;
 use pares_roles::world::{Ready, Sockets};
 
 use super::host::Host;
+use crate::bug::Bug;
+use crate::defects;
 
 /// Bytes that the kernel takes of what its peer has not read.
 const SEND_BYTES: usize = 64 << 10;
 /// The kernel's number of *too many open files*.
 const EMFILE: i32 = 24;
 
-/// A connection between a client and a gateway.
-#[derive(Debug, Default)]
+/// A connection between a client and the node that serves it.
+#[derive(Debug)]
 pub(crate) struct Connection {
-    /// Which gateway, in which of its lives.
-    pub(crate) gateway: usize,
+    /// Which node serves it, in which of its lives.
+    pub(crate) server: NodeId,
     pub(crate) life: u32,
-    /// Arrived at the gateway and not read.
-    to_gateway: VecDeque<u8>,
-    /// Sent by the gateway; the network takes it.
+    /// Arrived at the server and not read.
+    to_server: VecDeque<u8>,
+    /// Sent by the server; the network takes it.
     to_client: VecDeque<u8>,
     /// The client has closed it, or it broke.
     pub(crate) is_gone: bool,
-    /// The gateway has closed it.
+    /// The server has closed it.
     pub(crate) is_closed: bool,
     slot: Option<usize>,
     became_readable: bool,
     became_writable: bool,
 }
 
-/// All connections there ever were, and those that wait for each gateway.
+impl Connection {
+    fn new(server: NodeId, life: u32) -> Self {
+        let (to_server, to_client) = (VecDeque::new(), VecDeque::new());
+        let [is_gone, is_closed, became_readable, became_writable] = [false; 4];
+        Self {
+            server,
+            life,
+            to_server,
+            to_client,
+            is_gone,
+            is_closed,
+            slot: None,
+            became_readable,
+            became_writable,
+        }
+    }
+}
+
+/// All connections of one network there ever were, and those that wait for each server.
 #[derive(Debug, Default)]
 pub(crate) struct Net {
     pub(super) connections: Vec<Connection>,
-    pub(super) waiting: BTreeMap<usize, VecDeque<usize>>,
-    pub(super) became_waiting: BTreeMap<usize, bool>,
-    /// Connections that a gateway may have open.
+    pub(super) waiting: BTreeMap<NodeId, VecDeque<usize>>,
+    pub(super) became_waiting: BTreeMap<NodeId, bool>,
+    /// Connections that a server may have open.
     pub(crate) descriptors_max: usize,
 }
 
 impl Net {
-    /// A client connects to a gateway.
-    pub(crate) fn connect(&mut self, gateway: usize, life: u32) -> usize {
-        self.connections.push(Connection { gateway, life, ..Connection::default() });
+    /// A client connects to a server.
+    pub(crate) fn connect(&mut self, server: NodeId, life: u32) -> usize {
+        self.connections.push(Connection::new(server, life));
         let number = self.connections.len() - 1;
-        self.waiting.entry(gateway).or_default().push_back(number);
-        self.became_waiting.insert(gateway, true);
+        self.waiting.entry(server).or_default().push_back(number);
+        self.became_waiting.insert(server, true);
         number
     }
 
@@ -56,24 +77,24 @@ impl Net {
         &self.connections[number]
     }
 
-    /// Bytes arrive at the gateway.
+    /// Bytes arrive at the server.
     pub(crate) fn deliver(&mut self, number: usize, bytes: &[u8]) {
         let connection = &mut self.connections[number];
-        connection.to_gateway.extend(bytes);
+        connection.to_server.extend(bytes);
         connection.became_readable = true;
     }
 
-    /// The gateway learns that the client is gone.
+    /// The server learns that the client is gone.
     pub(crate) fn hang_up(&mut self, number: usize) {
         let connection = &mut self.connections[number];
         (connection.is_gone, connection.became_readable) = (true, true);
     }
 
-    /// The gateway's process is dead: so are its connections.
-    pub(crate) fn drop_all_of(&mut self, gateway: usize) -> Vec<usize> {
-        self.waiting.remove(&gateway);
+    /// The server's process is dead: so are its connections.
+    pub(crate) fn drop_all_of(&mut self, server: NodeId) -> Vec<usize> {
+        self.waiting.remove(&server);
         let open = self.connections.iter_mut().enumerate();
-        let open = open.filter(|(_, connection)| connection.gateway == gateway && !connection.is_closed);
+        let open = open.filter(|(_, connection)| connection.server == server && !connection.is_closed);
         open.map(|(number, connection)| {
             connection.is_closed = true;
             number
@@ -81,7 +102,7 @@ impl Net {
         .collect()
     }
 
-    /// What gateways have sent and closed since this was last asked: bytes by connection.
+    /// What servers have sent since this was last asked: bytes by connection.
     pub(crate) fn take_sent(&mut self) -> Vec<(usize, Vec<u8>)> {
         let sent = self.connections.iter_mut().enumerate().filter(|(_, one)| !one.to_client.is_empty());
         sent.map(|(number, one)| {
@@ -91,26 +112,27 @@ impl Net {
         .collect()
     }
 
-    fn open_of(&self, gateway: usize) -> usize {
-        let open = |one: &&Connection| one.gateway == gateway && one.slot.is_some() && !one.is_closed;
+    fn open_of(&self, server: NodeId) -> usize {
+        let open = |one: &&Connection| one.server == server && one.slot.is_some() && !one.is_closed;
         self.connections.iter().filter(open).count()
     }
 }
 
-/// A gateway's listener and poll.
+/// A server's listener and poll.
 #[derive(Debug)]
 pub(crate) struct MemorySockets {
     host: Host,
-    gateway: usize,
+    server: NodeId,
 }
 
 impl MemorySockets {
-    pub(crate) fn new(host: &Host, gateway: usize) -> Self {
-        Self { host: host.clone(), gateway }
+    /// Of the host's process.
+    pub(crate) fn new(host: &Host) -> Self {
+        Self { host: host.clone(), server: host.node() }
     }
 }
 
-/// A gateway's end of a connection.
+/// A server's end of a connection.
 #[derive(Debug)]
 pub(crate) struct Stream {
     host: Host,
@@ -122,11 +144,11 @@ impl Read for Stream {
         self.host.passes();
         self.host.with_net(|net| {
             let one = &mut net.connections[self.number];
-            let read = one.to_gateway.len().min(bytes.len());
+            let read = one.to_server.len().min(bytes.len());
             if read == 0 {
                 return if one.is_gone { Ok(0) } else { Err(io::ErrorKind::WouldBlock.into()) };
             }
-            bytes.iter_mut().zip(one.to_gateway.drain(..read)).for_each(|(to, from)| *to = from);
+            bytes.iter_mut().zip(one.to_server.drain(..read)).for_each(|(to, from)| *to = from);
             Ok(read)
         })
     }
@@ -135,6 +157,10 @@ impl Read for Stream {
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.host.passes();
+        let mut bytes = bytes.to_vec();
+        if self.host.with_seam(|seam, node| node.only_tells() && seam.has(Bug::SkipAfterSnapshot)) {
+            defects::skip_after_snapshot(&mut bytes);
+        }
         self.host.with_net(|net| {
             let one = &mut net.connections[self.number];
             if one.is_gone {
@@ -165,16 +191,15 @@ impl Sockets for MemorySockets {
 
     fn accept(&mut self) -> io::Result<Stream> {
         self.host.passes();
-        let (host, gateway) = (self.host.clone(), self.gateway);
+        let (host, server) = (self.host.clone(), self.server);
         self.host.with_net(|net| {
-            if net.waiting.get(&gateway).is_none_or(VecDeque::is_empty) {
+            if net.waiting.get(&server).is_none_or(VecDeque::is_empty) {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
-            if net.open_of(gateway) >= net.descriptors_max {
+            if net.open_of(server) >= net.descriptors_max {
                 return Err(io::Error::from_raw_os_error(EMFILE));
             }
-            let number =
-                net.waiting.get_mut(&gateway).and_then(VecDeque::pop_front).expect("looked at above");
+            let number = net.waiting.get_mut(&server).and_then(VecDeque::pop_front).expect("looked at above");
             Ok(Stream { host, number })
         })
     }
@@ -193,12 +218,12 @@ impl Sockets for MemorySockets {
 
     fn poll(&mut self, _: Duration, ready: &mut Vec<Ready>) -> io::Result<()> {
         self.host.passes();
-        let (gateway, life) = (self.gateway, self.host.life());
+        let (server, life) = (self.server, self.host.life());
         self.host.with_net(|net| {
-            if net.became_waiting.insert(gateway, false) == Some(true) {
+            if net.became_waiting.insert(server, false) == Some(true) {
                 ready.push(Ready::Listener);
             }
-            for one in net.connections.iter_mut().filter(|one| one.gateway == gateway && one.life == life) {
+            for one in net.connections.iter_mut().filter(|one| one.server == server && one.life == life) {
                 let Some(slot) = one.slot.filter(|_| !one.is_closed) else { continue };
                 let readable = std::mem::take(&mut one.became_readable);
                 let writable = std::mem::take(&mut one.became_writable);

@@ -187,7 +187,8 @@ impl World<'_> {
             }
             NodeId::Venue(_) => self.check_venue(index(node)),
             NodeId::Recorder(_) => self.check_halted(index(node)),
-            NodeId::Publisher(_) | NodeId::Replayer(_) => Ok(()),
+            NodeId::Publisher(_) => self.check_publisher(node),
+            NodeId::Replayer(_) => Ok(()),
         }
     }
 
@@ -231,7 +232,7 @@ impl World<'_> {
                 return Ok(false);
             }
         }
-        if !self.streams_are_told() || self.left_behind()?.is_some() {
+        if !self.streams_are_told() || self.left_behind()?.is_some() || !self.feed_is_told()? {
             return Ok(false);
         }
         // A gateway counts in its first turn.
@@ -249,6 +250,9 @@ impl World<'_> {
         if let Ok(Some((order, name))) = self.left_behind() {
             let what = format!("order {order}, {name}, stays although its session has ended");
             return Broken { invariant: "G1 none is left behind", what };
+        }
+        if let Ok(Some(untold)) = self.untold() {
+            return Broken { invariant: super::feed::EVERYBODY, what: untold };
         }
         let mut what = String::from("not at rest long after faults stopped:");
         for (index, client) in self.clients.iter().enumerate() {
@@ -314,6 +318,7 @@ impl World<'_> {
             }
         }
         self.collect_counts();
+        self.check_feed_end()?;
         self.check_names(orders)
     }
 

@@ -175,7 +175,7 @@ impl World<'_> {
 
     fn open_connection(&mut self, client: usize, gateway: usize) -> usize {
         let life = self.life(gateway_id(gateway));
-        let connection = self.machine.lock().net.connect(gateway, life);
+        let connection = self.machine.lock().net.connect(gateway_id(gateway), life);
         let now_ns = self.now_ns;
         self.sessions.push(Session {
             client,
@@ -274,7 +274,7 @@ impl World<'_> {
     }
 
     pub(super) fn break_connections_of(&mut self, gateway: usize) {
-        let open = self.machine.lock().net.drop_all_of(gateway);
+        let open = self.machine.lock().net.drop_all_of(gateway_id(gateway));
         open.into_iter().for_each(|connection| self.break_connection(connection));
     }
 

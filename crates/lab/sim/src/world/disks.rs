@@ -34,6 +34,7 @@ impl World<'_> {
             }
         }
         state.net.descriptors_max = usize::MAX;
+        state.feed_net.descriptors_max = usize::MAX;
         state.cut.clear();
         drop(state);
         self.slow_until_ns.clear();
@@ -44,7 +45,7 @@ impl World<'_> {
         let mut state = self.machine.lock();
         let fate = state.fate(node);
         (fate.is_full, fate.cannot_spawn) = (false, false);
-        state.net.descriptors_max = usize::MAX;
+        state.net_of(node).descriptors_max = usize::MAX;
         drop(state);
         self.schedule(node);
     }
@@ -66,13 +67,15 @@ impl World<'_> {
         self.summary.ills.exhausted += 1;
         let mut state = self.machine.lock();
         if descriptors {
-            state.net.descriptors_max = 2;
+            state.net_of(node).descriptors_max = 2;
         } else {
             state.fate(node).cannot_spawn = true;
         }
         drop(state);
         self.queue.push(self.now_ns + for_ns, Action::Relief { node });
-        self.disturb(for_ns);
+        if !node.only_tells() {
+            self.disturb(for_ns);
+        }
         self.out_of_action(node, for_ns);
     }
 
@@ -151,7 +154,10 @@ impl World<'_> {
                 self.safe[usize::from(id.0)] = Safe::new(self.scenario.shards);
                 self.random.between(200 * US, 4 * MS)
             }
-            NodeId::Publisher(_) | NodeId::Replayer(_) => self.random.between(200 * US, 4 * MS),
+            NodeId::Publisher(_) | NodeId::Replayer(_) => {
+                self.summary.ills.publishers_wiped += 1;
+                self.random.between(200 * US, 4 * MS)
+            }
             NodeId::Venue(_) => {
                 self.summary.ills.venues_wiped += 1;
                 self.random.between(200 * US, 4 * MS)
@@ -200,7 +206,9 @@ impl World<'_> {
         if flipped {
             self.note("a bit of the disk of process {} flips", &[number(node)]);
             self.summary.ills.damaged += 1;
-            self.disturb(10 * MS);
+            if !node.only_tells() {
+                self.disturb(10 * MS);
+            }
             self.out_of_action(node, 20 * MS);
             if !checkpoint {
                 self.rotten.insert(node);

@@ -28,6 +28,7 @@ impl World<'_> {
             }
         }
         self.send_frames();
+        self.send_to_subscribers();
         Ok(())
     }
 
@@ -46,6 +47,8 @@ impl World<'_> {
                 self.plan_task(job, pause_ns);
             }
             Effect::Appended(node, offset, payload) => return self.on_appended(node, offset, &payload),
+            Effect::Packet(packet) => return self.on_line(&packet),
+            Effect::Answer(to, packet) => return self.on_answer(to, &packet),
             Effect::Told(node, what) => self.trace.say(self.now_ns, &format!("{node}: {what}")),
         }
         Ok(())
@@ -63,6 +66,9 @@ impl World<'_> {
                 request.client_order_id.0,
             ];
             self.note("gateway {} takes in {id}: member {} request {}", &words);
+        }
+        if let NodeId::Publisher(_) = node {
+            return self.check_published(node, payload);
         }
         let Some(record) = Record::of(payload) else { return Ok(()) };
         let words =

@@ -42,10 +42,21 @@ pub(crate) enum Fault {
     RotGateway,
     Exhaust,
     Upgrade,
+    CrashPublisher,
+    PausePublisher,
+    CrashReplayer,
+    PauseReplayer,
+    FillPublisher,
+    WipePublisher,
+    RotPublisher,
+    ExhaustReplayer,
+    BreakCall,
+    RestartSubscriber,
+    Forge,
 }
 
 impl Fault {
-    const ALL: [Self; 26] = [
+    const ALL: [Self; 37] = [
         Self::CrashVenue,
         Self::PauseVenue,
         Self::CrashVenues,
@@ -72,6 +83,17 @@ impl Fault {
         Self::RotGateway,
         Self::Exhaust,
         Self::Upgrade,
+        Self::CrashPublisher,
+        Self::PausePublisher,
+        Self::CrashReplayer,
+        Self::PauseReplayer,
+        Self::FillPublisher,
+        Self::WipePublisher,
+        Self::RotPublisher,
+        Self::ExhaustReplayer,
+        Self::BreakCall,
+        Self::RestartSubscriber,
+        Self::Forge,
     ];
 }
 
@@ -109,6 +131,17 @@ impl World<'_> {
             Fault::RotGateway => faults.gateway_rot_ns,
             Fault::Exhaust => faults.exhaust_ns,
             Fault::Upgrade => faults.other_build_ns,
+            Fault::CrashPublisher => faults.publisher_crash_ns,
+            Fault::PausePublisher => faults.publisher_pause_ns,
+            Fault::CrashReplayer => faults.replayer_crash_ns,
+            Fault::PauseReplayer => faults.replayer_pause_ns,
+            Fault::FillPublisher => faults.publisher_full_ns,
+            Fault::WipePublisher => faults.publisher_wipe_ns,
+            Fault::RotPublisher => faults.publisher_rot_ns,
+            Fault::ExhaustReplayer => faults.replayer_exhaust_ns,
+            Fault::BreakCall => faults.call_break_ns,
+            Fault::RestartSubscriber => faults.subscriber_restart_ns,
+            Fault::Forge => faults.forge_ns,
         }
     }
 
@@ -160,6 +193,29 @@ impl World<'_> {
                 self.exhaust(node);
             }
             Fault::Upgrade => self.upgrade(venue),
+            _ => return self.on_feed_fault(fault),
+        }
+        Ok(())
+    }
+
+    /// What befalls market data excuses nothing.
+    fn on_feed_fault(&mut self, fault: Fault) -> Result<(), Broken> {
+        let publishers = self.config.feed.as_ref().map_or(1, |feed| usize::from(feed.publishers));
+        let replayers = self.config.feed.as_ref().map_or(1, |feed| feed.replayers.len());
+        let publisher = super::feed::publisher_id(self.random.index(publishers));
+        let replayer = super::feed::replayer_id(self.random.index(replayers));
+        match fault {
+            Fault::CrashPublisher => self.crash_now_or_midway(publisher),
+            Fault::PausePublisher => self.pause(publisher),
+            Fault::CrashReplayer => self.crash_now_or_midway(replayer),
+            Fault::PauseReplayer => self.pause(replayer),
+            Fault::FillPublisher => self.fill(publisher),
+            Fault::WipePublisher => self.wipe(publisher),
+            Fault::RotPublisher => self.rot(publisher),
+            Fault::ExhaustReplayer => self.exhaust(replayer),
+            Fault::BreakCall => self.break_call(),
+            Fault::RestartSubscriber => return self.restart_subscriber(),
+            _ => self.forge(),
         }
         Ok(())
     }
@@ -254,7 +310,9 @@ impl World<'_> {
             &[super::number(reader), super::number(source), for_ns / US],
         );
         self.queue.push(self.now_ns + for_ns, Action::Heal { reader, source });
-        self.disturb(for_ns);
+        if !reader.only_tells() && !source.only_tells() {
+            self.disturb(for_ns);
+        }
     }
 
     pub(super) fn heal_cut(&mut self, reader: NodeId, source: NodeId) {
@@ -277,7 +335,7 @@ impl World<'_> {
         // A node that is asked to mend its log does so when it is started again, which the operator sees to.
         for node in self.rotten.clone() {
             let spare = matches!(node, NodeId::Recorder(_));
-            if spare || index(node) > 0 || self.rotten.len() == 1 {
+            if spare || node.only_tells() || index(node) > 0 || self.rotten.len() == 1 {
                 self.crash(node);
             }
         }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use pares_publisher::publisher::PublisherNode;
+use pares_publisher::replayer::ReplayerNode;
 use pares_roles::gateway::GatewayNode;
 use pares_roles::lost::OnLoss;
 use pares_roles::recorder::RecorderNode;
@@ -11,6 +13,7 @@ use pares_types::Position;
 
 use crate::Broken;
 use crate::bug::Bug;
+use crate::memory::datagrams::{MemoryDatagrams, MemoryLines};
 use crate::memory::host::Host;
 use crate::memory::sockets::MemorySockets;
 use crate::queue::Action;
@@ -34,18 +37,28 @@ impl World<'_> {
         let host = Host::new(&self.machine, node);
         let (config, epoch) = (self.config.clone(), self.epoch);
         let quorum = if self.scenario.bug == Some(Bug::AnswerBeforeQuorum) { 1 } else { config.quorum };
+        let early = self.scenario.bug == Some(Bug::PublishBeforeQuorum);
+        let told_quorum = if early { 1 } else { config.quorum };
         let opened = call(|| -> Result<Memory, NodeError> {
             Ok(match node {
                 NodeId::Gateway(id) => {
                     let config = pares_roles::SystemConfig { quorum, ..config };
-                    let sockets = MemorySockets::new(&host, index(node));
+                    let sockets = MemorySockets::new(&host);
                     Memory::Gateway(Box::new(GatewayNode::open(id, &config, host, sockets)?))
                 }
                 NodeId::Venue(id) => {
                     let (watch, suspect) = Watch::open(&host, id, epoch)?;
                     Memory::Venue(Box::new(VenueNode::open(id, &config, host, &Arc::new(watch), suspect)?))
                 }
-                NodeId::Publisher(_) | NodeId::Replayer(_) => unreachable!("no scenario has market data"),
+                NodeId::Publisher(id) => {
+                    let lines = MemoryLines::new(&host);
+                    let config = pares_roles::SystemConfig { quorum: told_quorum, ..config };
+                    Memory::Publisher(Box::new(PublisherNode::open(id, &config, host, lines)?))
+                }
+                NodeId::Replayer(id) => {
+                    let edge = (MemorySockets::new(&host), MemoryDatagrams::new(&host));
+                    Memory::Replayer(Box::new(ReplayerNode::open(id, &config, host, edge)?))
+                }
                 NodeId::Recorder(id) => {
                     Memory::Recorder(Box::new(RecorderNode::open(id, &config, host, epoch)?))
                 }
@@ -113,12 +126,16 @@ impl World<'_> {
             log.lock().process_died(&mut self.random, torn);
         }
         self.summary.ills.torn += u64::from(torn);
-        if let NodeId::Gateway(_) = node {
-            self.break_connections_of(index(node));
+        self.keep_another_past(node);
+        match node {
+            NodeId::Gateway(_) => self.break_connections_of(index(node)),
+            NodeId::Replayer(_) => self.drop_calls_of(node),
+            _ => {}
         }
         let process = self.process(node);
         (process.memory, process.is_stopped, process.is_syncing) = (None, false, false);
         (process.is_hidden, process.stops_for_ns, process.planned_ns) = (false, None, 0);
+        process.is_checked = false;
         self.jobs.retain(|_, job| job.node != node);
     }
 
@@ -240,6 +257,7 @@ impl World<'_> {
         for shard in 0..self.scenario.shards {
             let window = self.machine.window(super::shard_id(shard)).expect("an epoch has windows");
             let first: Position = pares_sequencer::Sequencer::recorded(&window);
+            self.check_feed_is_kept(shard, first)?;
             self.ledger.void_from(shard, first);
             self.epoch_first[shard] = first;
             self.note("epoch {}: shard {} goes on at {}", &[epoch.0.into(), shard as u64, first.0]);

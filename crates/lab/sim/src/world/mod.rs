@@ -6,6 +6,7 @@ mod clients;
 mod disks;
 mod effects;
 pub(crate) mod faults;
+pub(crate) mod feed;
 mod guards;
 mod life;
 pub(crate) mod revocations;
@@ -17,6 +18,8 @@ mod versions;
 use std::collections::BTreeMap;
 
 use pares_book::Instrument;
+use pares_publisher::publisher::PublisherNode;
+use pares_publisher::replayer::ReplayerNode;
 use pares_roles::NodeId;
 use pares_roles::config::SystemConfig;
 use pares_roles::gateway::GatewayNode;
@@ -28,6 +31,7 @@ use pares_types::{Epoch, GatewayId, MemberId, Position, RecorderId, RequestId, S
 use crate::client::{Client, EXCHANGE};
 use crate::engine::Poison;
 use crate::ledger::Ledger;
+use crate::memory::datagrams::{MemoryDatagrams, MemoryLines};
 use crate::memory::host::Host;
 use crate::memory::machine::Machine;
 use crate::memory::seam::Seam;
@@ -50,6 +54,8 @@ enum Memory {
     Gateway(Box<GatewayNode<Host, MemorySockets>>),
     Venue(Box<VenueNode<Host>>),
     Recorder(Box<RecorderNode<Host>>),
+    Publisher(Box<PublisherNode<Host, MemoryLines>>),
+    Replayer(Box<ReplayerNode<Host, MemorySockets, MemoryDatagrams>>),
 }
 
 /// A process, or the place where one should be.
@@ -73,6 +79,8 @@ struct Process {
     failures: u32,
     /// It ended for good, or until the operator has stopped everything.
     is_out: bool,
+    /// Its log was read through in this life, once it had caught up.
+    is_checked: bool,
     /// From when on it can be relied on, if nothing befalls it.
     healthy_at_ns: u64,
 }
@@ -117,6 +125,8 @@ pub(crate) struct World<'a> {
     /// By shard: its orders as of a position that was told of.
     orders: Vec<asking::Orders>,
     keys: revocations::Keys,
+    /// Market data, if the system has any.
+    feed: Option<feed::Feed>,
     /// Past every answered position, by shard.
     answered: Vec<Position>,
     /// Until when completion times are excused.
@@ -148,6 +158,7 @@ impl<'a> World<'a> {
             Poison { permille: scenario.faults.poison_permille, shards: scenario.faults.poison_shards };
         let looks_away =
             scenario.bug == Some(crate::Bug::ExecuteWrongly) || scenario.faults.other_build_ns > 0;
+        let feed = feed::Feed::new(scenario, &instruments, &mut random);
         let processes = NodeId::all(&config).into_iter().map(|node| (node, Process::default()));
         Self {
             now_ns: 0,
@@ -166,6 +177,7 @@ impl<'a> World<'a> {
             shards_back_ns: vec![vec![0; scenario.shards]; scenario.venues],
             sessions: Vec::new(),
             keys: revocations::Keys::default(),
+            feed,
             ledger: Ledger::new(scenario.shards, looks_away),
             streams: streams::Streams::default(),
             orders: (0..scenario.shards).map(|_| asking::Orders::default()).collect(),
@@ -187,6 +199,7 @@ impl<'a> World<'a> {
     pub(crate) fn run(&mut self) -> Result<(), Broken> {
         self.queue.push(0, Action::BeginEpoch);
         self.plan_faults();
+        self.plan_subscribers();
         for client in 0..self.clients.len() {
             let at_ns = self.random.below(self.scenario.think_ns);
             self.queue.push(at_ns, Action::Wake { client });
@@ -200,7 +213,7 @@ impl<'a> World<'a> {
         while let Some((at_ns, action)) = self.queue.pop() {
             self.now_ns = at_ns;
             self.machine.lock().now_ns = at_ns;
-            if at_ns > self.scenario.duration_ns + DRAIN_NS {
+            if at_ns > self.scenario.duration_ns + self.drain_ns() {
                 return Err(self.unanswered());
             }
             self.summary.events += 1;
@@ -208,7 +221,7 @@ impl<'a> World<'a> {
                 if self.is_at_rest()? {
                     return self.check_end();
                 }
-                self.queue.push(at_ns + LOOK_NS, Action::Look);
+                self.queue.push(at_ns + self.look_ns(), Action::Look);
                 continue;
             }
             self.act(action)?;
@@ -217,6 +230,15 @@ impl<'a> World<'a> {
             }
         }
         Err(self.unanswered())
+    }
+
+    /// Who lacks market data asks less and less often.
+    fn drain_ns(&self) -> u64 {
+        if self.feed.is_some() { 6 * DRAIN_NS } else { DRAIN_NS }
+    }
+
+    fn look_ns(&self) -> u64 {
+        if self.feed.is_some() { 20 * LOOK_NS } else { LOOK_NS }
     }
 
     fn act(&mut self, action: Action) -> Result<(), Broken> {
@@ -237,6 +259,7 @@ impl<'a> World<'a> {
             Action::Repair => return self.repair(),
             Action::Heal { reader, source } => self.heal_cut(reader, source),
             Action::Fault(fault) => return self.on_fault(fault),
+            Action::Feed(action) => return self.on_feed(action),
             Action::Calm => return self.on_calm(),
         }
         Ok(())
@@ -260,6 +283,7 @@ impl<'a> World<'a> {
                 ..self.summary.engines
             },
             took_ns: self.now_ns,
+            feed: self.feed.as_ref().map(feed::Feed::seen).unwrap_or_default(),
             trace_hash: self.trace.hash(),
             state_hash: self.state_hash(),
             ..self.summary

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use pares_roles::config::{
-    DurabilitySetting, InstrumentConfig, PhaseSetting, SystemConfig, TimetableSetting,
+    DurabilitySetting, FeedConfig, InstrumentConfig, PhaseSetting, SystemConfig, TimetableSetting,
 };
 
 use super::{revocations, shard_id};
@@ -37,8 +37,16 @@ pub(super) fn config(scenario: &Scenario) -> SystemConfig {
         clock_ms: 1,
         gateways: vec![SocketAddr::from(([127, 0, 0, 1], 0)); scenario.gateways],
         instruments: instruments(scenario),
+        feed: scenario.feed.map(feed),
         ..revocations::settings(scenario)
     }
+}
+
+/// Market data on two lines; addresses are of no matter here.
+fn feed(feed: crate::Feed) -> FeedConfig {
+    let replayer = |at| SocketAddr::from(([127, 0, 0, 1], 7_300 + at));
+    let replayers = (0..u16::try_from(feed.replayers).expect("few replayers")).map(replayer).collect();
+    FeedConfig { replayers, ..FeedConfig::default() }
 }
 
 /// A whole trading day in the first half of a run.

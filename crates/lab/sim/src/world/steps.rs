@@ -39,6 +39,8 @@ impl Memory {
             Self::Gateway(node) => node.as_mut(),
             Self::Venue(node) => node.as_mut(),
             Self::Recorder(node) => node.as_mut(),
+            Self::Publisher(node) => node.as_mut(),
+            Self::Replayer(node) => node.as_mut(),
         }
     }
 }
@@ -60,7 +62,8 @@ impl World<'_> {
         process.planned_ns = 0;
         let Some(mut memory) = process.memory.take() else { return Ok(()) };
         let stops_for_ns = process.stops_for_ns.take();
-        if stops_for_ns.is_some() {
+        // What is sent on a line is seen at once, and so is the log that it is in.
+        if stops_for_ns.is_some() && !node.only_tells() {
             self.hide(node);
         }
         let worked = call(|| memory.duty().work());
