@@ -7,7 +7,7 @@
 //!   app        pares                                                    the command line
 //!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan   what proves and measures
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
-//!   feed       feed                                                     market data
+//!   feed       member | feed  desk                                        market data, and a member's system for it
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
 //!   base       keys  link  log  text | os  tls                                what everything stands on
 //! ```
@@ -90,6 +90,8 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-history", 3, &[]),
     place("exchange", "pares-node", 3, &["pares-archive"]),
     place("feed", "pares-feed", 1, &[]),
+    place("feed", "pares-desk", 1, &["pares-feed"]), // packs its stream as the feed does
+    place("feed", "pares-member", 4, &[]),
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),
     place("sites", "pares-store", 2, &[]),
