@@ -5,18 +5,18 @@
 //! comes back it goes on where it was.
 
 use crate::blocks::StreamCursor;
-use crate::frame::{self, CutOff, FrameError, REQUEST_BYTES_MAX, Split};
+use crate::frame::{self, CutOff, FrameError, Split};
 
 /// Room for answers, bytes.
 const ANSWERS_BYTES_MAX: usize = 64 << 10;
-/// Room for what came and is not a whole frame yet, bytes.
-const INPUT_BYTES_MAX: usize = 2 * (REQUEST_BYTES_MAX + frame::HEAD_BYTES);
 /// A connection that takes nothing for so long is cut off, nanoseconds.
 pub const STALL_NS: u64 = 5_000_000_000;
 
 /// A connection's bytes.
 #[derive(Clone, Debug)]
 pub struct SessionBuffers {
+    /// The longest payload it takes.
+    payload_bytes_max: usize,
     input: Vec<u8>,
     read: usize,
     answers: Vec<u8>,
@@ -27,23 +27,26 @@ pub struct SessionBuffers {
     stalled_ns: Option<u64>,
 }
 
-impl Default for SessionBuffers {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl SessionBuffers {
-    /// A connection on which nothing was said.
+    /// A connection on which nothing was said, and which takes frames of that payload at most.
     #[must_use]
-    pub fn new() -> Self {
-        Self { input: Vec::new(), read: 0, answers: Vec::new(), answered: 0, cursor: None, stalled_ns: None }
+    pub fn new(payload_bytes_max: usize) -> Self {
+        Self {
+            payload_bytes_max,
+            input: Vec::new(),
+            read: 0,
+            answers: Vec::new(),
+            answered: 0,
+            cursor: None,
+            stalled_ns: None,
+        }
     }
 
     /// How many more bytes it takes before frames are [read](SessionBuffers::next_frame).
     #[must_use]
     pub fn room(&self) -> usize {
-        INPUT_BYTES_MAX.saturating_sub(self.input.len() - self.read)
+        let most = 2 * (self.payload_bytes_max + frame::HEAD_BYTES);
+        most.saturating_sub(self.input.len() - self.read)
     }
 
     /// Bytes came.
@@ -61,9 +64,9 @@ impl SessionBuffers {
     ///
     /// # Errors
     /// If what came is no frame.
-    pub fn next_frame(&mut self, bytes_max: usize) -> Result<Option<(u8, &[u8])>, FrameError> {
+    pub fn next_frame(&mut self) -> Result<Option<(u8, &[u8])>, FrameError> {
         let Some((kind, payload, rest)): Option<Split<'_>> =
-            frame::split(&self.input[self.read..], bytes_max)?
+            frame::split(&self.input[self.read..], self.payload_bytes_max)?
         else {
             return Ok(None);
         };
@@ -130,7 +133,7 @@ mod tests {
 
     use super::*;
     use crate::blocks::{BatchBuilder, StreamBatch};
-    use crate::frame::kind;
+    use crate::frame::{REQUEST_BYTES_MAX, kind};
 
     fn batch() -> StreamBatch {
         let mut builder = BatchBuilder::new(Session(*b"0000000001"), kind::BLOCK, 0);
@@ -139,7 +142,7 @@ mod tests {
     }
 
     fn following() -> SessionBuffers {
-        let mut session = SessionBuffers::new();
+        let mut session = SessionBuffers::new(REQUEST_BYTES_MAX);
         let mut cursor = StreamCursor::new(0);
         cursor.load(&batch());
         session.cursor = Some(cursor);
@@ -150,16 +153,17 @@ mod tests {
     fn frames_are_read_however_they_come_in() {
         let mut frames = Vec::new();
         (1..=3).for_each(|number| frame::write_submit(&mut frames, number, 1, b"x"));
-        let mut session = SessionBuffers::new();
+        let mut session = SessionBuffers::new(REQUEST_BYTES_MAX);
         let mut read = 0;
         for byte in &frames {
             session.on_input(&[*byte]);
-            while let Some((kind, payload)) = session.next_frame(REQUEST_BYTES_MAX).unwrap() {
+            while let Some((kind, payload)) = session.next_frame().unwrap() {
                 read += 1;
                 assert_eq!((kind, payload[0]), (kind::SUBMIT, read));
             }
         }
-        assert_eq!((read, session.room()), (3, INPUT_BYTES_MAX));
+        assert_eq!(read, 3);
+        assert!(session.room() > REQUEST_BYTES_MAX);
     }
 
     #[test]
@@ -197,7 +201,7 @@ mod tests {
 
     #[test]
     fn answers_that_nobody_reads_are_bounded() {
-        let mut session = SessionBuffers::new();
+        let mut session = SessionBuffers::new(REQUEST_BYTES_MAX);
         let answered = (0..10_000).take_while(|_| session.answer(|out| out.extend([0; 100]))).count();
         assert_eq!(answered, ANSWERS_BYTES_MAX.div_ceil(100));
     }

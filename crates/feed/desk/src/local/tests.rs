@@ -136,7 +136,7 @@ fn nothing_is_told_before_a_quorum_has_it() {
 
 #[test]
 fn a_server_that_starts_again_goes_on_from_its_own_log() {
-    let [mut one, mut two] = servers(1);
+    let [mut one, _] = servers(1);
     for number in 1..=3 {
         let record = one.submit(name(1, number));
         one.stream.on_submitted(&record).unwrap();
@@ -151,7 +151,6 @@ fn a_server_that_starts_again_goes_on_from_its_own_log() {
     one.stream.on_submitted(&record).unwrap();
     one.turn().unwrap();
     assert_eq!(OrderedItem::read(&one.log[3]).unwrap().repeats, Some(Position(2)));
-    drop(two.turn());
 }
 
 #[test]

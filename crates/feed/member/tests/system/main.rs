@@ -1,0 +1,4 @@
+//! Two servers and their traders, over real logs, a real window and real sockets; servers are threads that can be made to vanish.
+
+mod rig;
+mod streams;
