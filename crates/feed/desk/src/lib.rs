@@ -16,6 +16,7 @@
 //! | [`session`] | one trader's connection: what it sends, how far it is |
 //! | [`shown`] | books for those who want the latest state only |
 //! | [`transfer`] | how fast a server fills another |
+//! | [`view`] | what is shown of a book |
 
 pub mod blocks;
 pub mod frame;
@@ -26,3 +27,4 @@ pub mod names;
 pub mod session;
 pub mod shown;
 pub mod transfer;
+pub mod view;

@@ -10,11 +10,13 @@
 //! brought it cannot be told from the log. As at a recorder of the exchange each position is taken once, from the first that has it
 //! (`pares_recorder::Acceptance`), and told once a quorum of servers has it (`pares_recorder::Quorum`).
 
+use std::collections::BTreeMap;
+
 use pares_recorder::{Acceptance, NOBODY, Offer, Quorum, Source, Statement, Verdict};
 use pares_sequencer::{ProposeError, Sequencer};
 use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId, VenueId};
 
-use crate::item::{ItemError, OrderedItem, SubmittedItem};
+use crate::item::{ItemError, OrderedItem, SubmittedItem, TraderId};
 use crate::lanes::Lanes;
 use crate::names::ItemNames;
 
@@ -32,6 +34,8 @@ pub struct LocalStream {
     names: ItemNames,
     acceptance: Acceptance,
     quorum: Quorum,
+    /// The highest number of each shard's reports that any server has submitted.
+    reported: BTreeMap<TraderId, u64>,
     batch: Vec<RequestId>,
     decided: Vec<RequestId>,
 }
@@ -66,6 +70,7 @@ impl LocalStream {
             names: ItemNames::default(),
             acceptance: Acceptance::new(epoch, servers),
             quorum: Quorum::new(servers.into(), quorum.into()),
+            reported: BTreeMap::new(),
             batch: Vec::new(),
             decided: Vec::new(),
         }
@@ -132,7 +137,18 @@ impl LocalStream {
     /// If it is none.
     pub fn on_submitted(&mut self, record: &[u8]) -> Result<bool, ItemError> {
         let item = SubmittedItem::read(record)?;
-        Ok(self.lanes.on_submitted(item.request, record))
+        let is_new = self.lanes.on_submitted(item.request, record);
+        if is_new && !item.name.trader.is_trader() {
+            let reported = self.reported.entry(item.name.trader).or_default();
+            *reported = item.name.number.max(*reported);
+        }
+        Ok(is_new)
+    }
+
+    /// The highest number of a shard's reports that a server has submitted, ordered or not: they need not be submitted again.
+    #[must_use]
+    pub fn reported(&self, shard: TraderId) -> u64 {
+        self.names.through(shard).max(self.reported.get(&shard).copied().unwrap_or(0))
     }
 
     /// Proposes what waits and learns what is decided. Says how much that was.

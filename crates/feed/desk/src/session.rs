@@ -60,6 +60,20 @@ impl SessionBuffers {
         self.input.extend_from_slice(bytes);
     }
 
+    /// Whether what came and is not read yet begins with that.
+    #[must_use]
+    pub fn begins_with(&self, bytes: &[u8]) -> bool {
+        self.input[self.read..].starts_with(bytes)
+    }
+
+    /// What came and is not read yet, for who reads it otherwise.
+    pub fn take_input(&mut self) -> Vec<u8> {
+        let input = self.input.split_off(self.read);
+        self.input.clear();
+        self.read = 0;
+        input
+    }
+
     /// The next whole frame that came: its kind and payload.
     ///
     /// # Errors

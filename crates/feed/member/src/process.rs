@@ -11,6 +11,7 @@ use pares_types::GatewayId;
 
 use crate::config::{MemberConfig, submissions};
 use crate::server::MemberServer;
+use crate::sources::Sources;
 use crate::world::{MemberSockets, address_file};
 
 /// A member server on this host.
@@ -46,8 +47,14 @@ pub fn open(server: u16, layout: &Layout) -> Result<(HostServer, Bell), NodeErro
 ///
 /// # Errors
 /// Whatever ends it otherwise.
-pub fn run_until(server: u16, layout: &Layout, stop: &Arc<AtomicBool>) -> Result<(), NodeError> {
-    let (mut duty, mut bell) = open(server, layout)?;
+pub fn run_with(
+    server: u16,
+    layout: &Layout,
+    sources: Sources,
+    stop: &Arc<AtomicBool>,
+) -> Result<(), NodeError> {
+    let (duty, mut bell) = open(server, layout)?;
+    let mut duty = duty.with_sources(sources);
     let pid = format!("{}\n", std::process::id());
     pares_os::replace_file_unsynced(&layout.pid(submissions(server)), pid.as_bytes())
         .map_err(NodeError::io("announcing the server"))?;
@@ -65,7 +72,7 @@ pub fn run_until(server: u16, layout: &Layout, stop: &Arc<AtomicBool>) -> Result
 /// Whatever ends it otherwise.
 pub fn run(server: u16, layout: &Layout) -> Result<(), NodeError> {
     let stop = pares_os::process::stop_on_signals().map_err(NodeError::io("installing a signal handler"))?;
-    run_until(server, layout, &stop)
+    run_with(server, layout, Sources::default(), &stop)
 }
 
 /// Forgets where a server listened, so that nobody connects there before it listens again.

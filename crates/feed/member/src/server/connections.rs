@@ -6,10 +6,13 @@ use std::time::Duration;
 use pares_desk::frame::{self, CutOff, NEWS_BYTES_MAX, REQUEST_BYTES_MAX};
 use pares_desk::item::TraderId;
 use pares_desk::session::SessionBuffers;
+use pares_desk::shown::ShownCursor;
 use pares_desk::transfer::TransferPace;
 use pares_roles::world::Ready;
 use pares_types::Position;
 
+use super::web::write_text;
+use super::web_end::WebEnd;
 use crate::world::Dial;
 
 /// Bytes read of a connection in one go.
@@ -39,11 +42,22 @@ pub(super) struct Transfer {
     pub(super) pace: TransferPace,
 }
 
+/// How much of the market somebody was shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ShownBy {
+    pub(super) books: ShownCursor,
+    pub(super) states: u64,
+}
+
 /// One connection.
 pub(super) struct Connection<T> {
     stream: T,
     pub(super) buffers: SessionBuffers,
     pub(super) who: Who,
+    /// If it wants books.
+    pub(super) shown: Option<ShownBy>,
+    /// If it speaks WebSocket.
+    web: Option<Box<WebEnd>>,
     is_readable: bool,
     is_writable: bool,
     is_over: bool,
@@ -53,7 +67,38 @@ impl<T: Read + Write> Connection<T> {
     fn new(stream: T, who: Who) -> Self {
         let bytes_max = if matches!(who, Who::Dialled { .. }) { NEWS_BYTES_MAX } else { REQUEST_BYTES_MAX };
         let buffers = SessionBuffers::new(bytes_max);
-        Self { stream, buffers, who, is_readable: true, is_writable: true, is_over: false }
+        let (shown, web) = (None, None);
+        Self { stream, buffers, who, shown, web, is_readable: true, is_writable: true, is_over: false }
+    }
+
+    pub(super) fn is_web(&self) -> bool {
+        self.web.is_some()
+    }
+
+    /// Whether it speaks WebSocket, as far as what has come says so.
+    pub(super) fn turns_web(&mut self) -> bool {
+        if self.web.is_none() && matches!(self.who, Who::Stranger { .. }) && self.buffers.begins_with(b"GET ")
+        {
+            self.web = Some(Box::new(WebEnd::new()));
+        }
+        self.web.is_some()
+    }
+
+    /// The next text that came on a WebSocket.
+    pub(super) fn next_text(&mut self) -> Option<String> {
+        let web = self.web.as_mut()?;
+        let input = self.buffers.take_input();
+        web.on_input(&input);
+        let text = web.next_text();
+        let (output, is_over) = (web.take_output(), web.is_over());
+        if !output.is_empty() {
+            self.answer(|out| out.extend_from_slice(&output));
+        }
+        if is_over && text.is_none() {
+            let _ = self.write(0);
+            self.is_over = true;
+        }
+        text
     }
 
     /// The next frame that came, into `payload`: its kind.
@@ -83,7 +128,10 @@ impl<T: Read + Write> Connection<T> {
     pub(super) fn end(&mut self, cut_off: CutOff) {
         if !self.is_over && self.buffers.is_between_frames() && cut_off != CutOff::None {
             let mut word = Vec::new();
-            frame::write_ended(&mut word, cut_off);
+            match self.is_web() {
+                true => write_text(&mut word, &ended_text(cut_off)),
+                false => frame::write_ended(&mut word, cut_off),
+            }
             // It may have no room; then the next sign-on tells.
             let _ = self.stream.write(&word);
         }
@@ -131,6 +179,10 @@ impl<T: Read + Write> Connection<T> {
         }
         false
     }
+}
+
+fn ended_text(cut_off: CutOff) -> String {
+    serde_json::json!({ "type": "ended", "why": format!("{cut_off:?}") }).to_string()
 }
 
 fn is_not_now(error: &io::Error) -> bool {

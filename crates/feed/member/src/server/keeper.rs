@@ -14,6 +14,7 @@ use pares_sequencer::{ProposeError, Sequencer};
 use pares_types::{Epoch, GatewayId, Position};
 
 use super::logs::{StreamLog, Submissions, position_of};
+use super::web;
 use crate::config::{MemberConfig, submissions};
 use crate::start::{SHARD, stream_number};
 
@@ -38,6 +39,8 @@ pub(super) struct Keeper<W: World> {
     submissions: Submissions<W>,
     peers: Vec<Tail<W>>,
     ring: BatchRing,
+    /// The same as texts, once somebody reads them.
+    texts: Option<BatchRing>,
     session: Session,
     pub(super) number: u64,
     /// Whether the window has gone on without this server, or turns in which bytes were missing.
@@ -74,6 +77,7 @@ impl<W: World> Keeper<W> {
             submissions: submitted,
             peers,
             ring,
+            texts: None,
             session,
             number,
             is_behind: false,
@@ -248,7 +252,12 @@ impl<W: World> Keeper<W> {
             self.window.raise_recorded(told);
         }
         if told.0 > self.ring.next() {
-            let batch = self.batch(Position(self.ring.next()), told, BEHIND_BYTES)?;
+            let from = Position(self.ring.next());
+            let batch = self.batch(from, told, BEHIND_BYTES)?;
+            if let Some(mut texts) = self.texts.take() {
+                texts.push(self.texts(from, Position(batch.next), usize::MAX)?);
+                self.texts = Some(texts);
+            }
             self.ring.push(batch);
             self.submissions.release(self.stream.through(GatewayId(self.server)));
         }
@@ -269,12 +278,32 @@ impl<W: World> Keeper<W> {
         Position(self.ring.next())
     }
 
+    /// Somebody reads texts from now on.
+    pub(super) fn serve_web(&mut self, is_web: bool) {
+        if is_web && self.texts.is_none() {
+            self.texts = Some(BatchRing::new(self.ring.next(), RING_BYTES_MAX));
+        }
+    }
+
+    /// Items as texts in frames of a WebSocket.
+    fn texts(&mut self, from: Position, to: Position, bytes_max: usize) -> Result<StreamBatch, NodeError> {
+        let (mut frames, mut next) = (Vec::new(), from.0);
+        self.log.read(from, to, |record| {
+            web::write_text(&mut frames, &web::item(record));
+            next += 1;
+            frames.len() < bytes_max
+        })?;
+        Ok(StreamBatch { first: from.0, next, frames: frames.into() })
+    }
+
     /// What comes for a trader from position `next` on.
-    pub(super) fn batch_after(&mut self, next: u64) -> Result<Option<StreamBatch>, NodeError> {
-        match self.ring.follows(next) {
+    pub(super) fn batch_after(&mut self, next: u64, is_web: bool) -> Result<Option<StreamBatch>, NodeError> {
+        let ring = if is_web { self.texts.as_ref().unwrap_or(&self.ring) } else { &self.ring };
+        match ring.follows(next) {
             Follows::Batch(batch) => Ok(Some(batch.clone())),
-            Follows::Log(to) => self.batch(Position(next), Position(to), BEHIND_BYTES).map(Some),
             Follows::Nothing => Ok(None),
+            Follows::Log(to) if is_web => self.texts(Position(next), Position(to), BEHIND_BYTES).map(Some),
+            Follows::Log(to) => self.batch(Position(next), Position(to), BEHIND_BYTES).map(Some),
         }
     }
 

@@ -11,20 +11,29 @@
 mod connections;
 mod keeper;
 mod logs;
+mod outside;
 mod peers;
 mod traders;
+mod web;
+mod web_end;
+mod web_traders;
 
 use std::time::Duration;
 
+use pares_desk::blocks::StreamCursor;
 use pares_desk::frame::{self, kind};
+use pares_desk::item::TraderId;
 use pares_roles::duty::{Duty, SLEEP_MAX};
 use pares_roles::world::{Counters, Ring};
 use pares_roles::{NodeError, World};
+use pares_types::ShardId;
 
 use crate::config::{MemberConfig, submissions};
 use crate::world::Dial;
+use crate::sources::Sources;
 use connections::{Connections, Who};
 use keeper::Keeper;
+use outside::{Copies, Market};
 use peers::Links;
 
 /// Between two signs of life to who follows, nanoseconds.
@@ -43,9 +52,10 @@ enum Count {
     Connections,
     CutOff,
     Filled,
+    Copied,
 }
 
-const COUNTERS: [&str; 6] = ["next", "told", "waiting", "connections", "cut_off", "filled"];
+const COUNTERS: [&str; 7] = ["next", "told", "waiting", "connections", "cut_off", "filled", "copied"];
 
 impl From<Count> for usize {
     fn from(count: Count) -> usize {
@@ -63,6 +73,10 @@ pub struct MemberServer<W: World, S: Dial> {
     links: Links,
     counters: W::Counters,
     ringer: W::Ringer,
+    sources: Sources,
+    market: Market,
+    states_seen: u64,
+    copies: Copies,
     /// Why traders' last sessions were ended.
     cut_offs: traders::CutOffs,
     payload: Vec<u8>,
@@ -93,6 +107,10 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             counters: counters.map_err(NodeError::io("making counters"))?,
             ringer: world.ringer(),
             world,
+            sources: Sources::default(),
+            market: Market::default(),
+            states_seen: 0,
+            copies: Copies::default(),
             cut_offs: traders::CutOffs::default(),
             payload: Vec::new(),
             submitted: false,
@@ -101,6 +119,18 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             alive_ns: now_ns,
             unsent: false,
         })
+    }
+
+    /// Listens to what is outside the member's system, too.
+    #[must_use]
+    pub fn with_sources(self, sources: Sources) -> Self {
+        Self { sources, ..self }
+    }
+
+    /// The number of the first report of a shard that is not in the stream.
+    #[must_use]
+    pub fn next_report(&self, shard: ShardId) -> u64 {
+        self.keeper.through(TraderId::of_shard(shard)) + 1
     }
 
     /// Sleeps until a connection or the bell has something, or that time is over.
@@ -118,6 +148,10 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         let mut payload = std::mem::take(&mut self.payload);
         for slot in 0..self.connections.slots() {
             heard += usize::from(self.connections.read(slot));
+            if self.connections.get_mut(slot).is_some_and(|connection| connection.turns_web()) {
+                heard += self.hear_web(slot);
+                continue;
+            }
             while let Some(kind) =
                 self.connections.get_mut(slot).and_then(|connection| connection.next_frame(&mut payload))
             {
@@ -152,10 +186,14 @@ impl<W: World, S: Dial> MemberServer<W, S> {
 
     /// Tells traders and peers what may be told. Says whether there was something.
     fn tell(&mut self, now_ns: u64) -> Result<bool, NodeError> {
-        let more = now_ns >= self.batch_ns && self.keeper.publish()?;
+        let is_batch_due = now_ns >= self.batch_ns;
+        let mut more = is_batch_due && self.keeper.publish()?;
+        if more {
+            self.tell_peers();
+        }
+        more |= is_batch_due && self.encode_market();
         if more {
             self.batch_ns = now_ns + BATCH_NS_MAX.min(self.followers * FOLLOWER_NS);
-            self.tell_peers();
         }
         let is_due = now_ns >= self.alive_ns;
         if is_due {
@@ -176,9 +214,14 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             let Some(connection) = self.connections.get_mut(slot) else { continue };
             self.followers += u64::from(connection.buffers.cursor.is_some());
             while connection.write(now_ns) {
-                let Some(cursor) = &mut connection.buffers.cursor else { break };
-                let Some(batch) = self.keeper.batch_after(cursor.next())? else { break };
-                cursor.load(&batch);
+                let is_web = connection.is_web();
+                let next = connection.buffers.cursor.as_ref().map(StreamCursor::next);
+                let batch = next.map(|next| self.keeper.batch_after(next, is_web)).transpose()?.flatten();
+                if let (Some(cursor), Some(batch)) = (&mut connection.buffers.cursor, batch) {
+                    cursor.load(&batch);
+                } else if !self.market.show(connection) {
+                    break;
+                }
             }
         }
         Ok(())
@@ -191,7 +234,10 @@ impl<W: World, S: Dial> MemberServer<W, S> {
                 && matches!(connection.who, Who::Trader { .. })
                 && connection.buffers.unsent().is_empty()
             {
-                connection.answer(|out| frame::write_through(out, kind::ALIVE, told));
+                match connection.is_web() {
+                    true => connection.answer(|out| web::write_text(out, &web::alive(told.0))),
+                    false => connection.answer(|out| frame::write_through(out, kind::ALIVE, told)),
+                }
             }
         }
     }
@@ -220,7 +266,7 @@ impl<W: World, S: Dial> Duty for MemberServer<W, S> {
     fn work(&mut self) -> Result<usize, NodeError> {
         self.poll_sockets(Duration::ZERO)?;
         let now_ns = self.world.mono_ns();
-        let heard = self.hear(now_ns)?;
+        let heard = self.hear(now_ns)? + self.take_from_outside(now_ns);
         self.publish_submissions();
         let read = self.keeper.read_peers();
         let ordered = self.keeper.order()?;

@@ -184,6 +184,6 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             Who::Peer { transfer: Some(transfer) } => transfer.pace.ready_ns(),
             _ => None,
         });
-        dials.chain(batch).chain(paces).min().unwrap_or(u64::MAX).min(self.alive_ns)
+        dials.chain(batch).chain(paces).chain(self.copies_ns()).min().unwrap_or(u64::MAX).min(self.alive_ns)
     }
 }

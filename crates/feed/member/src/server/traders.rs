@@ -4,17 +4,36 @@ use std::collections::BTreeMap;
 
 use pares_desk::blocks::StreamCursor;
 use pares_desk::frame::{
-    self, CutOff, DeskRequest, DeskSignOn, DeskSignedOn, FROM_NOW, PeerHello, PlacedBytes, RefusedBytes,
-    WANTS_LOCAL, kind,
+    self, CutOff, DeskRequest, DeskSignOn, DeskSignedOn, FROM_NOW, PeerHello, PlacedBytes, Refusal,
+    RefusedBytes, WANTS_BOOKS, WANTS_LOCAL, kind,
 };
 use pares_desk::item::{ItemName, TraderId};
+use pares_desk::names::Stands;
 use pares_desk::transfer::TransferPace;
 use pares_roles::World;
+use serde_json::json;
 use zerocopy::IntoBytes;
 
 use super::MemberServer;
-use super::connections::{Transfer, Who};
+use super::connections::{ShownBy, Transfer, Who};
+use super::web::write_text;
 use crate::world::Dial;
+
+/// How a trader signs on, in whichever form.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SignsOn {
+    pub(super) trader: TraderId,
+    pub(super) wants: u16,
+    pub(super) stream: u64,
+    pub(super) next: u64,
+}
+
+impl From<&DeskSignOn> for SignsOn {
+    fn from(sign_on: &DeskSignOn) -> Self {
+        let (wants, stream, next) = (sign_on.wants.get(), sign_on.stream.get(), sign_on.next.get());
+        Self { trader: TraderId(sign_on.trader.get()), wants, stream, next }
+    }
+}
 
 /// Traders whose last end is remembered.
 const REMEMBERED_MAX: usize = 4_096;
@@ -45,7 +64,9 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let who = connection.who.clone();
         match (frame::read_request(kind, payload), who) {
-            (Ok(DeskRequest::SignOn(sign_on)), Who::Stranger { .. }) => self.on_sign_on(slot, &sign_on),
+            (Ok(DeskRequest::SignOn(sign_on)), Who::Stranger { .. }) => {
+                self.on_sign_on(slot, SignsOn::from(&sign_on));
+            }
             (Ok(DeskRequest::PeerHello(hello)), Who::Stranger { .. }) => self.on_hello(slot, &hello),
             (Ok(DeskRequest::Submit { number, kind, body }), Who::Trader { trader, .. }) => {
                 self.on_submit(slot, ItemName { trader, number }, kind, body);
@@ -68,17 +89,18 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         }
     }
 
-    fn on_sign_on(&mut self, slot: usize, sign_on: &DeskSignOn) {
+    /// A trader is there, and is told from where it wants.
+    pub(super) fn on_sign_on(&mut self, slot: usize, signs_on: SignsOn) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        let (trader, number) = (TraderId(sign_on.trader.get()), self.keeper.number);
+        let SignsOn { trader, wants, stream, next } = signs_on;
         if trader.0 != 0 && !trader.is_trader() {
             return connection.end(CutOff::Malformed);
         }
-        if sign_on.stream.get() != 0 && sign_on.stream.get() != number {
+        if stream != 0 && stream != self.keeper.number {
             return connection.end(CutOff::OtherStream);
         }
         let told = self.keeper.told();
-        let next = if sign_on.next.get() == FROM_NOW { told.0 } else { sign_on.next.get() };
+        let next = if next == FROM_NOW { told.0 } else { next };
         let signed_on = DeskSignedOn {
             server: self.server.into(),
             cut_off: self.cut_offs.take(trader) as u8,
@@ -87,13 +109,18 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             through: self.keeper.through(trader).into(),
             next: next.into(),
             told: told.0.into(),
-            stream: number.into(),
+            stream: self.keeper.number.into(),
         };
         connection.who = Who::Trader { trader };
-        connection.answer(|out| frame::write(out, kind::SIGNED_ON, &[signed_on.as_bytes()]));
-        if sign_on.wants.get() & WANTS_LOCAL != 0 {
-            connection.buffers.cursor = Some(StreamCursor::new(next));
+        match connection.is_web() {
+            true => connection.answer(|out| write_text(out, &signed_on_text(&signed_on))),
+            false => {
+                connection.answer(|out| frame::write(out, kind::SIGNED_ON, &[signed_on.as_bytes()]));
+            }
         }
+        connection.buffers.cursor = (wants & WANTS_LOCAL != 0).then(|| StreamCursor::new(next));
+        connection.shown = (wants & WANTS_BOOKS != 0).then(ShownBy::default);
+        self.keeper.serve_web(connection.is_web());
         self.unsent = true;
     }
 
@@ -108,28 +135,55 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         self.unsent = true;
     }
 
-    fn on_submit(&mut self, slot: usize, name: ItemName, kind: u8, body: &[u8]) {
-        let Some(connection) = self.connections.get_mut(slot) else { return };
+    /// A trader submits something.
+    pub(super) fn on_submit(&mut self, slot: usize, name: ItemName, kind: u8, body: &[u8]) {
         let submitted = match name.trader.is_trader() {
             true => self.keeper.submit(name, kind, body),
-            false => Err(frame::Refusal::Watcher),
+            false => Err(Refusal::Watcher),
         };
         match submitted {
-            Ok(None) => {
-                self.submitted = true;
-                return;
-            }
-            Ok(Some(stands)) => {
-                let (number, position) = (name.number.into(), stands.position().0.into());
-                let placed = PlacedBytes { number, position };
-                connection.answer(|out| frame::write(out, kind::PLACED, &[placed.as_bytes()]));
-            }
-            Err(refusal) => {
-                let (number, refusal) = (name.number.into(), refusal as u8);
-                let refused = RefusedBytes { number, refusal, reserved: [0; 7] };
-                connection.answer(|out| frame::write(out, kind::REFUSED, &[refused.as_bytes()]));
-            }
+            Ok(None) => self.submitted = true,
+            Ok(Some(stands)) => self.place(slot, name.number, stands),
+            Err(refusal) => self.refuse(slot, name.number, refusal),
         }
-        self.unsent = true;
     }
+
+    fn place(&mut self, slot: usize, number: u64, stands: Stands) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        self.unsent = true;
+        if connection.is_web() {
+            let position = if let Stands::At(position) = stands { Some(position.0) } else { None };
+            let text = json!({ "type": "placed", "number": number, "position": position }).to_string();
+            return connection.answer(|out| write_text(out, &text));
+        }
+        let placed = PlacedBytes { number: number.into(), position: stands.position().0.into() };
+        connection.answer(|out| frame::write(out, kind::PLACED, &[placed.as_bytes()]));
+    }
+
+    /// What a trader submitted is not taken in.
+    pub(super) fn refuse(&mut self, slot: usize, number: u64, refusal: Refusal) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        self.unsent = true;
+        if connection.is_web() {
+            let why = format!("{refusal:?}");
+            let text = json!({ "type": "refused", "number": number, "why": why }).to_string();
+            return connection.answer(|out| write_text(out, &text));
+        }
+        let refused = RefusedBytes { number: number.into(), refusal: refusal as u8, reserved: [0; 7] };
+        connection.answer(|out| frame::write(out, kind::REFUSED, &[refused.as_bytes()]));
+    }
+}
+
+fn signed_on_text(signed_on: &DeskSignedOn) -> String {
+    json!({
+        "type": "signed_on",
+        "server": signed_on.server.get(),
+        "trader": signed_on.trader.get(),
+        "through": signed_on.through.get(),
+        "next": signed_on.next.get(),
+        "told": signed_on.told.get(),
+        "stream": format!("{:010}", signed_on.stream.get()),
+        "cut_off": signed_on.cut_off,
+    })
+    .to_string()
 }

@@ -2,3 +2,4 @@
 
 mod rig;
 mod streams;
+mod web;

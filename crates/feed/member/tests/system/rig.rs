@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pares_desk::item::{ItemBody, ItemName, TraderId};
 use pares_member::config::{stream, submissions};
+use pares_member::sources::{MarketNews, Sources, handing};
 use pares_member::world::{address, address_file};
 use pares_member::{MemberConfig, TraderClient, TraderNews, process, start};
 use pares_node::{HostWorld, NodeError};
@@ -29,6 +31,21 @@ pub(crate) struct Rig {
 impl Rig {
     /// A system whose servers all run.
     pub(crate) fn new(config: MemberConfig) -> Self {
+        let mut rig = Self::idle(config);
+        (0..rig.config.count()).for_each(|server| rig.start(server));
+        rig
+    }
+
+    /// A system of one server, and the market it is told of.
+    pub(crate) fn with_market(config: MemberConfig) -> (Self, SyncSender<MarketNews>) {
+        let mut rig = Self::idle(config);
+        let (market, handed) = handing(16);
+        rig.start_with(0, Sources { market: Some(Box::new(handed)), ..Sources::default() });
+        (rig, market)
+    }
+
+    /// A system of which nothing runs yet.
+    fn idle(config: MemberConfig) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
         std::fs::create_dir_all(layout.run()).unwrap();
@@ -36,7 +53,6 @@ impl Rig {
         let servers = config.servers.iter().map(|_| None).collect();
         let mut rig = Self { layout, config, servers, _dir: dir };
         rig.begin();
-        (0..rig.config.count()).for_each(|server| rig.start(server));
         rig
     }
 
@@ -47,10 +63,14 @@ impl Rig {
 
     /// Starts a server and waits until it listens.
     pub(crate) fn start(&mut self, server: u16) {
+        self.start_with(server, Sources::default());
+    }
+
+    pub(crate) fn start_with(&mut self, server: u16, sources: Sources) {
         let stop = Arc::new(AtomicBool::new(false));
         let (layout, flag) = (self.layout.clone(), Arc::clone(&stop));
         let _ = std::fs::remove_file(self.layout.pid(submissions(server)));
-        let thread = std::thread::spawn(move || process::run_until(server, &layout, &flag));
+        let thread = std::thread::spawn(move || process::run_with(server, &layout, sources, &flag));
         let begun = Instant::now();
         while process::announced(&self.layout, server).is_none() {
             assert!(begun.elapsed() < PATIENCE && !thread.is_finished(), "{:?}", thread.join());

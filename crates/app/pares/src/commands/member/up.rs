@@ -1,0 +1,77 @@
+//! `pares member up`: a member's servers, until Ctrl-C.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pares_member::MemberConfig;
+use pares_member::up::MemberSupervisor;
+use pares_node::{Layout, NodeError};
+
+use crate::error::{CommandError, CommandResult};
+use crate::text::count;
+
+/// Arguments of `pares member up`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The directory of the member's system; created with default settings (`member.toml`) if it does not exist
+    #[arg(long, default_value = "member-data")]
+    dir: PathBuf,
+    /// How many servers a new system has
+    #[arg(long, default_value_t = 2)]
+    servers: u16,
+    /// The first server's port in a new system; the others follow. 0 takes free ones
+    #[arg(long, default_value_t = 7200)]
+    port: u16,
+    /// How many servers must have an item before traders of a new system are told
+    #[arg(long, default_value_t = 1)]
+    quorum: u16,
+}
+
+impl Args {
+    fn config(&self) -> MemberConfig {
+        let port = |server| if self.port == 0 { 0 } else { self.port.saturating_add(server) };
+        let address = |server| SocketAddr::from(([127, 0, 0, 1], port(server)));
+        let servers = (0..self.servers).map(address).collect();
+        MemberConfig { servers, quorum: self.quorum, ..MemberConfig::default() }
+    }
+}
+
+/// Starts the servers, restarts what dies, and stops them on Ctrl-C.
+pub(super) fn run(args: &Args) -> CommandResult {
+    let stop =
+        pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
+    let config = args.config();
+    config.check()?;
+    let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
+    let started = MemberSupervisor::start(&program, Layout::new(&args.dir), &config, &stop);
+    let mut supervisor = match started {
+        Err(NodeError::BrokenOff) => return Ok(pares_text::tell!("stopped before the servers were up")),
+        started => started?,
+    };
+    tell(&supervisor);
+    while !stop.load(Ordering::Relaxed) {
+        for death in supervisor.tick() {
+            pares_text::tell!("{death}; restarting it");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    supervisor.stop();
+    pares_text::tell!("stopped");
+    Ok(())
+}
+
+fn tell(supervisor: &MemberSupervisor) {
+    let (config, layout) = (supervisor.config(), supervisor.layout());
+    let (servers, dir) = (count(config.count().into(), "member server"), layout.root().display());
+    pares_text::tell!("up: {servers}, epoch {}; {dir}", supervisor.epoch());
+    for server in 0..config.count() {
+        if let Ok(address) = pares_member::world::address(layout, server) {
+            pares_text::tell!("server {server} listens on {address}");
+        }
+    }
+    pares_text::tell!("who can connect there may speak as any trader: keep it inside");
+    pares_text::tell!("`pares member say --dir {dir} --as 1 hello` says something, `pares member watch --dir {dir}` shows it.");
+    pares_text::tell!("Ctrl-C stops everything.");
+}

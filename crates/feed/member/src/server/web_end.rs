@@ -1,0 +1,123 @@
+//! The reading half of a WebSocket, without a socket: bytes go in, texts and bytes to answer come out.
+//!
+//! The library reads and writes a stream of its own. Here that is two buffers, so that a web trader's connection is like any other's: read
+//! when something has come, written by the server in its turn, with batches between answers.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tungstenite::handshake::MidHandshake;
+use tungstenite::handshake::server::{NoCallback, ServerHandshake};
+use tungstenite::protocol::WebSocketConfig;
+use tungstenite::{HandshakeError, Message, WebSocket};
+
+/// The longest text taken of a trader.
+const TEXT_BYTES_MAX: usize = 32 << 10;
+
+#[derive(Default)]
+struct Bytes {
+    input: VecDeque<u8>,
+    output: Vec<u8>,
+}
+
+/// What the library takes for a socket.
+#[derive(Clone, Default)]
+struct Pipe(Arc<Mutex<Bytes>>);
+
+impl Pipe {
+    fn held(&self) -> MutexGuard<'_, Bytes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Read for Pipe {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.held().input.read(into)? {
+            0 => Err(ErrorKind::WouldBlock.into()),
+            read => Ok(read),
+        }
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held().output.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+enum State {
+    Shaking(MidHandshake<ServerHandshake<Pipe, NoCallback>>),
+    Open(Box<WebSocket<Pipe>>),
+    Over,
+}
+
+/// A web trader's end.
+pub(super) struct WebEnd {
+    pipe: Pipe,
+    state: State,
+}
+
+impl WebEnd {
+    /// A connection whose first bytes are an HTTP request.
+    pub(super) fn new() -> Self {
+        let pipe = Pipe::default();
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(TEXT_BYTES_MAX))
+            .max_frame_size(Some(TEXT_BYTES_MAX));
+        let shaking = tungstenite::accept_with_config(pipe.clone(), Some(config));
+        Self { pipe, state: State::after(shaking) }
+    }
+
+    pub(super) fn on_input(&self, bytes: &[u8]) {
+        self.pipe.held().input.extend(bytes);
+    }
+
+    /// What the library wants to be answered: the handshake, pongs, a close.
+    pub(super) fn take_output(&self) -> Vec<u8> {
+        std::mem::take(&mut self.pipe.held().output)
+    }
+
+    /// The next text that came.
+    pub(super) fn next_text(&mut self) -> Option<String> {
+        if let State::Shaking(_) = self.state
+            && let State::Shaking(shaking) = std::mem::replace(&mut self.state, State::Over)
+        {
+            self.state = State::after(shaking.handshake());
+        }
+        let State::Open(socket) = &mut self.state else { return None };
+        loop {
+            match socket.read() {
+                Ok(Message::Text(text)) => return Some(text.to_string()),
+                Ok(Message::Binary(_)) => break,
+                Ok(_) => {}
+                Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => return None,
+                Err(_) => break,
+            }
+        }
+        self.state = State::Over;
+        None
+    }
+
+    /// Whether nothing more will come.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+}
+
+impl State {
+    fn after(
+        shaken: Result<WebSocket<Pipe>, HandshakeError<ServerHandshake<Pipe, NoCallback>>>,
+    ) -> Self {
+        match shaken {
+            Ok(socket) => Self::Open(Box::new(socket)),
+            Err(HandshakeError::Interrupted(shaking)) => Self::Shaking(shaking),
+            Err(HandshakeError::Failure(_)) => Self::Over,
+        }
+    }
+}
