@@ -5,6 +5,7 @@ use std::path::Path;
 
 use pares_roles::{NodeError, NodeId};
 use pares_types::{GatewayId, RecorderId};
+use crate::reports::ExchangeConfig;
 use serde::{Deserialize, Serialize};
 
 /// Servers of one member, at most.
@@ -24,12 +25,15 @@ pub struct MemberConfig {
     pub traders_max: usize,
     /// MiB per segment of the logs.
     pub segment_mib: u64,
+    /// The exchange whose reports to the member are copied into the stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<ExchangeConfig>,
 }
 
 impl Default for MemberConfig {
     fn default() -> Self {
         let servers = [7200, 7201].map(|port| SocketAddr::from(([127, 0, 0, 1], port))).to_vec();
-        Self { servers, quorum: 1, window: 65_536, traders_max: 4_096, segment_mib: 4 }
+        Self { servers, quorum: 1, window: 65_536, traders_max: 4_096, segment_mib: 4, exchange: None }
     }
 }
 

@@ -12,6 +12,7 @@
 //! | [`world`] | what a server touches besides the exchange's world |
 //! | [`server`] | the duty cycle |
 //! | [`sources`] | the market, and what the exchange tells the member |
+//! | [`reports`] | copies what the exchange tells the member |
 //! | [`process`] | a server as a process |
 //! | [`up`] | starts the servers, restarts what dies |
 //! | [`client`] | a trader's end |
@@ -20,6 +21,7 @@ pub mod client;
 pub mod config;
 mod notes;
 pub mod process;
+pub mod reports;
 pub mod server;
 pub mod sources;
 pub mod start;

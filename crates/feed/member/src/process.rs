@@ -7,9 +7,12 @@ use pares_node::sockets::{BELL, RealSockets};
 use pares_node::{HostWorld, NodeError, duty};
 use pares_os::{Bell, Bells};
 use pares_roles::config::{Layout, SystemConfig, bells};
-use pares_types::GatewayId;
+use pares_roles::World;
+use pares_roles::world::Ring;
+use pares_types::{GatewayId, ShardId};
 
 use crate::config::{MemberConfig, submissions};
+use crate::reports;
 use crate::server::MemberServer;
 use crate::sources::Sources;
 use crate::world::{MemberSockets, address_file};
@@ -53,8 +56,16 @@ pub fn run_with(
     sources: Sources,
     stop: &Arc<AtomicBool>,
 ) -> Result<(), NodeError> {
-    let (duty, mut bell) = open(server, layout)?;
-    let mut duty = duty.with_sources(sources);
+    let (duty, bell) = open(server, layout)?;
+    serve(server, layout, (duty.with_sources(sources), bell), stop)
+}
+
+fn serve(
+    server: u16,
+    layout: &Layout,
+    (mut duty, mut bell): (HostServer, Bell),
+    stop: &Arc<AtomicBool>,
+) -> Result<(), NodeError> {
     let pid = format!("{}\n", std::process::id());
     pares_os::replace_file_unsynced(&layout.pid(submissions(server)), pid.as_bytes())
         .map_err(NodeError::io("announcing the server"))?;
@@ -66,13 +77,36 @@ pub fn run_with(
     })
 }
 
-/// Runs a server until the process is told to stop.
+/// Runs a server until the process is told to stop, with the sources that its settings name.
 ///
 /// # Errors
 /// Whatever ends it otherwise.
 pub fn run(server: u16, layout: &Layout) -> Result<(), NodeError> {
     let stop = pares_os::process::stop_on_signals().map_err(NodeError::io("installing a signal handler"))?;
-    run_with(server, layout, Sources::default(), &stop)
+    let (duty, bell) = open(server, layout)?;
+    let config = MemberConfig::load(&config_file(layout))?;
+    let world = HostWorld::new(layout)?;
+    let sources = sources(server, &config, &world, |shard| duty.next_report(shard))?;
+    serve(server, layout, (duty.with_sources(sources), bell), &stop)
+}
+
+/// What the settings name.
+fn sources(
+    server: u16,
+    config: &MemberConfig,
+    world: &HostWorld,
+    next_report: impl Fn(ShardId) -> u64,
+) -> Result<Sources, NodeError> {
+    let mut sources = Sources::default();
+    if let Some(exchange) = &config.exchange {
+        let shards = exchange.shards.iter().map(|&shard| ShardId(shard));
+        let next = shards.map(|shard| (shard, next_report(shard))).collect();
+        let (mut ringer, world) = (world.ringer(), world.clone());
+        let ring = move || ringer.ring(submissions(server));
+        let copied = reports::copy(exchange, server, next, ring, move |why| world.complain(&why));
+        sources.reports = Some(Box::new(copied.map_err(NodeError::io("copying the exchange's reports"))?));
+    }
+    Ok(sources)
 }
 
 /// Forgets where a server listened, so that nobody connects there before it listens again.

@@ -1,13 +1,16 @@
 //! `pares member up`: a member's servers, until Ctrl-C.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pares_member::MemberConfig;
+use pares_member::reports::ExchangeConfig;
 use pares_member::up::MemberSupervisor;
+use pares_node::config::TlsSetting;
 use pares_node::{Layout, NodeError};
+use pares_types::GatewayId;
 
 use crate::error::{CommandError, CommandResult};
 use crate::text::count;
@@ -27,14 +30,45 @@ pub(super) struct Args {
     /// How many servers must have an item before traders of a new system are told
     #[arg(long, default_value_t = 1)]
     quorum: u16,
+    /// The directory of the exchange on this host, whose reports to the member a new system copies
+    #[arg(long)]
+    exchange: Option<PathBuf>,
+    /// Who the member is there
+    #[arg(long, default_value_t = 1, requires = "exchange")]
+    member: u32,
+    /// A key file for each server, in their order, if sign-on there needs one
+    #[arg(long, requires = "exchange")]
+    key: Vec<PathBuf>,
 }
 
 impl Args {
-    fn config(&self) -> MemberConfig {
+    fn config(&self) -> Result<MemberConfig, CommandError> {
         let port = |server| if self.port == 0 { 0 } else { self.port.saturating_add(server) };
         let address = |server| SocketAddr::from(([127, 0, 0, 1], port(server)));
         let servers = (0..self.servers).map(address).collect();
-        MemberConfig { servers, quorum: self.quorum, ..MemberConfig::default() }
+        let exchange = self.exchange.as_deref().map(|dir| self.exchange(dir)).transpose()?;
+        let config = MemberConfig { servers, quorum: self.quorum, exchange, ..MemberConfig::default() };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Where the exchange in that directory is, and what it is made of.
+    fn exchange(&self, dir: &Path) -> Result<ExchangeConfig, CommandError> {
+        let layout = Layout::new(dir);
+        let system = pares_node::config::load(&layout.config())?;
+        let address = |gateway: GatewayId| {
+            let told = std::fs::read_to_string(layout.gateway_address(gateway)).ok();
+            let configured = system.gateways[usize::from(gateway.0)];
+            told.and_then(|told| told.trim().parse().ok()).unwrap_or(configured)
+        };
+        let authority = layout.keys().join("ca.pem");
+        Ok(ExchangeConfig {
+            gateways: system.gateway_ids().map(address).collect(),
+            shards: system.shards()?.keys().map(|shard| shard.0).collect(),
+            member: self.member,
+            keys: self.key.iter().map(|key| std::path::absolute(key).unwrap_or_else(|_| key.clone())).collect(),
+            authority: (system.tls == TlsSetting::On).then_some(authority),
+        })
     }
 }
 
@@ -42,8 +76,7 @@ impl Args {
 pub(super) fn run(args: &Args) -> CommandResult {
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
-    let config = args.config();
-    config.check()?;
+    let config = args.config()?;
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
     let started = MemberSupervisor::start(&program, Layout::new(&args.dir), &config, &stop);
     let mut supervisor = match started {
