@@ -13,19 +13,35 @@
 //! | `living` | the orders that live, as far as messages need them |
 //! | [`mold`] | packets |
 //! | [`publisher`] | messages become packets, now and again |
-//! | `kept` | the messages of a session |
+//! | [`store`] | what a publisher keeps of its sessions, wherever |
+//! | [`kept`] | in memory |
 //! | `pace` | how often who asks is answered |
+//! | [`soup`] | messages over a connection |
+//! | `asked` | what a client asks for by its login |
+//! | [`serving`] | a publisher's side of it: replay, snapshot |
+//! | [`snapshot`] | books become messages |
 //! | [`receiver`] | packets of two lines become one sequence |
 //! | [`books`] | messages become books |
+//! | [`subscription`] | the feed of a shard, as programs have it: sessions, late joins, gaps that nothing fills |
+//! | `recovery` | what it does by TCP |
+//! | `calling` | a connection to a publisher |
 
+mod asked;
 pub mod books;
+mod calling;
 mod following;
 pub mod itch;
-mod kept;
+pub mod kept;
 mod living;
 pub mod mold;
 mod pace;
 pub mod publication;
 pub mod publisher;
 pub mod receiver;
+mod recovery;
+pub mod serving;
+pub mod snapshot;
+pub mod soup;
 mod step;
+pub mod store;
+pub mod subscription;

@@ -33,6 +33,9 @@ pub enum PacketError {
     /// Shorter than its header, or than its messages.
     #[error("the packet is shorter than it says")]
     Truncated,
+    /// A message would have a number above the highest one.
+    #[error("the packet's numbers go beyond the highest")]
+    Beyond,
     /// Something follows its messages.
     #[error("the packet is longer than it says")]
     Overlong,
@@ -55,12 +58,16 @@ impl<'a> Packet<'a> {
     /// Reads a packet that is all of `bytes`.
     ///
     /// # Errors
-    /// If its count does not fit its bytes.
+    /// If its count does not fit its bytes, or its numbers end above all numbers.
     pub fn read(bytes: &'a [u8]) -> Result<Self, PacketError> {
         let (header, blocks) = Header::ref_from_prefix(bytes).map_err(|_| PacketError::Truncated)?;
         let ends = header.count == END_OF_SESSION;
         let count = if ends { 0 } else { header.count.get() };
         let (session, sequence) = (Session(header.session), header.sequence.get());
+        // The number after its last message is one, and has a next one.
+        if sequence.checked_add(u64::from(count) + 1).is_none() {
+            return Err(PacketError::Beyond);
+        }
         let mut rest = blocks;
         for _ in 0..count {
             (_, rest) = split(rest).ok_or(PacketError::Truncated)?;
@@ -71,10 +78,10 @@ impl<'a> Packet<'a> {
         Ok(Self { session, sequence, ends, count, blocks })
     }
 
-    /// The number of the message after its last one; the highest number if there is none.
+    /// The number of the message after its last one.
     #[must_use]
     pub fn next(&self) -> u64 {
-        self.sequence.saturating_add(self.count.into())
+        self.sequence + u64::from(self.count)
     }
 
     /// Its messages, each with its number.
@@ -123,6 +130,12 @@ impl Packing {
         self.bytes.extend_from_slice(message);
         self.count += 1;
         true
+    }
+
+    /// Whether no message is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// The packet as it is; a heartbeat if nothing is in it. What is pushed next comes after it.
@@ -186,5 +199,16 @@ mod tests {
         }
         let longer = [&packet[..], b"x"].concat();
         assert_eq!(Packet::read(&longer).unwrap_err(), PacketError::Overlong);
+    }
+
+    #[test]
+    fn numbers_end_before_the_highest() {
+        for (sequence, is_read) in [(u64::MAX - 2, true), (u64::MAX - 1, false), (u64::MAX, false)] {
+            let header = Header { session: SESSION.0, sequence: sequence.into(), count: 1.into() };
+            let bytes = [header.as_bytes(), &[0, 1, b'x'][..]].concat();
+            assert_eq!(Packet::read(&bytes).is_ok_and(|packet| packet.messages().count() == 1), is_read);
+        }
+        let heartbeat = Header { session: SESSION.0, sequence: u64::MAX.into(), count: 0.into() };
+        assert_eq!(Packet::read(heartbeat.as_bytes()).unwrap_err(), PacketError::Beyond);
     }
 }

@@ -11,22 +11,19 @@
 //!                                           end of session, told for a minute; sent again on request until two sessions later
 //! ```
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use zerocopy::FromBytes;
 
-use crate::kept::Kept;
 use crate::mold::{Header, Packing};
 use crate::pace::{Pace, Rate};
-use crate::publication::{FeedSink, Session};
+use crate::publication::Session;
+use crate::store::{SessionStanding, SessionStore, StoreError, find};
 
 /// After so long without a packet comes one without messages, nanoseconds.
 pub const HEARTBEAT_NS: u64 = 1_000_000_000;
 /// How long the end of a session is told, nanoseconds.
 pub const END_TOLD_NS: u64 = 60_000_000_000;
-/// Sessions whose messages are sent again: the one that is on, and the one before.
-const SESSIONS_KEPT: usize = 2;
 /// One who asks gets 2,000 packets a second, 200 at once.
 const EACH: Rate = Rate { every_ns: 500_000, at_once: 200 };
 /// All who ask together get 20,000 a second.
@@ -56,13 +53,15 @@ pub struct Asked {
     pub not_there: u64,
     /// Not answered, since too many came.
     pub too_many: u64,
+    /// Not answered, since the messages could not be read.
+    pub unreadable: u64,
 }
 
-/// A publisher of one shard.
+/// A publisher of one shard. The messages are kept elsewhere, in a [`SessionStore`]: each is put there, and then told to the publisher.
 #[derive(Debug)]
 pub struct Publisher<A> {
-    /// Oldest first.
-    kept: VecDeque<Kept>,
+    /// The session that is on, or was last.
+    standing: Option<SessionStanding>,
     /// What waits to be sent.
     packing: Option<Packing>,
     /// Whether it sends what it is told.
@@ -79,7 +78,7 @@ pub struct Publisher<A> {
 impl<A: Copy + Ord> Default for Publisher<A> {
     fn default() -> Self {
         Self {
-            kept: VecDeque::new(),
+            standing: None,
             packing: None,
             is_live: false,
             sent_ns: 0,
@@ -96,9 +95,57 @@ impl<A: Copy + Ord> Publisher<A> {
         self.is_live = true;
     }
 
-    /// Takes in messages, which go to `line` if it is live.
-    pub fn taking<'a, L: Line<A>>(&'a mut self, line: &'a mut L, now_ns: u64) -> Taking<'a, A, L> {
-        Taking { publisher: self, line, now_ns }
+    /// The session that was on when it began is kept up to here; it goes on with that.
+    pub fn resume(&mut self, standing: SessionStanding) {
+        self.standing = Some(standing);
+    }
+
+    /// A session begins: what follows is numbered from 1.
+    pub fn begin(&mut self, session: Session, now_ns: u64, line: &mut impl Line<A>) {
+        self.flush(now_ns, line);
+        self.standing = Some(SessionStanding { session, next: 1, over: false });
+        self.ended_ns = None;
+    }
+
+    /// The next message of the session, which is in the store by now; it goes to `line` if the publisher is live.
+    ///
+    /// # Panics
+    /// If it is not the next one of the session that is on: numbers would be wrong from here on.
+    pub fn message(
+        &mut self,
+        session: Session,
+        number: u64,
+        bytes: &[u8],
+        now_ns: u64,
+        line: &mut impl Line<A>,
+    ) {
+        let standing = self.standing.as_mut().expect("a session has begun");
+        assert!(*standing == SessionStanding { session, next: number, over: false }, "a gap in the session");
+        standing.next += 1;
+        if !self.is_live {
+            return;
+        }
+        let packing = self.packing.get_or_insert_with(|| Packing::new(session, number));
+        if !packing.push(bytes) {
+            line.send(&packing.take());
+            self.sent_ns = now_ns;
+            assert!(packing.push(bytes), "an empty packet has room");
+        }
+    }
+
+    /// The session is over.
+    ///
+    /// # Panics
+    /// If none is on.
+    pub fn end(&mut self, now_ns: u64, line: &mut impl Line<A>) {
+        self.flush(now_ns, line);
+        let standing = self.standing.as_mut().expect("a session has begun");
+        standing.over = true;
+        self.ended_ns = Some(now_ns);
+        if self.is_live {
+            line.send(&Packing::new(standing.session, standing.next).end());
+            self.sent_ns = now_ns;
+        }
     }
 
     /// Sends what is there: there is nothing more to put beside it now.
@@ -114,7 +161,7 @@ impl<A: Copy + Ord> Publisher<A> {
     pub fn deadline_ns(&self) -> Option<u64> {
         let beat_ns = self.sent_ns.saturating_add(HEARTBEAT_NS);
         let is_told = self.ended_ns.is_none_or(|ended| beat_ns <= ended.saturating_add(END_TOLD_NS));
-        (self.is_live && is_told && !self.kept.is_empty()).then_some(beat_ns)
+        (self.is_live && is_told && self.standing.is_some()).then_some(beat_ns)
     }
 
     /// Tells those who listen that it is there, and how far it is, if it was quiet for long.
@@ -122,48 +169,65 @@ impl<A: Copy + Ord> Publisher<A> {
         if self.deadline_ns().is_none_or(|at| now_ns < at) {
             return;
         }
-        let Some(kept) = self.kept.back() else { return };
-        let mut packing = Packing::new(kept.session, kept.next());
-        line.send(&if kept.over { packing.end() } else { packing.take() });
+        let Some(standing) = self.standing else { return };
+        let mut packing = Packing::new(standing.session, standing.next);
+        line.send(&if standing.over { packing.end() } else { packing.take() });
         self.sent_ns = now_ns;
     }
 
     /// Somebody asks for messages again: a packet's header, with the session, the first number and how many. He gets those that go into one packet.
-    pub fn on_request(&mut self, asker: A, request: &[u8], now_ns: u64, line: &mut impl Line<A>) {
-        match wanted(&self.kept, request) {
-            Ok((kept, numbers)) if self.pace.allows(asker, now_ns) => {
-                line.answer(asker, &packed(kept, numbers));
-                self.asked.answered += 1;
-            }
-            Ok(_) => self.asked.too_many += 1,
-            Err(Refusal::Malformed) => self.asked.malformed += 1,
-            Err(Refusal::Strange) => self.asked.strange += 1,
-            Err(Refusal::NotThere) => self.asked.not_there += 1,
-        }
+    pub fn on_request(
+        &mut self,
+        store: &mut dyn SessionStore,
+        asker: A,
+        request: &[u8],
+        now_ns: u64,
+        line: &mut impl Line<A>,
+    ) {
+        let counter = match wanted(store.standing(), request) {
+            Ok(_) if !self.pace.allows(asker, now_ns) => &mut self.asked.too_many,
+            Ok((session, numbers)) => match packed(store, session, numbers) {
+                Ok(packet) => {
+                    line.answer(asker, &packet);
+                    &mut self.asked.answered
+                }
+                Err(_) => &mut self.asked.unreadable,
+            },
+            Err(Refusal::Malformed) => &mut self.asked.malformed,
+            Err(Refusal::Strange) => &mut self.asked.strange,
+            Err(Refusal::NotThere) => &mut self.asked.not_there,
+        };
+        *counter += 1;
     }
 }
 
 /// The session and the numbers that a request asks for, the first of which is there.
-fn wanted<'a>(all: &'a VecDeque<Kept>, request: &[u8]) -> Result<(&'a Kept, Range<u64>), Refusal> {
+fn wanted(standing: &[SessionStanding], request: &[u8]) -> Result<(Session, Range<u64>), Refusal> {
     let header = Header::read_from_bytes(request).map_err(|_| Refusal::Malformed)?;
-    let kept = all.iter().find(|kept| kept.session == Session(header.session)).ok_or(Refusal::Strange)?;
+    let session = Session(header.session);
+    let standing = find(standing, session).ok_or(Refusal::Strange)?;
     let first = header.sequence.get();
-    let numbers = first..first.saturating_add(header.count.get().into());
-    if numbers.is_empty() || kept.message(first).is_none() {
+    let end = first.saturating_add(header.count.get().into()).min(standing.next);
+    if first == 0 || first >= end {
         return Err(Refusal::NotThere);
     }
-    Ok((kept, numbers))
+    Ok((session, first..end))
 }
 
-/// As many of the messages as there are, and go into a packet.
-fn packed(kept: &Kept, numbers: Range<u64>) -> Vec<u8> {
-    let mut packing = Packing::new(kept.session, numbers.start);
-    for message in numbers.map_while(|number| kept.message(number)) {
-        if !packing.push(message) {
-            break;
-        }
-    }
-    packing.take()
+/// As many of the messages as go into a packet.
+fn packed(
+    store: &mut dyn SessionStore,
+    session: Session,
+    numbers: Range<u64>,
+) -> Result<Vec<u8>, StoreError> {
+    let mut packing = Packing::new(session, numbers.start);
+    let mut left = numbers.end - numbers.start;
+    store.read(session, numbers.start, &mut |message| {
+        let is_taken = left > 0 && packing.push(message);
+        left -= u64::from(is_taken);
+        is_taken
+    })?;
+    if packing.is_empty() { Err(StoreError::Unreadable) } else { Ok(packing.take()) }
 }
 
 /// Why a request is not answered: as the protocol has it, with silence.
@@ -171,52 +235,4 @@ enum Refusal {
     Malformed,
     Strange,
     NotThere,
-}
-
-/// A publisher that takes in messages.
-pub struct Taking<'a, A, L> {
-    publisher: &'a mut Publisher<A>,
-    line: &'a mut L,
-    now_ns: u64,
-}
-
-impl<A: Copy + Ord, L: Line<A>> FeedSink for Taking<'_, A, L> {
-    fn begin(&mut self, session: Session) {
-        self.publisher.flush(self.now_ns, self.line);
-        let kept = &mut self.publisher.kept;
-        if kept.len() >= SESSIONS_KEPT {
-            kept.pop_front();
-        }
-        kept.push_back(Kept::new(session));
-        self.publisher.ended_ns = None;
-    }
-
-    fn message(&mut self, bytes: &[u8]) {
-        let Self { publisher, line, now_ns } = self;
-        let kept = publisher.kept.back_mut().expect("a session has begun");
-        let number = kept.next();
-        kept.push(bytes);
-        if !publisher.is_live {
-            return;
-        }
-        let session = kept.session;
-        let packing = publisher.packing.get_or_insert_with(|| Packing::new(session, number));
-        if !packing.push(bytes) {
-            line.send(&packing.take());
-            publisher.sent_ns = *now_ns;
-            assert!(packing.push(bytes), "an empty packet has room");
-        }
-    }
-
-    fn end(&mut self) {
-        let Self { publisher, line, now_ns } = self;
-        publisher.flush(*now_ns, *line);
-        let kept = publisher.kept.back_mut().expect("a session has begun");
-        kept.over = true;
-        publisher.ended_ns = Some(*now_ns);
-        if publisher.is_live {
-            line.send(&Packing::new(kept.session, kept.next()).end());
-            publisher.sent_ns = *now_ns;
-        }
-    }
 }

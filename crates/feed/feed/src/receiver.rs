@@ -21,6 +21,10 @@ pub const PATIENCE_NS: u64 = 1_000_000;
 pub const PAUSE_MAX_NS: u64 = 1_000_000_000;
 /// Without any packet for so long nobody knows how far the session is, nanoseconds: three heartbeats.
 pub const STALE_NS: u64 = 3_000_000_000;
+/// What was asked for in vain for so long is not asked for any more by who knows another way, nanoseconds.
+pub const VAIN_NS: u64 = 3_000_000_000;
+/// A packet that comes so long after the end was told last, and tells none, says that there was none, nanoseconds.
+const END_DOUBTED_NS: u64 = 3_000_000_000;
 /// Messages asked for at once: what one packet holds of the shortest.
 const ASKED_MAX: u64 = 128;
 
@@ -55,10 +59,22 @@ pub struct Dropped {
     pub too_early: u64,
 }
 
+impl Dropped {
+    /// Counts those too.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.malformed += other.malformed;
+        self.strange += other.strange;
+        self.known += other.known;
+        self.too_early += other.too_early;
+    }
+}
+
 /// What is missing, and when it is asked for.
 #[derive(Clone, Copy, Debug)]
 struct Asking {
     from: u64,
+    /// Since when it is missing.
+    since_ns: u64,
     at_ns: u64,
     pause_ns: u64,
 }
@@ -73,14 +89,19 @@ pub struct Again {
 }
 
 /// The receiver of one session.
+#[derive(Debug)]
 pub struct Receiver {
     session: Session,
     /// The number of the next message to hand out.
     next: u64,
+    /// Whether `next` is known: otherwise all that comes waits, and the oldest is dropped for the newest.
+    placed: bool,
     /// The highest number known of, plus 1.
     known: u64,
-    /// After the last message, once that is known.
-    end: Option<u64>,
+    /// The same, by what came since [`Receiver::mark`].
+    known_since: u64,
+    /// After the last message, once that is known, and when it was told last.
+    end: Option<(u64, u64)>,
     early: BTreeMap<u64, Box<[u8]>>,
     /// When the last packet of the session came.
     heard_ns: Option<u64>,
@@ -98,7 +119,9 @@ impl Receiver {
         Self {
             session,
             next,
+            placed: true,
             known: next,
+            known_since: next,
             end: None,
             early: BTreeMap::new(),
             heard_ns: None,
@@ -106,6 +129,22 @@ impl Receiver {
             requests: 0,
             dropped: Dropped::default(),
         }
+    }
+
+    /// A receiver of a session, which keeps what comes until it is told from which number on to hand out: [`Receiver::place`].
+    #[must_use]
+    pub fn searching(session: Session) -> Self {
+        Self { placed: false, ..Self::new(session, 1) }
+    }
+
+    /// Hands out messages from number `next` on, and nothing before: what they would have told is known.
+    pub fn place(&mut self, next: u64, hand_out: impl FnMut(u64, &[u8])) {
+        self.placed = true;
+        self.next = next;
+        self.known = self.known.max(next);
+        self.early = self.early.split_off(&next);
+        self.early.split_off(&next.saturating_add(EARLY_MAX as u64));
+        self.hand_out_early(hand_out);
     }
 
     /// A packet of either line, or one that was asked for. `hand_out` gets each message once, in order.
@@ -116,38 +155,91 @@ impl Receiver {
         &mut self,
         bytes: &[u8],
         now_ns: u64,
-        mut hand_out: impl FnMut(u64, &[u8]),
+        hand_out: impl FnMut(u64, &[u8]),
     ) -> Result<(), PacketError> {
         let packet = Packet::read(bytes).inspect_err(|_| self.dropped.malformed += 1)?;
-        if packet.session != self.session {
+        if packet.session == self.session {
+            self.on_read(&packet, now_ns, hand_out);
+        } else {
             self.dropped.strange += 1;
-            return Ok(());
         }
-        self.heard_ns = self.heard_ns.max(Some(now_ns));
-        self.known = self.known.max(packet.next());
+        Ok(())
+    }
+
+    /// The same, of a packet of the session that was read before.
+    pub(crate) fn on_read(&mut self, packet: &Packet<'_>, now_ns: u64, mut hand_out: impl FnMut(u64, &[u8])) {
+        self.on_told(packet.next(), now_ns);
         if packet.ends {
-            self.end = Some(packet.sequence);
+            self.end = Some((packet.sequence, now_ns));
+        } else {
+            // Publishers that know an end tell nothing else.
+            self.end = self.end.filter(|&(_, told_ns)| now_ns.saturating_sub(told_ns) < END_DOUBTED_NS);
         }
         for (number, message) in packet.messages() {
-            match number {
-                _ if number == self.next => {
-                    hand_out(number, message);
-                    self.next += 1;
-                }
-                _ if number < self.next || self.early.contains_key(&number) => self.dropped.known += 1,
-                _ if self.early.len() < EARLY_MAX => {
-                    self.early.insert(number, message.into());
-                }
-                _ => self.dropped.too_early += 1,
-            }
+            self.take(number, message, &mut hand_out);
         }
         self.hand_out_early(hand_out);
-        Ok(())
+    }
+
+    /// A message that came in another way than by a packet, as the last one that there is.
+    pub fn on_message(
+        &mut self,
+        number: u64,
+        message: &[u8],
+        now_ns: u64,
+        mut hand_out: impl FnMut(u64, &[u8]),
+    ) {
+        self.on_told(number.saturating_add(1), now_ns);
+        self.take(number, message, &mut hand_out);
+        self.hand_out_early(hand_out);
+    }
+
+    /// Somebody said that the next message is this one.
+    pub fn on_told(&mut self, next: u64, now_ns: u64) {
+        self.heard_ns = self.heard_ns.max(Some(now_ns));
+        self.on_claim(next);
+    }
+
+    /// Somebody said so some time ago.
+    pub(crate) fn on_claim(&mut self, next: u64) {
+        self.known = self.known.max(next);
+        self.known_since = self.known_since.max(next);
+        // Nothing follows the end: what was called the end is none.
+        self.end = self.end.filter(|&(end, _)| next <= end);
+    }
+
+    /// The session ends with what was handed out.
+    pub fn on_end(&mut self, now_ns: u64) {
+        self.on_told(self.next, now_ns);
+        self.end = Some((self.next, now_ns));
+    }
+
+    fn take(&mut self, number: u64, message: &[u8], hand_out: &mut impl FnMut(u64, &[u8])) {
+        if !self.placed {
+            self.take_anywhere(number, message);
+        } else if number == self.next && number < u64::MAX {
+            hand_out(number, message);
+            self.next += 1;
+        } else if number < self.next || self.early.contains_key(&number) {
+            self.dropped.known += 1;
+        } else if number - self.next < EARLY_MAX as u64 {
+            self.early.insert(number, message.into());
+        } else {
+            self.dropped.too_early += 1;
+        }
+    }
+
+    fn take_anywhere(&mut self, number: u64, message: &[u8]) {
+        self.early.entry(number).or_insert_with(|| message.into());
+        if self.early.len() > EARLY_MAX {
+            self.early.pop_first();
+            self.dropped.too_early += 1;
+        }
     }
 
     fn hand_out_early(&mut self, mut hand_out: impl FnMut(u64, &[u8])) {
         while let Some(entry) = self.early.first_entry() {
-            if *entry.key() > self.next {
+            if !self.placed || *entry.key() > self.next {
                 return;
             }
             let (number, message) = entry.remove_entry();
@@ -168,8 +260,11 @@ impl Receiver {
         let asking = match self.asking {
             Some(asking) if asking.from == from => asking,
             // What was asked for came, and more is missing.
-            Some(_) => Asking { from, at_ns: now_ns, pause_ns: PATIENCE_NS },
-            None => Asking { from, at_ns: now_ns.saturating_add(PATIENCE_NS), pause_ns: PATIENCE_NS },
+            Some(_) => Asking { from, since_ns: now_ns, at_ns: now_ns, pause_ns: PATIENCE_NS },
+            None => {
+                let at_ns = now_ns.saturating_add(PATIENCE_NS);
+                Asking { from, since_ns: now_ns, at_ns, pause_ns: PATIENCE_NS }
+            }
         };
         if now_ns < asking.at_ns {
             self.asking = Some(asking);
@@ -177,7 +272,7 @@ impl Receiver {
         }
         let at_ns = now_ns.saturating_add(asking.pause_ns);
         let pause_ns = PAUSE_MAX_NS.min(asking.pause_ns * 2);
-        self.asking = Some(Asking { from, at_ns, pause_ns });
+        self.asking = Some(Asking { at_ns, pause_ns, ..asking });
         self.requests += 1;
         let count = u16::try_from((to - from).min(ASKED_MAX)).expect("it is small");
         let header = Header { session: self.session.0, sequence: from.into(), count: count.into() };
@@ -194,8 +289,53 @@ impl Receiver {
 
     /// The first numbers that are missing, if any are: from, and to without it.
     fn missing(&self) -> Option<(u64, u64)> {
+        if !self.placed {
+            return None;
+        }
         let to = self.early.first_key_value().map_or(self.known, |(&first, _)| first);
         (self.next < to).then_some((self.next, to))
+    }
+
+    /// Whether what is missing will not come by asking: it was asked for in vain, as often as [`Receiver::ask`] was called meanwhile.
+    #[must_use]
+    pub fn is_vain(&self, now_ns: u64) -> bool {
+        self.vain_ns().is_some_and(|at| now_ns >= at)
+    }
+
+    /// When what is missing was asked for in vain for long enough.
+    #[must_use]
+    pub fn vain_ns(&self) -> Option<u64> {
+        let (from, _) = self.missing()?;
+        let asking = self.asking.filter(|asking| asking.from == from)?;
+        Some(asking.since_ns.saturating_add(VAIN_NS))
+    }
+
+    /// Whether anything is missing.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.missing().is_some()
+    }
+
+    /// Whether more is missing than the messages that could wait for it.
+    #[must_use]
+    pub fn is_beyond(&self) -> bool {
+        self.placed && self.known - self.next > EARLY_MAX as u64
+    }
+
+    /// From here on it counts apart what it is told: [`Receiver::refute`].
+    pub fn mark(&mut self) {
+        self.known_since = self.next;
+    }
+
+    /// All who could know say that the next message is at most `head`: what was told before the mark, of later ones, is not true. Says whether
+    /// there was any such thing.
+    pub fn refute(&mut self, head: u64) -> bool {
+        let was = self.known;
+        self.known = was.min(self.next.max(head).max(self.known_since));
+        self.early.split_off(&self.known);
+        self.end = self.end.filter(|&(end, _)| end <= self.known);
+        self.asking = None;
+        self.known < was
     }
 
     /// Whether all is there.
@@ -203,12 +343,35 @@ impl Receiver {
     pub fn state(&self, now_ns: u64) -> FeedState {
         match self.missing() {
             Some((from, to)) => FeedState::Gap { from, to },
-            None if self.end.is_some_and(|end| end <= self.next) => FeedState::Over,
-            None if self.heard_ns.is_none_or(|heard| now_ns.saturating_sub(heard) > STALE_NS) => {
-                FeedState::Stale
-            }
+            None if !self.placed => FeedState::Stale,
+            None if self.is_over() => FeedState::Over,
+            None if self.stale_ns().is_none_or(|at| now_ns > at) => FeedState::Stale,
             None => FeedState::Current,
         }
+    }
+
+    /// Whether all of the session was handed out, and it has ended.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.placed && self.missing().is_none() && self.end.is_some_and(|(end, _)| end <= self.next)
+    }
+
+    /// After when it is stale, if nothing is heard before.
+    #[must_use]
+    pub fn stale_ns(&self) -> Option<u64> {
+        Some(self.heard_ns?.saturating_add(STALE_NS))
+    }
+
+    /// Its session.
+    #[must_use]
+    pub fn session(&self) -> Session {
+        self.session
+    }
+
+    /// Whether it knows from which number on to hand out.
+    #[must_use]
+    pub fn is_placed(&self) -> bool {
+        self.placed
     }
 
     /// The number of the next message to hand out.

@@ -3,10 +3,14 @@
 
 #![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
 
+mod client;
 mod equal;
 mod lines;
 mod publishers;
+mod serving;
 mod strangers;
+mod subscriptions;
+mod world;
 
 use pares_book::{FastBook, Market};
 use pares_feed::publication::{FeedSink, Publication, Session};

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use pares_feed::kept::Kept;
 use pares_feed::mold::{END_OF_SESSION, Header, Packet};
 use pares_feed::publication::{FeedSink, Session};
 use pares_feed::publisher::{Line, Publisher};
@@ -60,9 +61,36 @@ impl Line<usize> for Out<'_> {
     }
 }
 
+/// A publisher that keeps in memory what it is told.
+pub(crate) struct Keeping<'a, A, L> {
+    pub(crate) publisher: &'a mut Publisher<A>,
+    pub(crate) kept: &'a mut Kept,
+    pub(crate) line: &'a mut L,
+    pub(crate) now_ns: u64,
+}
+
+impl<A: Copy + Ord, L: Line<A>> FeedSink for Keeping<'_, A, L> {
+    fn begin(&mut self, session: Session) {
+        self.kept.begin(session);
+        self.publisher.begin(session, self.now_ns, self.line);
+    }
+
+    fn message(&mut self, bytes: &[u8]) {
+        let at = self.kept.current().expect("a session has begun");
+        self.kept.message(bytes);
+        self.publisher.message(at.session, at.next, bytes, self.now_ns, self.line);
+    }
+
+    fn end(&mut self) {
+        self.kept.end();
+        self.publisher.end(self.now_ns, self.line);
+    }
+}
+
 /// A publisher, and how many messages of the session it has read.
 struct Node {
     publisher: Publisher<usize>,
+    kept: Kept,
     read: usize,
 }
 
@@ -82,7 +110,7 @@ struct World {
 }
 
 fn started() -> Node {
-    Node { publisher: Publisher::default(), read: 0 }
+    Node { publisher: Publisher::default(), kept: Kept::default(), read: 0 }
 }
 
 impl World {
@@ -102,12 +130,12 @@ impl World {
 
     /// A publisher reads at most so many messages of the record.
     fn read(&mut self, node: usize, most: usize) {
-        let Node { publisher, read } = &mut self.nodes[node];
+        let Node { publisher, kept, read } = &mut self.nodes[node];
         let (now_ns, receivers) = (self.network.now_ns, self.listeners.len());
         let mut out = Out { network: &mut self.network, receivers };
         let all = &self.published.messages;
         let until = all.len().min(*read + most);
-        let mut taking = publisher.taking(&mut out, now_ns);
+        let mut taking = Keeping { publisher, kept, line: &mut out, now_ns };
         if *read == 0 && until > 0 {
             taking.begin(self.published.session);
         }
@@ -134,7 +162,8 @@ impl World {
         match datagram {
             Datagram::ToPublisher(node, asker, request) => {
                 let mut out = Out { network: &mut self.network, receivers };
-                self.nodes[node].publisher.on_request(asker, &request, now_ns, &mut out);
+                let Node { publisher, kept, .. } = &mut self.nodes[node];
+                publisher.on_request(kept, asker, &request, now_ns, &mut out);
             }
             Datagram::ToReceiver(to, packet) => {
                 let Listener { receiver, got, told } = &mut self.listeners[to];
@@ -248,26 +277,27 @@ fn request(session: Session, sequence: u64, count: u16) -> Vec<u8> {
 }
 
 /// A publisher that has sent so many messages of 30 bytes.
-fn sent(messages: usize, heard: &mut Heard) -> Publisher<u32> {
-    let mut publisher = Publisher::default();
+fn sent(messages: usize, heard: &mut Heard) -> (Publisher<u32>, Kept) {
+    let (mut publisher, mut kept) = (Publisher::default(), Kept::default());
     publisher.go_live();
-    let mut taking = publisher.taking(heard, 0);
+    let mut taking = Keeping { publisher: &mut publisher, kept: &mut kept, line: heard, now_ns: 0 };
     taking.begin(SESSION);
     (0..messages).for_each(|_| taking.message(&[7; 30]));
     publisher.flush(0, heard);
-    publisher
+    (publisher, kept)
 }
 
 #[test]
 fn a_quiet_publisher_tells_how_far_it_is_and_the_end_for_a_minute() {
     let mut heard = Heard::default();
-    let mut publisher = sent(3, &mut heard);
+    let (mut publisher, mut kept) = sent(3, &mut heard);
     publisher.on_time(999 * MS, &mut heard);
     assert_eq!(heard.sent.len(), 1, "not yet");
     publisher.on_time(1_000 * MS, &mut heard);
     let beat = Packet::read(&heard.sent[1]).unwrap();
     assert_eq!((beat.next(), beat.messages().count(), beat.ends), (4, 0, false));
-    publisher.taking(&mut heard, 1_500 * MS).end();
+    let (publisher, kept) = (&mut publisher, &mut kept);
+    Keeping { publisher, kept, line: &mut heard, now_ns: 1_500 * MS }.end();
     heard.sent.clear();
     (0..200).for_each(|second| publisher.on_time((1_500 + second * 1_000) * MS, &mut heard));
     assert_eq!(heard.sent.len(), 60);
@@ -278,44 +308,45 @@ fn a_quiet_publisher_tells_how_far_it_is_and_the_end_for_a_minute() {
             .all(|packet| Packet::read(packet).is_ok_and(|packet| packet.ends && packet.next() == 4))
     );
     assert_eq!(publisher.deadline_ns(), None);
-    publisher.on_request(1, &request(SESSION, 1, 3), 0, &mut heard);
+    publisher.on_request(kept, 1, &request(SESSION, 1, 3), 0, &mut heard);
     assert_eq!(heard.answered.len(), 1, "it is sent again all the same");
 }
 
 #[test]
 fn what_is_asked_for_is_answered_with_a_packet_or_with_silence_and_a_count() {
     let mut heard = Heard::default();
-    let mut publisher = sent(100, &mut heard);
+    let (mut publisher, mut kept) = sent(100, &mut heard);
     for (sequence, count) in [(1, 1), (1, 100), (40, 500), (100, 2), (1, END_OF_SESSION)] {
-        publisher.on_request(1, &request(SESSION, sequence, count), 0, &mut heard);
+        publisher.on_request(&mut kept, 1, &request(SESSION, sequence, count), 0, &mut heard);
         let packet = Packet::read(heard.answered.last().unwrap()).unwrap();
         assert_eq!((packet.session, packet.sequence), (SESSION, sequence));
         assert_eq!(packet.messages().count(), usize::from(count).min(101 - sequence as usize).min(45));
     }
     for (sequence, count) in [(0, 1), (1, 0), (101, 1), (u64::MAX, 9)] {
-        publisher.on_request(1, &request(SESSION, sequence, count), 0, &mut heard);
+        publisher.on_request(&mut kept, 1, &request(SESSION, sequence, count), 0, &mut heard);
     }
-    publisher.on_request(1, &request(OTHER, 1, 1), 0, &mut heard);
-    publisher.on_request(1, &request(SESSION, 1, 1)[1..], 0, &mut heard);
-    publisher.on_request(1, &[request(SESSION, 1, 1), vec![0]].concat(), 0, &mut heard);
+    publisher.on_request(&mut kept, 1, &request(OTHER, 1, 1), 0, &mut heard);
+    publisher.on_request(&mut kept, 1, &request(SESSION, 1, 1)[1..], 0, &mut heard);
+    publisher.on_request(&mut kept, 1, &[request(SESSION, 1, 1), vec![0]].concat(), 0, &mut heard);
     let asked = publisher.asked;
     assert_eq!((asked.answered, asked.not_there, asked.strange, asked.malformed), (5, 4, 1, 2));
-    (0..1_000).for_each(|_| publisher.on_request(1, &request(SESSION, 1, 1), 0, &mut heard));
+    (0..1_000).for_each(|_| publisher.on_request(&mut kept, 1, &request(SESSION, 1, 1), 0, &mut heard));
     assert_eq!((publisher.asked.answered, publisher.asked.too_many), (200, 805));
-    publisher.on_request(2, &request(SESSION, 1, 1), 0, &mut heard);
+    publisher.on_request(&mut kept, 2, &request(SESSION, 1, 1), 0, &mut heard);
     assert_eq!(publisher.asked.answered, 201, "another is answered all the same");
 }
 
 #[test]
 fn the_session_before_is_sent_again_and_no_older_one() {
     let mut heard = Heard::default();
-    let mut publisher = sent(5, &mut heard);
+    let (mut publisher, mut kept) = sent(5, &mut heard);
     for session in [OTHER, Session(*b"0000000003")] {
-        publisher.on_request(1, &request(SESSION, 1, 1), 0, &mut heard);
-        publisher.taking(&mut heard, 0).begin(session);
+        publisher.on_request(&mut kept, 1, &request(SESSION, 1, 1), 0, &mut heard);
+        let (publisher, kept) = (&mut publisher, &mut kept);
+        Keeping { publisher, kept, line: &mut heard, now_ns: 0 }.begin(session);
     }
     assert_eq!(heard.answered.len(), 2);
-    publisher.on_request(1, &request(SESSION, 1, 1), 0, &mut heard);
+    publisher.on_request(&mut kept, 1, &request(SESSION, 1, 1), 0, &mut heard);
     assert_eq!((heard.answered.len(), publisher.asked.strange), (2, 1));
 }
 

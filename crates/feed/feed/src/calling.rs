@@ -1,0 +1,129 @@
+//! A receiver's side of one TCP connection to a publisher: who is called, what is said, when it has been quiet for too long.
+
+use pares_types::ShardId;
+use zerocopy::IntoBytes;
+
+use crate::publication::Session;
+use crate::soup::{self, FromServer, HEAD_BYTES, LOGIN_BYTES, LoginRequest, Pieces, SoupError};
+
+/// What is asked of a publisher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Which session is on, and which message is its next.
+    Head(ShardId),
+    /// The books of a session.
+    Snapshot(Session),
+    /// The messages of a session from this number on.
+    Replay(Session, u64),
+}
+
+/// What a publisher says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said<'a> {
+    /// The login is good: session, next number.
+    Accepted(Session, u64),
+    Rejected,
+    /// A message, and its number.
+    Message(u64, &'a [u8]),
+    Heartbeat,
+    EndOfSession,
+}
+
+/// A connection to a publisher.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) purpose: Purpose,
+    pieces: Pieces,
+    /// The number of the next message; `None` before the login is accepted.
+    next: Option<u64>,
+    /// When something came last, or the connection was asked for.
+    heard_ns: u64,
+    /// When something was sent last.
+    sent_ns: u64,
+}
+
+impl Call {
+    pub(crate) fn new(purpose: Purpose, now_ns: u64) -> Self {
+        let pieces = Pieces::new(soup::SERVER_BYTES_MAX);
+        Self { purpose, pieces, next: None, heard_ns: now_ns, sent_ns: now_ns }
+    }
+
+    /// What is sent first.
+    pub(crate) fn login(&self) -> [u8; LOGIN_BYTES] {
+        let (username, session, sequence) = match self.purpose {
+            Purpose::Head(shard) => (*b"REPLAY", name_of(shard), 0),
+            Purpose::Snapshot(session) => (*b"SNAP  ", session.0, 1),
+            Purpose::Replay(session, next) => (*b"REPLAY", session.0, next),
+        };
+        let sequence = soup::digits(sequence);
+        let login = LoginRequest { username, password: [b' '; 10], session, sequence };
+        let mut bytes = Vec::with_capacity(LOGIN_BYTES);
+        soup::write(&mut bytes, b'L', login.as_bytes());
+        bytes.try_into().expect("it has this length")
+    }
+
+    /// The connection goes on with these bytes: all that the publisher said in them, until `each` says that it has heard enough.
+    ///
+    /// # Errors
+    /// If it is no publisher that speaks there.
+    pub(crate) fn on_bytes(
+        &mut self,
+        bytes: &[u8],
+        now_ns: u64,
+        mut each: impl FnMut(Said<'_>) -> bool,
+    ) -> Result<(), SoupError> {
+        self.heard_ns = now_ns;
+        self.pieces.push(bytes);
+        while let Some(packet) = self.pieces.take()? {
+            let said = match FromServer::read(packet)? {
+                FromServer::Accepted(session, next) if self.next.replace(next).is_none() => {
+                    Said::Accepted(session, next)
+                }
+                FromServer::Sequenced(message) => {
+                    let number = self.next.ok_or(SoupError::Malformed)?;
+                    self.next = Some(number.checked_add(1).ok_or(SoupError::Malformed)?);
+                    Said::Message(number, message)
+                }
+                FromServer::Accepted(..) => return Err(SoupError::Malformed),
+                FromServer::Rejected(_) => Said::Rejected,
+                FromServer::Heartbeat => Said::Heartbeat,
+                FromServer::EndOfSession => Said::EndOfSession,
+                FromServer::Debug(_) => continue,
+            };
+            if !each(said) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// When it has been quiet for too long: a publisher beats each second, but for the time in which it makes a snapshot.
+    pub(crate) fn patience_ns(&self) -> u64 {
+        let patience = match self.purpose {
+            Purpose::Snapshot(_) => soup::SILENCE_NS,
+            Purpose::Head(_) | Purpose::Replay(..) => 3 * soup::HEARTBEAT_NS,
+        };
+        self.heard_ns.saturating_add(patience)
+    }
+
+    /// When it has to send a heartbeat.
+    pub(crate) fn beat_ns(&self) -> u64 {
+        self.sent_ns.saturating_add(soup::HEARTBEAT_NS)
+    }
+
+    /// It sends one now.
+    pub(crate) fn beat(&mut self, now_ns: u64) -> [u8; HEAD_BYTES] {
+        self.sent_ns = now_ns;
+        packet(b'R')
+    }
+}
+
+/// A packet of a kind that has no payload.
+pub(crate) fn packet(kind: u8) -> [u8; HEAD_BYTES] {
+    [0, 1, kind]
+}
+
+/// The current session of a shard, as a login asks for it.
+fn name_of(shard: ShardId) -> [u8; 10] {
+    format!("{:04x}      ", shard.0).as_bytes().try_into().expect("ten characters")
+}

@@ -1,0 +1,366 @@
+//! What a subscription does by TCP: docs/protocols/market-data.md, *Subscriptions*.
+//!
+//! Anybody can send a packet to a line. If a packet's word were enough, one that claims the message 2^60 would leave a receiver behind for
+//! ever, and one of a later day would take it there. So what lines bring no proof of is asked of the publishers, one after the other: which
+//! session is on, and how far it is. Who is behind that takes a snapshot. If all say that there is no more, the claim is dropped.
+//!
+//! ```text
+//!   needed --> head of publisher t --further--> snapshot of t --> placed, done
+//!     ^             |        |  \
+//!     |           failed   no further (all of them: the claim is dropped)
+//!     +-- pause ----+--------+     \-- without lines --> replay from the next message on, until it breaks
+//! ```
+
+use crate::books::ReceivedBooks;
+use crate::calling::{Call, Purpose, Said, packet};
+use crate::publication::Session;
+use crate::receiver::{EARLY_MAX, FeedState, Receiver};
+use crate::soup;
+use crate::subscription::{FeedEffect, FeedEvent, FeedListener, Subscription, hand_out};
+
+/// The pause after a call that failed, the first time, nanoseconds; it doubles.
+const PAUSE_MIN_NS: u64 = 50_000_000;
+/// The longest pause, nanoseconds.
+const PAUSE_MAX_NS: u64 = 8_000_000_000;
+/// A claim that no publisher of those who answer confirms for so long is dropped, even if others do not answer, nanoseconds.
+const CLAIM_NS: u64 = 10_000_000_000;
+/// A snapshot has at most so many messages: one that goes on is none.
+const SNAPSHOT_MESSAGES_MAX: u64 = 1 << 26;
+
+/// The publishers' answers, and whose turn it is.
+#[derive(Debug, Default)]
+pub(crate) struct Recovery {
+    /// Which publisher is called next.
+    turn: u64,
+    /// Not before.
+    at_ns: u64,
+    pause_ns: u64,
+    /// Since when answers are gathered about the same claims.
+    asked_ns: Option<u64>,
+    /// Publishers called in this round, and those that answered.
+    called: u64,
+    answered: u64,
+    /// The furthest of their answers.
+    head: Option<(Session, u64)>,
+    /// The books of a snapshot that is coming.
+    books: ReceivedBooks,
+}
+
+impl Recovery {
+    fn pause(&mut self, now_ns: u64) {
+        self.pause_ns = (self.pause_ns * 2).clamp(PAUSE_MIN_NS, PAUSE_MAX_NS);
+        self.at_ns = now_ns.saturating_add(self.pause_ns);
+    }
+
+    /// A publisher that breaks off at once is not called at once again.
+    fn rest(&mut self, now_ns: u64) {
+        self.at_ns = self.at_ns.max(now_ns.saturating_add(PAUSE_MIN_NS));
+    }
+}
+
+impl Subscription {
+    /// Whether publishers have to be called.
+    fn has_to_call(&self, now_ns: u64) -> bool {
+        let Some(receiver) = &self.receiver else { return true };
+        let is_lost = !receiver.is_placed() || receiver.is_beyond() || receiver.is_vain(now_ns);
+        !self.of.lines || is_lost || !self.is_confirmed || self.claim.is_some()
+    }
+
+    /// When something is to be done about calls.
+    pub(crate) fn call_deadline_ns(&self, now_ns: u64) -> Option<u64> {
+        match &self.call {
+            Some(call) => Some(call.beat_ns().min(call.patience_ns())),
+            None if self.of.publishers == 0 || !self.has_to_call(now_ns) => None,
+            None => Some(self.recovery.at_ns),
+        }
+    }
+
+    /// Time has passed.
+    pub(crate) fn keep_calling(&mut self, now_ns: u64) {
+        if let Some(call) = &mut self.call {
+            if now_ns >= call.patience_ns() {
+                self.hang_up();
+                self.call_failed(now_ns);
+            } else if now_ns >= call.beat_ns() {
+                let beat = call.beat(now_ns);
+                self.effects.push_back(FeedEffect::Send(beat));
+            }
+        } else if !self.has_to_call(now_ns) {
+            (self.recovery.pause_ns, self.recovery.asked_ns) = (0, None);
+        } else if self.of.publishers > 0 && now_ns >= self.recovery.at_ns {
+            self.ask_head(now_ns);
+        }
+    }
+
+    fn ask_head(&mut self, now_ns: u64) {
+        if self.recovery.asked_ns.is_none() {
+            self.recovery.asked_ns = Some(now_ns);
+            (self.recovery.called, self.recovery.answered, self.recovery.head) = (0, 0, None);
+            self.receiver.iter_mut().for_each(Receiver::mark);
+            self.is_claimed_since = false;
+        }
+        self.recovery.called += 1;
+        self.start(Purpose::Head(self.of.shard), now_ns);
+    }
+
+    fn start(&mut self, purpose: Purpose, now_ns: u64) {
+        self.recovery.books = ReceivedBooks::default();
+        let call = Call::new(purpose, now_ns);
+        let (turn, login) = (self.recovery.turn, call.login());
+        self.call = Some(call);
+        self.effects.push_back(FeedEffect::Connect { turn, login });
+    }
+
+    fn hang_up(&mut self) {
+        self.call = None;
+        self.effects.push_back(FeedEffect::Send(packet(b'O')));
+        self.effects.push_back(FeedEffect::Disconnect);
+    }
+
+    /// The publisher did not do what was asked: another one's turn, in a moment.
+    pub(crate) fn call_failed(&mut self, now_ns: u64) {
+        self.counters.failed_calls += 1;
+        self.next_turn(now_ns);
+        self.recovery.rest(now_ns);
+    }
+
+    /// The next publisher's turn. After a round of all the claims are dropped that none confirmed.
+    fn next_turn(&mut self, now_ns: u64) {
+        let publishers = self.of.publishers;
+        let recovery = &mut self.recovery;
+        recovery.turn = recovery.turn.wrapping_add(1);
+        if recovery.called < publishers {
+            return;
+        }
+        let is_old = recovery.asked_ns.is_some_and(|asked| now_ns.saturating_sub(asked) >= CLAIM_NS);
+        let is_answered = recovery.answered >= publishers || (is_old && recovery.answered > 0);
+        (recovery.called, recovery.answered) = (0, 0);
+        recovery.pause(now_ns);
+        if !is_answered {
+            return;
+        }
+        recovery.asked_ns = None;
+        self.drop_claims();
+    }
+
+    /// All who could know have answered, and none is further.
+    fn drop_claims(&mut self) {
+        let Some((session, head)) = self.recovery.head.take() else { return };
+        let Some(receiver) = &mut self.receiver else { return };
+        self.claim = self.claim.filter(|(claimed, _)| self.is_claimed_since || *claimed <= session);
+        if session == receiver.session() {
+            self.counters.refuted += u64::from(receiver.refute(head));
+        } else if session < receiver.session() {
+            // Nobody knows this session: it is found again as at the start.
+            self.counters.dropped.add(&receiver.dropped);
+            self.receiver = None;
+            self.books = ReceivedBooks::default();
+            self.counters.refuted += 1;
+        }
+    }
+
+    /// The connection's bytes.
+    pub(crate) fn hear(&mut self, bytes: &[u8], now_ns: u64, each: &mut impl FeedListener) {
+        let Some(mut call) = self.call.take() else { return };
+        let purpose = call.purpose;
+        let mut goes_on = true;
+        let read = call.on_bytes(bytes, now_ns, |said| {
+            goes_on = match purpose {
+                Purpose::Head(_) => self.on_head(said, now_ns, each),
+                Purpose::Snapshot(session) => self.on_snapshot(said, session, now_ns, each),
+                Purpose::Replay(session, from) => self.on_replay(said, (session, from), now_ns, each),
+            };
+            goes_on
+        });
+        match read {
+            Ok(()) if goes_on => self.call = Some(call),
+            Ok(()) => {}
+            Err(_) => {
+                self.hang_up();
+                self.call_failed(now_ns);
+            }
+        }
+    }
+
+    /// What a publisher says of which session is on, and how far it is. Whether the connection goes on.
+    fn on_head(&mut self, said: Said<'_>, now_ns: u64, each: &mut impl FeedListener) -> bool {
+        match said {
+            Said::Accepted(session, head) if session.shard() == Some(self.of.shard) && head > 0 => {
+                self.hang_up();
+                self.decide(session, head, now_ns, each);
+                false
+            }
+            Said::Heartbeat => true,
+            _ => self.refuse(now_ns),
+        }
+    }
+
+    /// It did not say what it should.
+    fn refuse(&mut self, now_ns: u64) -> bool {
+        self.hang_up();
+        self.call_failed(now_ns);
+        false
+    }
+
+    /// A publisher has said how far it is.
+    fn decide(&mut self, session: Session, head: u64, now_ns: u64, each: &mut impl FeedListener) {
+        self.recovery.answered += 1;
+        self.recovery.head = self.recovery.head.max(Some((session, head)));
+        let Some(receiver) = &mut self.receiver else {
+            self.begin(session, head == 1, each);
+            return self.go_on(session, head, now_ns, each);
+        };
+        let (ours, is_over) = (receiver.session(), receiver.is_over());
+        match session.cmp(&ours) {
+            std::cmp::Ordering::Less => self.next_turn(now_ns),
+            std::cmp::Ordering::Equal => {
+                self.is_confirmed = true;
+                self.go_on(session, head, now_ns, each);
+            }
+            std::cmp::Ordering::Greater if is_over || !receiver.is_placed() => {
+                self.begin(session, head == 1, each);
+                self.go_on(session, head, now_ns, each);
+            }
+            std::cmp::Ordering::Greater => {
+                // What is left of this one comes first.
+                let next = receiver.next();
+                self.claim = self.claim.max(Some((session, head)));
+                self.start(Purpose::Replay(ours, next), now_ns);
+            }
+        }
+    }
+
+    /// A publisher is at `head` of the session that is listened to.
+    fn go_on(&mut self, session: Session, head: u64, now_ns: u64, each: &mut impl FeedListener) {
+        let Some(receiver) = &mut self.receiver else { return };
+        let next = receiver.next();
+        receiver.on_claim(head);
+        if !receiver.is_placed() {
+            return self.start(Purpose::Snapshot(session), now_ns);
+        }
+        if !self.of.lines {
+            let is_over = receiver.state(now_ns) == FeedState::Over;
+            receiver.on_told(head, now_ns);
+            return match head < next || is_over {
+                true => self.next_turn(now_ns),
+                false => self.start(Purpose::Replay(session, next), now_ns),
+            };
+        }
+        let is_far = head > next.saturating_add(EARLY_MAX as u64 / 2);
+        if is_far || (receiver.is_vain(now_ns) && head > next) {
+            each(&self.books, FeedEvent::Unfilled { from: next });
+            return self.start(Purpose::Snapshot(session), now_ns);
+        }
+        self.next_turn(now_ns);
+    }
+
+    fn on_snapshot(
+        &mut self,
+        said: Said<'_>,
+        session: Session,
+        now_ns: u64,
+        each: &mut impl FeedListener,
+    ) -> bool {
+        match said {
+            Said::Accepted(accepted, _) if accepted == session => true,
+            Said::Message(number, message) => match soup::end_of_snapshot(message) {
+                Some(next) if next > 0 => {
+                    self.hang_up();
+                    self.recovery.rest(now_ns);
+                    self.take_snapshot(session, next, each);
+                    self.catch_up(now_ns);
+                    false
+                }
+                Some(_) => self.refuse(now_ns),
+                None if number > SNAPSHOT_MESSAGES_MAX => self.refuse(now_ns),
+                None => {
+                    self.recovery.books.on_message(message);
+                    true
+                }
+            },
+            Said::Heartbeat => true,
+            _ => self.refuse(now_ns),
+        }
+    }
+
+    /// The snapshot is there: it replaces the books, if they are not further by now.
+    fn take_snapshot(&mut self, session: Session, next: u64, each: &mut impl FeedListener) {
+        let snapshot = std::mem::take(&mut self.recovery.books);
+        (self.recovery.asked_ns, self.recovery.pause_ns) = (None, 0);
+        let Some(receiver) = &mut self.receiver else { return };
+        if receiver.session() != session || (receiver.is_placed() && receiver.next() >= next) {
+            return;
+        }
+        self.counters.snapshots += 1;
+        self.books = snapshot;
+        each(&self.books, FeedEvent::Reset { next });
+        let books = &mut self.books;
+        receiver.place(next, |number, bytes| hand_out(books, number, bytes, each));
+    }
+
+    /// What came on lines while the snapshot did may be more than could wait for it: the rest is replayed, faster than by asking.
+    fn catch_up(&mut self, now_ns: u64) {
+        let Some(receiver) = self.receiver.as_ref().filter(|receiver| receiver.is_missing()) else { return };
+        if self.of.lines {
+            self.start(Purpose::Replay(receiver.session(), receiver.next()), now_ns);
+        }
+    }
+
+    /// Whether the replay is at its end for one who has lines: nothing is missing any more, or the publisher has no more.
+    fn has_caught_up(&self, said: Said<'_>) -> bool {
+        let is_missing = self.receiver.as_ref().is_some_and(Receiver::is_missing);
+        let is_needed = self.claim.is_some() || (is_missing && said != Said::Heartbeat);
+        self.of.lines && !is_needed
+    }
+
+    fn on_replay(
+        &mut self,
+        said: Said<'_>,
+        (session, from): (Session, u64),
+        now_ns: u64,
+        each: &mut impl FeedListener,
+    ) -> bool {
+        let Self { receiver: Some(receiver), books, .. } = self else { return self.refuse(now_ns) };
+        if receiver.session() != session {
+            return self.refuse(now_ns);
+        }
+        match said {
+            Said::Accepted(accepted, first) if (accepted, first) == (session, from) => {
+                receiver.on_told(first, now_ns);
+                (self.recovery.asked_ns, self.recovery.pause_ns) = (None, 0);
+            }
+            Said::Message(number, bytes) => {
+                let hand_out = |number, bytes: &[u8]| hand_out(books, number, bytes, each);
+                receiver.on_message(number, bytes, now_ns, hand_out);
+            }
+            Said::Heartbeat => receiver.on_told(receiver.next(), now_ns),
+            Said::EndOfSession => {
+                receiver.on_end(now_ns);
+                self.hang_up();
+                self.recovery.pause(now_ns);
+                return false;
+            }
+            _ => return self.replay_refused(said, session, now_ns, each),
+        }
+        let goes_on = !self.has_caught_up(said);
+        if !goes_on {
+            self.hang_up();
+        }
+        goes_on
+    }
+
+    /// A publisher does not send the rest of a session. If another one is on, nobody keeps it: the program goes on with that.
+    fn replay_refused(
+        &mut self,
+        said: Said<'_>,
+        session: Session,
+        now_ns: u64,
+        each: &mut impl FeedListener,
+    ) -> bool {
+        let later = self.recovery.head.filter(|(latest, _)| *latest > session && said == Said::Rejected);
+        if let Some((latest, head)) = later {
+            self.begin(latest, head == 1, each);
+        }
+        self.refuse(now_ns)
+    }
+}

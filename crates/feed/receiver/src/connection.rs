@@ -1,0 +1,63 @@
+//! A TCP connection to a publisher that never waits.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+
+/// A connection, made or being made.
+pub(crate) struct Connection {
+    stream: TcpStream,
+    /// What is to be sent: a login, heartbeats.
+    unsent: Vec<u8>,
+    /// Whether there may be something to read.
+    pub(crate) is_ready: bool,
+}
+
+impl Connection {
+    /// Begins to connect; `first` is sent once it is made.
+    pub(crate) fn open(to: SocketAddr, first: &[u8], registry: &Registry, token: Token) -> io::Result<Self> {
+        let mut stream = TcpStream::connect(to)?;
+        registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
+        Ok(Self { stream, unsent: first.to_vec(), is_ready: false })
+    }
+
+    /// Sends these, and what has waited, as far as it goes now.
+    ///
+    /// # Errors
+    /// If the connection is broken, or was refused.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.unsent.extend_from_slice(bytes);
+        while !self.unsent.is_empty() {
+            match self.stream.write(&self.unsent) {
+                Ok(gone) => drop(self.unsent.drain(..gone)),
+                Err(error) if is_for_later(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what has come; `None` if nothing has.
+    ///
+    /// # Errors
+    /// If the connection is broken or closed.
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        match self.stream.read(into) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => Ok(Some(length)),
+            Err(error) if is_for_later(&error) => {
+                self.is_ready = error.kind() == io::ErrorKind::Interrupted;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether an error says: not now.
+pub(crate) fn is_for_later(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, NotConnected, WouldBlock};
+    matches!(error.kind(), WouldBlock | NotConnected | Interrupted)
+}

@@ -1,0 +1,22 @@
+//! Receives the market data of an exchange: docs/protocols/market-data.md, *Subscriptions*.
+//!
+//! A program that reads sockets itself has to know when to ask again, when to take a snapshot, and when not to believe what it shows. Those
+//! are rules, and they are in `pares-feed`. Here are the sockets: lines A and B of each shard, requests by UDP, one TCP connection to a
+//! publisher at a time, all on the thread that calls [`FeedReceiver::poll`]. `examples/books.rs` is the place to begin.
+//!
+//! | module | what |
+//! |---|---|
+//! | `config` | what to receive, from where |
+//! | `sockets` | UDP sockets: multicast, unicast |
+//! | `connection` | a TCP connection that never waits |
+//! | `receiver` | all of them, in turn |
+
+mod config;
+mod connection;
+mod receiver;
+mod sockets;
+
+pub use config::{FeedLines, ReceiverConfig, ReceiverError};
+pub use pares_feed::books::{ReceivedBook, ReceivedBooks};
+pub use pares_feed::subscription::{FeedEvent, SubscriptionCounters, SubscriptionState};
+pub use receiver::{FeedReceiver, Received, ReceivedFrom};
