@@ -98,8 +98,7 @@ impl BookView {
     #[must_use]
     pub fn checksum(&self) -> u32 {
         let levels = self.bids.iter().chain(&self.offers);
-        let text: String =
-            levels.map(|level| format!("{}:{}:", level.price.0, level.quantity.0)).collect();
+        let text: String = levels.map(|level| format!("{}:{}:", level.price.0, level.quantity.0)).collect();
         crc32(text.as_bytes())
     }
 

@@ -25,13 +25,17 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use pares_desk::frame::{
-    self, CutOff, DeskNews, DeskSignOn, DeskSignedOn, FROM_NOW, NEWS_BYTES_MAX, Refusal, WANTS_LOCAL, kind,
+    self, CutOff, DeskNews, DeskSignOn, DeskSignedOn, FROM_NOW, NEWS_BYTES_MAX, Refusal, WANTS_BOOKS,
+    WANTS_LOCAL, kind,
 };
 use pares_desk::item::{ItemBody, OrderedItem, TraderId};
+use pares_desk::view::ToldView;
 use pares_feed::mold::Packet;
-use pares_types::Position;
+use pares_types::{Position, ShardId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use zerocopy::IntoBytes;
+
+use crate::sources::MarketState;
 
 /// How long a server may take to answer a sign-on.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -41,8 +45,24 @@ const PAUSE: Duration = Duration::from_millis(20);
 const SILENCE: Duration = Duration::from_secs(3);
 const READ_BYTES: usize = 64 << 10;
 
-/// What a trader is told.
+/// What a trader wants to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraderOptions {
+    /// The first position of the stream; none: from now on.
+    pub from: Option<Position>,
+    /// The latest state of each book, too.
+    pub books: bool,
+}
+
+/// The whole stream, and no books.
+impl Default for TraderOptions {
+    fn default() -> Self {
+        Self { from: Some(Position(0)), books: false }
+    }
+}
+
+/// What a trader is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraderNews<'a> {
     /// It is signed on at that server; nothing is missed.
     SignedOn {
@@ -68,6 +88,15 @@ pub enum TraderNews<'a> {
         number: u64,
         /// Why.
         refusal: Refusal,
+    },
+    /// A book is like that now.
+    Book(ToldView),
+    /// A shard's market data, and so all of its books, are worth this now.
+    Market {
+        /// Which shard.
+        shard: ShardId,
+        /// What.
+        state: MarketState,
     },
     /// Positions that were told before are lost at all servers, and another stream begins, from its first position.
     Lost,
@@ -110,21 +139,25 @@ impl TraderClient {
     /// # Errors
     /// If none answers.
     pub fn connect(servers: &[SocketAddr], trader: TraderId) -> io::Result<Self> {
-        Self::connect_at(servers, trader, Some(Position(0)))
+        Self::connect_with(servers, trader, TraderOptions::default())
     }
 
-    /// The same, from a position on, or from now.
+    /// The same, to be told what the options say.
     ///
     /// # Errors
     /// If none answers.
-    pub fn connect_at(servers: &[SocketAddr], trader: TraderId, from: Option<Position>) -> io::Result<Self> {
+    pub fn connect_with(
+        servers: &[SocketAddr],
+        trader: TraderId,
+        options: TraderOptions,
+    ) -> io::Result<Self> {
         let mut client = Self {
             servers: servers.to_vec(),
             turn: 0,
             trader,
-            wants: WANTS_LOCAL,
+            wants: WANTS_LOCAL | if options.books { WANTS_BOOKS } else { 0 },
             number: 0,
-            next: from.map_or(FROM_NOW, |from| from.0),
+            next: options.from.map_or(FROM_NOW, |from| from.0),
             last: 0,
             unplaced: VecDeque::new(),
             connection: None,
@@ -323,6 +356,12 @@ impl TraderClient {
                 DeskNews::Refused { number, refusal } => {
                     self.unplaced.retain(|unplaced| unplaced.number != number);
                     on(TraderNews::Refused { number, refusal });
+                }
+                DeskNews::Book(bytes) => on(TraderNews::Book(ToldView::read(bytes)?)),
+                DeskNews::FeedState(bytes) => {
+                    let &[low, high, state, ..] = bytes else { return None };
+                    let shard = ShardId(u16::from_le_bytes([low, high]));
+                    on(TraderNews::Market { shard, state: MarketState::of(state)? });
                 }
                 DeskNews::Ended(_) => return None,
                 _ => {}

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use crate::market::MarketConfig;
+use crate::reports::ExchangeConfig;
 use pares_roles::{NodeError, NodeId};
 use pares_types::{GatewayId, RecorderId};
-use crate::reports::ExchangeConfig;
 use serde::{Deserialize, Serialize};
 
 /// Servers of one member, at most.
@@ -28,12 +29,23 @@ pub struct MemberConfig {
     /// The exchange whose reports to the member are copied into the stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangeConfig>,
+    /// Where the market comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub market: Option<MarketConfig>,
 }
 
 impl Default for MemberConfig {
     fn default() -> Self {
         let servers = [7200, 7201].map(|port| SocketAddr::from(([127, 0, 0, 1], port))).to_vec();
-        Self { servers, quorum: 1, window: 65_536, traders_max: 4_096, segment_mib: 4, exchange: None }
+        Self {
+            servers,
+            quorum: 1,
+            window: 65_536,
+            traders_max: 4_096,
+            segment_mib: 4,
+            exchange: None,
+            market: None,
+        }
     }
 }
 

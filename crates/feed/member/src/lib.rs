@@ -12,6 +12,7 @@
 //! | [`world`] | what a server touches besides the exchange's world |
 //! | [`server`] | the duty cycle |
 //! | [`sources`] | the market, and what the exchange tells the member |
+//! | [`market`] | receives the market |
 //! | [`reports`] | copies what the exchange tells the member |
 //! | [`process`] | a server as a process |
 //! | [`up`] | starts the servers, restarts what dies |
@@ -19,6 +20,7 @@
 
 pub mod client;
 pub mod config;
+pub mod market;
 mod notes;
 pub mod process;
 pub mod reports;
@@ -28,6 +30,6 @@ pub mod start;
 pub mod up;
 pub mod world;
 
-pub use client::{TraderClient, TraderNews};
+pub use client::{TraderClient, TraderNews, TraderOptions};
 pub use config::MemberConfig;
 pub use server::MemberServer;

@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicBool;
 use pares_node::sockets::{BELL, RealSockets};
 use pares_node::{HostWorld, NodeError, duty};
 use pares_os::{Bell, Bells};
-use pares_roles::config::{Layout, SystemConfig, bells};
 use pares_roles::World;
+use pares_roles::config::{Layout, SystemConfig, bells};
 use pares_roles::world::Ring;
 use pares_types::{GatewayId, ShardId};
 
 use crate::config::{MemberConfig, submissions};
-use crate::reports;
 use crate::server::MemberServer;
 use crate::sources::Sources;
 use crate::world::{MemberSockets, address_file};
+use crate::{market, reports};
 
 /// A member server on this host.
 pub type HostServer = MemberServer<HostWorld, MemberSockets>;
@@ -98,6 +98,12 @@ fn sources(
     next_report: impl Fn(ShardId) -> u64,
 ) -> Result<Sources, NodeError> {
     let mut sources = Sources::default();
+    if let Some(market) = &config.market {
+        let (mut ringer, world) = (world.ringer(), world.clone());
+        let ring = move || ringer.ring(submissions(server));
+        let received = market::receive(market, ring, move |why| world.complain(&why));
+        sources.market = Some(Box::new(received.map_err(NodeError::io("receiving the market"))?));
+    }
     if let Some(exchange) = &config.exchange {
         let shards = exchange.shards.iter().map(|&shard| ShardId(shard));
         let next = shards.map(|shard| (shard, next_report(shard))).collect();

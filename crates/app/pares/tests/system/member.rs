@@ -37,10 +37,13 @@ impl Member {
 
     fn trader(&self, trader: u32) -> Trader {
         let layout = self.supervisor.layout();
-        let mut servers =
-            [0, 1].map(|server| pares_member::world::address(layout, server).unwrap()).to_vec();
+        let mut servers = [0, 1].map(|server| pares_member::world::address(layout, server).unwrap()).to_vec();
         servers.rotate_left(trader as usize % 2);
-        Trader { client: TraderClient::connect(&servers, TraderId(trader)).unwrap(), told: Vec::new(), reports: Vec::new() }
+        Trader {
+            client: TraderClient::connect(&servers, TraderId(trader)).unwrap(),
+            told: Vec::new(),
+            reports: Vec::new(),
+        }
     }
 }
 
@@ -123,10 +126,18 @@ fn what_the_exchange_tells_the_member_stands_in_its_stream_once_though_both_serv
         member.supervisor.tick();
     }
     let fills = |trader: &Trader| {
-        trader.reports.iter().filter(|reply| matches!(reply, Reply::Trade(trade) if trade.quantity == Quantity(10))).count()
+        trader
+            .reports
+            .iter()
+            .filter(|reply| matches!(reply, Reply::Trade(trade) if trade.quantity == Quantity(10)))
+            .count()
     };
     trader.until(&mut member, |trader| fills(trader) == 20 && trader.reports.len() == 40);
-    let numbers: Vec<_> =
-        trader.told.iter().filter(|(name, repeat)| !repeat && !name.trader.is_trader()).map(|(name, _)| name.number).collect();
+    let numbers: Vec<_> = trader
+        .told
+        .iter()
+        .filter(|(name, repeat)| !repeat && !name.trader.is_trader())
+        .map(|(name, _)| name.number)
+        .collect();
     assert_eq!(numbers, (1..=40).collect::<Vec<_>>(), "each answer and each fill, in the exchange's order");
 }

@@ -46,7 +46,9 @@ pub(super) struct Transfer {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ShownBy {
     pub(super) books: ShownCursor,
-    pub(super) states: u64,
+    /// Up to which change of states it was told those that are not current, and those that are.
+    pub(super) warned: u64,
+    pub(super) told: u64,
 }
 
 /// One connection.

@@ -29,8 +29,8 @@ use pares_roles::{NodeError, World};
 use pares_types::ShardId;
 
 use crate::config::{MemberConfig, submissions};
-use crate::world::Dial;
 use crate::sources::Sources;
+use crate::world::Dial;
 use connections::{Connections, Who};
 use keeper::Keeper;
 use outside::{Copies, Market};

@@ -58,22 +58,29 @@ impl Market {
         }
     }
 
-    /// Gives a connection the next it should be shown of the market. Says whether there was something.
+    /// Gives a connection the next it should be shown of the market. Says whether there was something. That data are not current is said at once;
+    /// that they are, once the connection has been given all that makes them so.
     pub(super) fn show<T: Read + Write>(&self, connection: &mut Connection<T>) -> bool {
         let Some(mut shown) = connection.shown else { return false };
-        let mut bytes = Vec::new();
-        if shown.states != self.states_told {
-            shown.states = self.states_told;
-            self.write_states(connection.is_web(), &mut bytes);
+        let (mut bytes, is_web) = (Vec::new(), connection.is_web());
+        if shown.warned != self.states_told {
+            shown.warned = self.states_told;
+            self.write_states(is_web, |state| state != MarketState::Current, &mut bytes);
         }
-        while bytes.len() < SHOWN_BYTES
-            && let Some((_, book, continues)) = self.books.next(&mut shown.books)
-        {
-            bytes.extend_from_slice(match (connection.is_web(), continues) {
+        let has_all = loop {
+            let Some((_, book, continues)) = self.books.next(&mut shown.books) else { break true };
+            bytes.extend_from_slice(match (is_web, continues) {
                 (false, _) => &book.forms.frame,
                 (true, true) => &book.forms.change,
                 (true, false) => &book.forms.whole,
             });
+            if bytes.len() > SHOWN_BYTES {
+                break false;
+            }
+        };
+        if has_all && self.changed.is_empty() && shown.told != self.states_told {
+            shown.told = self.states_told;
+            self.write_states(is_web, |state| state == MarketState::Current, &mut bytes);
         }
         connection.shown = Some(shown);
         if !bytes.is_empty() {
@@ -82,8 +89,8 @@ impl Market {
         !bytes.is_empty()
     }
 
-    fn write_states(&self, is_web: bool, out: &mut Vec<u8>) {
-        for (shard, &state) in &self.states {
+    fn write_states(&self, is_web: bool, wanted: impl Fn(MarketState) -> bool, out: &mut Vec<u8>) {
+        for (shard, &state) in self.states.iter().filter(|&(_, &state)| wanted(state)) {
             let [low, high] = shard.0.to_le_bytes();
             match is_web {
                 true => super::web::write_text(out, &super::web::feed_state(shard.0, state)),

@@ -166,7 +166,12 @@ mod tests {
             quantity: Quantity(quantity),
             orders: 1,
         };
-        BookView { symbol: "ALFA".into(), state: b'T', bids: bids.iter().map(level).collect(), ..BookView::default() }
+        BookView {
+            symbol: "ALFA".into(),
+            state: b'T',
+            bids: bids.iter().map(level).collect(),
+            ..BookView::default()
+        }
     }
 
     fn text(frame: &[u8]) -> Value {
@@ -188,7 +193,13 @@ mod tests {
         for length in [0, 125, 126, 65_535, 65_536] {
             let mut out = Vec::new();
             write_text(&mut out, &"x".repeat(length));
-            let head = if length < 126 { 2 } else if length < 65_536 { 4 } else { 10 };
+            let head = if length < 126 {
+                2
+            } else if length < 65_536 {
+                4
+            } else {
+                10
+            };
             assert_eq!(out.len(), head + length);
         }
     }

@@ -111,9 +111,7 @@ impl WebEnd {
 }
 
 impl State {
-    fn after(
-        shaken: Result<WebSocket<Pipe>, HandshakeError<ServerHandshake<Pipe, NoCallback>>>,
-    ) -> Self {
+    fn after(shaken: Result<WebSocket<Pipe>, HandshakeError<ServerHandshake<Pipe, NoCallback>>>) -> Self {
         match shaken {
             Ok(socket) => Self::Open(Box::new(socket)),
             Err(HandshakeError::Interrupted(shaking)) => Self::Shaking(shaking),

@@ -169,7 +169,8 @@ mod tests {
 
     #[test]
     fn what_a_web_trader_submits_becomes_an_item() {
-        let text = r#"{"type":"submit","number":4,"kind":"quote","instrument":1,"bid":["10.5",100],"answers":7}"#;
+        let text =
+            r#"{"type":"submit","number":4,"kind":"quote","instrument":1,"bid":["10.5",100],"answers":7}"#;
         let Ok(Says::Submit { number: 4, what }) = serde_json::from_str(text) else { panic!() };
         let ItemBody::IndicativeQuote { bid, offer, answers, .. } = what.body().unwrap() else { panic!() };
         assert_eq!((bid, offer.1, answers), ((Price(105_000), Quantity(100)), Quantity(0), 8));

@@ -82,10 +82,10 @@ fn a_web_trader_is_shown_a_snapshot_in_band_and_then_numbered_changes_with_check
     market.send(MarketNews::State { shard: ShardId(0), state: MarketState::Current }).unwrap();
     show(&market, 100_000);
     let mut web = WebTrader::sign_on(&rig, 0, 2, true);
-    assert_eq!(web.next("feed")["state"], "current");
     let book = web.next("book");
     assert_eq!((&book["snapshot"], &book["sequence"]), (&json!(true), &json!(1)));
     assert_eq!(book["bids"], json!([["10.0000", 5, 1], ["9.0000", 5, 1]]));
+    assert_eq!(web.next("feed")["state"], "current", "once it has been shown what is");
     show(&market, 110_000);
     let change = web.next("book");
     assert_eq!((&change["snapshot"], &change["sequence"]), (&json!(false), &json!(2)));

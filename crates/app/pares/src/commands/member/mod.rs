@@ -2,6 +2,7 @@
 
 mod say;
 mod server;
+mod terminal;
 mod text;
 mod up;
 mod watch;
@@ -10,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use pares_desk::item::TraderId;
-use pares_member::TraderClient;
+use pares_member::{TraderClient, TraderOptions};
 use pares_node::Layout;
 
 use crate::error::{CommandError, CommandResult};
@@ -30,6 +31,8 @@ enum Command {
     Watch(watch::Args),
     /// Say something to a trader, or to all
     Say(say::Args),
+    /// A trader's screen: book, own orders, trades, messages
+    Terminal(terminal::Args),
     /// Run one server in this process (what `up` starts)
     Server(server::Args),
 }
@@ -43,6 +46,7 @@ pub fn run(args: &Args) -> CommandResult {
         Command::Up(args) => up::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Say(args) => say::run(args),
+        Command::Terminal(args) => terminal::run(args),
         Command::Server(args) => server::run(args),
     }
 }
@@ -65,7 +69,8 @@ impl Servers {
         }
         let layout = Layout::new(&self.dir);
         let config = pares_member::MemberConfig::load(&pares_member::process::config_file(&layout))?;
-        let known = (0..config.count()).filter_map(|server| pares_member::world::address(&layout, server).ok());
+        let known =
+            (0..config.count()).filter_map(|server| pares_member::world::address(&layout, server).ok());
         let known: Vec<_> = known.collect();
         if known.is_empty() {
             return Err(not_up(&self.dir));
@@ -73,10 +78,9 @@ impl Servers {
         Ok(known)
     }
 
-    /// Signs a trader on, to follow from a position on, or from now.
-    fn connect(&self, trader: u32, from: Option<u64>) -> Result<TraderClient, CommandError> {
-        let from = from.map(pares_types::Position);
-        TraderClient::connect_at(&self.addresses()?, TraderId(trader), from)
+    /// Signs a trader on.
+    fn connect(&self, trader: u32, options: TraderOptions) -> Result<TraderClient, CommandError> {
+        TraderClient::connect_with(&self.addresses()?, TraderId(trader), options)
             .map_err(CommandError::io("connecting to the member's servers (is `pares member up` running?)"))
     }
 }

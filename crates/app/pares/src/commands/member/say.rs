@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pares_desk::item::{ItemBody, TraderId};
-use pares_member::TraderNews;
+use pares_member::{TraderNews, TraderOptions};
 use pares_types::{InstrumentId, Price, Quantity};
 
 use super::Servers;
@@ -33,7 +33,7 @@ pub(super) struct Args {
 
 /// Says it, and waits until it stands in the stream.
 pub(super) fn run(args: &Args) -> CommandResult {
-    let mut client = args.servers.connect(args.trader, None)?;
+    let mut client = args.servers.connect(args.trader, TraderOptions { from: None, books: false })?;
     let text = args.words.join(" ");
     let to = TraderId(args.to);
     let number = client.submit(&match (args.note, args.quote) {
@@ -51,7 +51,10 @@ pub(super) fn run(args: &Args) -> CommandResult {
         }
         client.wait(Duration::from_millis(100));
         client.poll(|news| match news {
-            TraderNews::Item(item) if item.item.name == (pares_desk::item::ItemName { trader: TraderId(args.trader), number }) => {
+            TraderNews::Item(item)
+                if item.item.name
+                    == (pares_desk::item::ItemName { trader: TraderId(args.trader), number }) =>
+            {
                 stands = Some(Ok(item.position.0));
             }
             TraderNews::Refused { refusal, .. } => stands = Some(Err(format!("{refusal:?}"))),

@@ -1,6 +1,7 @@
 //! Items of the member's stream in words.
 
 use pares_desk::item::{ItemBody, OrderedItem, TraderId};
+use pares_desk::view::{BookView, ToldView, ViewLevel};
 use pares_types::{Price, Quantity, Reply};
 
 use super::say::price;
@@ -13,6 +14,15 @@ pub(super) fn line(item: &OrderedItem<'_>) -> String {
     }
     let says = item.item.says().map_or_else(|error| error.to_string(), |body| body_text(&body));
     format!("{position:>8}  {who}: {says}")
+}
+
+/// A book, in one line.
+pub(super) fn book_line(book: &ToldView) -> String {
+    let best = |levels: &[ViewLevel]| {
+        side(levels.first().map_or((Price(0), Quantity(0)), |best| (best.price, best.quantity)))
+    };
+    let BookView { symbol, bids, offers, .. } = &book.view;
+    format!("   book   {symbol}: {} / {}", best(bids), best(offers))
 }
 
 fn who(trader: TraderId) -> String {
@@ -62,7 +72,12 @@ fn report(reply: &Reply) -> String {
         ),
         Reply::Trade(trade) => format!(
             "order {} in {}: {:?} {} at {}, {} left",
-            trade.client_order_id, trade.instrument, trade.side, trade.quantity, price(trade.price), trade.remaining
+            trade.client_order_id,
+            trade.instrument,
+            trade.side,
+            trade.quantity,
+            price(trade.price),
+            trade.remaining
         ),
         Reply::Cancelled(cancelled) => format!(
             "order {} in {}: {} cancelled ({:?})",
@@ -73,7 +88,10 @@ fn report(reply: &Reply) -> String {
         }
         Reply::Busted(bust) => format!(
             "order {} in {}: the trade of {} at {} is void",
-            bust.client_order_id, bust.instrument, bust.quantity, price(bust.price)
+            bust.client_order_id,
+            bust.instrument,
+            bust.quantity,
+            price(bust.price)
         ),
         Reply::Journalled { client_order_id, .. } => format!("order {client_order_id} is journalled"),
         Reply::Rejected { client_order_id, reason } => format!("order {client_order_id}: {reason:?}"),

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pares_member::MemberConfig;
+use pares_member::market::MarketConfig;
 use pares_member::reports::ExchangeConfig;
 use pares_member::up::MemberSupervisor;
 use pares_node::config::TlsSetting;
@@ -39,6 +40,18 @@ pub(super) struct Args {
     /// A key file for each server, in their order, if sign-on there needs one
     #[arg(long, requires = "exchange")]
     key: Vec<PathBuf>,
+    /// Lines A and B of the market data of shard 0, as ADDRESS,ADDRESS; another shard's have its number added to the port
+    #[arg(long, value_delimiter = ',', num_args = 2)]
+    feed: Vec<SocketAddr>,
+    /// Where publishers of market data answer requests, by UDP
+    #[arg(long)]
+    feed_requests: Vec<SocketAddr>,
+    /// Where publishers of market data serve replays and snapshots, by TCP
+    #[arg(long)]
+    feed_tcp: Vec<SocketAddr>,
+    /// Which shards' market data; those of the exchange, or 0, if not given
+    #[arg(long)]
+    feed_shard: Vec<u16>,
 }
 
 impl Args {
@@ -47,9 +60,21 @@ impl Args {
         let address = |server| SocketAddr::from(([127, 0, 0, 1], port(server)));
         let servers = (0..self.servers).map(address).collect();
         let exchange = self.exchange.as_deref().map(|dir| self.exchange(dir)).transpose()?;
-        let config = MemberConfig { servers, quorum: self.quorum, exchange, ..MemberConfig::default() };
+        let market = self.market(exchange.as_ref());
+        let config =
+            MemberConfig { servers, quorum: self.quorum, exchange, market, ..MemberConfig::default() };
         config.check()?;
         Ok(config)
+    }
+
+    fn market(&self, exchange: Option<&ExchangeConfig>) -> Option<MarketConfig> {
+        let lines = if let [a, b] = self.feed[..] { Some((a, b)) } else { None };
+        if lines.is_none() && self.feed_tcp.is_empty() {
+            return None;
+        }
+        let shards = exchange.map_or_else(|| vec![0], |exchange| exchange.shards.clone());
+        let shards = if self.feed_shard.is_empty() { shards } else { self.feed_shard.clone() };
+        Some(MarketConfig { shards, lines, requests: self.feed_requests.clone(), tcp: self.feed_tcp.clone() })
     }
 
     /// Where the exchange in that directory is, and what it is made of.
@@ -66,7 +91,11 @@ impl Args {
             gateways: system.gateway_ids().map(address).collect(),
             shards: system.shards()?.keys().map(|shard| shard.0).collect(),
             member: self.member,
-            keys: self.key.iter().map(|key| std::path::absolute(key).unwrap_or_else(|_| key.clone())).collect(),
+            keys: self
+                .key
+                .iter()
+                .map(|key| std::path::absolute(key).unwrap_or_else(|_| key.clone()))
+                .collect(),
             authority: (system.tls == TlsSetting::On).then_some(authority),
         })
     }
@@ -105,6 +134,8 @@ fn tell(supervisor: &MemberSupervisor) {
         }
     }
     pares_text::tell!("who can connect there may speak as any trader: keep it inside");
-    pares_text::tell!("`pares member say --dir {dir} --as 1 hello` says something, `pares member watch --dir {dir}` shows it.");
+    pares_text::tell!(
+        "`pares member say --dir {dir} --as 1 hello` says something, `pares member watch --dir {dir}` shows it."
+    );
     pares_text::tell!("Ctrl-C stops everything.");
 }

@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use pares_member::TraderNews;
+use pares_member::{TraderNews, TraderOptions};
+use pares_types::Position;
 
 use super::Servers;
-use super::text::line;
+use super::text::{book_line, line};
 use crate::error::{CommandError, CommandResult};
 
 /// Arguments of `pares member watch`.
@@ -17,6 +18,9 @@ pub(super) struct Args {
     /// The first position to show; what comes from now on if not given
     #[arg(long)]
     from: Option<u64>,
+    /// Show books, too
+    #[arg(long)]
+    books: bool,
     /// End after so many items
     #[arg(long)]
     count: Option<u64>,
@@ -26,7 +30,8 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> CommandResult {
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
-    let mut client = args.servers.connect(0, args.from)?;
+    let mut client =
+        args.servers.connect(0, TraderOptions { from: args.from.map(Position), books: args.books })?;
     let mut left = args.count.unwrap_or(u64::MAX);
     while left > 0 && !stop.load(Ordering::Relaxed) {
         client.wait(Duration::from_millis(100));
@@ -38,6 +43,8 @@ pub(super) fn run(args: &Args) -> CommandResult {
             TraderNews::SignedOn { server, told, .. } => {
                 pares_text::tell!("-- server {server}; {} items so far", told.0);
             }
+            TraderNews::Book(book) => pares_text::tell!("{}", book_line(&book)),
+            TraderNews::Market { shard, state } => pares_text::tell!("-- shard {shard}: {}", state.word()),
             TraderNews::Away => pares_text::tell!("-- connection lost; looking for another server"),
             TraderNews::Lost => pares_text::tell!("-- another stream begins"),
             _ => {}
