@@ -26,6 +26,9 @@ pub struct MemberConfig {
     pub traders_max: usize,
     /// MiB per segment of the logs.
     pub segment_mib: u64,
+    /// Where each server sends the stream by UDP, in their order: a multicast group, or an address. None: nowhere.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<SocketAddr>,
     /// The exchange whose reports to the member are copied into the stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangeConfig>,
@@ -43,6 +46,7 @@ impl Default for MemberConfig {
             window: 65_536,
             traders_max: 4_096,
             segment_mib: 4,
+            groups: Vec::new(),
             exchange: None,
             market: None,
         }

@@ -42,7 +42,9 @@ pub fn open(server: u16, layout: &Layout) -> Result<(HostServer, Bell), NodeErro
     // The exchange's sockets know where a gateway listens; a server has a gateway's place among them.
     let system = SystemConfig { gateways: config.servers.clone(), ..SystemConfig::default() };
     let sockets = RealSockets::open(GatewayId(server), &system, layout, &bell)?;
-    let sockets = MemberSockets::new(sockets, layout.clone());
+    let group = config.groups.get(usize::from(server)).copied();
+    let sockets = MemberSockets::new(sockets, layout.clone(), group);
+    let sockets = sockets.map_err(NodeError::io("opening a socket for the server's group"))?;
     Ok((MemberServer::open(server, &config, world, sockets)?, bell))
 }
 

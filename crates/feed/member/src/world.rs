@@ -1,7 +1,7 @@
 //! What a member server touches besides the exchange's [`World`](pares_roles::World): connections that it opens itself.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,19 +19,26 @@ pub trait Dial: Sockets {
     /// # Errors
     /// If nobody knows where that server is, or as the system says.
     fn dial(&mut self, server: u16) -> io::Result<Self::Stream>;
+
+    /// Sends a packet to all who listen to this server's group, if it has one. It may be lost.
+    fn cast(&mut self, packet: &[u8]);
 }
 
 /// The sockets of a server on this host, whose peers' addresses lie in `run/`.
 pub struct MemberSockets {
     real: RealSockets,
     layout: Layout,
+    group: Option<(UdpSocket, SocketAddr)>,
 }
 
 impl MemberSockets {
-    /// Sockets that listen, of the system in that directory.
-    #[must_use]
-    pub fn new(real: RealSockets, layout: Layout) -> Self {
-        Self { real, layout }
+    /// Sockets that listen, of the system in that directory, and send to that group.
+    ///
+    /// # Errors
+    /// If there is no socket for the group.
+    pub fn new(real: RealSockets, layout: Layout, group: Option<SocketAddr>) -> io::Result<Self> {
+        let group = group.map(|group| Ok::<_, io::Error>((caster(group)?, group))).transpose()?;
+        Ok(Self { real, layout, group })
     }
 }
 
@@ -61,6 +68,24 @@ impl Dial for MemberSockets {
         let _ = stream.set_nodelay(true);
         Ok(Stream::Plain(stream))
     }
+
+    fn cast(&mut self, packet: &[u8]) {
+        if let Some((socket, group)) = &self.group {
+            // What is lost is asked for over TCP.
+            let _ = socket.send_to(packet, *group);
+        }
+    }
+}
+
+/// A socket to send to a group, or an address, of this host's network and no further.
+fn caster(group: SocketAddr) -> io::Result<UdpSocket> {
+    let any = match group.ip() {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
 }
 
 /// Where the address of a server lies.

@@ -267,6 +267,11 @@ impl<S: Dial> Connections<S> {
         self.add(Connection::new(stream, Who::Dialled { peer }))
     }
 
+    /// Sends a packet to the server's group.
+    pub(super) fn cast(&mut self, packet: &[u8]) {
+        self.sockets.cast(packet);
+    }
+
     fn add(&mut self, mut connection: Connection<S::Stream>) -> io::Result<usize> {
         let slot = self.free.pop().unwrap_or(self.slots.len());
         if let Err(error) = self.sockets.register(&mut connection.stream, slot) {

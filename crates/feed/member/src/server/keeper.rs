@@ -5,7 +5,7 @@ use pares_desk::frame::{Refusal, kind};
 use pares_desk::item::{ItemBody, ItemName, TraderId};
 use pares_desk::local::{LocalStream, Offered};
 use pares_desk::names::Stands;
-use pares_feed::mold::Packet;
+use pares_feed::mold::{Packet, Packing};
 use pares_feed::publication::Session;
 use pares_log::{AppendError, Offset};
 use pares_roles::tail::Tail;
@@ -41,6 +41,8 @@ pub(super) struct Keeper<W: World> {
     ring: BatchRing,
     /// The same as texts, once somebody reads them.
     texts: Option<BatchRing>,
+    /// What was encoded last, for the group.
+    cast: Option<StreamBatch>,
     session: Session,
     pub(super) number: u64,
     /// Whether the window has gone on without this server, or turns in which bytes were missing.
@@ -78,6 +80,7 @@ impl<W: World> Keeper<W> {
             peers,
             ring,
             texts: None,
+            cast: None,
             session,
             number,
             is_behind: false,
@@ -258,6 +261,7 @@ impl<W: World> Keeper<W> {
                 texts.push(self.texts(from, Position(batch.next), usize::MAX)?);
                 self.texts = Some(texts);
             }
+            self.cast = Some(batch.clone());
             self.ring.push(batch);
             self.submissions.release(self.stream.through(GatewayId(self.server)));
         }
@@ -276,6 +280,16 @@ impl<W: World> Keeper<W> {
     /// All below is told.
     pub(super) fn told(&self) -> Position {
         Position(self.ring.next())
+    }
+
+    /// What is to be sent to the group: what was encoded since this was last asked.
+    pub(super) fn take_cast(&mut self) -> Option<StreamBatch> {
+        self.cast.take()
+    }
+
+    /// The packet that says how far the stream is.
+    pub(super) fn heartbeat(&self) -> Vec<u8> {
+        Packing::new(self.session, self.ring.next()).take()
     }
 
     /// Somebody reads texts from now on.

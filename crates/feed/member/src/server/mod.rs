@@ -20,7 +20,7 @@ mod web_traders;
 
 use std::time::Duration;
 
-use pares_desk::blocks::StreamCursor;
+use pares_desk::blocks::{StreamBatch, StreamCursor};
 use pares_desk::frame::{self, kind};
 use pares_desk::item::TraderId;
 use pares_roles::duty::{Duty, SLEEP_MAX};
@@ -190,6 +190,8 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         let mut more = is_batch_due && self.keeper.publish()?;
         if more {
             self.tell_peers();
+            let cast = self.keeper.take_cast();
+            cast.iter().flat_map(StreamBatch::packets).for_each(|packet| self.connections.cast(packet));
         }
         more |= is_batch_due && self.encode_market();
         if more {
@@ -199,6 +201,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         if is_due {
             self.alive_ns = now_ns + ALIVE_NS;
             self.say_alive();
+            self.connections.cast(&self.keeper.heartbeat());
             self.show();
         }
         if more || is_due || self.connections.take_writable() || self.unsent {
