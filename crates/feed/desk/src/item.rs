@@ -352,6 +352,9 @@ impl<'a> SubmittedItem<'a> {
         }
         let request = RequestId::from_bits(head.request.get()).ok_or(ItemError::Field("request"))?;
         let name = ItemName { trader: TraderId(head.trader.get()), number: head.number.get() };
+        if name.number == 0 {
+            return Err(ItemError::Field("number"));
+        }
         Ok(Self { name, request, stamp_ns: head.stamp_ns.get(), kind: head.kind, body })
     }
 

@@ -18,7 +18,7 @@ use pares_types::{Epoch, GatewayId, Position, RecorderId, RequestId, VenueId};
 
 use crate::item::{ItemError, OrderedItem, SubmittedItem, TraderId};
 use crate::lanes::Lanes;
-use crate::names::ItemNames;
+use crate::names::{ItemNames, Stands};
 
 /// Positions proposed for in one go.
 const PROPOSED_MAX: usize = 256;
@@ -121,6 +121,9 @@ impl LocalStream {
         if ordered.position != self.next() {
             return Err(ItemError::Field("position"));
         }
+        if !self.fits(&ordered) {
+            return Err(ItemError::Field("flags"));
+        }
         self.acceptance.recover(&offer(&ordered, record, Source::Peer, NOBODY));
         self.note(&ordered);
         Ok(())
@@ -199,11 +202,20 @@ impl LocalStream {
         }
         let offer = offer(&ordered, record, Source::Peer, VenueId(peer));
         Ok(match self.acceptance.offer(&offer) {
+            Verdict::Take if !self.fits(&ordered) => Offered::Contradicts,
             Verdict::Take => Offered::Take,
             Verdict::Known | Verdict::Void => Offered::Known,
             Verdict::Wait => Offered::Early,
             Verdict::Found | Verdict::Halted => Offered::Contradicts,
         })
+    }
+
+    /// Whether a record of the next position says what this server would say there: what the window decided, as far as that is known, and
+    /// whether its name stands earlier.
+    fn fits(&self, ordered: &OrderedItem<'_>) -> bool {
+        let repeats = self.names.find(ordered.item.name).map(Stands::position);
+        let decided = self.lanes.front().map(|(request, _)| request);
+        ordered.repeats == repeats && decided.is_none_or(|decided| decided == ordered.item.request)
     }
 
     /// The record of the next position is in the server's own log now.

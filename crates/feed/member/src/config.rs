@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::market::MarketConfig;
 use crate::reports::ExchangeConfig;
+use pares_roles::config::DurabilitySetting;
 use pares_roles::{NodeError, NodeId};
 use pares_types::{GatewayId, RecorderId};
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,8 @@ pub struct MemberConfig {
     pub window: u32,
     /// Connections a server takes.
     pub traders_max: usize,
+    /// What being told promises: `disk`, that it survives the loss of power; `os`, that it survives the death of any process.
+    pub durability: DurabilitySetting,
     /// MiB per segment of the logs.
     pub segment_mib: u64,
     /// Where each server sends the stream by UDP, in their order: a multicast group, or an address. None: nowhere.
@@ -45,6 +48,7 @@ impl Default for MemberConfig {
             quorum: 1,
             window: 65_536,
             traders_max: 4_096,
+            durability: DurabilitySetting::Os,
             segment_mib: 4,
             groups: Vec::new(),
             exchange: None,

@@ -70,7 +70,7 @@ pub fn stream_number(world: &impl World) -> Result<u64, NodeError> {
 
 /// How a server's logs are made.
 pub(crate) fn log_config(config: &MemberConfig) -> Config {
-    Config::default().segment_bytes(config.segment_mib << 20)
+    Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into())
 }
 
 /// The position after the last that lies in a server's log.

@@ -169,3 +169,23 @@ fn what_is_not_recorded_is_not_taken_from_a_peer_and_a_contradiction_is_found() 
     assert_eq!(two.stream.on_peer_record(0, &other, after), Ok(Offered::Contradicts));
     assert!(two.stream.on_peer_record(0, &other[..9], after).is_err());
 }
+
+#[test]
+fn a_peer_that_says_what_the_window_did_not_decide_is_not_believed() {
+    let [mut one, mut two] = servers(1);
+    let (a, b) = (one.submit(name(1, 1)), one.submit(name(2, 1)));
+    for record in [&a, &b] {
+        one.stream.on_submitted(record).unwrap();
+    }
+    one.turn().unwrap();
+    two.stream.order(&mut two.window).unwrap();
+    let wrong = OrderedItem { position: Position(0), ..OrderedItem::read(&one.log[1]).unwrap() };
+    let mut bytes = Vec::new();
+    wrong.write(&mut bytes);
+    assert_eq!(two.stream.on_peer_record(0, &bytes, Position(2)), Ok(Offered::Contradicts));
+    let again = OrderedItem { repeats: Some(Position(0)), ..OrderedItem::read(&one.log[0]).unwrap() };
+    bytes.clear();
+    again.write(&mut bytes);
+    assert_eq!(two.stream.on_peer_record(0, &bytes, Position(2)), Ok(Offered::Contradicts));
+    assert_eq!(two.stream.on_peer_record(0, &one.log[0], Position(2)), Ok(Offered::Take));
+}

@@ -8,6 +8,7 @@ use pares_desk::names::Stands;
 use pares_feed::mold::{Packet, Packing};
 use pares_feed::publication::Session;
 use pares_log::{AppendError, Offset};
+use pares_roles::config::DurabilitySetting;
 use pares_roles::tail::Tail;
 use pares_roles::{NodeError, World};
 use pares_sequencer::{ProposeError, Sequencer};
@@ -52,6 +53,9 @@ pub(super) struct Keeper<W: World> {
     is_out_of_room: bool,
     /// Whether anything was appended since the last publishing.
     appended: bool,
+    /// Once all below that position is told, submissions up to that sequence are released.
+    releasing: Option<(Position, u64)>,
+    is_synced: bool,
     record: Vec<u8>,
 }
 
@@ -87,6 +91,8 @@ impl<W: World> Keeper<W> {
             missing: 0,
             is_out_of_room: false,
             appended: false,
+            releasing: None,
+            is_synced: config.durability == DurabilitySetting::Disk,
             record: Vec::new(),
         })
     }
@@ -248,7 +254,7 @@ impl<W: World> Keeper<W> {
     pub(super) fn publish(&mut self) -> Result<bool, NodeError> {
         let has_more = self.has_untold();
         if std::mem::take(&mut self.appended) {
-            self.log.publish();
+            self.log.publish(self.is_synced)?;
         }
         let told = self.stream.told();
         if self.window.recorded() < told {
@@ -263,9 +269,19 @@ impl<W: World> Keeper<W> {
             }
             self.cast = Some(batch.clone());
             self.ring.push(batch);
-            self.submissions.release(self.stream.through(GatewayId(self.server)));
         }
+        self.release();
         Ok(has_more)
+    }
+
+    /// Lets go of what was submitted here and is told: nobody needs its bytes from here any more.
+    fn release(&mut self) {
+        let (next, through) = (self.stream.next(), self.stream.through(GatewayId(self.server)));
+        let (position, ordered) = *self.releasing.get_or_insert((next, through));
+        if self.stream.told() >= position {
+            self.submissions.release(ordered);
+            self.releasing = None;
+        }
     }
 
     fn batch(&mut self, from: Position, to: Position, bytes_max: usize) -> Result<StreamBatch, NodeError> {

@@ -86,8 +86,13 @@ impl<W: World> StreamLog<W> {
         Ok(())
     }
 
-    pub(super) fn publish(&mut self) {
+    /// Shows others what was appended, once it is on the device if that is wanted.
+    pub(super) fn publish(&mut self, is_synced: bool) -> Result<(), AppendError> {
         self.writer.publish();
+        if is_synced {
+            self.writer.sync()?;
+        }
+        Ok(())
     }
 
     /// Hands the published records from one position up to another to `take`, until that has had enough.
