@@ -126,7 +126,8 @@ fn read(
 ) -> std::io::Result<()> {
     loop {
         match trader.connection.read(bytes) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            // The servers stop when the reader does.
+            Ok(0) => break,
             Ok(read) => trader.input.extend_from_slice(&bytes[..read]),
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
             Err(error) => return Err(error),
