@@ -7,11 +7,19 @@
 //! A [`StreamBatch`](crate::blocks::StreamBatch) is frames of kind *block* one after the other; each holds a MoldUDP64 packet as it goes out by
 //! multicast too.
 
+mod layouts;
+mod reasons;
+
 use pares_types::Position;
-use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::item::{BODY_BYTES_MAX, TraderId};
+use crate::item::BODY_BYTES_MAX;
+
+pub use layouts::{
+    DeskSignOn, DeskSignedOn, EndedBytes, PeerHello, PlacedBytes, RefusedBytes, SubmitHead, Through,
+};
+pub use reasons::{CutOff, Refusal};
 
 /// Bytes of a frame's head.
 pub const HEAD_BYTES: usize = 8;
@@ -74,159 +82,6 @@ struct Head {
 }
 
 const _: () = assert!(size_of::<Head>() == HEAD_BYTES);
-
-macro_rules! layouts {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* })*) => {
-        $($(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-        #[repr(C)]
-        pub struct $name { $($(#[$field_doc])* pub $field: $ty,)* })*
-    };
-}
-
-layouts! {
-    /// A trader's first frame.
-    DeskSignOn {
-        /// Who; 0 watches and may not submit.
-        trader: U32,
-        /// [`WANTS_LOCAL`], [`WANTS_BOOKS`].
-        wants: U16,
-        /// Zero.
-        reserved: U16,
-        /// Which stream `next` is a place in; 0: whichever it is.
-        stream: U64,
-        /// The first position wanted, or [`FROM_NOW`].
-        next: U64,
-    }
-    /// The answer to it.
-    DeskSignedOn {
-        /// Which server.
-        server: U16,
-        /// Why this server ended the trader's last session, as [`CutOff`].
-        cut_off: u8,
-        /// Zero.
-        reserved: u8,
-        /// Who.
-        trader: U32,
-        /// The highest number of the trader's that was ordered.
-        through: U64,
-        /// The first position that follows.
-        next: U64,
-        /// All below is told to somebody.
-        told: U64,
-        /// Which stream it is.
-        stream: U64,
-    }
-    /// What a trader submits begins with.
-    SubmitHead {
-        /// The trader's number for it, from 1, rising.
-        number: U64,
-        /// What the body is, as in an item.
-        kind: u8,
-        /// Zero.
-        reserved: [u8; 7],
-    }
-    /// What a trader repeats stands there already.
-    PlacedBytes {
-        /// Its number.
-        number: U64,
-        /// Its position; the highest number if that is not remembered.
-        position: U64,
-    }
-    /// What a trader submitted was not taken in, and its number is free.
-    RefusedBytes {
-        /// Its number.
-        number: U64,
-        /// [`Refusal`].
-        refusal: u8,
-        /// Zero.
-        reserved: [u8; 7],
-    }
-    /// The last frame on a connection.
-    EndedBytes {
-        /// [`CutOff`].
-        cut_off: u8,
-        /// Zero.
-        reserved: [u8; 7],
-    }
-    /// A place in the stream.
-    Through {
-        /// All below.
-        next: U64,
-    }
-    /// A peer's first frame.
-    PeerHello {
-        /// Which server it is.
-        server: U16,
-        /// Zero.
-        reserved: U16,
-        /// The life of the window it runs in.
-        epoch: U32,
-        /// Which stream it keeps.
-        stream: U64,
-    }
-}
-
-/// Why something was not taken in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Refusal {
-    /// Longer than an item may be.
-    TooLong = 1,
-    /// No item of its kind.
-    Malformed = 2,
-    /// Too much waits to be ordered: try again.
-    Busy = 3,
-    /// A watcher may not submit.
-    Watcher = 4,
-    /// There is no room for another trader.
-    TooManyTraders = 5,
-    /// Numbers begin at 1, and rise.
-    Number = 6,
-    /// The server's disk is full: try again, or another server.
-    NoRoom = 7,
-}
-
-impl Refusal {
-    /// The refusal of that code.
-    #[must_use]
-    pub fn of(code: u8) -> Option<Self> {
-        use Refusal::*;
-        [TooLong, Malformed, Busy, Watcher, TooManyTraders, Number, NoRoom]
-            .into_iter()
-            .find(|refusal| *refusal as u8 == code)
-    }
-}
-
-/// Why a server ends a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum CutOff {
-    /// It did not.
-    #[default]
-    None = 0,
-    /// The trader did not read for long.
-    TooSlow = 1,
-    /// What came is no frame, or has no business there.
-    Malformed = 2,
-    /// The place asked for is of another stream: begin again from position 0.
-    OtherStream = 3,
-    /// There is no room for another connection.
-    TooMany = 4,
-    /// The peer runs in another life of the window.
-    OtherEpoch = 5,
-}
-
-impl CutOff {
-    /// The reason of that code.
-    #[must_use]
-    pub fn of(code: u8) -> Option<Self> {
-        use CutOff::*;
-        [None, TooSlow, Malformed, OtherStream, TooMany, OtherEpoch]
-            .into_iter()
-            .find(|cut_off| *cut_off as u8 == code)
-    }
-}
 
 /// What came is no frame that this build understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -406,15 +261,6 @@ pub fn read_news(kind: u8, payload: &[u8]) -> Result<DeskNews<'_>, FrameError> {
     })
 }
 
-impl DeskSignOn {
-    /// A trader that follows the local stream from `next` on, and books if it `wants` them.
-    #[must_use]
-    pub fn new(trader: TraderId, wants: u16, stream: u64, next: u64) -> Self {
-        let (trader, wants) = (trader.0.into(), wants.into());
-        Self { trader, wants, reserved: 0.into(), stream: stream.into(), next: next.into() }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -446,15 +292,5 @@ mod tests {
         assert!(read_news(kind::ENDED, &[77; 8]).is_err() && read_request(kind::SUBMIT, &[1]).is_err());
         out[5] = 2;
         assert!(split(&out, 100).is_err(), "another version");
-    }
-
-    #[test]
-    fn codes_are_read_back() {
-        for code in 0..=255 {
-            assert!(Refusal::of(code).is_none_or(|refusal| refusal as u8 == code));
-            assert!(CutOff::of(code).is_none_or(|cut_off| cut_off as u8 == code));
-        }
-        assert_eq!((1..=7).filter_map(Refusal::of).count(), 7);
-        assert_eq!((0..=5).filter_map(CutOff::of).count(), 6);
     }
 }

@@ -78,7 +78,10 @@ fn submit(server: SocketAddr, rate: u64, seconds: u64) -> Result<u64, Box<dyn Er
     while begun.elapsed() < Duration::from_secs(seconds) {
         let due = begun.elapsed().as_micros() as u64 * rate / 1_000_000;
         while sent < due {
-            client.submit(&ItemBody::Message { to: TraderId(0), text: "forty bytes of words, as people write" });
+            client.submit(&ItemBody::Message {
+                to: TraderId(0),
+                text: "forty bytes of words, as people write",
+            });
             sent += 1;
         }
         client.poll(|_| {});
@@ -118,12 +121,7 @@ fn read_all(server: SocketAddr, count: u64, stop: &AtomicBool) -> std::io::Resul
     Ok((traders.iter().map(|trader| trader.items).sum(), delays))
 }
 
-fn read(
-    trader: &mut Trader,
-    measures: bool,
-    delays: &mut Vec<u64>,
-    bytes: &mut [u8],
-) -> std::io::Result<()> {
+fn read(trader: &mut Trader, measures: bool, delays: &mut Vec<u64>, bytes: &mut [u8]) -> std::io::Result<()> {
     loop {
         match trader.connection.read(bytes) {
             // The servers stop when the reader does.

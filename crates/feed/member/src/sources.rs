@@ -1,9 +1,9 @@
 //! What a server is told from outside its system: the market, and what the exchange tells the member.
 //!
-//! Neither needs agreement between servers. The market is a function of the exchange's record, whoever tells it; what the exchange tells the
+//! Neither needs agreement between servers. The market is a function of the exchange's record, the same from every publisher; what the exchange tells the
 //! member is numbered by it, so that copies of the same report are known as such.
 
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use pares_desk::view::BookView;
 use pares_types::ShardId;
@@ -111,10 +111,7 @@ pub fn handing<T: Send>(room: usize) -> (SyncSender<T>, Handed<T>) {
 
 impl<T> Handed<T> {
     fn next(&mut self) -> Option<T> {
-        match self.0.try_recv() {
-            Ok(next) => Some(next),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.0.try_recv().ok()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Items: what is written is read, and the bytes are frozen.
 
 use super::*;
-use pares_types::{ClientOrderId, GatewayId, Reason};
+use pares_types::{ClientOrderId, GatewayId, InstrumentId, Price, Quantity, Reason, Reply};
+use pares_wire::frame as entry;
 
 const REQUEST: fn() -> RequestId = || RequestId::new(GatewayId(1), 0x0203);
 

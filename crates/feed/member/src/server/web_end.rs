@@ -52,7 +52,7 @@ impl Write for Pipe {
 }
 
 enum State {
-    Shaking(MidHandshake<ServerHandshake<Pipe, NoCallback>>),
+    Shaking(Box<MidHandshake<ServerHandshake<Pipe, NoCallback>>>),
     Open(Box<WebSocket<Pipe>>),
     Over,
 }
@@ -114,7 +114,7 @@ impl State {
     fn after(shaken: Result<WebSocket<Pipe>, HandshakeError<ServerHandshake<Pipe, NoCallback>>>) -> Self {
         match shaken {
             Ok(socket) => Self::Open(Box::new(socket)),
-            Err(HandshakeError::Interrupted(shaking)) => Self::Shaking(shaking),
+            Err(HandshakeError::Interrupted(shaking)) => Self::Shaking(Box::new(shaking)),
             Err(HandshakeError::Failure(_)) => Self::Over,
         }
     }

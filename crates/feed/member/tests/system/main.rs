@@ -1,5 +1,7 @@
 //! Two servers and their traders, over real logs, a real window and real sockets; servers are threads that can be made to vanish.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+
 mod packets;
 mod rig;
 mod slow;

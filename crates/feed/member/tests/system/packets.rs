@@ -29,11 +29,12 @@ fn packets_of_both_servers_are_one_sequence_with_the_same_bytes_as_the_log() {
     while records.len() < 100 {
         assert!(begun.elapsed() < PATIENCE);
         let (length, _) = socket.recv_from(&mut bytes).unwrap();
-        receiver.on_packet(&bytes[..length], 0, |number, record| {
-            assert_eq!(OrderedItem::read(record).unwrap().position.0, number);
-            records.push(record.to_vec());
-        })
-        .unwrap();
+        receiver
+            .on_packet(&bytes[..length], 0, |number, record| {
+                assert_eq!(OrderedItem::read(record).unwrap().position.0, number);
+                records.push(record.to_vec());
+            })
+            .unwrap();
     }
     assert_eq!(records, rig.log(0)[..records.len()]);
 }

@@ -89,7 +89,8 @@ fn a_server_whose_disk_is_lost_is_filled_while_its_peer_goes_on_and_carries_on_a
 
 #[test]
 fn with_a_quorum_of_two_nothing_is_told_while_one_server_is_away_and_all_of_it_later() {
-    let mut rig = Rig::new(MemberConfig { quorum: 2, durability: DurabilitySetting::Disk, ..MemberConfig::local(2) });
+    let mut rig =
+        Rig::new(MemberConfig { quorum: 2, durability: DurabilitySetting::Disk, ..MemberConfig::local(2) });
     let mut trader = rig.trader(1, 0);
     trader.say("both");
     trader.settle();
