@@ -168,14 +168,19 @@ impl TraderClient {
             reached: None,
             is_lost: false,
         };
-        let mut failed = None;
-        for _ in servers {
-            match client.try_next() {
-                Ok(()) => return Ok(client),
-                Err(error) => failed = Some(error),
+        client.try_each().map(|()| client)
+    }
+
+    /// Signs on at the first server that answers.
+    fn try_each(&mut self) -> io::Result<()> {
+        let mut tried = Err(ErrorKind::InvalidInput.into());
+        for _ in 0..self.servers.len() {
+            tried = self.try_next();
+            if tried.is_ok() {
+                break;
             }
         }
-        Err(failed.unwrap_or_else(|| ErrorKind::InvalidInput.into()))
+        tried
     }
 
     /// Who it is.

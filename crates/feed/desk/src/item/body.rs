@@ -162,21 +162,22 @@ impl<'a> ItemBody<'a> {
                     quantity: Quantity(read.quantity.get()),
                 })
             }
-            kind::INDICATIVE_QUOTE => {
-                let read: QuoteBytes = whole(bytes)?;
-                Ok(Self::IndicativeQuote {
-                    to: TraderId(read.to.get()),
-                    instrument: InstrumentId(read.instrument.get()),
-                    bid: (Price(read.bid.get()), Quantity(read.bid_quantity.get())),
-                    offer: (Price(read.offer.get()), Quantity(read.offer_quantity.get())),
-                    answers: read.answers.get(),
-                })
-            }
+            kind::INDICATIVE_QUOTE => whole(bytes).map(|read| Self::from_quote(&read)),
             kind::REPORT => {
                 let (head, frame) = ReportHead::read_from_prefix(bytes).map_err(|_| ItemError::Truncated)?;
                 Ok(Self::Report { shard: ShardId(head.shard.get()), frame })
             }
             _ => Err(ItemError::Unknown { schema: SUBMITTED, version: VERSION, kind }),
+        }
+    }
+
+    fn from_quote(read: &QuoteBytes) -> Self {
+        Self::IndicativeQuote {
+            to: TraderId(read.to.get()),
+            instrument: InstrumentId(read.instrument.get()),
+            bid: (Price(read.bid.get()), Quantity(read.bid_quantity.get())),
+            offer: (Price(read.offer.get()), Quantity(read.offer_quantity.get())),
+            answers: read.answers.get(),
         }
     }
 

@@ -46,8 +46,17 @@ pub(super) struct Keeper<W: World> {
     cast: Option<StreamBatch>,
     session: Session,
     pub(super) number: u64,
-    /// Whether the window has gone on without this server, or turns in which bytes were missing.
+    is_synced: bool,
+    so_far: SoFar,
+    record: Vec<u8>,
+}
+
+/// What a server remembers from turn to turn.
+#[derive(Debug, Default)]
+struct SoFar {
+    /// Whether the window has gone on without this server.
     is_behind: bool,
+    /// Turns in which the bytes of what is decided were missing.
     missing: u32,
     /// Whether the disk was full when something was to be appended.
     is_out_of_room: bool,
@@ -55,8 +64,6 @@ pub(super) struct Keeper<W: World> {
     appended: bool,
     /// Once all below that position is told, submissions up to that sequence are released.
     releasing: Option<(Position, u64)>,
-    is_synced: bool,
-    record: Vec<u8>,
 }
 
 impl<W: World> Keeper<W> {
@@ -70,8 +77,7 @@ impl<W: World> Keeper<W> {
         let through = stream.through(GatewayId(server));
         let recover = |record: &[u8]| _ = stream.on_submitted(record);
         let submitted = Submissions::open(&world, config, server, through, recover)?;
-        let others = (0..config.count()).filter(|&peer| peer != server);
-        let peers = others.map(|peer| Tail::new(&world, submissions(peer), Offset::START)).collect();
+        let peers = peers(server, config, &world);
         let session = Session(format!("{number:010}").into_bytes().try_into().expect("ten digits"));
         let ring = BatchRing::new(stream.told().0, RING_BYTES_MAX);
         Ok(Self {
@@ -87,12 +93,8 @@ impl<W: World> Keeper<W> {
             cast: None,
             session,
             number,
-            is_behind: false,
-            missing: 0,
-            is_out_of_room: false,
-            appended: false,
-            releasing: None,
             is_synced: config.durability == DurabilitySetting::Disk,
+            so_far: SoFar::default(),
             record: Vec::new(),
         })
     }
@@ -103,7 +105,7 @@ impl<W: World> Keeper<W> {
 
     /// Whether what is missing here can only be had from a peer.
     pub(super) fn needs_peer(&self) -> bool {
-        self.is_behind || self.missing > MISSING_MAX
+        self.so_far.is_behind || self.so_far.missing > MISSING_MAX
     }
 
     /// A trader, or the exchange, submits something. Where it stands, if it was ordered before.
@@ -185,9 +187,9 @@ impl<W: World> Keeper<W> {
     /// Proposes, learns what is decided, and appends it. Says how much was appended.
     pub(super) fn order(&mut self) -> Result<usize, NodeError> {
         match self.stream.order(&mut self.window) {
-            Ok(_) => self.is_behind = false,
+            Ok(_) => self.so_far.is_behind = false,
             Err(ProposeError::WindowFull { .. }) => {}
-            Err(ProposeError::TooFarBehind { .. }) => self.is_behind = true,
+            Err(ProposeError::TooFarBehind { .. }) => self.so_far.is_behind = true,
             Err(ProposeError::EpochOver { .. }) => return Err(NodeError::EpochOver),
         }
         let mut record = std::mem::take(&mut self.record);
@@ -196,7 +198,8 @@ impl<W: World> Keeper<W> {
             taken += 1;
         }
         self.record = record;
-        self.missing = if taken == 0 && self.stream.lacks_bytes() { self.missing + 1 } else { 0 };
+        self.so_far.missing =
+            if taken == 0 && self.stream.lacks_bytes() { self.so_far.missing + 1 } else { 0 };
         Ok(taken)
     }
 
@@ -205,11 +208,11 @@ impl<W: World> Keeper<W> {
         match self.log.append(record) {
             Ok(()) => {
                 self.stream.take(record);
-                (self.is_out_of_room, self.appended) = (false, true);
+                (self.so_far.is_out_of_room, self.so_far.appended) = (false, true);
                 Ok(true)
             }
             Err(AppendError::Full) => {
-                if !std::mem::replace(&mut self.is_out_of_room, true) {
+                if !std::mem::replace(&mut self.so_far.is_out_of_room, true) {
                     self.world.complain(&"the disk is full: the stream goes on at the peers only");
                 }
                 Ok(false)
@@ -247,13 +250,13 @@ impl<W: World> Keeper<W> {
 
     /// Whether something was appended that nobody else has seen yet, or may be told.
     pub(super) fn has_untold(&self) -> bool {
-        self.appended || self.stream.told().0 > self.ring.next()
+        self.so_far.appended || self.stream.told().0 > self.ring.next()
     }
 
     /// Publishes what was appended and encodes what may be told now. Says whether there was anything.
     pub(super) fn publish(&mut self) -> Result<bool, NodeError> {
         let has_more = self.has_untold();
-        if std::mem::take(&mut self.appended) {
+        if std::mem::take(&mut self.so_far.appended) {
             self.log.publish(self.is_synced)?;
         }
         let told = self.stream.told();
@@ -277,10 +280,10 @@ impl<W: World> Keeper<W> {
     /// Lets go of what was submitted here and is told: nobody needs its bytes from here any more.
     fn release(&mut self) {
         let (next, through) = (self.stream.next(), self.stream.through(GatewayId(self.server)));
-        let (position, ordered) = *self.releasing.get_or_insert((next, through));
+        let (position, ordered) = *self.so_far.releasing.get_or_insert((next, through));
         if self.stream.told() >= position {
             self.submissions.release(ordered);
-            self.releasing = None;
+            self.so_far.releasing = None;
         }
     }
 
@@ -348,4 +351,10 @@ impl<W: World> Keeper<W> {
         })?;
         Ok(builder.finish())
     }
+}
+
+/// The logs of submissions of all other servers.
+fn peers<W: World>(server: u16, config: &MemberConfig, world: &W) -> Vec<Tail<W>> {
+    let others = (0..config.count()).filter(|&peer| peer != server);
+    others.map(|peer| Tail::new(world, submissions(peer), Offset::START)).collect()
 }

@@ -122,22 +122,25 @@ impl<W: World, S: Dial> MemberServer<W, S> {
                 }
                 self.keeper.stream.on_have(peer, next);
             }
-            Ok(DeskNews::Chunk(packet)) => {
-                let taken = self.keeper.on_chunk(peer, packet)?;
-                self.counters.add(Count::Filled, taken as u64);
-                let next = self.keeper.stream.next();
-                let is_all = taken == 0;
-                self.links.asked = (!is_all).then(|| (peer, self.world.mono_ns()));
-                if let Some(connection) = self.connections.get_mut(slot) {
-                    connection.answer(|out| frame::write_through(out, frame::kind::TOOK, next));
-                    self.unsent = true;
-                }
-            }
+            Ok(DeskNews::Chunk(packet)) => self.on_chunk(slot, peer, packet)?,
             _ => {
                 if let Some(connection) = self.connections.get_mut(slot) {
                     connection.end(frame::CutOff::None);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Takes a chunk of the stream, and says how far that brought it.
+    fn on_chunk(&mut self, slot: usize, peer: u16, packet: &[u8]) -> Result<(), NodeError> {
+        let taken = self.keeper.on_chunk(peer, packet)?;
+        self.counters.add(Count::Filled, taken as u64);
+        let next = self.keeper.stream.next();
+        self.links.asked = (taken > 0).then(|| (peer, self.world.mono_ns()));
+        if let Some(connection) = self.connections.get_mut(slot) {
+            connection.answer(|out| frame::write_through(out, kind::TOOK, next));
+            self.unsent = true;
         }
         Ok(())
     }

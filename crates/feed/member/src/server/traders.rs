@@ -99,9 +99,26 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         if stream != 0 && stream != self.keeper.number {
             return connection.end(CutOff::OtherStream);
         }
+        let signed_on = self.signed_on(trader, next);
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        connection.who = Who::Trader { trader };
+        match connection.is_web() {
+            true => connection.answer(|out| write_text(out, &signed_on_text(&signed_on))),
+            false => {
+                connection.answer(|out| frame::write(out, kind::SIGNED_ON, &[signed_on.as_bytes()]));
+            }
+        }
+        let next = signed_on.next.get();
+        connection.buffers.cursor = (wants & WANTS_LOCAL != 0).then(|| StreamCursor::new(next));
+        connection.shown = (wants & WANTS_BOOKS != 0).then(ShownBy::default);
+        self.keeper.serve_web(connection.is_web());
+        self.unsent = true;
+    }
+
+    fn signed_on(&mut self, trader: TraderId, next: u64) -> DeskSignedOn {
         let told = self.keeper.told();
         let next = if next == FROM_NOW { told.0 } else { next };
-        let signed_on = DeskSignedOn {
+        DeskSignedOn {
             server: self.server.into(),
             cut_off: self.cut_offs.take(trader) as u8,
             reserved: 0,
@@ -110,18 +127,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             next: next.into(),
             told: told.0.into(),
             stream: self.keeper.number.into(),
-        };
-        connection.who = Who::Trader { trader };
-        match connection.is_web() {
-            true => connection.answer(|out| write_text(out, &signed_on_text(&signed_on))),
-            false => {
-                connection.answer(|out| frame::write(out, kind::SIGNED_ON, &[signed_on.as_bytes()]));
-            }
         }
-        connection.buffers.cursor = (wants & WANTS_LOCAL != 0).then(|| StreamCursor::new(next));
-        connection.shown = (wants & WANTS_BOOKS != 0).then(ShownBy::default);
-        self.keeper.serve_web(connection.is_web());
-        self.unsent = true;
     }
 
     fn on_hello(&mut self, slot: usize, hello: &PeerHello) {

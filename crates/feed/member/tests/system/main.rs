@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
+mod market;
 mod packets;
+#[allow(dead_code)] // the receiver's own tests use the rest
+#[path = "../../../receiver/tests/publisher/mod.rs"]
+mod publisher;
 mod rig;
 mod slow;
 mod streams;

@@ -38,10 +38,16 @@ impl Rig {
 
     /// A system of one server, and the market it is told of.
     pub(crate) fn with_market(config: MemberConfig) -> (Self, SyncSender<MarketNews>) {
-        let mut rig = Self::idle(config);
         let (market, handed) = handing(16);
-        rig.start_with(0, Sources { market: Some(Box::new(handed)), ..Sources::default() });
-        (rig, market)
+        let sources = Sources { market: Some(Box::new(handed)), ..Sources::default() };
+        (Self::with_sources(config, sources), market)
+    }
+
+    /// A system of one server, and what that is told from outside.
+    pub(crate) fn with_sources(config: MemberConfig, sources: Sources) -> Self {
+        let mut rig = Self::idle(config);
+        rig.start_with(0, sources);
+        rig
     }
 
     /// A system of which nothing runs yet.

@@ -2,12 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use pares_desk::item::{ItemBody, TraderId};
+use pares_desk::item::{ItemBody, ItemName, TraderId};
 use pares_member::{TraderNews, TraderOptions};
 use pares_types::{InstrumentId, Price, Quantity};
 
 use super::Servers;
 use crate::error::{CommandError, CommandResult};
+
+/// How long it may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Arguments of `pares member say`.
 #[derive(clap::Args)]
@@ -31,44 +34,38 @@ pub(super) struct Args {
     words: Vec<String>,
 }
 
+impl Args {
+    fn body<'a>(&self, text: &'a str) -> ItemBody<'a> {
+        let to = TraderId(self.to);
+        match (self.note, self.quote) {
+            (Some(instrument), _) => ItemBody::Note { instrument: InstrumentId(instrument), text },
+            (_, Some(instrument)) => {
+                ItemBody::QuoteRequest { to, instrument: InstrumentId(instrument), quantity: Quantity(0) }
+            }
+            _ => ItemBody::Message { to, text },
+        }
+    }
+}
+
 /// Says it, and waits until it stands in the stream.
 pub(super) fn run(args: &Args) -> CommandResult {
-    let mut client = args.servers.connect(args.trader, TraderOptions { from: None, books: false })?;
-    let text = args.words.join(" ");
-    let to = TraderId(args.to);
-    let number = client.submit(&match (args.note, args.quote) {
-        (Some(instrument), _) => ItemBody::Note { instrument: InstrumentId(instrument), text: &text },
-        (_, Some(instrument)) => {
-            let instrument = InstrumentId(instrument);
-            ItemBody::QuoteRequest { to, instrument, quantity: Quantity(0) }
-        }
-        _ => ItemBody::Message { to, text: &text },
-    });
+    let options = TraderOptions { from: None, books: false };
+    let mut client = args.servers.connect(args.trader, options)?;
+    let number = client.submit(&args.body(&args.words.join(" ")));
+    let name = ItemName { trader: TraderId(args.trader), number };
     let (begun, mut stands) = (Instant::now(), None);
-    while stands.is_none() {
-        if begun.elapsed() > Duration::from_secs(10) {
-            return Err(CommandError::io("saying it")(std::io::ErrorKind::TimedOut.into()));
-        }
+    while stands.is_none() && begun.elapsed() < PATIENCE {
         client.wait(Duration::from_millis(100));
         client.poll(|news| match news {
-            TraderNews::Item(item)
-                if item.item.name
-                    == (pares_desk::item::ItemName { trader: TraderId(args.trader), number }) =>
-            {
-                stands = Some(Ok(item.position.0));
-            }
+            TraderNews::Item(item) if item.item.name == name => stands = Some(Ok(item.position)),
             TraderNews::Refused { refusal, .. } => stands = Some(Err(format!("{refusal:?}"))),
             _ => {}
         });
     }
-    match stands {
-        Some(Err(why)) => Err(CommandError::io("saying it")(std::io::Error::other(why))),
-        position => {
-            let position = position.and_then(Result::ok).unwrap_or_default();
-            pares_text::tell!("it stands at position {position}");
-            Ok(())
-        }
-    }
+    let stands = stands.unwrap_or_else(|| Err("nobody says where it stands".into()));
+    let position = stands.map_err(|why| CommandError::io("saying it")(std::io::Error::other(why)))?;
+    pares_text::tell!("it stands at position {position}");
+    Ok(())
 }
 
 /// A price as people write it.

@@ -65,35 +65,31 @@ fn side((at, quantity): (Price, Quantity)) -> String {
 }
 
 fn report(reply: &Reply) -> String {
-    match reply {
-        Reply::Answer(answer) => format!(
-            "order {} in {}: {:?}, {} traded, {} left",
-            answer.client_order_id, answer.instrument, answer.status, answer.executed, answer.remaining
-        ),
-        Reply::Trade(trade) => format!(
-            "order {} in {}: {:?} {} at {}, {} left",
-            trade.client_order_id,
-            trade.instrument,
-            trade.side,
-            trade.quantity,
-            price(trade.price),
-            trade.remaining
-        ),
-        Reply::Cancelled(cancelled) => format!(
-            "order {} in {}: {} cancelled ({:?})",
-            cancelled.client_order_id, cancelled.instrument, cancelled.quantity, cancelled.cause
-        ),
-        Reply::News(news) => {
-            format!("order {} in {}: {:?}", news.client_order_id, news.instrument, news.change)
+    let (order, what) = match reply {
+        Reply::Answer(of) => {
+            let (executed, left) = (of.executed, of.remaining);
+            (
+                of.client_order_id,
+                format!("{:?} in {}, {executed} traded, {left} left", of.status, of.instrument),
+            )
         }
-        Reply::Busted(bust) => format!(
-            "order {} in {}: the trade of {} at {} is void",
-            bust.client_order_id,
-            bust.instrument,
-            bust.quantity,
-            price(bust.price)
-        ),
-        Reply::Journalled { client_order_id, .. } => format!("order {client_order_id} is journalled"),
-        Reply::Rejected { client_order_id, reason } => format!("order {client_order_id}: {reason:?}"),
-    }
+        Reply::Trade(of) => {
+            let (side, at, left) = (of.side, price(of.price), of.remaining);
+            (
+                of.client_order_id,
+                format!("{side:?} {} of {} at {at}, {left} left", of.quantity, of.instrument),
+            )
+        }
+        Reply::Cancelled(of) => {
+            (of.client_order_id, format!("{} of {} cancelled ({:?})", of.quantity, of.instrument, of.cause))
+        }
+        Reply::News(of) => (of.client_order_id, format!("{:?} in {}", of.change, of.instrument)),
+        Reply::Busted(of) => {
+            let at = price(of.price);
+            (of.client_order_id, format!("the trade of {} of {} at {at} is void", of.quantity, of.instrument))
+        }
+        Reply::Journalled { client_order_id, .. } => (*client_order_id, "journalled".into()),
+        Reply::Rejected { client_order_id, reason } => (*client_order_id, format!("{reason:?}")),
+    };
+    format!("order {order}: {what}")
 }

@@ -109,7 +109,10 @@ pub(super) fn run(args: &Args) -> CommandResult {
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
     let started = MemberSupervisor::start(&program, Layout::new(&args.dir), &config, &stop);
     let mut supervisor = match started {
-        Err(NodeError::BrokenOff) => return Ok(pares_text::tell!("stopped before the servers were up")),
+        Err(NodeError::BrokenOff) => {
+            pares_text::tell!("stopped before the servers were up");
+            return Ok(());
+        }
         started => started?,
     };
     tell(&supervisor);

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use pares_member::{MemberConfig, TraderOptions, process};
+use pares_member::{MemberConfig, TraderClient, TraderOptions, process};
 use pares_node::Layout;
 use ratatui::DefaultTerminal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args) -> CommandResult {
 
 fn work(
     mut screen: DefaultTerminal,
-    client: &mut pares_member::TraderClient,
+    client: &mut TraderClient,
     orders: &mut Orders,
     state: &mut TerminalState,
 ) -> CommandResult {
@@ -81,22 +81,28 @@ fn work(
         if is_gone_after(KEY_WAIT).map_err(CommandError::io("waiting for the keyboard"))? {
             return Ok(());
         }
-        let reading = CommandError::io("reading the keyboard");
         let next = || event::poll(Duration::ZERO)?.then(event::read).transpose();
-        match next().map_err(reading)? {
+        match next().map_err(CommandError::io("reading the keyboard"))? {
             Some(Event::Key(key)) if key.kind == KeyEventKind::Press => {
                 drawn = None;
                 match on_key(state, key) {
                     Some(Command::Quit) => return Ok(()),
-                    Some(Command::Say(body)) => drop(client.submit(&body.as_body())),
-                    Some(Command::Order(order)) => state.say(orders.enter(order)),
-                    Some(Command::Cancel(name)) => state.say(orders.cancel(name)),
+                    Some(command) => carry_out(command, client, orders, state),
                     None => {}
                 }
             }
             Some(Event::Resize(..)) => drawn = None,
             _ => {}
         }
+    }
+}
+
+fn carry_out(command: Command, client: &mut TraderClient, orders: &mut Orders, state: &mut TerminalState) {
+    match command {
+        Command::Quit => {}
+        Command::Say(words) => drop(client.submit(&words.as_body())),
+        Command::Order(ticket) => state.say(orders.enter(ticket)),
+        Command::Cancel(name) => state.say(orders.cancel(name)),
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Orders {
 impl Orders {
     /// Each trader counts in a series of its own, on from the time, so that two lives of a terminal do not give the same names.
     pub(super) fn new(exchange: Option<ExchangeConfig>, trader: u32, key: Option<PathBuf>) -> Self {
-        let now_us = pares_os::clock::now_ns() / 1_000 & ((1 << NUMBER_BITS) - 1);
+        let now_us = (pares_os::clock::now_ns() / 1_000) & ((1 << NUMBER_BITS) - 1);
         let name = (u64::from(trader) % SERIES) << NUMBER_BITS | now_us;
         Self { exchange, key, client: None, name }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pares_desk::view::ViewLevel;
+use pares_desk::view::{ToldView, ViewLevel};
 use pares_member::sources::MarketState;
 use pares_types::ShardId;
 use ratatui::Frame;
@@ -48,21 +48,7 @@ fn ladder(frame: &mut Frame<'_>, area: Rect, state: &TerminalState) {
     };
     let worth = worth(state, book.key.0);
     let view = &book.view;
-    let last = view.last.map_or("-".to_owned(), |(at, quantity)| format!("{quantity} at {}", price(at)));
-    let state_word = match view.state {
-        b'T' => "trading",
-        b'Q' => "call",
-        _ => "closed",
-    };
-    let mut lines = vec![
-        Line::from(Span::styled(
-            format!("{} ({})  {state_word}", view.symbol, book.key.1),
-            Style::new().add_modifier(Modifier::BOLD),
-        )),
-        Line::from(format!("last {last}")),
-        Line::from(Span::styled(format!("data: {}", worth.word()), colour(worth))),
-        Line::default(),
-    ];
+    let mut lines = heading(book, worth);
     lines.extend(view.offers.iter().rev().map(|level| rung(level, false)));
     lines.push(Line::from(Span::styled("-".repeat(42), Style::new().fg(Color::DarkGray))));
     lines.extend(view.bids.iter().map(|level| rung(level, true)));
@@ -70,6 +56,24 @@ fn ladder(frame: &mut Frame<'_>, area: Rect, state: &TerminalState) {
     // What may be wrong does not look like what is right.
     let style = if worth == MarketState::Current { Style::new() } else { Style::new().fg(Color::DarkGray) };
     frame.render_widget(shown.style(style), area);
+}
+
+/// Which book it is, and what that is worth.
+fn heading(book: &ToldView, worth: MarketState) -> Vec<Line<'static>> {
+    let view = &book.view;
+    let last = view.last.map_or("-".to_owned(), |(at, quantity)| format!("{quantity} at {}", price(at)));
+    let state_word = match view.state {
+        b'T' => "trading",
+        b'Q' => "call",
+        _ => "closed",
+    };
+    let name = format!("{} ({})  {state_word}", view.symbol, book.key.1);
+    vec![
+        Line::from(Span::styled(name, Style::new().add_modifier(Modifier::BOLD))),
+        Line::from(format!("last {last}")),
+        Line::from(Span::styled(format!("data: {}", worth.word()), colour(worth))),
+        Line::default(),
+    ]
 }
 
 fn colour(state: MarketState) -> Style {
