@@ -1,7 +1,7 @@
 //! What a trader types.
 //!
 //! ```text
-//!   buy 100 at 10.50      sell 100 at 10.50      cancel 1712...
+//!   buy 100 at 10.50      sell 100 at 10.50 in 3      cancel 1712...
 //!   to 3 are you there?   good morning           note cheap        ask 500        quit
 //! ```
 
@@ -58,8 +58,8 @@ pub(super) fn read(line: &str, instrument: Option<InstrumentId>) -> Result<Optio
     Ok(Some(match word {
         "" => return Ok(None),
         "quit" | "q" => Command::Quit,
-        "buy" => Command::Order(ticket(rest, here()?, Side::Buy)?),
-        "sell" => Command::Order(ticket(rest, here()?, Side::Sell)?),
+        "buy" => Command::Order(ticket(rest, instrument, Side::Buy)?),
+        "sell" => Command::Order(ticket(rest, instrument, Side::Sell)?),
         "cancel" => Command::Cancel(rest.parse().map_err(|_| "cancel WHICH: an order's name".to_owned())?),
         "note" => Command::Say(Words::Note { instrument: here()?, text: rest.into() }),
         "ask" => {
@@ -76,10 +76,17 @@ pub(super) fn read(line: &str, instrument: Option<InstrumentId>) -> Result<Optio
     }))
 }
 
-fn ticket(text: &str, instrument: InstrumentId, side: Side) -> Result<Ticket, String> {
-    let how = || "buy QUANTITY at PRICE".to_owned();
-    let words: Vec<&str> = text.split_whitespace().filter(|&word| word != "at" && word != "@").collect();
-    let [quantity, price] = words[..] else { return Err(how()) };
+/// An order for the instrument that is named, or shown.
+fn ticket(text: &str, shown: Option<InstrumentId>, side: Side) -> Result<Ticket, String> {
+    let how = || "buy QUANTITY at PRICE, and `in INSTRUMENT` if that is not shown".to_owned();
+    let words: Vec<&str> = text.split_whitespace().filter(|word| !["at", "@", "in"].contains(word)).collect();
+    let (quantity, price, named) = match words[..] {
+        [quantity, price] => (quantity, price, None),
+        [quantity, price, named] => (quantity, price, Some(named)),
+        _ => return Err(how()),
+    };
+    let named = named.map(|named| named.parse().map(InstrumentId).map_err(|_| how())).transpose()?;
+    let instrument = named.or(shown).ok_or_else(how)?;
     let quantity = quantity.parse().ok().filter(|&quantity| quantity > 0).ok_or_else(how)?;
     let price = read_price(price).ok_or_else(how)?;
     Ok(Ticket { instrument, side, quantity: Quantity(quantity), price })

@@ -82,6 +82,8 @@ fn what_is_typed_is_for_the_book_that_is_shown() {
         price: Price(105_000),
     };
     assert_eq!(read("sell 100 @ 10.5", state.instrument()), Ok(Some(Command::Order(ticket))));
+    let named = Ticket { instrument: InstrumentId(9), ..ticket };
+    assert_eq!(read("sell 100 at 10.5 in 9", None), Ok(Some(Command::Order(named))));
     let message = Words::Message { to: TraderId(3), text: "are you there?".into() };
     assert_eq!(read("to 3 are you there?", None), Ok(Some(Command::Say(message))));
     assert_eq!(read("  ", None), Ok(None));
