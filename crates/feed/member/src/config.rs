@@ -32,6 +32,9 @@ pub struct MemberConfig {
     /// Where each server sends the stream by UDP, in their order: a multicast group, or an address. None: nowhere.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<SocketAddr>,
+    /// Web pages that may connect, by their origin (`https://desk.example`). Programs have none, and may.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub web_origins: Vec<String>,
     /// The exchange whose reports to the member are copied into the stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangeConfig>,
@@ -51,6 +54,7 @@ impl Default for MemberConfig {
             durability: DurabilitySetting::Os,
             segment_mib: 4,
             groups: Vec::new(),
+            web_origins: Vec::new(),
             exchange: None,
             market: None,
         }

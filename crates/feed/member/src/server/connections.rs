@@ -1,6 +1,7 @@
 //! All connections of a server: traders, and peers either way. One thread, no waiting.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pares_desk::frame::{self, CutOff, NEWS_BYTES_MAX, REQUEST_BYTES_MAX};
@@ -13,6 +14,7 @@ use pares_types::Position;
 
 use super::web::write_text;
 use super::web_end::WebEnd;
+use crate::config::MemberConfig;
 use crate::world::Dial;
 
 /// Bytes read of a connection in one go.
@@ -78,10 +80,10 @@ impl<T: Read + Write> Connection<T> {
     }
 
     /// Whether it speaks WebSocket, as far as what has come says so.
-    pub(super) fn turns_web(&mut self) -> bool {
+    fn turns_web(&mut self, origins: &Arc<[String]>) -> bool {
         if self.web.is_none() && matches!(self.who, Who::Stranger { .. }) && self.buffers.begins_with(b"GET ")
         {
-            self.web = Some(Box::new(WebEnd::new()));
+            self.web = Some(Box::new(WebEnd::new(origins)));
         }
         self.web.is_some()
     }
@@ -204,21 +206,30 @@ pub(super) struct Connections<S: Dial> {
     is_wanted: bool,
     /// Whether a connection became writable.
     is_writable: bool,
+    /// Of which pages are let in.
+    origins: Arc<[String]>,
 }
 
 impl<S: Dial> Connections<S> {
-    pub(super) fn new(sockets: S, count_max: usize) -> Self {
+    pub(super) fn new(sockets: S, config: &MemberConfig) -> Self {
         Self {
             sockets,
             slots: Vec::new(),
             free: Vec::new(),
             count: 0,
-            count_max,
+            count_max: config.traders_max,
             ready: Vec::new(),
             scratch: vec![0; READ_BYTES].into(),
             is_wanted: true,
             is_writable: false,
+            origins: config.web_origins.as_slice().into(),
         }
+    }
+
+    /// Whether the one on that slot speaks WebSocket, as far as what has come says so.
+    pub(super) fn turns_web(&mut self, slot: usize) -> bool {
+        let Some(Some(connection)) = self.slots.get_mut(slot) else { return false };
+        connection.turns_web(&self.origins)
     }
 
     /// Waits at most that long for something to happen, and notes it.

@@ -102,7 +102,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             server,
             servers: config.count(),
             keeper,
-            connections: Connections::new(sockets, config.traders_max),
+            connections: Connections::new(sockets, config),
             links: Links::new(server, config.count(), now_ns),
             counters: counters.map_err(NodeError::io("making counters"))?,
             ringer: world.ringer(),
@@ -148,7 +148,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         let mut payload = std::mem::take(&mut self.payload);
         for slot in 0..self.connections.slots() {
             heard += usize::from(self.connections.read(slot));
-            if self.connections.get_mut(slot).is_some_and(|connection| connection.turns_web()) {
+            if self.connections.turns_web(slot) {
                 heard += self.hear_web(slot);
                 continue;
             }

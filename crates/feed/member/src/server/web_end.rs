@@ -8,7 +8,9 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tungstenite::handshake::MidHandshake;
-use tungstenite::handshake::server::{NoCallback, ServerHandshake};
+use tungstenite::handshake::server::{Callback, ErrorResponse, Request, Response, ServerHandshake};
+use tungstenite::http::StatusCode;
+use tungstenite::http::header::ORIGIN;
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{HandshakeError, Message, WebSocket};
 
@@ -51,8 +53,25 @@ impl Write for Pipe {
     }
 }
 
+/// Lets pages in that are known, and programs, which have no origin. Any page that a trader looks at can open a connection to this host, and
+/// would speak as any trader.
+#[derive(Clone)]
+struct Doorkeeper(Arc<[String]>);
+
+impl Callback for Doorkeeper {
+    fn on_request(self, request: &Request, response: Response) -> Result<Response, ErrorResponse> {
+        let Some(origin) = request.headers().get(ORIGIN) else { return Ok(response) };
+        if self.0.iter().any(|known| known.as_bytes() == origin.as_bytes()) {
+            return Ok(response);
+        }
+        let mut refused = ErrorResponse::new(Some("this page is not one of `web_origins`".into()));
+        *refused.status_mut() = StatusCode::FORBIDDEN;
+        Err(refused)
+    }
+}
+
 enum State {
-    Shaking(Box<MidHandshake<ServerHandshake<Pipe, NoCallback>>>),
+    Shaking(Box<MidHandshake<ServerHandshake<Pipe, Doorkeeper>>>),
     Open(Box<WebSocket<Pipe>>),
     Over,
 }
@@ -64,13 +83,14 @@ pub(super) struct WebEnd {
 }
 
 impl WebEnd {
-    /// A connection whose first bytes are an HTTP request.
-    pub(super) fn new() -> Self {
+    /// A connection whose first bytes are an HTTP request; of pages, only those of these origins are let in.
+    pub(super) fn new(origins: &Arc<[String]>) -> Self {
         let pipe = Pipe::default();
         let config = WebSocketConfig::default()
             .max_message_size(Some(TEXT_BYTES_MAX))
             .max_frame_size(Some(TEXT_BYTES_MAX));
-        let shaking = tungstenite::accept_with_config(pipe.clone(), Some(config));
+        let shaking =
+            tungstenite::accept_hdr_with_config(pipe.clone(), Doorkeeper(Arc::clone(origins)), Some(config));
         Self { pipe, state: State::after(shaking) }
     }
 
@@ -111,7 +131,7 @@ impl WebEnd {
 }
 
 impl State {
-    fn after(shaken: Result<WebSocket<Pipe>, HandshakeError<ServerHandshake<Pipe, NoCallback>>>) -> Self {
+    fn after(shaken: Result<WebSocket<Pipe>, HandshakeError<ServerHandshake<Pipe, Doorkeeper>>>) -> Self {
         match shaken {
             Ok(socket) => Self::Open(Box::new(socket)),
             Err(HandshakeError::Interrupted(shaking)) => Self::Shaking(Box::new(shaking)),

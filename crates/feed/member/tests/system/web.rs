@@ -9,6 +9,7 @@ use pares_member::MemberConfig;
 use pares_member::sources::{MarketNews, MarketState};
 use pares_types::{Price, Quantity, ShardId};
 use serde_json::{Value, json};
+use tungstenite::client::IntoClientRequest;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 
@@ -91,4 +92,17 @@ fn a_web_trader_is_shown_a_snapshot_in_band_and_then_numbered_changes_with_check
     assert_eq!((&change["snapshot"], &change["sequence"]), (&json!(false), &json!(2)));
     assert_eq!(change["bids"], json!([["11.0000", 5, 1], ["10.0000", 0, 0]]));
     assert_eq!(change["checksum"], view(110_000).checksum());
+}
+
+#[test]
+fn a_page_that_nobody_named_is_not_let_in_and_one_that_is_named_is() {
+    let config = MemberConfig { web_origins: vec!["http://desk".into()], ..MemberConfig::local(1) };
+    let rig = Rig::new(config);
+    let connect = |origin: &str| {
+        let mut request = format!("ws://{}/", rig.addresses()[0]).into_client_request().unwrap();
+        request.headers_mut().insert("Origin", origin.parse().unwrap());
+        tungstenite::connect(request)
+    };
+    assert!(connect("http://elsewhere").is_err());
+    assert!(connect("http://desk").is_ok());
 }
