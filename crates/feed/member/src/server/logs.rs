@@ -1,9 +1,12 @@
 //! A server's two logs: what its traders submitted, and the stream.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 
 use pares_desk::item::{ItemName, OrderedItem, SubmittedItem};
-use pares_log::{AppendError, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError};
+use pares_log::{
+    AppendError, LogReader, LogReplacement, LogSalvage, LogWriter, Offset, OpenError, ReadError,
+};
 use pares_roles::{NodeError, NodeId, World};
 use pares_types::{GatewayId, Position, RequestId};
 
@@ -18,24 +21,65 @@ const MARK_EVERY: u64 = 1 << 20;
 /// Bits of a sequence below the life.
 const COUNT_BITS: u32 = 28;
 
-/// Opens a server's log, or makes one. A damaged one is set aside: what of it is whole goes into another in its place.
-fn open<W: World>(world: &W, log: NodeId, config: &MemberConfig) -> Result<(W::Writer, bool), NodeError> {
+/// Opens a server's log, or makes one. A damaged one is set aside: what of it is whole, and `keep` wants, goes into another in its place.
+/// Says whether there was a whole one.
+fn open<W: World>(
+    world: &W,
+    log: NodeId,
+    config: &MemberConfig,
+    keep: impl FnMut(&[u8]) -> bool,
+) -> Result<(W::Writer, bool), NodeError> {
     match world.write_log(log, log_config(config).existing()) {
-        Ok(writer) => return Ok((writer, true)),
-        Err(OpenError::Absent { .. }) => {}
-        Err(error) if error.is_damage() => {
-            world.complain(&format_args!("{log}: {error}; another log takes its place"));
-            let mut replacement = world.replace_log(log, log_config(config))?;
-            if let Ok(mut damaged) = replacement.damaged() {
-                while let Some(record) = damaged.next() {
-                    replacement.append(record.payload)?;
+        Ok(mut writer) => {
+            writer.publish();
+            match damage(world, log)? {
+                None => return Ok((writer, true)),
+                Some(why) => {
+                    drop(writer);
+                    replace(world, log, config, &why, keep)?;
                 }
             }
-            replacement.complete()?;
         }
+        Err(OpenError::Absent { .. }) => {}
+        Err(error) if error.is_damage() => replace(world, log, config, &error, keep)?,
         Err(error) => return Err(error.into()),
     }
-    Ok((world.write_log(log, log_config(config))?, false))
+    let mut writer = world.write_log(log, log_config(config))?;
+    writer.publish();
+    Ok((writer, false))
+}
+
+/// Reads through a log. What is wrong with it, if anything is.
+fn damage<W: World>(world: &W, log: NodeId) -> Result<Option<ReadError>, NodeError> {
+    let mut reader = world.read_log_from_start(log)?;
+    loop {
+        match reader.next() {
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(None),
+            Err(error) if error.is_damage() => return Ok(Some(error)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn replace<W: World>(
+    world: &W,
+    log: NodeId,
+    config: &MemberConfig,
+    why: &dyn Display,
+    mut keep: impl FnMut(&[u8]) -> bool,
+) -> Result<(), NodeError> {
+    world.complain(&format_args!("{log}: {why}; another log takes its place"));
+    let mut replacement = world.replace_log(log, log_config(config))?;
+    if let Ok(mut damaged) = replacement.damaged() {
+        while let Some(record) = damaged.next() {
+            if keep(record.payload) {
+                replacement.append(record.payload)?;
+            }
+        }
+    }
+    replacement.complete()?;
+    Ok(())
 }
 
 /// The log of the stream, with a way to each place in it.
@@ -54,8 +98,13 @@ impl<W: World> StreamLog<W> {
         server: u16,
         mut recover: impl FnMut(&[u8]) -> bool,
     ) -> Result<Self, NodeError> {
-        let (mut writer, _) = open(world, stream(server), config)?;
-        writer.publish();
+        let mut kept = Position(0);
+        let follows = |record: &[u8]| {
+            let follows = position_of(record) == Some(kept);
+            kept = if follows { kept.next() } else { kept };
+            follows
+        };
+        let (writer, _) = open(world, stream(server), config, follows)?;
         let reader = world.read_log_from_start(stream(server))?;
         let mut log = Self { writer, reader, places: Vec::new(), next: Position(0) };
         loop {
@@ -144,7 +193,7 @@ impl<W: World> Submissions<W> {
     ) -> Result<Self, NodeError> {
         let life = format!("life-{server}");
         let noted = notes::read(world, &life);
-        let (mut writer, was_there) = open(world, submissions(server), config)?;
+        let (writer, was_there) = open(world, submissions(server), config, |_| true)?;
         let sequence = if let (true, Some(noted)) = (was_there, noted) {
             through.max(noted << COUNT_BITS)
         } else {
@@ -152,7 +201,6 @@ impl<W: World> Submissions<W> {
             notes::write(world, &life, next).map_err(NodeError::io("noting a server's life"))?;
             next << COUNT_BITS
         };
-        writer.publish();
         let mut log = Self { writer, server, sequence, marks: VecDeque::new(), record: Vec::new() };
         let mut reader = world.read_log_from_start(submissions(server))?;
         while let Some(record) = reader.next()? {

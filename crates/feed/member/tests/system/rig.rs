@@ -19,6 +19,15 @@ use pares_roles::config::Layout;
 /// Far longer than anything takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Waits until that holds.
+pub(crate) fn eventually(mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "it did not come about");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 type Running = (Arc<AtomicBool>, JoinHandle<Result<(), NodeError>>);
 
 pub(crate) struct Rig {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pares_member::MemberConfig;
 use pares_roles::config::DurabilitySetting;
 
-use crate::rig::{Follower, Rig};
+use crate::rig::{Follower, Rig, eventually};
 
 /// Every trader has been told what the first has, and each said so many things, which stand there once and in its order.
 fn check(traders: &mut [Follower], each: u64) {
@@ -121,4 +121,55 @@ fn everything_that_stops_goes_on_where_it_was() {
     assert_eq!(trader.once().len(), 20);
     assert_eq!(rig.log(0)[..before.len()], before);
     assert!(rig.dir().join("epoch").exists());
+}
+
+/// A system whose stream is some megabytes long, and whose server 0 does not run.
+fn long_stream() -> (Rig, Follower) {
+    let mut rig = Rig::new(MemberConfig { window: 64, ..MemberConfig::local(2) });
+    let mut trader = rig.trader(1, 1);
+    let words = "words ".repeat(1_000);
+    for _ in 0..100 {
+        (0..20).for_each(|_| _ = trader.say(&words));
+        trader.settle();
+    }
+    rig.end(0);
+    (rig, trader)
+}
+
+/// Server 0 has all that the trader was told.
+fn filled(rig: &Rig, told: usize) -> bool {
+    rig.log(0).len() >= told
+}
+
+#[test]
+fn a_server_that_dies_again_while_it_is_filled_goes_on_where_its_log_ends() {
+    let (mut rig, trader) = long_stream();
+    rig.wipe(0);
+    for _ in 0..3 {
+        rig.start(0);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        rig.end(0);
+        let (has, all) = (rig.log(0), rig.log(1));
+        assert_eq!(has[..], all[..has.len()], "what it has is a part of the stream");
+    }
+    rig.start(0);
+    eventually(|| filled(&rig, trader.told.len()));
+    assert_eq!(rig.log(0)[..trader.told.len()], rig.log(1)[..trader.told.len()]);
+}
+
+#[test]
+fn a_server_whose_log_is_damaged_keeps_what_is_whole_and_gets_the_rest_from_its_peer() {
+    let (mut rig, trader) = long_stream();
+    let dir = rig.layout.log(pares_member::config::stream(0));
+    let segments = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut segments: Vec<_> =
+        segments.filter(|path| path.extension().is_some_and(|of| of == "seg")).collect();
+    segments.sort();
+    let mut bytes = std::fs::read(&segments[0]).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64].fill(0xff);
+    std::fs::write(&segments[0], bytes).unwrap();
+    rig.start(0);
+    eventually(|| filled(&rig, trader.told.len()));
+    assert_eq!(rig.log(0)[..trader.told.len()], rig.log(1)[..trader.told.len()]);
 }
