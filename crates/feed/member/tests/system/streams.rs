@@ -173,3 +173,28 @@ fn a_server_whose_log_is_damaged_keeps_what_is_whole_and_gets_the_rest_from_its_
     eventually(|| filled(&rig, trader.told.len()));
     assert_eq!(rig.log(0)[..trader.told.len()], rig.log(1)[..trader.told.len()]);
 }
+
+#[test]
+fn of_three_servers_with_a_quorum_of_two_any_one_may_be_away() {
+    let mut rig = Rig::new(MemberConfig { quorum: 2, ..MemberConfig::local(3) });
+    let mut traders: Vec<_> = (1..=6).map(|trader| rig.trader(trader, trader as usize)).collect();
+    let mut rounds = 0;
+    let mut talk = |traders: &mut Vec<Follower>| {
+        for _ in 0..20 {
+            rounds += 1;
+            for trader in &mut *traders {
+                trader.say("two of three");
+                trader.poll();
+            }
+        }
+        traders.iter_mut().for_each(Follower::settle);
+        rounds
+    };
+    for away in 0..3 {
+        rig.end(away);
+        talk(&mut traders);
+        rig.start(away);
+    }
+    let each = talk(&mut traders);
+    check(&mut traders, each);
+}
