@@ -266,8 +266,10 @@ impl<S: Dial> Connections<S> {
                         false => connection.end(CutOff::TooMany),
                     }
                 }
-                // Nobody any more, or no descriptors: the next event says so.
-                Err(_) => self.is_wanted = false,
+                // The next event says when there is somebody again.
+                Err(error) if is_not_now(&error) => self.is_wanted = false,
+                // No descriptors, or who wanted to connect is gone: tried again in the next turn.
+                Err(_) => return,
             }
         }
     }
