@@ -15,7 +15,7 @@ use pares_feed::soup::{
     self, CLIENT_BYTES_MAX, FromClient, FromServer, LoginRequest, Pieces, SERVER_BYTES_MAX,
 };
 use pares_feed::store::SessionStore;
-use pares_publisher::logged::{self, Logged, Piece, Published, Reached};
+use pares_publisher::logged::{self, Logged, Published, Reached, StatePiece};
 use pares_types::{Position, ShardId, Side};
 use zerocopy::IntoBytes;
 
@@ -305,7 +305,7 @@ pub fn publisher_log_seeds() -> Vec<Vec<u8>> {
         let reached = Reached { session: SESSION, next: 5 + u64::from(count), chain: 7, over: seed == 1 };
         let published = Published { shard, first: 5, count, reached, position, blocks: &blocks };
         seeds.push([published.head().as_bytes(), &blocks].concat());
-        let piece = Piece { shard, index: 1, count: 3, reached, position, bytes: &blocks };
+        let piece = StatePiece { shard, index: 1, count: 3, reached, position, bytes: &blocks };
         seeds.push([piece.head().as_bytes(), &blocks].concat());
     }
     seeds

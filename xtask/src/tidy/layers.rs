@@ -7,7 +7,7 @@
 //!   app        pares                                                    the command line
 //!   lab        lab | drills  experiments | load | books  faults | sim  tpcc  flow  wan   what proves and measures
 //!   sites      operator | site | cluster  store | wice                  replication between clusters
-//!   feed       publisher  receiver | feed                               market data
+//!   feed       member | publisher  receiver | feed  desk                 market data, and a member's system for it
 //!   exchange   node  history  archive | roles  window  client | book  sequencer  register  stream  recorder  gateway  venue | types  wire
 //!   base       keys  link  log  text | os  tls | table                        what everything stands on
 //! ```
@@ -92,6 +92,8 @@ pub(super) const CRATES: &[Place] = &[
     place("exchange", "pares-node", 3, &["pares-archive"]),
     place("feed", "pares-feed", 1, &[]),
     place("feed", "pares-publisher", 2, &[]),
+    place("feed", "pares-desk", 1, &["pares-feed"]), // packs its stream as the feed does
+    place("feed", "pares-member", 4, &[]),
     place("feed", "pares-receiver", 2, &[]),
     place("sites", "pares-wice", 1, &[]),
     place("sites", "pares-cluster", 2, &[]),

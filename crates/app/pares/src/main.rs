@@ -54,6 +54,8 @@ enum Command {
     Day(commands::day::Args),
     /// Write what the market saw of a business day
     Feed(commands::feed::Args),
+    /// Run a member's trading system, and use it as a trader
+    Member(commands::member::Args),
     /// Say whether a configuration is legal, and what a production system must think about
     CheckConfig(commands::check_config::Args),
     /// Copy closed business days to an archive, or restore them
@@ -99,6 +101,7 @@ fn run(command: Command) -> error::CommandResult {
         Command::Certificate(args) => commands::certificate::run(&args),
         Command::Day(args) => commands::day::run(&args),
         Command::Feed(args) => commands::feed::run(&args),
+        Command::Member(args) => commands::member::run(&args),
         Command::CheckConfig(args) => commands::check_config::run(&args),
         Command::Archive(args) => commands::archive::run(&args),
         Command::Backup(args) => commands::archive::backup(&args),

@@ -76,8 +76,7 @@ impl Call {
         self.pieces.push(bytes);
         while let Some(packet) = self.pieces.take()? {
             let said = match FromServer::read(packet)? {
-                FromServer::Accepted(session, next) if self.next.is_none() => {
-                    self.next = Some(next);
+                FromServer::Accepted(session, next) if self.next.replace(next).is_none() => {
                     Said::Accepted(session, next)
                 }
                 FromServer::Sequenced(message) => {

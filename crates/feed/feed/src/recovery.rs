@@ -104,6 +104,7 @@ impl Subscription {
     }
 
     fn start(&mut self, purpose: Purpose, now_ns: u64) {
+        self.recovery.books = ReceivedBooks::default();
         let call = Call::new(purpose, now_ns);
         let (turn, login) = (self.recovery.turn, call.login());
         self.call = Some(call);
@@ -119,7 +120,6 @@ impl Subscription {
     /// The publisher did not do what was asked: another one's turn, in a moment.
     pub(crate) fn call_failed(&mut self, now_ns: u64) {
         self.counters.failed_calls += 1;
-        self.recovery.books = ReceivedBooks::default();
         self.next_turn(now_ns);
         self.recovery.rest(now_ns);
     }
@@ -262,10 +262,7 @@ impl Subscription {
         each: &mut impl FeedListener,
     ) -> bool {
         match said {
-            Said::Accepted(accepted, _) if accepted == session => {
-                self.recovery.books = ReceivedBooks::default();
-                true
-            }
+            Said::Accepted(accepted, _) if accepted == session => true,
             Said::Message(number, message) => match soup::end_of_snapshot(message) {
                 Some(next) if next > 0 => {
                     self.hang_up();
@@ -345,18 +342,27 @@ impl Subscription {
                 self.recovery.pause(now_ns);
                 return false;
             }
-            Said::Rejected if self.recovery.head.is_some_and(|(latest, _)| latest > session) => {
-                // The rest of this session is kept by nobody.
-                let (latest, head) = self.recovery.head.expect("it is there");
-                self.begin(latest, head == 1, each);
-                return self.refuse(now_ns);
-            }
-            _ => return self.refuse(now_ns),
+            _ => return self.replay_refused(said, session, now_ns, each),
         }
         let goes_on = !self.has_caught_up(said);
         if !goes_on {
             self.hang_up();
         }
         goes_on
+    }
+
+    /// A publisher does not send the rest of a session. If another one is on, nobody keeps it: the program goes on with that.
+    fn replay_refused(
+        &mut self,
+        said: Said<'_>,
+        session: Session,
+        now_ns: u64,
+        each: &mut impl FeedListener,
+    ) -> bool {
+        let later = self.recovery.head.filter(|(latest, _)| *latest > session && said == Said::Rejected);
+        if let Some((latest, head)) = later {
+            self.begin(latest, head == 1, each);
+        }
+        self.refuse(now_ns)
     }
 }

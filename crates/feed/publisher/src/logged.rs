@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Published   | head, 40 bytes | length (2, big-endian), message | length, message | ...
-//!  Piece       | head, 40 bytes | a part of a state
+//!  StatePiece       | head, 40 bytes | a part of a state
 //!
 //!  head        0 schema  1 version  2 shard  4 count        6 session
 //!              16 first number      24 position             32 chain  36 ends, or which piece
@@ -93,7 +93,7 @@ pub struct Published<'a> {
 
 /// A piece of a state: of all that a publisher needs to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece<'a> {
+pub struct StatePiece<'a> {
     /// Its shard.
     pub shard: ShardId,
     /// Which piece, from 0.
@@ -114,7 +114,7 @@ pub enum Logged<'a> {
     /// Messages.
     Published(Published<'a>),
     /// A piece of a state.
-    Piece(Piece<'a>),
+    Piece(StatePiece<'a>),
 }
 
 impl<'a> Logged<'a> {
@@ -137,7 +137,7 @@ impl<'a> Logged<'a> {
             (PIECE, VERSION) => {
                 let (index, over) = (extra >> 1, extra & 1 == 1);
                 let reached = Reached { session, next: first, chain, over };
-                Ok(Self::Piece(Piece { shard, index, count, reached, position, bytes: rest }))
+                Ok(Self::Piece(StatePiece { shard, index, count, reached, position, bytes: rest }))
             }
             (schema, version) => Err(WireError::UnknownSchema { schema, version }),
         }
@@ -190,7 +190,7 @@ impl<'a> Published<'a> {
     }
 }
 
-impl Piece<'_> {
+impl StatePiece<'_> {
     /// Its head.
     #[must_use]
     pub fn head(&self) -> LoggedHead {
@@ -245,8 +245,14 @@ mod tests {
         assert_eq!(Logged::read(&written), Ok(Logged::Published(messages)));
         assert_eq!(messages.messages().collect::<Vec<_>>(), [&b"one"[..], b""]);
         let reached = Reached { session: SESSION, next: 3, chain: 4, over: false };
-        let piece =
-            Piece { shard: ShardId(1), index: 5, count: 6, reached, position: Position(7), bytes: b"state" };
+        let piece = StatePiece {
+            shard: ShardId(1),
+            index: 5,
+            count: 6,
+            reached,
+            position: Position(7),
+            bytes: b"state",
+        };
         assert_eq!(Logged::read(&bytes(&piece.head(), b"state")), Ok(Logged::Piece(piece)));
     }
 

@@ -8,7 +8,7 @@ use pares_log::{LogReader, Offset, ReadError};
 use pares_roles::{NodeId, World};
 use pares_types::{Position, ShardId};
 
-use crate::logged::{Logged, Piece, Published, Reached};
+use crate::logged::{Logged, Published, Reached, StatePiece};
 
 /// Steps that are kept of a shard.
 const STEPS_MAX: usize = 1_024;
@@ -100,8 +100,8 @@ impl Held {
         self.steps.push(reached);
     }
 
-    fn on_piece(&mut self, offset: Offset, piece: &Piece<'_>) -> Result<(), String> {
-        let Piece { reached, position, index, count, bytes, .. } = *piece;
+    fn on_piece(&mut self, offset: Offset, piece: &StatePiece<'_>) -> Result<(), String> {
+        let StatePiece { reached, position, index, count, bytes, .. } = *piece;
         if index == 0 {
             let bytes = Vec::with_capacity(bytes.len() * usize::from(count));
             self.unfinished = Some(Stored { offset, reached, position, bytes, pieces: 0 });
@@ -168,7 +168,7 @@ mod tests {
 
     fn piece(held: &mut Held, at: u64, index: u32, bytes: &[u8]) -> Result<(), String> {
         let (reached, position) = (reached(1, 5), Position(9));
-        let piece = Piece { shard: SHARD, index, count: 2, reached, position, bytes };
+        let piece = StatePiece { shard: SHARD, index, count: 2, reached, position, bytes };
         held.on_logged(Offset(at), &Logged::Piece(piece))
     }
 

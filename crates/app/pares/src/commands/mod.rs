@@ -9,6 +9,7 @@ pub mod feed;
 pub mod history;
 pub mod instruments;
 pub mod journal;
+pub mod member;
 pub mod node;
 pub mod stat;
 pub mod up;

@@ -21,6 +21,7 @@ mod feed;
 mod first_trade;
 mod guarded;
 mod kills;
+mod member;
 mod misuse;
 mod overload;
 mod publishers;

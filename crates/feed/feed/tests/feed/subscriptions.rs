@@ -3,7 +3,7 @@
 use pares_feed::books::ReceivedBooks;
 use pares_feed::mold::Header;
 use pares_feed::publication::Session;
-use pares_feed::receiver::EARLY_MAX;
+use pares_feed::receiver::{EARLY_MAX, FeedState, Receiver};
 use pares_feed::soup;
 use pares_feed::subscription::{FeedEffect, FeedEvent, Subscribed, Subscription, SubscriptionState};
 use pares_fuzz::damage::Random;
@@ -227,6 +227,71 @@ fn whatever_publishers_and_lines_say_a_subscription_goes_on() {
     assert!(snapshots > 100, "{snapshots} snapshots");
 }
 
+/// A publisher says these, each by a packet of its own.
+fn say(
+    subscription: &mut Subscription,
+    said: &[(u8, Vec<u8>)],
+    each: &mut impl FnMut(&ReceivedBooks, FeedEvent<'_>),
+) {
+    for (kind, payload) in said {
+        let mut bytes = Vec::new();
+        soup::write(&mut bytes, *kind, payload);
+        subscription.on_connection(&bytes, 0, each);
+    }
+}
+
+fn accepted(session: Session, next: u64) -> (u8, Vec<u8>) {
+    (b'A', [&session.0[..], &soup::digits(next)].concat())
+}
+
+fn end_of_snapshot(next: u64) -> (u8, Vec<u8>) {
+    (b'S', [&b"G"[..], &soup::digits(next)].concat())
+}
+
+#[test]
+fn a_gap_larger_than_what_may_wait_is_told_and_ends_in_a_snapshot() {
+    let of = Subscribed { shard: SHARD, lines: true, publishers: 2 };
+    let (mut subscription, session) = (Subscription::new(of), Session(*b"0003000002"));
+    let mut told = Vec::new();
+    let mut each = |_: &ReceivedBooks, event: FeedEvent<'_>| {
+        told.push(match event {
+            FeedEvent::Session(_) => (b'S', 0),
+            FeedEvent::Message { number, .. } => (b'M', number),
+            FeedEvent::Unfilled { from } => (b'U', from),
+            FeedEvent::Reset { next } => (b'R', next),
+        });
+    };
+    subscription.on_packet(&[header(session, 1, 1), vec![0, 1, b'x']].concat(), 0, &mut each);
+    subscription.on_time(0);
+    say(&mut subscription, &[accepted(session, 2)], &mut each);
+    assert_eq!(subscription.state(0), SubscriptionState::Current);
+    subscription.on_packet(&header(session, 100_000, 0), 0, &mut each);
+    assert_eq!(subscription.state(0), SubscriptionState::Gap { from: 2, to: 100_000 });
+    subscription.on_time(0);
+    assert_eq!(subscription.state(0), SubscriptionState::Recovering);
+    say(
+        &mut subscription,
+        &[accepted(session, 100_000), accepted(session, 1), end_of_snapshot(100_001)],
+        &mut each,
+    );
+    assert_eq!(subscription.state(0), SubscriptionState::Current);
+    assert_eq!(told, [(b'S', 0), (b'M', 1), (b'U', 2), (b'R', 100_001)]);
+}
+
+#[test]
+fn what_is_claimed_while_publishers_are_asked_is_not_dropped_by_their_answers() {
+    let session = Session(*b"0003000002");
+    let mut receiver = Receiver::new(session, 1);
+    receiver.on_packet(&header(session, 1 << 60, 0), 0, |_, _| ()).unwrap();
+    receiver.mark();
+    receiver.on_packet(&header(session, 50, 0), 0, |_, _| ()).unwrap();
+    assert!(receiver.refute(10));
+    assert_eq!(receiver.state(0), FeedState::Gap { from: 1, to: 50 });
+    receiver.mark();
+    assert!(receiver.refute(10) && !receiver.refute(10));
+    assert_eq!(receiver.state(0), FeedState::Gap { from: 1, to: 10 });
+}
+
 #[test]
 fn one_who_waits_for_a_snapshot_keeps_the_latest_and_no_more_than_that() {
     let of = Subscribed { shard: SHARD, lines: true, publishers: 1 };
@@ -243,15 +308,11 @@ fn one_who_waits_for_a_snapshot_keeps_the_latest_and_no_more_than_that() {
     }
     assert_eq!(subscription.counters().dropped.too_early, 1_000);
     subscription.on_time(0);
-    for (kind, payload) in [
-        (b'A', [&session.0[..], &soup::digits(2 + many)].concat()),
-        (b'A', [&session.0[..], &soup::digits(1)].concat()),
-        (b'S', [&b"G"[..], &soup::digits(2_000)].concat()),
-    ] {
-        let mut bytes = Vec::new();
-        soup::write(&mut bytes, kind, &payload);
-        subscription.on_connection(&bytes, 0, &mut each);
-    }
+    say(
+        &mut subscription,
+        &[accepted(session, 2 + many), accepted(session, 1), end_of_snapshot(2_000)],
+        &mut each,
+    );
     let effects: Vec<_> = std::iter::from_fn(|| subscription.effect()).collect();
     let connects = effects.iter().filter(|effect| matches!(effect, FeedEffect::Connect { .. })).count();
     assert_eq!((connects, subscription.state(0)), (2, SubscriptionState::Current));

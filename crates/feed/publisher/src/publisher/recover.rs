@@ -18,7 +18,7 @@ use pares_types::{Position, PublisherId, RecorderId, ShardId};
 
 use super::log_config;
 use super::shard::{Making, ShardFeed};
-use crate::logged::{HEAD_BYTES, Piece, Reached};
+use crate::logged::{HEAD_BYTES, Reached, StatePiece};
 use crate::scan::{Held, Stored, Useless, scan};
 use crate::state::{self, Places};
 use pares_feed::publication::Publication;
@@ -157,7 +157,7 @@ pub(super) fn append_state(
     let count = u16::try_from(stored.bytes.chunks(bytes_max).len()).expect("orders are bounded");
     for (index, bytes) in (0..).zip(stored.bytes.chunks(bytes_max)) {
         let (reached, position) = (stored.reached, stored.position);
-        let piece = Piece { shard, index, count, reached, position, bytes };
+        let piece = StatePiece { shard, index, count, reached, position, bytes };
         writer.append_with(HEAD_BYTES + bytes.len(), |to| {
             let (head, rest) = to.split_at_mut(HEAD_BYTES);
             head.copy_from_slice(piece.head().as_bytes());

@@ -119,7 +119,7 @@ impl Drawing {
     /// An instrument; the busiest of 10,000 gets a hundredth of all.
     fn locate(&mut self) -> u16 {
         let draw = self.random.below(1 << 31);
-        (((draw * draw) >> 31) * self.middles.len() as u64 >> 31) as u16 + 1
+        ((((draw * draw) >> 31) * self.middles.len() as u64) >> 31) as u16 + 1
     }
 
     fn add(&mut self) {

@@ -1,0 +1,91 @@
+//! `pares member`: a member's trading system.
+
+mod say;
+mod server;
+mod terminal;
+mod text;
+mod up;
+mod watch;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use pares_desk::item::TraderId;
+use pares_member::{TraderClient, TraderOptions};
+use pares_node::Layout;
+
+use crate::error::{CommandError, CommandResult};
+
+/// Arguments of `pares member`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Start a member's servers and keep them running until Ctrl-C
+    Up(up::Args),
+    /// Follow the member's stream: messages, quotes, notes, own orders and fills
+    Watch(watch::Args),
+    /// Say something to a trader, or to all
+    Say(say::Args),
+    /// A trader's screen: book, own orders, trades, messages
+    Terminal(terminal::Args),
+    /// Run one server in this process (what `up` starts)
+    Server(server::Args),
+}
+
+/// Runs one of them.
+///
+/// # Errors
+/// As the command says.
+pub fn run(args: &Args) -> CommandResult {
+    match &args.command {
+        Command::Up(args) => up::run(args),
+        Command::Watch(args) => watch::run(args),
+        Command::Say(args) => say::run(args),
+        Command::Terminal(args) => terminal::run(args),
+        Command::Server(args) => server::run(args),
+    }
+}
+
+/// Where a member's servers are.
+#[derive(clap::Args)]
+struct Servers {
+    /// The directory of the member's system, on this host
+    #[arg(long, default_value = "member-data")]
+    dir: PathBuf,
+    /// A server's address, in place of the directory; may be given several times
+    #[arg(long)]
+    server: Vec<SocketAddr>,
+}
+
+impl Servers {
+    fn addresses(&self) -> Result<Vec<SocketAddr>, CommandError> {
+        if !self.server.is_empty() {
+            return Ok(self.server.clone());
+        }
+        let layout = Layout::new(&self.dir);
+        let config = pares_member::MemberConfig::load(&pares_member::process::config_file(&layout))?;
+        let known =
+            (0..config.count()).filter_map(|server| pares_member::world::address(&layout, server).ok());
+        let known: Vec<_> = known.collect();
+        if known.is_empty() {
+            return Err(not_up(&self.dir));
+        }
+        Ok(known)
+    }
+
+    /// Signs a trader on.
+    fn connect(&self, trader: u32, options: TraderOptions) -> Result<TraderClient, CommandError> {
+        TraderClient::connect_with(&self.addresses()?, TraderId(trader), options)
+            .map_err(CommandError::io("connecting to the member's servers (is `pares member up` running?)"))
+    }
+}
+
+fn not_up(dir: &Path) -> CommandError {
+    let error = std::io::Error::other(format!("no server of {} has said where it listens", dir.display()));
+    CommandError::io("looking for the member's servers")(error)
+}

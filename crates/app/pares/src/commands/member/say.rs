@@ -1,0 +1,74 @@
+//! `pares member say`: something to a trader, or to all.
+
+use std::time::{Duration, Instant};
+
+use pares_desk::item::{ItemBody, ItemName, TraderId};
+use pares_member::{TraderNews, TraderOptions};
+use pares_types::{InstrumentId, Price, Quantity};
+
+use super::Servers;
+use crate::error::{CommandError, CommandResult};
+
+/// How long it may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Arguments of `pares member say`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    servers: Servers,
+    /// Who says it: a trader's number, from 1
+    #[arg(long = "as", value_name = "TRADER")]
+    trader: u32,
+    /// To whom; to all if not given
+    #[arg(long, default_value_t = 0)]
+    to: u32,
+    /// As a note on that instrument
+    #[arg(long, conflicts_with = "to")]
+    note: Option<u32>,
+    /// As a wish for a quote in that instrument, in place of words
+    #[arg(long, conflicts_with = "note")]
+    quote: Option<u32>,
+    /// What
+    #[arg(required_unless_present = "quote")]
+    words: Vec<String>,
+}
+
+impl Args {
+    fn body<'a>(&self, text: &'a str) -> ItemBody<'a> {
+        let to = TraderId(self.to);
+        match (self.note, self.quote) {
+            (Some(instrument), _) => ItemBody::Note { instrument: InstrumentId(instrument), text },
+            (_, Some(instrument)) => {
+                ItemBody::QuoteRequest { to, instrument: InstrumentId(instrument), quantity: Quantity(0) }
+            }
+            _ => ItemBody::Message { to, text },
+        }
+    }
+}
+
+/// Says it, and waits until it stands in the stream.
+pub(super) fn run(args: &Args) -> CommandResult {
+    let options = TraderOptions { from: None, books: false };
+    let mut client = args.servers.connect(args.trader, options)?;
+    let number = client.submit(&args.body(&args.words.join(" ")));
+    let name = ItemName { trader: TraderId(args.trader), number };
+    let (begun, mut stands) = (Instant::now(), None);
+    while stands.is_none() && begun.elapsed() < PATIENCE {
+        client.wait(Duration::from_millis(100));
+        client.poll(|news| match news {
+            TraderNews::Item(item) if item.item.name == name => stands = Some(Ok(item.position)),
+            TraderNews::Refused { refusal, .. } => stands = Some(Err(format!("{refusal:?}"))),
+            _ => {}
+        });
+    }
+    let stands = stands.unwrap_or_else(|| Err("nobody says where it stands".into()));
+    let position = stands.map_err(|why| CommandError::io("saying it")(std::io::Error::other(why)))?;
+    pares_text::tell!("it stands at position {position}");
+    Ok(())
+}
+
+/// A price as people write it.
+pub(super) fn price(price: Price) -> String {
+    format!("{}.{:04}", price.0 / 10_000, (price.0 % 10_000).abs())
+}

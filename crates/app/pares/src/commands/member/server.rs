@@ -1,0 +1,28 @@
+//! `pares member server`: one server in this process.
+
+use std::path::PathBuf;
+
+use pares_node::{Layout, supervisor};
+
+use crate::error::CommandResult;
+
+/// Arguments of `pares member server`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Which server, from 0
+    server: u16,
+    /// The system's directory
+    #[arg(long, default_value = "member-data")]
+    dir: PathBuf,
+    /// Go on when the process that started this one ends
+    #[arg(long)]
+    detached: bool,
+}
+
+/// Runs the server until it is told to stop.
+pub(super) fn run(args: &Args) -> CommandResult {
+    if !args.detached {
+        supervisor::end_with_parent()?;
+    }
+    Ok(pares_member::process::run(args.server, &Layout::new(&args.dir))?)
+}

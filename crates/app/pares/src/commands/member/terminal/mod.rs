@@ -1,0 +1,140 @@
+//! `pares member terminal`: a trader's screen.
+//!
+//! ```text
+//!   +- ladder ------------+- own orders and trades -+
+//!   |  bids | price | off |                         |
+//!   |                     +- messages --------------+
+//!   |                     |                         |
+//!   +---------------------+-------------------------+
+//!   > buy 100 at 10.50
+//! ```
+//! What is typed is a [`command`]; what is known is [`state`]; [`view`] draws it. The member's servers tell the market, the messages and what became
+//! of orders; orders themselves go to the exchange's gateways.
+
+mod command;
+mod orders;
+mod state;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use pares_member::{MemberConfig, TraderClient, TraderOptions, process};
+use pares_node::Layout;
+use ratatui::DefaultTerminal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::Servers;
+use crate::error::{CommandError, CommandResult};
+use command::Command;
+use orders::Orders;
+use state::TerminalState;
+
+const DRAW_EVERY: Duration = Duration::from_millis(100);
+const KEY_WAIT: Duration = Duration::from_millis(20);
+
+/// Arguments of `pares member terminal`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    servers: Servers,
+    /// Who sits there: a trader's number, from 1
+    #[arg(long = "as", value_name = "TRADER")]
+    trader: u32,
+    /// The key file of the session that orders are entered on, if the exchange's sign-on needs one
+    #[arg(long)]
+    key: Option<PathBuf>,
+}
+
+/// Runs until the trader leaves.
+pub(super) fn run(args: &Args) -> CommandResult {
+    let options = TraderOptions { books: true, ..TraderOptions::default() };
+    let mut client = args.servers.connect(args.trader, options)?;
+    let config = MemberConfig::load(&process::config_file(&Layout::new(&args.servers.dir))).ok();
+    let exchange = config.and_then(|config| config.exchange);
+    let mut orders = Orders::new(exchange, args.trader, args.key.clone());
+    let mut state = TerminalState::new(args.trader);
+    let screen = ratatui::try_init().map_err(CommandError::io("setting up the terminal"))?;
+    let result = work(screen, &mut client, &mut orders, &mut state);
+    // A terminal that was closed cannot be given back.
+    let _ = ratatui::try_restore();
+    result
+}
+
+fn work(
+    mut screen: DefaultTerminal,
+    client: &mut TraderClient,
+    orders: &mut Orders,
+    state: &mut TerminalState,
+) -> CommandResult {
+    let mut drawn: Option<Instant> = None;
+    loop {
+        client.poll(|news| state.on_news(news));
+        orders.poll(|said| state.say(said));
+        if drawn.is_none_or(|drawn| drawn.elapsed() >= DRAW_EVERY) {
+            drawn = Some(Instant::now());
+            screen.draw(|frame| view::draw(frame, state)).map_err(CommandError::io("drawing"))?;
+        }
+        if is_gone_after(KEY_WAIT).map_err(CommandError::io("waiting for the keyboard"))? {
+            return Ok(());
+        }
+        let next = || event::poll(Duration::ZERO)?.then(event::read).transpose();
+        match next().map_err(CommandError::io("reading the keyboard"))? {
+            Some(Event::Key(key)) if key.kind == KeyEventKind::Press => {
+                drawn = None;
+                match on_key(state, key) {
+                    Some(Command::Quit) => return Ok(()),
+                    Some(command) => carry_out(command, client, orders, state),
+                    None => {}
+                }
+            }
+            Some(Event::Resize(..)) => drawn = None,
+            _ => {}
+        }
+    }
+}
+
+fn carry_out(command: Command, client: &mut TraderClient, orders: &mut Orders, state: &mut TerminalState) {
+    match command {
+        Command::Quit => {}
+        Command::Say(words) => drop(client.submit(&words.as_body())),
+        Command::Order(ticket) => state.say(orders.enter(ticket)),
+        Command::Cancel(name) => state.say(orders.cancel(name)),
+    }
+}
+
+/// What a key does; a line that is complete may be a command.
+fn on_key(state: &mut TerminalState, key: KeyEvent) -> Option<Command> {
+    match key.code {
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Some(Command::Quit),
+        KeyCode::Esc => return Some(Command::Quit),
+        KeyCode::Tab | KeyCode::Down => state.select(1),
+        KeyCode::BackTab | KeyCode::Up => state.select(-1),
+        KeyCode::Backspace => drop(state.input.pop()),
+        KeyCode::Char(letter) => state.input.push(letter),
+        KeyCode::Enter => {
+            let line = std::mem::take(&mut state.input);
+            match command::read(&line, state.instrument()) {
+                Ok(command) => return command,
+                Err(why) => state.say(why),
+            }
+        }
+        _ => {}
+    }
+    None
+}
+
+/// Waits for a key, and says whether the terminal was closed meanwhile: crossterm reads the end of a closed one again and again.
+fn is_gone_after(wait: Duration) -> std::io::Result<bool> {
+    let stdin = std::io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    let timeout = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(_) => Ok(fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}

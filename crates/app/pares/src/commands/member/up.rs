@@ -1,0 +1,144 @@
+//! `pares member up`: a member's servers, until Ctrl-C.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use pares_member::MemberConfig;
+use pares_member::market::MarketConfig;
+use pares_member::reports::ExchangeConfig;
+use pares_member::up::MemberSupervisor;
+use pares_node::config::TlsSetting;
+use pares_node::{Layout, NodeError};
+use pares_types::GatewayId;
+
+use crate::error::{CommandError, CommandResult};
+use crate::text::count;
+
+/// Arguments of `pares member up`.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The directory of the member's system; created with default settings (`member.toml`) if it does not exist
+    #[arg(long, default_value = "member-data")]
+    dir: PathBuf,
+    /// How many servers a new system has
+    #[arg(long, default_value_t = 2)]
+    servers: u16,
+    /// The first server's port in a new system; the others follow. 0 takes free ones
+    #[arg(long, default_value_t = 7200)]
+    port: u16,
+    /// How many servers must have an item before traders of a new system are told
+    #[arg(long, default_value_t = 1)]
+    quorum: u16,
+    /// The directory of the exchange on this host, whose reports to the member a new system copies
+    #[arg(long)]
+    exchange: Option<PathBuf>,
+    /// Who the member is there
+    #[arg(long, default_value_t = 1, requires = "exchange")]
+    member: u32,
+    /// A key file for each server, in their order, if sign-on there needs one
+    #[arg(long, requires = "exchange")]
+    key: Vec<PathBuf>,
+    /// Lines A and B of the market data of shard 0, as ADDRESS,ADDRESS; another shard's have its number added to the port
+    #[arg(long, value_delimiter = ',', num_args = 2)]
+    feed: Vec<SocketAddr>,
+    /// Where publishers of market data answer requests, by UDP
+    #[arg(long)]
+    feed_requests: Vec<SocketAddr>,
+    /// Where publishers of market data serve replays and snapshots, by TCP
+    #[arg(long)]
+    feed_tcp: Vec<SocketAddr>,
+    /// Which shards' market data; those of the exchange, or 0, if not given
+    #[arg(long)]
+    feed_shard: Vec<u16>,
+}
+
+impl Args {
+    fn config(&self) -> Result<MemberConfig, CommandError> {
+        let port = |server| if self.port == 0 { 0 } else { self.port.saturating_add(server) };
+        let address = |server| SocketAddr::from(([127, 0, 0, 1], port(server)));
+        let servers = (0..self.servers).map(address).collect();
+        let exchange = self.exchange.as_deref().map(|dir| self.exchange(dir)).transpose()?;
+        let market = self.market(exchange.as_ref());
+        let config =
+            MemberConfig { servers, quorum: self.quorum, exchange, market, ..MemberConfig::default() };
+        config.check()?;
+        Ok(config)
+    }
+
+    fn market(&self, exchange: Option<&ExchangeConfig>) -> Option<MarketConfig> {
+        let lines = if let [a, b] = self.feed[..] { Some((a, b)) } else { None };
+        if lines.is_none() && self.feed_tcp.is_empty() {
+            return None;
+        }
+        let shards = exchange.map_or_else(|| vec![0], |exchange| exchange.shards.clone());
+        let shards = if self.feed_shard.is_empty() { shards } else { self.feed_shard.clone() };
+        Some(MarketConfig { shards, lines, requests: self.feed_requests.clone(), tcp: self.feed_tcp.clone() })
+    }
+
+    /// Where the exchange in that directory is, and what it is made of.
+    fn exchange(&self, dir: &Path) -> Result<ExchangeConfig, CommandError> {
+        let layout = Layout::new(dir);
+        let system = pares_node::config::load(&layout.config())?;
+        let address = |gateway: GatewayId| {
+            let told = std::fs::read_to_string(layout.gateway_address(gateway)).ok();
+            let configured = system.gateways[usize::from(gateway.0)];
+            told.and_then(|told| told.trim().parse().ok()).unwrap_or(configured)
+        };
+        let authority = layout.keys().join("ca.pem");
+        Ok(ExchangeConfig {
+            gateways: system.gateway_ids().map(address).collect(),
+            shards: system.shards()?.keys().map(|shard| shard.0).collect(),
+            member: self.member,
+            keys: self
+                .key
+                .iter()
+                .map(|key| std::path::absolute(key).unwrap_or_else(|_| key.clone()))
+                .collect(),
+            authority: (system.tls == TlsSetting::On).then_some(authority),
+        })
+    }
+}
+
+/// Starts the servers, restarts what dies, and stops them on Ctrl-C.
+pub(super) fn run(args: &Args) -> CommandResult {
+    let stop =
+        pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
+    let config = args.config()?;
+    let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
+    let started = MemberSupervisor::start(&program, Layout::new(&args.dir), &config, &stop);
+    let mut supervisor = match started {
+        Err(NodeError::BrokenOff) => {
+            pares_text::tell!("stopped before the servers were up");
+            return Ok(());
+        }
+        started => started?,
+    };
+    tell(&supervisor);
+    while !stop.load(Ordering::Relaxed) {
+        for death in supervisor.tick() {
+            pares_text::tell!("{death}; restarting it");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    supervisor.stop();
+    pares_text::tell!("stopped");
+    Ok(())
+}
+
+fn tell(supervisor: &MemberSupervisor) {
+    let (config, layout) = (supervisor.config(), supervisor.layout());
+    let (servers, dir) = (count(config.count().into(), "member server"), layout.root().display());
+    pares_text::tell!("up: {servers}, epoch {}; {dir}", supervisor.epoch());
+    for server in 0..config.count() {
+        if let Ok(address) = pares_member::world::address(layout, server) {
+            pares_text::tell!("server {server} listens on {address}");
+        }
+    }
+    pares_text::tell!("who can connect there may speak as any trader: keep it inside");
+    pares_text::tell!(
+        "`pares member say --dir {dir} --as 1 hello` says something, `pares member watch --dir {dir}` shows it."
+    );
+    pares_text::tell!("Ctrl-C stops everything.");
+}

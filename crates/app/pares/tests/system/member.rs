@@ -1,0 +1,143 @@
+//! A member's servers as processes, killed while traders talk and the exchange trades.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use pares_desk::item::{ItemBody, ItemName, TraderId};
+use pares_member::reports::ExchangeConfig;
+use pares_member::up::MemberSupervisor;
+use pares_member::{MemberConfig, TraderClient, TraderNews};
+use pares_node::Layout;
+use pares_types::{Quantity, Reply, Side};
+use rustix::process::Signal;
+
+use crate::PROGRAM;
+use crate::common::exchange::{Exchange, small};
+use crate::common::{PATIENCE, limit};
+
+struct Member {
+    supervisor: MemberSupervisor,
+    _dir: tempfile::TempDir,
+}
+
+impl Member {
+    fn start(config: &MemberConfig) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        let stop = AtomicBool::new(false);
+        let supervisor = MemberSupervisor::start(Path::new(PROGRAM), layout, config, &stop).unwrap();
+        Self { supervisor, _dir: dir }
+    }
+
+    fn kill(&mut self, server: u16) {
+        self.supervisor.signal(server, Signal::KILL).unwrap();
+    }
+
+    fn trader(&self, trader: u32) -> Trader {
+        let layout = self.supervisor.layout();
+        let mut servers = [0, 1].map(|server| pares_member::world::address(layout, server).unwrap()).to_vec();
+        servers.rotate_left(trader as usize % 2);
+        Trader {
+            client: TraderClient::connect(&servers, TraderId(trader)).unwrap(),
+            told: Vec::new(),
+            reports: Vec::new(),
+        }
+    }
+}
+
+struct Trader {
+    client: TraderClient,
+    told: Vec<(ItemName, bool)>,
+    reports: Vec<Reply>,
+}
+
+impl Trader {
+    fn poll(&mut self) {
+        let Self { client, told, reports } = self;
+        client.poll(|news| {
+            if let TraderNews::Item(ordered) = news {
+                assert_eq!(ordered.position.0, told.len() as u64);
+                told.push((ordered.item.name, ordered.repeats.is_some()));
+                if ordered.repeats.is_none() {
+                    reports.extend(ordered.item.says().unwrap().reply());
+                }
+            }
+        });
+    }
+
+    fn until(&mut self, member: &mut Member, done: impl Fn(&Self) -> bool) {
+        let begun = Instant::now();
+        while !done(self) {
+            assert!(begun.elapsed() < PATIENCE, "told {}", self.told.len());
+            member.supervisor.tick();
+            self.client.wait(Duration::from_millis(5));
+            self.poll();
+        }
+    }
+}
+
+#[test]
+fn a_member_server_killed_while_traders_talk_loses_and_doubles_nothing() {
+    const EACH: u64 = 60;
+    let mut member = Member::start(&MemberConfig::local(2));
+    let mut traders: Vec<_> = (1..=20).map(|trader| member.trader(trader)).collect();
+    for round in 0..EACH {
+        if round == 20 || round == 40 {
+            member.kill(u16::from(round == 40));
+        }
+        for trader in &mut traders {
+            trader.client.submit(&ItemBody::Message { to: TraderId(0), text: "still there" });
+            trader.poll();
+        }
+        member.supervisor.tick();
+    }
+    traders.iter_mut().for_each(|trader| trader.until(&mut member, |trader| trader.client.unplaced() == 0));
+    let count = traders.iter().map(|trader| trader.told.len()).max().unwrap();
+    traders.iter_mut().for_each(|trader| trader.until(&mut member, |trader| trader.told.len() >= count));
+    let mut counts = BTreeMap::new();
+    for (name, _) in traders[0].told.iter().filter(|(_, repeat)| !repeat) {
+        let numbers: &mut Vec<u64> = counts.entry(name.trader).or_default();
+        numbers.push(name.number);
+    }
+    assert!(counts.values().all(|numbers| *numbers == (1..=EACH).collect::<Vec<_>>()));
+    assert_eq!(counts.len(), 20);
+    for trader in &traders {
+        assert_eq!(trader.told[..count], traders[0].told[..count], "one order for all");
+    }
+}
+
+#[test]
+fn what_the_exchange_tells_the_member_stands_in_its_stream_once_though_both_servers_copy_it() {
+    let exchange = Exchange::start(&small(2));
+    let shards: Vec<_> = exchange.config().shards().unwrap().keys().map(|shard| shard.0).collect();
+    let copied =
+        ExchangeConfig { gateways: exchange.addresses(), shards, member: 7, ..ExchangeConfig::default() };
+    let mut member = Member::start(&MemberConfig { exchange: Some(copied), ..MemberConfig::local(2) });
+    let mut trader = member.trader(1);
+    let (mut seller, mut buyer) = (exchange.client(0, 7), exchange.client(1, 8));
+    for round in 1..=20 {
+        seller.submit_and_wait(&limit(round, 1, Side::Sell, 10, 2_238_200)).unwrap();
+        buyer.submit_and_wait(&limit(round, 1, Side::Buy, 10, 2_238_200)).unwrap();
+        if round == 10 {
+            member.kill(0);
+        }
+        member.supervisor.tick();
+    }
+    let fills = |trader: &Trader| {
+        trader
+            .reports
+            .iter()
+            .filter(|reply| matches!(reply, Reply::Trade(trade) if trade.quantity == Quantity(10)))
+            .count()
+    };
+    trader.until(&mut member, |trader| fills(trader) == 20 && trader.reports.len() == 40);
+    let numbers: Vec<_> = trader
+        .told
+        .iter()
+        .filter(|(name, repeat)| !repeat && !name.trader.is_trader())
+        .map(|(name, _)| name.number)
+        .collect();
+    assert_eq!(numbers, (1..=40).collect::<Vec<_>>(), "each answer and each fill, in the exchange's order");
+}

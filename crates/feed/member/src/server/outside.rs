@@ -1,0 +1,202 @@
+//! What comes from outside: books become what is shown, reports become items.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use pares_desk::frame::{self, Refusal, kind};
+use pares_desk::item::{ItemBody, ItemName, TraderId};
+use pares_desk::shown::{BookKey, ShownBooks};
+use pares_desk::view::BookView;
+use pares_roles::World;
+use pares_roles::world::Counters;
+use pares_types::ShardId;
+
+use super::connections::Connection;
+use super::{Count, MemberServer};
+use crate::sources::{CopiedReport, MarketNews, MarketState, Sources};
+use crate::world::Dial;
+
+/// News taken of each source in a turn.
+const TAKEN_MAX: usize = 1_024;
+/// Bytes of books given to a connection in one go.
+const SHOWN_BYTES: usize = 16 << 10;
+/// A peer copies the same reports. A server waits so long for each server before it, and then need not write what it sees in the peer's
+/// log already, nanoseconds.
+const STAGGER_NS: u64 = 3_000_000;
+
+/// A book in the forms in which it is told.
+#[derive(Clone, Debug)]
+pub(super) struct Forms {
+    pub(super) view: BookView,
+    /// The frame for who reads binary.
+    pub(super) frame: Arc<[u8]>,
+    /// What JSON says: all of it, and what changed.
+    pub(super) whole: Arc<[u8]>,
+    pub(super) change: Arc<[u8]>,
+}
+
+/// The market as the server knows it.
+#[derive(Debug, Default)]
+pub(super) struct Market {
+    pub(super) books: ShownBooks<Forms>,
+    pub(super) states: BTreeMap<ShardId, MarketState>,
+    /// Rises with each change of a state.
+    pub(super) states_told: u64,
+    /// Changed since they were last encoded.
+    changed: BTreeMap<BookKey, BookView>,
+}
+
+impl Market {
+    fn take(&mut self, news: MarketNews) {
+        match news {
+            MarketNews::Book { shard, locate, view } => drop(self.changed.insert((shard.0, locate), view)),
+            MarketNews::State { shard, state } => {
+                self.states.insert(shard, state);
+                self.states_told += 1;
+            }
+        }
+    }
+
+    /// Gives a connection the next it should be shown of the market. Says whether there was something. That data are not current is said at once;
+    /// that they are, once the connection has been given all that makes them so.
+    pub(super) fn show<T: Read + Write>(&self, connection: &mut Connection<T>) -> bool {
+        let Some(mut shown) = connection.shown else { return false };
+        let (mut bytes, is_web) = (Vec::new(), connection.is_web());
+        if shown.warned != self.states_told {
+            shown.warned = self.states_told;
+            self.write_states(is_web, |state| state != MarketState::Current, &mut bytes);
+        }
+        let has_all = loop {
+            let Some((_, book, continues)) = self.books.next(&mut shown.books) else { break true };
+            bytes.extend_from_slice(match (is_web, continues) {
+                (false, _) => &book.forms.frame,
+                (true, true) => &book.forms.change,
+                (true, false) => &book.forms.whole,
+            });
+            if bytes.len() > SHOWN_BYTES {
+                break false;
+            }
+        };
+        if has_all && self.changed.is_empty() && shown.told != self.states_told {
+            shown.told = self.states_told;
+            self.write_states(is_web, |state| state == MarketState::Current, &mut bytes);
+        }
+        connection.shown = Some(shown);
+        if !bytes.is_empty() {
+            connection.answer(|out| out.extend_from_slice(&bytes));
+        }
+        !bytes.is_empty()
+    }
+
+    fn write_states(&self, is_web: bool, wanted: impl Fn(MarketState) -> bool, out: &mut Vec<u8>) {
+        for (shard, &state) in self.states.iter().filter(|&(_, &state)| wanted(state)) {
+            let [low, high] = shard.0.to_le_bytes();
+            match is_web {
+                true => super::web::write_text(out, &super::web::feed_state(shard.0, state)),
+                false => frame::write(out, kind::FEED_STATE, &[&[low, high, state as u8, 0]]),
+            }
+        }
+    }
+
+    /// Encodes what changed, each once. Says whether anything did.
+    fn encode(&mut self) -> bool {
+        let changed = std::mem::take(&mut self.changed);
+        let any = !changed.is_empty();
+        for (key, view) in changed {
+            let before = self.books.get(key);
+            if before.is_some_and(|book| book.forms.view == view) {
+                continue;
+            }
+            let sequence = before.map_or(0, |book| book.sequence) + 1;
+            let (mut body, mut bytes) = (Vec::new(), Vec::new());
+            view.write(key, sequence, &mut body);
+            frame::write(&mut bytes, kind::BOOK, &[&body]);
+            let whole = super::web::book(key, sequence, &view, None);
+            let change = before.map(|book| super::web::book(key, sequence, &view, Some(&book.forms.view)));
+            let change = change.unwrap_or_else(|| Arc::clone(&whole));
+            self.books.show(key, Forms { view, frame: bytes.into(), whole, change });
+        }
+        any
+    }
+}
+
+/// Reports that wait to be submitted, each with when that is due.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    held: VecDeque<(CopiedReport, u64)>,
+}
+
+impl<W: World, S: Dial> MemberServer<W, S> {
+    /// Takes what has come from outside. Says how much that was.
+    pub(super) fn take_from_outside(&mut self, now_ns: u64) -> usize {
+        self.take_market() + self.copy_reports(now_ns)
+    }
+
+    fn take_market(&mut self) -> usize {
+        let Sources { market: Some(source), .. } = &mut self.sources else { return 0 };
+        let mut taken = 0;
+        while taken < TAKEN_MAX
+            && let Some(news) = source.next()
+        {
+            self.market.take(news);
+            taken += 1;
+        }
+        taken
+    }
+
+    /// Encodes changed books, if a batch is due. Says whether somebody is to be told.
+    pub(super) fn encode_market(&mut self) -> bool {
+        let states = self.market.states_told;
+        let changed = self.market.encode() || states != self.states_seen;
+        self.states_seen = states;
+        changed
+    }
+
+    fn copy_reports(&mut self, now_ns: u64) -> usize {
+        let Sources { reports: Some(source), .. } = &mut self.sources else { return 0 };
+        let due_ns = now_ns + STAGGER_NS * u64::from(self.server);
+        while self.copies.held.len() < TAKEN_MAX
+            && let Some(report) = source.next()
+        {
+            self.copies.held.push_back((report, due_ns));
+        }
+        let mut copied = 0;
+        while let Some((report, due_ns)) = self.copies.held.pop_front() {
+            if now_ns < due_ns || !self.copy(&report) {
+                self.copies.held.push_front((report, due_ns));
+                break;
+            }
+            copied += 1;
+        }
+        copied
+    }
+
+    /// Submits a report unless that was done. Says whether it is done with.
+    fn copy(&mut self, report: &CopiedReport) -> bool {
+        let name = ItemName { trader: TraderId::of_shard(report.shard), number: report.number };
+        if report.number <= self.keeper.stream.reported(name.trader) {
+            return true;
+        }
+        let mut body = Vec::new();
+        let says = ItemBody::Report { shard: report.shard, frame: &report.frame };
+        says.write(&mut body);
+        match self.keeper.submit(name, says.kind(), &body) {
+            Ok(placed) => {
+                self.submitted |= placed.is_none();
+                self.counters.add(Count::Copied, u64::from(placed.is_none()));
+                true
+            }
+            Err(Refusal::Busy | Refusal::NoRoom) => false,
+            Err(refusal) => {
+                self.world.complain(&format_args!("report {} of the exchange: {refusal:?}", report.number));
+                true
+            }
+        }
+    }
+
+    /// When a report that is held back is due.
+    pub(super) fn copies_ns(&self) -> Option<u64> {
+        self.copies.held.front().map(|&(_, due_ns)| due_ns)
+    }
+}

@@ -1,0 +1,195 @@
+//! What traders and peers that connected say, and what comes of it.
+
+use std::collections::BTreeMap;
+
+use pares_desk::blocks::StreamCursor;
+use pares_desk::frame::{
+    self, CutOff, DeskRequest, DeskSignOn, DeskSignedOn, FROM_NOW, PeerHello, PlacedBytes, Refusal,
+    RefusedBytes, WANTS_BOOKS, WANTS_LOCAL, kind,
+};
+use pares_desk::item::{ItemName, TraderId};
+use pares_desk::names::Stands;
+use pares_desk::transfer::TransferPace;
+use pares_roles::World;
+use serde_json::json;
+use zerocopy::IntoBytes;
+
+use super::MemberServer;
+use super::connections::{ShownBy, Transfer, Who};
+use super::web::write_text;
+use crate::world::Dial;
+
+/// How a trader signs on, in whichever form.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SignsOn {
+    pub(super) trader: TraderId,
+    pub(super) wants: u16,
+    pub(super) stream: u64,
+    pub(super) next: u64,
+}
+
+impl From<&DeskSignOn> for SignsOn {
+    fn from(sign_on: &DeskSignOn) -> Self {
+        let (wants, stream, next) = (sign_on.wants.get(), sign_on.stream.get(), sign_on.next.get());
+        Self { trader: TraderId(sign_on.trader.get()), wants, stream, next }
+    }
+}
+
+/// Traders whose last end is remembered.
+const REMEMBERED_MAX: usize = 4_096;
+
+/// Why traders' last sessions were ended by this server.
+#[derive(Debug, Default)]
+pub(super) struct CutOffs(BTreeMap<TraderId, CutOff>);
+
+impl CutOffs {
+    pub(super) fn note(&mut self, trader: TraderId, cut_off: CutOff) {
+        if cut_off == CutOff::None {
+            return;
+        }
+        if self.0.len() >= REMEMBERED_MAX {
+            self.0.pop_first();
+        }
+        self.0.insert(trader, cut_off);
+    }
+
+    fn take(&mut self, trader: TraderId) -> CutOff {
+        self.0.remove(&trader).unwrap_or_default()
+    }
+}
+
+impl<W: World, S: Dial> MemberServer<W, S> {
+    /// A frame of somebody who connected.
+    pub(super) fn on_request(&mut self, slot: usize, kind: u8, payload: &[u8], now_ns: u64) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let who = connection.who.clone();
+        match (frame::read_request(kind, payload), who) {
+            (Ok(DeskRequest::SignOn(sign_on)), Who::Stranger { .. }) => {
+                self.on_sign_on(slot, SignsOn::from(&sign_on));
+            }
+            (Ok(DeskRequest::PeerHello(hello)), Who::Stranger { .. }) => self.on_hello(slot, &hello),
+            (Ok(DeskRequest::Submit { number, kind, body }), Who::Trader { trader, .. }) => {
+                self.on_submit(slot, ItemName { trader, number }, kind, body);
+            }
+            (Ok(DeskRequest::Ask(next)), Who::Peer { .. }) => {
+                let transfer = Some(Transfer { next, pace: TransferPace::new(now_ns) });
+                connection.who = Who::Peer { transfer };
+            }
+            (Ok(DeskRequest::Took(next)), Who::Peer { .. }) => {
+                if let Who::Peer { transfer } = &mut connection.who {
+                    // One that takes nothing of a chunk has the rest from elsewhere.
+                    *transfer = transfer.take().filter(|transfer| transfer.next < next).map(|transfer| {
+                        let mut pace = transfer.pace;
+                        pace.on_took(now_ns);
+                        Transfer { next, pace }
+                    });
+                }
+            }
+            _ => connection.end(CutOff::Malformed),
+        }
+    }
+
+    /// A trader is there, and is told from where it wants.
+    pub(super) fn on_sign_on(&mut self, slot: usize, signs_on: SignsOn) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let SignsOn { trader, wants, stream, next } = signs_on;
+        if trader.0 != 0 && !trader.is_trader() {
+            return connection.end(CutOff::Malformed);
+        }
+        if stream != 0 && stream != self.keeper.number {
+            return connection.end(CutOff::OtherStream);
+        }
+        let signed_on = self.signed_on(trader, next);
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        connection.who = Who::Trader { trader };
+        match connection.is_web() {
+            true => connection.answer(|out| write_text(out, &signed_on_text(&signed_on))),
+            false => {
+                connection.answer(|out| frame::write(out, kind::SIGNED_ON, &[signed_on.as_bytes()]));
+            }
+        }
+        let next = signed_on.next.get();
+        connection.buffers.cursor = (wants & WANTS_LOCAL != 0).then(|| StreamCursor::new(next));
+        connection.shown = (wants & WANTS_BOOKS != 0).then(ShownBy::default);
+        self.keeper.serve_web(connection.is_web());
+        self.unsent = true;
+    }
+
+    fn signed_on(&mut self, trader: TraderId, next: u64) -> DeskSignedOn {
+        let told = self.keeper.told();
+        let next = if next == FROM_NOW { told.0 } else { next };
+        DeskSignedOn {
+            server: self.server.into(),
+            cut_off: self.cut_offs.take(trader) as u8,
+            reserved: 0,
+            trader: trader.0.into(),
+            through: self.keeper.through(trader).into(),
+            next: next.into(),
+            told: told.0.into(),
+            stream: self.keeper.number.into(),
+        }
+    }
+
+    fn on_hello(&mut self, slot: usize, hello: &PeerHello) {
+        let (epoch, next) = (self.keeper.epoch(), self.keeper.stream.next());
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if hello.epoch.get() != epoch.0 || hello.stream.get() != self.keeper.number {
+            return connection.end(CutOff::OtherEpoch);
+        }
+        connection.who = Who::Peer { transfer: None };
+        connection.answer(|out| frame::write_through(out, kind::HAVE, next));
+        self.unsent = true;
+    }
+
+    /// A trader submits something.
+    pub(super) fn on_submit(&mut self, slot: usize, name: ItemName, kind: u8, body: &[u8]) {
+        let submitted = match name.trader.is_trader() {
+            true => self.keeper.submit(name, kind, body),
+            false => Err(Refusal::Watcher),
+        };
+        match submitted {
+            Ok(None) => self.submitted = true,
+            Ok(Some(stands)) => self.place(slot, name.number, stands),
+            Err(refusal) => self.refuse(slot, name.number, refusal),
+        }
+    }
+
+    fn place(&mut self, slot: usize, number: u64, stands: Stands) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        self.unsent = true;
+        if connection.is_web() {
+            let position = if let Stands::At(position) = stands { Some(position.0) } else { None };
+            let text = json!({ "type": "placed", "number": number, "position": position }).to_string();
+            return connection.answer(|out| write_text(out, &text));
+        }
+        let placed = PlacedBytes { number: number.into(), position: stands.position().0.into() };
+        connection.answer(|out| frame::write(out, kind::PLACED, &[placed.as_bytes()]));
+    }
+
+    /// What a trader submitted is not taken in.
+    pub(super) fn refuse(&mut self, slot: usize, number: u64, refusal: Refusal) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        self.unsent = true;
+        if connection.is_web() {
+            let why = format!("{refusal:?}");
+            let text = json!({ "type": "refused", "number": number, "why": why }).to_string();
+            return connection.answer(|out| write_text(out, &text));
+        }
+        let refused = RefusedBytes { number: number.into(), refusal: refusal as u8, reserved: [0; 7] };
+        connection.answer(|out| frame::write(out, kind::REFUSED, &[refused.as_bytes()]));
+    }
+}
+
+fn signed_on_text(signed_on: &DeskSignedOn) -> String {
+    json!({
+        "type": "signed_on",
+        "server": signed_on.server.get(),
+        "trader": signed_on.trader.get(),
+        "through": signed_on.through.get(),
+        "next": signed_on.next.get(),
+        "told": signed_on.told.get(),
+        "stream": format!("{:010}", signed_on.stream.get()),
+        "cut_off": signed_on.cut_off,
+    })
+    .to_string()
+}

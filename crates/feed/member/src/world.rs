@@ -1,0 +1,104 @@
+//! What a member server touches besides the exchange's [`World`](pares_roles::World): connections that it opens itself.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mio::net::TcpStream;
+use pares_node::sockets::RealSockets;
+use pares_roles::config::Layout;
+use pares_roles::world::{Ready, Sockets};
+use pares_tls::Stream;
+use pares_types::GatewayId;
+
+/// Sockets that reach peers.
+pub trait Dial: Sockets {
+    /// Begins a connection to a server; it may be refused later, when it is read or written.
+    ///
+    /// # Errors
+    /// If nobody knows where that server is, or as the system says.
+    fn dial(&mut self, server: u16) -> io::Result<Self::Stream>;
+
+    /// Sends a packet to all who listen to this server's group, if it has one. It may be lost.
+    fn cast(&mut self, packet: &[u8]);
+}
+
+/// The sockets of a server on this host, whose peers' addresses lie in `run/`.
+pub struct MemberSockets {
+    real: RealSockets,
+    layout: Layout,
+    group: Option<(UdpSocket, SocketAddr)>,
+}
+
+impl MemberSockets {
+    /// Sockets that listen, of the system in that directory, and send to that group.
+    ///
+    /// # Errors
+    /// If there is no socket for the group.
+    pub fn new(real: RealSockets, layout: Layout, group: Option<SocketAddr>) -> io::Result<Self> {
+        let group = group.map(|group| Ok::<_, io::Error>((caster(group)?, group))).transpose()?;
+        Ok(Self { real, layout, group })
+    }
+}
+
+impl Sockets for MemberSockets {
+    type Stream = Stream<TcpStream>;
+
+    fn accept(&mut self) -> io::Result<Self::Stream> {
+        self.real.accept()
+    }
+
+    fn register(&mut self, stream: &mut Self::Stream, slot: usize) -> io::Result<()> {
+        self.real.register(stream, slot)
+    }
+
+    fn deregister(&mut self, stream: &mut Self::Stream) {
+        self.real.deregister(stream);
+    }
+
+    fn poll(&mut self, timeout: Duration, ready: &mut Vec<Ready>) -> io::Result<()> {
+        self.real.poll(timeout, ready)
+    }
+}
+
+impl Dial for MemberSockets {
+    fn dial(&mut self, server: u16) -> io::Result<Self::Stream> {
+        let stream = TcpStream::connect(address(&self.layout, server)?)?;
+        let _ = stream.set_nodelay(true);
+        Ok(Stream::Plain(stream))
+    }
+
+    fn cast(&mut self, packet: &[u8]) {
+        if let Some((socket, group)) = &self.group {
+            // What is lost is asked for over TCP.
+            let _ = socket.send_to(packet, *group);
+        }
+    }
+}
+
+/// A socket to send to a group, or an address, of this host's network and no further.
+fn caster(group: SocketAddr) -> io::Result<UdpSocket> {
+    let any = match group.ip() {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// Where the address of a server lies.
+#[must_use]
+pub fn address_file(layout: &Layout, server: u16) -> PathBuf {
+    layout.gateway_address(GatewayId(server))
+}
+
+/// Where a server of this host listens.
+///
+/// # Errors
+/// If it has not said so yet.
+pub fn address(layout: &Layout, server: u16) -> io::Result<SocketAddr> {
+    let text = std::fs::read_to_string(address_file(layout, server))?;
+    text.trim().parse().map_err(io::Error::other)
+}

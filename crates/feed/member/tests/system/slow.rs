@@ -1,0 +1,80 @@
+//! Traders that do not read cost nobody anything.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Instant;
+
+use pares_desk::frame::{
+    self, DeskNews, DeskSignOn, NEWS_BYTES_MAX, WANTS_BOOKS, WANTS_LOCAL, kind, read_news,
+};
+use pares_desk::item::TraderId;
+use pares_desk::view::{BookView, ToldView, ViewLevel};
+use pares_member::MemberConfig;
+use pares_member::sources::MarketNews;
+use pares_types::{Price, Quantity, ShardId};
+use zerocopy::IntoBytes;
+
+use crate::rig::{PATIENCE, Rig};
+
+/// A trader that signed on and does not read.
+fn sleeper(rig: &Rig, wants: u16) -> TcpStream {
+    let mut connection = TcpStream::connect(rig.addresses()[0]).unwrap();
+    let mut frame = Vec::new();
+    frame::write(&mut frame, kind::SIGN_ON, &[DeskSignOn::new(TraderId(99), wants, 0, 0).as_bytes()]);
+    connection.write_all(&frame).unwrap();
+    connection
+}
+
+fn view(state: u64) -> BookView {
+    let level = |step: u64| ViewLevel {
+        price: Price(100_000 - i64::try_from(step).unwrap()),
+        quantity: Quantity(state + step),
+        orders: 1,
+    };
+    BookView { symbol: "ALFA".into(), state: b'T', bids: (0..10).map(level).collect(), ..BookView::default() }
+}
+
+#[test]
+fn one_that_wants_books_and_sleeps_is_shown_what_is_when_it_wakes_and_others_are_told_meanwhile() {
+    const STATES: u64 = 30_000;
+    let (rig, market) = Rig::with_market(MemberConfig::local(1));
+    let mut connection = sleeper(&rig, WANTS_BOOKS);
+    let mut trader = rig.trader(1, 0);
+    for state in 1..=STATES {
+        market.send(MarketNews::Book { shard: ShardId(0), locate: 1, view: view(state) }).unwrap();
+        if state % 1_000 == 0 {
+            trader.say("not held up");
+            trader.settle();
+        }
+    }
+    connection.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (mut input, mut bytes, begun) = (Vec::new(), vec![0; 65_536], Instant::now());
+    loop {
+        assert!(begun.elapsed() < PATIENCE);
+        let read = connection.read(&mut bytes).unwrap();
+        assert!(read > 0, "it is not cut off");
+        input.extend_from_slice(&bytes[..read]);
+        while let Some((kind, payload, rest)) = frame::split(&input, NEWS_BYTES_MAX).unwrap() {
+            let left = rest.len();
+            if let DeskNews::Book(book) = read_news(kind, payload).unwrap()
+                && ToldView::read(book).unwrap().view == view(STATES)
+            {
+                return;
+            }
+            input.drain(..input.len() - left);
+        }
+    }
+}
+
+#[test]
+fn one_that_never_reads_the_stream_holds_nobody_up() {
+    let rig = Rig::new(MemberConfig::local(2));
+    let _asleep: Vec<_> = (0..8).map(|_| sleeper(&rig, WANTS_LOCAL)).collect();
+    let mut trader = rig.trader(1, 0);
+    let words = "words ".repeat(1_000);
+    for _ in 0..500 {
+        (0..4).for_each(|_| _ = trader.say(&words));
+        trader.settle();
+    }
+    assert_eq!(trader.once().len(), 2_000);
+}

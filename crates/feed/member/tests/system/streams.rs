@@ -1,0 +1,200 @@
+//! Every trader is told the same, once, in one order, whatever becomes of servers.
+
+use std::collections::BTreeSet;
+
+use pares_member::MemberConfig;
+use pares_roles::config::DurabilitySetting;
+
+use crate::rig::{Follower, Rig, eventually};
+
+/// Every trader has been told what the first has, and each said so many things, which stand there once and in its order.
+fn check(traders: &mut [Follower], each: u64) {
+    traders.iter_mut().for_each(Follower::settle);
+    let count = traders[0].client.next().0.max(traders.iter().map(|t| t.told.len() as u64).max().unwrap());
+    traders.iter_mut().for_each(|trader| trader.until(|trader| trader.told.len() as u64 >= count));
+    let shortest = traders.iter().map(|trader| trader.told.len()).min().unwrap();
+    for trader in &*traders {
+        assert_eq!(trader.told[..shortest], traders[0].told[..shortest]);
+    }
+    let names = traders[0].once();
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "nothing stands there twice");
+    for trader in &*traders {
+        let own: Vec<_> = names.iter().filter(|name| name.trader == trader.client.trader()).collect();
+        let numbers: Vec<_> = own.iter().map(|name| name.number).collect();
+        assert_eq!(numbers, (1..=each).collect::<Vec<_>>(), "nothing is lost");
+    }
+}
+
+#[test]
+fn traders_of_two_servers_are_told_the_same_in_one_order() {
+    let rig = Rig::new(MemberConfig::local(2));
+    let mut traders: Vec<_> = (1..=20).map(|trader| rig.trader(trader, trader as usize)).collect();
+    for round in 0..50 {
+        for trader in &mut traders {
+            trader.say(&format!("round {round}"));
+            trader.poll();
+        }
+    }
+    check(&mut traders, 50);
+    assert_eq!(rig.log(0), rig.log(1));
+}
+
+#[test]
+fn a_server_that_ends_while_traders_talk_loses_and_doubles_nothing() {
+    let mut rig = Rig::new(MemberConfig::local(2));
+    let mut traders: Vec<_> = (1..=20).map(|trader| rig.trader(trader, trader as usize)).collect();
+    for round in 0..60 {
+        match round {
+            20 => rig.end(0),
+            40 => rig.start(0),
+            50 => rig.end(1),
+            _ => {}
+        }
+        for trader in &mut traders {
+            trader.say(&format!("round {round}"));
+            trader.poll();
+        }
+    }
+    check(&mut traders, 60);
+}
+
+#[test]
+fn a_server_whose_disk_is_lost_is_filled_while_its_peer_goes_on_and_carries_on_alone_later() {
+    let mut rig = Rig::new(MemberConfig { window: 64, ..MemberConfig::local(2) });
+    let mut traders: Vec<_> = (1..=4).map(|trader| rig.trader(trader, 1)).collect();
+    let mut talk = |rounds: usize| {
+        for _ in 0..rounds {
+            for trader in &mut traders {
+                trader.say(&"words ".repeat(20));
+                trader.poll();
+            }
+        }
+    };
+    talk(500);
+    rig.end(0);
+    rig.wipe(0);
+    talk(100);
+    rig.start(0);
+    talk(400);
+    let mut late = rig.trader(9, 0);
+    late.until(|late| late.told.len() >= 4_000);
+    rig.end(1);
+    rig.wipe(1);
+    talk(100);
+    rig.start(1);
+    check(&mut traders, 1_100);
+    late.until(|late| late.told.len() >= 4_400);
+    assert_eq!(late.told[..4_400], traders[0].told[..4_400]);
+}
+
+#[test]
+fn with_a_quorum_of_two_nothing_is_told_while_one_server_is_away_and_all_of_it_later() {
+    let mut rig =
+        Rig::new(MemberConfig { quorum: 2, durability: DurabilitySetting::Disk, ..MemberConfig::local(2) });
+    let mut trader = rig.trader(1, 0);
+    trader.say("both");
+    trader.settle();
+    rig.end(1);
+    trader.say("one alone");
+    (0..50).for_each(|_| {
+        trader.client.wait(std::time::Duration::from_millis(1));
+        trader.poll();
+    });
+    assert_eq!(trader.told.len(), 1);
+    rig.start(1);
+    trader.settle();
+    assert_eq!(trader.once().len(), 2);
+}
+
+#[test]
+fn everything_that_stops_goes_on_where_it_was() {
+    let mut rig = Rig::new(MemberConfig::local(2));
+    let mut trader = rig.trader(1, 0);
+    (0..10).for_each(|_| _ = trader.say("before"));
+    trader.settle();
+    let before = rig.log(0);
+    [0, 1].into_iter().for_each(|server| rig.end(server));
+    rig.begin();
+    [0, 1].into_iter().for_each(|server| rig.start(server));
+    (0..10).for_each(|_| _ = trader.say("after"));
+    trader.settle();
+    assert_eq!(trader.once().len(), 20);
+    assert_eq!(rig.log(0)[..before.len()], before);
+    assert!(rig.dir().join("epoch").exists());
+}
+
+/// A system whose stream is some megabytes long, and whose server 0 does not run.
+fn long_stream() -> (Rig, Follower) {
+    let mut rig = Rig::new(MemberConfig { window: 64, ..MemberConfig::local(2) });
+    let mut trader = rig.trader(1, 1);
+    let words = "words ".repeat(1_000);
+    for _ in 0..100 {
+        (0..20).for_each(|_| _ = trader.say(&words));
+        trader.settle();
+    }
+    rig.end(0);
+    (rig, trader)
+}
+
+/// Server 0 has all that the trader was told.
+fn filled(rig: &Rig, told: usize) -> bool {
+    rig.log(0).len() >= told
+}
+
+#[test]
+fn a_server_that_dies_again_while_it_is_filled_goes_on_where_its_log_ends() {
+    let (mut rig, trader) = long_stream();
+    rig.wipe(0);
+    for _ in 0..3 {
+        rig.start(0);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        rig.end(0);
+        let (has, all) = (rig.log(0), rig.log(1));
+        assert_eq!(has[..], all[..has.len()], "what it has is a part of the stream");
+    }
+    rig.start(0);
+    eventually(|| filled(&rig, trader.told.len()));
+    assert_eq!(rig.log(0)[..trader.told.len()], rig.log(1)[..trader.told.len()]);
+}
+
+#[test]
+fn a_server_whose_log_is_damaged_keeps_what_is_whole_and_gets_the_rest_from_its_peer() {
+    let (mut rig, trader) = long_stream();
+    let dir = rig.layout.log(pares_member::config::stream(0));
+    let segments = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut segments: Vec<_> =
+        segments.filter(|path| path.extension().is_some_and(|of| of == "seg")).collect();
+    segments.sort();
+    let mut bytes = std::fs::read(&segments[0]).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64].fill(0xff);
+    std::fs::write(&segments[0], bytes).unwrap();
+    rig.start(0);
+    eventually(|| filled(&rig, trader.told.len()));
+    assert_eq!(rig.log(0)[..trader.told.len()], rig.log(1)[..trader.told.len()]);
+}
+
+#[test]
+fn of_three_servers_with_a_quorum_of_two_any_one_may_be_away() {
+    let mut rig = Rig::new(MemberConfig { quorum: 2, ..MemberConfig::local(3) });
+    let mut traders: Vec<_> = (1..=6).map(|trader| rig.trader(trader, trader as usize)).collect();
+    let mut rounds = 0;
+    let mut talk = |traders: &mut Vec<Follower>| {
+        for _ in 0..20 {
+            rounds += 1;
+            for trader in &mut *traders {
+                trader.say("two of three");
+                trader.poll();
+            }
+        }
+        traders.iter_mut().for_each(Follower::settle);
+        rounds
+    };
+    for away in 0..3 {
+        rig.end(away);
+        talk(&mut traders);
+        rig.start(away);
+    }
+    let each = talk(&mut traders);
+    check(&mut traders, each);
+}
