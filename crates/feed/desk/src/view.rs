@@ -199,6 +199,9 @@ fn crc32(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pares_feed::books::ReceivedBooks;
+    use pares_feed::itch::{AddOrder, Head, TradingAction};
+    use pares_types::Timestamp;
 
     fn level(price: i64, quantity: u64) -> ViewLevel {
         ViewLevel { price: Price(price), quantity: Quantity(quantity), orders: 2 }
@@ -236,8 +239,26 @@ mod tests {
 
     #[test]
     fn orders_at_one_price_are_one_level_and_ten_are_shown() {
-        let orders = (0..40).map(|order| (Price(order / 3), Quantity(1), order as u64));
-        let levels = levels(orders);
+        let mut books = ReceivedBooks::default();
+        let head = |kind| Head::new(kind, 1, Timestamp(0));
+        let action = TradingAction {
+            head: head(b'H'),
+            stock: *b"ALFA    ",
+            state: b'T',
+            reserved: b' ',
+            reason: *b"    ",
+        };
+        let mut directory = [b' '; 39];
+        directory[..11].copy_from_slice(head(b'R').as_bytes());
+        directory[11..19].copy_from_slice(b"ALFA    ");
+        books.on_message(&directory);
+        books.on_message(action.as_bytes());
+        for order in 0..40_u32 {
+            let (reference, shares, price) = (u64::from(order).into(), 1.into(), (100 - order / 3).into());
+            let (head, stock) = (head(b'A'), *b"ALFA    ");
+            books.on_message(AddOrder { head, reference, side: b'B', shares, stock, price }.as_bytes());
+        }
+        let levels = BookView::of(books.book(1).unwrap()).bids;
         assert_eq!((levels.len(), levels[0].orders, levels[9].quantity), (10, 3, Quantity(3)));
     }
 }
