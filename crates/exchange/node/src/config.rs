@@ -1,5 +1,6 @@
 //! The configuration of one system as a file: `pares.toml`.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 pub use pares_roles::config::*;
@@ -28,6 +29,13 @@ pub(crate) fn save_if_missing(config: &SystemConfig, path: &Path) -> Result<(), 
         true => Ok(()),
         false => config.check().and_then(|()| save(config, path)),
     }
+}
+
+/// Where the replayers of a system answer, by UDP and TCP, as far as they have said so.
+#[must_use]
+pub fn replayers(layout: &Layout, config: &SystemConfig) -> Vec<SocketAddr> {
+    let address = |id| std::fs::read_to_string(layout.replayer_address(id)).ok()?.trim().parse().ok();
+    config.replayer_ids().filter_map(address).collect()
 }
 
 /// Gives a system that has a configuration, and in it no market data, these. One that has none yet is left alone.

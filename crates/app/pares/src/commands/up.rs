@@ -127,10 +127,8 @@ fn tell_feed(config: &SystemConfig, layout: &Layout) {
         feed.line_a,
         feed.line_b
     );
-    for replayer in config.replayer_ids() {
-        if let Ok(address) = std::fs::read_to_string(layout.replayer_address(replayer)) {
-            pares_text::tell!("replayer-{replayer} answers at {}, UDP and TCP", address.trim());
-        }
+    for address in pares_node::config::replayers(layout, config) {
+        pares_text::tell!("a replayer answers at {address}, UDP and TCP");
     }
 }
 

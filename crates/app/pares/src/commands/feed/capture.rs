@@ -208,10 +208,8 @@ impl Replay {
         layout: &Layout,
         file: &mut PacketFile,
     ) -> Result<Self, CommandError> {
-        let stream = config.replayer_ids().find_map(|id| {
-            let address = std::fs::read_to_string(layout.replayer_address(id)).ok()?.trim().parse().ok()?;
-            TcpStream::connect_timeout(&address, CONNECT_MAX).ok()
-        });
+        let connect = |address| TcpStream::connect_timeout(address, CONNECT_MAX).ok();
+        let stream = pares_node::config::replayers(layout, config).iter().find_map(connect);
         let Some(stream) = stream else {
             return Err(CommandError::NotRunning(format!(
                 "no replayer of {} answers; `pares up` starts them",

@@ -100,8 +100,7 @@ fn of_system(dir: &Path) -> Result<ReceiverConfig, CommandError> {
             dir.display()
         )));
     };
-    let address = |id| std::fs::read_to_string(layout.replayer_address(id)).ok()?.trim().parse().ok();
-    let replayers: Vec<SocketAddr> = config.replayer_ids().filter_map(address).collect();
+    let replayers = pares_node::config::replayers(&layout, &config);
     Ok(ReceiverConfig {
         shards: config.shards()?.into_keys().collect(),
         lines: FeedLines::From(feed.line_a, feed.line_b),

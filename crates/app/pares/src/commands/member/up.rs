@@ -31,7 +31,7 @@ pub(super) struct Args {
     /// How many servers must have an item before traders of a new system are told
     #[arg(long, default_value_t = 1)]
     quorum: u16,
-    /// The directory of the exchange on this host, whose reports to the member a new system copies
+    /// The directory of the exchange on this host, whose market data a new system shows, and whose reports to the member it copies
     #[arg(long)]
     exchange: Option<PathBuf>,
     /// Who the member is there
@@ -60,7 +60,10 @@ impl Args {
         let address = |server| SocketAddr::from(([127, 0, 0, 1], port(server)));
         let servers = (0..self.servers).map(address).collect();
         let exchange = self.exchange.as_deref().map(|dir| self.exchange(dir)).transpose()?;
-        let market = self.market(exchange.as_ref());
+        let market = match self.market(exchange.as_ref()) {
+            None => self.exchange.as_deref().map(market_of).transpose()?.flatten(),
+            market => market,
+        };
         let config =
             MemberConfig { servers, quorum: self.quorum, exchange, market, ..MemberConfig::default() };
         config.check()?;
@@ -99,6 +102,19 @@ impl Args {
             authority: (system.tls == TlsSetting::On).then_some(authority),
         })
     }
+}
+
+/// The market data of the exchange in a directory, if it publishes any. Lines that are not multicast have room for one receiver, and there are two
+/// servers: they take everything by TCP then.
+fn market_of(dir: &Path) -> Result<Option<MarketConfig>, CommandError> {
+    let layout = Layout::new(dir);
+    let system = pares_node::config::load(&layout.config())?;
+    let Some(feed) = &system.feed else { return Ok(None) };
+    let replayers = pares_node::config::replayers(&layout, &system);
+    let lines =
+        Some((feed.line_a, feed.line_b)).filter(|(a, b)| a.ip().is_multicast() && b.ip().is_multicast());
+    let shards = system.shards()?.keys().map(|shard| shard.0).collect();
+    Ok(Some(MarketConfig { shards, lines, requests: replayers.clone(), tcp: replayers }))
 }
 
 /// Starts the servers, restarts what dies, and stops them on Ctrl-C.
