@@ -52,7 +52,7 @@ enum Command {
     Certificate(commands::certificate::Args),
     /// Report a business day, as every recorder has it
     Day(commands::day::Args),
-    /// Write what the market saw of a business day
+    /// Market data: watch books, capture what comes on the lines, write the tape of a day
     Feed(commands::feed::Args),
     /// Run a member's trading system, and use it as a trader
     Member(commands::member::Args),

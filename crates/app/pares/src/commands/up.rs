@@ -122,10 +122,11 @@ fn tell(supervisor: &Supervisor) {
 fn tell_feed(config: &SystemConfig, layout: &Layout) {
     let Some(feed) = &config.feed else { return };
     pares_text::tell!(
-        "{} on lines {} and {}, shard S at the port S higher; `pares feed watch SYMBOL` shows a book",
+        "{} on lines {} and {}, shard S at the port S higher; `pares feed watch --dir {} SYMBOL` shows a book",
         count(feed.publishers.into(), "publisher"),
         feed.line_a,
-        feed.line_b
+        feed.line_b,
+        layout.root().display()
     );
     for address in pares_node::config::replayers(layout, config) {
         pares_text::tell!("a replayer answers at {address}, UDP and TCP");
