@@ -5,6 +5,7 @@
 mod publisher;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use pares_feed::books::ReceivedBooks;
@@ -22,9 +23,16 @@ fn loopback(port: u16) -> SocketAddr {
 }
 
 /// Ports that were free a moment ago.
+/// Two ports that the system gives to nobody by itself, other ones each time.
 fn free_lines() -> [SocketAddr; 2] {
-    let held = [(); 2].map(|()| UdpSocket::bind(loopback(0)).unwrap());
-    held.map(|socket| socket.local_addr().unwrap())
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    [(); 2].map(|()| {
+        let tried = std::iter::repeat_with(|| {
+            let step = NEXT.fetch_add(1, Ordering::Relaxed);
+            loopback(20_000 + (std::process::id() as u16).wrapping_mul(37).wrapping_add(step) % 12_000)
+        });
+        tried.take(12_000).find(|&line| UdpSocket::bind(line).is_ok()).expect("a port is free")
+    })
 }
 
 fn config(lines: Option<[SocketAddr; 2]>, outlets: &[Outlet]) -> ReceiverConfig {

@@ -99,7 +99,7 @@ fn publishers_that_die_together_go_on_with_the_next_number() {
         exchange.tick();
     }
     listeners.iter().for_each(Listener::check_whole);
-    assert_eq!(listeners[0].resets, 1, "its own, as it came");
+    assert!(listeners.iter().all(|one| one.resets <= 1), "none but its own, as it came");
     let complaints = exchange.complaints();
     assert!(!complaints.contains("anew") && !complaints.contains("panicked"), "{complaints}");
 }
@@ -213,6 +213,12 @@ fn a_log_of_a_past_that_is_no_more_is_made_anew() {
     exchange.start_again();
     let mut buyer = exchange.client(0, 7);
     buyer.submit_and_wait(&limit(9, 1, Side::Buy, 3, 2_220_000)).unwrap();
+    // Who came before would hold what was, as the page says.
+    eventually("both logs are made anew, and replayed", || {
+        exchange.tick();
+        let has = |id| day(&exchange, id).iter().any(|m| m.ends_with(&2_220_000_u32.to_be_bytes()));
+        has(0) && has(1)
+    });
     let mut listener = Listener::new(&exchange, true);
     listener.await_bid(&mut exchange, 2_220_000, 3);
     assert_eq!(listener.bid(2_230_000), None, "what was, is no more");

@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use pares_client::{Client, ClientError, Options, Tls};
 use pares_node::config::{FeedConfig, InstrumentConfig};
@@ -61,10 +62,13 @@ pub(crate) fn with_feed(config: SystemConfig) -> SystemConfig {
 /// An address whose port and those above it, one for each shard, are nobody's.
 fn free_line(shards: u16) -> SocketAddr {
     let is_free = |port| UdpSocket::bind(("127.0.0.1", port)).is_ok();
+    // Ports that the system gives to nobody by itself, other ones each time.
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let own = (std::process::id() as u16).wrapping_mul(53);
     let ports = std::iter::repeat_with(|| {
-        UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap().port()
+        20_000 + own.wrapping_add(NEXT.fetch_add(shards, Ordering::Relaxed)) % 12_000
     });
-    let mut lines = ports.take(1_000).filter(|port| port.checked_add(shards).is_some());
+    let mut lines = ports.take(1_000);
     let port = lines.find(|&port| (port..port + shards).all(is_free)).expect("some ports are free");
     SocketAddr::from(([127, 0, 0, 1], port))
 }
