@@ -100,6 +100,8 @@ pub struct Serving {
     heard_ns: u64,
     /// When something was written last.
     sent_ns: u64,
+    /// Whether nobody knows if there is more than what is kept: then silence says so.
+    is_mute: bool,
     /// Since when the client has taken nothing of what was written.
     stalled_ns: Option<u64>,
     ended: Option<ServingEnded>,
@@ -115,9 +117,15 @@ impl Serving {
             opened_ns: now_ns,
             heard_ns: now_ns,
             sent_ns: now_ns,
+            is_mute: false,
             stalled_ns: None,
             ended: None,
         }
+    }
+
+    /// Whether heartbeats stop, since nobody is heard who would know of more than what is kept. A client that hears nothing does not call what it has current.
+    pub fn mute(&mut self, is_mute: bool) {
+        self.is_mute = is_mute;
     }
 
     /// Bytes that came from the client: at most some thousands at once, since they are copied.
@@ -294,7 +302,8 @@ impl Serving {
     /// When a heartbeat is due, if nothing is written before.
     fn beat_ns(&self) -> Option<u64> {
         let beats = matches!(self.phase, Phase::Replay { .. } | Phase::Snapshot { .. } | Phase::Told { .. });
-        (beats && self.stalled_ns.is_none()).then_some(self.sent_ns.saturating_add(soup::HEARTBEAT_NS))
+        (beats && !self.is_mute && self.stalled_ns.is_none())
+            .then_some(self.sent_ns.saturating_add(soup::HEARTBEAT_NS))
     }
 
     /// When something is to be done, if nothing happens before: [`Serving::on_time`], then [`Serving::fill`].

@@ -119,6 +119,24 @@ fn the_next_start_goes_on_where_the_last_one_was() {
     assert_eq!(day(&exchange, 0), day(&exchange, 1), "both have the same day, in every byte");
 }
 
+#[test]
+fn while_no_publisher_goes_on_nothing_is_current_by_tcp_either() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    let mut listener = Listener::new(&exchange, false);
+    let mut buyer = exchange.client(0, 7);
+    buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
+    listener.await_bid(&mut exchange, 2_230_000, 10);
+    [0, 1].map(publisher).into_iter().for_each(|node| exchange.freeze(node));
+    buyer.submit_and_wait(&limit(2, 1, Side::Buy, 5, 2_230_000)).unwrap();
+    eventually("what is old is not called current", || {
+        exchange.tick();
+        listener.poll();
+        listener.receiver.state(SHARD) == Some(SubscriptionState::Stale)
+    });
+    [0, 1].map(publisher).into_iter().for_each(|node| exchange.thaw(node));
+    listener.await_bid(&mut exchange, 2_230_000, 15);
+}
+
 /// Logs in for the day so far, or a snapshot, and gives all messages.
 fn told(address: SocketAddr, username: &[u8; 6]) -> Vec<Vec<u8>> {
     let mut stream = TcpStream::connect(address).unwrap();

@@ -8,6 +8,7 @@ counters! {
     Unsent "packets_unsent" "Packets that the network did not take; receivers ask for them again."
     Sessions "sessions" "Sessions begun."
     States "states" "States stored, from which it goes on after a restart."
+    BeatNs "beat_ns" "When it last had sent all that is committed, by the host's clock that never goes back, nanoseconds; replayers beat only while it is recent."
     CatchingUp "catching_up" "1 while it makes again what it made before."
     UnreadableLogs "unreadable_logs" "Logs of recorders that cannot be read just now."
 }

@@ -7,7 +7,7 @@
 //! ```
 //! What is sent is in the log first, so that a replayer can send it again. Nothing waits for a batch to fill: a packet goes out with what there is.
 
-mod counters;
+pub(crate) mod counters;
 mod recover;
 mod shard;
 
@@ -212,6 +212,9 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
         }
         for (&shard, feed) in &mut self.feeds {
             feed.sender.on_time(now_ns, &mut self.outlet.line(shard));
+        }
+        if !self.is_behind() {
+            self.outlet.counters.set(Counter::BeatNs, now_ns);
         }
         let next_ns = self.feeds.values().filter_map(|feed| feed.sender.deadline_ns()).min();
         self.beat_ns = next_ns.unwrap_or(u64::MAX).min(now_ns + 1_000_000_000);

@@ -29,6 +29,7 @@ use pares_types::{PublisherId, ReplayerId, ShardId};
 
 use crate::lines::no_feed;
 use crate::logged::Logged;
+use crate::publisher::counters::Counter as Beat;
 use clients::Clients;
 use counters::{COUNTERS, Counter};
 use shard::ShardTape;
@@ -38,6 +39,10 @@ use tape::{Tape, TapeStore};
 const BATCH_MAX: usize = 512;
 /// Datagrams taken in one turn.
 const DATAGRAMS_MAX: usize = 256;
+/// Between two looks at the publisher, nanoseconds.
+const LOOK_EVERY_NS: u64 = 500_000_000;
+/// A publisher beats each second; one that has not for so long is not there, nanoseconds.
+const BEAT_MAX_NS: u64 = 2_500_000_000;
 /// No request is longer; a datagram that is loses the rest and is none.
 const REQUEST_BYTES_MAX: usize = 64;
 
@@ -64,6 +69,9 @@ pub struct ReplayerNode<W: World, S: Sockets, D> {
     resending: Resending<SocketAddr>,
     clients: Clients<S>,
     counters: W::Counters,
+    /// When the publisher was looked at last, and whether it was there.
+    looked_ns: Option<u64>,
+    is_heard: bool,
 }
 
 /// The publisher's log as it is looked up.
@@ -96,6 +104,8 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             resending: Resending::default(),
             clients: Clients::new(sockets),
             counters: counters.map_err(NodeError::io("making the replayer's counters"))?,
+            looked_ns: None,
+            is_heard: false,
             world,
         })
     }
@@ -207,11 +217,22 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
         }
     }
 
+    /// Looks now and then whether the publisher is there: without it nobody here knows whether more was committed than its log holds.
+    fn listen(&mut self, now_ns: u64) {
+        if self.looked_ns.is_some_and(|looked_ns| now_ns < looked_ns.saturating_add(LOOK_EVERY_NS)) {
+            return;
+        }
+        self.looked_ns = Some(now_ns);
+        let beat_ns = self.world.counter(&self.publisher.to_string(), Beat::BeatNs.name());
+        self.is_heard = beat_ns.is_some_and(|beat_ns| now_ns.saturating_sub(beat_ns) < BEAT_MAX_NS);
+    }
+
     /// Writes to every client what is due. Says whether there was anything.
     fn serve(&mut self, now_ns: u64) -> usize {
-        let Self { world, publisher, shards, log, clients, .. } = self;
+        let Self { world, publisher, shards, log, clients, is_heard, .. } = self;
         let mut served = 0;
         for client in clients.each() {
+            client.serving.mute(!*is_heard);
             client.serving.on_time(now_ns);
             served += usize::from(client.read(now_ns));
             if client.has_room() {
@@ -292,6 +313,7 @@ impl<W: World, S: Sockets, D: Datagrams> Duty for ReplayerNode<W, S, D> {
         let read = self.read_log();
         let mut done = read + self.clients.take_in(now_ns) + self.resend(now_ns);
         done += self.step_shards(now_ns);
+        self.listen(now_ns);
         self.answer();
         done += self.serve(now_ns);
         self.clients.close();
