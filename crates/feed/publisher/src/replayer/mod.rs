@@ -78,6 +78,14 @@ pub struct ReplayerNode<W: World, S: Sockets, D> {
 struct PublisherLog<W: World> {
     reader: Option<W::Reader>,
     failed: Option<ReadError>,
+    /// Whether another log is in its place.
+    is_another: bool,
+}
+
+impl<W: World> Default for PublisherLog<W> {
+    fn default() -> Self {
+        Self { reader: None, failed: None, is_another: false }
+    }
 }
 
 impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
@@ -99,7 +107,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             tail: Tail::new(&world, publisher, Offset::START),
             publisher,
             shards,
-            log: PublisherLog { reader: None, failed: None },
+            log: PublisherLog::default(),
             datagrams,
             resending: Resending::default(),
             clients: Clients::new(sockets),
@@ -134,6 +142,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
                 Ok(None) => return read,
                 Err(error) => {
                     self.log.failed = Some(error);
+                    self.log.is_another |= self.log.reader.as_ref().is_some_and(LogReader::is_replaced);
                     return read;
                 }
             }
@@ -144,12 +153,17 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
     /// Another log is in the place of the publisher's: it has the same messages, elsewhere.
     fn begin_anew(&mut self) {
         self.shards.values_mut().for_each(|shard| *shard = ShardTape::default());
-        self.log = PublisherLog { reader: None, failed: None };
+        self.log = PublisherLog::default();
         self.counters.add(Counter::LogAnew, 1);
     }
 
-    /// Has the publisher repair its log if that is damaged.
+    /// Has the publisher repair its log if that is damaged. What cannot be read because another log is there by now is read from its beginning,
+    /// wherever this one had come.
     fn complain(&mut self) {
+        if self.log.is_another {
+            self.tail = Tail::new(&self.world, self.publisher, Offset::START);
+            return self.begin_anew();
+        }
         if let Some(error) = self.log.failed.take()
             && error.is_damage()
             && !repair_asked::is_asked(&self.world, self.publisher)
@@ -297,7 +311,12 @@ impl<W: World> PublisherLog<W> {
         (shard, tape): (ShardId, &Tape),
         act: impl FnOnce(&mut dyn SessionStore),
     ) {
-        if self.reader.as_ref().is_none_or(LogReader::is_replaced) {
+        // Places in the log that was say nothing of the one that is: nothing is read before all is known anew.
+        self.is_another |= self.reader.as_ref().is_some_and(LogReader::is_replaced);
+        if self.is_another {
+            return;
+        }
+        if self.reader.is_none() {
             self.reader = world.read_log_from_start(publisher).ok();
         }
         let Some(log) = &mut self.reader else { return };
