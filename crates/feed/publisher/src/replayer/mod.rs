@@ -72,6 +72,8 @@ pub struct ReplayerNode<W: World, S: Sockets, D> {
     /// When the publisher was looked at last, and whether it was there.
     looked_ns: Option<u64>,
     is_heard: bool,
+    /// Whether its log could be read on, when that was last tried.
+    is_reading: bool,
 }
 
 /// The publisher's log as it is looked up.
@@ -114,6 +116,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             counters: counters.map_err(NodeError::io("making the replayer's counters"))?,
             looked_ns: None,
             is_heard: false,
+            is_reading: true,
             world,
         })
     }
@@ -132,7 +135,9 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             if self.tail.take_replaced() {
                 self.begin_anew();
             }
-            match self.tail.next_durable() {
+            let next = self.tail.next_durable();
+            self.is_reading = next.is_ok();
+            match next {
                 Ok(Some(record)) => {
                     let follows = on_logged(&mut self.shards, &self.counters, record.offset, record.payload);
                     if !follows {
@@ -243,10 +248,10 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
 
     /// Writes to every client what is due. Says whether there was anything.
     fn serve(&mut self, now_ns: u64) -> usize {
-        let Self { world, publisher, shards, log, clients, is_heard, .. } = self;
+        let Self { world, publisher, shards, log, clients, is_heard, is_reading, .. } = self;
         let mut served = 0;
         for client in clients.each() {
-            client.serving.mute(!*is_heard);
+            client.serving.mute(!(*is_heard && *is_reading));
             client.serving.on_time(now_ns);
             served += usize::from(client.read(now_ns));
             if client.has_room() {
