@@ -193,6 +193,12 @@ impl<B: Book> Market<B> {
                 Command::SetPhase(phase) if self.day.stage != Stage::On && !rests(phase) => {
                     return refused(request, Reason::DayOver);
                 }
+                // A call that closed now would trade; the day's end halts it.
+                Command::SetPhase(Phase::Closed)
+                    if self.day.stage != Stage::On && self.books[at].trading().phase.is_call() =>
+                {
+                    return refused(request, Reason::DayOver);
+                }
                 // Its timetable waits for the day.
                 Command::Time { .. } if self.day.stage != Stage::On => return accepted(request),
                 Command::SetRule(rule @ Rule::Schedule { .. }) => self.catch_up(at, request, rule),

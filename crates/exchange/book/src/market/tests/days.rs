@@ -146,6 +146,22 @@ fn what_traded_without_a_timetable_trades_again_and_the_rest_waits_to_be_opened(
     assert_eq!(phases(&rig)[2], Phase::Continuous);
 }
 
+#[test]
+fn a_call_that_a_days_end_has_not_come_to_yet_is_not_closed_by_a_trade() {
+    let mut rig = rig_on_day(&[1, 2], 7);
+    rig.ask(0, 1, Command::SetRule(Rule::StepMax(1)));
+    (0..3).for_each(|_| _ = rig.rests(1, 1, Side::Buy, 500));
+    rig.ask(0, 2, Command::SetPhase(Phase::ClosingCall));
+    for (member, side) in [(1, Side::Buy), (2, Side::Sell)] {
+        rig.ask(member, 2, Command::Enter(NewOrder::limit(side, Price(500), Quantity(1))));
+    }
+    assert_eq!(why(rig.ask(0, 0, end(7))), UNFINISHED);
+    assert_eq!(why(rig.ask(0, 2, Command::SetPhase(Phase::Closed))), refused(Reason::DayOver));
+    assert_eq!(why(rig.ask(0, 2, Command::SetPhase(Phase::Halted))), ACCEPTED);
+    while why(rig.time(50)) == UNFINISHED {}
+    assert!(matches!(rig.events.last(), Some(Event::DayEnded { trades: 0, .. })));
+}
+
 /// A request of members and the exchange, or a day's begin or end.
 fn asked() -> impl Strategy<Value = Vec<(u32, usize, Command)>> {
     let days = (1_u32..5, any::<bool>()).prop_map(|(day, begins)| if begins { begin(day) } else { end(day) });
