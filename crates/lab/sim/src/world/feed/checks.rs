@@ -77,7 +77,9 @@ impl World<'_> {
     /// A publisher has caught up: what its log holds is the record's, whatever befell it.
     pub(in crate::world) fn check_publisher(&mut self, node: NodeId) -> Result<(), Broken> {
         let is_catching_up = self.machine.counter(&node.to_string(), "catching_up") != Some(0);
-        if is_catching_up || self.process(node).is_checked {
+        // What rotted since it read its log through, it does not know yet.
+        let is_rotten = self.rotten.contains(&node);
+        if is_catching_up || is_rotten || self.process(node).is_checked {
             return Ok(());
         }
         self.process(node).is_checked = true;
@@ -145,6 +147,9 @@ impl World<'_> {
                 || self.machine.counter(&publisher.to_string(), "catching_up") != Some(0)
             {
                 return Ok(Some(format!("{publisher} is not up")));
+            }
+            if self.rotten.contains(&publisher) {
+                continue;
             }
             let held = self.check_log(publisher)?;
             for shard in (0..self.scenario.shards).map(shard_id) {
