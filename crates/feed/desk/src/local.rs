@@ -1,4 +1,4 @@
-//! The local stream at one server: what waits, what is decided, what is kept, what may be told.
+//! The local stream at one server: items that wait, are decided, are kept, and may be told.
 //!
 //! ```text
 //!  submissions of all servers --> lanes --propose--> window --decided--> next record --append--> own log
