@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::{cargo, setup, target_dir};
 
 /// The drills, and how often each blow is dealt.
-const DRILLS: [&str; 15] = [
+const DRILLS: [&str; 16] = [
     "kill-venue --count 10",
     "stop-venue --count 10",
     "slow-venue --count 10",
@@ -24,6 +24,7 @@ const DRILLS: [&str; 15] = [
     "flood --count 2",
     "poison --count 6",
     "diverge --count 5",
+    "feed --loss 5 --seconds 6",
     WICE,
 ];
 /// The drill of sites in two clusters, which has a load of its own: arguments for the exchange mean nothing to it.

@@ -13,7 +13,7 @@
 //!
 //! [`scheduling`] says how nodes take their turns on the processor. [`clock`] reads the two clocks that stamps on shared memory are taken from.
 //! [`descriptors`] says how many files and connections a process may have.
-//! [`process`] keeps a second supervisor off a directory, and tells a process to end. [`replace_file`], [`replace_shared_file`] and [`replace_file_unsynced`] put a file there whole or not at all; [`sync_file_system`] makes many files durable at once.
+//! [`terminal`] waits for a key. [`process`] keeps a second supervisor off a directory, and tells a process to end. [`replace_file`], [`replace_shared_file`] and [`replace_file_unsynced`] put a file there whole or not at all; [`sync_file_system`] makes many files durable at once.
 
 pub mod bell;
 pub mod clock;
@@ -25,6 +25,7 @@ pub mod mapping;
 pub mod process;
 mod replace_file;
 pub mod scheduling;
+pub mod terminal;
 
 pub use bell::{Bell, BellKind, Bells, Ringer};
 pub use counters::{CountersReader, CountersWriter};

@@ -1,4 +1,4 @@
-//! One connection of a trader: what came of what it sent, what is on its way to it, and whether it still reads.
+//! One connection of a trader: the fate of its submissions, the bytes on their way to it, and whether it still reads.
 //!
 //! A server writes to a thousand of these. Each has a place in the stream, a little room for answers, and no queue. Answers come between
 //! batches, never inside one. One that takes nothing for long is cut off: what waits for it in the kernel is old by then, and when it

@@ -2,7 +2,7 @@
 //!
 //! The paper found that a state of 20 MB sent in one block, or in chunks without pauses, blacks the system out, and that chunks of 32 KiB with
 //! pauses of 50 ms do not. Numbers like these fit one network and one load. Here the pause follows from what is measured: one chunk is
-//! on its way at a time; from sending it to the peer's word that it is on its disk takes as long as link, peer and disk need just then, and the
+//! on its way at a time. The peer answers once the chunk is on its disk, so the time until then is what link, peer and disk need just now, and the
 //! server rests in proportion. So a transfer takes a share of whatever there is, and backs off by itself when that becomes less. While the server
 //! has work of its own it sends nothing.
 

@@ -2,7 +2,7 @@
 //!
 //! A stream of so many MiB is made, one server's disk is lost, and a trader of the other notes how long each item takes before the transfer and
 //! during it. The delay is from the server's stamp on an item to its being read.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout)] // an example may talk
 
 use std::error::Error;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! Two servers, all traders at the first, half of a machine's work theirs: every connection is read and every item counted. The delay is from the
 //! server's stamp on an item to its being read, of one trader in a hundred. The figures are of this machine and this moment; each run is one.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout)] // an example may talk
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};

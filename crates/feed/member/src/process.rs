@@ -122,7 +122,7 @@ pub(crate) fn forget_pid(layout: &Layout, server: u16) {
     let _ = std::fs::remove_file(layout.pid(submissions(server)));
 }
 
-/// Whether a process has said that it is this server.
+/// Whether a process has announced itself as this server.
 #[must_use]
 pub fn announced(layout: &Layout, server: u16) -> Option<u32> {
     let text = std::fs::read_to_string(layout.pid(submissions(server))).ok()?;

@@ -1,5 +1,5 @@
 //! Prints the top of all books of a shard, live: `books SHARD LINE_A LINE_B REQUESTS TCP`, the last two of any publisher.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout)] // an example may talk
 
 use std::error::Error;
 use std::time::{Duration, Instant};

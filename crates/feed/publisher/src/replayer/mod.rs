@@ -185,8 +185,8 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             let (asker, length) = match self.datagrams.receive(&mut bytes) {
                 Ok(received) => received,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return taken,
-                // What an earlier answer met on its way, told here.
-                Err(_) => continue,
+                // What an earlier answer met on its way, told here: the next turn reads on.
+                Err(_) => return taken,
             };
             let request = &bytes[..length.min(REQUEST_BYTES_MAX)];
             let session = resending::session_of(request);
@@ -243,7 +243,8 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
         }
         self.looked_ns = Some(now_ns);
         let beat_ns = self.world.counter(&self.publisher.to_string(), Beat::BeatNs.name());
-        self.is_heard = beat_ns.is_some_and(|beat_ns| now_ns.saturating_sub(beat_ns) < BEAT_MAX_NS);
+        // A beat of before the host was started lies ahead.
+        self.is_heard = beat_ns.is_some_and(|beat_ns| now_ns.abs_diff(beat_ns) < BEAT_MAX_NS);
     }
 
     /// Writes to every client what is due. Says whether there was anything.

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use pares_load::LabError;
+use pares_os::terminal::is_gone_after;
 use ratatui::DefaultTerminal;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::face::Wish;
 use super::picture::Picture;
@@ -62,19 +62,6 @@ impl Drop for Screen {
     fn drop(&mut self) {
         // A terminal that was closed cannot be given back, and nobody is left to be told.
         let _ = ratatui::try_restore();
-    }
-}
-
-/// Waits for a key, at most `wait`, and says whether the terminal was closed meanwhile: crossterm 0.29 reads
-/// the end of a closed terminal again and again and never returns.
-fn is_gone_after(wait: Duration) -> std::io::Result<bool> {
-    let stdin = std::io::stdin();
-    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-    let timeout = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
-    match poll(&mut fds, Some(&timeout)) {
-        Ok(_) => Ok(fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }
 

@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use pares_member::{MemberConfig, TraderClient, TraderOptions, process};
 use pares_node::Layout;
+use pares_os::terminal::is_gone_after;
 use ratatui::DefaultTerminal;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Servers;
 use crate::error::{CommandError, CommandResult};
@@ -125,16 +125,4 @@ fn on_key(state: &mut TerminalState, key: KeyEvent) -> Option<Command> {
         _ => {}
     }
     None
-}
-
-/// Waits for a key, and says whether the terminal was closed meanwhile: crossterm reads the end of a closed one again and again.
-fn is_gone_after(wait: Duration) -> std::io::Result<bool> {
-    let stdin = std::io::stdin();
-    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-    let timeout = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
-    match poll(&mut fds, Some(&timeout)) {
-        Ok(_) => Ok(fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
 }
