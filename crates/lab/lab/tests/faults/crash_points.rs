@@ -90,6 +90,10 @@ fn complaints(exchange: &Exchange, role: NodeId) -> String {
 
 /// Replaces a node by one that is doomed, after a while in which it is missed.
 fn doom(exchange: &mut Exchange, traders: &mut [Trader], role: NodeId, doom: Doom) {
+    if doom.point == Point::RecorderTookFromPeer {
+        // The log that is lost below is not to be the only one: the other may still be taking what it missed itself.
+        record::agreed(exchange);
+    }
     exchange.supervisor().arm(role, vec![(VARIABLE, doom.to_string())]);
     exchange.supervisor().hold(role, true);
     exchange.kill(role);
