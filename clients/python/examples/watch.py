@@ -3,6 +3,7 @@
 
 Without them it is shard 0, which ALFA is in, of a new system on this host. Lines are given as those of shard 0."""
 
+import errno
 import sys
 
 from pares import Side
@@ -29,8 +30,18 @@ def show(symbol: str, state: FeedState, book: Book) -> str:
     return f"{state.value:<10} {symbol} [{phase}]  buy {side(book, Side.BUY)}  sell {side(book, Side.SELL)}  last {last}"
 
 
+def join(shard: int, lines: list[Address], replayers: list[Address]) -> Feed:
+    try:
+        return Feed(shard, [(host, port + shard) for host, port in lines], replayers)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        print("another receiver of this host has the lines: all comes by TCP", file=sys.stderr)
+        return Feed(shard, [], replayers)
+
+
 def watch(symbol: str, shard: int, lines: list[Address], replayers: list[Address]) -> None:
-    feed = Feed(shard, [(host, port + shard) for host, port in lines], replayers)
+    feed = join(shard, lines, replayers)
     shown = ""
     while True:
         feed.poll(1.0)

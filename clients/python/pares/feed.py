@@ -298,7 +298,7 @@ class Feed:
         return None if sequence is None or sequence.following is None else (sequence.session, sequence.following)
 
     def poll(self, timeout: float) -> list[Event]:
-        """Waits at most so long, and gives what happened, in order."""
+        """Waits at most so long, often less, and gives what happened, in order; that may be nothing."""
         self._act()
         due = self._sequence.due() if self._sequence else None
         wait = timeout if due is None else min(timeout, max(due - time.monotonic(), 0.0))

@@ -33,7 +33,7 @@ pub enum OpenError {
     /// A record that was promised is not intact.
     #[error(
         "the log is damaged at offset {offset} ({what}), below what was promised ({promised}). Nothing was cut. \
-         A recorder repairs its log as it starts; otherwise give up what follows with `pares journal cut`"
+         Where other logs have what is lost, a node takes it from them as it starts; otherwise give up what follows with `pares journal cut`"
     )]
     Damaged {
         /// Where the first unreadable record begins.
@@ -46,7 +46,7 @@ pub enum OpenError {
     /// An earlier write or sync failed, so what the device holds above `synced` is unknown.
     #[error(
         "an earlier write to this log failed ({error}); only what lies below offset {synced} is certain to be on the \
-         device. Check the device. A recorder repairs its log as it starts; otherwise `pares journal cut` it there",
+         device. Check the device. Where other logs have the rest, a node takes it from them as it starts; otherwise `pares journal cut` it there",
         error = io::Error::from_raw_os_error(*errno)
     )]
     Poisoned {

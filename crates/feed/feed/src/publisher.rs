@@ -8,7 +8,7 @@
 //!   start ---> [   catching up     ] -----> [  live  ] --quiet--> heartbeats
 //!                                              | end
 //!                                              v
-//!                                           end of session, told for a minute
+//!                                           end of session, told until the next begins
 //! ```
 
 use crate::mold::Packing;
@@ -17,8 +17,6 @@ use crate::store::SessionStanding;
 
 /// After so long without a packet comes one without messages, nanoseconds.
 pub const HEARTBEAT_NS: u64 = 1_000_000_000;
-/// How long the end of a session is told, nanoseconds.
-pub const END_TOLD_NS: u64 = 60_000_000_000;
 
 /// Where a publisher's packets go.
 pub trait Line {
@@ -37,8 +35,6 @@ pub struct Publisher {
     is_live: bool,
     /// When the last packet was sent.
     sent_ns: u64,
-    /// When the session ended.
-    ended_ns: Option<u64>,
 }
 
 impl Publisher {
@@ -47,18 +43,15 @@ impl Publisher {
         self.is_live = true;
     }
 
-    /// The session that was on when it began is kept up to here; it goes on with that. An end is told again for a minute: perhaps no
-    /// other publisher is left who told it.
-    pub fn resume(&mut self, standing: SessionStanding, now_ns: u64) {
+    /// The session that was on when it began is kept up to here; it goes on with that.
+    pub fn resume(&mut self, standing: SessionStanding) {
         self.standing = Some(standing);
-        self.ended_ns = standing.over.then_some(now_ns);
     }
 
     /// A session begins: what follows is numbered from 1.
     pub fn begin(&mut self, session: Session, now_ns: u64, line: &mut impl Line) {
         self.flush(now_ns, line);
         self.standing = Some(SessionStanding { session, next: 1, over: false });
-        self.ended_ns = None;
     }
 
     /// The next message of the session, which is in the store by now; it goes to `line` if the publisher is live.
@@ -95,7 +88,6 @@ impl Publisher {
         self.flush(now_ns, line);
         let standing = self.standing.as_mut().expect("a session has begun");
         standing.over = true;
-        self.ended_ns = Some(now_ns);
         if self.is_live {
             line.send(&Packing::new(standing.session, standing.next).end());
             self.sent_ns = now_ns;
@@ -110,12 +102,12 @@ impl Publisher {
         }
     }
 
-    /// When [`Publisher::on_time`] has something to do, nanoseconds; `None` if never.
+    /// When [`Publisher::on_time`] has something to do, nanoseconds; `None` if never. An end is told until the next session begins: who comes
+    /// late would hear nobody, and take silence for a loss.
     #[must_use]
     pub fn deadline_ns(&self) -> Option<u64> {
-        let beat_ns = self.sent_ns.saturating_add(HEARTBEAT_NS);
-        let is_told = self.ended_ns.is_none_or(|ended| beat_ns <= ended.saturating_add(END_TOLD_NS));
-        (self.is_live && is_told && self.standing.is_some()).then_some(beat_ns)
+        let beats = self.is_live && self.standing.is_some();
+        beats.then(|| self.sent_ns.saturating_add(HEARTBEAT_NS))
     }
 
     /// Tells those who listen that it is there, and how far it is, if it was quiet for long.

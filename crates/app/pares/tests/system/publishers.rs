@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
 use pares_feed::publication::Session;
@@ -12,7 +13,7 @@ use pares_receiver::{FeedEvent, FeedLines, FeedReceiver, Received, ReceiverConfi
 use pares_types::{PublisherId, RecorderId, ReplayerId, ShardId, Side};
 use zerocopy::IntoBytes;
 
-use crate::common::exchange::{Exchange, small, with_feed};
+use crate::common::exchange::{Exchange, PROGRAM, small, with_feed};
 use crate::common::{eventually, limit};
 
 const SHARD: ShardId = ShardId(0);
@@ -207,6 +208,74 @@ fn a_publishers_log_that_is_damaged_or_gone_is_made_anew_out_of_the_record() {
     let mut listener = Listener::new(&exchange, true);
     exchange.client(0, 7).submit_and_wait(&limit(21, 1, Side::Buy, 7, 2_230_000)).unwrap();
     listener.await_bid(&mut exchange, 2_230_000, 7);
+}
+
+/// What `pares stat` says of it: its status, and all it prints.
+fn stat(exchange: &Exchange) -> (Option<i32>, String) {
+    let root = exchange.layout().root();
+    let output = Command::new(PROGRAM).args(["stat", "--dir"]).arg(root).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+#[test]
+fn a_publisher_whose_log_is_taken_away_while_it_runs_makes_it_anew() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    let mut buyer = exchange.client(0, 7);
+    buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
+    let mut listener = Listener::new(&exchange, true);
+    listener.await_bid(&mut exchange, 2_230_000, 10);
+    eventually("all is well", || {
+        exchange.tick();
+        stat(&exchange).0 == Some(0)
+    });
+    std::fs::remove_dir_all(exchange.layout().log(publisher(0))).unwrap();
+    buyer.submit_and_wait(&limit(2, 1, Side::Buy, 20, 2_230_000)).unwrap();
+    listener.await_bid(&mut exchange, 2_230_000, 30);
+    eventually("the log is there again, and replayed by who read the other", || {
+        exchange.tick();
+        exchange.counter(replayer(0), "log_anew") > 0 && day(&exchange, 0) == day(&exchange, 1)
+    });
+    assert_eq!(exchange.counter(replayer(1), "log_anew"), 0);
+    let messages = day(&exchange, 0);
+    assert!(messages.iter().any(|message| message.ends_with(&2_230_000_u32.to_be_bytes())));
+    listener.check_whole();
+}
+
+#[test]
+fn stat_shows_publishers_and_replayers_and_what_it_cannot_read() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    let shown = || stat(&exchange).1;
+    eventually("all nodes are shown", || {
+        let shown = shown();
+        ["publisher-0", "publisher-1", "replayer-0", "replayer-1", "log_anew"]
+            .map(|node| shown.contains(node))
+            == [true; 5]
+    });
+    let marks = exchange.layout().log(publisher(1)).join("marks");
+    std::fs::write(&marks, vec![7; 4_096]).unwrap();
+    let (status, shown) = stat(&exchange);
+    assert_eq!(status, Some(4), "{shown}");
+    assert!(shown.contains("publisher-1: "), "{shown}");
+    assert!(shown.contains("recorder-1"), "the rest is shown: {shown}");
+    exchange.stop();
+}
+
+#[test]
+fn who_watches_an_instrument_that_is_not_there_is_told() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    // A shard begins to publish with its first record.
+    let mut buyer = exchange.client(0, 7);
+    for (name, instrument) in [(1, 1), (2, 3)] {
+        buyer.submit_and_wait(&limit(name, instrument, Side::Buy, 1, 2_230_000)).unwrap();
+    }
+    eventually("it is told once all instruments came", || {
+        exchange.tick();
+        let mut watch = Command::new(PROGRAM);
+        watch.args(["feed", "watch", "NOBODY", "--tcp", "--plain", "--seconds", "2", "--dir"]);
+        let told = watch.arg(exchange.layout().root()).output().unwrap().stderr;
+        String::from_utf8_lossy(&told)
+            .contains("NOBODY is none of the 3 instruments that came: ALFA, BRAVO, CHARLIE")
+    });
 }
 
 #[test]

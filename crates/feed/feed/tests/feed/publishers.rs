@@ -283,7 +283,7 @@ fn sent(messages: usize, heard: &mut Heard) -> (Publisher, Kept) {
 }
 
 #[test]
-fn a_quiet_publisher_tells_how_far_it_is_and_the_end_for_a_minute() {
+fn a_quiet_publisher_tells_how_far_it_is_and_the_end_until_the_next_session() {
     let mut heard = Heard::default();
     let (mut publisher, mut kept) = sent(3, &mut heard);
     publisher.on_time(999 * MS, &mut heard);
@@ -294,27 +294,31 @@ fn a_quiet_publisher_tells_how_far_it_is_and_the_end_for_a_minute() {
     let (publisher, kept) = (&mut publisher, &mut kept);
     Keeping { publisher, kept, line: &mut heard, now_ns: 1_500 * MS }.end();
     heard.sent.clear();
-    (0..200).for_each(|second| publisher.on_time((1_500 + second * 1_000) * MS, &mut heard));
-    assert_eq!(heard.sent.len(), 60);
+    (1..=200).for_each(|second| publisher.on_time((1_500 + second * 1_000) * MS, &mut heard));
+    assert_eq!(heard.sent.len(), 200);
     assert!(
         heard
             .sent
             .iter()
             .all(|packet| Packet::read(packet).is_ok_and(|packet| packet.ends && packet.next() == 4))
     );
-    assert_eq!(publisher.deadline_ns(), None);
     let again = Resending::default().on_request(1, &request(SESSION, 1, 3), 0, Some(kept));
     assert!(again.is_some(), "it is sent again all the same");
+    heard.sent.clear();
+    publisher.begin(OTHER, 300_000 * MS, &mut heard);
+    publisher.on_time(301_000 * MS, &mut heard);
+    let beat = Packet::read(&heard.sent[0]).unwrap();
+    assert_eq!((beat.session, beat.next(), beat.ends, heard.sent.len()), (OTHER, 1, false, 1));
 }
 
 #[test]
-fn a_publisher_that_starts_after_the_end_tells_it_for_a_minute() {
+fn a_publisher_that_starts_after_the_end_tells_it() {
     let (mut publisher, mut heard) = (Publisher::default(), Heard::default());
     let start = 7_200_000;
-    publisher.resume(SessionStanding { session: SESSION, next: 4, over: true }, start * MS);
+    publisher.resume(SessionStanding { session: SESSION, next: 4, over: true });
     publisher.go_live();
     (0..200).for_each(|second| publisher.on_time((start + second * 1_000) * MS, &mut heard));
-    assert_eq!(heard.sent.len(), 61);
+    assert_eq!(heard.sent.len(), 200);
     assert!(heard.sent.iter().all(|packet| Packet::read(packet).is_ok_and(|packet| packet.ends)));
 }
 

@@ -172,13 +172,12 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
 
     /// Shards that have made again all that the log holds send from now on.
     fn go_live(&mut self) {
-        let now_ns = self.world.mono_ns();
         let was_caught_up = std::mem::replace(&mut self.has_caught_up, true);
         let mut behind = 0;
         for (shard, feed) in &mut self.feeds {
             match feed.making.before.back() {
                 None if feed.is_live => {}
-                None => feed.go_live(now_ns),
+                None => feed.go_live(),
                 Some(before) => {
                     behind += 1;
                     if !was_caught_up {

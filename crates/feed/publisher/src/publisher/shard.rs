@@ -118,14 +118,14 @@ impl ShardFeed {
     }
 
     /// It sends what is made from now on.
-    pub(super) fn go_live(&mut self, now_ns: u64) {
+    pub(super) fn go_live(&mut self) {
         assert!(
             self.making.waiting.is_empty() && self.making.before.is_empty(),
             "what was made before is in the log"
         );
         self.is_live = true;
         if let Some(Reached { session, next, over, .. }) = self.making.made {
-            self.sender.resume(SessionStanding { session, next, over }, now_ns);
+            self.sender.resume(SessionStanding { session, next, over });
         }
         self.sender.go_live();
     }
@@ -225,7 +225,7 @@ mod tests {
         let mut feed = ShardFeed::new(Publication::new(ShardId(1), &[]), making, Position(0));
         feed.making.begin(DAYS[0]);
         make(&mut feed.making, &[b"a", b"b"]);
-        feed.go_live(0);
+        feed.go_live();
         make(&mut feed.making, &[b"c"]);
         let (waiting, mut line) = (std::mem::take(&mut feed.making.waiting), Sent::default());
         waiting.iter().for_each(|stretch| feed.tell(stretch, 0, &mut line));

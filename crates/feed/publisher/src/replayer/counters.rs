@@ -14,5 +14,6 @@ counters! {
     TurnedAway "turned_away" "Connections closed at once, since there were too many."
     Ended "ended" "Connections that ended for another reason than that the client had all, or left."
     Snapshots "snapshots" "Snapshots made."
+    UnreadableLogs "unreadable_logs" "1 while the publisher's log cannot be read, or is not there though the publisher runs."
     LogAnew "log_anew" "Times another log was found in the place of the publisher's."
 }

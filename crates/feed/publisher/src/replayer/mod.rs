@@ -41,6 +41,8 @@ const BATCH_MAX: usize = 512;
 const DATAGRAMS_MAX: usize = 256;
 /// Between two looks at the publisher, nanoseconds.
 const LOOK_EVERY_NS: u64 = 500_000_000;
+/// A running publisher whose log is not there for so many looks has lost it: nobody but its reader of old would ever see what it writes.
+const LOOKS_MISSED_MAX: u32 = 6;
 /// A publisher beats each second; one that has not for so long is not there, nanoseconds.
 const BEAT_MAX_NS: u64 = 2_500_000_000;
 /// No request is longer; a datagram that is loses the rest and is none.
@@ -72,6 +74,8 @@ pub struct ReplayerNode<W: World, S: Sockets, D> {
     /// When the publisher was looked at last, and whether it was there.
     looked_ns: Option<u64>,
     is_heard: bool,
+    /// Looks in a row at which it was there, and its log was not.
+    looks_missed: u32,
     /// Whether its log could be read on, when that was last tried.
     is_reading: bool,
 }
@@ -116,6 +120,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             counters: counters.map_err(NodeError::io("making the replayer's counters"))?,
             looked_ns: None,
             is_heard: false,
+            looks_missed: 0,
             is_reading: true,
             world,
         })
@@ -245,6 +250,22 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
         let beat_ns = self.world.counter(&self.publisher.to_string(), Beat::BeatNs.name());
         // A beat of before the host was started lies ahead.
         self.is_heard = beat_ns.is_some_and(|beat_ns| now_ns.abs_diff(beat_ns) < BEAT_MAX_NS);
+        self.look_for_log();
+    }
+
+    /// A publisher does not notice that its directory was removed: it is told, and makes its log anew.
+    fn look_for_log(&mut self) {
+        let log = self.world.read_log_from_start(self.publisher);
+        let is_missed = self.is_heard && matches!(log, Err(ReadError::NotYet { .. }));
+        self.looks_missed = if is_missed { self.looks_missed + 1 } else { 0 };
+        if self.looks_missed == LOOKS_MISSED_MAX {
+            self.looks_missed = 0;
+            self.world.complain(&format_args!(
+                "{} runs and its log is gone: it is asked to make it anew",
+                self.publisher
+            ));
+            repair_asked::ask(&self.world, self.publisher);
+        }
     }
 
     /// Writes to every client what is due. Says whether there was anything.
@@ -278,6 +299,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             (Counter::NotThere, resent.not_there),
             (Counter::TooMany, resent.too_many),
             (Counter::Unreadable, resent.unreadable),
+            (Counter::UnreadableLogs, u64::from(!self.is_reading || self.looks_missed > 0)),
             (Counter::Clients, self.clients.open as u64),
             (Counter::TurnedAway, self.clients.turned_away),
             (Counter::Ended, self.clients.ended),

@@ -4,7 +4,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,9 +16,14 @@ use pares_wice::SiteId;
 /// Long enough for anything, on a machine that is busy.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A port nobody has at this moment.
+/// A port nobody has. It is none of those that the system gives to connections: a site that is stopped and started again would find it taken.
 pub fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let own = (std::process::id() as u16).wrapping_mul(53);
+    let ports =
+        std::iter::repeat_with(|| 20_000 + own.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % 12_000);
+    let mut addresses = ports.take(1_000).map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+    addresses.find(|address| TcpListener::bind(address).is_ok()).unwrap()
 }
 
 /// Sites that can be stopped and started.

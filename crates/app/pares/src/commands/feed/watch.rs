@@ -24,6 +24,9 @@ use crate::text;
 /// Between two looks at what is to be shown.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
 
+/// Instruments that are named to somebody who asked for another.
+const SYMBOLS_TOLD_MAX: usize = 20;
+
 /// What to watch.
 #[derive(clap::Args)]
 pub struct WatchArgs {
@@ -74,8 +77,8 @@ pub(super) fn run(args: &WatchArgs, dir: &Path) -> CommandResult {
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     let config = if args.replayer.is_empty() { of_system(dir)? } else { of_arguments(args) };
+    let mut watch = Watch::new(args, &config.shards);
     let mut receiver = open(config, args.tcp)?;
-    let mut watch = Watch::new(args);
     let begun = Instant::now();
     let is_over = || args.seconds.is_some_and(|seconds| begun.elapsed() >= Duration::from_secs(seconds));
     while !stop.load(Ordering::Relaxed) && !is_over() {
@@ -154,16 +157,19 @@ struct Watch<'a> {
     shown_at: Instant,
     /// What was shown last of each instrument.
     last: BTreeMap<(ShardId, u16), String>,
+    /// Whether it was told that the instrument is not among those there are.
+    told_unknown: bool,
 }
 
 impl<'a> Watch<'a> {
-    fn new(args: &'a WatchArgs) -> Self {
+    fn new(args: &'a WatchArgs, shards: &[ShardId]) -> Self {
         let face = match (args.json, args.plain || !std::io::stdout().is_terminal()) {
             (true, _) => Face::Json,
             (false, true) => Face::Lines,
             (false, false) => Face::Screen,
         };
-        Self { args, face, came: BTreeMap::new(), shown_at: Instant::now(), last: BTreeMap::new() }
+        let came = shards.iter().map(|&shard| (shard, Came::default())).collect();
+        Self { args, face, came, shown_at: Instant::now(), last: BTreeMap::new(), told_unknown: false }
     }
 
     fn on_received(&mut self, shard: ShardId, received: &Received<'_>) {
@@ -198,8 +204,29 @@ impl<'a> Watch<'a> {
         watched
     }
 
+    /// Says once that the instrument is not among those there are, once all are known. It may be listed yet.
+    fn tell_if_unknown(&mut self, receiver: &FeedReceiver) {
+        let Some(symbol) = self.args.symbol.as_ref().filter(|_| !self.told_unknown) else { return };
+        let knows = |state| matches!(state, SubscriptionState::Current | SubscriptionState::Over);
+        if !self.came.keys().all(|&shard| receiver.state(shard).is_some_and(knows)) {
+            return;
+        }
+        let books = self.came.keys().filter_map(|&shard| receiver.books(shard));
+        let symbols: Vec<&str> = books.flat_map(|books| books.all().map(|(_, book)| book.symbol)).collect();
+        self.told_unknown = true;
+        pares_text::tell!(
+            "{symbol} is none of the {} that came: {}{}",
+            text::count(symbols.len() as u64, "instrument"),
+            symbols.iter().take(SYMBOLS_TOLD_MAX).copied().collect::<Vec<_>>().join(", "),
+            if symbols.len() > SYMBOLS_TOLD_MAX { ", ..." } else { "" }
+        );
+    }
+
     fn show(&mut self, receiver: &FeedReceiver) {
         let watched = self.watched(receiver);
+        if watched.is_empty() {
+            self.tell_if_unknown(receiver);
+        }
         if self.face == Face::Screen {
             let came = |shard: &ShardId| self.came.get(shard).copied().unwrap_or_default();
             let page = match (&self.args.symbol, watched.first()) {
@@ -241,8 +268,9 @@ impl<'a> Watch<'a> {
             all.resets += came.resets;
             all.gaps += came.gaps;
         }
-        if let (Some(symbol), true) = (&self.args.symbol, self.watched(receiver).is_empty()) {
-            text::print(&format!("nothing came of {symbol}: is it an instrument, and its system up?"));
+        let is_unknown = !self.told_unknown && self.watched(receiver).is_empty();
+        if let (Some(symbol), true) = (&self.args.symbol, is_unknown) {
+            text::print(&format!("nothing came of {symbol}: is its system up?"));
         }
         let [messages, gaps, snapshots] =
             [(all.messages, "message"), (all.gaps, "gap"), (all.resets, "snapshot")]

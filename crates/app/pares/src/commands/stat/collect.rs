@@ -20,13 +20,14 @@ use crate::standing::Standing;
 use crate::text::name;
 
 /// Counters that are 0 as long as all is well.
-const WRONG_UNLESS_0: [&str; 7] = [
+const WRONG_UNLESS_0: [&str; 8] = [
     "halted_shards",
     "shut_out_venues",
     "shards_not_recorded",
     "shards_away",
     "encumbered",
     "unreadable_logs",
+    "catching_up",
     INCOMPLETE,
 ];
 /// With another recorder's disk a shard's state may go while it is raised.
@@ -42,8 +43,10 @@ pub struct System {
     pub nodes: Vec<Node>,
     /// All shards.
     pub shards: Vec<Shard>,
-    /// All logs that exist.
+    /// All logs that can be looked at.
     pub logs: Vec<Log>,
+    /// Why the others cannot.
+    pub unreadable: Vec<String>,
     /// Recorded positions that were lost before the last start.
     pub lost_positions: u64,
     /// When this was.
@@ -115,9 +118,10 @@ impl System {
         });
         let poisoned = self.logs.iter().filter(|log| log.stats.poisoned != 0);
         let poisoned = poisoned.map(|log| format!("{} takes nothing more", log.name));
+        let unreadable = self.unreadable.iter().cloned();
         let lost = (self.lost_positions > 0)
             .then(|| format!("{} recorded positions were lost before the last start", self.lost_positions));
-        lost.into_iter().chain(down).chain(wrong).chain(poisoned).collect()
+        lost.into_iter().chain(down).chain(wrong).chain(poisoned).chain(unreadable).collect()
     }
 
     /// Positions recorded, over all shards.
@@ -169,7 +173,7 @@ impl Shard {
 /// Looks at the system. What is traded is as `standing` has it, or as configured if the record cannot be read.
 ///
 /// # Errors
-/// If its configuration is not valid or a log of it is of another version.
+/// If its configuration is not valid.
 pub fn collect(
     config: &SystemConfig,
     layout: &Layout,
@@ -189,12 +193,17 @@ pub fn collect(
             positions: positions(&nodes, id),
         });
     }
-    let logs = NodeId::all(config).into_iter().filter_map(|role| log(role, layout).transpose());
-    let logs = logs.collect::<Result<Vec<_>, _>>()?;
+    let (mut logs, mut unreadable) = (Vec::new(), Vec::new());
+    for role in NodeId::all(config) {
+        match log(role, layout) {
+            Ok(log) => logs.extend(log),
+            Err(error) => unreadable.push(format!("{role}: {error}")),
+        }
+    }
     let start = CountersReader::open(&layout.counters(lost::START));
     let lost_positions = start.ok().and_then(|start| start.get(lost::LOST_POSITIONS)).unwrap_or(0);
     let (dir, at) = (layout.root().display().to_string(), Instant::now());
-    Ok(System { dir, epoch, nodes, shards, logs, lost_positions, at })
+    Ok(System { dir, epoch, nodes, shards, logs, unreadable, lost_positions, at })
 }
 
 fn symbols(shard: ShardId, configured: &[Instrument], standing: Option<&Standing>) -> Vec<String> {
@@ -248,11 +257,11 @@ fn positions(nodes: &[Node], shard: ShardId) -> Vec<(VenueId, Option<Position>, 
     nodes.iter().filter_map(of).collect()
 }
 
-fn log(role: NodeId, layout: &Layout) -> Result<Option<Log>, CommandError> {
+fn log(role: NodeId, layout: &Layout) -> Result<Option<Log>, ReadError> {
     let marks = match MarksReader::open(&layout.log(role)) {
         Ok(marks) => marks,
         Err(ReadError::NotYet { .. }) => return Ok(None),
-        Err(error) => return Err(CommandError::Failed(error.to_string())),
+        Err(error) => return Err(error),
     };
     let (stats, append, sync) = (marks.stats(), marks.append_latency(), marks.sync_latency());
     Ok(Some(Log { name: role.to_string(), stats, append, sync }))
@@ -306,7 +315,8 @@ mod tests {
         let complaints = |node| {
             let (nodes, shards, logs) = (vec![node], Vec::new(), Vec::new());
             let (dir, lost_positions, at) = ("d".into(), 0, Instant::now());
-            System { dir, epoch: None, nodes, shards, logs, lost_positions, at }.complaints()
+            let unreadable = Vec::new();
+            System { dir, epoch: None, nodes, shards, logs, unreadable, lost_positions, at }.complaints()
         };
         assert!(complaints(node(State::Up, "records", 7)).is_empty());
         assert!(complaints(node(State::Up, "halted_shards", 0)).is_empty());

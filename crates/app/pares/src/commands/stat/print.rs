@@ -11,9 +11,11 @@ use crate::text::{self, Table, duration, grouped, name};
 /// Tables for people. `before` is an earlier look, for rates.
 pub fn as_tables(system: &System, before: Option<&System>) -> String {
     let mut out = headline(system, before);
-    for group in [is_gateway, is_venue, is_recorder] {
+    for group in [is_gateway, is_venue, is_recorder, is_publisher, is_replayer] {
         let nodes: Vec<&Node> = system.nodes.iter().filter(|node| group(node.role)).collect();
-        out.push_str(&format!("\n{}", nodes_table(&nodes).render()));
+        if !nodes.is_empty() {
+            out.push_str(&format!("\n{}", nodes_table(&nodes).render()));
+        }
     }
     out.push_str(&format!("\n{}", shards_table(&system.shards).render()));
     if system.shards.iter().flat_map(|shard| &shard.positions).any(|(_, _, state)| *state != State::Up) {
@@ -29,6 +31,7 @@ pub fn as_tables(system: &System, before: Option<&System>) -> String {
         let error = std::io::Error::from_raw_os_error(log.stats.poisoned);
         out.push_str(&format!("{} takes nothing more: a write to it failed ({error})\n", log.name));
     }
+    system.unreadable.iter().for_each(|why| out.push_str(&format!("{why}\n")));
     out
 }
 
@@ -42,6 +45,14 @@ fn is_venue(role: NodeId) -> bool {
 
 fn is_recorder(role: NodeId) -> bool {
     matches!(role, NodeId::Recorder(_))
+}
+
+fn is_publisher(role: NodeId) -> bool {
+    matches!(role, NodeId::Publisher(_))
+}
+
+fn is_replayer(role: NodeId) -> bool {
+    matches!(role, NodeId::Replayer(_))
 }
 
 fn headline(system: &System, before: Option<&System>) -> String {
@@ -173,6 +184,7 @@ pub fn as_json(system: &System) -> Value {
         "running": system.is_running(),
         "epoch": system.epoch.map(|epoch| epoch.0),
         "lost_positions": system.lost_positions,
+        "unreadable": system.unreadable,
         "nodes": system.nodes.iter().map(node_json).collect::<Vec<_>>(),
         "shards": system.shards.iter().map(shard_json).collect::<Vec<_>>(),
         "logs": system.logs.iter().map(log_json).collect::<Vec<_>>(),
