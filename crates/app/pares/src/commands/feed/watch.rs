@@ -130,7 +130,7 @@ fn open(config: ReceiverConfig, tcp: bool) -> Result<FeedReceiver, CommandError>
     let by_tcp = ReceiverConfig { lines: FeedLines::None, ..config.clone() };
     match FeedReceiver::open(if tcp { &by_tcp } else { &config }) {
         Err(ReceiverError::Socket { address, error }) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            pares_text::tell!("{address} is taken by another receiver: all comes by TCP");
+            eprintln!("{address} is taken by another receiver: all comes by TCP");
             FeedReceiver::open(&by_tcp)
         }
         opened => opened,
@@ -157,8 +157,8 @@ struct Watch<'a> {
     shown_at: Instant,
     /// What was shown last of each instrument.
     last: BTreeMap<(ShardId, u16), String>,
-    /// Whether it was told that the instrument is not among those there are.
-    told_unknown: bool,
+    /// That the instrument is not among those there are.
+    unknown: Option<String>,
 }
 
 impl<'a> Watch<'a> {
@@ -169,7 +169,7 @@ impl<'a> Watch<'a> {
             (false, false) => Face::Screen,
         };
         let came = shards.iter().map(|&shard| (shard, Came::default())).collect();
-        Self { args, face, came, shown_at: Instant::now(), last: BTreeMap::new(), told_unknown: false }
+        Self { args, face, came, shown_at: Instant::now(), last: BTreeMap::new(), unknown: None }
     }
 
     fn on_received(&mut self, shard: ShardId, received: &Received<'_>) {
@@ -204,28 +204,29 @@ impl<'a> Watch<'a> {
         watched
     }
 
-    /// Says once that the instrument is not among those there are, once all are known. It may be listed yet.
-    fn tell_if_unknown(&mut self, receiver: &FeedReceiver) {
-        let Some(symbol) = self.args.symbol.as_ref().filter(|_| !self.told_unknown) else { return };
+    /// Notes once that the instrument is not among those there are, once all are known. It may be listed yet.
+    fn note_unknown(&mut self, receiver: &FeedReceiver) {
+        let Some(symbol) = self.args.symbol.as_ref().filter(|_| self.unknown.is_none()) else { return };
         let knows = |state| matches!(state, SubscriptionState::Current | SubscriptionState::Over);
         if !self.came.keys().all(|&shard| receiver.state(shard).is_some_and(knows)) {
             return;
         }
         let books = self.came.keys().filter_map(|&shard| receiver.books(shard));
         let symbols: Vec<&str> = books.flat_map(|books| books.all().map(|(_, book)| book.symbol)).collect();
-        self.told_unknown = true;
-        pares_text::tell!(
-            "{symbol} is none of the {} that came: {}{}",
-            text::count(symbols.len() as u64, "instrument"),
-            symbols.iter().take(SYMBOLS_TOLD_MAX).copied().collect::<Vec<_>>().join(", "),
-            if symbols.len() > SYMBOLS_TOLD_MAX { ", ..." } else { "" }
-        );
+        let some = symbols.iter().take(SYMBOLS_TOLD_MAX).copied().collect::<Vec<_>>().join(", ");
+        let more = if symbols.len() > SYMBOLS_TOLD_MAX { ", ..." } else { "" };
+        let came = text::count(symbols.len() as u64, "instrument");
+        let told = format!("{symbol} is none of the {came} that came: {some}{more}");
+        if self.face != Face::Screen {
+            eprintln!("{told}");
+        }
+        self.unknown = Some(told);
     }
 
     fn show(&mut self, receiver: &FeedReceiver) {
         let watched = self.watched(receiver);
         if watched.is_empty() {
-            self.tell_if_unknown(receiver);
+            self.note_unknown(receiver);
         }
         if self.face == Face::Screen {
             let came = |shard: &ShardId| self.came.get(shard).copied().unwrap_or_default();
@@ -234,7 +235,9 @@ impl<'a> Watch<'a> {
                     let levels = usize::try_from(self.args.levels).unwrap_or(usize::MAX);
                     shown::ladder(*state, *book, came(shard), levels)
                 }
-                (Some(symbol), None) => format!("{symbol}: nothing came of it yet"),
+                (Some(symbol), None) => {
+                    self.unknown.clone().unwrap_or_else(|| format!("{symbol}: nothing came of it yet"))
+                }
                 (None, _) => shown::table(watched.iter().map(|(_, state, _, book)| (*state, *book))),
             };
             return text::print(&format!("\x1b[H\x1b[J{page}"));
@@ -268,7 +271,7 @@ impl<'a> Watch<'a> {
             all.resets += came.resets;
             all.gaps += came.gaps;
         }
-        let is_unknown = !self.told_unknown && self.watched(receiver).is_empty();
+        let is_unknown = self.unknown.is_none() && self.watched(receiver).is_empty();
         if let (Some(symbol), true) = (&self.args.symbol, is_unknown) {
             text::print(&format!("nothing came of {symbol}: is its system up?"));
         }
