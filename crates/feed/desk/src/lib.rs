@@ -17,9 +17,11 @@
 //! | [`shown`] | books for those who want the latest state only |
 //! | [`transfer`] | how fast a server fills another |
 //! | [`view`] | what is shown of a book |
+//! | [`holdings`] | what a member's trades come to |
 
 pub mod blocks;
 pub mod frame;
+pub mod holdings;
 pub mod item;
 mod lanes;
 pub mod local;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use pares_desk::holdings::Holdings;
 use pares_desk::item::{ItemBody, OrderedItem};
 use pares_desk::view::ToldView;
 use pares_member::TraderNews;
@@ -29,6 +30,7 @@ pub(super) struct TerminalState {
     pub(super) market: BTreeMap<ShardId, MarketState>,
     pub(super) selected: usize,
     pub(super) orders: BTreeMap<ClientOrderId, OwnOrder>,
+    pub(super) holdings: Holdings,
     pub(super) trades: VecDeque<String>,
     pub(super) messages: VecDeque<String>,
     pub(super) input: String,
@@ -52,6 +54,7 @@ impl TerminalState {
             market: BTreeMap::new(),
             selected: 0,
             orders: BTreeMap::new(),
+            holdings: Holdings::default(),
             trades: VecDeque::new(),
             messages: VecDeque::new(),
             input: String::new(),
@@ -89,6 +92,7 @@ impl TerminalState {
             }
             TraderNews::Lost => {
                 self.orders.clear();
+                self.holdings = Holdings::default();
                 self.messages.clear();
                 self.trades.clear();
             }
@@ -109,6 +113,7 @@ impl TerminalState {
             (None, ItemBody::Report { .. }) => {
                 if let Some(reply) = body.reply() {
                     self.on_reply(&reply);
+                    self.holdings.on_reply(&reply);
                     push(&mut self.trades, body_text(&body));
                 }
             }

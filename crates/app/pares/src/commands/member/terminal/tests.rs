@@ -4,7 +4,11 @@ use pares_desk::item::{ItemBody, ItemName, OrderedItem, SubmittedItem, TraderId}
 use pares_desk::view::{BookView, ToldView, ViewLevel};
 use pares_member::TraderNews;
 use pares_member::sources::MarketState;
-use pares_types::{Epoch, GatewayId, InstrumentId, Position, Price, Quantity, RequestId, ShardId, Side};
+use pares_types::{
+    ClientOrderId, Epoch, GatewayId, InstrumentId, OrderId, Position, Price, Quantity, Reply, RequestId,
+    Role, ShardId, Side, Trade,
+};
+use pares_wire::frame as entry;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -56,6 +60,37 @@ fn everything_that_was_told_is_shown_and_messages_between_others_are_not() {
         assert!(screen.contains(shown), "{shown} is not on\n{screen}");
     }
     assert!(!screen.contains("for another") && !screen.contains('\u{1b}'));
+}
+
+#[test]
+fn what_the_member_holds_of_the_book_shown_is_what_its_trades_come_to() {
+    let mut state = TerminalState::new(7);
+    state.on_news(book(1, "ALFA"));
+    assert!(!drawn(&state).contains("held"));
+    for (number, side, quantity) in [(1, Side::Sell, 30), (2, Side::Buy, 10)] {
+        let order = OrderId(RequestId::new(GatewayId(0), number));
+        let trade = Reply::Trade(Trade {
+            client_order_id: ClientOrderId(number),
+            order,
+            shard: ShardId(0),
+            position: Position(number),
+            index: 0,
+            instrument: InstrumentId(1),
+            side,
+            role: Role::Resting,
+            price: Price(100_050),
+            quantity: Quantity(quantity),
+            remaining: Quantity(0),
+            number,
+        });
+        let mut frame = Vec::new();
+        entry::write_reply(&mut frame, &trade);
+        told(&mut state, 0xffff_0000, &ItemBody::Report { shard: ShardId(0), frame: &frame });
+    }
+    let screen = drawn(&state);
+    assert!(screen.contains("held -20, paid -200.1000"), "{screen}");
+    state.on_news(TraderNews::Lost);
+    assert!(!drawn(&state).contains("held"), "what is told anew counts anew");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use pares_desk::holdings::Holding;
 use pares_desk::view::{ToldView, ViewLevel};
 use pares_member::sources::MarketState;
 use pares_types::ShardId;
@@ -49,6 +50,7 @@ fn ladder(frame: &mut Frame<'_>, area: Rect, state: &TerminalState) {
     let worth = worth(state, book.key.0);
     let view = &book.view;
     let mut lines = heading(book, worth);
+    lines.push(Line::from(held(state)));
     lines.extend(view.offers.iter().rev().map(|level| rung(level, false)));
     lines.push(Line::from(Span::styled("-".repeat(42), Style::new().fg(Color::DarkGray))));
     lines.extend(view.bids.iter().map(|level| rung(level, true)));
@@ -72,8 +74,18 @@ fn heading(book: &ToldView, worth: MarketState) -> Vec<Line<'static>> {
         Line::from(Span::styled(name, Style::new().add_modifier(Modifier::BOLD))),
         Line::from(format!("last {last}")),
         Line::from(Span::styled(format!("data: {}", worth.word()), colour(worth))),
-        Line::default(),
     ]
+}
+
+/// What the member's trades of the instrument that is shown come to.
+fn held(state: &TerminalState) -> String {
+    match state.instrument().and_then(|instrument| state.holdings.get(instrument)) {
+        None => String::new(),
+        Some(Holding { shares, paid }) => {
+            let (sign, units) = (if paid < 0 { "-" } else { "" }, paid.unsigned_abs());
+            format!("held {shares}, paid {sign}{}.{:04}", units / 10_000, units % 10_000)
+        }
+    }
 }
 
 fn colour(state: MarketState) -> Style {
