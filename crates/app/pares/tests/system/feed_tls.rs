@@ -7,11 +7,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use pares_feed::soup::{self, LoginRequest};
+use pares_member::market::{self, MarketConfig};
+use pares_member::sources::{MarketFeed, MarketNews, MarketState};
 use pares_node::config::TlsSetting;
 use pares_node::{NodeId, SystemConfig, config};
 use pares_receiver::{FeedReceiver, ReceiverConfig, SubscriptionState, Trust};
 use pares_tls::{Authority, Lifetime, TlsFiles};
-use pares_types::{ReplayerId, ShardId, Side};
+use pares_types::{Quantity, ReplayerId, ShardId, Side};
 use zerocopy::IntoBytes;
 
 use crate::PROGRAM;
@@ -134,6 +136,30 @@ fn who_watches_believes_the_systems_authority_and_no_other() {
     authority.issue(&files, &["replayers.pares".into()], Lifetime::Endless).unwrap();
     let said = by(&files.ca).until(&["a replayer broke", "invalid peer certificate"]);
     assert!(!said.iter().any(|line| line.contains("current")), "{said:#?}");
+}
+
+#[test]
+fn a_members_server_takes_the_market_by_tls() {
+    let exchange = Exchange::start(&with_tls());
+    let mut buyer = exchange.client(0, 7);
+    buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
+    let authority = Some(exchange.layout().keys().join("ca.pem"));
+    let tcp = replayers(&exchange);
+    let config = MarketConfig { shards: vec![SHARD.0], tcp, authority, ..MarketConfig::default() };
+    let mut market = market::receive(&config, || {}, |why| panic!("{why}")).unwrap();
+    let (mut bid, mut state) = (None, MarketState::Stale);
+    eventually("the market by TLS", || {
+        while let Some(news) = market.next() {
+            match news {
+                MarketNews::Book { locate: 1, view, .. } => {
+                    bid = view.bids.first().map(|level| level.quantity)
+                }
+                MarketNews::State { state: now, .. } => state = now,
+                MarketNews::Book { .. } => {}
+            }
+        }
+        (bid, state) == (Some(Quantity(10)), MarketState::Current)
+    });
 }
 
 #[test]

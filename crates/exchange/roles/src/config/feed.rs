@@ -29,7 +29,8 @@ pub struct FeedConfig {
     pub replayers: Vec<SocketAddr>,
     /// Whether the replayers' TCP ports are TLS: snapshots, the day, and the feed as it comes are then proved and encrypted.
     pub tls: TlsSetting,
-    /// Whether lines and replayers may reach beyond loopback although nothing on them is encrypted or proved.
+    /// Whether lines and replayers may reach beyond loopback although nothing on lines is encrypted or proved,
+    /// and nothing by UDP.
     pub exposed: bool,
 }
 

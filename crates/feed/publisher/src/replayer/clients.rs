@@ -95,6 +95,7 @@ impl<S: Read + Write> Client<S> {
         gone > 0
     }
 
+    /// Has the stream send what it holds, as far as that goes now.
     fn flush(&mut self) {
         if !self.is_writable {
             return;

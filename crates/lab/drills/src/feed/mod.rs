@@ -148,8 +148,8 @@ impl Reception {
         while begun.elapsed() < PATIENCE && !self.has_all(&truth) {
             pass(system, Duration::from_millis(50));
         }
-        let mut reckoning = Reckoning::default();
-        reckoning.messages = truth.values().filter_map(Sessions::last).map(|(_, next)| next - 1).sum();
+        let messages = truth.values().filter_map(Sessions::last).map(|(_, next)| next - 1).sum();
+        let mut reckoning = Reckoning { messages, ..Reckoning::default() };
         let nothing = Heard::default();
         for listener in self.listeners {
             let heard = listener.stop()?;
