@@ -175,4 +175,6 @@ fn who_comes_without_tls_is_told_that_he_is_not_authorized_and_gets_nothing() {
     let mut told = Vec::new();
     stream.read_to_end(&mut told).unwrap();
     assert_eq!(told, *b"\0\x02JA");
+    let replayer = NodeId::Replayer(ReplayerId(0));
+    eventually("it is counted", || exchange.counter(replayer, "failed_handshakes") == 1);
 }

@@ -5,7 +5,7 @@
 use std::io::{ErrorKind, Read, Write};
 
 use pares_feed::serving::{LoginAsked, Serving, ServingEnded, TURN_BYTES_MAX};
-use pares_roles::world::{Ready, Sockets};
+use pares_roles::world::{Ready, Sockets, TurnedAway};
 
 /// Connections at a time.
 pub(super) const CLIENTS_MAX: usize = 1_024;
@@ -177,6 +177,12 @@ impl<S: Sockets> Clients<S> {
         }
         self.slots[free] = Some(Client::new(stream, now_ns));
         self.open += 1;
+    }
+
+    /// Connections that ended before their TLS handshake was over.
+    pub(super) fn failed_handshakes(&self) -> u64 {
+        let TurnedAway { failed, silent, crowded } = self.sockets.turned_away();
+        failed + silent + crowded
     }
 
     /// Everybody who is connected.

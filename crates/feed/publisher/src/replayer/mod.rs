@@ -280,6 +280,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             (Counter::Unreadable, resent.unreadable),
             (Counter::Clients, self.clients.open as u64),
             (Counter::TurnedAway, self.clients.turned_away),
+            (Counter::FailedHandshakes, self.clients.failed_handshakes()),
             (Counter::Ended, self.clients.ended),
         ];
         all.into_iter().for_each(|(counter, value)| self.counters.set(counter, value));
