@@ -1,7 +1,7 @@
 //! The configuration of one system as a file: `pares.toml`.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use pares_roles::config::*;
 
@@ -36,6 +36,12 @@ pub(crate) fn save_if_missing(config: &SystemConfig, path: &Path) -> Result<(), 
 pub fn replayers(layout: &Layout, config: &SystemConfig) -> Vec<SocketAddr> {
     let address = |id| std::fs::read_to_string(layout.replayer_address(id)).ok()?.trim().parse().ok();
     config.replayer_ids().filter_map(address).collect()
+}
+
+/// Where the certificate lies of the authority that replayers serve TCP by, if they do so by TLS.
+#[must_use]
+pub fn feed_authority(layout: &Layout, feed: &FeedConfig) -> Option<PathBuf> {
+    (feed.tls == TlsSetting::On).then(|| layout.keys().join("ca.pem"))
 }
 
 /// Gives a system that has a configuration, and in it no market data, these. One that has none yet is left alone.

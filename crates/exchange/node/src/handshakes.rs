@@ -1,4 +1,4 @@
-//! TLS handshakes of those who connect to a gateway, on a thread of their own.
+//! TLS handshakes of those who connect to a gateway or a replayer, on a thread of their own.
 //!
 //! A handshake costs a tenth of a millisecond of the processor, a thousand orders' worth, and anybody may ask for one. In the duty cycle
 //! a flood of them would make every member wait. Here it takes what others leave: the thread has a low priority, and a
@@ -24,9 +24,8 @@ use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token, Waker};
 use pares_roles::world::TurnedAway;
 use pares_tls::{ServerConfig, ServerConnection, Stream, TlsStream};
-use pares_types::{ClientOrderId, Reason, Reply};
-use pares_wire::frame;
 
+use crate::sockets::Handshaking;
 use crate::world::complain;
 
 const LISTENER: Token = Token(usize::MAX);
@@ -66,14 +65,13 @@ struct Shared {
 }
 
 impl Handshakes {
-    /// Takes in who connects to `listener`, at most `count_max` at a time, and rings `waker` for each that is ready.
+    /// Takes in who connects to `listener`, at most so many at a time, and rings `waker` for each that is ready.
     ///
     /// # Errors
     /// If there is no descriptor or no thread left.
     pub(crate) fn start(
         mut listener: TcpListener,
-        tls: Arc<ServerConfig>,
-        count_max: usize,
+        Handshaking { tls, count_max, refusal }: Handshaking,
         waker: Waker,
     ) -> io::Result<Self> {
         let poll = Poll::new()?;
@@ -85,6 +83,7 @@ impl Handshakes {
             listener,
             tls,
             count_max,
+            refusal,
             halves: BTreeMap::new(),
             accepted: 0,
             may_accept: true,
@@ -136,6 +135,8 @@ struct Hall {
     listener: TcpListener,
     tls: Arc<ServerConfig>,
     count_max: usize,
+    /// What those are told who come without TLS.
+    refusal: Vec<u8>,
     /// By the order in which they came.
     halves: BTreeMap<usize, Half>,
     accepted: usize,
@@ -225,7 +226,7 @@ impl Hall {
 
     fn go_on(&mut self, number: usize) {
         let Some(half) = self.halves.get_mut(&number) else { return };
-        let state = half.go_on();
+        let state = half.go_on(&self.refusal);
         if matches!(state, Ok(false)) {
             return;
         }
@@ -268,12 +269,12 @@ struct Half {
 
 impl Half {
     /// Goes on as far as that goes now. Says whether it is over.
-    fn go_on(&mut self) -> io::Result<bool> {
+    fn go_on(&mut self, refusal: &[u8]) -> io::Result<bool> {
         if !self.is_tls {
             let mut first = [0];
             match self.stream.socket().peek(&mut first) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(_) if first[0] != TLS_FIRST => return Err(self.refuse_plain()),
+                Ok(_) if first[0] != TLS_FIRST => return Err(self.refuse_plain(refusal)),
                 Ok(_) => self.is_tls = true,
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                     return Ok(false);
@@ -285,14 +286,11 @@ impl Half {
     }
 
     /// Tells a client that speaks the protocol without TLS, in its own words, what it lacks.
-    fn refuse_plain(&mut self) -> io::Error {
-        let mut told = Vec::new();
-        let (client_order_id, reason) = (ClientOrderId(0), Reason::TlsRequired);
-        frame::write_reply(&mut told, &Reply::Rejected { client_order_id, reason });
+    fn refuse_plain(&mut self, refusal: &[u8]) -> io::Error {
         // As far as the socket takes it; what is unread would end the connection before it is read.
         let socket = self.stream.socket();
         let _ = socket.read(&mut [0; 4_096]);
-        let _ = socket.write(&told);
+        let _ = socket.write(refusal);
         io::Error::new(ErrorKind::InvalidData, "came without TLS, and was told so")
     }
 }

@@ -1,20 +1,22 @@
-//! The certificates of a system whose gateways speak TLS: `DIR/keys`.
+//! The certificates of a system whose gateways or replayers speak TLS: `DIR/keys`.
 //!
 //! ```text
 //! ca.pem            the authority: members need it, and nobody may change it on its way to them
 //! ca.key.pem        its key: who has it can be any gateway and any member. Needed to issue more
 //! gateway-G.pem     what gateway G shows           gateway-G.key.pem    its key
+//! replayer-R.pem    what replayer R shows          replayer-R.key.pem   its key, if market data are served by TLS
 //! operator.pem      what `pares admin` shows       operator.key.pem     its key
 //! NAME.pem          what a member shows            NAME.key.pem         its key: `pares certificate NAME`
 //! ```
 
+use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use pares_tls::{
     Authority, Callers, Identity, IssueError, Lifetime, ServerConfig, TlsError, TlsFiles, Trust,
 };
-use pares_types::GatewayId;
-use pares_wire::GATEWAYS_NAME;
+use pares_types::{GatewayId, ReplayerId};
+use pares_wire::{GATEWAYS_NAME, REPLAYERS_NAME};
 
 use crate::NodeError;
 use crate::config::{ClientCertificates, Layout, SystemConfig, TlsSetting};
@@ -24,18 +26,23 @@ const SYSTEM: &str = "pares";
 /// Whose certificate local commands show.
 const OPERATOR: &str = "operator";
 
-/// Has every gateway of a system with TLS a certificate that names it. The authority and what is missing are made; what is there
+/// Has every gateway and replayer of a system with TLS a certificate that names it. The authority and what is missing are made; what is there
 /// and still good stays.
 ///
 /// # Errors
 /// If the authority's key was put away and a certificate is needed, or files cannot be read or written.
 pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
-    if config.tls == TlsSetting::Off {
-        return Ok(());
+    let mut needed = Vec::new();
+    if config.tls == TlsSetting::On {
+        needed.extend(config.gateway_ids().map(|id| (files_of(layout, id), names(id, config))));
+        needed.push((TlsFiles::named(&layout.keys(), OPERATOR), vec![format!("{OPERATOR}.{SYSTEM}")]));
     }
-    let gateways = config.gateway_ids().map(|id| (files_of(layout, id), names(id, config)));
-    let operator = (TlsFiles::named(&layout.keys(), OPERATOR), vec![format!("{OPERATOR}.{SYSTEM}")]);
-    for (files, names) in gateways.chain([operator]) {
+    if let Some(feed) = config.feed.as_ref().filter(|feed| feed.tls == TlsSetting::On) {
+        let address = |id: ReplayerId| feed.replayers[usize::from(id.0)].ip();
+        let names = |id| names_at([REPLAYERS_NAME, &replayer_name(id)], address(id), config);
+        needed.extend(config.replayer_ids().map(|id| (files_of_replayer(layout, id), names(id))));
+    }
+    for (files, names) in needed {
         if !is_good(&files, &names)? {
             let authority = Authority::in_dir(&layout.keys(), SYSTEM).map_err(not_issued)?;
             authority.issue(&files, &names, Lifetime::Endless).map_err(not_issued)?;
@@ -50,10 +57,11 @@ pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
 /// If the name cannot stand in a certificate or is the system's own, the authority's key was put away, or files cannot be written.
 pub fn issue(layout: &Layout, name: &str, days: u32) -> Result<TlsFiles, NodeError> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
-    let is_own = name == "ca" || name == OPERATOR || name.starts_with("gateway-");
+    let is_node = name.starts_with("gateway-") || name.starts_with("replayer-");
+    let is_own = name == "ca" || name == OPERATOR || is_node;
     if name.is_empty() || is_own || !name.chars().all(plain) {
         let why = format!(
-            "`{name}`: a name is letters, digits and dashes, and not `ca`, `{OPERATOR}` or `gateway-...`"
+            "`{name}`: a name is letters, digits and dashes, and not `ca`, `{OPERATOR}`, `gateway-...` or `replayer-...`"
         );
         return Err(NodeError::Refused(why));
     }
@@ -80,10 +88,31 @@ pub(crate) fn server(
         ClientCertificates::None => Callers::Anybody,
         ClientCertificates::Required => Callers::Certified,
     };
-    let identity = Identity::load(&files_of(layout, id)).map_err(not_usable)?;
-    // Members would refuse it: better that the operator is told why.
+    serving(&files_of(layout, id), callers).map(Some)
+}
+
+/// What a replayer of market data shows. None if its port is not TLS.
+///
+/// # Errors
+/// If its certificate cannot be used.
+pub fn replayer(
+    layout: &Layout,
+    id: ReplayerId,
+    config: &SystemConfig,
+) -> Result<Option<std::sync::Arc<ServerConfig>>, NodeError> {
+    match &config.feed {
+        Some(feed) if feed.tls == TlsSetting::On => {
+            serving(&files_of_replayer(layout, id), Callers::Anybody).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn serving(files: &TlsFiles, callers: Callers) -> Result<std::sync::Arc<ServerConfig>, NodeError> {
+    let identity = Identity::load(files).map_err(not_usable)?;
+    // Those who connect would refuse it: better that the operator is told why.
     identity.check_issued().map_err(not_usable)?;
-    identity.server(callers).map(Some).map_err(not_usable)
+    identity.server(callers).map_err(not_usable)
 }
 
 /// What a program on this machine shows and believes, to speak to the gateways as the operator's. None without TLS.
@@ -102,10 +131,23 @@ fn files_of(layout: &Layout, id: GatewayId) -> TlsFiles {
     TlsFiles::named(&layout.keys(), &format!("gateway-{id}"))
 }
 
+fn files_of_replayer(layout: &Layout, id: ReplayerId) -> TlsFiles {
+    TlsFiles::named(&layout.keys(), &format!("replayer-{id}"))
+}
+
+fn replayer_name(id: ReplayerId) -> String {
+    format!("replayer-{id}.{SYSTEM}")
+}
+
 /// What a gateway's certificate must bear: the name of all gateways first, since members ask for that.
 fn names(id: GatewayId, config: &SystemConfig) -> Vec<String> {
     let address = config.gateways[usize::from(id.0)].ip();
-    let mut names = vec![GATEWAYS_NAME.to_owned(), format!("gateway-{id}.{SYSTEM}")];
+    names_at([GATEWAYS_NAME, &format!("gateway-{id}.{SYSTEM}")], address, config)
+}
+
+/// Those names, those of the address, and those that the configuration adds.
+fn names_at(own: [&str; 2], address: IpAddr, config: &SystemConfig) -> Vec<String> {
+    let mut names = own.map(str::to_owned).to_vec();
     if address.is_loopback() {
         names.push("localhost".into());
     }
@@ -131,7 +173,7 @@ fn not_issued(error: IssueError) -> NodeError {
 }
 
 fn not_usable(error: TlsError) -> NodeError {
-    NodeError::Refused(format!("{error}; `pares up` issues those of gateways that are missing"))
+    NodeError::Refused(format!("{error}; `pares up` issues those of gateways and replayers that are missing"))
 }
 
 #[cfg(test)]
@@ -171,7 +213,7 @@ mod tests {
     #[test]
     fn nobody_is_issued_the_certificate_of_a_gateway() {
         let (_dir, layout, _config) = system();
-        for name in ["gateway-0", "operator", "ca", "", "../x", "a.b"] {
+        for name in ["gateway-0", "replayer-0", "operator", "ca", "", "../x", "a.b"] {
             assert!(issue(&layout, name, 1).is_err(), "{name}");
         }
         assert!(issue(&layout, "member-7", 1).unwrap().exist());

@@ -1,4 +1,4 @@
-//! The real sockets of a gateway: a listener, connections, and the node's bell, in one poll.
+//! The real sockets of a gateway or a replayer: a listener, connections, and the node's bell, in one poll.
 //!
 //! ```text
 //!   listener ---+    (with TLS the thread of `handshakes` has the listener, and wakes this poll)
@@ -20,7 +20,8 @@ use pares_roles::config::{Layout, SystemConfig, TlsSetting};
 use pares_roles::gateway::strangers_max;
 use pares_roles::world::{Ready, Sockets, TurnedAway};
 use pares_tls::{ServerConfig, Stream};
-use pares_types::GatewayId;
+use pares_types::{ClientOrderId, GatewayId, Reason, Reply};
+use pares_wire::frame;
 use rustix::net::sockopt;
 
 use crate::handshakes::Handshakes;
@@ -81,12 +82,14 @@ pub struct RealSockets {
     holding: Vec<usize>,
 }
 
-/// How a gateway whose port is TLS shakes hands.
+/// How a node whose port is TLS shakes hands.
 pub struct Handshaking {
     /// What it shows, and what it asks for.
     pub tls: Arc<ServerConfig>,
     /// How many at a time.
     pub count_max: usize,
+    /// What somebody who comes without TLS is told, in the port's own protocol.
+    pub refusal: Vec<u8>,
 }
 
 /// Where connections come from.
@@ -114,9 +117,9 @@ impl RealSockets {
                 poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
                 Door::Plain(listener)
             }
-            Some(Handshaking { tls, count_max }) => {
+            Some(handshaking) => {
                 let waker = Waker::new(poll.registry(), LISTENER)?;
-                Door::Tls(Handshakes::start(listener, tls, count_max, waker)?)
+                Door::Tls(Handshakes::start(listener, handshaking, waker)?)
             }
         };
         Ok(Self { poll, events: Events::with_capacity(1024), door, address, holding: Vec::new() })
@@ -152,7 +155,11 @@ impl RealSockets {
         let before = std::fs::read_to_string(&path).ok().and_then(|text| text.trim().parse().ok());
         let address = before.filter(|_| configured.port() == 0).unwrap_or(configured);
         let count_max = strangers_max(config.sessions_max);
-        let tls = keys::server(layout, id, config)?.map(|tls| Handshaking { tls, count_max });
+        let mut refusal = Vec::new();
+        let (client_order_id, reason) = (ClientOrderId(0), Reason::TlsRequired);
+        frame::write_reply(&mut refusal, &Reply::Rejected { client_order_id, reason });
+        let tls = keys::server(layout, id, config)?;
+        let tls = tls.map(|tls| Handshaking { tls, count_max, refusal });
         let sockets =
             Self::listen(address, bell, tls).map_err(|source| NodeError::Listen { address, source })?;
         pares_os::replace_file_unsynced(&path, sockets.address.to_string().as_bytes())

@@ -12,6 +12,8 @@
 
 /// The name that the certificates of all gateways bear, whatever their address.
 pub const GATEWAYS_NAME: &str = "gateways.pares";
+/// The name that the certificates of all replayers of market data bear.
+pub const REPLAYERS_NAME: &str = "replayers.pares";
 
 mod code;
 pub mod frame;

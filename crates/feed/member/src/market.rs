@@ -5,12 +5,14 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
 use pares_desk::view::BookView;
 use pares_receiver::{
-    FeedEvent, FeedLines, FeedReceiver, Received, ReceivedFrom, ReceiverConfig, SubscriptionState,
+    FeedEvent, FeedLines, FeedReceiver, Received, ReceivedFrom, ReceiverConfig, SubscriptionState, TlsError,
+    Trust,
 };
 use pares_types::ShardId;
 use serde::{Deserialize, Serialize};
@@ -38,30 +40,35 @@ pub struct MarketConfig {
     /// Where publishers serve replays and snapshots, by TCP.
     #[serde(default)]
     pub tcp: Vec<SocketAddr>,
+    /// The certificate of the exchange's authority, if its publishers serve TCP by TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<PathBuf>,
 }
 
 impl MarketConfig {
-    fn receiver(&self) -> ReceiverConfig {
-        ReceiverConfig {
+    fn receiver(&self) -> Result<ReceiverConfig, TlsError> {
+        Ok(ReceiverConfig {
             shards: self.shards.iter().map(|&shard| ShardId(shard)).collect(),
             lines: self.lines.map_or(FeedLines::None, |(a, b)| FeedLines::From(a, b)),
             requests: self.requests.clone(),
             tcp: self.tcp.clone(),
+            tls: self.authority.as_deref().map(Trust::load).transpose()?,
             ..ReceiverConfig::default()
-        }
+        })
     }
 }
 
 /// Receives it. `ring` wakes the server; `complain` tells the operator.
 ///
 /// # Errors
-/// If a socket cannot be opened, or there is no room for another thread.
+/// If a socket cannot be opened, the authority's certificate cannot be read, or there is no room for another thread.
 pub fn receive(
     config: &MarketConfig,
     ring: impl FnMut() + Send + 'static,
     complain: impl Fn(String) + Send + 'static,
 ) -> std::io::Result<Handed<MarketNews>> {
-    let receiver = FeedReceiver::open(&config.receiver()).map_err(std::io::Error::other)?;
+    let config = config.receiver().map_err(std::io::Error::other)?;
+    let receiver = FeedReceiver::open(&config).map_err(std::io::Error::other)?;
     let (sender, handed) = handing(ROOM);
     let mut watch = Watch {
         receiver,

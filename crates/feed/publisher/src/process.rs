@@ -2,12 +2,15 @@
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
 
+use pares_feed::soup;
 use pares_node::config::{self, Layout, SystemConfig};
-use pares_node::sockets::{BELL, RealSockets};
-use pares_node::{HostWorld, NodeError, NodeId, duty, process};
+use pares_node::sockets::{BELL, Handshaking, RealSockets};
+use pares_node::{HostWorld, NodeError, NodeId, duty, keys, process};
 use pares_os::{Bell, BellKind};
 use pares_roles::World;
+use pares_tls::ServerConfig;
 use pares_types::{PublisherId, ReplayerId};
 
 use crate::lines::{UdpLines, no_feed};
@@ -16,6 +19,8 @@ use crate::replayer::{Datagrams, ReplayerNode};
 
 /// Times another free port is tried that nobody has for UDP either.
 const PORTS_TRIED: usize = 16;
+/// TLS handshakes at a time; who comes then has to try again.
+const HANDSHAKES_MAX: usize = 256;
 
 /// Runs a node in this process until it is told to stop: one that tells market data here, any other as [`pares_node::process::run`].
 ///
@@ -97,17 +102,23 @@ fn listen(
             "cannot listen at {address}: {source}. `replayers` in pares.toml chooses the address"
         ))
     };
-    let (mut sockets, datagrams) = bind(address, bell, tries).map_err(refused)?;
+    let tls = keys::replayer(layout, id, config)?;
+    let (mut sockets, datagrams) = bind(address, bell, tls.as_ref(), tries).map_err(refused)?;
     sockets.watch(&datagrams).map_err(NodeError::io("polling the socket for requests"))?;
     pares_os::replace_file_unsynced(&path, sockets.address().to_string().as_bytes())
         .map_err(NodeError::io("writing the replayer's address down"))?;
     Ok((sockets, datagrams))
 }
 
-fn bind(address: SocketAddr, bell: &Bell, tries: usize) -> io::Result<(RealSockets, UdpSocket)> {
+fn bind(
+    address: SocketAddr,
+    bell: &Bell,
+    tls: Option<&Arc<ServerConfig>>,
+    tries: usize,
+) -> io::Result<(RealSockets, UdpSocket)> {
     let mut refused = io::Error::from(io::ErrorKind::AddrInUse);
     for _ in 0..tries {
-        let sockets = RealSockets::listen(address, bell, None)?;
+        let sockets = RealSockets::listen(address, bell, tls.map(handshaking))?;
         match UdpSocket::bind(sockets.address()) {
             Ok(datagrams) => {
                 datagrams.set_nonblocking(true)?;
@@ -117,6 +128,12 @@ fn bind(address: SocketAddr, bell: &Bell, tries: usize) -> io::Result<(RealSocke
         }
     }
     Err(refused)
+}
+
+fn handshaking(tls: &Arc<ServerConfig>) -> Handshaking {
+    let mut refusal = Vec::new();
+    soup::write(&mut refusal, b'J', b"A");
+    Handshaking { tls: Arc::clone(tls), count_max: HANDSHAKES_MAX, refusal }
 }
 
 impl Datagrams for UdpSocket {

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use pares_tls::Trust;
 use pares_types::ShardId;
 
 /// Where the packets of shards come to.
@@ -16,7 +17,7 @@ pub enum FeedLines {
 }
 
 /// What to receive.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ReceiverConfig {
     /// Which shards.
     pub shards: Vec<ShardId>,
@@ -26,6 +27,8 @@ pub struct ReceiverConfig {
     pub requests: Vec<SocketAddr>,
     /// Where publishers serve replays and snapshots, by TCP.
     pub tcp: Vec<SocketAddr>,
+    /// Whom to believe to be a publisher, if those speak TLS: the exchange's authority.
+    pub tls: Option<Trust>,
     /// The address of this host's interface that hears multicast groups; unspecified: the system's choice.
     pub interface: Ipv4Addr,
     /// What each line's socket is to hold while this program does something else. The system may allow less.
@@ -39,6 +42,7 @@ impl Default for ReceiverConfig {
             lines: FeedLines::None,
             requests: Vec::new(),
             tcp: Vec::new(),
+            tls: None,
             interface: Ipv4Addr::UNSPECIFIED,
             socket_bytes: 16 << 20,
         }

@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
+use pares_tls::{Stream, TlsStream, Trust};
+use pares_wire::REPLAYERS_NAME;
 
 /// A connection, made or being made.
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Stream<TcpStream>,
     /// What is to be sent: a login, heartbeats.
     unsent: Vec<u8>,
     /// Whether there may be something to read.
@@ -16,10 +18,20 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Begins to connect; `first` is sent once it is made.
-    pub(crate) fn open(to: SocketAddr, first: &[u8], registry: &Registry, token: Token) -> io::Result<Self> {
-        let mut stream = TcpStream::connect(to)?;
-        registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
+    /// Begins to connect; `first` is sent once it is made, in TLS once the other end has proved to be a replayer.
+    pub(crate) fn open(
+        to: SocketAddr,
+        tls: Option<&Trust>,
+        first: &[u8],
+        (registry, token): (&Registry, Token),
+    ) -> io::Result<Self> {
+        let dialled = tls.map(|trust| trust.dial(REPLAYERS_NAME).map_err(io::Error::other)).transpose()?;
+        let mut socket = TcpStream::connect(to)?;
+        registry.register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)?;
+        let stream = match dialled {
+            Some(tls) => Stream::Tls(Box::new(TlsStream::new(socket, tls))),
+            None => Stream::Plain(socket),
+        };
         Ok(Self { stream, unsent: first.to_vec(), is_ready: false })
     }
 
@@ -36,7 +48,11 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        // What TLS holds of it.
+        match self.stream.flush() {
+            Err(error) if !is_for_later(&error) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Reads what has come; `None` if nothing has.

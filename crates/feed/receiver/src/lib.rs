@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `config` | what to receive, from where |
 //! | `sockets` | UDP sockets: multicast, unicast |
-//! | `connection` | a TCP connection that never waits |
+//! | `connection` | a TCP connection that never waits, in TLS or not |
 //! | `receiver` | all of them, in turn |
 
 mod config;
@@ -19,4 +19,5 @@ mod sockets;
 pub use config::{FeedLines, ReceiverConfig, ReceiverError};
 pub use pares_feed::books::{ReceivedBook, ReceivedBooks};
 pub use pares_feed::subscription::{FeedEvent, SubscriptionCounters, SubscriptionState};
+pub use pares_tls::{TlsError, Trust};
 pub use receiver::{FeedReceiver, Received, ReceivedFrom};

@@ -11,6 +11,7 @@ use pares_feed::publication::Session;
 use pares_feed::subscription::{
     FeedEffect, FeedEvent, Subscribed, Subscription, SubscriptionCounters, SubscriptionState,
 };
+use pares_tls::Trust;
 use pares_types::ShardId;
 
 use crate::config::{ReceiverConfig, ReceiverError};
@@ -60,6 +61,8 @@ struct Shard {
     state: SubscriptionState,
     lines: Vec<Ear>,
     connection: Option<Connection>,
+    /// Why the last connection broke, or could not be made.
+    failure: Option<String>,
     /// Its place.
     index: usize,
 }
@@ -71,6 +74,7 @@ struct Common {
     requests: Option<Ear>,
     request_addresses: Vec<SocketAddr>,
     tcp: Vec<SocketAddr>,
+    tls: Option<Trust>,
     buffer: Vec<u8>,
 }
 
@@ -107,6 +111,7 @@ impl FeedReceiver {
             requests,
             request_addresses: config.requests.clone(),
             tcp: config.tcp.clone(),
+            tls: config.tls.clone(),
             buffer: vec![0; READ_BYTES],
         };
         Ok(Self { common, shards, events: Events::with_capacity(256) })
@@ -202,6 +207,12 @@ impl FeedReceiver {
         Some(self.find(shard)?.counters())
     }
 
+    /// Why the last connection for a shard that broke did, or could not be made.
+    #[must_use]
+    pub fn failure(&self, shard: ShardId) -> Option<&str> {
+        self.shards.iter().find(|one| one.subscription.shard() == shard)?.failure.as_deref()
+    }
+
     fn find(&self, shard: ShardId) -> Option<&Subscription> {
         self.shards.iter().map(|one| &one.subscription).find(|one| one.shard() == shard)
     }
@@ -238,7 +249,7 @@ fn open_shard(poll: &Poll, config: &ReceiverConfig, index: usize) -> Result<Shar
         lines.push(listen(poll, token(index, which), address, socket)?);
     }
     let (subscription, state) = (Subscription::new(of), SubscriptionState::Stale);
-    Ok(Shard { subscription, state, lines, connection: None, index })
+    Ok(Shard { subscription, state, lines, connection: None, failure: None, index })
 }
 
 impl Ear {
@@ -304,13 +315,13 @@ impl Shard {
                 };
                 self.subscription.on_connection(&common.buffer[..length], now_ns, told);
             }
-            Err(_) => self.lose(now_ns),
+            Err(error) => self.lose(&error, now_ns),
         }
         self.carry_out(common);
     }
 
-    fn lose(&mut self, now_ns: u64) {
-        self.connection = None;
+    fn lose(&mut self, why: &io::Error, now_ns: u64) {
+        (self.connection, self.failure) = (None, Some(why.to_string()));
         self.subscription.on_disconnected(now_ns);
     }
 
@@ -328,16 +339,16 @@ impl Shard {
                 FeedEffect::Connect { turn, login } => {
                     let to = in_turn(&common.tcp, turn).expect("only publishers are called");
                     self.connection = None;
-                    let registry = common.poll.registry();
-                    match Connection::open(to, &login, registry, token(self.index, 2)) {
+                    let place = (common.poll.registry(), token(self.index, 2));
+                    match Connection::open(to, common.tls.as_ref(), &login, place) {
                         Ok(connection) => self.connection = Some(connection),
-                        Err(_) => self.lose(common.now_ns()),
+                        Err(error) => self.lose(&error, common.now_ns()),
                     }
                 }
                 FeedEffect::Send(bytes) => {
                     let sent = self.connection.as_mut().map(|connection| connection.send(&bytes));
-                    if let Some(Err(_)) = sent {
-                        self.lose(common.now_ns());
+                    if let Some(Err(error)) = sent {
+                        self.lose(&error, common.now_ns());
                     }
                 }
                 FeedEffect::Disconnect => self.connection = None,

@@ -1,7 +1,8 @@
 //! A receiver with real sockets, and publishers that are as small as they can be around the rules.
 
-#![allow(clippy::unwrap_used)] // a test may panic; clippy lets tests unwrap, but not what they share
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test may panic and say why; clippy lets tests, but not what they share
 
+mod own_network;
 mod publisher;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -146,26 +147,9 @@ fn a_receiver_of_nothing_is_refused() {
     assert!(FeedReceiver::open(&config).is_err());
 }
 
-/// Runs this test in a network of its own, where groups reach nobody else. `None` if the system does not allow it.
-fn in_a_network_of_its_own(test: &str) -> Option<bool> {
-    let setup = "ip link set lo up && ip link set lo multicast on && ip route add 239.0.0.0/8 dev lo";
-    let run = format!("{setup} || exit 77; exec \"$0\" --exact {test} --nocapture");
-    let program = std::env::current_exe().ok()?;
-    let mut command = std::process::Command::new("unshare");
-    command.args(["--net", "--map-root-user", "sh", "-c", &run]).arg(program).env("PARES_OWN_NETWORK", "1");
-    let output = command.output().ok()?;
-    let is_allowed =
-        output.status.success() || String::from_utf8_lossy(&output.stdout).contains("running 1 test");
-    is_allowed.then(|| output.status.success())
-}
-
 #[test]
 fn groups_are_joined_and_heard_by_two_receivers_of_one_host() {
-    if std::env::var_os("PARES_OWN_NETWORK").is_none() {
-        match in_a_network_of_its_own("groups_are_joined_and_heard_by_two_receivers_of_one_host") {
-            Some(passed) => assert!(passed, "it failed in a network of its own"),
-            None => println!("skipped: this system makes no network for a test"),
-        }
+    if !own_network::is_inside("groups_are_joined_and_heard_by_two_receivers_of_one_host") {
         return;
     }
     let lines = [7_101, 7_201].map(|port| SocketAddr::from((Ipv4Addr::new(239, 7, 7, 7), port)));

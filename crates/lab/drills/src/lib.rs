@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`drill`] | does anybody notice when a part dies, sleeps, loses its disk, is flooded or is wrong? |
+//! | `feed` | market data, received over lines that lose, and held against the record |
 //! | [`demo`] | the same to look at |
 //! | [`replay`] | a recorded trading day, every published state of the book compared |
 
@@ -11,4 +12,5 @@
 
 pub mod demo;
 pub mod drill;
+mod feed;
 pub mod replay;

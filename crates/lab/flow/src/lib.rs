@@ -17,6 +17,7 @@
 //! Nothing here touches the network: [`Replay`] hands out commands and takes answers back, any number
 //! later, so its driver may keep as many in flight as it likes.
 
+mod actions;
 mod check;
 mod command;
 mod itch;
@@ -31,6 +32,7 @@ mod shadow;
 mod synthetic;
 mod translate;
 
+pub use actions::Actions;
 pub use check::{Checker, Mismatch, Surprise};
 pub use command::{Action, Expectation, FlowAction, FlowCommand, FlowStep, RowCheck};
 pub use itch::{ItchCounts, ItchMessage, ItchSelect, ItchSource};

@@ -6,24 +6,19 @@
 //! Commands must reach the exchange in the order handed out: one connection does; two need a pause at
 //! each change of member.
 
-use std::collections::VecDeque;
-
 use pares_types::{ClientOrderId, Event, Outcome};
 
+use crate::actions::Actions;
 use crate::check::Checker;
 use crate::command::{Action, FlowCommand};
 use crate::recorded::{RecordedEvents, SourceError};
-use crate::translate::{Tally, Translator, TranslatorConfig};
+use crate::translate::{Tally, TranslatorConfig};
 
 /// A day being replayed.
 #[derive(Debug)]
 pub struct Replay<S> {
-    source: S,
-    translator: Translator,
+    actions: Actions<S>,
     checker: Checker,
-    /// Translated, not handed out.
-    actions: VecDeque<Action>,
-    time_ns: u64,
 }
 
 /// What a replay showed. Final once [`Replay::next_command`] gave nothing and nothing is in flight.
@@ -62,11 +57,7 @@ impl<S: RecordedEvents> Replay<S> {
     /// If `config.levels` is 0, or differs from what the source publishes.
     #[must_use]
     pub fn new(source: S, config: TranslatorConfig) -> Self {
-        if let Some(levels) = source.published_levels().filter(|&levels| levels > 0) {
-            assert_eq!(config.levels, levels, "compare as many levels as are published");
-        }
-        let translator = Translator::new(config);
-        Self { source, translator, checker: Checker::new(), actions: VecDeque::new(), time_ns: 0 }
+        Self { actions: Actions::new(source, config), checker: Checker::new() }
     }
 
     /// The next command to send; `None` at the end of the day.
@@ -74,21 +65,17 @@ impl<S: RecordedEvents> Replay<S> {
     /// # Errors
     /// [`SourceError`] if the recording cannot be read on; what was handed out stays valid.
     pub fn next_command(&mut self) -> Result<Option<FlowCommand>, SourceError> {
-        loop {
-            while let Some(action) = self.actions.pop_front() {
-                let command = match &action {
-                    Action::Send(step) => Some(step.command),
-                    Action::Check(_) => None,
-                };
-                self.checker.expect(action);
-                if command.is_some() {
-                    return Ok(command);
-                }
+        while let Some(action) = self.actions.next_action()? {
+            let command = match &action {
+                Action::Send(step) => Some(step.command),
+                Action::Check(_) => None,
+            };
+            self.checker.expect(action);
+            if command.is_some() {
+                return Ok(command);
             }
-            let Some(recorded) = self.source.next_event()? else { return Ok(None) };
-            self.time_ns = recorded.time_ns;
-            self.translator.translate(&recorded, &mut self.actions);
         }
+        Ok(None)
     }
 
     /// Takes the answer to one command (see [`Checker::on_answer`]).
@@ -105,13 +92,13 @@ impl<S: RecordedEvents> Replay<S> {
     /// Events translated so far, for progress and for timing kills.
     #[must_use]
     pub fn events(&self) -> u64 {
-        self.translator.tally().events
+        self.actions.tally().events
     }
 
     /// When the last event translated happened, nanoseconds after midnight, for keeping the recorded pace.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
-        self.time_ns
+        self.actions.time_ns()
     }
 
     /// The checker, for its lists of first mismatches and surprises.
@@ -123,13 +110,13 @@ impl<S: RecordedEvents> Replay<S> {
     /// The source, for its own counts.
     #[must_use]
     pub fn source(&self) -> &S {
-        &self.source
+        self.actions.source()
     }
 
     /// What the replay showed so far.
     #[must_use]
     pub fn report(&self) -> ReplayReport {
-        let (tally, counts) = (*self.translator.tally(), self.checker.counts());
+        let (tally, counts) = (*self.actions.tally(), self.checker.counts());
         ReplayReport {
             events: tally.events,
             rows_checked: counts.rows_checked,

@@ -1,6 +1,6 @@
 //! `pares replay` as a user runs it: small made-up days through the real processes, some of them killed.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests too
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -162,14 +162,77 @@ fn a_day_is_reproduced_while_the_leading_venue_is_killed_again_and_again() {
     assert_eq!(figures["commands"], figures["recorded"]);
 }
 
+/// Nothing that was received may differ, and everything is compared: each of `rows`, and a book after each of `commands`.
+fn assert_received(feed: &Value, rows: u64, commands: &Value) {
+    let receivers = &feed["receivers"];
+    let wrong = ["wrong_while_current", "books_differing", "messages_missing", "messages_differing"];
+    for name in wrong {
+        assert_eq!(receivers[name], 0, "{name} in {feed}");
+    }
+    for name in ["books_differing", "rows_differing"] {
+        assert_eq!(feed[name], 0, "{name} in {feed}");
+    }
+    assert_eq!((&feed["books_compared"], &feed["rows_compared"]), (commands, &rows.into()));
+    // Lines lost something, and one receiver came late.
+    assert!(receivers["packets_lost"].as_u64() > Some(0), "{feed}");
+    assert!(receivers["snapshots"].as_u64() > Some(0), "{feed}");
+    assert!(
+        receivers["messages"].as_u64() > commands.as_u64(),
+        "a message of each command, and more: {feed}"
+    );
+}
+
+#[test]
+fn receivers_of_a_days_market_data_have_its_books_while_lines_lose_and_venues_are_killed() {
+    let (dir, day) = (tempfile::tempdir().unwrap(), MadeUpDay::new(12, 1_250));
+    let more = ["--feed", "--feed-loss", "20", "--kill-venue-every", "300", "--in-flight", "64"];
+    let output = replay_lobster(&dir, &day, &more);
+    assert!(output.status.success(), "{}", complaint(&output));
+    let figures = figures(&output);
+    assert_received(&figures["feed"], 1_250, &figures["recorded"]);
+}
+
+/// The files of a published sample, unpacked; `None` (said aloud) where it is not at hand.
+fn real_day(zip: &str, dir: &Path) -> Option<[PathBuf; 2]> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared/data");
+    let root = std::env::var_os("PARES_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from);
+    let path = root.join("lobster").join(zip);
+    if !path.exists() {
+        println!("skipped: {} is not there (set PARES_DATA to the samples' folder)", path.display());
+        return None;
+    }
+    let mut archive = zip::ZipArchive::new(std::fs::File::open(path).unwrap()).unwrap();
+    archive.extract(dir).unwrap();
+    let named = |part: &str| {
+        let mut files = dir.read_dir().unwrap().map(|entry| entry.unwrap().path());
+        files.find(|file| file.to_string_lossy().contains(part)).unwrap()
+    };
+    Some([named("_message_"), named("_orderbook_")])
+}
+
+#[test]
+fn amazon_of_2012_is_received_book_by_book_while_lines_lose() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some([messages, rows]) = real_day("LOBSTER_SampleFile_AMZN_2012-06-21_5.zip", dir.path()) else {
+        return;
+    };
+    let (messages, rows) = (messages.to_str().unwrap(), rows.to_str().unwrap());
+    let files = ["--lobster-messages", messages, "--lobster-book", rows];
+    let output = pares(&[&files[..], &["--json", "--feed", "--kill-venue-every", "5000"]].concat());
+    assert!(output.status.success(), "{}", complaint(&output));
+    let figures = figures(&output);
+    assert_received(&figures["feed"], 155_935, &figures["recorded"]);
+}
+
 #[test]
 fn a_row_that_was_never_so_is_found_and_the_command_fails() {
     let (dir, mut day) = (tempfile::tempdir().unwrap(), MadeUpDay::new(8, 40));
     day.messages += "34201.0,1,9000,5,999900,1\n";
     day.rows += day.rows.clone().lines().next_back().unwrap(); // as if the submission had not been
     day.rows += "\n";
-    let output = replay_lobster(&dir, &day, &[]);
+    let output = replay_lobster(&dir, &day, &["--feed"]);
     assert_eq!(figures(&output)["mismatched_rows"], 1);
+    assert_eq!(figures(&output)["feed"]["rows_differing"], 1);
     assert!(!output.status.success());
     assert!(complaint(&output).contains("event 41: published"), "{}", complaint(&output));
 }

@@ -81,13 +81,14 @@ fn tell(supervisor: &Supervisor) {
         }
     }
     tell_feed(config, layout);
-    if config.tls == TlsSetting::On {
+    let by_feed = config.feed.as_ref().is_some_and(|feed| feed.tls == TlsSetting::On);
+    if config.tls == TlsSetting::On || by_feed {
         let keys = layout.keys();
         pares_text::tell!("TLS: certificates and keys are in {}; members need its ca.pem", keys.display());
         let key = keys.join("ca.key.pem");
         if key.exists() {
             pares_text::tell!(
-                "who has {} can be any gateway or member: keep it where nobody else reads",
+                "who has {} can be any gateway, replayer or member: keep it where nobody else reads",
                 key.display()
             );
         }

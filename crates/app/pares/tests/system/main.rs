@@ -6,7 +6,7 @@
 //! and kills otherwise than usual.
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
-#![allow(clippy::print_stderr)] // a test that skips says why
+#![allow(clippy::print_stderr, clippy::print_stdout)] // a test that skips says why
 
 mod common;
 
@@ -18,12 +18,16 @@ mod decoders;
 mod descriptors;
 mod disk_full;
 mod feed;
+mod feed_groups;
+mod feed_tls;
 mod first_trade;
 mod guarded;
 mod kills;
 mod member;
 mod misuse;
 mod overload;
+#[path = "../../../../feed/receiver/tests/own_network/mod.rs"]
+mod own_network;
 mod publishers;
 mod python;
 mod recorders;

@@ -2,6 +2,8 @@
 //!
 //! A file is its own expectation: the indented lines are replaced by what happens. After a wanted
 //! change of the rules run the tests with `UPDATE_EXPECT=1` and review the difference.
+//!
+//! Lines with a `>` are messages of the market data: they stay as they are here, and `pares-feed` tests them.
 
 use crate::Other;
 use crate::script::Script;
@@ -12,7 +14,13 @@ use pares_book::{Book, NaiveBook};
 fn trace<B: Book>(text: &str) -> String {
     let mut script = Script::<B>::new();
     let mut trace = String::new();
-    for line in text.lines().filter(|line| !line.starts_with(' ')) {
+    for line in text.lines() {
+        if line.starts_with("    >") {
+            trace.push_str(&format!("{line}\n"));
+        }
+        if line.starts_with(' ') {
+            continue;
+        }
         trace.push_str(&format!("{line}\n"));
         if !line.is_empty() && !line.starts_with('#') {
             script.say(line).iter().for_each(|said| trace.push_str(&format!("    {said}\n")));

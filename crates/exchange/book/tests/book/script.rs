@@ -32,8 +32,8 @@ use crate::telling::{Names, tell_event, tell_indication, tell_outcome, tell_time
 use crate::words::{command, rule};
 use pares_book::{Book, Instrument, RestingOrder};
 use pares_types::{
-    ClientOrderId, Command, GatewayId, InstrumentId, MemberId, OrderId, Price, Request, RequestId, ShardId,
-    Side, Timestamp,
+    ClientOrderId, Command, Event, GatewayId, InstrumentId, MemberId, OrderId, Outcome, Price, Request,
+    RequestId, ShardId, Side, Timestamp,
 };
 
 /// The request a gateway would make of a member's command.
@@ -85,6 +85,15 @@ impl<B: Book> Script<B> {
 
     /// Says one line and returns what happened, the outcome last.
     pub(crate) fn say(&mut self, line: &str) -> Vec<String> {
+        self.say_to(line, |_, _, _| {})
+    }
+
+    /// The same, and hands out the record of a request.
+    pub(crate) fn say_to(
+        &mut self,
+        line: &str,
+        record: impl FnOnce(&Request, &Outcome, &[Event]),
+    ) -> Vec<String> {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
             ["book"] => self.show_book(),
             ["auction"] => vec![self.checked.book.indication().map_or("none".into(), tell_indication)],
@@ -95,8 +104,8 @@ impl<B: Book> Script<B> {
             }
             ["restore"] => self.restore(),
             ["new", ..] => self.new_book(line.strip_prefix("new").unwrap()),
-            [name, "=", ref words @ ..] => self.request(Some(name), words),
-            ref words => self.request(None, words),
+            [name, "=", ref words @ ..] => self.request(Some(name), words, record),
+            ref words => self.request(None, words, record),
         }
     }
 
@@ -105,7 +114,12 @@ impl<B: Book> Script<B> {
         self.names.id(name)
     }
 
-    fn request(&mut self, name: Option<&str>, words: &[&str]) -> Vec<String> {
+    fn request(
+        &mut self,
+        name: Option<&str>,
+        words: &[&str],
+        record: impl FnOnce(&Request, &Outcome, &[Event]),
+    ) -> Vec<String> {
         self.sequence += 1;
         let asker = asker(words[0]);
         let words = if asker.is_some() { &words[1..] } else { words };
@@ -120,6 +134,7 @@ impl<B: Book> Script<B> {
         request.stamp = self.clock;
         self.names.name(OrderId(request.id), name);
         let (events, outcome) = self.checked.apply(&request);
+        record(&request, &outcome, &events);
         let mut lines: Vec<String> = events.iter().map(|event| tell_event(event, &self.names)).collect();
         lines.push(tell_outcome(&outcome, &request, &self.names));
         lines

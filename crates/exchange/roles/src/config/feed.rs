@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use pares_types::ShardId;
 use serde::{Deserialize, Serialize};
 
-use super::SystemConfig;
+use super::{SystemConfig, TlsSetting};
 use crate::NodeError;
 
 /// Publishers or replayers of one system, at most.
@@ -27,7 +27,10 @@ pub struct FeedConfig {
     pub ttl: u32,
     /// The replayers' addresses, for UDP and TCP, one per replayer. Port 0 takes a free one (see `run/replayer-R.addr`).
     pub replayers: Vec<SocketAddr>,
-    /// Whether lines and replayers may reach beyond loopback although nothing on them is encrypted or proved.
+    /// Whether the replayers' TCP ports are TLS: snapshots, the day, and the feed as it comes are then proved and encrypted.
+    pub tls: TlsSetting,
+    /// Whether lines and replayers may reach beyond loopback although nothing on lines is encrypted or proved,
+    /// and nothing by UDP.
     pub exposed: bool,
 }
 
@@ -41,6 +44,7 @@ impl Default for FeedConfig {
             interface: Ipv4Addr::UNSPECIFIED,
             ttl: 1,
             replayers: vec![at(7_300), at(7_301)],
+            tls: TlsSetting::Off,
             exposed: false,
         }
     }

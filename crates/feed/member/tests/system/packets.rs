@@ -1,6 +1,7 @@
-//! The stream by UDP: the same packets, of both servers, make one sequence. Loopback unicast stands for a group.
+//! The stream by UDP: the same packets, of both servers, make one sequence. Loopback unicast stands for a group, and where the system makes a
+//! network for a test, a group does.
 
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use pares_desk::item::OrderedItem;
 use pares_feed::publication::Session;
@@ -8,6 +9,7 @@ use pares_feed::receiver::Receiver;
 use pares_member::{MemberConfig, start};
 use pares_node::HostWorld;
 
+use crate::own_network;
 use crate::rig::{Rig, eventually};
 
 /// Who listens to the group.
@@ -31,11 +33,9 @@ impl Listener {
     }
 }
 
-#[test]
-fn packets_of_both_servers_are_one_sequence_with_the_same_bytes_as_the_log() {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+/// What both servers send to that address, which comes out of that socket, is one sequence.
+fn hear(socket: UdpSocket, address: SocketAddr) {
     socket.set_nonblocking(true).unwrap();
-    let address = socket.local_addr().unwrap();
     let rig = Rig::new(MemberConfig { groups: vec![address; 2], ..MemberConfig::local(2) });
     let number = start::stream_number(&HostWorld::new(&rig.layout).unwrap()).unwrap();
     let session = Session(format!("{number:010}").into_bytes().try_into().unwrap());
@@ -50,4 +50,22 @@ fn packets_of_both_servers_are_one_sequence_with_the_same_bytes_as_the_log() {
         });
     }
     assert_eq!(listener.records, rig.log(0)[..listener.records.len()]);
+}
+
+#[test]
+fn packets_of_both_servers_are_one_sequence_with_the_same_bytes_as_the_log() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    hear(socket, address);
+}
+
+#[test]
+fn a_group_hears_the_same() {
+    if !own_network::is_inside("packets::a_group_hears_the_same") {
+        return;
+    }
+    let group = Ipv4Addr::new(239, 7, 7, 8);
+    let socket = UdpSocket::bind((group, 7_300)).unwrap();
+    socket.join_multicast_v4(&group, &Ipv4Addr::LOCALHOST).unwrap();
+    hear(socket, (group, 7_300).into());
 }

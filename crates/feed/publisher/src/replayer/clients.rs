@@ -5,7 +5,7 @@
 use std::io::{ErrorKind, Read, Write};
 
 use pares_feed::serving::{LoginAsked, Serving, ServingEnded, TURN_BYTES_MAX};
-use pares_roles::world::{Ready, Sockets};
+use pares_roles::world::{Ready, Sockets, TurnedAway};
 
 /// Connections at a time.
 pub(super) const CLIENTS_MAX: usize = 1_024;
@@ -20,13 +20,24 @@ pub(super) struct Client<S> {
     written: usize,
     is_readable: bool,
     is_writable: bool,
+    /// Whether the stream holds bytes that the socket has not taken: TLS makes records of them.
+    is_holding: bool,
     is_gone: bool,
 }
 
 impl<S: Read + Write> Client<S> {
     fn new(stream: S, now_ns: u64) -> Self {
         let (serving, out) = (Serving::new(now_ns), Vec::new());
-        Self { stream, serving, out, written: 0, is_readable: true, is_writable: true, is_gone: false }
+        Self {
+            stream,
+            serving,
+            out,
+            written: 0,
+            is_readable: true,
+            is_writable: true,
+            is_holding: false,
+            is_gone: false,
+        }
     }
 
     /// Takes in what came. Says whether anything did.
@@ -47,7 +58,7 @@ impl<S: Read + Write> Client<S> {
 
     /// Whether there is room for more.
     pub(super) fn has_room(&self) -> bool {
-        self.out.is_empty()
+        self.out.is_empty() && !self.is_holding
     }
 
     /// Puts what is due into the buffer.
@@ -57,7 +68,7 @@ impl<S: Read + Write> Client<S> {
 
     /// Writes what lies in the buffer. Says whether anything went.
     pub(super) fn write(&mut self, now_ns: u64) -> bool {
-        if self.out.is_empty() {
+        if self.has_room() {
             return false;
         }
         let before = self.written;
@@ -72,8 +83,9 @@ impl<S: Read + Write> Client<S> {
                 }
             }
         }
+        self.flush();
         let (gone, left) = (self.written - before, self.out.len() - self.written);
-        self.serving.on_written(gone, left, now_ns);
+        self.serving.on_written(gone, left + usize::from(self.is_holding), now_ns);
         if left == 0 {
             self.out.clear();
             // One that was given much once does not keep the room.
@@ -81,6 +93,22 @@ impl<S: Read + Write> Client<S> {
             self.written = 0;
         }
         gone > 0
+    }
+
+    /// Has the stream send what it holds, as far as that goes now.
+    fn flush(&mut self) {
+        if !self.is_writable {
+            return;
+        }
+        self.is_holding = match self.stream.flush() {
+            Ok(()) => false,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => true,
+            Err(_) => {
+                self.is_gone = true;
+                false
+            }
+        };
+        self.is_writable = !self.is_holding;
     }
 
     fn ended(&self) -> Option<ServingEnded> {
@@ -149,6 +177,12 @@ impl<S: Sockets> Clients<S> {
         }
         self.slots[free] = Some(Client::new(stream, now_ns));
         self.open += 1;
+    }
+
+    /// Connections that ended before their TLS handshake was over.
+    pub(super) fn failed_handshakes(&self) -> u64 {
+        let TurnedAway { failed, silent, crowded } = self.sockets.turned_away();
+        failed + silent + crowded
     }
 
     /// Everybody who is connected.

@@ -12,6 +12,7 @@ counters! {
     Unreadable "unreadable" "Requests not answered, since the messages could not be read."
     Clients "clients" "Connections open."
     TurnedAway "turned_away" "Connections closed at once, since there were too many."
+    FailedHandshakes "failed_handshakes" "Connections that ended before their TLS handshake was over."
     Ended "ended" "Connections that ended for another reason than that the client had all, or left."
     Snapshots "snapshots" "Snapshots made."
     UnreadableLogs "unreadable_logs" "1 while the publisher's log cannot be read, or is not there though the publisher runs."

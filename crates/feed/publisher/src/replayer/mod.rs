@@ -302,6 +302,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             (Counter::UnreadableLogs, u64::from(!self.is_reading || self.looks_missed > 0)),
             (Counter::Clients, self.clients.open as u64),
             (Counter::TurnedAway, self.clients.turned_away),
+            (Counter::FailedHandshakes, self.clients.failed_handshakes()),
             (Counter::Ended, self.clients.ended),
         ];
         all.into_iter().for_each(|(counter, value)| self.counters.set(counter, value));

@@ -12,6 +12,8 @@ use pares_load::{LabError, ScratchSystem};
 use pares_text::progress;
 use pares_types::{ClientOrderId, Event, MemberId, OrderId, Outcome, Quantity, Reason, RequestId, Status};
 
+use crate::feed::Reception;
+
 use super::day::{Day, Recording, Survey};
 use super::ledger::{Fate, Ledger, Place};
 use super::schedule::{Schedule, Toll};
@@ -42,6 +44,16 @@ pub struct Driven {
     pub held: Duration,
 }
 
+/// How the day is translated into commands.
+pub fn translation(survey: &Survey) -> TranslatorConfig {
+    TranslatorConfig {
+        resting_member: MEMBER,
+        incoming_member: MEMBER,
+        first_client_order_id: Ledger::FIRST,
+        levels: survey.levels,
+    }
+}
+
 /// Drives the day.
 ///
 /// # Errors
@@ -51,24 +63,19 @@ pub fn drive(
     recording: &Recording,
     survey: &Survey,
     system: &mut ScratchSystem,
-    stop: Arc<AtomicBool>,
+    (reception, stop): (Option<&mut Reception>, Arc<AtomicBool>),
 ) -> Result<Driven, LabError> {
-    let config = TranslatorConfig {
-        resting_member: MEMBER,
-        incoming_member: MEMBER,
-        first_client_order_id: Ledger::FIRST,
-        levels: survey.levels,
-    };
     let in_flight_max = u64::from(args.in_flight);
     let driver = Driver {
         client: Client::connect(system.addresses()?[0], MEMBER)?,
-        answers: Answers::new(Replay::new(recording.open()?, config)),
+        answers: Answers::new(Replay::new(recording.open()?, translation(survey))),
         schedule: Schedule::new(
             args.kill_venue_every.map(NonZeroU64::get),
             in_flight_max,
             &system.supervisor,
         ),
         system,
+        reception,
         pace: Pace { speed: args.speed, first: None },
         next: None,
         ended: false,
@@ -81,6 +88,8 @@ pub fn drive(
 
 struct Driver<'a> {
     system: &'a mut ScratchSystem,
+    /// Those who receive the market data: one of them joins in the middle of the day.
+    reception: Option<&'a mut Reception>,
     client: Client,
     answers: Answers,
     schedule: Schedule,
@@ -107,6 +116,9 @@ impl Driver<'_> {
             let events = self.answers.replay.events();
             if ticked.elapsed() >= TICK || events >= self.schedule.stop_before() {
                 self.tick(ticked.elapsed(), events)?;
+                if let Some(reception) = self.reception.as_mut().filter(|_| events > survey.events / 2) {
+                    reception.join_late()?;
+                }
                 ticked = Instant::now();
                 bar.set_position(events);
             }

@@ -3,7 +3,10 @@
 use pares_load::{LabError, LabResult};
 use serde::Serialize;
 
+use crate::feed::Reckoning;
+
 use super::driver::Driven;
+use super::market::Compared;
 use super::records::Findings;
 
 /// What a replay gave.
@@ -51,8 +54,20 @@ pub(crate) struct Figures {
     pub resync_ms: Option<Summary>,
     /// How long killed venues were away, from the kill.
     pub away_ms: Option<Summary>,
+    /// What came of the market data, if there was any.
+    pub feed: Option<FeedFigures>,
     #[serde(skip)]
     complaints: Vec<String>,
+}
+
+/// What came of the market data.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct FeedFigures {
+    /// The books that the messages make, against the venue's and the published rows.
+    #[serde(flatten)]
+    pub compared: Compared,
+    /// What receivers got of the messages.
+    pub receivers: Reckoning,
 }
 
 /// A list of times in short, milliseconds.
@@ -110,8 +125,15 @@ impl Figures {
             commands_per_second: (report.commands as f64 / (took - held).max(1e-9)) as u64,
             resync_ms: Summary::of(&driven.toll.resync_us),
             away_ms: Summary::of(&driven.toll.away_us),
+            feed: None,
             complaints: complaints(driven),
         }
+    }
+
+    /// There was market data.
+    pub fn set_feed(&mut self, receivers: Reckoning, compared: Compared) {
+        self.complaints.extend(compared.complaints.iter().cloned());
+        self.feed = Some(FeedFigures { compared, receivers });
     }
 
     /// Prints the figures for people.
@@ -131,6 +153,14 @@ impl Figures {
         line("venues killed", self.kills, &self.returns());
         line("lost", self.lost, "");
         line("duplicated", self.duplicated, "");
+        if let Some(FeedFigures { compared, receivers }) = &self.feed {
+            let books = format!("{} differed from the venue's", compared.books_differing);
+            line("received books compared", compared.books_compared, &books);
+            let rows = format!("{} differed", compared.rows_differing);
+            line("published rows, as received", compared.rows_compared, &rows);
+            pares_text::say!("receivers, while lines lost {} packets", receivers.packets_lost);
+            receivers.tell();
+        }
     }
 
     fn returns(&self) -> String {
@@ -148,7 +178,7 @@ impl Figures {
     /// What was not.
     pub fn verdict(&self, all_at_head: bool) -> LabResult {
         let missed = self.executions_of_known_orders - self.executions_at_head_of_queue;
-        let broken = [
+        let mut broken = vec![
             (self.mismatched_rows, "rows differ from what was published"),
             (self.lost, "commands are lost"),
             (self.duplicated, "answers or records are duplicated"),
@@ -160,6 +190,7 @@ impl Figures {
                 "executions of known orders missed the head of their queue",
             ),
         ];
+        broken.extend(self.feed.iter().flat_map(|feed| feed.wrongs(self.rows_checked)));
         let broken = broken.iter().filter(|(count, _)| *count > 0);
         let broken: Vec<String> = broken.map(|(count, what)| format!("{count} {what}")).collect();
         if broken.is_empty() {
@@ -167,6 +198,21 @@ impl Figures {
         }
         let first = self.complaints.iter().map(|complaint| format!("\n  {complaint}"));
         Err(LabError::Failed(format!("{}{}", broken.join(", "), first.collect::<String>())))
+    }
+}
+
+impl FeedFigures {
+    fn wrongs(&self, rows: u64) -> [(u64, &'static str); 7] {
+        let Self { compared, receivers } = self;
+        [
+            (compared.books_differing, "received books differ from the venue's"),
+            (compared.rows_differing, "rows differ as received"),
+            (rows.abs_diff(compared.rows_compared), "rows were compared with no received book"),
+            (receivers.wrong_while_current, "books of receivers were wrong and called current"),
+            (receivers.books_differing, "books of receivers differ in the end"),
+            (receivers.messages_missing, "messages never came to a receiver"),
+            (receivers.messages_differing, "messages came to a receiver as others"),
+        ]
     }
 }
 

@@ -7,7 +7,7 @@
 //!                  +------ all of it again, from both logs, at the end -------+
 //! ```
 //! Three witnesses must agree: the published rows (or the book an ITCH feed implies), the answers the
-//! client was given, and what both recorders hold.
+//! client was given, and what both recorders hold. With `--feed` there are more: receivers of the market data.
 //!
 //! | module | what |
 //! |---|---|
@@ -16,12 +16,14 @@
 //! | `schedule` | when the leading venue is killed |
 //! | `ledger` | what the client was told of each command |
 //! | `records` | what the recorders hold, against the ledger |
+//! | `market` | the record as market data: a receiver's book against the venue's and the published rows |
 //! | `figures` | what it all gave, and the verdict |
 
 mod day;
 mod driver;
 mod figures;
 mod ledger;
+mod market;
 mod records;
 mod schedule;
 
@@ -34,18 +36,24 @@ use clap::ArgGroup;
 use pares_load::{LabError, LabResult, ScratchSystem};
 use pares_node::SystemConfig;
 
+use crate::feed::Reception;
+
 use day::{Recording, Survey};
 use figures::Figures;
+
+/// Which packets lines lose.
+const SEED: u64 = 1;
 
 const EXAMPLES: &str = "\
 Examples:
   pares replay --itch 12302019.NASDAQ_ITCH50 --symbol AAPL
   pares replay --lobster-messages message_5.csv --lobster-book orderbook_5.csv \\
-      --kill-venue-every 5000
+      --kill-venue-every 5000 --feed
 
 Submissions become limit orders, reductions and deletions amends and cancels, and each execution an opposite \
 immediate-or-cancel order that must fill the very order the recording names. Fails if a published row differs, \
-anything is lost or done twice, or the two recorders do not agree.";
+anything is lost or done twice, or the two recorders do not agree. With --feed it also fails if after any command the \
+book made of the market data is not the venue's or does not show the published row, or a receiver missed anything.";
 
 /// Arguments of `pares replay`.
 #[derive(clap::Args, Clone, Debug)]
@@ -66,6 +74,12 @@ pub struct Args {
     /// Kill the leading venue (SIGKILL) after every so many events; it is restarted each time
     #[arg(long, value_name = "EVENTS")]
     kill_venue_every: Option<NonZeroU64>,
+    /// Publish market data, receive it over lines that lose packets, and compare every book that it makes
+    #[arg(long)]
+    feed: bool,
+    /// What each of the two lines loses, percent
+    #[arg(long, requires = "feed", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=90))]
+    feed_loss: u64,
     /// How fast: `max`, or how many times the recorded pace (60 plays an hour in a minute)
     #[arg(long, default_value = "max")]
     speed: Speed,
@@ -136,8 +150,21 @@ fn replay(args: &Args, recording: &Recording, survey: &Survey) -> Result<Figures
         ..SystemConfig::default()
     };
     let stop = pares_os::process::stop_on_signals().map_err(LabError::io("installing a signal handler"))?;
+    let (config, mut reception) = match args.feed {
+        true => Reception::prepare(config, args.feed_loss, SEED).map(|(config, all)| (config, Some(all)))?,
+        false => (config, None),
+    };
     let mut system = ScratchSystem::start(&config, args.dir.clone())?;
-    let driven = driver::drive(args, recording, survey, &mut system, stop)?;
+    if let Some(reception) = &mut reception {
+        reception.begin(&system)?;
+    }
+    let driven = driver::drive(args, recording, survey, &mut system, (reception.as_mut(), stop))?;
     let findings = records::compare(&mut system.supervisor, &driven.ledger)?;
-    Ok(Figures::new(&driven, &findings))
+    let mut figures = Figures::new(&driven, &findings);
+    if let Some(reception) = reception {
+        let received = reception.finish(&mut system)?;
+        let (layout, config) = (system.supervisor.layout(), system.supervisor.config());
+        figures.set_feed(received, market::compare(layout, config, (recording, survey))?);
+    }
+    Ok(figures)
 }

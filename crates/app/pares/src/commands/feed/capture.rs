@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use pares_feed::soup::{self, LoginRequest};
-use pares_node::config::FeedConfig;
+use pares_node::config::{FeedConfig, TlsSetting};
 use pares_node::{Layout, SystemConfig};
 use pares_types::ShardId;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -60,6 +60,11 @@ pub fn run(args: &Args, layout: &Layout) -> CommandResult {
     let Some(feed) = &config.feed else {
         return Err(CommandError::Usage("this system has no market data: pares.toml has no `[feed]`".into()));
     };
+    if args.replay && feed.tls == TlsSetting::On {
+        let why =
+            "the replayers' TCP is TLS, which a file of packets does not show: capture without --replay";
+        return Err(CommandError::Usage(why.into()));
+    }
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
     let written = |source| CommandError::Io { doing: format!("writing {}", args.pcap.display()), source };

@@ -5,14 +5,14 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use pares_node::Layout;
 use pares_receiver::{
     FeedEvent, FeedLines, FeedReceiver, Received, ReceivedBook, ReceiverConfig, ReceiverError,
-    SubscriptionState,
+    SubscriptionState, Trust,
 };
 use pares_types::{ShardId, Side};
 
@@ -50,6 +50,9 @@ pub struct WatchArgs {
     /// Do not join the lines: take everything from the replayers, by TCP
     #[arg(long)]
     tcp: bool,
+    /// The certificate of the exchange's authority (its ca.pem), if its replayers serve TCP by TLS; needs --replayer
+    #[arg(long, value_name = "FILE", requires = "replayer")]
+    feed_ca: Option<PathBuf>,
     /// Stop after so many seconds; left out, at Ctrl-C
     #[arg(long)]
     seconds: Option<u64>,
@@ -76,7 +79,7 @@ enum Face {
 pub(super) fn run(args: &WatchArgs, dir: &Path) -> CommandResult {
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
-    let config = if args.replayer.is_empty() { of_system(dir)? } else { of_arguments(args) };
+    let config = if args.replayer.is_empty() { of_system(dir)? } else { of_arguments(args)? };
     let mut watch = Watch::new(args, &config.shards);
     let mut receiver = open(config, args.tcp)?;
     let begun = Instant::now();
@@ -109,20 +112,27 @@ fn of_system(dir: &Path) -> Result<ReceiverConfig, CommandError> {
         lines: FeedLines::From(feed.line_a, feed.line_b),
         requests: replayers.clone(),
         tcp: replayers,
+        tls: pares_node::config::feed_authority(&layout, feed).as_deref().map(believe).transpose()?,
         interface: feed.interface,
         ..ReceiverConfig::default()
     })
 }
 
-fn of_arguments(args: &WatchArgs) -> ReceiverConfig {
+fn of_arguments(args: &WatchArgs) -> Result<ReceiverConfig, CommandError> {
     let lines = args.line_a.zip(args.line_b).map_or(FeedLines::None, |(a, b)| FeedLines::From(a, b));
-    ReceiverConfig {
+    Ok(ReceiverConfig {
         shards: (0..args.shards).map(ShardId).collect(),
         lines,
         requests: args.replayer.clone(),
         tcp: args.replayer.clone(),
+        tls: args.feed_ca.as_deref().map(believe).transpose()?,
         ..ReceiverConfig::default()
-    }
+    })
+}
+
+/// Whom that authority certifies.
+fn believe(authority: &Path) -> Result<Trust, CommandError> {
+    Trust::load(authority).map_err(|error| CommandError::Usage(error.to_string()))
 }
 
 /// Joins the lines; where somebody else of this host has them, as only one can have what is not multicast, all comes by TCP.
@@ -159,6 +169,8 @@ struct Watch<'a> {
     last: BTreeMap<(ShardId, u16), String>,
     /// That the instrument is not among those there are.
     unknown: Option<String>,
+    /// What was said last of replayers.
+    blamed: Option<String>,
 }
 
 impl<'a> Watch<'a> {
@@ -168,8 +180,15 @@ impl<'a> Watch<'a> {
             (false, true) => Face::Lines,
             (false, false) => Face::Screen,
         };
-        let came = shards.iter().map(|&shard| (shard, Came::default())).collect();
-        Self { args, face, came, shown_at: Instant::now(), last: BTreeMap::new(), unknown: None }
+        Self {
+            args,
+            face,
+            came: shards.iter().map(|&shard| (shard, Came::default())).collect(),
+            shown_at: Instant::now(),
+            last: BTreeMap::new(),
+            unknown: None,
+            blamed: None,
+        }
     }
 
     fn on_received(&mut self, shard: ShardId, received: &Received<'_>) {
@@ -240,8 +259,10 @@ impl<'a> Watch<'a> {
                 }
                 (None, _) => shown::table(watched.iter().map(|(_, state, _, book)| (*state, *book))),
             };
-            return text::print(&format!("\x1b[H\x1b[J{page}"));
+            let blamed = self.blame(receiver).unwrap_or_default();
+            return text::print(&format!("\x1b[H\x1b[J{page}\n{blamed}"));
         }
+        self.say_if_blamed(receiver);
         for (shard, state, locate, book) in watched {
             let line = match self.face {
                 Face::Json => shown::json(shard, state, book),
@@ -258,6 +279,19 @@ impl<'a> Watch<'a> {
                 self.last.insert((shard, locate), line);
             }
         }
+    }
+
+    /// Why books are worth nothing, as far as replayers are to blame.
+    fn blame(&self, receiver: &FeedReceiver) -> Option<String> {
+        self.came.keys().find_map(|&shard| failure(receiver, shard))
+    }
+
+    fn say_if_blamed(&mut self, receiver: &FeedReceiver) {
+        let blamed = self.blame(receiver);
+        if blamed != self.blamed && self.face == Face::Lines {
+            blamed.iter().for_each(|why| text::print(why));
+        }
+        self.blamed = blamed;
     }
 
     /// The end: what came in all.
@@ -280,6 +314,13 @@ impl<'a> Watch<'a> {
                 .map(|(number, what)| text::count(number, what));
         text::print(&format!("{messages}, {gaps}, {snapshots}"));
     }
+}
+
+/// The same of a shard.
+fn failure(receiver: &FeedReceiver, shard: ShardId) -> Option<String> {
+    let is_good = matches!(receiver.state(shard)?, SubscriptionState::Current | SubscriptionState::Over);
+    let why = receiver.failure(shard).filter(|_| !is_good)?;
+    Some(format!("shard {shard}: the last connection to a replayer broke: {why}"))
 }
 
 /// Prices and shares of a side's best.

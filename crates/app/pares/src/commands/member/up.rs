@@ -49,6 +49,9 @@ pub(super) struct Args {
     /// Where publishers of market data serve replays and snapshots, by TCP
     #[arg(long)]
     feed_tcp: Vec<SocketAddr>,
+    /// The certificate of the exchange's authority (its ca.pem), if its replayers serve TCP by TLS
+    #[arg(long, value_name = "FILE", requires = "feed_tcp")]
+    feed_ca: Option<PathBuf>,
     /// Which shards' market data; those of the exchange, or 0, if not given
     #[arg(long)]
     feed_shard: Vec<u16>,
@@ -77,7 +80,9 @@ impl Args {
         }
         let shards = exchange.map_or_else(|| vec![0], |exchange| exchange.shards.clone());
         let shards = if self.feed_shard.is_empty() { shards } else { self.feed_shard.clone() };
-        Some(MarketConfig { shards, lines, requests: self.feed_requests.clone(), tcp: self.feed_tcp.clone() })
+        let (requests, tcp) = (self.feed_requests.clone(), self.feed_tcp.clone());
+        let authority = self.feed_ca.as_deref().map(absolute);
+        Some(MarketConfig { shards, lines, requests, tcp, authority })
     }
 
     /// Where the exchange in that directory is, and what it is made of.
@@ -94,11 +99,7 @@ impl Args {
             gateways: system.gateway_ids().map(address).collect(),
             shards: system.shards()?.keys().map(|shard| shard.0).collect(),
             member: self.member,
-            keys: self
-                .key
-                .iter()
-                .map(|key| std::path::absolute(key).unwrap_or_else(|_| key.clone()))
-                .collect(),
+            keys: self.key.iter().map(|key| absolute(key)).collect(),
             authority: (system.tls == TlsSetting::On).then_some(authority),
         })
     }
@@ -114,7 +115,13 @@ fn market_of(dir: &Path) -> Result<Option<MarketConfig>, CommandError> {
     let lines =
         Some((feed.line_a, feed.line_b)).filter(|(a, b)| a.ip().is_multicast() && b.ip().is_multicast());
     let shards = system.shards()?.keys().map(|shard| shard.0).collect();
-    Ok(Some(MarketConfig { shards, lines, requests: replayers.clone(), tcp: replayers }))
+    let authority = pares_node::config::feed_authority(&layout, feed).as_deref().map(absolute);
+    Ok(Some(MarketConfig { shards, lines, requests: replayers.clone(), tcp: replayers, authority }))
+}
+
+/// The path, whatever directory a server is started in.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.into())
 }
 
 /// Starts the servers, restarts what dies, and stops them on Ctrl-C.

@@ -1,0 +1,180 @@
+//! Market data by TLS: the day, snapshots and what comes are had over connections that are proved, and by nobody who does not ask for proof.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use pares_feed::soup::{self, LoginRequest};
+use pares_member::market::{self, MarketConfig};
+use pares_member::sources::{MarketFeed, MarketNews, MarketState};
+use pares_node::config::TlsSetting;
+use pares_node::{NodeId, SystemConfig, config};
+use pares_receiver::{FeedReceiver, ReceiverConfig, SubscriptionState, Trust};
+use pares_tls::{Authority, Lifetime, TlsFiles};
+use pares_types::{Quantity, ReplayerId, ShardId, Side};
+use zerocopy::IntoBytes;
+
+use crate::PROGRAM;
+use crate::common::exchange::{Exchange, small, with_feed};
+use crate::common::{PATIENCE, eventually, limit};
+
+const SHARD: ShardId = ShardId(0);
+
+/// A system whose replayers serve TCP by TLS, and whose gateways do not.
+fn with_tls() -> SystemConfig {
+    let mut config = with_feed(small(1));
+    config.feed.as_mut().unwrap().tls = TlsSetting::On;
+    config
+}
+
+fn replayers(exchange: &Exchange) -> Vec<SocketAddr> {
+    let all = config::replayers(exchange.layout(), exchange.config());
+    assert_eq!(all.len(), 2);
+    all
+}
+
+/// `pares feed watch`, in lines.
+pub(crate) struct Watch {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Watch {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let seconds = PATIENCE.as_secs().to_string();
+        let mut command = Command::new(PROGRAM);
+        command.args(["feed", "watch", "--plain", "--seconds", &seconds]).args(args);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// The first line that holds all of those words, and those before it.
+    pub(crate) fn until(&mut self, words: &[&str]) -> Vec<String> {
+        let mut said = Vec::new();
+        for line in &mut self.lines {
+            said.push(line.unwrap());
+            if words.iter().all(|word| said[said.len() - 1].contains(word)) {
+                return said;
+            }
+        }
+        panic!("it never said {words:?}: {said:#?}");
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Everything by TLS.
+fn receiver(exchange: &Exchange) -> FeedReceiver {
+    let authority = exchange.layout().keys().join("ca.pem");
+    let config = ReceiverConfig {
+        shards: vec![SHARD],
+        tcp: replayers(exchange),
+        tls: Some(Trust::load(&authority).unwrap()),
+        ..ReceiverConfig::default()
+    };
+    FeedReceiver::open(&config).unwrap()
+}
+
+/// Waits until so many shares are bid for ALFA, in books that are current.
+fn await_bid(exchange: &mut Exchange, receiver: &mut FeedReceiver, shares: u64) {
+    eventually(&format!("a bid of {shares}: {:?}", receiver.failure(SHARD).map(str::to_owned)), || {
+        exchange.tick();
+        receiver.poll(Duration::from_millis(5), |_| {}).unwrap();
+        let best = receiver.books(SHARD).and_then(|books| books.book(1)?.best(Side::Buy));
+        let is_current = receiver.state(SHARD) == Some(SubscriptionState::Current);
+        is_current && best.is_some_and(|(_, there, _)| there.0 == shares)
+    });
+}
+
+#[test]
+fn a_receiver_takes_snapshot_and_day_by_tls_alone_and_a_replayer_that_dies_is_not_missed() {
+    let mut exchange = Exchange::start(&with_tls());
+    let mut buyer = exchange.client(0, 7);
+    let mut buy = |name| buyer.submit_and_wait(&limit(name, 1, Side::Buy, 10, 2_230_000)).unwrap();
+    buy(1);
+    let mut receiver = receiver(&exchange);
+    await_bid(&mut exchange, &mut receiver, 10);
+    buy(2);
+    await_bid(&mut exchange, &mut receiver, 20);
+    for replayer in 0..2 {
+        exchange.kill(NodeId::Replayer(ReplayerId(replayer)));
+        buy(3 + u64::from(replayer));
+        await_bid(&mut exchange, &mut receiver, 30 + 10 * u64::from(replayer));
+    }
+}
+
+#[test]
+fn who_watches_believes_the_systems_authority_and_no_other() {
+    let exchange = Exchange::start(&with_tls());
+    let mut buyer = exchange.client(0, 7);
+    buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
+    let dir = exchange.layout().root().to_str().unwrap();
+    let bid = "bid 10 at 223.00";
+    Watch::start(&["ALFA", "--tcp", "--dir", dir]).until(&["ALFA", "current", bid]);
+
+    let addresses: Vec<String> = replayers(&exchange).iter().map(ToString::to_string).collect();
+    let by = |authority: &Path| {
+        let (ca, one, other) = (authority.to_str().unwrap(), &addresses[0], &addresses[1]);
+        let by_tcp = ["ALFA", "--replayer", one, "--replayer", other, "--shards", "2", "--feed-ca", ca];
+        Watch::start(&by_tcp)
+    };
+    by(&exchange.layout().keys().join("ca.pem")).until(&["ALFA", "current", bid]);
+
+    // Another authority's certificate of the same name is not a replayer's.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let files = TlsFiles::named(elsewhere.path(), "replayer-0");
+    let authority = Authority::in_dir(elsewhere.path(), "pares").unwrap();
+    authority.issue(&files, &["replayers.pares".into()], Lifetime::Endless).unwrap();
+    let said = by(&files.ca).until(&["a replayer broke", "invalid peer certificate"]);
+    assert!(!said.iter().any(|line| line.contains("current")), "{said:#?}");
+}
+
+#[test]
+fn a_members_server_takes_the_market_by_tls() {
+    let exchange = Exchange::start(&with_tls());
+    let mut buyer = exchange.client(0, 7);
+    buyer.submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
+    let authority = Some(exchange.layout().keys().join("ca.pem"));
+    let tcp = replayers(&exchange);
+    let config = MarketConfig { shards: vec![SHARD.0], tcp, authority, ..MarketConfig::default() };
+    let mut market = market::receive(&config, || {}, |why| panic!("{why}")).unwrap();
+    let (mut bid, mut state) = (None, MarketState::Stale);
+    eventually("the market by TLS", || {
+        while let Some(news) = market.next() {
+            match news {
+                MarketNews::Book { locate: 1, view, .. } => {
+                    bid = view.bids.first().map(|level| level.quantity)
+                }
+                MarketNews::State { state: now, .. } => state = now,
+                MarketNews::Book { .. } => {}
+            }
+        }
+        (bid, state) == (Some(Quantity(10)), MarketState::Current)
+    });
+}
+
+#[test]
+fn who_comes_without_tls_is_told_that_he_is_not_authorized_and_gets_nothing() {
+    let exchange = Exchange::start(&with_tls());
+    let mut stream = TcpStream::connect(replayers(&exchange)[0]).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (username, password, session) = (*b"REPLAY", [b' '; 10], *b"0000      ");
+    let login = LoginRequest { username, password, session, sequence: soup::digits(1) };
+    let mut packet = Vec::new();
+    soup::write(&mut packet, b'L', login.as_bytes());
+    stream.write_all(&packet).unwrap();
+    let mut told = Vec::new();
+    stream.read_to_end(&mut told).unwrap();
+    assert_eq!(told, *b"\0\x02JA");
+    let replayer = NodeId::Replayer(ReplayerId(0));
+    eventually("it is counted", || exchange.counter(replayer, "failed_handshakes") == 1);
+}

@@ -1,0 +1,174 @@
+//! Market data while publishers, replayers and lines die. The promise: every receiver gets every message once, or says that it does not; nothing that it calls
+//! current is wrong; in the end its books are the market's.
+//!
+//! ```text
+//!  members: trade .................................................
+//!  system:        | kill publisher 0 | both | replayer 1 | ...         each kill at a random moment
+//!  relay:    loses, doubles, holds back; cuts line A, then line B
+//!  receivers: both lines | both lines, late | TCP alone                each is held against the record in the end
+//! ```
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use pares_load::{LabError, LabResult, Load, LoadPlan, ScratchSystem, setup};
+use pares_node::NodeId;
+use pares_text::{grouped, progress};
+use pares_types::{PublisherId, ReplayerId};
+use rustix::process::Signal;
+use serde::Serialize;
+
+use crate::feed::{Reception, Reckoning};
+
+/// How long a line is cut.
+const CUT: Duration = Duration::from_millis(400);
+
+/// Arguments of `pares drill feed`.
+#[derive(clap::Args, Clone, Debug)]
+#[group(skip)] // its name would be that of the flattened one
+pub struct Args {
+    /// What each line loses, percent: one run for each
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 5, 20], value_parser = clap::value_parser!(u64).range(0..=90))]
+    loss: Vec<u64>,
+    /// Between two blows, milliseconds
+    #[arg(long, default_value_t = 700, value_parser = clap::value_parser!(u64).range(100..=60_000))]
+    every_ms: u64,
+    /// The load and the system, and how long each run lasts (--seconds); see `pares bench end-to-end --help`
+    #[command(flatten)]
+    load: setup::Args,
+}
+
+/// What a run gave.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Run {
+    /// Percent of each line's packets.
+    loss: u64,
+    /// Publishers, replayers and lines that were killed or cut.
+    blows: u64,
+    /// What receivers got of it.
+    #[serde(flatten)]
+    received: Reckoning,
+}
+
+/// What the drill gave.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    drill: &'static str,
+    wrong_while_current: u64,
+    books_differing: u64,
+    messages_missing: u64,
+    messages_differing: u64,
+    runs: Vec<Run>,
+}
+
+/// Runs the drill and prints what it gave.
+///
+/// # Errors
+/// If the system fails, or a receiver was told something wrong, or not everything.
+pub(super) fn run(args: &Args) -> LabResult {
+    let runs = args.loss.iter().map(|&loss| measure(args, loss)).collect::<Result<Vec<Run>, _>>()?;
+    let sum = |of: fn(&Reckoning) -> u64| runs.iter().map(|run| of(&run.received)).sum();
+    let outcome = Outcome {
+        drill: "feed",
+        wrong_while_current: sum(|received| received.wrong_while_current),
+        books_differing: sum(|received| received.books_differing),
+        messages_missing: sum(|received| received.messages_missing),
+        messages_differing: sum(|received| received.messages_differing),
+        runs,
+    };
+    if args.load.json {
+        pares_text::say!("{}", serde_json::to_string(&outcome).expect("plain numbers"));
+    } else {
+        outcome.runs.iter().for_each(tell);
+    }
+    let wrong = [
+        outcome.wrong_while_current,
+        outcome.books_differing,
+        outcome.messages_missing,
+        outcome.messages_differing,
+    ];
+    match wrong.iter().sum::<u64>() {
+        0 => Ok(()),
+        _ => Err(LabError::Failed("a receiver was told something wrong, or not everything".into())),
+    }
+}
+
+fn tell(run: &Run) {
+    let lost = grouped(run.received.packets_lost);
+    pares_text::say!("lines lose {} %: {} blows, {lost} packets lost", run.loss, run.blows);
+    run.received.tell();
+}
+
+/// A run: what is under way.
+struct Drill {
+    system: ScratchSystem,
+    reception: Reception,
+    blows: u64,
+}
+
+fn measure(args: &Args, loss: u64) -> Result<Run, LabError> {
+    let (config, mut reception) = Reception::prepare(args.load.config(), loss, args.load.seed ^ loss)?;
+    let system = ScratchSystem::start(&config, args.load.dir.clone())?;
+    reception.begin(&system)?;
+    let mut drill = Drill { system, reception, blows: 0 };
+    let plan = LoadPlan::new(drill.system.supervisor.config(), drill.system.addresses()?, args.load.rate);
+    let load = Load::start(LoadPlan { seed: args.load.seed, ..plan })?;
+    drill.strike(args)?;
+    load.finish()?;
+    let received = drill.reception.finish(&mut drill.system)?;
+    Ok(Run { loss, blows: drill.blows, received })
+}
+
+impl Drill {
+    /// Kills and cuts for as long as the run lasts.
+    fn strike(&mut self, args: &Args) -> LabResult {
+        let begun = Instant::now();
+        let lasts = Duration::from_secs(args.load.seconds);
+        let bar = progress::seconds("drilling", args.load.seconds);
+        while begun.elapsed() < lasts {
+            self.pass(Duration::from_millis(args.every_ms))?;
+            self.blow(self.blows ^ args.load.seed)?;
+            if begun.elapsed() > lasts / 2 {
+                self.reception.join_late()?;
+            }
+            bar.set_position(begun.elapsed().as_secs());
+        }
+        bar.finish_and_clear();
+        self.reception.cut().iter().for_each(|cut| cut.store(false, Ordering::Relaxed));
+        Ok(())
+    }
+
+    fn pass(&mut self, time: Duration) -> LabResult {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            self.system.supervisor.tick();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    fn blow(&mut self, which: u64) -> LabResult {
+        self.blows += 1;
+        let publisher = |id| NodeId::Publisher(PublisherId(id));
+        let replayer = |id| NodeId::Replayer(ReplayerId(id));
+        let victims = match which % 7 {
+            0 => vec![publisher(0)],
+            1 => vec![publisher(1)],
+            2 => vec![publisher(0), publisher(1)],
+            3 => vec![replayer(0)],
+            4 => vec![replayer(1), publisher(1)],
+            line => {
+                let cut = &self.reception.cut()[usize::from(line == 6)];
+                cut.store(true, Ordering::Relaxed);
+                self.pass(CUT)?;
+                self.reception.cut().iter().for_each(|cut| cut.store(false, Ordering::Relaxed));
+                return Ok(());
+            }
+        };
+        for victim in victims {
+            // One that is dead still is as good as killed.
+            let _ = self.system.supervisor.signal(victim, Signal::KILL);
+        }
+        Ok(())
+    }
+}
