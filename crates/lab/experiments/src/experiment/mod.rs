@@ -37,6 +37,7 @@ use pares_load::{LabError, LabResult};
 
 pub(crate) use journalling::echo;
 use report::Report;
+pub use swx::trader;
 
 /// Arguments of `pares experiment`.
 #[derive(clap::Args, Clone, Debug)]

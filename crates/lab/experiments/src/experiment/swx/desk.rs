@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pares_desk::item::{ItemBody, ItemName, OrderedItem, SubmittedItem, TraderId};
 use pares_load::{LabError, LabResult, ScratchDirectory, failed};
-use pares_log::{Config, LogWriter};
+use pares_log::Config;
 use pares_member::config::{stream, submissions};
 use pares_member::sources::Sources;
 use pares_member::world::address;

@@ -49,7 +49,11 @@ impl<T: Send + 'static> Worker<T> {
     }
 }
 
-fn connect(server: SocketAddr, trader: TraderId) -> Result<TraderClient, LabError> {
+/// Signs a trader on, to be told what comes from now on.
+///
+/// # Errors
+/// If it is not let in.
+pub(super) fn connect(server: SocketAddr, trader: TraderId) -> Result<TraderClient, LabError> {
     let options = TraderOptions { from: None, books: false };
     TraderClient::connect_with(&[server], trader, options).map_err(LabError::io("signing a trader on"))
 }
