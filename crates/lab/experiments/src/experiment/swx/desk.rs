@@ -47,7 +47,7 @@ impl Desk {
     /// If its files cannot be made.
     pub(super) fn new() -> Result<Self, LabError> {
         let dir = ScratchDirectory::create(None)?;
-        let layout = Layout::new(&dir.path().join("desk"));
+        let layout = Layout::new(dir.path().join("desk"));
         // What a run that was killed left under this process's number.
         let _ = std::fs::remove_dir_all(layout.root());
         let config = MemberConfig::local(2);

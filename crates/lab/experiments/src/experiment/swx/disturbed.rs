@@ -15,7 +15,7 @@ use super::super::Context;
 use super::super::chart::{Axis, Chart, Look, Scale, Series};
 use super::super::report::{Grid, csv};
 use super::desk::{Desk, GIVES, LARGE, TAKES};
-use super::people::{Delays, Read, Source, Trader};
+use super::people::{Delays, Read, Source, Trader, read_by};
 use super::trader::Process;
 
 /// Quick ones, and others.
@@ -199,10 +199,7 @@ pub(super) fn run(context: &Context, title: &str) -> Result<Vec<State>, LabError
     let Floor { source, quick, others, .. } = floor;
     source.finish()?;
     drop(others);
-    let mut reads = Vec::new();
-    for trader in quick {
-        reads.extend(trader.finish()?);
-    }
+    let reads = read_by(quick)?;
     Ok((0..STATES.len()).map(|state| summary(state, &turns.stretches, &reads)).collect())
 }
 

@@ -13,9 +13,10 @@ use super::super::Context;
 use super::super::chart::{Axis, Chart, Look, Scale, Series};
 use super::super::report::{Grid, csv};
 use super::super::stage::median;
+use super::Charts;
 use super::desk::{Desk, GIVES, LARGE, TAKES};
 use super::one_thread::{OneThread, Way};
-use super::people::{Delays, Read, Source, Trader};
+use super::people::{Delays, Read, Source, Trader, read_by};
 
 /// As in the paper.
 const TRADERS: u32 = 10;
@@ -101,7 +102,7 @@ struct Round {
 ///
 /// # Errors
 /// If a system fails.
-pub(super) fn run(context: &Context) -> Result<(Vec<Filled>, Vec<(String, String)>), LabError> {
+pub(super) fn run(context: &Context) -> Result<(Vec<Filled>, Charts), LabError> {
     let bar = progress::steps(
         "swx: filling a server",
         CASES.iter().map(|case| context.rounds(case.rounds) as u64).sum(),
@@ -151,10 +152,7 @@ fn round(context: &Context, case: Case) -> Result<Round, LabError> {
     let until_ns = mono_ns();
     std::thread::sleep(context.time(AFTER));
     source.finish()?;
-    let mut reads = Vec::new();
-    for trader in traders {
-        reads.extend(trader.finish()?);
-    }
+    let mut reads = read_by(traders)?;
     reads.sort_unstable_by_key(|read| read.read_ns);
     if let Giver::OneThread(giver) = giver {
         giver.finish()?;
@@ -240,7 +238,7 @@ const PLOTS: [Plot; 3] = [
     },
 ];
 
-fn write(context: &Context, firsts: &[Round]) -> Result<Vec<(String, String)>, LabError> {
+fn write(context: &Context, firsts: &[Round]) -> Result<Charts, LabError> {
     for plot in &PLOTS {
         let lines: Vec<Vec<(f64, f64)>> = plot.cases.iter().map(|&case| plot.line(&firsts[case])).collect();
         let look = Look::Steps;

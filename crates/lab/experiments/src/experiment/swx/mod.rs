@@ -26,6 +26,9 @@ use pares_load::LabError;
 use super::Context;
 use super::report::Report;
 
+/// Charts' files, each with what it shows.
+type Charts = Vec<(String, String)>;
+
 const SLOW: &str = "Emitted and received while six of twelve traders are slow, stopped and killed";
 
 /// Runs the experiment.

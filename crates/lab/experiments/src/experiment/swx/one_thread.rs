@@ -181,28 +181,20 @@ impl Server {
         let Ok(read @ 1..) = connection.stream.read(&mut bytes) else { return };
         connection.buffers.on_input(&bytes[..read]);
         let mut live = BatchBuilder::new(self.session, kind::BLOCK, self.next.0);
+        let Connection { stream, buffers, trader } = &mut connection;
         let mut goes_on = true;
-        while let Ok(Some((kind, payload))) = connection.buffers.next_frame() {
+        while let Ok(Some((kind, payload))) = buffers.next_frame() {
             goes_on &= match frame::read_request(kind, payload) {
                 Ok(DeskRequest::Submit { number, kind, body }) => {
-                    let name = ItemName { trader: connection.trader.unwrap_or_default(), number };
+                    let name = ItemName { trader: trader.unwrap_or_default(), number };
                     self.order(&mut live, name, kind, body);
                     true
                 }
                 Ok(DeskRequest::SignOn(sign_on)) => {
-                    connection.trader = Some(TraderId(sign_on.trader.get()));
-                    connection.stream.write_all(&self.signed_on(&sign_on)).is_ok()
+                    *trader = Some(TraderId(sign_on.trader.get()));
+                    stream.write_all(&self.signed_on(&sign_on)).is_ok()
                 }
-                Ok(DeskRequest::PeerHello(_)) => {
-                    let mut have = Vec::new();
-                    frame::write_through(&mut have, kind::HAVE, self.state);
-                    connection.stream.write_all(&have).is_ok()
-                }
-                Ok(DeskRequest::Ask(next)) => {
-                    self.transfer = Some(Transfer { connection: index, next, due: Instant::now() });
-                    true
-                }
-                Ok(DeskRequest::Took(_)) => true,
+                Ok(request) => self.on_peer(index, stream, request).is_ok(),
                 Err(_) => false,
             };
         }
@@ -210,6 +202,27 @@ impl Server {
         if !live.is_empty() {
             self.relay(&live.finish());
         }
+    }
+
+    /// The server that is filled says something.
+    fn on_peer(
+        &mut self,
+        index: usize,
+        stream: &mut TcpStream,
+        said: DeskRequest<'_>,
+    ) -> std::io::Result<()> {
+        match said {
+            DeskRequest::PeerHello(_) => {
+                let mut have = Vec::new();
+                frame::write_through(&mut have, kind::HAVE, self.state);
+                stream.write_all(&have)?;
+            }
+            DeskRequest::Ask(next) => {
+                self.transfer = Some(Transfer { connection: index, next, due: Instant::now() });
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn signed_on(&self, sign_on: &DeskSignOn) -> Vec<u8> {

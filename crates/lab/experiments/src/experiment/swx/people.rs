@@ -172,6 +172,15 @@ impl Trader {
     }
 }
 
+/// Ends traders: what all of them have read.
+///
+/// # Errors
+/// If one failed.
+pub(super) fn read_by(traders: Vec<Trader>) -> Result<Vec<Read>, LabError> {
+    let reads = traders.into_iter().map(Trader::finish).collect::<Result<Vec<_>, _>>()?;
+    Ok(reads.concat())
+}
+
 /// Hands out what has come, takes so long for each, and breaks off when `on` has had enough.
 pub(super) fn reads_of(client: &mut TraderClient, takes: Duration, mut on: impl FnMut(Option<Read>) -> bool) {
     let mut goes_on = true;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::super::Context;
 use super::super::chart::{Axis, Chart, Look, Scale, Series};
 use super::super::report::{Grid, csv};
+use super::Charts;
 use super::desk::{Desk, GIVES, LARGE, TAKES};
 use super::people::{Delays, Read, Source, Trader};
 
@@ -77,9 +78,9 @@ fn measure(
     let mut desk = Desk::new()?;
     [TAKES, GIVES].into_iter().try_for_each(|server| desk.start(server))?;
     let server = desk.address(GIVES)?;
-    let each = TRADERS * KINDS.len() as u32 / kinds.len() as u32;
-    let takes = |index: u32| Duration::from_micros(kinds[(index / each) as usize].1);
-    let traders = (0..each * kinds.len() as u32).map(|index| Trader::start(server, index, takes(index)));
+    let each = TRADERS as usize * KINDS.len() / kinds.len();
+    let takes = kinds.iter().flat_map(|&(_, us)| std::iter::repeat_n(Duration::from_micros(us), each));
+    let traders = (0..).zip(takes).map(|(index, takes)| Trader::start(server, index, takes));
     let traders = traders.collect::<Result<Vec<_>, _>>()?;
     let source = Source::start(server, target, bytes)?;
     std::thread::sleep(context.time(WARM_UP));
@@ -88,21 +89,16 @@ fn measure(
     std::thread::sleep(context.time(TIME));
     let (seconds, until_ns, after) = (begun.elapsed().as_secs_f64(), mono_ns(), counts());
     source.finish()?;
-    let mut reads: Vec<Vec<Read>> = Vec::new();
-    for trader in traders {
-        reads.push(trader.finish()?);
-    }
-    let gained: Vec<f64> =
-        after.1.iter().zip(&before.1).map(|(after, before)| (after - before) as f64).collect();
-    let received = gained.chunks(each as usize);
-    let received = received.map(|kind| kind.iter().sum::<f64>() / f64::from(each) / seconds);
+    let reads = traders.into_iter().map(Trader::finish).collect::<Result<Vec<Vec<Read>>, _>>()?;
+    let gained = before.1.chunks(each).zip(after.1.chunks(each));
+    let gained = gained.map(|(before, after)| after.iter().sum::<u64>() - before.iter().sum::<u64>());
     let stretch = from_ns..until_ns;
     Ok(Point {
         bytes,
         target,
         emitted: (after.0 - before.0) as f64 / seconds,
-        received: received.collect(),
-        delays: Delays::within(reads[..each as usize].iter().flatten(), &[stretch]),
+        received: gained.map(|messages| messages as f64 / each as f64 / seconds).collect(),
+        delays: Delays::within(reads[..each].iter().flatten(), &[stretch]),
     })
 }
 
@@ -110,7 +106,7 @@ fn measure(
 ///
 /// # Errors
 /// If a file cannot be written.
-pub(super) fn write(context: &Context, found: &[Point]) -> Result<Vec<(String, String)>, LabError> {
+pub(super) fn write(context: &Context, found: &[Point]) -> Result<Charts, LabError> {
     let shows =
         ["Messages a second asked for and emitted", "Messages a second emitted and received by a trader"];
     let rows = found.iter().map(|p| {
