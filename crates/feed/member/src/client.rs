@@ -126,6 +126,7 @@ pub struct TraderClient {
     unplaced: VecDeque<Unplaced>,
     connection: Option<TcpStream>,
     input: Vec<u8>,
+    scratch: Box<[u8]>,
     output: Vec<u8>,
     heard: Instant,
     retry: Instant,
@@ -162,6 +163,7 @@ impl TraderClient {
             unplaced: VecDeque::new(),
             connection: None,
             input: Vec::new(),
+            scratch: vec![0; READ_BYTES].into(),
             output: Vec::new(),
             heard: Instant::now(),
             retry: Instant::now(),
@@ -327,12 +329,11 @@ impl TraderClient {
                 Err(error) => return Err(error),
             }
         }
-        let mut bytes = vec![0; READ_BYTES];
-        match connection.read(&mut bytes) {
+        match connection.read(&mut self.scratch) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(read) => {
                 self.heard = Instant::now();
-                self.input.extend_from_slice(&bytes[..read]);
+                self.input.extend_from_slice(&self.scratch[..read]);
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
