@@ -23,9 +23,13 @@ const TRADERS: u32 = 6;
 /// Messages a second: more than a slow trader takes, which is 200.
 const RATE: u64 = 500;
 const SLOW: Duration = Duration::from_millis(5);
-/// The states of the others.
-const STATES: [&str; 4] =
-    ["keep up", "take 5 ms a message", "are stopped", "are killed, one after the other"];
+/// The states of the others, and a word for each.
+const STATES: [(&str, &str); 4] = [
+    ("keep up", "keep up"),
+    ("take 5 ms a message", "slow"),
+    ("are stopped", "stopped"),
+    ("are killed, one after the other", "killed"),
+];
 /// Longer than a server waits for one that takes nothing.
 const TIME: Duration = Duration::from_secs(7);
 /// What a change of states costs (processes start) does not count.
@@ -138,7 +142,7 @@ struct Turns {
 
 impl Turns {
     fn take(&mut self, floor: &mut Floor, state: usize, time: Duration) -> LabResult {
-        self.marks.push((self.begun.elapsed().as_secs_f64(), format!("others {}", STATES[state])));
+        self.marks.push((self.begun.elapsed().as_secs_f64(), STATES[state].1.to_owned()));
         floor.enter(state)?;
         let entered = Instant::now();
         self.watch(floor, entered + SETTLED.min(time / 4), |_, _| Ok(()))?;
@@ -208,7 +212,7 @@ fn summary(state: usize, stretches: &[Stretch], reads: &[Read]) -> State {
     let mean = |rate: fn(&Stretch) -> f64| of.iter().map(|s| rate(s)).sum::<f64>() / of.len().max(1) as f64;
     let ranges: Vec<Range<u64>> = of.iter().map(|stretch| stretch.range.clone()).collect();
     State {
-        others: STATES[state],
+        others: STATES[state].0,
         quick: mean(|stretch| stretch.quick),
         other: mean(|stretch| stretch.other),
         delays: Delays::within(reads, &ranges),
@@ -245,7 +249,8 @@ fn named_once(index: usize, (at, text): &(f64, String)) -> (f64, String) {
 pub(super) fn table(found: &[State]) -> Grid {
     let base = found.first().map_or(0.0, |state| state.delays.p99_us);
     let row = |state: &State| {
-        let paper = if state.others == STATES[1] { "70 emitted, fast ones 70, slow ones a saw" } else { "-" };
+        let paper =
+            if state.others == STATES[1].0 { "70 emitted, fast ones 70, slow ones a saw" } else { "-" };
         vec![
             state.others.to_owned(),
             format!("{:.1}", state.quick),

@@ -22,6 +22,8 @@ use super::people::{Delays, Read, Source, Trader, read_by};
 const TRADERS: u32 = 10;
 /// Ten times the paper's, so that a transfer of some tenths of a second is seen by enough messages.
 const RATE: u64 = 500;
+/// What waited behind a black-out comes in one step: charts end here.
+const SHOWN_MAX: f64 = 3.0 * RATE as f64;
 const PAUSE: Duration = Duration::from_millis(50);
 const CHUNK_BYTES: usize = 32 << 10;
 /// Messages of 8 KiB in 20 MiB and in 1 GiB.
@@ -242,12 +244,14 @@ fn write(context: &Context, firsts: &[Round]) -> Result<Charts, LabError> {
     for plot in &PLOTS {
         let lines: Vec<Vec<(f64, f64)>> = plot.cases.iter().map(|&case| plot.line(&firsts[case])).collect();
         let look = Look::Steps;
+        let shown =
+            |line: &Vec<(f64, f64)>| line.iter().map(|&(at, rate)| (at, rate.min(SHOWN_MAX))).collect();
         let named = plot.cases.iter().map(|&case| CASES[case].name.to_owned());
-        let series = named.zip(lines.clone()).map(|(name, points)| Series { name, points, look });
+        let series = named.zip(&lines).map(|(name, line)| Series { name, points: shown(line), look });
         let chart = Chart {
             title: plot.shows.into(),
             x: Axis { label: "seconds since the server that is filled was started", scale: Scale::Linear },
-            y: Axis { label: "messages a second received by a trader", scale: Scale::Linear },
+            y: Axis { label: "messages a second received by a trader, up to 1,500", scale: Scale::Linear },
             series: series.collect(),
             marks: vec![(0.0, "started".into())],
         };

@@ -22,6 +22,8 @@ const AHEAD_MAX: usize = 256;
 const BEHIND_BYTES_MAX: usize = 32 << 20;
 /// Between two looks at whether to stop.
 const LOOK: Duration = Duration::from_millis(20);
+/// What is due within so long goes out together, nanoseconds: a system call for each would be most of the work.
+const TOGETHER_NS: u64 = 100_000;
 /// Who the source is; traders count up from the next.
 const SOURCE: TraderId = TraderId(2);
 
@@ -103,7 +105,7 @@ fn emit(mut client: TraderClient, rate: Option<u64>, bytes: usize, stop: &Atomic
                 count.fetch_add(1, Ordering::Relaxed);
             }
         });
-        let next_ns = due_ns(sent).saturating_sub(mono_ns());
+        let next_ns = TOGETHER_NS.max(due_ns(sent).saturating_sub(mono_ns()));
         let is_full = client.unplaced() >= ahead_max;
         client.wait(if is_full { LOOK } else { LOOK.min(Duration::from_nanos(next_ns)) });
     }
