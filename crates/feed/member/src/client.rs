@@ -126,6 +126,7 @@ pub struct TraderClient {
     unplaced: VecDeque<Unplaced>,
     connection: Option<TcpStream>,
     input: Vec<u8>,
+    scratch: Box<[u8]>,
     output: Vec<u8>,
     heard: Instant,
     retry: Instant,
@@ -162,6 +163,7 @@ impl TraderClient {
             unplaced: VecDeque::new(),
             connection: None,
             input: Vec::new(),
+            scratch: vec![0; READ_BYTES].into(),
             output: Vec::new(),
             heard: Instant::now(),
             retry: Instant::now(),
@@ -199,12 +201,6 @@ impl TraderClient {
     #[must_use]
     pub fn unplaced(&self) -> usize {
         self.unplaced.len()
-    }
-
-    /// Whether it is connected.
-    #[must_use]
-    pub fn is_connected(&self) -> bool {
-        self.connection.is_some()
     }
 
     /// Submits something; it is sent with the next [`TraderClient::poll`], and again to the next server until it stands in the stream. Its number.
@@ -333,12 +329,11 @@ impl TraderClient {
                 Err(error) => return Err(error),
             }
         }
-        let mut bytes = vec![0; READ_BYTES];
-        match connection.read(&mut bytes) {
+        match connection.read(&mut self.scratch) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(read) => {
                 self.heard = Instant::now();
-                self.input.extend_from_slice(&bytes[..read]);
+                self.input.extend_from_slice(&self.scratch[..read]);
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
@@ -352,16 +347,14 @@ impl TraderClient {
         let (mut rest, mut told) = (&input[..], 0);
         while let Some((kind, payload, after)) = frame::split(rest, NEWS_BYTES_MAX).ok()? {
             rest = after;
-            match frame::read_news(kind, payload).ok()? {
+            let news = frame::read_news(kind, payload).ok()?;
+            if let DeskNews::Placed { number, .. } | DeskNews::Refused { number, .. } = news {
+                self.forget(number);
+            }
+            match news {
                 DeskNews::Block(packet) => told += self.on_packet(packet, on)?,
-                DeskNews::Placed { number, position } => {
-                    self.unplaced.retain(|unplaced| unplaced.number != number);
-                    on(TraderNews::Placed { number, position });
-                }
-                DeskNews::Refused { number, refusal } => {
-                    self.unplaced.retain(|unplaced| unplaced.number != number);
-                    on(TraderNews::Refused { number, refusal });
-                }
+                DeskNews::Placed { number, position } => on(TraderNews::Placed { number, position }),
+                DeskNews::Refused { number, refusal } => on(TraderNews::Refused { number, refusal }),
                 DeskNews::Book(bytes) => on(TraderNews::Book(ToldView::read(bytes)?)),
                 DeskNews::FeedState(bytes) => {
                     let &[low, high, state, ..] = bytes else { return None };
@@ -374,6 +367,13 @@ impl TraderClient {
         }
         self.input = rest.to_vec();
         Some(told)
+    }
+
+    /// It is known what became of that number: nearly always the oldest.
+    fn forget(&mut self, number: u64) {
+        if let Ok(index) = self.unplaced.binary_search_by_key(&number, |unplaced| unplaced.number) {
+            self.unplaced.remove(index);
+        }
     }
 
     fn on_packet(&mut self, packet: &[u8], on: &mut impl FnMut(TraderNews<'_>)) -> Option<usize> {
@@ -390,7 +390,7 @@ impl TraderClient {
             self.next += 1;
             told += 1;
             if ordered.item.name.trader == self.trader {
-                self.unplaced.retain(|unplaced| unplaced.number != ordered.item.name.number);
+                self.forget(ordered.item.name.number);
             }
             on(TraderNews::Item(ordered));
         }

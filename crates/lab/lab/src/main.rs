@@ -46,6 +46,9 @@ enum Command {
     /// One node of a system started here
     #[command(hide = true)]
     Node(node::Args),
+    /// One trader of a member's system started here
+    #[command(hide = true)]
+    Trader(experiment::trader::Args),
     /// One site of a replicated database started here
     #[command(hide = true)]
     Site(pares_operator::Args),
@@ -77,6 +80,7 @@ fn run(command: Command) -> LabResult {
         Command::Replay(args) => replay::run(&args),
         Command::Experiment(args) => experiment::run(&args),
         Command::Node(args) => node::run(&args),
+        Command::Trader(args) => experiment::trader::run(&args),
         Command::Site(args) => Ok(pares_operator::run(&args)?),
     }
 }

@@ -49,6 +49,42 @@ fn an_experiment_leaves_its_chart_its_data_and_its_section() {
 }
 
 #[test]
+fn the_papers_figures_of_a_members_traders_are_drawn_and_tabled() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("results");
+    let found = &pares(&["experiment", "swx", "--quick", "--json", "--out", out.to_str().unwrap()])["swx"];
+    let all = |of: &str, holds: &dyn Fn(&Value) -> bool| found[of].as_array().unwrap().iter().all(holds);
+    let counted = |of: &str| found[of].as_array().unwrap().len();
+    assert_eq!(["rates", "others", "filled"].map(counted), [4, 4, 6], "{found}");
+    let is_some = |value: &Value| value.as_f64() > Some(0.0);
+    let all_receive = |point: &Value| point["received"].as_array().unwrap().iter().all(is_some);
+    assert!(all("rates", &|point| is_some(&point["emitted"]) && all_receive(point)), "{found}");
+    assert!(
+        all("others", &|state| is_some(&state["quick"]) && is_some(&state["delays"]["messages"])),
+        "{found}"
+    );
+    assert_eq!(
+        (&found["others"][2]["others"], &found["others"][2]["other"]),
+        (&"are stopped".into(), &0.0.into())
+    );
+    let is_whole = |stretch: &Value| is_some(&stretch["messages"]) && is_some(&stretch["p99_us"]);
+    assert!(
+        all("filled", &|way| is_whole(&way["before"])) && is_whole(&found["filled"][2]["during"]),
+        "{found}"
+    );
+    let text = std::fs::read_to_string(dir.path().join("results.md")).unwrap();
+    for file in ["swx4", "swx5", "swx6", "swx7", "swx8", "swx8-gib"] {
+        assert!(
+            text.contains(&format!("(results/{file}.svg)"))
+                && text.contains(&format!("(results/{file}.csv)"))
+        );
+        assert!(std::fs::read_to_string(out.join(file).with_extension("svg")).unwrap().contains("<text"));
+        let data = std::fs::read_to_string(out.join(file).with_extension("csv")).unwrap();
+        assert!(data.lines().count() > 2 && !data.contains("NaN"), "{data}");
+    }
+}
+
+#[test]
 fn everything_is_killed_and_every_old_name_has_its_old_answer() {
     let arguments =
         "drill kill-everything --count 1 --rate 1000 --symbols 3 --records 5000 --check 5000 --json";

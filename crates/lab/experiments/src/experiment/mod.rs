@@ -1,4 +1,4 @@
-//! `pares experiment`: each figure and table of paper 1, section 6, paper 5's plots and paper 3's figure 5, measured here.
+//! `pares experiment`: each figure and table of paper 1, section 6, paper 5's plots, paper 3's figure 5 and paper 2's figures 4 to 8, measured here.
 //!
 //! A claim to be better than a paper is worth what its figures are worth: taken on a named machine, at a named commit, by a
 //! command that anybody can give again. So each experiment writes its data as CSV, its chart as SVG, and a section of
@@ -14,6 +14,7 @@
 //! | `spread` | figure 9 |
 //! | `journalling` | paper 5 |
 //! | `wice` | paper 3, section 4 |
+//! | `swx` | paper 2, sections 4 and 5 |
 //! | `chart`, `report` | SVG; CSV and `results.md` |
 
 mod availability;
@@ -25,6 +26,7 @@ mod latency;
 mod report;
 mod spread;
 pub(crate) mod stage;
+mod swx;
 mod wice;
 
 use std::path::PathBuf;
@@ -35,6 +37,7 @@ use pares_load::{LabError, LabResult};
 
 pub(crate) use journalling::echo;
 use report::Report;
+pub use swx::trader;
 
 /// Arguments of `pares experiment`.
 #[derive(clap::Args, Clone, Debug)]
@@ -90,6 +93,8 @@ enum Experiment {
     Journal,
     /// Paper 3: DBSM and WICE over two clusters, in virtual time
     Wice,
+    /// Paper 2: traders of a member, quick, slow and dead, and a server that is filled meanwhile
+    Swx,
     /// All of these
     All,
 }
@@ -108,6 +113,7 @@ impl Experiment {
             Self::Fig10 => latency::two_gateways(context),
             Self::Journal => journalling::run(context),
             Self::Wice => wice::run(context),
+            Self::Swx => swx::run(context),
             Self::All => unreachable!("replaced by all the others"),
         }
     }

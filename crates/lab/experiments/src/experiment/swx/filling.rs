@@ -1,0 +1,313 @@
+//! Figures 7 and 8: what a server that is filled costs the traders of the one that fills it.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use pares_load::{LabError, LabResult};
+use pares_os::CountersReader;
+use pares_os::clock::mono_ns;
+use pares_text::progress;
+use serde::Serialize;
+
+use super::super::Context;
+use super::super::chart::{Axis, Chart, Look, Scale, Series};
+use super::super::report::{Grid, csv};
+use super::super::stage::median;
+use super::Charts;
+use super::desk::{Desk, GIVES, LARGE, TAKES};
+use super::one_thread::{OneThread, Way};
+use super::people::{Delays, Read, Source, Trader, read_by};
+
+/// As in the paper.
+const TRADERS: u32 = 10;
+/// Ten times the paper's, so that a transfer of some tenths of a second is seen by enough messages.
+const RATE: u64 = 500;
+/// What waited behind a black-out comes in one step: charts end here.
+const SHOWN_MAX: f64 = 3.0 * RATE as f64;
+const PAUSE: Duration = Duration::from_millis(50);
+const CHUNK_BYTES: usize = 32 << 10;
+/// Messages of 8 KiB in 20 MiB and in 1 GiB.
+const SMALL: u64 = 2_560;
+const LARGE_STATE: u64 = 131_072;
+const BEFORE: Duration = Duration::from_secs(3);
+const AFTER: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A state, and a way to give it; none: as the server that ships does.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    name: &'static str,
+    way: Option<Way>,
+    messages: u64,
+    rounds: usize,
+    paper: &'static str,
+}
+
+const CASES: [Case; 6] = [
+    Case {
+        name: "20 MiB in one block",
+        way: Some(Way::Block),
+        messages: SMALL,
+        rounds: 5,
+        paper: "black-out, then a saw",
+    },
+    Case {
+        name: "20 MiB in 640 chunks without pause",
+        way: Some(Way::Chunks(CHUNK_BYTES)),
+        messages: SMALL,
+        rounds: 5,
+        paper: "the same",
+    },
+    Case {
+        name: "20 MiB in 640 chunks with pauses of 50 ms",
+        way: Some(Way::Paused(CHUNK_BYTES, PAUSE)),
+        messages: SMALL,
+        rounds: 1,
+        paper: "not hindered",
+    },
+    Case { name: "20 MiB by the server that ships", way: None, messages: SMALL, rounds: 5, paper: "-" },
+    Case {
+        name: "1 GiB in one block",
+        way: Some(Way::Block),
+        messages: LARGE_STATE,
+        rounds: 1,
+        paper: "worse",
+    },
+    Case { name: "1 GiB by the server that ships", way: None, messages: LARGE_STATE, rounds: 2, paper: "-" },
+];
+
+/// What a transfer came to, over some rounds.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Filled {
+    way: &'static str,
+    mib: f64,
+    rounds: usize,
+    /// From the start of the server that is filled until it has all: the median.
+    seconds: f64,
+    before: Delays,
+    during: Delays,
+    /// The longest time in which no trader read anything.
+    gap_before_ms: f64,
+    gap_during_ms: f64,
+    #[serde(skip)]
+    paper: &'static str,
+}
+
+/// One transfer.
+struct Round {
+    reads: Vec<Read>,
+    before: Range<u64>,
+    during: Range<u64>,
+}
+
+/// Measures all ways and writes the charts: what they show.
+///
+/// # Errors
+/// If a system fails.
+pub(super) fn run(context: &Context) -> Result<(Vec<Filled>, Charts), LabError> {
+    let bar = progress::steps(
+        "swx: filling a server",
+        CASES.iter().map(|case| context.rounds(case.rounds) as u64).sum(),
+    );
+    let (mut found, mut firsts) = (Vec::new(), Vec::new());
+    for case in CASES {
+        let mut rounds = Vec::new();
+        for _ in 0..context.rounds(case.rounds) {
+            rounds.push(round(context, case)?);
+            bar.inc(1);
+        }
+        found.push(summary(context, case, &rounds));
+        firsts.push(rounds.swap_remove(0));
+    }
+    bar.finish_and_clear();
+    Ok((found, write(context, &firsts)?))
+}
+
+impl Case {
+    fn messages(&self, context: &Context) -> u64 {
+        if context.quick { self.messages / 20 } else { self.messages }
+    }
+}
+
+/// The server that gives.
+enum Giver {
+    Ships,
+    OneThread(OneThread),
+}
+
+fn round(context: &Context, case: Case) -> Result<Round, LabError> {
+    let messages = case.messages(context);
+    let mut desk = Desk::with_stream(messages)?;
+    let giver = match case.way {
+        None => desk.start(GIVES).map(|()| Giver::Ships)?,
+        Some(way) => Giver::OneThread(OneThread::start(&desk, way)?),
+    };
+    let server = desk.address(GIVES)?;
+    let traders = Trader::start_quick(server, TRADERS)?;
+    let source = Source::start(server, Some(RATE), LARGE)?;
+    std::thread::sleep(context.time(Duration::from_millis(500)));
+    let from_ns = mono_ns();
+    std::thread::sleep(context.time(BEFORE));
+    let begun_ns = mono_ns();
+    desk.start(TAKES)?;
+    await_filled(&desk, messages)?;
+    let until_ns = mono_ns();
+    std::thread::sleep(context.time(AFTER));
+    source.finish()?;
+    let mut reads = read_by(traders)?;
+    reads.sort_unstable_by_key(|read| read.read_ns);
+    if let Giver::OneThread(giver) = giver {
+        giver.finish()?;
+    }
+    [TAKES, GIVES].into_iter().try_for_each(|server| desk.end(server))?;
+    Ok(Round { reads, before: from_ns..begun_ns, during: begun_ns..until_ns })
+}
+
+/// Waits until the server has taken so many messages from its peer.
+fn await_filled(desk: &Desk, messages: u64) -> LabResult {
+    let (path, begun) = (desk.layout.counters(&format!("member-{TAKES}")), Instant::now());
+    let filled = || CountersReader::open(&path).ok().and_then(|counters| counters.get("filled")).unwrap_or(0);
+    while filled() < messages {
+        if begun.elapsed() > PATIENCE {
+            return Err(LabError::Failed(format!(
+                "after {PATIENCE:?} a server has {} of {messages}",
+                filled()
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+fn summary(context: &Context, case: Case, rounds: &[Round]) -> Filled {
+    let stretch = |of: fn(&Round) -> &Range<u64>| {
+        let ranges: Vec<Range<u64>> = rounds.iter().map(|round| of(round).clone()).collect();
+        let delays = Delays::within(rounds.iter().flat_map(|round| &round.reads), &ranges);
+        (delays, rounds.iter().map(|round| longest_gap_ms(&round.reads, of(round))).fold(0.0, f64::max))
+    };
+    let ((before, gap_before_ms), (during, gap_during_ms)) =
+        (stretch(|round| &round.before), stretch(|round| &round.during));
+    let took = |round: &Round| (round.during.end - round.during.start) as f64 / 1e9;
+    Filled {
+        way: case.name,
+        mib: (case.messages(context) * (LARGE as u64 + 4)) as f64 / f64::from(1 << 20),
+        rounds: rounds.len(),
+        seconds: median(rounds.iter().map(took)),
+        before,
+        during,
+        gap_before_ms,
+        gap_during_ms,
+        paper: case.paper,
+    }
+}
+
+/// The longest time between two reads, of which the later is of a message that was due within the stretch.
+fn longest_gap_ms(reads: &[Read], within: &Range<u64>) -> f64 {
+    let pairs = reads.windows(2).filter(|pair| within.contains(&pair[1].due_ns));
+    pairs.map(|pair| pair[1].read_ns - pair[0].read_ns).max().unwrap_or(0) as f64 / 1e6
+}
+
+/// A chart of some cases, seconds around the start of the transfer.
+struct Plot {
+    file: &'static str,
+    shows: &'static str,
+    cases: &'static [usize],
+    bin: Duration,
+    seconds: Range<f64>,
+}
+
+const PLOTS: [Plot; 3] = [
+    Plot {
+        file: "swx7",
+        shows: "Received while 20 MiB are given, in steps of 20 ms",
+        cases: &[0, 1, 2, 3],
+        bin: Duration::from_millis(20),
+        seconds: -0.4..0.8,
+    },
+    Plot {
+        file: "swx8",
+        shows: "Received while 20 MiB are given in 640 chunks with pauses",
+        cases: &[2],
+        bin: Duration::from_millis(250),
+        seconds: -3.0..60.0,
+    },
+    Plot {
+        file: "swx8-gib",
+        shows: "Received while 1 GiB is given",
+        cases: &[4, 5],
+        bin: Duration::from_millis(100),
+        seconds: -3.0..60.0,
+    },
+];
+
+fn write(context: &Context, firsts: &[Round]) -> Result<Charts, LabError> {
+    for plot in &PLOTS {
+        let lines: Vec<Vec<(f64, f64)>> = plot.cases.iter().map(|&case| plot.line(&firsts[case])).collect();
+        let look = Look::Steps;
+        let shown =
+            |line: &Vec<(f64, f64)>| line.iter().map(|&(at, rate)| (at, rate.min(SHOWN_MAX))).collect();
+        let named = plot.cases.iter().map(|&case| CASES[case].name.to_owned());
+        let series = named.zip(&lines).map(|(name, line)| Series { name, points: shown(line), look });
+        let chart = Chart {
+            title: plot.shows.into(),
+            x: Axis { label: "seconds since the server that is filled was started", scale: Scale::Linear },
+            y: Axis { label: "messages a second received by a trader, up to 1,500", scale: Scale::Linear },
+            series: series.collect(),
+            marks: vec![(0.0, "started".into())],
+        };
+        let rows = lines.iter().zip(plot.cases).flat_map(|(line, &case)| {
+            line.iter().map(move |&(seconds, rate)| vec![case as f64 + 1.0, seconds, rate])
+        });
+        context.write(plot.file, &chart, &csv("case,seconds,received", rows))?;
+    }
+    Ok(PLOTS.iter().map(|plot| (plot.file.to_owned(), plot.shows.to_owned())).collect())
+}
+
+impl Plot {
+    /// Messages a second that a trader received in each bin.
+    fn line(&self, round: &Round) -> Vec<(f64, f64)> {
+        let bin = self.bin.as_secs_f64();
+        let since = |ns: u64| (ns as f64 - round.during.start as f64) / 1e9;
+        let last = round.reads.last().map_or(0.0, |read| since(read.read_ns));
+        let first = round.reads.first().map_or(0.0, |read| since(read.read_ns));
+        let (from, to) = (self.seconds.start.max(first + bin), self.seconds.end.min(last - bin));
+        let mut bins = vec![0_u32; ((to - from) / bin).max(1.0) as usize];
+        for read in &round.reads {
+            let bin = ((since(read.read_ns) - from) / bin).floor();
+            if let Some(count) = (bin >= 0.0).then(|| bins.get_mut(bin as usize)).flatten() {
+                *count += 1;
+            }
+        }
+        let rate = |count: u32| f64::from(count) / f64::from(TRADERS) / bin;
+        bins.iter().enumerate().map(|(index, &count)| (from + index as f64 * bin, rate(count))).collect()
+    }
+}
+
+/// Ours beside the paper's.
+pub(super) fn table(found: &[Filled]) -> Grid {
+    let row = |filled: &Filled| {
+        vec![
+            filled.way.to_owned(),
+            format!("{:.2}", filled.seconds),
+            format!("{:.0}", filled.mib / filled.seconds),
+            format!("{:.0} / {:.0}", filled.before.p50_us, filled.before.p99_us),
+            format!("{:.0} / {:.0}", filled.during.p50_us, filled.during.p99_us),
+            format!("{:.2}", filled.during.p99_us / filled.before.p99_us.max(1.0)),
+            format!("{:.0}", filled.gap_before_ms),
+            format!("{:.0}", filled.gap_during_ms),
+            filled.paper.to_owned(),
+        ]
+    };
+    let head = vec![
+        "a state of",
+        ">seconds",
+        ">MiB/s",
+        ">delay before, p50 / p99, us",
+        ">during",
+        ">p99, of that before",
+        ">nobody reads anything, longest, before, ms",
+        ">during",
+        "the paper",
+    ];
+    Grid { head, rows: found.iter().map(row).collect() }
+}
