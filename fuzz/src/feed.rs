@@ -35,9 +35,9 @@ pub fn packets(bytes: &[u8]) {
             write_again(&packet, bytes);
         }
         now_ns += 1_000_000;
-        let taken = receiver.on_packet(bytes, now_ns, |number, _| {
-            assert_eq!(number, next, "each once, in order");
-            next += 1;
+        let taken = receiver.on_packet(bytes, now_ns, |first, messages| {
+            assert_eq!(first, next, "each once, in order");
+            next += messages.len() as u64;
         });
         assert_eq!(taken.is_ok(), Packet::read(bytes).is_ok());
         assert_eq!(receiver.next(), next);

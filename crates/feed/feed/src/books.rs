@@ -12,7 +12,8 @@ use pares_table::SlabIndex;
 use pares_types::{Price, Quantity, Side};
 
 use crate::itch::{self, FeedMessage};
-use ahead::{AHEAD, Ahead};
+pub(crate) use ahead::AHEAD;
+use ahead::Ahead;
 use prices::{Prices, Rank};
 use queues::{Level, Order, Queues};
 
@@ -173,19 +174,10 @@ impl ReceivedBooks {
     }
 
     /// The next messages of the session: the same as one after the other, but sooner done.
-    pub fn on_messages<'m>(&mut self, messages: impl IntoIterator<Item = &'m [u8]>) {
-        let mut messages = messages.into_iter();
-        loop {
-            let (mut ahead, mut many): ([&[u8]; AHEAD], _) = ([&[]; AHEAD], 0);
-            for (place, message) in ahead.iter_mut().zip(&mut messages) {
-                *place = message;
-                many += 1;
-            }
-            self.ahead.look(&ahead[..many], &self.books, &self.queues);
-            ahead[..many].iter().for_each(|message| self.on_message(message));
-            if many < AHEAD {
-                return;
-            }
+    pub fn on_messages(&mut self, messages: &[&[u8]]) {
+        for together in messages.chunks(AHEAD) {
+            self.ahead.look(together, &self.books, &self.queues);
+            together.iter().for_each(|message| self.on_message(message));
         }
     }
 

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use zerocopy::IntoBytes;
 
+use crate::books::AHEAD;
 use crate::mold::{Header, Packet, PacketError};
 use crate::publication::Session;
 
@@ -138,7 +139,7 @@ impl Receiver {
     }
 
     /// Hands out messages from number `next` on, and nothing before: what they would have told is known.
-    pub fn place(&mut self, next: u64, hand_out: impl FnMut(u64, &[u8])) {
+    pub fn place(&mut self, next: u64, hand_out: impl FnMut(u64, &[&[u8]])) {
         self.placed = true;
         self.next = next;
         self.known = self.known.max(next);
@@ -147,7 +148,8 @@ impl Receiver {
         self.hand_out_early(hand_out);
     }
 
-    /// A packet of either line, or one that was asked for. `hand_out` gets each message once, in order.
+    /// A packet of either line, or one that was asked for. `hand_out` gets each message once, in order: those that are there together come
+    /// together, with the number of the first.
     ///
     /// # Errors
     /// If the bytes are no packet; it is counted, and nothing else changed.
@@ -155,7 +157,7 @@ impl Receiver {
         &mut self,
         bytes: &[u8],
         now_ns: u64,
-        hand_out: impl FnMut(u64, &[u8]),
+        hand_out: impl FnMut(u64, &[&[u8]]),
     ) -> Result<(), PacketError> {
         let packet = Packet::read(bytes).inspect_err(|_| self.dropped.malformed += 1)?;
         if packet.session == self.session {
@@ -167,7 +169,12 @@ impl Receiver {
     }
 
     /// The same, of a packet of the session that was read before.
-    pub(crate) fn on_read(&mut self, packet: &Packet<'_>, now_ns: u64, mut hand_out: impl FnMut(u64, &[u8])) {
+    pub(crate) fn on_read(
+        &mut self,
+        packet: &Packet<'_>,
+        now_ns: u64,
+        mut hand_out: impl FnMut(u64, &[&[u8]]),
+    ) {
         self.on_told(packet.next(), now_ns);
         if packet.ends {
             self.end = Some((packet.sequence, now_ns));
@@ -175,10 +182,27 @@ impl Receiver {
             // Publishers that know an end tell nothing else.
             self.end = self.end.filter(|&(_, told_ns)| now_ns.saturating_sub(told_ns) < END_DOUBTED_NS);
         }
-        for (number, message) in packet.messages() {
-            self.take(number, message, &mut hand_out);
+        if self.placed && packet.sequence <= self.next {
+            self.take_together(packet, &mut hand_out);
+        } else {
+            packet.messages().for_each(|(number, message)| self.keep(number, message));
         }
         self.hand_out_early(hand_out);
+    }
+
+    /// A packet that begins with the next message, or with known ones.
+    fn take_together(&mut self, packet: &Packet<'_>, hand_out: &mut impl FnMut(u64, &[&[u8]])) {
+        let known = self.next.min(packet.next()) - packet.sequence;
+        self.dropped.known += known;
+        let mut messages = packet.messages().skip(known as usize).peekable();
+        while messages.peek().is_some() {
+            let (mut together, mut many): ([&[u8]; AHEAD], _) = ([&[]; AHEAD], 0);
+            for (place, (_, message)) in together.iter_mut().zip(&mut messages) {
+                (*place, many) = (message, many + 1);
+            }
+            hand_out(self.next, &together[..many]);
+            self.next += many as u64;
+        }
     }
 
     /// A message that came in another way than by a packet, as the last one that there is.
@@ -187,10 +211,15 @@ impl Receiver {
         number: u64,
         message: &[u8],
         now_ns: u64,
-        mut hand_out: impl FnMut(u64, &[u8]),
+        mut hand_out: impl FnMut(u64, &[&[u8]]),
     ) {
         self.on_told(number.saturating_add(1), now_ns);
-        self.take(number, message, &mut hand_out);
+        if self.placed && number == self.next && number < u64::MAX {
+            hand_out(number, &[message]);
+            self.next += 1;
+        } else {
+            self.keep(number, message);
+        }
         self.hand_out_early(hand_out);
     }
 
@@ -214,12 +243,10 @@ impl Receiver {
         self.end = Some((self.next, now_ns));
     }
 
-    fn take(&mut self, number: u64, message: &[u8], hand_out: &mut impl FnMut(u64, &[u8])) {
+    /// A message that is not the next one, or that nobody can place yet.
+    fn keep(&mut self, number: u64, message: &[u8]) {
         if !self.placed {
-            self.take_anywhere(number, message);
-        } else if number == self.next && number < u64::MAX {
-            hand_out(number, message);
-            self.next += 1;
+            self.keep_anywhere(number, message);
         } else if number < self.next || self.early.contains_key(&number) {
             self.dropped.known += 1;
         } else if number - self.next < EARLY_MAX as u64 {
@@ -229,7 +256,7 @@ impl Receiver {
         }
     }
 
-    fn take_anywhere(&mut self, number: u64, message: &[u8]) {
+    fn keep_anywhere(&mut self, number: u64, message: &[u8]) {
         self.early.entry(number).or_insert_with(|| message.into());
         if self.early.len() > EARLY_MAX {
             self.early.pop_first();
@@ -237,7 +264,7 @@ impl Receiver {
         }
     }
 
-    fn hand_out_early(&mut self, mut hand_out: impl FnMut(u64, &[u8])) {
+    fn hand_out_early(&mut self, mut hand_out: impl FnMut(u64, &[&[u8]])) {
         while let Some(entry) = self.early.first_entry() {
             if !self.placed || *entry.key() > self.next {
                 return;
@@ -245,7 +272,7 @@ impl Receiver {
             let (number, message) = entry.remove_entry();
             // What came by another packet since is known.
             if number == self.next {
-                hand_out(number, &message);
+                hand_out(number, &[&message]);
                 self.next += 1;
             }
         }

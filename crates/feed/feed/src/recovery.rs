@@ -295,7 +295,7 @@ impl Subscription {
         self.books = snapshot;
         each(&self.books, FeedEvent::Reset { next });
         let books = &mut self.books;
-        receiver.place(next, |number, bytes| hand_out(books, number, bytes, each));
+        receiver.place(next, |first, messages| hand_out(books, first, messages, each));
     }
 
     /// What came on lines while the snapshot did may be more than could wait for it: the rest is replayed, faster than by asking.
@@ -332,7 +332,7 @@ impl Subscription {
                 (self.recovery.asked_ns, self.recovery.pause_ns) = (None, 0);
             }
             Said::Message(number, bytes) => {
-                let hand_out = |number, bytes: &[u8]| hand_out(books, number, bytes, each);
+                let hand_out = |first, messages: &[&[u8]]| hand_out(books, first, messages, each);
                 receiver.on_message(number, bytes, now_ns, hand_out);
             }
             Said::Heartbeat => receiver.on_told(receiver.next(), now_ns),

@@ -35,7 +35,7 @@ pub struct Subscribed {
 pub enum FeedEvent<'a> {
     /// A session begins, with empty books.
     Session(Session),
-    /// The next message.
+    /// The next message. The books may hold the next ones too: those that came with it.
     Message {
         /// Its number.
         number: u64,
@@ -159,9 +159,9 @@ impl Subscription {
         }
         let Self { receiver: Some(receiver), books, .. } = self else { return };
         if !receiver.is_placed() && packet.sequence == 1 {
-            receiver.place(1, |number, bytes| hand_out(books, number, bytes, each));
+            receiver.place(1, |first, messages| hand_out(books, first, messages, each));
         }
-        let hand_out = |number, bytes: &[u8]| hand_out(books, number, bytes, each);
+        let hand_out = |first, messages: &[&[u8]]| hand_out(books, first, messages, each);
         receiver.on_read(&packet, now_ns, hand_out);
     }
 
@@ -295,8 +295,15 @@ impl Subscription {
     }
 }
 
-/// The next message goes to the books, and then to the program.
-pub(crate) fn hand_out(books: &mut ReceivedBooks, number: u64, bytes: &[u8], each: &mut impl FeedListener) {
-    books.on_message(bytes);
-    each(books, FeedEvent::Message { number, bytes });
+/// The next messages go to the books, and then to the program.
+pub(crate) fn hand_out(
+    books: &mut ReceivedBooks,
+    first: u64,
+    messages: &[&[u8]],
+    each: &mut impl FeedListener,
+) {
+    books.on_messages(messages);
+    for (number, bytes) in (first..).zip(messages) {
+        each(books, FeedEvent::Message { number, bytes });
+    }
 }

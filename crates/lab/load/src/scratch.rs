@@ -1,6 +1,7 @@
 //! A directory for the files of one benchmark.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::LabError;
 
@@ -16,7 +17,9 @@ impl ScratchDirectory {
     /// If it cannot be made.
     pub fn create(within: Option<&Path>) -> Result<Self, LabError> {
         let within = within.map_or_else(std::env::temp_dir, Path::to_owned);
-        let path = within.join(format!("pares-books-{}", std::process::id()));
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let made = MADE.fetch_add(1, Ordering::Relaxed);
+        let path = within.join(format!("pares-books-{}-{made}", std::process::id()));
         std::fs::create_dir_all(&path)
             .map_err(LabError::io(format!("making the directory {}", path.display())))?;
         Ok(Self { path })

@@ -18,7 +18,7 @@ use super::queues::{Level, Order, Queues};
 use crate::itch::{AddOrder, Head, Replaced};
 
 /// Messages that are looked at together: what a packet holds.
-pub(super) const AHEAD: usize = 64;
+pub(crate) const AHEAD: usize = 64;
 
 /// A few things of one kind.
 #[derive(Clone, Debug)]

@@ -87,6 +87,10 @@ fn listed() -> Vec<Vec<u8>> {
     [1, 2].map(list).to_vec()
 }
 
+fn slices(messages: &[Vec<u8>]) -> Vec<&[u8]> {
+    messages.iter().map(Vec::as_slice).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
@@ -104,7 +108,7 @@ proptest! {
             twin.assert_shown_by(&fast);
         }
         let mut together = ReceivedBooks::new(orders_max, !seed);
-        together.on_messages(messages.iter().map(|message| &message[..]));
+        together.on_messages(&slices(&messages));
         prop_assert_eq!(&together, &fast);
     }
 }
@@ -115,7 +119,7 @@ fn the_books_of_a_published_session_are_the_right_ones_and_nothing_misfits() {
         for published in tape(seed).0 {
             let (mut fast, mut twin) = (ReceivedBooks::default(), TwinBooks::new(usize::MAX));
             published.messages.iter().for_each(|message| twin.on_message(message));
-            fast.on_messages(published.messages.iter().map(|message| &message[..]));
+            fast.on_messages(&slices(&published.messages));
             twin.assert_shown_by(&fast);
             assert_eq!(fast.misfits, 0);
         }
@@ -149,7 +153,7 @@ fn books_of_any_depth_are_the_right_ones() {
         }
     }
     for batch in messages.chunks(3_000) {
-        fast.on_messages(batch.iter().map(|message| &message[..]));
+        fast.on_messages(&slices(batch));
         batch.iter().for_each(|message| twin.on_message(message));
         twin.assert_shown_by(&fast);
     }

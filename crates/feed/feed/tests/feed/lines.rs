@@ -65,14 +65,18 @@ fn two_lines_that_lose_give_each_message_once_and_a_gap_is_never_current() {
             for at in 0..length {
                 for line in &lines {
                     let Some(packet) = line.get(at) else { continue };
-                    receiver.on_packet(packet, 0, |_, message| got.push(message.to_vec())).unwrap();
+                    let take =
+                        |_, messages: &[&[u8]]| got.extend(messages.iter().map(|message| message.to_vec()));
+                    receiver.on_packet(packet, 0, take).unwrap();
                     assert_eq!(got, published.messages[..got.len()], "seed {seed}");
                 }
                 gaps += u64::from(matches!(receiver.state(0), FeedState::Gap { .. }));
             }
             // What is asked for again comes as it was.
             for packet in &whole {
-                receiver.on_packet(packet, 0, |_, message| got.push(message.to_vec())).unwrap();
+                let take =
+                    |_, messages: &[&[u8]]| got.extend(messages.iter().map(|message| message.to_vec()));
+                receiver.on_packet(packet, 0, take).unwrap();
             }
             assert_eq!(got, published.messages, "seed {seed}");
             let end = if published.over { FeedState::Over } else { FeedState::Current };

@@ -168,7 +168,9 @@ impl World {
             Datagram::ToReceiver(to, packet) => {
                 let Listener { receiver, got, told } = &mut self.listeners[to];
                 *told = (*told).max(Packet::read(&packet).unwrap().next());
-                receiver.on_packet(&packet, now_ns, |_, message| got.push(message.to_vec())).unwrap();
+                let take =
+                    |_, messages: &[&[u8]]| got.extend(messages.iter().map(|message| message.to_vec()));
+                receiver.on_packet(&packet, now_ns, take).unwrap();
             }
         }
     }

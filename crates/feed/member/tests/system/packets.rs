@@ -24,9 +24,11 @@ impl Listener {
     fn take(&mut self) {
         let mut bytes = vec![0; 65_536];
         while let Ok((length, _)) = self.socket.recv_from(&mut bytes) {
-            let hand_out = |number, record: &[u8]| {
-                assert_eq!(OrderedItem::read(record).unwrap().position.0, number);
-                self.records.push(record.to_vec());
+            let hand_out = |first: u64, records: &[&[u8]]| {
+                for (number, record) in (first..).zip(records) {
+                    assert_eq!(OrderedItem::read(record).unwrap().position.0, number);
+                    self.records.push(record.to_vec());
+                }
             };
             self.receiver.on_packet(&bytes[..length], 0, hand_out).unwrap();
         }

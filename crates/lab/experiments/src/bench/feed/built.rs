@@ -24,8 +24,11 @@ pub(super) fn round(opening: &Packets, trading: &Packets, rates: &mut Rates) -> 
 }
 
 fn apply(books: &mut ReceivedBooks, packets: &Packets) {
+    let mut messages = Vec::new();
     for packet in packets.iter() {
         let packet = Packet::read(packet).expect("packed above");
-        books.on_messages(packet.messages().map(|(_, message)| message));
+        messages.clear();
+        messages.extend(packet.messages().map(|(_, message)| message));
+        books.on_messages(&messages);
     }
 }

@@ -12,23 +12,28 @@
 //! | `itch_book` | the Python package of that name over the same messages |
 //! | `day`, `packets` | what the last four read |
 
+mod books;
 mod built;
 mod day;
 mod decoded;
+mod figures;
 mod itch_book;
 mod itchy;
 mod packets;
 mod published;
+mod received;
+mod sent;
 mod table;
+mod traders;
 
 use std::time::Instant;
 
+use clap::ValueEnum;
 use pares_load::{LabError, LabResult};
 use pares_text::progress;
-use serde::Serialize;
 
-use day::Day;
-use packets::Packets;
+pub(crate) use figures::Figures;
+use traders::{Plan, Way};
 
 /// Arguments of `pares bench feed`.
 #[derive(clap::Args, Clone, Debug)]
@@ -36,6 +41,9 @@ pub struct Args {
     /// Rounds; everything runs once in each
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
+    /// Measure only these
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
     /// Instruments whose books are built
     #[arg(long, default_value_t = 8_000, value_parser = clap::value_parser!(u16).range(1..=60_000))]
     instruments: u16,
@@ -45,6 +53,18 @@ pub struct Args {
     /// Messages that are counted
     #[arg(long, default_value_t = 8_000_000, value_parser = clap::value_parser!(u32).range(1_000..=100_000_000))]
     messages: u32,
+    /// Traders of one member server
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=10_000))]
+    traders: u32,
+    /// Items a second that each of them is told
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    items: u64,
+    /// Items a second that one who listens by UDP is told
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    cast: u64,
+    /// How long publishers and member servers run in each round
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
     /// Only our own
     #[arg(long)]
     no_peers: bool,
@@ -53,27 +73,29 @@ pub struct Args {
     json: bool,
 }
 
-/// All that was measured: messages per second.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Figures {
-    /// From records to packets.
-    pub(crate) published_per_s: u64,
-    /// From packets to messages.
-    pub(crate) decoded_per_s: u64,
-    /// From packets to books.
-    pub(crate) books_per_s: u64,
-    /// From bytes to messages, by `itchy`.
-    pub(crate) itchy_per_s: Option<u64>,
-    /// From bytes to books, by `itch-book`.
-    pub(crate) itch_book_per_s: Option<u64>,
-    /// Why there is no figure of `itch-book`.
-    pub(crate) itch_book_missing: Option<String>,
-    /// Instruments of the books.
-    pub(crate) instruments: u16,
-    /// Orders in them at the end.
-    pub(crate) living_orders: u64,
-    /// Rounds of each.
-    pub(crate) runs: u32,
+/// What can be measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Records to packets
+    Published,
+    /// A committed position to its packet
+    Sent,
+    /// Packets to messages, packets to books
+    Books,
+    /// Packets through sockets to books
+    Received,
+    /// Traders by TCP
+    Traders,
+    /// Traders by WebSocket
+    Web,
+    /// One who listens by UDP
+    Cast,
+}
+
+impl Args {
+    fn measures(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
 }
 
 /// Messages per second of each round.
@@ -94,16 +116,21 @@ impl Rates {
     }
 
     fn median(&self) -> Option<u64> {
-        let mut rates = self.0.clone();
-        rates.sort_unstable();
-        rates.get(rates.len() / 2).copied()
+        median(&self.0)
     }
+}
+
+/// The middle one.
+fn median<T: Copy + PartialOrd>(of: &[T]) -> Option<T> {
+    let mut sorted = of.to_vec();
+    sorted.sort_unstable_by(|one, other| one.partial_cmp(other).expect("numbers"));
+    sorted.get(sorted.len() / 2).copied()
 }
 
 /// Runs the benchmark and prints what it gave.
 ///
 /// # Errors
-/// If ours and another's books are not the same at the end.
+/// If ours and another's books are not the same at the end, or something that was sent does not come.
 pub fn run(args: &Args) -> LabResult {
     let figures = measure(args)?;
     if args.json {
@@ -119,55 +146,141 @@ pub fn run(args: &Args) -> LabResult {
 /// # Errors
 /// See [`run`].
 pub(crate) fn measure(args: &Args) -> Result<Figures, LabError> {
-    let published_per_s = published::measure(args.runs);
-    let day = Day::new(args.instruments, args.orders as usize, args.messages as usize);
-    let (opening, trading) = (Packets::of(&day.opening), Packets::of(&day.trading));
-    let (mut peer, itch_book_missing) = match args.no_peers {
-        true => (None, Some("left out".to_owned())),
-        false => match itch_book::Peer::start(&day) {
-            Ok(peer) => (Some(peer), None),
-            Err(reason) => (None, Some(reason)),
-        },
-    };
-    let messages = trading.messages();
-    let [mut decoded, mut built, mut itchy, mut itch_book] = [(); 4].map(|()| Rates::default());
-    let (mut living_orders, bar) = (0, progress::steps("books", args.runs.into()));
+    let mut figures = Figures { runs: args.runs, ..Figures::default() };
+    if args.measures(Part::Published) {
+        figures.published_per_s = published::measure(args.runs);
+    }
+    if args.measures(Part::Books) || args.measures(Part::Received) {
+        books::measure(args, &mut figures)?;
+    }
+    if args.measures(Part::Sent) {
+        measure_sent(args, &mut figures)?;
+    }
+    if args.measures(Part::Traders) {
+        measure_traders(args, &mut figures)?;
+    }
+    if args.measures(Part::Web) {
+        let (rate, delays) = serve(args, Way::Web, false)?;
+        (figures.web_deliveries_per_s, figures.web_p99_us) = (rate, delays.map(|[_, p99]| p99));
+    }
+    if args.measures(Part::Cast) {
+        let casts = rounds(args, "casting", || traders::cast(args.cast, args.seconds))?;
+        let middle = |of: fn(&traders::Cast) -> u64| median(&casts.iter().map(of).collect::<Vec<_>>());
+        figures.cast_messages_per_s = middle(|cast| cast.messages_per_s);
+        figures.packets_per_s = middle(|cast| cast.packets_per_s);
+        figures.cast_lost = Some(casts.iter().map(|cast| cast.lost).sum());
+    }
+    Ok(figures)
+}
+
+/// So many rounds of something.
+fn rounds<T>(
+    args: &Args,
+    what: &'static str,
+    mut round: impl FnMut() -> Result<T, LabError>,
+) -> Result<Vec<T>, LabError> {
+    let (mut all, bar) = (Vec::new(), progress::steps(what, args.runs.into()));
     for _ in 0..args.runs {
-        decoded::round(&trading, &mut decoded);
-        living_orders = built::round(&opening, &trading, &mut built)?;
-        if !args.no_peers {
-            itchy.time(messages, || itchy::decode(&day.trading, messages));
-        }
-        if let Some(peer) = &mut peer {
-            peer.round(messages, living_orders, &mut itch_book)?;
-        }
+        all.push(round()?);
         bar.inc(1);
     }
     bar.finish_and_clear();
-    Ok(Figures {
-        published_per_s,
-        decoded_per_s: decoded.median().unwrap_or_default(),
-        books_per_s: built.median().unwrap_or_default(),
-        itchy_per_s: itchy.median(),
-        itch_book_per_s: itch_book.median(),
-        itch_book_missing,
-        instruments: args.instruments,
-        living_orders,
-        runs: args.runs,
-    })
+    Ok(all)
+}
+
+/// Microseconds: the middle of rounds, and the worst of a hundred.
+fn quantiles<'a>(rounds: impl Iterator<Item = &'a hdrhistogram::Histogram<u64>> + Clone) -> Option<[f64; 2]> {
+    let middle = |quantile| {
+        let us = rounds.clone().map(|delays| delays.value_at_quantile(quantile) as f64 / 1_000.0);
+        median(&us.collect::<Vec<_>>())
+    };
+    Some([middle(0.5)?, middle(0.99)?])
+}
+
+fn measure_sent(args: &Args, figures: &mut Figures) -> LabResult {
+    let all = rounds(args, "sending", || sent::measure(args.seconds))?;
+    if let Some([p50, p99]) = quantiles(all.iter()) {
+        (figures.committed_to_sent_p50_us, figures.committed_to_sent_p99_us) = (Some(p50), Some(p99));
+    }
+    Ok(())
+}
+
+fn measure_traders(args: &Args, figures: &mut Figures) -> LabResult {
+    let (rate, delays) = serve(args, Way::Stream, false)?;
+    figures.traders = args.traders;
+    figures.deliveries_per_s = rate;
+    if let Some([p50, p99]) = delays {
+        (figures.fast_p50_us, figures.fast_p99_us) = (Some(p50), Some(p99));
+    }
+    let (rate, delays) = serve(args, Way::Stream, true)?;
+    figures.slow_traders = args.traders / 10;
+    figures.deliveries_slow_per_s = rate;
+    figures.fast_p99_slow_us = delays.map(|[_, p99]| p99);
+    Ok(())
+}
+
+/// Deliveries a second, and delays.
+fn serve(args: &Args, way: Way, slow: bool) -> Result<(Option<u64>, Option<[f64; 2]>), LabError> {
+    let plan = Plan { way, traders: args.traders, slow, rate: args.items, seconds: args.seconds };
+    let served = rounds(args, "serving traders", || traders::measure(&plan))?;
+    let rates: Vec<u64> = served.iter().map(|served| served.deliveries_per_s).collect();
+    Ok((median(&rates), quantiles(served.iter().map(|served| &served.delays))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn args(only: &[Part]) -> Args {
+        Args {
+            runs: 1,
+            only: only.to_vec(),
+            instruments: 10,
+            orders: 1_000,
+            messages: 20_000,
+            traders: 20,
+            items: 100,
+            cast: 100,
+            seconds: 1,
+            no_peers: true,
+            json: false,
+        }
+    }
+
     #[test]
     fn a_small_day_gives_every_figure_of_ours() {
-        let args =
-            Args { runs: 1, instruments: 10, orders: 1_000, messages: 20_000, no_peers: true, json: false };
-        let figures = measure(&args).unwrap();
-        assert!(figures.published_per_s > 0 && figures.decoded_per_s > 0 && figures.books_per_s > 0);
+        let figures = measure(&args(&[])).unwrap();
         assert!((500..2_000).contains(&figures.living_orders), "{}", figures.living_orders);
+        let printed = serde_json::json!(figures);
+        for key in [
+            "published_per_s",
+            "committed_to_sent_p50_us",
+            "committed_to_sent_p99_us",
+            "decoded_per_s",
+            "books_per_s",
+            "received_per_s",
+            "traders",
+            "deliveries_per_s",
+            "fast_p50_us",
+            "fast_p99_us",
+            "slow_traders",
+            "deliveries_slow_per_s",
+            "fast_p99_slow_us",
+            "web_deliveries_per_s",
+            "web_p99_us",
+            "cast_messages_per_s",
+            "packets_per_s",
+            "cpptrader_published_decoded_per_s",
+            "cpptrader_published_books_per_s",
+        ] {
+            assert!(printed[key].as_f64() > Some(0.0), "{key} in {printed}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_measured() {
+        let figures = measure(&args(&[Part::Received])).unwrap();
+        assert!(figures.received_per_s.is_some() && figures.books_per_s.is_none());
     }
 
     #[test]

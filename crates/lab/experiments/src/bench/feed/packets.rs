@@ -12,9 +12,9 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// Packs messages that lie each behind its length.
-    pub(super) fn of(mut blocks: &[u8]) -> Self {
-        let mut packing = Packing::new(Session(*b"0000000000"), 1);
+    /// Packs messages that lie each behind its length, numbered from `first` on.
+    pub(super) fn of(mut blocks: &[u8], first: u64) -> Self {
+        let mut packing = Packing::new(Session(*b"0000000000"), first);
         let mut packets = Self { bytes: Vec::with_capacity(blocks.len()), ends: Vec::new(), messages: 0 };
         while let Some((length, rest)) = blocks.split_first_chunk() {
             let (message, rest) = rest.split_at(u16::from_be_bytes(*length).into());

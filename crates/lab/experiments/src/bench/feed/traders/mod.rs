@@ -1,0 +1,169 @@
+//! A member server and its traders: how much it delivers, and how late, with traders that stop reading and without.
+//!
+//! The server is the one that ships, on its own thread with its own logs and sockets. All traders' connections are read on one thread, every item
+//! counted; every tenth trader may stop reading. A delay is from the server's stamp on an item, when it was submitted, to its being read, of one
+//! trader in so many that ten are measured.
+
+mod cast;
+mod readers;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use pares_desk::item::{ItemBody, TraderId};
+use pares_load::{LabError, ScratchDirectory, failed};
+use pares_member::sources::Sources;
+use pares_member::{MemberConfig, TraderClient, process, start, world};
+use pares_node::{HostWorld, Layout, NodeError};
+
+pub(super) use cast::{Cast, measure as cast};
+use readers::{Reader, Told};
+
+/// How long a server may take to start, and traders to be told everything.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Who submits.
+const SUBMITTER: TraderId = TraderId(1);
+/// An item as people write it.
+const TEXT: &str = "forty bytes of words, as people write";
+
+/// How traders are connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Packets by TCP.
+    Stream,
+    /// JSON by WebSocket.
+    Web,
+}
+
+/// Which traders there are, and what they are told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) way: Way,
+    pub(super) traders: u32,
+    /// Every tenth stops reading.
+    pub(super) slow: bool,
+    /// Items a second.
+    pub(super) rate: u64,
+    pub(super) seconds: u64,
+}
+
+/// What the traders who read were told.
+pub(super) struct Served {
+    pub(super) deliveries_per_s: u64,
+    /// Nanoseconds.
+    pub(super) delays: Histogram<u64>,
+}
+
+impl Plan {
+    pub(super) fn is_slow(&self, trader: u32) -> bool {
+        self.slow && trader % 10 == 5
+    }
+
+    /// Whether the delays of its items are measured.
+    fn is_measured(&self, trader: u32) -> bool {
+        trader.is_multiple_of((self.traders / 10).max(1)) && !self.is_slow(trader)
+    }
+}
+
+/// Serves traders for so many seconds.
+///
+/// # Errors
+/// If the server does not come up, or a trader who reads is not told everything.
+pub(super) fn measure(plan: &Plan) -> Result<Served, LabError> {
+    // A connection has two ends here.
+    pares_os::descriptors::raise_limit();
+    let server = Server::start(MemberConfig::local(1))?;
+    let told = Arc::new(Told::default());
+    let reader = Reader::connect(server.address, *plan, Arc::clone(&told));
+    let reader = reader.map_err(LabError::io("connecting traders"))?;
+    let reader = std::thread::spawn(move || reader.run());
+    let fast = (0..plan.traders).filter(|&trader| !plan.is_slow(trader)).count() as u64;
+    let submitted = submit(server.address, plan.rate, plan.seconds).and_then(|items| {
+        let begun = Instant::now();
+        while told.items.load(Ordering::Relaxed) < items * fast && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(items * fast)
+    });
+    told.stop.store(true, Ordering::Relaxed);
+    let read = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let (due, read) = (submitted?, read.map_err(LabError::io("reading what traders are told"))?);
+    server.stop()?;
+    match read.items {
+        items if items < due => {
+            Err(LabError::Failed(format!("traders were told {items} items, and not {due}")))
+        }
+        items => {
+            let took = read.took.as_secs_f64().max(1e-9);
+            Ok(Served { deliveries_per_s: (items as f64 / took) as u64, delays: read.delays })
+        }
+    }
+}
+
+/// Submits at that rate for so many seconds. How many that was.
+fn submit(server: SocketAddr, rate: u64, seconds: u64) -> Result<u64, LabError> {
+    let mut client =
+        TraderClient::connect(&[server], SUBMITTER).map_err(LabError::io("connecting a trader"))?;
+    let (begun, mut sent, mut placed) = (Instant::now(), 0, Instant::now());
+    while begun.elapsed() < Duration::from_secs(seconds) {
+        let due = begun.elapsed().as_micros() as u64 * rate / 1_000_000;
+        while sent < due {
+            client.submit(&ItemBody::Message { to: TraderId(0), text: TEXT });
+            sent += 1;
+        }
+        client.poll(|_| placed = Instant::now());
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    while client.unplaced() > 0 {
+        client.poll(|_| placed = Instant::now());
+        if placed.elapsed() > PATIENCE {
+            return Err(LabError::Failed("what was submitted is not ordered".into()));
+        }
+        client.wait(Duration::from_millis(1));
+    }
+    Ok(sent)
+}
+
+/// A server at work.
+struct Server {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Result<(), NodeError>>,
+    _scratch: ScratchDirectory,
+}
+
+impl Server {
+    /// Starts the only server of a member.
+    fn start(config: MemberConfig) -> Result<Self, LabError> {
+        let scratch = ScratchDirectory::create(None)?;
+        let layout = Layout::new(scratch.path().join("member"));
+        std::fs::create_dir_all(layout.run()).map_err(LabError::io("making the directory"))?;
+        std::fs::write(process::config_file(&layout), config.text())
+            .map_err(LabError::io("writing member.toml"))?;
+        start::begin(&HostWorld::new(&layout)?, &config)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = {
+            let (layout, stop) = (layout.clone(), Arc::clone(&stop));
+            std::thread::spawn(move || process::run_with(0, &layout, Sources::default(), &stop))
+        };
+        let begun = Instant::now();
+        while process::announced(&layout, 0).is_none() {
+            if begun.elapsed() > PATIENCE || thread.is_finished() {
+                stop.store(true, Ordering::Relaxed);
+                return Err(LabError::Failed("the member server does not come up".into()));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let address = world::address(&layout, 0).map_err(failed("where the server listens"))?;
+        Ok(Self { address, stop, thread, _scratch: scratch })
+    }
+
+    fn stop(self) -> Result<(), LabError> {
+        self.stop.store(true, Ordering::Relaxed);
+        Ok(self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?)
+    }
+}
