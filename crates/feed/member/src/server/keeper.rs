@@ -17,7 +17,7 @@ use pares_types::{Epoch, GatewayId, Position};
 use super::logs::{StreamLog, Submissions, position_of};
 use super::web;
 use crate::config::{MemberConfig, submissions};
-use crate::start::{SHARD, stream_number};
+use crate::start::{self, SHARD, stream_number};
 
 /// Submissions read of each peer in a turn.
 const READ_MAX: usize = 512;
@@ -73,7 +73,11 @@ impl<W: World> Keeper<W> {
         let number = stream_number(&world)?;
         let mut stream = LocalStream::new(server, config.count(), config.quorum, window.epoch());
         let log = StreamLog::open(&world, config, server, |record| stream.recover(record).is_ok())?;
-        stream.start_at(window.recorded());
+        let told = start::told(&world, &window)?;
+        if stream.next() == Position(0) {
+            start::note_told_before(&world, server, told)?;
+        }
+        stream.start_at(told);
         let through = stream.through(GatewayId(server));
         let recover = |record: &[u8]| _ = stream.on_submitted(record);
         let submitted = Submissions::open(&world, config, server, through, recover)?;
