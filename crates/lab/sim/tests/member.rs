@@ -71,3 +71,11 @@ fn explore() {
         add(|s| s.took_ns / 1_000_000_000)
     );
 }
+
+#[test]
+#[ignore]
+fn trace_one() {
+    let seed: u64 = std::env::var("FROM").unwrap().parse().unwrap();
+    let failed = pares_sim::member::run_traced(&Plan::of(seed), &mut |line| println!("{line}"));
+    println!("{:?}", failed.map_err(|failure| failure.what));
+}

@@ -51,6 +51,17 @@ pub(super) struct Keeper<W: World> {
     record: Vec<u8>,
 }
 
+/// What became of something that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It is in the log.
+    New,
+    /// It stands in the stream, and the submitter may not be told of it yet: with all others.
+    Untold,
+    /// It stands there.
+    Stands(Stands),
+}
+
 /// What a server remembers from turn to turn.
 #[derive(Debug, Default)]
 struct SoFar {
@@ -112,24 +123,23 @@ impl<W: World> Keeper<W> {
         self.so_far.is_behind || self.so_far.missing > MISSING_MAX
     }
 
-    /// A trader, or the exchange, submits something. Where it stands, if it was ordered before.
-    pub(super) fn submit(
-        &mut self,
-        name: ItemName,
-        kind: u8,
-        body: &[u8],
-    ) -> Result<Option<Stands>, Refusal> {
+    /// A trader, or the exchange, submits something.
+    pub(super) fn submit(&mut self, name: ItemName, kind: u8, body: &[u8]) -> Result<Taken, Refusal> {
         if name.number == 0 {
             return Err(Refusal::Number);
         }
         if let Some(stands) = self.stream.names().find(name) {
-            return Ok(Some(stands));
+            // One that is not remembered counts as used since a later one stands there.
+            let at =
+                if let Stands::At(at) = stands { Some(at) } else { self.stream.names().newest(name.trader) };
+            let is_told = at.is_some_and(|at| at < self.stream.told());
+            return Ok(if is_told { Taken::Stands(stands) } else { Taken::Untold });
         }
         self.check(name, kind, body)?;
         let (stamp_ns, stream) = (self.world.now_ns(), &mut self.stream);
         let on = |record: &[u8]| _ = stream.on_submitted(record);
         match self.submissions.append(name, stamp_ns, (kind, body), on) {
-            Ok(()) => Ok(None),
+            Ok(()) => Ok(Taken::New),
             Err(AppendError::TooLarge { .. }) => Err(Refusal::TooLong),
             Err(AppendError::Full | AppendError::Poisoned { .. }) => Err(Refusal::NoRoom),
         }

@@ -100,7 +100,7 @@ pub struct Summary {
     pub wiped: u64,
     /// Servers killed while they were behind a peer.
     pub killed_behind: u64,
-    /// Sessions of traders ended because they read nothing.
+    /// Sessions of traders ended because they read nothing, since their servers' last start.
     pub too_slow: u64,
     /// Lives of the window.
     pub epochs: u64,

@@ -161,7 +161,9 @@ impl<'a> Member<'a> {
     }
 
     fn summary(&self) -> Summary {
+        let cut_off = |server| self.machine.counter(&format!("member-{server}"), "cut_off").unwrap_or(0);
         Summary {
+            too_slow: (0..self.plan.servers).map(cut_off).sum(),
             submitted: self.reference.submitted(),
             positions: self.summary.positions + self.reference.next(),
             repeats: self.reference.repeats(),

@@ -254,7 +254,8 @@ impl Member<'_> {
 
     pub(super) fn resume(&mut self, server: u16, life: u32) {
         if self.life(server) == life {
-            self.server(server).is_stopped = false;
+            let one = self.server(server);
+            (one.is_stopped, one.planned_ns) = (false, 0);
             self.schedule(server);
         }
     }

@@ -13,7 +13,7 @@ use crate::scenario::MS;
 /// Between two looks of a trader at what there is to do, ns.
 const ACT_NS: u64 = 15 * MS;
 /// A message so long fills a connection that nobody reads.
-const LONG_BYTES: usize = 2_000;
+const LONG_BYTES: usize = 6_000;
 
 /// A trader.
 pub(super) struct TraderEnd {
@@ -39,7 +39,7 @@ impl TraderEnd {
 
 /// What a trader is told, as far as it is to be checked.
 enum Told {
-    SignedOn { told: u64, too_slow: bool },
+    SignedOn(u64),
     Item(Vec<u8>),
     Placed(u64, Option<Position>),
     Refused(u64, Refusal),
@@ -49,9 +49,7 @@ enum Told {
 impl Told {
     fn of(news: &TraderNews<'_>) -> Option<Self> {
         Some(match news {
-            TraderNews::SignedOn { told, cut_off, .. } => {
-                Self::SignedOn { told: told.0, too_slow: *cut_off == frame::CutOff::TooSlow }
-            }
+            TraderNews::SignedOn { told, .. } => Self::SignedOn(told.0),
             TraderNews::Item(item) => {
                 let mut record = Vec::new();
                 item.write(&mut record);
@@ -73,6 +71,11 @@ impl Member<'_> {
     /// A trader does what is due: looks for a server, says something.
     pub(super) fn act(&mut self, trader: usize) -> Verdict {
         let now_ns = self.now_ns;
+        if !self.reads(trader) {
+            // Its program is stopped.
+            self.push(self.traders[trader].reads_from_ns, Event::Act { trader });
+            return Ok(());
+        }
         if self.traders[trader].rules.is_silent(now_ns)
             && let Some(connection) = self.traders[trader].connection
         {
@@ -161,9 +164,8 @@ impl Member<'_> {
     fn on_told(&mut self, trader: usize, told: Told) -> Verdict {
         let id = self.traders[trader].rules.trader();
         match told {
-            Told::SignedOn { told, too_slow } => {
+            Told::SignedOn(told) => {
                 self.summary.signed_on += 1;
-                self.summary.too_slow += u64::from(too_slow);
                 if told > self.reference.next() {
                     return Err(broken(TOLD, format!("trader {id} is told that {told} positions are told")));
                 }
