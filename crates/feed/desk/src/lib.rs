@@ -11,12 +11,13 @@
 //! | [`names`] | what was submitted before, and where it stands |
 //! | `lanes` | submitted and not ordered, decided and not taken |
 //! | [`local`] | the stream at one server |
+//! | [`trader`] | a trader's end of it |
 //! | [`frame`] | what servers, traders and peers say to each other |
 //! | [`blocks`] | the stream encoded once for all who follow it |
 //! | [`session`] | one trader's connection: what it sends, how far it is |
 //! | [`shown`] | books for those who want the latest state only |
 //! | [`transfer`] | how fast a server fills another |
-//! | [`view`] | what is shown of a book |
+//! | [`view`], [`market`] | what is shown of a book, and what it is worth |
 //! | [`holdings`] | what a member's trades come to |
 
 pub mod blocks;
@@ -25,8 +26,10 @@ pub mod holdings;
 pub mod item;
 mod lanes;
 pub mod local;
+pub mod market;
 pub mod names;
 pub mod session;
 pub mod shown;
+pub mod trader;
 pub mod transfer;
 pub mod view;

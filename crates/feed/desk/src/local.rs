@@ -148,7 +148,7 @@ impl LocalStream {
         Ok(is_new)
     }
 
-    /// The highest number of a shard's reports that a server has submitted, ordered or not: they need not be submitted again.
+    /// The highest number of a shard's reports that a server has submitted, ordered or not: it is ordered soon.
     #[must_use]
     pub fn reported(&self, shard: TraderId) -> u64 {
         self.names.through(shard).max(self.reported.get(&shard).copied().unwrap_or(0))

@@ -61,6 +61,12 @@ impl ItemNames {
         Some(place.map_or(Stands::Earlier, |index| Stands::At(used.places[index].1)))
     }
 
+    /// Where the highest number of a submitter stands.
+    #[must_use]
+    pub fn newest(&self, trader: TraderId) -> Option<Position> {
+        self.used.get(&trader)?.places.back().map(|&(_, position)| position)
+    }
+
     /// The highest number of a submitter that was ordered; 0 if none was.
     #[must_use]
     pub fn through(&self, trader: TraderId) -> u64 {
@@ -105,6 +111,7 @@ mod tests {
         assert_eq!(names.find(name(1, 4)), None);
         assert_eq!(names.find(name(3, 1)), None);
         assert_eq!((names.through(TraderId(1)), names.through(TraderId(3))), (3, 0));
+        assert_eq!((names.newest(TraderId(2)), names.newest(TraderId(3))), (Some(Position(11)), None));
     }
 
     #[test]

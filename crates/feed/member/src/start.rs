@@ -7,6 +7,8 @@
 //! A *stream* has a number of its own. If positions were told that no server has any more, what is told from now on stands where something else
 //! stood: it is another stream, and traders who ask for a place in the old one are told so.
 
+use std::path::Path;
+
 use pares_desk::item::OrderedItem;
 use pares_log::{Config, LogReader, OpenError, ReadError};
 use pares_roles::{NodeError, World};
@@ -23,15 +25,17 @@ const STREAMS: u64 = 10_000_000_000;
 
 const EPOCH: &str = "epoch";
 const STREAM: &str = "stream";
+const BEGUN: &str = "begun";
+const TOLD: &str = "told";
 
 /// Makes the window of the next epoch. Only for who starts the servers, while none runs.
 ///
 /// # Errors
 /// If there is no number for another start, or a file cannot be written.
 pub fn begin<W: World>(world: &W, config: &MemberConfig) -> Result<Epoch, NodeError> {
-    let mut next = Position(0);
+    let mut reaches = Vec::new();
     for server in 0..config.count() {
-        next = next.max(reach(world, config, server)?);
+        reaches.push(reach(world, config, server)?);
     }
     let window = world.open_window(SHARD).ok().flatten();
     let before = window.as_ref().map_or(0, |window| window.epoch().0.into());
@@ -39,19 +43,76 @@ pub fn begin<W: World>(world: &W, config: &MemberConfig) -> Result<Epoch, NodeEr
     let epoch = u32::try_from(epoch).map(Epoch).ok().filter(|&epoch| epoch <= EPOCH_MAX);
     let epoch = epoch.ok_or_else(|| NodeError::Refused("there is no number for another start".into()))?;
     notes::write(world, EPOCH, epoch.0.into()).map_err(NodeError::io("noting the epoch"))?;
-    let lost = window.map_or(Position(0), |window| window.recorded());
-    if lost > next {
-        world.complain(&format_args!(
-            "positions {next} to {} of the stream are in no server's log any more: another stream begins",
-            lost.0 - 1
-        ));
-    }
-    if lost > next || notes::read(world, STREAM).is_none() {
+    let next = reaches.iter().map(|reach| reach.next).max().unwrap_or_default();
+    if is_lost(world, config, &reaches, next, window) || notes::read(world, STREAM).is_none() {
         notes::write(world, STREAM, made_up(world)).map_err(NodeError::io("noting the stream"))?;
     }
+    note_what_is_told(world, config, reaches, next).map_err(NodeError::io("noting what is told"))?;
     let made = world.create_window(SHARD, config.window as usize, epoch, next);
     made.map_err(NodeError::io("making the window"))?;
     Ok(epoch)
+}
+
+/// Whether positions that were told, or may have been, are in no server's log any more; all below `next` are.
+fn is_lost<W: World>(
+    world: &W,
+    config: &MemberConfig,
+    reaches: &[Reach],
+    next: Position,
+    window: Option<W::Window>,
+) -> bool {
+    let noted = (0..config.count()).filter_map(|server| notes::read(world, &told_before(server)));
+    let noted = Position(noted.max().unwrap_or(0));
+    // Without a window, nobody knows how far those were that lost what they had.
+    let broken = reaches.iter().filter(|reach| !reach.is_whole).count();
+    let told = window.map(|window| window.recorded().max(noted));
+    let is_lost = told.unwrap_or(noted) > next || told.is_none() && broken >= config.quorum.into();
+    if is_lost {
+        world.complain(&format_args!(
+            "positions from {next} on that were told are in no server's log any more: another stream begins"
+        ));
+    }
+    is_lost
+}
+
+/// Notes where this start begins, and below which position a quorum has everything: what lies above may be in one log alone.
+fn note_what_is_told<W: World>(
+    world: &W,
+    config: &MemberConfig,
+    mut reaches: Vec<Reach>,
+    next: Position,
+) -> std::io::Result<()> {
+    reaches.sort_by_key(|reach| std::cmp::Reverse(reach.next));
+    notes::write(world, TOLD, reaches[usize::from(config.quorum) - 1].next.0)?;
+    notes::write(world, BEGUN, next.0)?;
+    let servers = (0..config.count()).filter(|&server| notes::read(world, &told_before(server)).is_some());
+    servers.into_iter().try_for_each(|server| world.remove_file(Path::new(&told_before(server))))
+}
+
+/// Below which position a quorum has had everything, as a server that starts knows it.
+///
+/// # Errors
+/// If the system was not started.
+pub(crate) fn told<W: World>(world: &W, window: &W::Window) -> Result<Position, NodeError> {
+    let begun = notes::read(world, BEGUN).ok_or(NodeError::NotStarted(SHARD))?;
+    // The window begins after the last position that any server has, and is raised when a quorum has it.
+    let recorded = window.recorded();
+    if recorded > Position(begun) {
+        return Ok(recorded);
+    }
+    notes::read(world, TOLD).map(Position).ok_or(NodeError::NotStarted(SHARD))
+}
+
+/// A server that has nothing notes how far the stream was told then: it may be the one that had it, and the window may be lost next.
+///
+/// # Errors
+/// If a file cannot be written.
+pub(crate) fn note_told_before<W: World>(world: &W, server: u16, told: Position) -> Result<(), NodeError> {
+    notes::write(world, &told_before(server), told.0).map_err(NodeError::io("noting what was told"))
+}
+
+fn told_before(server: u16) -> String {
+    format!("told-{server}")
 }
 
 fn made_up(world: &impl World) -> u64 {
@@ -73,29 +134,45 @@ pub(crate) fn log_config(config: &MemberConfig) -> Config {
     Config::default().segment_bytes(config.segment_mib << 20).durability(config.durability.into())
 }
 
-/// The position after the last that lies in a server's log.
-fn reach<W: World>(world: &W, config: &MemberConfig, server: u16) -> Result<Position, NodeError> {
+/// How far a server's log goes.
+struct Reach {
+    /// The position after the last.
+    next: Position,
+    /// Whether it has all that it ever had.
+    is_whole: bool,
+}
+
+fn reach<W: World>(world: &W, config: &MemberConfig, server: u16) -> Result<Reach, NodeError> {
+    let nothing = |is_whole| Reach { next: Position(0), is_whole };
     // Opening for writing keeps whole records that were not published yet.
     match world.write_log(stream(server), log_config(config).existing()) {
         Ok(_) => {}
         Err(error @ OpenError::Locked { .. }) => return Err(error.into()),
-        Err(OpenError::Absent { .. }) => return Ok(Position(0)),
+        // Absent although the server has had one: its disk is lost.
+        Err(OpenError::Absent { .. }) => return Ok(nothing(notes::read(world, &life(server)).is_none())),
         Err(error) => {
             world.complain(&format_args!("the stream of server {server} cannot be opened: {error}"));
-            return Ok(Position(0));
+            return Ok(nothing(false));
         }
     }
     let mut next = Position(0);
     let mut reader = match world.read_log_from_start(stream(server)) {
-        Err(ReadError::NotYet { .. }) => return Ok(next),
+        Err(ReadError::NotYet { .. }) => return Ok(nothing(true)),
         reader => reader?,
     };
     // What follows damage does not count: the server itself keeps no more of it.
-    while let Ok(Some(record)) = reader.next() {
+    let is_whole = loop {
+        let read = reader.next();
+        let Ok(Some(record)) = read else { break read.is_ok() };
         match OrderedItem::read(record.payload) {
             Ok(ordered) if ordered.position == next => next = next.next(),
-            _ => break,
+            _ => break false,
         }
-    }
-    Ok(next)
+    };
+    Ok(Reach { next, is_whole })
+}
+
+/// The note of how often a server began an empty log of submissions.
+pub(crate) fn life(server: u16) -> String {
+    format!("life-{server}")
 }

@@ -64,4 +64,14 @@ pub enum Bug {
     AnswerWithNeighbour,
     /// A publisher's log holds a message of another past after its death, and the checksum by which it would notice says nothing.
     KeepAnotherPast,
+    /// Member servers are told a quorum of one, whatever it is.
+    TellBeforeQuorum,
+    /// A member server that is behind the window proposes all the same.
+    ProposeBeforeFilled,
+    /// A member server whose disk was lost numbers what is submitted as in its first life.
+    KeepLife,
+    /// What a member's stream is called never changes, whatever of it is lost.
+    KeepStream,
+    /// Traders submit everything once only.
+    SayOnce,
 }

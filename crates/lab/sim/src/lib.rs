@@ -52,6 +52,7 @@ mod defects;
 mod engine;
 mod fault_mix;
 mod ledger;
+pub mod member;
 mod memory;
 mod oracle;
 mod queue;

@@ -17,7 +17,7 @@ use pares_types::{Epoch, GatewayId, Position};
 use super::logs::{StreamLog, Submissions, position_of};
 use super::web;
 use crate::config::{MemberConfig, submissions};
-use crate::start::{SHARD, stream_number};
+use crate::start::{self, SHARD, stream_number};
 
 /// Submissions read of each peer in a turn.
 const READ_MAX: usize = 512;
@@ -51,6 +51,17 @@ pub(super) struct Keeper<W: World> {
     record: Vec<u8>,
 }
 
+/// What became of something that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It is in the log.
+    New,
+    /// It stands in the stream, and the submitter may not be told of it yet: with all others.
+    Untold,
+    /// It stands there.
+    Stands(Stands),
+}
+
 /// What a server remembers from turn to turn.
 #[derive(Debug, Default)]
 struct SoFar {
@@ -73,7 +84,11 @@ impl<W: World> Keeper<W> {
         let number = stream_number(&world)?;
         let mut stream = LocalStream::new(server, config.count(), config.quorum, window.epoch());
         let log = StreamLog::open(&world, config, server, |record| stream.recover(record).is_ok())?;
-        stream.start_at(window.recorded());
+        let told = start::told(&world, &window)?;
+        if stream.next() == Position(0) {
+            start::note_told_before(&world, server, told)?;
+        }
+        stream.start_at(told);
         let through = stream.through(GatewayId(server));
         let recover = |record: &[u8]| _ = stream.on_submitted(record);
         let submitted = Submissions::open(&world, config, server, through, recover)?;
@@ -108,24 +123,23 @@ impl<W: World> Keeper<W> {
         self.so_far.is_behind || self.so_far.missing > MISSING_MAX
     }
 
-    /// A trader, or the exchange, submits something. Where it stands, if it was ordered before.
-    pub(super) fn submit(
-        &mut self,
-        name: ItemName,
-        kind: u8,
-        body: &[u8],
-    ) -> Result<Option<Stands>, Refusal> {
+    /// A trader, or the exchange, submits something.
+    pub(super) fn submit(&mut self, name: ItemName, kind: u8, body: &[u8]) -> Result<Taken, Refusal> {
         if name.number == 0 {
             return Err(Refusal::Number);
         }
         if let Some(stands) = self.stream.names().find(name) {
-            return Ok(Some(stands));
+            // One that is not remembered counts as used since a later one stands there.
+            let at =
+                if let Stands::At(at) = stands { Some(at) } else { self.stream.names().newest(name.trader) };
+            let is_told = at.is_some_and(|at| at < self.stream.told());
+            return Ok(if is_told { Taken::Stands(stands) } else { Taken::Untold });
         }
         self.check(name, kind, body)?;
         let (stamp_ns, stream) = (self.world.now_ns(), &mut self.stream);
         let on = |record: &[u8]| _ = stream.on_submitted(record);
         match self.submissions.append(name, stamp_ns, (kind, body), on) {
-            Ok(()) => Ok(None),
+            Ok(()) => Ok(Taken::New),
             Err(AppendError::TooLarge { .. }) => Err(Refusal::TooLong),
             Err(AppendError::Full | AppendError::Poisoned { .. }) => Err(Refusal::NoRoom),
         }

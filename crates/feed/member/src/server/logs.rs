@@ -12,7 +12,7 @@ use pares_types::{GatewayId, Position, RequestId};
 
 use crate::config::{MemberConfig, stream, submissions};
 use crate::notes;
-use crate::start::log_config;
+use crate::start::{self, log_config};
 
 /// Every so many positions the offset is remembered.
 const PLACE_EVERY: u64 = 64;
@@ -191,7 +191,7 @@ impl<W: World> Submissions<W> {
         through: u64,
         mut recover: impl FnMut(&[u8]),
     ) -> Result<Self, NodeError> {
-        let life = format!("life-{server}");
+        let life = start::life(server);
         let noted = notes::read(world, &life);
         let (writer, was_there) = open(world, submissions(server), config, |_| true)?;
         let sequence = if let (true, Some(noted)) = (was_there, noted) {

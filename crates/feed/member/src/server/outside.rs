@@ -13,6 +13,7 @@ use pares_roles::world::Counters;
 use pares_types::ShardId;
 
 use super::connections::Connection;
+use super::keeper::Taken;
 use super::{Count, MemberServer};
 use crate::sources::{CopiedReport, MarketNews, MarketState, Sources};
 use crate::world::Dial;
@@ -24,6 +25,8 @@ const SHOWN_BYTES: usize = 16 << 10;
 /// A peer copies the same reports. A server waits so long for each server before it, and then need not write what it sees in the peer's
 /// log already, nanoseconds.
 const STAGGER_NS: u64 = 3_000_000;
+/// Between two tries to submit a report, nanoseconds.
+const AGAIN_NS: u64 = 500_000;
 
 /// A book in the forms in which it is told.
 #[derive(Clone, Debug)]
@@ -164,7 +167,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         let mut copied = 0;
         while let Some((report, due_ns)) = self.copies.held.pop_front() {
             if now_ns < due_ns || !self.copy(&report) {
-                self.copies.held.push_front((report, due_ns));
+                self.copies.held.push_front((report, due_ns.max(now_ns + AGAIN_NS)));
                 break;
             }
             copied += 1;
@@ -172,19 +175,23 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         copied
     }
 
-    /// Submits a report unless that was done. Says whether it is done with.
+    /// Submits a report unless that was done. Says whether it is done with: the next one must not be ordered before it.
     fn copy(&mut self, report: &CopiedReport) -> bool {
         let name = ItemName { trader: TraderId::of_shard(report.shard), number: report.number };
-        if report.number <= self.keeper.stream.reported(name.trader) {
+        if report.number <= self.keeper.through(name.trader) {
             return true;
+        }
+        if report.number <= self.keeper.stream.reported(name.trader) {
+            // A peer wrote it down, and its disk may be lost before it is ordered.
+            return false;
         }
         let mut body = Vec::new();
         let says = ItemBody::Report { shard: report.shard, frame: &report.frame };
         says.write(&mut body);
         match self.keeper.submit(name, says.kind(), &body) {
-            Ok(placed) => {
-                self.submitted |= placed.is_none();
-                self.counters.add(Count::Copied, u64::from(placed.is_none()));
+            Ok(taken) => {
+                self.submitted |= taken == Taken::New;
+                self.counters.add(Count::Copied, u64::from(taken == Taken::New));
                 true
             }
             Err(Refusal::Busy | Refusal::NoRoom) => false,

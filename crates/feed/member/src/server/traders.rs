@@ -16,6 +16,7 @@ use zerocopy::IntoBytes;
 
 use super::MemberServer;
 use super::connections::{ShownBy, Transfer, Who};
+use super::keeper::Taken;
 use super::web::write_text;
 use crate::world::Dial;
 
@@ -148,8 +149,9 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             false => Err(Refusal::Watcher),
         };
         match submitted {
-            Ok(None) => self.submitted = true,
-            Ok(Some(stands)) => self.place(slot, name.number, stands),
+            Ok(Taken::New) => self.submitted = true,
+            Ok(Taken::Untold) => {}
+            Ok(Taken::Stands(stands)) => self.place(slot, name.number, stands),
             Err(refusal) => self.refuse(slot, name.number, refusal),
         }
     }

@@ -111,6 +111,13 @@ impl Host {
         act(self.machine.lock().net_of(self.node))
     }
 
+    /// In which of its lives a node takes connections; none if it is down.
+    pub(super) fn listening(&self, node: NodeId) -> Option<u32> {
+        let mut state = self.machine.lock();
+        let fate = state.fate(node);
+        fate.listens.then_some(fate.life)
+    }
+
     /// The next request that has come to this replayer.
     pub(super) fn take_request(&self) -> Option<(SocketAddr, Vec<u8>)> {
         self.machine.lock().requests.get_mut(&self.node)?.pop_front()
@@ -304,6 +311,9 @@ impl World for Host {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.must_live()?;
         let mut state = self.machine.lock();
+        if state.seam.forgets(to) && state.files.bytes(to).is_some() {
+            return state.files.remove(from);
+        }
         if to.extension().is_some_and(|extension| extension == "ckpt")
             && let Some(spoilt) = state.files.bytes(from).and_then(|bytes| state.seam.name_checkpoint(&bytes))
         {

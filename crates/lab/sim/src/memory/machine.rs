@@ -56,6 +56,8 @@ pub(crate) struct Fate {
     pub(crate) is_full: bool,
     /// No thread can be started.
     pub(crate) cannot_spawn: bool,
+    /// It takes connections of other nodes.
+    pub(crate) listens: bool,
 }
 
 /// The state under the lock.

@@ -5,6 +5,7 @@
 //! breach, and the checkers must name the one failure that it causes (`tests/mutations.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use pares_roles::NodeId;
 use pares_sequencer::{LocalWindow, Overruled, ProposeError, Sequencer, Voiding};
@@ -107,6 +108,12 @@ impl Seam {
     pub(super) fn window(&self, node: NodeId) -> Option<Bug> {
         let only_first = self.has(Bug::SwallowDecision);
         self.bug.filter(|_| !only_first || node == NodeId::Venue(VenueId(0)))
+    }
+
+    /// Whether a number in a file of that name stays as it is, once there is one.
+    pub(super) fn forgets(&self, file: &Path) -> bool {
+        let Some(name) = file.file_name().and_then(|name| name.to_str()) else { return false };
+        self.has(Bug::KeepLife) && name.starts_with("life-") || self.has(Bug::KeepStream) && name == "stream"
     }
 
     /// What the engine does at a request that it is about to execute.
@@ -230,6 +237,11 @@ impl Sequencer for Window {
             }
             (Some(Bug::BareSlots), Err(ProposeError::TooFarBehind { oldest })) => {
                 return self.believe_bare_slots(first, oldest, decided_max, decided);
+            }
+            (Some(Bug::ProposeBeforeFilled), Err(ProposeError::TooFarBehind { .. })) => {
+                let there = self.inner.undecided();
+                // What it wins there is unknown to itself until it is filled.
+                let _ = self.inner.propose(there, requests, decided_max, &mut Vec::new());
             }
             _ => {}
         }

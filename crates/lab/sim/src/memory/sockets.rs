@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
+use pares_member::world::Dial;
 use pares_roles::NodeId;
 use pares_roles::world::{Ready, Sockets};
 
@@ -30,6 +31,8 @@ pub(crate) struct Connection {
     pub(crate) is_gone: bool,
     /// The server has closed it.
     pub(crate) is_closed: bool,
+    /// The other end, if that is a node's too: each end is a connection of its own, and the network carries from one to the other.
+    pub(crate) twin: Option<usize>,
     slot: Option<usize>,
     became_readable: bool,
     became_writable: bool,
@@ -46,6 +49,7 @@ impl Connection {
             to_client,
             is_gone,
             is_closed,
+            twin: None,
             slot: None,
             became_readable,
             became_writable,
@@ -71,6 +75,22 @@ impl Net {
         self.waiting.entry(server).or_default().push_back(number);
         self.became_waiting.insert(server, true);
         number
+    }
+
+    /// A node connects to another one. Its own end.
+    fn dial(&mut self, (from, from_life): (NodeId, u32), (to, to_life): (NodeId, u32)) -> usize {
+        let there = self.connect(to, to_life);
+        let mut here = Connection::new(from, from_life);
+        here.twin = Some(there);
+        self.connections.push(here);
+        let number = self.connections.len() - 1;
+        self.connections[there].twin = Some(number);
+        number
+    }
+
+    /// Connections there ever were.
+    pub(crate) fn count(&self) -> usize {
+        self.connections.len()
     }
 
     pub(crate) fn connection(&self, number: usize) -> &Connection {
@@ -104,12 +124,18 @@ impl Net {
 
     /// What servers have sent since this was last asked: bytes by connection.
     pub(crate) fn take_sent(&mut self) -> Vec<(usize, Vec<u8>)> {
-        let sent = self.connections.iter_mut().enumerate().filter(|(_, one)| !one.to_client.is_empty());
-        sent.map(|(number, one)| {
-            one.became_writable = true;
-            (number, one.to_client.drain(..).collect())
-        })
-        .collect()
+        let numbers = 0..self.connections.len();
+        numbers
+            .map(|number| (number, self.take_sent_on(number)))
+            .filter(|(_, sent)| !sent.is_empty())
+            .collect()
+    }
+
+    /// The same of one connection.
+    pub(crate) fn take_sent_on(&mut self, number: usize) -> Vec<u8> {
+        let one = &mut self.connections[number];
+        one.became_writable |= !one.to_client.is_empty();
+        one.to_client.drain(..).collect()
     }
 
     fn open_of(&self, server: NodeId) -> usize {
@@ -184,6 +210,19 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.host.with_net(|net| net.connections[self.number].is_closed = true);
     }
+}
+
+/// Whatever is sent to the group is lost: what a member's traders follow comes over their connections.
+impl Dial for MemorySockets {
+    fn dial(&mut self, server: u16) -> io::Result<Stream> {
+        self.host.passes();
+        let to = pares_member::config::submissions(server);
+        let to_life = self.host.listening(to).ok_or(io::ErrorKind::ConnectionRefused)?;
+        let (host, from) = (self.host.clone(), (self.server, self.host.life()));
+        self.host.with_net(|net| Ok(Stream { host, number: net.dial(from, (to, to_life)) }))
+    }
+
+    fn cast(&mut self, _: &[u8]) {}
 }
 
 impl Sockets for MemorySockets {

@@ -11,7 +11,7 @@ mod guards;
 mod life;
 pub(crate) mod revocations;
 mod settings;
-mod steps;
+pub(crate) mod steps;
 mod streams;
 mod versions;
 

@@ -18,14 +18,14 @@ use super::{Memory, World};
 const YIELDS: u32 = 4;
 
 /// How a call into a process ended.
-pub(super) enum Ended<T> {
+pub(crate) enum Ended<T> {
     Back(T),
     /// It was killed in the middle.
     Killed,
 }
 
 /// Calls into a process, which may be killed in the middle; an assertion of the rules goes on unwinding.
-pub(super) fn call<T>(act: impl FnOnce() -> T) -> Ended<T> {
+pub(crate) fn call<T>(act: impl FnOnce() -> T) -> Ended<T> {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(done) => Ended::Back(done),
         Err(payload) if payload.is::<Killed>() => Ended::Killed,

@@ -1,0 +1,76 @@
+use super::*;
+use crate::frame::{DeskRequest, REQUEST_BYTES_MAX};
+
+fn signed_on(stream: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let signed_on = DeskSignedOn {
+        server: 0.into(),
+        cut_off: 0,
+        reserved: 0,
+        trader: 7.into(),
+        through: 0.into(),
+        next: 0.into(),
+        told: 0.into(),
+        stream: stream.into(),
+    };
+    frame::write(&mut bytes, kind::SIGNED_ON, &[signed_on.as_bytes()]);
+    bytes
+}
+
+fn requests(trader: &mut Trader) -> Vec<u8> {
+    let (output, mut kinds) = (trader.output().to_vec(), Vec::new());
+    trader.sent(output.len());
+    let mut rest = &output[..];
+    while let Some((kind, payload, after)) = frame::split(rest, REQUEST_BYTES_MAX).unwrap() {
+        kinds.push(kind);
+        if let DeskRequest::Submit { number, .. } = frame::read_request(kind, payload).unwrap() {
+            kinds.push(u8::try_from(number).unwrap());
+        }
+        rest = after;
+    }
+    kinds
+}
+
+#[test]
+fn what_is_not_placed_is_said_again_to_the_next_server_and_nothing_before_it_has_let_the_trader_in() {
+    let mut trader = Trader::new(TraderId(7), TraderOptions::default());
+    let says = ItemBody::Message { to: TraderId(0), text: "good morning" };
+    assert_eq!(trader.submit(&says), 1);
+    for stream in [5, 5] {
+        trader.begin(0);
+        assert_eq!(requests(&mut trader), [kind::SIGN_ON]);
+        trader.on_bytes(&signed_on(stream), 1);
+        trader.hand_out(|_| {}).unwrap();
+        assert_eq!(requests(&mut trader), [kind::SUBMIT, 1]);
+    }
+    let mut placed = Vec::new();
+    let bytes = frame::PlacedBytes { number: 1.into(), position: 0.into() };
+    frame::write(&mut placed, kind::PLACED, &[bytes.as_bytes()]);
+    trader.on_bytes(&placed, 2);
+    trader.hand_out(|_| {}).unwrap();
+    assert_eq!(trader.unplaced(), 0);
+}
+
+#[test]
+fn who_is_told_of_another_stream_begins_at_its_first_position() {
+    let mut trader = Trader::new(TraderId(7), TraderOptions { from: Some(Position(9)), books: false });
+    trader.begin(0);
+    let mut bytes = Vec::new();
+    frame::write_ended(&mut bytes, CutOff::OtherStream);
+    trader.on_bytes(&bytes, 1);
+    let mut is_lost = false;
+    let left = trader.hand_out(|news| is_lost |= news == TraderNews::Lost);
+    assert_eq!(left, Err(Leave::Ended(CutOff::OtherStream)));
+    assert!(is_lost && trader.next() == Position(0));
+}
+
+#[test]
+fn a_server_that_says_nothing_is_left_sooner_while_it_has_not_answered() {
+    let mut trader = Trader::new(TraderId(7), TraderOptions::default());
+    assert!(!trader.is_silent(u64::MAX));
+    trader.begin(0);
+    assert!(!trader.is_silent(PATIENCE_NS) && trader.is_silent(PATIENCE_NS + 1));
+    trader.on_bytes(&signed_on(1), 0);
+    trader.hand_out(|_| {}).unwrap();
+    assert!(!trader.is_silent(SILENCE_NS) && trader.is_silent(SILENCE_NS + 1));
+}

@@ -1,0 +1,271 @@
+//! The event loop.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::check::{PLACED, Reference, Verdict, broken};
+use super::servers::Server;
+use super::traders::TraderEnd;
+use super::wires::Wires;
+use super::{Plan, Summary};
+use crate::engine::Poison;
+use crate::memory::machine::Machine;
+use crate::memory::seam::Seam;
+use crate::random::Random;
+use crate::scenario::MS;
+use crate::trace::{Trace, Watcher};
+use crate::{Broken, Failure};
+
+/// Once faults have stopped, everything must be placed within this.
+const DRAIN_NS: u64 = 30_000 * MS;
+/// If it is not within this, and a disk was lost, the operator starts everything anew.
+const STUCK_NS: u64 = 12_000 * MS;
+const LOOK_NS: u64 = 11_370_000;
+
+/// Something that happens.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// A duty cycle: of several planned for a server only the last counts.
+    Step {
+        server: u16,
+        plan: u64,
+    },
+    Start {
+        server: u16,
+        life: u32,
+    },
+    Resume {
+        server: u16,
+        life: u32,
+    },
+    Relief {
+        server: u16,
+    },
+    /// Bytes reach a server.
+    Bytes {
+        connection: usize,
+        bytes: Vec<u8>,
+    },
+    HangUp {
+        connection: usize,
+    },
+    ToTrader {
+        trader: usize,
+        connection: usize,
+        bytes: Vec<u8>,
+    },
+    /// A trader's connection is gone.
+    Lost {
+        trader: usize,
+        connection: usize,
+    },
+    Act {
+        trader: usize,
+    },
+    /// Somebody reads again.
+    Carry,
+    Fault,
+    /// The operator starts everything anew.
+    Repair,
+    BeginEpoch,
+    Calm,
+    Look,
+}
+
+/// A member's system and its traders.
+pub(super) struct Member<'a> {
+    pub(super) plan: Plan,
+    pub(super) now_ns: u64,
+    queue: BTreeMap<(u64, u64), Event>,
+    count: u64,
+    pub(super) random: Random,
+    pub(super) machine: Machine,
+    pub(super) servers: Vec<Server>,
+    pub(super) traders: Vec<TraderEnd>,
+    pub(super) wires: Wires,
+    pub(super) reference: Reference,
+    pub(super) summary: Summary,
+    pub(super) trace: Trace<'a>,
+    /// Everything is down.
+    pub(super) is_down: bool,
+    /// A disk was lost since everything was started.
+    pub(super) wiped: bool,
+    pub(super) is_calm: bool,
+}
+
+/// Runs one seed.
+///
+/// # Errors
+/// The first invariant found broken.
+pub fn run(plan: &Plan) -> Result<Summary, Box<Failure>> {
+    run_watched(plan, None)
+}
+
+/// Runs one seed, giving each line of the trace to `watch`.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_traced(plan: &Plan, watch: &mut dyn FnMut(&str)) -> Result<Summary, Box<Failure>> {
+    run_watched(plan, Some(watch))
+}
+
+/// Runs one seed twice: both must be the same history.
+///
+/// # Errors
+/// As [`run`], or that they differ.
+pub fn run_twice(plan: &Plan) -> Result<Summary, Box<Failure>> {
+    let (first, second) = (run(plan)?, run(plan)?);
+    if first == second {
+        return Ok(first);
+    }
+    let what = format!("the first time {first:#?}\nthe second time {second:#?}");
+    let invariant = "the same seed is the same history";
+    Err(Box::new(Failure { scenario: Plan::NAME, seed: plan.seed, invariant, what, trace: Vec::new() }))
+}
+
+fn run_watched(plan: &Plan, watcher: Watcher<'_>) -> Result<Summary, Box<Failure>> {
+    let mut member = Member::new(plan, watcher);
+    let Broken { invariant, what } = match catch_unwind(AssertUnwindSafe(|| member.run())) {
+        Ok(Ok(())) => return Ok(member.summary()),
+        Ok(Err(broken)) => broken,
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            Broken { invariant: "an assertion of the rules", what: text.unwrap_or_default() }
+        }
+    };
+    let trace = member.trace.last_lines();
+    Err(Box::new(Failure { scenario: Plan::NAME, seed: plan.seed, invariant, what, trace }))
+}
+
+impl<'a> Member<'a> {
+    fn new(plan: &Plan, watcher: Watcher<'a>) -> Self {
+        let poison = Poison { permille: 0, shards: 0 };
+        Self {
+            plan: *plan,
+            now_ns: 0,
+            queue: BTreeMap::new(),
+            count: 0,
+            random: Random::new(plan.seed),
+            machine: Machine::new(Seam::new(plan.bug, poison, plan.seed), false),
+            servers: (0..plan.servers).map(|_| Server::default()).collect(),
+            traders: (1..=plan.traders).map(|trader| TraderEnd::new(trader, plan.submissions)).collect(),
+            wires: Wires::new(),
+            reference: Reference::new(plan.quorum),
+            summary: Summary::default(),
+            trace: Trace::new(watcher),
+            is_down: true,
+            wiped: false,
+            is_calm: false,
+        }
+    }
+
+    fn summary(&self) -> Summary {
+        let cut_off = |server| self.machine.counter(&format!("member-{server}"), "cut_off").unwrap_or(0);
+        Summary {
+            too_slow: (0..self.plan.servers).map(cut_off).sum(),
+            submitted: self.reference.submitted(),
+            positions: self.summary.positions + self.reference.next(),
+            repeats: self.reference.repeats(),
+            took_ns: self.now_ns,
+            trace_hash: self.trace.hash(),
+            ..self.summary
+        }
+    }
+
+    pub(super) fn note(&mut self, template: &'static str, words: &[u64]) {
+        self.trace.note(self.now_ns, template, words);
+    }
+
+    pub(super) fn push(&mut self, at_ns: u64, event: Event) {
+        self.count += 1;
+        self.queue.insert((at_ns, self.count), event);
+    }
+
+    fn run(&mut self) -> Verdict {
+        self.push(0, Event::BeginEpoch);
+        for trader in 0..self.traders.len() {
+            let at_ns = self.random.below(20 * MS);
+            self.push(at_ns, Event::Act { trader });
+        }
+        self.plan_fault();
+        self.push(self.plan.faulty_ns, Event::Calm);
+        while let Some(((at_ns, _), event)) = self.queue.pop_first() {
+            self.now_ns = at_ns;
+            self.machine.lock().now_ns = at_ns;
+            if let Event::Look = event {
+                if self.are_servers_done() && self.are_traders_done() {
+                    return self.check_end();
+                }
+                self.look_on()?;
+                continue;
+            }
+            self.act_on(event)?;
+        }
+        unreachable!("traders always act")
+    }
+
+    fn act_on(&mut self, event: Event) -> Verdict {
+        match event {
+            Event::Step { server, plan } => return self.on_step(server, plan),
+            Event::Start { server, life } if self.life(server) == life => return self.start(server),
+            Event::Start { .. } | Event::Look => {}
+            Event::Resume { server, life } => self.resume(server, life),
+            Event::Relief { server } => self.relieve(server),
+            Event::Bytes { connection, bytes } => self.on_bytes(connection, &bytes),
+            Event::HangUp { connection } => self.hang_up(connection),
+            Event::ToTrader { trader, connection, bytes } => {
+                return self.on_bytes_to(trader, connection, &bytes);
+            }
+            Event::Lost { trader, connection } => self.lose(trader, connection),
+            Event::Act { trader } => return self.act(trader),
+            Event::Carry => self.carry(),
+            Event::Fault => return self.on_fault(),
+            Event::Repair if !self.is_down => return self.restart(false),
+            Event::Repair => {}
+            Event::BeginEpoch => return self.begin_epoch(),
+            Event::Calm => {
+                self.calm_down();
+                self.push(self.now_ns, Event::Look);
+            }
+        }
+        Ok(())
+    }
+
+    fn look_on(&mut self) -> Verdict {
+        let calm_ns = self.now_ns - self.plan.faulty_ns;
+        if calm_ns > DRAIN_NS {
+            return Err(broken(PLACED, self.unplaced()));
+        }
+        if calm_ns > STUCK_NS && self.wiped && !self.is_down {
+            self.summary.stuck += 1;
+            self.restart(false)?;
+        }
+        self.push(self.now_ns + LOOK_NS, Event::Look);
+        Ok(())
+    }
+
+    fn unplaced(&self) -> String {
+        let servers: Vec<_> =
+            self.servers.iter().map(|one| (one.node.is_some(), one.is_stopped, one.next)).collect();
+        let traders: Vec<_> = self
+            .traders
+            .iter()
+            .map(|one| (&one.connection, one.rules.unplaced(), one.rules.next()))
+            .collect();
+        let missing = self.reference.missing();
+        format!(
+            "servers (up, stopped, next) {servers:?}, traders (connection, unplaced, next) {traders:?}, missing {missing:?}, stream {}",
+            self.reference.next()
+        )
+    }
+
+    fn check_end(&self) -> Verdict {
+        match self.reference.missing() {
+            None => Ok(()),
+            Some((trader, number)) => {
+                Err(broken(PLACED, format!("trader {trader} does not find its {number}")))
+            }
+        }
+    }
+}
