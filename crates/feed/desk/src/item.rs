@@ -24,8 +24,8 @@ pub const ORDERED: u8 = 34;
 pub const VERSION: u8 = 1;
 /// The longest body.
 pub const BODY_BYTES_MAX: usize = 8_192;
-/// The longest ordered record.
-pub const RECORD_BYTES_MAX: usize = size_of::<OrderedHead>() + size_of::<ItemHead>() + BODY_BYTES_MAX;
+/// The highest number that a submitter may give: the next one has to be a number too.
+pub const NUMBER_MAX: u64 = 1 << 63;
 /// [`OrderedHead::flags`]: it stands earlier in the stream already.
 pub const REPEAT: u8 = 1;
 /// Submitters from here on are shards of the exchange, whose reports servers copy; below are traders.

@@ -248,8 +248,10 @@ impl LocalStream {
         let Some(last) = next.0.checked_sub(1) else { return };
         let recorder = RecorderId(server);
         self.quorum.on_record(recorder, Position(last));
-        // What it has beyond counts too: one position after the other, as long as a quorum has each.
-        while self.quorum.committed() < next && self.quorum.on_record(recorder, self.quorum.committed()) {}
+        // What it has beyond counts too: one position after the other, as long as a quorum has each. A claim beyond what is here waits until
+        // that comes: whatever a peer says, no more is counted than this server took.
+        let end = next.min(self.next());
+        while self.quorum.committed() < end && self.quorum.on_record(recorder, self.quorum.committed()) {}
     }
 }
 

@@ -21,7 +21,7 @@ use crate::frame::{
     self, CutOff, DeskNews, DeskSignOn, DeskSignedOn, FROM_NOW, FrameError, NEWS_BYTES_MAX, Refusal,
     WANTS_BOOKS, WANTS_LOCAL, kind,
 };
-use crate::item::{ItemBody, ItemError, OrderedItem, TraderId};
+use crate::item::{ItemBody, ItemError, NUMBER_MAX, OrderedItem, TraderId};
 use crate::market::MarketState;
 use crate::view::ToldView;
 
@@ -66,6 +66,13 @@ pub enum TraderNews<'a> {
         number: u64,
         /// Where.
         position: Option<Position>,
+    },
+    /// Another program of the trader gave that number first; what was submitted under it is submitted under another.
+    Renumbered {
+        /// The number it had.
+        from: u64,
+        /// The number it has.
+        to: u64,
     },
     /// Something of the trader's was not taken in.
     Refused {
@@ -272,7 +279,8 @@ impl Trader {
         self.at = At::SignedOn;
         self.number = signed_on.stream.get();
         self.next = signed_on.next.get();
-        self.last = self.last.max(signed_on.through.get());
+        // A number beyond what a server takes is none that it can have heard of.
+        self.last = self.last.max(signed_on.through.get().min(NUMBER_MAX));
         self.reached = Some(TraderNews::SignedOn {
             server: signed_on.server.get(),
             told: Position(signed_on.told.get()),
@@ -311,6 +319,24 @@ impl Trader {
         Ok(told)
     }
 
+    /// An item of the trader. Numbers rise in the stream: what is not placed and has a smaller one will never be there under that number, and
+    /// what has the same one and says something else is of another program of the same trader. Both are said again under new numbers.
+    fn on_own(&mut self, ordered: &OrderedItem<'_>, on: &mut impl FnMut(TraderNews<'_>)) {
+        let (number, item) = (ordered.item.name.number, &ordered.item);
+        self.last = self.last.max(number.min(NUMBER_MAX));
+        while let Some(first) = self.unplaced.pop_front_if(|first| first.number <= number) {
+            let says_it = ordered.repeats.is_some() || (first.kind, &first.body[..]) == (item.kind, item.body);
+            if first.number == number && says_it {
+                return;
+            }
+            self.last += 1;
+            on(TraderNews::Renumbered { from: first.number, to: self.last });
+            let again = Unplaced { number: self.last, ..first };
+            frame::write_submit(&mut self.output, again.number, again.kind, &again.body);
+            self.unplaced.push_back(again);
+        }
+    }
+
     /// It is known what became of that number: nearly always the oldest.
     fn forget(&mut self, number: u64) {
         if let Ok(index) = self.unplaced.binary_search_by_key(&number, |unplaced| unplaced.number) {
@@ -322,7 +348,10 @@ impl Trader {
         match news {
             DeskNews::Block(packet) => return self.on_packet(packet, on),
             DeskNews::Placed { number, position } => {
-                self.forget(number);
+                // What stands there, or was ordered since, may be of another program of the same trader: the stream shows.
+                if position.is_some_and(|position| position.0 < self.next) {
+                    self.forget(number);
+                }
                 on(TraderNews::Placed { number, position });
             }
             DeskNews::Refused { number, refusal } => {
@@ -355,7 +384,7 @@ impl Trader {
             self.next += 1;
             told += 1;
             if ordered.item.name.trader == self.trader {
-                self.forget(ordered.item.name.number);
+                self.on_own(&ordered, on);
             }
             on(TraderNews::Item(ordered));
         }

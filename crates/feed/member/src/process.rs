@@ -104,7 +104,7 @@ fn sources(
         let (mut ringer, world) = (world.ringer(), world.clone());
         let ring = move || ringer.ring(submissions(server));
         let received = market::receive(market, ring, move |why| world.complain(&why));
-        sources.market = Some(Box::new(received.map_err(NodeError::io("receiving the market"))?));
+        sources.market = Some(received.map_err(NodeError::io("receiving the market"))?);
     }
     if let Some(exchange) = &config.exchange {
         let shards = exchange.shards.iter().map(|&shard| ShardId(shard));

@@ -3,7 +3,7 @@
 //! Neither needs agreement between servers. The market is a function of the exchange's record, the same from every publisher; what the exchange tells the
 //! member is numbered by it, so that copies of the same report are known as such.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 pub use pares_desk::market::MarketState;
 use pares_desk::view::BookView;
@@ -30,12 +30,6 @@ pub enum MarketNews {
     },
 }
 
-/// Where the market comes from.
-pub trait MarketFeed: Send {
-    /// The next that came, without waiting.
-    fn next(&mut self) -> Option<MarketNews>;
-}
-
 /// What the exchange told the member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopiedReport {
@@ -53,11 +47,17 @@ pub trait DropCopy: Send {
     fn next(&mut self) -> Option<CopiedReport>;
 }
 
+impl DropCopy for Handed<CopiedReport> {
+    fn next(&mut self) -> Option<CopiedReport> {
+        Handed::next(self).ok().flatten()
+    }
+}
+
 /// What a server is told from outside.
 #[derive(Default)]
 pub struct Sources {
     /// The market, if it is received.
-    pub market: Option<Box<dyn MarketFeed>>,
+    pub market: Option<Handed<MarketNews>>,
     /// What the exchange tells the member, if that is copied.
     pub reports: Option<Box<dyn DropCopy>>,
 }
@@ -72,20 +72,20 @@ pub fn handing<T: Send>(room: usize) -> (SyncSender<T>, Handed<T>) {
     (sender, Handed(receiver))
 }
 
+/// Who handed things over is gone, and nothing comes any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceEnded;
+
 impl<T> Handed<T> {
-    fn next(&mut self) -> Option<T> {
-        self.0.try_recv().ok()
-    }
-}
-
-impl MarketFeed for Handed<MarketNews> {
-    fn next(&mut self) -> Option<MarketNews> {
-        Handed::next(self)
-    }
-}
-
-impl DropCopy for Handed<CopiedReport> {
-    fn next(&mut self) -> Option<CopiedReport> {
-        Handed::next(self)
+    /// The next that came, without waiting; `None` if nothing has come yet.
+    ///
+    /// # Errors
+    /// If nothing will.
+    pub fn next(&mut self) -> Result<Option<T>, SourceEnded> {
+        match self.0.try_recv() {
+            Ok(news) => Ok(Some(news)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(SourceEnded),
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pares_feed::soup::{self, LoginRequest};
 use pares_member::market::{self, MarketConfig};
-use pares_member::sources::{MarketFeed, MarketNews, MarketState};
+use pares_member::sources::{MarketNews, MarketState};
 use pares_node::config::TlsSetting;
 use pares_node::{NodeId, SystemConfig, config};
 use pares_receiver::{FeedReceiver, ReceiverConfig, SubscriptionState, Trust};
@@ -149,7 +149,7 @@ fn a_members_server_takes_the_market_by_tls() {
     let mut market = market::receive(&config, || {}, |why| panic!("{why}")).unwrap();
     let (mut bid, mut state) = (None, MarketState::Stale);
     eventually("the market by TLS", || {
-        while let Some(news) = market.next() {
+        while let Ok(Some(news)) = market.next() {
             match news {
                 MarketNews::Book { locate: 1, view, .. } => {
                     bid = view.bids.first().map(|level| level.quantity)

@@ -1,22 +1,29 @@
 //! Why something is refused, or a connection ends.
 
 /// Why something was not taken in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
 pub enum Refusal {
     /// Longer than an item may be.
+    #[error("too long")]
     TooLong = 1,
     /// No item of its kind.
+    #[error("no item of its kind")]
     Malformed = 2,
     /// Too much waits to be ordered: try again.
+    #[error("too much waits to be ordered: try again")]
     Busy = 3,
     /// A watcher may not submit.
+    #[error("a watcher may not submit: sign on as a trader, from 1")]
     Watcher = 4,
     /// There is no room for another trader.
+    #[error("there is no room for another trader")]
     TooManyTraders = 5,
-    /// Numbers begin at 1, and rise.
+    /// Numbers begin at 1 and rise, up to [`NUMBER_MAX`](crate::item::NUMBER_MAX).
+    #[error("numbers begin at 1, and rise to 2^63")]
     Number = 6,
     /// The server's disk is full: try again, or another server.
+    #[error("the server's disk is full: try another server")]
     NoRoom = 7,
 }
 

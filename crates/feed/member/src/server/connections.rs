@@ -89,8 +89,8 @@ impl<T: Read + Write> Connection<T> {
     }
 
     /// The next text that came on a WebSocket.
-    pub(super) fn next_text(&mut self) -> Option<String> {
-        let web = self.web.as_mut()?;
+    pub(super) fn next_text(&mut self, now_ns: u64) -> Option<String> {
+        let web = self.web.as_mut().filter(|_| !self.is_over)?;
         let input = self.buffers.take_input();
         web.on_input(&input);
         let text = web.next_text();
@@ -99,7 +99,7 @@ impl<T: Read + Write> Connection<T> {
             self.answer(|out| out.extend_from_slice(&output));
         }
         if is_over && text.is_none() {
-            let _ = self.write(0);
+            let _ = self.write(now_ns);
             self.is_over = true;
         }
         text
@@ -107,6 +107,10 @@ impl<T: Read + Write> Connection<T> {
 
     /// The next frame that came, into `payload`: its kind.
     pub(super) fn next_frame(&mut self, payload: &mut Vec<u8>) -> Option<u8> {
+        // What was said behind the last word that made sense is not done.
+        if self.is_over {
+            return None;
+        }
         match self.buffers.next_frame() {
             Ok(Some((kind, bytes))) => {
                 payload.clear();
@@ -210,6 +214,9 @@ pub(super) struct Connections<S: Dial> {
     origins: Arc<[String]>,
 }
 
+/// Connections beyond those of traders: peers', both ways.
+const PEERS_MAX: usize = 32;
+
 impl<S: Dial> Connections<S> {
     pub(super) fn new(sockets: S, config: &MemberConfig) -> Self {
         Self {
@@ -261,7 +268,7 @@ impl<S: Dial> Connections<S> {
             match self.sockets.accept() {
                 Ok(stream) => {
                     let mut connection = Connection::new(stream, Who::Stranger { since_ns: now_ns });
-                    match self.count < self.count_max {
+                    match self.count < self.count_max + PEERS_MAX {
                         true => drop(self.add(connection)),
                         false => connection.end(CutOff::TooMany),
                     }
@@ -318,6 +325,11 @@ impl<S: Dial> Connections<S> {
 
     pub(super) fn get(&self, slot: usize) -> Option<&Connection<S::Stream>> {
         self.slots.get(slot)?.as_ref()
+    }
+
+    /// Whether there is no place for another trader; peers have places of their own.
+    pub(super) fn is_full(&self) -> bool {
+        self.count > self.count_max
     }
 
     pub(super) fn count(&self) -> usize {

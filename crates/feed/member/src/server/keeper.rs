@@ -2,7 +2,7 @@
 
 use pares_desk::blocks::{BatchBuilder, BatchRing, Follows, RING_BYTES_MAX, StreamBatch};
 use pares_desk::frame::{Refusal, kind};
-use pares_desk::item::{ItemBody, ItemName, TraderId};
+use pares_desk::item::{ItemBody, ItemName, NUMBER_MAX, TraderId};
 use pares_desk::local::{LocalStream, Offered};
 use pares_desk::names::Stands;
 use pares_feed::mold::{Packet, Packing};
@@ -125,7 +125,7 @@ impl<W: World> Keeper<W> {
 
     /// A trader, or the exchange, submits something.
     pub(super) fn submit(&mut self, name: ItemName, kind: u8, body: &[u8]) -> Result<Taken, Refusal> {
-        if name.number == 0 {
+        if !(1..=NUMBER_MAX).contains(&name.number) {
             return Err(Refusal::Number);
         }
         if let Some(stands) = self.stream.names().find(name) {
@@ -154,7 +154,8 @@ impl<W: World> Keeper<W> {
             return Err(Refusal::Busy);
         }
         let names = self.stream.names();
-        match names.submitters() >= TRADERS_MAX && names.through(name.trader) == 0 {
+        let is_full = name.trader.is_trader() && names.submitters() >= TRADERS_MAX;
+        match is_full && names.through(name.trader) == 0 {
             true => Err(Refusal::TooManyTraders),
             false => Ok(()),
         }
@@ -248,9 +249,9 @@ impl<W: World> Keeper<W> {
                 Ok(Offered::Known) => {}
                 Ok(Offered::Take | Offered::Early | Offered::Unrecorded) => break,
                 Ok(Offered::Contradicts) => {
+                    let at = position_of(record).map_or("?".to_owned(), |at| at.to_string());
                     return Err(NodeError::Refused(format!(
-                        "server {peer} has something else at position {:?} of the stream than this one",
-                        position_of(record)
+                        "server {peer} has something else at position {at} of the stream than this one"
                     )));
                 }
                 Err(error) => {

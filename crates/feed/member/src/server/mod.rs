@@ -149,7 +149,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         for slot in 0..self.connections.slots() {
             heard += usize::from(self.connections.read(slot));
             if self.connections.turns_web(slot) {
-                heard += self.hear_web(slot);
+                heard += self.hear_web(slot, now_ns);
                 continue;
             }
             while let Some(kind) =
@@ -217,12 +217,14 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             let Some(connection) = self.connections.get_mut(slot) else { continue };
             self.followers += u64::from(connection.buffers.cursor.is_some());
             while connection.write(now_ns) {
+                // The market first, a little of it: who has far to go in the stream is told too that books are old.
+                let is_shown = self.market.show(connection);
                 let is_web = connection.is_web();
                 let next = connection.buffers.cursor.as_ref().map(StreamCursor::next);
                 let batch = next.map(|next| self.keeper.batch_after(next, is_web)).transpose()?.flatten();
                 if let (Some(cursor), Some(batch)) = (&mut connection.buffers.cursor, batch) {
                     cursor.load(&batch);
-                } else if !self.market.show(connection) {
+                } else if !is_shown {
                     break;
                 }
             }

@@ -15,7 +15,7 @@ use pares_types::ShardId;
 use super::connections::Connection;
 use super::keeper::Taken;
 use super::{Count, MemberServer};
-use crate::sources::{CopiedReport, MarketNews, MarketState, Sources};
+use crate::sources::{CopiedReport, MarketNews, MarketState, SourceEnded, Sources};
 use crate::world::Dial;
 
 /// News taken of each source in a turn.
@@ -59,6 +59,12 @@ impl Market {
                 self.states_told += 1;
             }
         }
+    }
+
+    /// Nobody hands anything over any more.
+    fn is_over(&mut self) {
+        self.states.values_mut().for_each(|state| *state = MarketState::Stale);
+        self.states_told += 1;
     }
 
     /// Gives a connection the next it should be shown of the market. Says whether there was something. That data are not current is said at once;
@@ -138,14 +144,19 @@ impl<W: World, S: Dial> MemberServer<W, S> {
 
     fn take_market(&mut self) -> usize {
         let Sources { market: Some(source), .. } = &mut self.sources else { return 0 };
-        let mut taken = 0;
-        while taken < TAKEN_MAX
-            && let Some(news) = source.next()
-        {
-            self.market.take(news);
-            taken += 1;
+        for taken in 0..TAKEN_MAX {
+            match source.next() {
+                Ok(Some(news)) => self.market.take(news),
+                Ok(None) => return taken,
+                Err(SourceEnded) => {
+                    // Nobody would say any more that the books are old.
+                    self.market.is_over();
+                    self.sources.market = None;
+                    return taken;
+                }
+            }
         }
-        taken
+        TAKEN_MAX
     }
 
     /// Encodes changed books, if a batch is due. Says whether somebody is to be told.

@@ -132,8 +132,14 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         Ok(())
     }
 
-    /// Takes a chunk of the stream, and says how far that brought it.
+    /// Takes a chunk of the stream, and says how far that brought it. Who sends one unasked is left.
     fn on_chunk(&mut self, slot: usize, peer: u16, packet: &[u8]) -> Result<(), NodeError> {
+        if self.links.asked.is_none_or(|(asked, _)| asked != peer) {
+            if let Some(connection) = self.connections.get_mut(slot) {
+                connection.end(frame::CutOff::None);
+            }
+            return Ok(());
+        }
         let taken = self.keeper.on_chunk(peer, packet)?;
         self.counters.add(Count::Filled, taken as u64);
         let next = self.keeper.stream.next();

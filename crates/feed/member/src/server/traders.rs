@@ -1,6 +1,6 @@
 //! What traders and peers that connected say, and what comes of it.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 use pares_desk::blocks::StreamCursor;
 use pares_desk::frame::{
@@ -41,7 +41,7 @@ const REMEMBERED_MAX: usize = 4_096;
 
 /// Why traders' last sessions were ended by this server.
 #[derive(Debug, Default)]
-pub(super) struct CutOffs(BTreeMap<TraderId, CutOff>);
+pub(super) struct CutOffs(VecDeque<(TraderId, CutOff)>);
 
 impl CutOffs {
     pub(super) fn note(&mut self, trader: TraderId, cut_off: CutOff) {
@@ -49,13 +49,18 @@ impl CutOffs {
             return;
         }
         if self.0.len() >= REMEMBERED_MAX {
-            self.0.pop_first();
+            self.0.pop_front();
         }
-        self.0.insert(trader, cut_off);
+        self.0.push_back((trader, cut_off));
     }
 
+    /// The latest of a trader; it is told once.
     fn take(&mut self, trader: TraderId) -> CutOff {
-        self.0.remove(&trader).unwrap_or_default()
+        let latest = self.0.iter().rev().find(|(of, _)| *of == trader).map(|&(_, cut_off)| cut_off);
+        if latest.is_some() {
+            self.0.retain(|(of, _)| *of != trader);
+        }
+        latest.unwrap_or_default()
     }
 }
 
@@ -100,6 +105,9 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         if stream != 0 && stream != self.keeper.number {
             return connection.end(CutOff::OtherStream);
         }
+        if self.connections.is_full() {
+            return self.turn_away(slot);
+        }
         let signed_on = self.signed_on(trader, next);
         let Some(connection) = self.connections.get_mut(slot) else { return };
         connection.who = Who::Trader { trader };
@@ -114,6 +122,12 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         connection.shown = (wants & WANTS_BOOKS != 0).then(ShownBy::default);
         self.keeper.serve_web(connection.is_web());
         self.unsent = true;
+    }
+
+    fn turn_away(&mut self, slot: usize) {
+        if let Some(connection) = self.connections.get_mut(slot) {
+            connection.end(CutOff::TooMany);
+        }
     }
 
     fn signed_on(&mut self, trader: TraderId, next: u64) -> DeskSignedOn {

@@ -47,7 +47,7 @@ fn a_trader_is_shown_the_book_that_is_and_told_when_nobody_knows_any_more() {
     let mut outlet = Outlet::open(&[], 0);
     let config = MarketConfig { shards: vec![SHARD.0], tcp: vec![outlet.tcp()], ..MarketConfig::default() };
     let market = receive(&config, || {}, |why| panic!("{why}")).unwrap();
-    let sources = Sources { market: Some(Box::new(market)), ..Sources::default() };
+    let sources = Sources { market: Some(market), ..Sources::default() };
     let rig = Rig::with_sources(MemberConfig::local(1), sources);
     let options = TraderOptions { books: true, ..TraderOptions::default() };
     let mut client = TraderClient::connect_with(&rig.addresses(), TraderId(1), options).unwrap();

@@ -48,7 +48,7 @@ impl Rig {
     /// A system of one server, and the market it is told of.
     pub(crate) fn with_market(config: MemberConfig) -> (Self, SyncSender<MarketNews>) {
         let (market, handed) = handing(16);
-        let sources = Sources { market: Some(Box::new(handed)), ..Sources::default() };
+        let sources = Sources { market: Some(handed), ..Sources::default() };
         (Self::with_sources(config, sources), market)
     }
 

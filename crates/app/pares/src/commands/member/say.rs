@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pares_desk::item::{ItemBody, ItemName, TraderId};
 use pares_member::{TraderNews, TraderOptions};
-use pares_types::{InstrumentId, Price, Quantity};
+use pares_types::{InstrumentId, Quantity};
 
 use super::Servers;
 use crate::error::{CommandError, CommandResult};
@@ -18,19 +18,22 @@ pub(super) struct Args {
     #[command(flatten)]
     servers: Servers,
     /// Who says it: a trader's number, from 1
-    #[arg(long = "as", value_name = "TRADER")]
+    #[arg(long = "as", value_name = "TRADER", value_parser = clap::value_parser!(u32).range(1..0xffff_0000))]
     trader: u32,
     /// To whom; to all if not given
     #[arg(long, default_value_t = 0)]
     to: u32,
-    /// As a note on that instrument
-    #[arg(long, conflicts_with = "to")]
+    /// As a note on the instrument of that number
+    #[arg(long, conflicts_with = "to", value_name = "INSTRUMENT")]
     note: Option<u32>,
-    /// As a wish for a quote in that instrument, in place of words
-    #[arg(long, conflicts_with = "note")]
+    /// As a wish for a quote in the instrument of that number, in place of words
+    #[arg(long, conflicts_with = "note", value_name = "INSTRUMENT")]
     quote: Option<u32>,
+    /// For how many shares a quote is wished
+    #[arg(long, default_value_t = 0, requires = "quote")]
+    quantity: u64,
     /// What
-    #[arg(required_unless_present = "quote")]
+    #[arg(required_unless_present = "quote", conflicts_with = "quote")]
     words: Vec<String>,
 }
 
@@ -40,7 +43,7 @@ impl Args {
         match (self.note, self.quote) {
             (Some(instrument), _) => ItemBody::Note { instrument: InstrumentId(instrument), text },
             (_, Some(instrument)) => {
-                ItemBody::QuoteRequest { to, instrument: InstrumentId(instrument), quantity: Quantity(0) }
+                ItemBody::QuoteRequest { to, instrument: InstrumentId(instrument), quantity: Quantity(self.quantity) }
             }
             _ => ItemBody::Message { to, text },
         }
@@ -52,13 +55,14 @@ pub(super) fn run(args: &Args) -> CommandResult {
     let options = TraderOptions { from: None, books: false };
     let mut client = args.servers.connect(args.trader, options)?;
     let number = client.submit(&args.body(&args.words.join(" ")));
-    let name = ItemName { trader: TraderId(args.trader), number };
+    let mut name = ItemName { trader: TraderId(args.trader), number };
     let (begun, mut stands) = (Instant::now(), None);
     while stands.is_none() && begun.elapsed() < PATIENCE {
         client.wait(Duration::from_millis(100));
         client.poll(|news| match news {
+            TraderNews::Renumbered { from, to } if from == name.number => name.number = to,
             TraderNews::Item(item) if item.item.name == name => stands = Some(Ok(item.position)),
-            TraderNews::Refused { refusal, .. } => stands = Some(Err(format!("{refusal:?}"))),
+            TraderNews::Refused { refusal, .. } => stands = Some(Err(refusal.to_string())),
             _ => {}
         });
     }
@@ -66,9 +70,4 @@ pub(super) fn run(args: &Args) -> CommandResult {
     let position = stands.map_err(|why| CommandError::io("saying it")(std::io::Error::other(why)))?;
     pares_text::tell!("it stands at position {position}");
     Ok(())
-}
-
-/// A price as people write it.
-pub(super) fn price(price: Price) -> String {
-    format!("{}.{:04}", price.0 / 10_000, (price.0 % 10_000).abs())
 }

@@ -2,9 +2,9 @@
 
 use pares_desk::item::{ItemBody, OrderedItem, TraderId};
 use pares_desk::view::{BookView, ToldView, ViewLevel};
-use pares_types::{Price, Quantity, Reply};
+use pares_types::{Price, Quantity, Reason, Reply};
 
-use super::say::price;
+use crate::text::name;
 
 /// One item, in one line.
 pub(super) fn line(item: &OrderedItem<'_>) -> String {
@@ -61,7 +61,7 @@ fn of(quantity: Quantity) -> String {
 }
 
 fn side((at, quantity): (Price, Quantity)) -> String {
-    if quantity.is_zero() { "-".into() } else { format!("{quantity} at {}", price(at)) }
+    if quantity.is_zero() { "-".into() } else { format!("{quantity} at {at}") }
 }
 
 fn report(reply: &Reply) -> String {
@@ -70,26 +70,36 @@ fn report(reply: &Reply) -> String {
             let (executed, left) = (of.executed, of.remaining);
             (
                 of.client_order_id,
-                format!("{:?} in {}, {executed} traded, {left} left", of.status, of.instrument),
+                format!(
+                    "{}{} in {}, {executed} traded, {left} left",
+                    name(&of.status),
+                    why(of.reason),
+                    of.instrument
+                ),
             )
         }
         Reply::Trade(of) => {
-            let (side, at, left) = (of.side, price(of.price), of.remaining);
+            let (side, at, left) = (name(&of.side), of.price, of.remaining);
             (
                 of.client_order_id,
-                format!("{side:?} {} of {} at {at}, {left} left", of.quantity, of.instrument),
+                format!("{side} {} of {} at {at}, {left} left", of.quantity, of.instrument),
             )
         }
         Reply::Cancelled(of) => {
-            (of.client_order_id, format!("{} of {} cancelled ({:?})", of.quantity, of.instrument, of.cause))
+            (of.client_order_id, format!("{} of {} cancelled ({})", of.quantity, of.instrument, name(&of.cause)))
         }
-        Reply::News(of) => (of.client_order_id, format!("{:?} in {}", of.change, of.instrument)),
+        Reply::News(of) => (of.client_order_id, format!("{} in {}", name(&of.change), of.instrument)),
         Reply::Busted(of) => {
-            let at = price(of.price);
-            (of.client_order_id, format!("the trade of {} of {} at {at} is void", of.quantity, of.instrument))
+            let void = format!("the trade of {} of {} at {} is void", of.quantity, of.instrument, of.price);
+            (of.client_order_id, void)
         }
         Reply::Journalled { client_order_id, .. } => (*client_order_id, "journalled".into()),
-        Reply::Rejected { client_order_id, reason } => (*client_order_id, format!("{reason:?}")),
+        Reply::Rejected { client_order_id, reason } => (*client_order_id, name(reason)),
     };
-    format!("order {order}: {what}")
+    format!("{what}: order {order}")
+}
+
+/// Why it came to that, if there is a reason.
+fn why(reason: Reason) -> String {
+    if reason == Reason::None { String::new() } else { format!(" ({})", name(&reason)) }
 }

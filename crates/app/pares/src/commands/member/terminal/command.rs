@@ -2,17 +2,24 @@
 //!
 //! ```text
 //!   buy 100 at 10.50      sell 100 at 10.50 in 3      cancel 1712...
-//!   to 3 are you there?   good morning           note cheap        ask 500        quit
+//!   to 3 are you there?   all good morning       note cheap        ask 500        quit
 //! ```
+//! A word that is none of these is not said to anybody: it was to be an order, perhaps.
 
 use pares_desk::item::{ItemBody, TraderId};
 use pares_types::{InstrumentId, Price, Quantity, Side};
+
+/// What can be typed.
+pub(super) const HELP: &str = "Typed: buy 100 at 10.50 [in INSTRUMENT] | sell 100 at 10.50 | cancel ORDER | all WORDS | to TRADER WORDS | note WORDS | ask [QUANTITY] | help | \
+     quit. Keys: Tab, Up, Down: another book; Esc: leave. INSTRUMENT is the number beside its symbol.";
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     /// Leave.
     Quit,
+    /// Say what can be typed.
+    Help,
     /// Say something.
     Say(Words),
     /// Enter an order.
@@ -58,12 +65,15 @@ pub(super) fn read(line: &str, instrument: Option<InstrumentId>) -> Result<Optio
     Ok(Some(match word {
         "" => return Ok(None),
         "quit" | "q" => Command::Quit,
+        "help" | "?" => Command::Help,
         "buy" => Command::Order(ticket(rest, instrument, Side::Buy)?),
         "sell" => Command::Order(ticket(rest, instrument, Side::Sell)?),
         "cancel" => Command::Cancel(rest.parse().map_err(|_| "cancel WHICH: an order's name".to_owned())?),
         "note" => Command::Say(Words::Note { instrument: here()?, text: rest.into() }),
         "ask" => {
-            let quantity = Quantity(rest.parse().unwrap_or(0));
+            let how = |_| "ask QUANTITY, or ask".to_owned();
+            let quantity = if rest.is_empty() { 0 } else { rest.parse().map_err(how)? };
+            let quantity = Quantity(quantity);
             Command::Say(Words::Ask { instrument: here()?, quantity })
         }
         "to" => {
@@ -72,13 +82,14 @@ pub(super) fn read(line: &str, instrument: Option<InstrumentId>) -> Result<Optio
             let to = TraderId(to.parse().map_err(|_| how())?);
             Command::Say(Words::Message { to, text: text.into() })
         }
-        _ => Command::Say(Words::Message { to: TraderId(0), text: line.into() }),
+        "all" => Command::Say(Words::Message { to: TraderId(0), text: rest.into() }),
+        _ => return Err(format!("`{word}` is no command; `help` lists them")),
     }))
 }
 
 /// An order for the instrument that is named, or shown.
 fn ticket(text: &str, shown: Option<InstrumentId>, side: Side) -> Result<Ticket, String> {
-    let how = || "buy QUANTITY at PRICE, and `in INSTRUMENT` if that is not shown".to_owned();
+    let how = || "QUANTITY at PRICE, and `in` with the instrument's number if it is not shown".to_owned();
     let words: Vec<&str> = text.split_whitespace().filter(|word| !["at", "@", "in"].contains(word)).collect();
     let (quantity, price, named) = match words[..] {
         [quantity, price] => (quantity, price, None),

@@ -38,11 +38,12 @@ const KEY_WAIT: Duration = Duration::from_millis(20);
 
 /// Arguments of `pares member terminal`.
 #[derive(clap::Args)]
+#[command(after_help = command::HELP)]
 pub(super) struct Args {
     #[command(flatten)]
     servers: Servers,
     /// Who sits there: a trader's number, from 1
-    #[arg(long = "as", value_name = "TRADER")]
+    #[arg(long = "as", value_name = "TRADER", value_parser = clap::value_parser!(u32).range(1..0xffff_0000))]
     trader: u32,
     /// The key file of the session that orders are entered on, if the exchange's sign-on needs one
     #[arg(long)]
@@ -57,7 +58,7 @@ pub(super) fn run(args: &Args) -> CommandResult {
     let exchange = config.and_then(|config| config.exchange);
     let mut orders = Orders::new(exchange, args.trader, args.key.clone());
     let mut state = TerminalState::new(args.trader);
-    let screen = ratatui::try_init().map_err(CommandError::io("setting up the terminal"))?;
+    let screen = ratatui::try_init().map_err(CommandError::io("setting up the screen (a terminal is needed; `pares member watch` prints lines)"))?;
     let result = work(screen, &mut client, &mut orders, &mut state);
     // A terminal that was closed cannot be given back.
     let _ = ratatui::try_restore();
@@ -100,8 +101,12 @@ fn work(
 fn carry_out(command: Command, client: &mut TraderClient, orders: &mut Orders, state: &mut TerminalState) {
     match command {
         Command::Quit => {}
+        Command::Help => state.say(command::HELP.to_owned()),
         Command::Say(words) => drop(client.submit(&words.as_body())),
-        Command::Order(ticket) => state.say(orders.enter(ticket)),
+        Command::Order(ticket) => match orders.enter(ticket) {
+            Ok(name) => state.on_entered(name, ticket),
+            Err(why) => state.say(why),
+        },
         Command::Cancel(name) => state.say(orders.cancel(name)),
     }
 }

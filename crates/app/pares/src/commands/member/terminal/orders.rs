@@ -7,6 +7,7 @@ use pares_member::reports::ExchangeConfig;
 use pares_types::{ClientOrderId, MemberId, NewOrder};
 
 use super::command::Ticket;
+use crate::text::name;
 
 /// The lower bits of an order's name.
 const NUMBER_BITS: u32 = 48;
@@ -30,15 +31,12 @@ impl Orders {
         Self { exchange, key, client: None, name }
     }
 
-    /// Enters an order. Says what happened.
-    pub(super) fn enter(&mut self, ticket: Ticket) -> String {
+    /// Enters an order: its name, or why it was not sent.
+    pub(super) fn enter(&mut self, ticket: Ticket) -> Result<ClientOrderId, String> {
         self.name += 1;
         let name = ClientOrderId(self.name);
         let order = NewOrder::limit(ticket.side, ticket.price, ticket.quantity);
-        match self.with(|client| client.enter(name, ticket.instrument, order)) {
-            Ok(()) => format!("order {name} sent"),
-            Err(why) => why,
-        }
+        self.with(|client| client.enter(name, ticket.instrument, order)).map(|()| name)
     }
 
     /// Cancels an order. Says what happened.
@@ -87,7 +85,7 @@ impl Orders {
         let Some(client) = &mut self.client else { return };
         let polled = client.poll(|update| {
             if let Update::Rejected { client_order_id, reason } = update {
-                say(format!("order {client_order_id} was not taken: {reason:?}"));
+                say(format!("not taken in ({}): order {client_order_id}", name(&reason)));
             }
         });
         if let Err(error) = polled {

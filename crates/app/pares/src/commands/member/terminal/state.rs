@@ -10,6 +10,7 @@ use pares_member::sources::MarketState;
 use pares_types::{ClientOrderId, InstrumentId, Reply, ShardId, Status};
 
 use super::super::text::{body_text, line};
+use super::command::Ticket;
 
 /// Lines kept of each list.
 const LINES_MAX: usize = 200;
@@ -19,6 +20,8 @@ const LINES_MAX: usize = 200;
 pub(super) struct OwnOrder {
     pub(super) instrument: InstrumentId,
     pub(super) left: u64,
+    /// As it was typed here; another trader's, or one of before, is known by its name only.
+    pub(super) ticket: Option<Ticket>,
 }
 
 /// All of it.
@@ -30,6 +33,8 @@ pub(super) struct TerminalState {
     pub(super) market: BTreeMap<ShardId, MarketState>,
     pub(super) selected: usize,
     pub(super) orders: BTreeMap<ClientOrderId, OwnOrder>,
+    /// Orders that were sent from here.
+    pub(super) tickets: BTreeMap<ClientOrderId, Ticket>,
     pub(super) holdings: Holdings,
     pub(super) trades: VecDeque<String>,
     pub(super) messages: VecDeque<String>,
@@ -54,6 +59,7 @@ impl TerminalState {
             market: BTreeMap::new(),
             selected: 0,
             orders: BTreeMap::new(),
+            tickets: BTreeMap::new(),
             holdings: Holdings::default(),
             trades: VecDeque::new(),
             messages: VecDeque::new(),
@@ -78,6 +84,21 @@ impl TerminalState {
         self.selected = self.selected.checked_add_signed(by).unwrap_or(count - 1) % count;
     }
 
+    /// An order was sent.
+    pub(super) fn on_entered(&mut self, name: ClientOrderId, ticket: Ticket) {
+        if self.tickets.len() == LINES_MAX {
+            self.tickets.pop_first();
+        }
+        self.tickets.insert(name, ticket);
+        self.say(format!("order {name} sent"));
+    }
+
+    /// The symbol of an instrument, or its number.
+    pub(super) fn symbol(&self, instrument: InstrumentId) -> String {
+        let book = self.books.values().find(|book| u32::from(book.key.1) == instrument.0);
+        book.map_or_else(|| instrument.to_string(), |book| book.view.symbol.clone())
+    }
+
     /// Says something about what was typed.
     pub(super) fn say(&mut self, word: String) {
         self.word = word;
@@ -99,9 +120,9 @@ impl TerminalState {
             TraderNews::Book(book) => drop(self.books.insert(book.key, book)),
             TraderNews::Market { shard, state } => drop(self.market.insert(shard, state)),
             TraderNews::Refused { number, refusal } => {
-                self.word = format!("number {number} was not taken in: {refusal:?}");
+                self.word = format!("number {number} was not taken in: {refusal}");
             }
-            TraderNews::Placed { .. } => {}
+            TraderNews::Placed { .. } | TraderNews::Renumbered { .. } => {}
             TraderNews::Item(item) => self.on_item(&item),
         }
     }
@@ -138,7 +159,10 @@ impl TerminalState {
         };
         match left {
             0 => drop(self.orders.remove(&name)),
-            left => drop(self.orders.insert(name, OwnOrder { instrument, left })),
+            left => {
+                let ticket = self.tickets.get(&name).copied();
+                self.orders.insert(name, OwnOrder { instrument, left, ticket });
+            }
         }
     }
 }

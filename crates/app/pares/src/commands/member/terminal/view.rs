@@ -12,7 +12,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 
-use super::super::say::price;
+use super::command::Ticket;
 use super::state::TerminalState;
 
 /// Draws all of it.
@@ -24,8 +24,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &TerminalState) {
     let [orders, trades, messages] =
         Layout::vertical([Constraint::Length(6), Constraint::Fill(1), Constraint::Fill(1)]).areas(right);
     ladder(frame, left, state);
-    let own =
-        state.orders.iter().map(|(name, own)| format!("{name}: {} left in {}", own.left, own.instrument));
+    let own = state.orders.iter().map(|(name, own)| {
+        let (left, symbol) = (own.left, state.symbol(own.instrument));
+        own.ticket.map_or_else(
+            || format!("{left} of {symbol} left: {name}"),
+            |Ticket { side, price, .. }| {
+                format!("{} {left} of {symbol} at {price}: {name}", crate::text::name(&side))
+            },
+        )
+    });
     list(frame, orders, " own orders ", &own.collect());
     list(frame, trades, " told by the exchange ", &state.trades);
     list(frame, messages, " messages ", &state.messages);
@@ -63,7 +70,7 @@ fn ladder(frame: &mut Frame<'_>, area: Rect, state: &TerminalState) {
 /// Which book it is, and what that is worth.
 fn heading(book: &ToldView, worth: MarketState) -> Vec<Line<'static>> {
     let view = &book.view;
-    let last = view.last.map_or("-".to_owned(), |(at, quantity)| format!("{quantity} at {}", price(at)));
+    let last = view.last.map_or("-".to_owned(), |(at, quantity)| format!("{quantity} at {at}"));
     let state_word = match view.state {
         b'T' => "trading",
         b'Q' => "call",
@@ -97,7 +104,7 @@ fn colour(state: MarketState) -> Style {
 }
 
 fn rung(level: &ViewLevel, is_bid: bool) -> Line<'static> {
-    let at = price(level.price);
+    let at = level.price.to_string();
     match is_bid {
         true => Line::from(format!("{:>10} {:>4} {at:>12}", level.quantity.0, level.orders)),
         false => Line::from(format!("{:>15} {at:>12} {:>10} {:>4}", "", level.quantity.0, level.orders)),
