@@ -4,7 +4,7 @@
 //! what those look like that changed since; a server that takes its time is handed later states, never more of them.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
@@ -34,13 +34,16 @@ pub struct MarketConfig {
     /// Lines A and B of shard 0; those of another shard have its number added to the port. None: all comes by TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<(SocketAddr, SocketAddr)>,
-    /// Where publishers answer requests, by UDP.
+    /// The address of the interface by which lines come in; none: the system chooses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<Ipv4Addr>,
+    /// Where replayers answer requests, by UDP.
     #[serde(default)]
     pub requests: Vec<SocketAddr>,
-    /// Where publishers serve replays and snapshots, by TCP.
+    /// Where replayers serve replays and snapshots, by TCP.
     #[serde(default)]
     pub tcp: Vec<SocketAddr>,
-    /// The certificate of the exchange's authority, if its publishers serve TCP by TLS.
+    /// The certificate of the exchange's authority, if its replayers serve TCP by TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<PathBuf>,
 }
@@ -50,6 +53,7 @@ impl MarketConfig {
         Ok(ReceiverConfig {
             shards: self.shards.iter().map(|&shard| ShardId(shard)).collect(),
             lines: self.lines.map_or(FeedLines::None, |(a, b)| FeedLines::From(a, b)),
+            interface: self.interface.unwrap_or(Ipv4Addr::UNSPECIFIED),
             requests: self.requests.clone(),
             tcp: self.tcp.clone(),
             tls: self.authority.as_deref().map(Trust::load).transpose()?,

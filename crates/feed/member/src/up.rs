@@ -2,6 +2,7 @@
 //!
 //! As with the exchange's supervisor, no server asks this one anything: it notices deaths only to start replacements.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A server that dies younger than this is restarted with growing pauses.
 const INFANT: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// A server that dies so often before it is up never will be.
+const DEATHS_MAX: u32 = 5;
 
 /// A server's process.
 struct Process {
@@ -78,10 +81,19 @@ impl MemberSupervisor {
 
     fn wait(&mut self, stop: &AtomicBool) -> Result<(), NodeError> {
         let begun = Instant::now();
+        let mut last = BTreeMap::new();
         while !(0..self.config.count()).all(|server| self.is_up(server)) {
-            let deaths = self.tick();
-            if begun.elapsed() > PATIENCE {
-                return Err(NodeError::Refused(format!("not all servers came up: {}", deaths.join("; "))));
+            for (server, why) in self.tick() {
+                let (deaths, latest) = last.entry(server).or_insert((0, String::new()));
+                (*deaths, *latest) = (*deaths + 1, why);
+            }
+            let is_vain = last.values().any(|&(deaths, _)| deaths >= DEATHS_MAX);
+            if is_vain || begun.elapsed() > PATIENCE {
+                let mut why: Vec<String> = last.into_values().map(|(_, why)| why).collect();
+                if why.is_empty() {
+                    why.push("they say nothing yet".into());
+                }
+                return Err(NodeError::Refused(format!("not all servers came up: {}", why.join("; "))));
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(NodeError::BrokenOff);
@@ -116,11 +128,11 @@ impl MemberSupervisor {
         child.is_some() && child == announced(&self.layout, server)
     }
 
-    /// Looks for dead servers and starts their replacements. Does not wait. Says who died.
-    pub fn tick(&mut self) -> Vec<String> {
+    /// Looks for dead servers and starts their replacements. Does not wait. Says which died, and how.
+    pub fn tick(&mut self) -> Vec<(u16, String)> {
         let mut deaths = Vec::new();
         for server in 0..self.config.count() {
-            deaths.extend(self.reap(server));
+            deaths.extend(self.reap(server).map(|how| (server, how)));
             let process = &self.servers[usize::from(server)];
             if process.child.is_none() && process.started.elapsed() >= process.pause {
                 let spawned = self.spawn(server);
@@ -128,7 +140,9 @@ impl MemberSupervisor {
                 process.started = Instant::now();
                 match spawned {
                     Ok(child) => process.child = Some(child),
-                    Err(error) => deaths.push(format!("server {server} cannot be started: {error}")),
+                    Err(error) => {
+                        deaths.push((server, format!("server {server} cannot be started: {error}")))
+                    }
                 }
             }
         }

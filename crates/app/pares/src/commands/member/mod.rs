@@ -68,7 +68,14 @@ impl Servers {
             return Ok(self.server.clone());
         }
         let layout = Layout::new(&self.dir);
-        let config = pares_member::MemberConfig::load(&pares_member::process::config_file(&layout))?;
+        let file = pares_member::process::config_file(&layout);
+        if !file.exists() {
+            let dir = self.dir.display();
+            return Err(CommandError::Usage(format!(
+                "there is no member's system in {dir}; start one with `pares member up --dir {dir}`, or name its directory with --dir"
+            )));
+        }
+        let config = pares_member::MemberConfig::load(&file)?;
         let known =
             (0..config.count()).filter_map(|server| pares_member::world::address(&layout, server).ok());
         let known: Vec<_> = known.collect();

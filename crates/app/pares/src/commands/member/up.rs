@@ -1,12 +1,14 @@
 //! `pares member up`: a member's servers, until Ctrl-C.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use pares_client::KeyFile;
 use pares_member::MemberConfig;
 use pares_member::market::MarketConfig;
+use pares_member::process;
 use pares_member::reports::ExchangeConfig;
 use pares_member::up::MemberSupervisor;
 use pares_node::config::TlsSetting;
@@ -16,21 +18,25 @@ use pares_types::GatewayId;
 use crate::error::{CommandError, CommandResult};
 use crate::text::count;
 
-/// Arguments of `pares member up`.
+/// Arguments of `pares member up`. All but the directory are for a new system: what has a `member.toml` goes by that.
 #[derive(clap::Args)]
+#[command(
+    after_help = "All but --dir are written into DIR/member.toml at the first start. Later starts go by that file; an option that says otherwise \
+                        is refused."
+)]
 pub(super) struct Args {
     /// The directory of the member's system; created with default settings (`member.toml`) if it does not exist
     #[arg(long, default_value = "member-data")]
     dir: PathBuf,
-    /// How many servers a new system has
-    #[arg(long, default_value_t = 2)]
-    servers: u16,
-    /// The first server's port in a new system; the others follow. 0 takes free ones
-    #[arg(long, default_value_t = 7200)]
-    port: u16,
-    /// How many servers must have an item before traders of a new system are told
-    #[arg(long, default_value_t = 1)]
-    quorum: u16,
+    /// How many servers a new system has [default: 2]
+    #[arg(long)]
+    servers: Option<u16>,
+    /// The first server's port in a new system; the others follow. 0 takes free ones [default: 7200]
+    #[arg(long)]
+    port: Option<u16>,
+    /// How many servers must have an item before traders of a new system are told [default: 1]
+    #[arg(long)]
+    quorum: Option<u16>,
     /// The directory of the exchange on this host, whose market data a new system shows, and whose reports to the member it copies
     #[arg(long)]
     exchange: Option<PathBuf>,
@@ -40,49 +46,89 @@ pub(super) struct Args {
     /// A key file for each server, in their order, if sign-on there needs one
     #[arg(long, requires = "exchange")]
     key: Vec<PathBuf>,
-    /// Lines A and B of the market data of shard 0, as ADDRESS,ADDRESS; another shard's have its number added to the port
-    #[arg(long, value_delimiter = ',', num_args = 2)]
+    /// Lines A and B of the market data of shard 0, multicast groups, as A,B; another shard's have its number added to the port. Without
+    /// lines all comes by TCP
+    #[arg(long, value_delimiter = ',', requires = "feed_tcp")]
     feed: Vec<SocketAddr>,
-    /// Where publishers of market data answer requests, by UDP
-    #[arg(long)]
+    /// The address of the interface by which lines come in [default: the system chooses]
+    #[arg(long, value_name = "ADDRESS", requires = "feed")]
+    feed_interface: Option<Ipv4Addr>,
+    /// Where replayers of market data answer requests, by UDP, as A,B,...
+    #[arg(long, value_delimiter = ',')]
     feed_requests: Vec<SocketAddr>,
-    /// Where publishers of market data serve replays and snapshots, by TCP
-    #[arg(long)]
+    /// Where replayers of market data serve replays and snapshots, by TCP, as A,B,...
+    #[arg(long, value_delimiter = ',')]
     feed_tcp: Vec<SocketAddr>,
     /// The certificate of the exchange's authority (its ca.pem), if its replayers serve TCP by TLS
     #[arg(long, value_name = "FILE", requires = "feed_tcp")]
     feed_ca: Option<PathBuf>,
-    /// Which shards' market data; those of the exchange, or 0, if not given
-    #[arg(long)]
+    /// Which shards' market data, as A,B,...; those of the exchange, or 0, if not given
+    #[arg(long, value_delimiter = ',')]
     feed_shard: Vec<u16>,
 }
 
 impl Args {
     fn config(&self) -> Result<MemberConfig, CommandError> {
-        let port = |server| if self.port == 0 { 0 } else { self.port.saturating_add(server) };
+        let first = self.port.unwrap_or(7200);
+        let port = |server| if first == 0 { 0 } else { first.saturating_add(server) };
         let address = |server| SocketAddr::from(([127, 0, 0, 1], port(server)));
-        let servers = (0..self.servers).map(address).collect();
+        let servers: Vec<_> = (0..self.servers.unwrap_or(2)).map(address).collect();
         let exchange = self.exchange.as_deref().map(|dir| self.exchange(dir)).transpose()?;
-        let market = match self.market(exchange.as_ref()) {
+        let market = match self.market(exchange.as_ref())? {
             None => self.exchange.as_deref().map(market_of).transpose()?.flatten(),
             market => market,
         };
-        let config =
-            MemberConfig { servers, quorum: self.quorum, exchange, market, ..MemberConfig::default() };
+        let quorum = self.quorum.unwrap_or(1);
+        let config = MemberConfig { servers, quorum, exchange, market, ..MemberConfig::default() };
         config.check()?;
         Ok(config)
     }
 
-    fn market(&self, exchange: Option<&ExchangeConfig>) -> Option<MarketConfig> {
-        let lines = if let [a, b] = self.feed[..] { Some((a, b)) } else { None };
-        if lines.is_none() && self.feed_tcp.is_empty() {
-            return None;
+    /// Whether every option that is given says what is written in the system's `member.toml`.
+    fn check_against(&self, written: &MemberConfig) -> CommandResult {
+        let wanted = self.config()?;
+        let who = |config: &MemberConfig| {
+            let exchange = config.exchange.clone();
+            exchange.map(|exchange| (exchange.member, exchange.keys, exchange.authority))
+        };
+        let has_servers = self.servers.is_none_or(|servers| servers == written.count())
+            && self.port.is_none_or(|port| written.servers.first().is_some_and(|first| first.port() == port));
+        let has_feed = !self.feed.is_empty() || !self.feed_tcp.is_empty();
+        let checks = [
+            ("--servers, --port", has_servers),
+            ("--quorum", self.quorum.is_none_or(|quorum| quorum == written.quorum)),
+            ("--exchange, --member, --key", self.exchange.is_none() || who(&wanted) == who(written)),
+            ("--feed...", !has_feed || wanted.market == written.market),
+        ];
+        match checks.into_iter().find(|(_, agrees)| !agrees) {
+            None => Ok(()),
+            Some((option, _)) => Err(CommandError::Usage(format!(
+                "{} says otherwise than {option}: edit that file, or leave the option out, or name another --dir",
+                process::config_file(&Layout::new(&self.dir)).display()
+            ))),
         }
+    }
+
+    fn market(&self, exchange: Option<&ExchangeConfig>) -> Result<Option<MarketConfig>, CommandError> {
+        let lines = match self.feed[..] {
+            [] if self.feed_tcp.is_empty() => return Ok(None),
+            [] => None,
+            [a, b] if a.ip().is_multicast() && b.ip().is_multicast() => Some((a, b)),
+            [_, _] => {
+                return Err(CommandError::Usage(
+                    "--feed: lines that are not multicast go to one receiver, and there are several servers: leave it out, and all comes \
+                     from --feed-tcp"
+                        .into(),
+                ));
+            }
+            _ => return Err(CommandError::Usage("--feed takes two lines, as A,B".into())),
+        };
         let shards = exchange.map_or_else(|| vec![0], |exchange| exchange.shards.clone());
         let shards = if self.feed_shard.is_empty() { shards } else { self.feed_shard.clone() };
         let (requests, tcp) = (self.feed_requests.clone(), self.feed_tcp.clone());
         let authority = self.feed_ca.as_deref().map(absolute);
-        Some(MarketConfig { shards, lines, requests, tcp, authority })
+        let interface = self.feed_interface;
+        Ok(Some(MarketConfig { shards, lines, interface, requests, tcp, authority }))
     }
 
     /// Where the exchange in that directory is, and what it is made of.
@@ -95,6 +141,7 @@ impl Args {
             told.and_then(|told| told.trim().parse().ok()).unwrap_or(configured)
         };
         let authority = layout.keys().join("ca.pem");
+        self.check_keys()?;
         Ok(ExchangeConfig {
             gateways: system.gateway_ids().map(address).collect(),
             shards: system.shards()?.keys().map(|shard| shard.0).collect(),
@@ -102,6 +149,23 @@ impl Args {
             keys: self.key.iter().map(|key| absolute(key)).collect(),
             authority: (system.tls == TlsSetting::On).then_some(authority),
         })
+    }
+}
+
+impl Args {
+    /// Whether there are keys for all servers, or none, and each can be read.
+    fn check_keys(&self) -> CommandResult {
+        let servers = usize::from(self.servers.unwrap_or(2));
+        if ![0, servers].contains(&self.key.len()) {
+            return Err(CommandError::Usage(format!(
+                "--key: each of the {servers} servers signs on by a key of its own, in a session of its own; `pares admin member key` makes one"
+            )));
+        }
+        for key in &self.key {
+            let read = KeyFile::read(key);
+            read.map_err(|error| CommandError::Failed(format!("{}: {error}", key.display())))?;
+        }
+        Ok(())
     }
 }
 
@@ -116,7 +180,9 @@ fn market_of(dir: &Path) -> Result<Option<MarketConfig>, CommandError> {
         Some((feed.line_a, feed.line_b)).filter(|(a, b)| a.ip().is_multicast() && b.ip().is_multicast());
     let shards = system.shards()?.keys().map(|shard| shard.0).collect();
     let authority = pares_node::config::feed_authority(&layout, feed).as_deref().map(absolute);
-    Ok(Some(MarketConfig { shards, lines, requests: replayers.clone(), tcp: replayers, authority }))
+    let interface = lines.map(|_| feed.interface).filter(|interface| !interface.is_unspecified());
+    let requests = replayers.clone();
+    Ok(Some(MarketConfig { shards, lines, interface, requests, tcp: replayers, authority }))
 }
 
 /// The path, whatever directory a server is started in.
@@ -128,7 +194,15 @@ fn absolute(path: &Path) -> PathBuf {
 pub(super) fn run(args: &Args) -> CommandResult {
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
-    let config = args.config()?;
+    let file = process::config_file(&Layout::new(&args.dir));
+    let config = match file.exists() {
+        true => {
+            let written = MemberConfig::load(&file)?;
+            args.check_against(&written)?;
+            written
+        }
+        false => args.config()?,
+    };
     let program = std::env::current_exe().map_err(CommandError::io("finding the path of this program"))?;
     let started = MemberSupervisor::start(&program, Layout::new(&args.dir), &config, &stop);
     let mut supervisor = match started {
@@ -140,7 +214,7 @@ pub(super) fn run(args: &Args) -> CommandResult {
     };
     tell(&supervisor);
     while !stop.load(Ordering::Relaxed) {
-        for death in supervisor.tick() {
+        for (_, death) in supervisor.tick() {
             pares_text::tell!("{death}; restarting it");
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -119,11 +119,23 @@ fn what_is_typed_is_for_the_book_that_is_shown() {
     assert_eq!(read("sell 100 @ 10.5", state.instrument()), Ok(Some(Command::Order(ticket))));
     let named = Ticket { instrument: InstrumentId(9), ..ticket };
     assert_eq!(read("sell 100 at 10.5 in 9", None), Ok(Some(Command::Order(named))));
+    let all = Words::Message { to: TraderId(0), text: "good morning".into() };
+    assert_eq!(read("all good morning", None), Ok(Some(Command::Say(all))));
+    assert_eq!(read("help", None), Ok(Some(Command::Help)));
     let message = Words::Message { to: TraderId(3), text: "are you there?".into() };
     assert_eq!(read("to 3 are you there?", None), Ok(Some(Command::Say(message))));
     assert_eq!(read("  ", None), Ok(None));
     assert_eq!(read("quit", None), Ok(Some(Command::Quit)));
-    for wrong in ["buy", "buy x at 1", "buy 0 at 1", "sell 1 at 1.23456", "cancel x"] {
+    for wrong in [
+        "buy",
+        "buu 100 at 10.5",
+        "good morning",
+        "ask x",
+        "buy x at 1",
+        "buy 0 at 1",
+        "sell 1 at 1.23456",
+        "cancel x",
+    ] {
         assert!(read(wrong, state.instrument()).is_err(), "{wrong}");
     }
     state.select(-2);
