@@ -24,6 +24,7 @@
 //! | [`serving`] | a publisher's side of it: replay, snapshot |
 //! | [`snapshot`] | books become messages |
 //! | [`receiver`] | packets of two lines become one sequence |
+//! | `dropped` | what came to nothing |
 //! | [`books`] | messages become books |
 //! | [`subscription`] | the feed of a shard, as programs have it: sessions, late joins, gaps that nothing fills |
 //! | `recovery` | what it does by TCP |
@@ -32,6 +33,7 @@
 mod asked;
 pub mod books;
 mod calling;
+mod dropped;
 mod following;
 pub mod itch;
 pub mod kept;

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use zerocopy::IntoBytes;
 
 use crate::books::AHEAD;
+pub use crate::dropped::Dropped;
 use crate::mold::{Header, Packet, PacketError};
 use crate::publication::Session;
 
@@ -45,29 +46,6 @@ pub enum FeedState {
     Stale,
     /// The session is over, and all of it was handed out.
     Over,
-}
-
-/// What packets came to nothing, by why.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// Packets that are none.
-    pub malformed: u64,
-    /// Packets of another session.
-    pub strange: u64,
-    /// Messages that had come already.
-    pub known: u64,
-    /// Messages that came too early to be kept.
-    pub too_early: u64,
-}
-
-impl Dropped {
-    /// Counts those too.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.malformed += other.malformed;
-        self.strange += other.strange;
-        self.known += other.known;
-        self.too_early += other.too_early;
-    }
 }
 
 /// What is missing, and when it is asked for.

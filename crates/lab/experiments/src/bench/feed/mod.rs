@@ -29,6 +29,7 @@ mod traders;
 use std::time::Instant;
 
 use clap::ValueEnum;
+use hdrhistogram::Histogram;
 use pares_load::{LabError, LabResult};
 use pares_text::progress;
 
@@ -188,8 +189,13 @@ fn rounds<T>(
     Ok(all)
 }
 
+/// No delays yet: up to a minute, nanoseconds.
+fn delays() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are sound")
+}
+
 /// Microseconds: the middle of rounds, and the worst of a hundred.
-fn quantiles<'a>(rounds: impl Iterator<Item = &'a hdrhistogram::Histogram<u64>> + Clone) -> Option<[f64; 2]> {
+fn quantiles<'a>(rounds: impl Iterator<Item = &'a Histogram<u64>> + Clone) -> Option<[f64; 2]> {
     let middle = |quantile| {
         let us = rounds.clone().map(|delays| delays.value_at_quantile(quantile) as f64 / 1_000.0);
         median(&us.collect::<Vec<_>>())

@@ -102,7 +102,7 @@ pub(super) fn measure(seconds: u64) -> Result<Histogram<u64>, LabError> {
     let world = HostWorld::new(&layout)?;
     let stamps = Arc::new(Stamps {
         committed_ns: (0..records).map(|_| AtomicU64::new(0)).collect(),
-        delays: Mutex::new(Histogram::new(3).expect("three digits")),
+        delays: Mutex::new(super::delays()),
         sent: AtomicU64::new(0),
     });
     let mut recorder = PlayedRecorder::new(world, &config)?;

@@ -25,6 +25,8 @@ use readers::{Reader, Told};
 
 /// How long a server may take to start, and traders to be told everything.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Items on their way: one who submits more than a server takes waits.
+const UNPLACED_MAX: usize = 512;
 /// Who submits.
 const SUBMITTER: TraderId = TraderId(1);
 /// An item as people write it.
@@ -111,7 +113,7 @@ fn submit(server: SocketAddr, rate: u64, seconds: u64) -> Result<u64, LabError> 
     let (begun, mut sent, mut placed) = (Instant::now(), 0, Instant::now());
     while begun.elapsed() < Duration::from_secs(seconds) {
         let due = begun.elapsed().as_micros() as u64 * rate / 1_000_000;
-        while sent < due {
+        while sent < due && client.unplaced() < UNPLACED_MAX {
             client.submit(&ItemBody::Message { to: TraderId(0), text: TEXT });
             sent += 1;
         }

@@ -78,7 +78,7 @@ impl Reader {
             Ok(Trader { connection, input, is_measured, is_slow })
         };
         let traders = (0..plan.traders).map(open).collect::<io::Result<Vec<_>>>()?;
-        let delays = Histogram::new(3).expect("three digits");
+        let delays = super::super::delays();
         Ok(Self { way: plan.way, poll, traders, told, delays, began: None, ended: Instant::now() })
     }
 
