@@ -26,7 +26,9 @@ pub enum NodeError {
     #[error("shard {0} has no window: the system was not started; start it with `pares up`")]
     NotStarted(ShardId),
     /// A gateway cannot listen.
-    #[error("cannot listen at {address}: {source}. `gateways` in pares.toml chooses the address (of a member's server `servers` in member.toml)")]
+    #[error(
+        "cannot listen at {address}: {source}. `gateways` in pares.toml chooses the address (of a member's server `servers` in member.toml)"
+    )]
     Listen {
         /// Where.
         address: SocketAddr,

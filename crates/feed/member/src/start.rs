@@ -103,7 +103,8 @@ pub(crate) fn told<W: World>(world: &W, window: &W::Window) -> Result<Position, 
     notes::read(world, TOLD).map(Position).ok_or(NodeError::NotStarted(SHARD))
 }
 
-/// A server that has nothing notes how far the stream was told then: it may be the one that had it, and the window may be lost next.
+/// A server that has nothing notes how far the stream may have been told by then: it may be the one that had it, and the window may be
+/// lost next.
 ///
 /// # Errors
 /// If a file cannot be written.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use indicatif::ProgressBar;
 use pares_load::{LabError, LabResult};
-use pares_sim::{Failure, Scenario, Summary, run_traced, run_twice, wice};
+use pares_sim::{Failure, Scenario, Summary, member, run_traced, run_twice, wice};
 use pares_text::progress;
 use pares_text::{self as text, Table};
 use serde::Serialize;
@@ -31,8 +31,9 @@ pub struct Args {
     /// Run fresh seeds until one fails
     #[arg(long)]
     until_failure: bool,
-    /// quick, crashes, power, partition, overload, disks, clocks, poison, wipes, rot, versions, revocations, sessions; sites-calm, sites-two,
-    /// sites-three, sites-lone (replication between clusters: positions are versions there, epochs are eras); sites, or all
+    /// quick, crashes, power, partition, overload, disks, clocks, poison, wipes, rot, versions, revocations, sessions, feed; member (a member's
+    /// servers and traders); sites-calm, sites-two, sites-three, sites-lone (replication between clusters: positions are versions there,
+    /// epochs are eras); sites, or all
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = parse_scenario)]
     scenario: String,
     /// Print one line per event; each seed then runs once only
@@ -174,7 +175,7 @@ fn plan(args: &Args) -> Result<(Seeds, Option<Duration>), LabError> {
 
 fn names(scenario: &str) -> Vec<&'static str> {
     let sites = wice::Plan::ALL.map(|plan| plan.name);
-    let all = Scenario::NAMES.into_iter().chain(sites);
+    let all = Scenario::NAMES.into_iter().chain([member::Plan::NAME]).chain(sites);
     let wanted = |name: &str| match scenario {
         "all" => true,
         "sites" => sites.contains(&name),
@@ -187,11 +188,30 @@ fn run_one(name: &str, seed: u64, trace: bool) -> Result<Summary, Box<Failure>> 
     if let Some(plan) = wice::Plan::ALL.into_iter().find(|plan| plan.name == name) {
         return run_sites(plan, seed, trace);
     }
+    if name == member::Plan::NAME {
+        return run_member(&member::Plan::of(seed), trace);
+    }
     let scenario = Scenario::named(name, seed).expect("the name was checked");
     match trace {
         true => run_traced(&scenario, &mut |line| pares_text::say!("{line}")),
         false => run_twice(&scenario),
     }
+}
+
+/// A member's system, in the terms of the exchange's simulation.
+fn run_member(plan: &member::Plan, trace: bool) -> Result<Summary, Box<Failure>> {
+    let done = match trace {
+        true => member::run_traced(plan, &mut |line| pares_text::say!("{line}"))?,
+        false => member::run_twice(plan)?,
+    };
+    Ok(Summary {
+        took_ns: done.took_ns,
+        requests: done.submitted,
+        positions: done.positions,
+        faults: done.faults,
+        epochs: done.epochs,
+        ..Summary::default()
+    })
 }
 
 /// Replication between clusters, in the terms of the exchange's simulation.
@@ -289,7 +309,7 @@ mod tests {
     fn a_scenario_is_one_that_exists_or_all_of_them() {
         assert!(names("all").starts_with(&Scenario::NAMES));
         assert_eq!(names("sites").len(), wice::Plan::ALL.len());
-        assert_eq!(names("power"), ["power"]);
+        assert_eq!((names("power"), names("member")), (vec!["power"], vec!["member"]));
         assert!(parse_scenario("weather").is_err());
     }
 }

@@ -27,6 +27,8 @@
 //! datagrams of two lines, requests and answers are lost, doubled and late, and connections break; subscribers come early, late and again,
 //! some without lines; and anybody sends them what no publisher would. None of it excuses anything of trading.
 //!
+//! A member's servers and traders ([`member`]) and replication between clusters ([`wice`]) have simulations of their own.
+//!
 //! **Not simulated**: an engine that does not come back (threads of one process: `pares-node`); damage where the others lack what is
 //! lost; engines of two venues that fail by themselves in one shard at once (they may wait for each other's checkpoints); the memory
 //! model under the window (`loom`) and interleavings inside one proposal (`stateright`); a loss of power

@@ -86,7 +86,7 @@ impl<W: World> Keeper<W> {
         let log = StreamLog::open(&world, config, server, |record| stream.recover(record).is_ok())?;
         let told = start::told(&world, &window)?;
         if stream.next() == Position(0) {
-            start::note_told_before(&world, server, told)?;
+            start::note_told_before(&world, server, window.recorded())?;
         }
         stream.start_at(told);
         let through = stream.through(GatewayId(server));

@@ -119,13 +119,16 @@ impl Member<'_> {
         Ok(())
     }
 
-    /// Faults are over.
+    /// Faults are over, but for a trader that reads nothing.
     pub(super) fn calm_down(&mut self) {
         self.is_calm = true;
         self.note("faults stop", &[]);
         for server in 0..self.plan.servers {
             self.machine.lock().fate(node_of(server)).killed_in = None;
             self.relieve(server);
+        }
+        if self.plan.fault_every_ns > 0 && self.random.chance(250) {
+            self.follow_anew(SLOW_NS);
         }
     }
 }

@@ -39,9 +39,9 @@ pub struct Plan {
     pub servers: u16,
     /// Servers that must have an item before traders are told.
     pub quorum: u16,
-    /// Traders.
+    /// Traders; the last one only follows.
     pub traders: u32,
-    /// What each of them submits.
+    /// What each of the others submits.
     pub submissions: u64,
     /// Reports of the exchange.
     pub reports: u64,
@@ -66,7 +66,7 @@ impl Plan {
             seed,
             servers: 2 + (seed % 2) as u16,
             quorum: 1 + (seed / 2 % 2) as u16,
-            traders: 3,
+            traders: 4,
             submissions: 60,
             reports: 40,
             faulty_ns: 2_000 * MS,

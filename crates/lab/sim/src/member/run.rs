@@ -138,6 +138,12 @@ fn run_watched(plan: &Plan, watcher: Watcher<'_>) -> Result<Summary, Box<Failure
     Err(Box::new(Failure { scenario: Plan::NAME, seed: plan.seed, invariant, what, trace }))
 }
 
+/// Some who submit, and one who only follows.
+fn traders(plan: &Plan) -> Vec<TraderEnd> {
+    let submissions = |trader| if trader < plan.traders { plan.submissions } else { 0 };
+    (1..=plan.traders).map(|trader| TraderEnd::new(trader, submissions(trader))).collect()
+}
+
 impl<'a> Member<'a> {
     fn new(plan: &Plan, watcher: Watcher<'a>) -> Self {
         let poison = Poison { permille: 0, shards: 0 };
@@ -149,7 +155,7 @@ impl<'a> Member<'a> {
             random: Random::new(plan.seed),
             machine: Machine::new(Seam::new(plan.bug, poison, plan.seed), false),
             servers: (0..plan.servers).map(|_| Server::default()).collect(),
-            traders: (1..=plan.traders).map(|trader| TraderEnd::new(trader, plan.submissions)).collect(),
+            traders: traders(plan),
             wires: Wires::new(),
             reference: Reference::new(plan.quorum),
             summary: Summary::default(),

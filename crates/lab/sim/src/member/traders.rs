@@ -207,6 +207,20 @@ impl Member<'_> {
         self.push(self.now_ns + for_ns, Event::Carry);
     }
 
+    /// The last trader, who only follows, begins anew at the first position, and reads nothing for a while: what waits for it fills its
+    /// connection.
+    pub(super) fn follow_anew(&mut self, for_ns: u64) {
+        let trader = self.traders.len() - 1;
+        if let Some(connection) = self.traders[trader].connection {
+            self.hang_up(connection);
+            self.lose(trader, connection);
+        }
+        self.traders[trader] = TraderEnd::new(self.plan.traders, 0);
+        self.look_for_server(trader);
+        self.flush(trader);
+        self.pause_reading(trader, for_ns);
+    }
+
     /// Whether every trader has said what it has to, has seen it placed, and was told all of the stream.
     pub(super) fn are_traders_done(&self) -> bool {
         let next = self.reference.next();
