@@ -186,7 +186,8 @@ impl LocalStream {
         matches!(self.lanes.front(), Some((_, None)))
     }
 
-    /// Judges a record of the log of server `peer`; all below `recorded` is recorded.
+    /// Judges a record of the log of server `peer`; all below `recorded` is recorded. Above, the window decides: the record of the next position
+    /// is taken if it is what was decided there, since its bytes may be nowhere else any more.
     ///
     /// # Errors
     /// If it is none.
@@ -197,7 +198,7 @@ impl LocalStream {
         recorded: Position,
     ) -> Result<Offered, ItemError> {
         let ordered = OrderedItem::read(record)?;
-        if ordered.position >= recorded {
+        if ordered.position >= recorded && !self.is_decided(&ordered) {
             return Ok(Offered::Unrecorded);
         }
         let offer = offer(&ordered, record, Source::Peer, VenueId(peer));
@@ -208,6 +209,11 @@ impl LocalStream {
             Verdict::Wait => Offered::Early,
             Verdict::Found | Verdict::Halted => Offered::Contradicts,
         })
+    }
+
+    fn is_decided(&self, ordered: &OrderedItem<'_>) -> bool {
+        let decided = self.lanes.front().map(|(request, _)| request);
+        (ordered.epoch, ordered.position, Some(ordered.item.request)) == (self.epoch, self.next(), decided)
     }
 
     /// Whether a record of the next position says what this server would say there: what the window decided, as far as that is known, and

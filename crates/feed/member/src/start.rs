@@ -17,6 +17,7 @@ use pares_types::{Epoch, Position, ShardId};
 
 use crate::config::{MemberConfig, stream};
 use crate::notes;
+use crate::server::logs;
 
 /// The one window.
 pub const SHARD: ShardId = ShardId(0);
@@ -27,6 +28,7 @@ const EPOCH: &str = "epoch";
 const STREAM: &str = "stream";
 const BEGUN: &str = "begun";
 const TOLD: &str = "told";
+const ANEW: &str = "anew";
 
 /// Makes the window of the next epoch. Only for who starts the servers, while none runs.
 ///
@@ -36,6 +38,10 @@ pub fn begin<W: World>(world: &W, config: &MemberConfig) -> Result<Epoch, NodeEr
     let mut reaches = Vec::new();
     for server in 0..config.count() {
         reaches.push(reach(world, config, server)?);
+    }
+    let losers = cut_what_contradicts(&mut reaches);
+    for server in losers {
+        logs::keep_below(world, config, server, reaches[usize::from(server)].next)?;
     }
     let window = world.open_window(SHARD).ok().flatten();
     let before = window.as_ref().map_or(0, |window| window.epoch().0.into());
@@ -50,6 +56,8 @@ pub fn begin<W: World>(world: &W, config: &MemberConfig) -> Result<Epoch, NodeEr
     note_what_is_told(world, config, reaches, next).map_err(NodeError::io("noting what is told"))?;
     let made = world.create_window(SHARD, config.window as usize, epoch, next);
     made.map_err(NodeError::io("making the window"))?;
+    // There is none, nearly always.
+    let _ = world.remove_file(Path::new(ANEW));
     Ok(epoch)
 }
 
@@ -139,16 +147,51 @@ pub(crate) fn log_config(config: &MemberConfig) -> Config {
 struct Reach {
     /// The position after the last.
     next: Position,
+    /// The epochs in which its positions were decided, each with the first that was.
+    epochs: Vec<(Position, Epoch)>,
     /// Whether it has all that it ever had.
     is_whole: bool,
 }
 
+impl Reach {
+    /// In which epoch a position was decided that it has.
+    fn epoch_of(&self, position: Position) -> Option<Epoch> {
+        let run = self.epochs.partition_point(|&(first, _)| first <= position).checked_sub(1)?;
+        (position < self.next).then(|| self.epochs[run].1)
+    }
+
+    fn cut(&mut self, end: Position) {
+        self.epochs.retain(|&(first, _)| first < end);
+        (self.next, self.is_whole) = (end, false);
+    }
+}
+
+/// Servers that were left out of a start may have positions that others then gave to something else. The later epoch stands, which did not
+/// know of the earlier; all logs agree below. Says whose logs are to be cut.
+fn cut_what_contradicts(reaches: &mut [Reach]) -> Vec<u16> {
+    let mut firsts: Vec<Position> =
+        reaches.iter().flat_map(|reach| reach.epochs.iter().map(|run| run.0)).collect();
+    firsts.sort_unstable();
+    let mut losers = Vec::new();
+    for position in firsts {
+        let latest = reaches.iter().filter_map(|reach| reach.epoch_of(position)).max();
+        for (server, reach) in (0..).zip(reaches.iter_mut()) {
+            if reach.epoch_of(position).is_some_and(|epoch| Some(epoch) != latest) {
+                reach.cut(position);
+                losers.push(server);
+            }
+        }
+    }
+    losers
+}
+
 fn reach<W: World>(world: &W, config: &MemberConfig, server: u16) -> Result<Reach, NodeError> {
-    let nothing = |is_whole| Reach { next: Position(0), is_whole };
+    let nothing = |is_whole| Reach { next: Position(0), epochs: Vec::new(), is_whole };
     // Opening for writing keeps whole records that were not published yet.
     match world.write_log(stream(server), log_config(config).existing()) {
         Ok(_) => {}
         Err(error @ OpenError::Locked { .. }) => return Err(error.into()),
+        Err(error) if error.is_damage() => {}
         // Absent although the server has had one: its disk is lost.
         Err(OpenError::Absent { .. }) => return Ok(nothing(notes::read(world, &life(server)).is_none())),
         Err(error) => {
@@ -156,24 +199,69 @@ fn reach<W: World>(world: &W, config: &MemberConfig, server: u16) -> Result<Reac
             return Ok(nothing(false));
         }
     }
-    let mut next = Position(0);
+    // The server keeps what of a damaged log is whole: so much counts here too.
+    let was_whole = logs::make_whole(world, config, server)?;
+    let (mut next, mut epochs) = (Position(0), Vec::<(Position, Epoch)>::new());
     let mut reader = match world.read_log_from_start(stream(server)) {
         Err(ReadError::NotYet { .. }) => return Ok(nothing(true)),
         reader => reader?,
     };
-    // What follows damage does not count: the server itself keeps no more of it.
     let is_whole = loop {
         let read = reader.next();
         let Ok(Some(record)) = read else { break read.is_ok() };
         match OrderedItem::read(record.payload) {
-            Ok(ordered) if ordered.position == next => next = next.next(),
+            Ok(ordered) if ordered.position == next => {
+                if epochs.last().is_none_or(|&(_, last)| last != ordered.epoch) {
+                    epochs.push((next, ordered.epoch));
+                }
+                next = next.next();
+            }
             _ => break false,
         }
     };
-    Ok(Reach { next, is_whole })
+    Ok(Reach { next, epochs, is_whole: is_whole && was_whole })
+}
+
+/// A server found that what is decided is in no server's log any more: everything has to be started anew.
+pub(crate) fn ask_anew(world: &impl World) {
+    // If it cannot be noted, the next process of the server tries again.
+    let _ = notes::write(world, ANEW, 1);
+}
+
+/// Whether a server asked for that.
+pub(crate) fn is_anew_asked(world: &impl World) -> bool {
+    notes::read(world, ANEW).is_some()
 }
 
 /// The note of how often a server began an empty log of submissions.
 pub(crate) fn life(server: u16) -> String {
     format!("life-{server}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reach(next: u64, epochs: &[(u64, u32)]) -> Reach {
+        let epochs = epochs.iter().map(|&(first, epoch)| (Position(first), Epoch(epoch))).collect();
+        Reach { next: Position(next), epochs, is_whole: true }
+    }
+
+    #[test]
+    fn logs_that_agree_are_not_cut_however_long_they_are() {
+        let mut reaches = [reach(9, &[(0, 1), (5, 2)]), reach(0, &[]), reach(7, &[(0, 1), (5, 2)])];
+        assert_eq!(cut_what_contradicts(&mut reaches), [0_u16; 0]);
+        assert_eq!(reaches.map(|reach| reach.next.0), [9, 0, 7]);
+    }
+
+    #[test]
+    fn what_an_earlier_epoch_has_where_a_later_one_began_is_cut() {
+        // Server 1 was left out of the start of epoch 2, and server 2 of those of 2 and 3.
+        let mut reaches = [reach(8, &[(0, 1), (3, 2), (6, 3)]), reach(5, &[(0, 1)]), reach(4, &[(0, 1)])];
+        assert_eq!(cut_what_contradicts(&mut reaches), [1, 2]);
+        assert_eq!(reaches.map(|reach| (reach.next.0, reach.is_whole)), [(8, true), (3, false), (3, false)]);
+        let mut shorter = [reach(4, &[(0, 1), (3, 2)]), reach(9, &[(0, 1)])];
+        assert_eq!(cut_what_contradicts(&mut shorter), [1]);
+        assert_eq!(shorter[1].next, Position(3));
+    }
 }

@@ -131,6 +131,7 @@ impl MemberSupervisor {
     /// Looks for dead servers and starts their replacements. Does not wait. Says which died, and how.
     pub fn tick(&mut self) -> Vec<(u16, String)> {
         let mut deaths = Vec::new();
+        deaths.extend(self.begin_anew());
         for server in 0..self.config.count() {
             deaths.extend(self.reap(server).map(|how| (server, how)));
             let process = &self.servers[usize::from(server)];
@@ -147,6 +148,19 @@ impl MemberSupervisor {
             }
         }
         deaths
+    }
+
+    /// Starts everything anew if a server found that nothing else helps. Says so.
+    fn begin_anew(&mut self) -> Option<(u16, String)> {
+        let world = HostWorld::new(&self.layout).ok()?;
+        if !start::is_anew_asked(&world) {
+            return None;
+        }
+        self.stop();
+        let begun = start::begin(&world, &self.config).map(|epoch| self.epoch = epoch);
+        let why = begun
+            .map_or_else(|error| error.to_string(), |()| "what was decided is in no log any more".into());
+        Some((0, format!("everything is started anew: {why}")))
     }
 
     fn reap(&mut self, server: u16) -> Option<String> {

@@ -170,6 +170,36 @@ fn what_is_not_recorded_is_not_taken_from_a_peer_and_a_contradiction_is_found() 
     assert!(two.stream.on_peer_record(0, &other[..9], after).is_err());
 }
 
+/// A disk is lost after its server was seen to decide: the bytes lie in the log of the peer that took them before, and no quorum has them.
+#[test]
+fn what_the_window_decided_is_taken_from_the_only_log_that_has_it() {
+    let [mut one, mut two] = servers(2);
+    let record = one.submit(name(1, 1));
+    one.stream.on_submitted(&record).unwrap();
+    one.turn().unwrap();
+    assert_eq!((one.stream.next(), one.stream.told()), (Position(1), Position(0)));
+    two.stream.order(&mut two.window).unwrap();
+    assert!(two.stream.lacks_bytes());
+    let mut other = one.log[0].clone();
+    other[40] ^= 1; // another request
+    assert_ne!(two.stream.on_peer_record(0, &other, Position(0)), Ok(Offered::Take));
+    assert_eq!(two.stream.on_peer_record(0, &one.log[0], Position(0)), Ok(Offered::Take));
+    two.stream.take(&one.log[0]);
+    one.stream.on_have(1, two.stream.next());
+    assert_eq!(one.stream.told(), Position(1));
+}
+
+#[test]
+fn a_claim_of_more_than_there_is_counts_for_what_there_is() {
+    let [mut one, _] = servers(2);
+    one.stream.on_have(1, Position(u64::MAX));
+    assert_eq!(one.stream.told(), Position(0));
+    let record = one.submit(name(1, 1));
+    one.stream.on_submitted(&record).unwrap();
+    one.turn().unwrap();
+    assert_eq!(one.stream.told(), Position(1), "what the peer said counts as soon as it is here");
+}
+
 #[test]
 fn a_peer_that_says_what_the_window_did_not_decide_is_not_believed() {
     let [mut one, mut two] = servers(1);

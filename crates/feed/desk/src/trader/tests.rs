@@ -1,5 +1,10 @@
+use pares_feed::publication::Session;
+use pares_types::{Epoch, GatewayId, RequestId};
+
 use super::*;
+use crate::blocks::BatchBuilder;
 use crate::frame::{DeskRequest, REQUEST_BYTES_MAX};
+use crate::item::{ItemName, SubmittedItem};
 
 fn signed_on(stream: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -48,7 +53,53 @@ fn what_is_not_placed_is_said_again_to_the_next_server_and_nothing_before_it_has
     frame::write(&mut placed, kind::PLACED, &[bytes.as_bytes()]);
     trader.on_bytes(&placed, 2);
     trader.hand_out(|_| {}).unwrap();
+    assert_eq!(trader.unplaced(), 1, "what stands there is not seen yet");
+    trader.on_bytes(&block(&[(1, "good morning")]), 3);
+    trader.hand_out(|_| {}).unwrap();
     assert_eq!(trader.unplaced(), 0);
+}
+
+/// The stream from its beginning: messages of trader 7, with their numbers.
+fn block(messages: &[(u64, &str)]) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(Session(*b"0000000005"), kind::BLOCK, 0);
+    for (position, &(number, text)) in (0..).zip(messages) {
+        let (mut body, mut record) = (Vec::new(), Vec::new());
+        ItemBody::Message { to: TraderId(0), text }.write(&mut body);
+        let name = ItemName { trader: TraderId(7), number };
+        let request = RequestId::new(GatewayId(0), position + 1);
+        let item = SubmittedItem { name, request, stamp_ns: 0, kind: 1, body: &body };
+        OrderedItem { epoch: Epoch(1), position: Position(position), repeats: None, item }.write(&mut record);
+        builder.push(&record);
+    }
+    builder.finish().frames.to_vec()
+}
+
+#[test]
+fn what_another_program_of_the_trader_said_under_the_same_numbers_is_not_taken_for_what_this_one_said() {
+    let mut trader = Trader::new(TraderId(7), TraderOptions::default());
+    trader.begin(0);
+    trader.on_bytes(&signed_on(5), 1);
+    trader.hand_out(|_| {}).unwrap();
+    requests(&mut trader);
+    for text in ["one", "two", "three"] {
+        trader.submit(&ItemBody::Message { to: TraderId(0), text });
+    }
+    requests(&mut trader);
+    trader.on_bytes(&block(&[(1, "one"), (2, "another"), (4, "a fourth")]), 2);
+    let mut renumbered = Vec::new();
+    trader
+        .hand_out(|news| {
+            if let TraderNews::Renumbered { from, to } = news {
+                renumbered.push((from, to));
+            }
+        })
+        .unwrap();
+    // `two` met other words; `three`, and `two` again as 4, can have no place behind 4.
+    assert_eq!(renumbered, [(2, 4), (3, 5), (4, 6)]);
+    assert_eq!(
+        (trader.unplaced(), requests(&mut trader)),
+        (2, vec![kind::SUBMIT, 4, kind::SUBMIT, 5, kind::SUBMIT, 6])
+    );
 }
 
 #[test]

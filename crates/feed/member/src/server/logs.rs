@@ -82,6 +82,32 @@ fn replace<W: World>(
     Ok(())
 }
 
+/// Makes a server's stream whole while no server runs: what of a damaged log is whole goes into another in its place. Says whether it was.
+pub(crate) fn make_whole<W: World>(world: &W, config: &MemberConfig, server: u16) -> Result<bool, NodeError> {
+    let mut kept = Position(0);
+    let follows = |record: &[u8]| follows(record, &mut kept);
+    open(world, stream(server), config, follows).map(|(_, was_whole)| was_whole)
+}
+
+/// Keeps of a server's stream what lies below a position, while no server runs; the log as it was stays beside it.
+pub(crate) fn keep_below<W: World>(
+    world: &W,
+    config: &MemberConfig,
+    server: u16,
+    end: Position,
+) -> Result<(), NodeError> {
+    let why = format!("from position {end} on it has what another start put something else in the place of");
+    let mut kept = Position(0);
+    replace(world, stream(server), config, &why, |record| kept < end && follows(record, &mut kept))
+}
+
+/// Whether the record is that of the next position.
+fn follows(record: &[u8], next: &mut Position) -> bool {
+    let follows = position_of(record) == Some(*next);
+    *next = if follows { next.next() } else { *next };
+    follows
+}
+
 /// The log of the stream, with a way to each place in it.
 pub(super) struct StreamLog<W: World> {
     writer: W::Writer,
@@ -99,12 +125,7 @@ impl<W: World> StreamLog<W> {
         mut recover: impl FnMut(&[u8]) -> bool,
     ) -> Result<Self, NodeError> {
         let mut kept = Position(0);
-        let follows = |record: &[u8]| {
-            let follows = position_of(record) == Some(kept);
-            kept = if follows { kept.next() } else { kept };
-            follows
-        };
-        let (writer, _) = open(world, stream(server), config, follows)?;
+        let (writer, _) = open(world, stream(server), config, |record| follows(record, &mut kept))?;
         let reader = world.read_log_from_start(stream(server))?;
         let mut log = Self { writer, reader, places: Vec::new(), next: Position(0) };
         loop {

@@ -10,7 +10,7 @@
 
 mod connections;
 mod keeper;
-mod logs;
+pub(crate) mod logs;
 mod outside;
 mod peers;
 mod traders;

@@ -12,12 +12,15 @@ use zerocopy::IntoBytes;
 
 use super::connections::Who;
 use super::{Count, MemberServer};
+use crate::start;
 use crate::world::Dial;
 
 /// The first and the longest pause before a peer is dialled again, nanoseconds.
 const PAUSE_NS: (u64, u64) = (20_000_000, 1_000_000_000);
 /// A peer that was asked and says nothing for so long is asked again, or another, nanoseconds.
 const PATIENCE_NS: u64 = 2_000_000_000;
+/// What is missing and at no peer for so long is lost, nanoseconds.
+const LOST_NS: u64 = 3_000_000_000;
 
 /// This server's way to one peer.
 #[derive(Clone, Debug)]
@@ -36,12 +39,18 @@ pub(super) struct Links {
     links: Vec<Link>,
     /// Whom it has asked for the stream, and when that last said something.
     asked: Option<(u16, u64)>,
+    /// Since when no peer, though all are connected, has what this server lacks.
+    lost_ns: Option<u64>,
 }
 
 impl Links {
     pub(super) fn new(server: u16, servers: u16, now_ns: u64) -> Self {
         let link = |peer| Link { peer, slot: None, dial_ns: now_ns, pause_ns: PAUSE_NS.0, have: Position(0) };
-        Self { links: (0..servers).filter(|&peer| peer != server).map(link).collect(), asked: None }
+        Self {
+            links: (0..servers).filter(|&peer| peer != server).map(link).collect(),
+            asked: None,
+            lost_ns: None,
+        }
     }
 
     /// The connection to a peer is lost.
@@ -52,6 +61,17 @@ impl Links {
             link.pause_ns = PAUSE_NS.1.min(link.pause_ns * 2);
             self.asked = self.asked.filter(|&(asked, _)| asked != peer);
         }
+    }
+
+    /// Nobody who is connected has what is missing here; who is not may have it.
+    fn miss(&mut self, now_ns: u64) {
+        let all = self.links.iter().all(|link| link.slot.is_some());
+        self.lost_ns = if all { self.lost_ns.or(Some(now_ns)) } else { None };
+    }
+
+    /// Whether what is missing here is nowhere.
+    fn is_lost(&self, now_ns: u64) -> bool {
+        self.lost_ns.is_some_and(|since_ns| now_ns.saturating_sub(since_ns) > LOST_NS)
     }
 
     /// Who has more than this server, and is connected.
@@ -86,7 +106,20 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             }
         }
         self.ask(now_ns);
+        if self.links.is_lost(now_ns) {
+            return Err(self.give_up());
+        }
         Ok(())
+    }
+
+    /// What the window decided for the next position is in no log: a disk was lost that alone had it. Nobody was told of it. Only a start of
+    /// everything makes another window.
+    fn give_up(&self) -> NodeError {
+        start::ask_anew(&self.world);
+        NodeError::Refused(format!(
+            "position {} is decided, and what stands there is in no server's log any more: everything is to be started anew",
+            self.keeper.stream.next()
+        ))
     }
 
     fn ask(&mut self, now_ns: u64) {
@@ -96,9 +129,11 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         self.links.asked = None;
         let next = self.keeper.stream.next();
         if !self.keeper.needs_peer() {
+            self.links.lost_ns = None;
             return;
         }
-        let Some((peer, slot)) = self.links.ahead(next) else { return };
+        let Some((peer, slot)) = self.links.ahead(next) else { return self.links.miss(now_ns) };
+        self.links.lost_ns = None;
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.answer(|out| frame::write_through(out, kind::ASK, next));
             self.links.asked = Some((peer, now_ns));
@@ -132,12 +167,9 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         Ok(())
     }
 
-    /// Takes a chunk of the stream, and says how far that brought it. Who sends one unasked is left.
+    /// Takes a chunk of the stream, and says how far that brought it. One that was not asked for is not looked at.
     fn on_chunk(&mut self, slot: usize, peer: u16, packet: &[u8]) -> Result<(), NodeError> {
         if self.links.asked.is_none_or(|(asked, _)| asked != peer) {
-            if let Some(connection) = self.connections.get_mut(slot) {
-                connection.end(frame::CutOff::None);
-            }
             return Ok(());
         }
         let taken = self.keeper.on_chunk(peer, packet)?;
