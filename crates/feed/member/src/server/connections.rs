@@ -90,7 +90,7 @@ impl<T: Read + Write> Connection<T> {
 
     /// The next text that came on a WebSocket.
     pub(super) fn next_text(&mut self) -> Option<String> {
-        let web = self.web.as_mut()?;
+        let web = self.web.as_mut().filter(|_| !self.is_over)?;
         let input = self.buffers.take_input();
         web.on_input(&input);
         let text = web.next_text();
@@ -107,6 +107,9 @@ impl<T: Read + Write> Connection<T> {
 
     /// The next frame that came, into `payload`: its kind.
     pub(super) fn next_frame(&mut self, payload: &mut Vec<u8>) -> Option<u8> {
+        if self.is_over {
+            return None;
+        }
         match self.buffers.next_frame() {
             Ok(Some((kind, bytes))) => {
                 payload.clear();
