@@ -1,3 +1,5 @@
+//! What a trader says to the next server, and when it leaves one.
+
 use super::*;
 use crate::frame::{DeskRequest, REQUEST_BYTES_MAX};
 
