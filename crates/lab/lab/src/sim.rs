@@ -175,7 +175,7 @@ fn plan(args: &Args) -> Result<(Seeds, Option<Duration>), LabError> {
 
 fn names(scenario: &str) -> Vec<&'static str> {
     let sites = wice::Plan::ALL.map(|plan| plan.name);
-    let all = Scenario::NAMES.into_iter().chain([member::Plan::NAME]).chain(sites);
+    let all = Scenario::NAMES.into_iter().chain([member::MemberPlan::NAME]).chain(sites);
     let wanted = |name: &str| match scenario {
         "all" => true,
         "sites" => sites.contains(&name),
@@ -188,8 +188,8 @@ fn run_one(name: &str, seed: u64, trace: bool) -> Result<Summary, Box<Failure>> 
     if let Some(plan) = wice::Plan::ALL.into_iter().find(|plan| plan.name == name) {
         return run_sites(plan, seed, trace);
     }
-    if name == member::Plan::NAME {
-        return run_member(&member::Plan::of(seed), trace);
+    if name == member::MemberPlan::NAME {
+        return run_member(&member::MemberPlan::of(seed), trace);
     }
     let scenario = Scenario::named(name, seed).expect("the name was checked");
     match trace {
@@ -199,7 +199,7 @@ fn run_one(name: &str, seed: u64, trace: bool) -> Result<Summary, Box<Failure>> 
 }
 
 /// A member's system, in the terms of the exchange's simulation.
-fn run_member(plan: &member::Plan, trace: bool) -> Result<Summary, Box<Failure>> {
+fn run_member(plan: &member::MemberPlan, trace: bool) -> Result<Summary, Box<Failure>> {
     let done = match trace {
         true => member::run_traced(plan, &mut |line| pares_text::say!("{line}"))?,
         false => member::run_twice(plan)?,

@@ -1,6 +1,6 @@
 //! A member's servers and traders under seeded faults: the promises hold, and the checkers see when they do not.
 
-use pares_sim::member::{Plan, Summary, run, run_twice};
+use pares_sim::member::{MemberPlan, Summary, run, run_twice};
 use pares_sim::{Bug, Failure};
 
 const ONE: &str = "M1 each position has one item";
@@ -15,14 +15,14 @@ type Rare = (&'static str, fn(&Summary) -> u64, u64);
 fn what_a_trader_submits_stands_once_whoever_dies_and_whatever_is_lost() {
     // 23: what one server alone had was told after everything had started anew. 40: the window was lost with the disk that had what was told.
     // 114: a report was passed over since a peer had written it down. 258: a trader was told where something stands before a quorum had it.
-    let seeds = (0..64).chain([114, 258]);
-    let run = |seed| run(&Plan::of(seed)).unwrap_or_else(|failure| panic!("\n{failure}"));
+    // 1126: a number was given twice after power had failed.
+    let seeds = (0..64).chain([114, 258, 1_126]);
+    let run = |seed| run(&MemberPlan::of(seed)).unwrap_or_else(|failure| panic!("\n{failure}"));
     let runs: Vec<Summary> = seeds.map(run).collect();
-    let rare: [Rare; 9] = [
+    let rare: [Rare; 8] = [
         ("told", |run| run.told, 20_000),
         ("repeats", |run| run.repeats, 1_000),
         ("placed", |run| run.placed, 50),
-        ("refused", |run| run.refused, 50),
         ("wiped", |run| run.wiped, 80),
         ("killed while behind", |run| run.killed_behind, 15),
         ("too slow", |run| run.too_slow, 5),
@@ -38,13 +38,13 @@ fn what_a_trader_submits_stands_once_whoever_dies_and_whatever_is_lost() {
 #[test]
 fn the_same_seed_is_the_same_history() {
     for seed in 7..11 {
-        run_twice(&Plan::of(seed)).unwrap_or_else(|failure| panic!("\n{failure}"));
+        run_twice(&MemberPlan::of(seed)).unwrap_or_else(|failure| panic!("\n{failure}"));
     }
 }
 
 /// The first failure among some seeds with that defect.
 fn first_failure(bug: Bug) -> Box<Failure> {
-    let failure = (0..50).find_map(|seed| run(&Plan { bug: Some(bug), ..Plan::of(seed) }).err());
+    let failure = (0..50).find_map(|seed| run(&MemberPlan { bug: Some(bug), ..MemberPlan::of(seed) }).err());
     failure.unwrap_or_else(|| panic!("{bug:?} went unnoticed"))
 }
 
@@ -66,7 +66,9 @@ fn a_server_that_proposes_before_it_knows_what_stands_before_is_found() {
 
 #[test]
 fn a_server_that_begins_no_other_life_when_its_disk_is_lost_is_found() {
-    found_as(ONE, Bug::KeepLife);
+    // Two items under one number: a position has either, or one of them is never ordered.
+    let failure = first_failure(Bug::KeepLife);
+    assert!([ONE, TOLD, PLACED].contains(&failure.invariant), "{failure}");
 }
 
 #[test]

@@ -55,6 +55,8 @@ pub enum CutOff {
     TooMany = 4,
     /// The peer runs in another life of the window.
     OtherEpoch = 5,
+    /// The server takes nothing more in just now: say it again to another one.
+    NoRoom = 6,
 }
 
 impl CutOff {
@@ -62,7 +64,7 @@ impl CutOff {
     #[must_use]
     pub fn of(code: u8) -> Option<Self> {
         use CutOff::*;
-        [None, TooSlow, Malformed, OtherStream, TooMany, OtherEpoch]
+        [None, TooSlow, Malformed, OtherStream, TooMany, OtherEpoch, NoRoom]
             .into_iter()
             .find(|cut_off| *cut_off as u8 == code)
     }
@@ -79,6 +81,6 @@ mod tests {
             assert!(CutOff::of(code).is_none_or(|cut_off| cut_off as u8 == code));
         }
         assert_eq!((1..=7).filter_map(Refusal::of).count(), 7);
-        assert_eq!((0..=5).filter_map(CutOff::of).count(), 6);
+        assert_eq!((0..=6).filter_map(CutOff::of).count(), 7);
     }
 }

@@ -1,3 +1,5 @@
+//! What a trader says to the next server, and when it leaves one.
+
 use pares_feed::publication::Session;
 use pares_types::{Epoch, GatewayId, RequestId};
 

@@ -193,7 +193,7 @@ impl<W: World> StreamLog<W> {
 /// The log of what a server's traders submitted.
 ///
 /// A number is given once: a peer may have read what this server wrote before its disk was lost, and order it yet. So a log that is made
-/// anew begins a new *life*, noted beside the window, and the life is the upper part of its numbers.
+/// anew begins a new *life*, as does a start of everything, noted beside the window; the life is the upper part of its numbers.
 pub(super) struct Submissions<W: World> {
     writer: W::Writer,
     server: u16,

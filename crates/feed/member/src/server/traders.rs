@@ -166,6 +166,12 @@ impl<W: World, S: Dial> MemberServer<W, S> {
             Ok(Taken::New) => self.submitted = true,
             Ok(Taken::Untold) => {}
             Ok(Taken::Stands(stands)) => self.place(slot, name.number, stands),
+            // A later one must not be taken in while the trader may not know that this one was not: its number would count as used.
+            Err(Refusal::Busy | Refusal::NoRoom) => {
+                if let Some(connection) = self.connections.get_mut(slot) {
+                    connection.end(CutOff::NoRoom);
+                }
+            }
             Err(refusal) => self.refuse(slot, name.number, refusal),
         }
     }

@@ -32,7 +32,7 @@ pub use run::{run, run_traced, run_twice};
 
 /// A run's size and faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct MemberPlan {
     /// All chance comes from here.
     pub seed: u64,
     /// Servers.
@@ -55,7 +55,7 @@ pub struct Plan {
     pub bug: Option<Bug>,
 }
 
-impl Plan {
+impl MemberPlan {
     /// How the scenario is called.
     pub const NAME: &'static str = "member";
 

@@ -7,7 +7,7 @@ use super::check::{PLACED, Reference, Verdict, broken};
 use super::servers::Server;
 use super::traders::TraderEnd;
 use super::wires::Wires;
-use super::{Plan, Summary};
+use super::{MemberPlan, Summary};
 use crate::engine::Poison;
 use crate::memory::machine::Machine;
 use crate::memory::seam::Seam;
@@ -74,7 +74,7 @@ pub(super) enum Event {
 
 /// A member's system and its traders.
 pub(super) struct Member<'a> {
-    pub(super) plan: Plan,
+    pub(super) plan: MemberPlan,
     pub(super) now_ns: u64,
     queue: BTreeMap<(u64, u64), Event>,
     count: u64,
@@ -97,7 +97,7 @@ pub(super) struct Member<'a> {
 ///
 /// # Errors
 /// The first invariant found broken.
-pub fn run(plan: &Plan) -> Result<Summary, Box<Failure>> {
+pub fn run(plan: &MemberPlan) -> Result<Summary, Box<Failure>> {
     run_watched(plan, None)
 }
 
@@ -105,7 +105,7 @@ pub fn run(plan: &Plan) -> Result<Summary, Box<Failure>> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_traced(plan: &Plan, watch: &mut dyn FnMut(&str)) -> Result<Summary, Box<Failure>> {
+pub fn run_traced(plan: &MemberPlan, watch: &mut dyn FnMut(&str)) -> Result<Summary, Box<Failure>> {
     run_watched(plan, Some(watch))
 }
 
@@ -113,17 +113,17 @@ pub fn run_traced(plan: &Plan, watch: &mut dyn FnMut(&str)) -> Result<Summary, B
 ///
 /// # Errors
 /// As [`run`], or that they differ.
-pub fn run_twice(plan: &Plan) -> Result<Summary, Box<Failure>> {
+pub fn run_twice(plan: &MemberPlan) -> Result<Summary, Box<Failure>> {
     let (first, second) = (run(plan)?, run(plan)?);
     if first == second {
         return Ok(first);
     }
     let what = format!("the first time {first:#?}\nthe second time {second:#?}");
     let invariant = "the same seed is the same history";
-    Err(Box::new(Failure { scenario: Plan::NAME, seed: plan.seed, invariant, what, trace: Vec::new() }))
+    Err(Box::new(Failure { scenario: MemberPlan::NAME, seed: plan.seed, invariant, what, trace: Vec::new() }))
 }
 
-fn run_watched(plan: &Plan, watcher: Watcher<'_>) -> Result<Summary, Box<Failure>> {
+fn run_watched(plan: &MemberPlan, watcher: Watcher<'_>) -> Result<Summary, Box<Failure>> {
     let mut member = Member::new(plan, watcher);
     let Broken { invariant, what } = match catch_unwind(AssertUnwindSafe(|| member.run())) {
         Ok(Ok(())) => return Ok(member.summary()),
@@ -135,17 +135,17 @@ fn run_watched(plan: &Plan, watcher: Watcher<'_>) -> Result<Summary, Box<Failure
         }
     };
     let trace = member.trace.last_lines();
-    Err(Box::new(Failure { scenario: Plan::NAME, seed: plan.seed, invariant, what, trace }))
+    Err(Box::new(Failure { scenario: MemberPlan::NAME, seed: plan.seed, invariant, what, trace }))
 }
 
 /// Some who submit, and one who only follows.
-fn traders(plan: &Plan) -> Vec<TraderEnd> {
+fn traders(plan: &MemberPlan) -> Vec<TraderEnd> {
     let submissions = |trader| if trader < plan.traders { plan.submissions } else { 0 };
     (1..=plan.traders).map(|trader| TraderEnd::new(trader, submissions(trader))).collect()
 }
 
 impl<'a> Member<'a> {
-    fn new(plan: &Plan, watcher: Watcher<'a>) -> Self {
+    fn new(plan: &MemberPlan, watcher: Watcher<'a>) -> Self {
         let poison = Poison { permille: 0, shards: 0 };
         Self {
             plan: *plan,

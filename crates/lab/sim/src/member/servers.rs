@@ -12,7 +12,7 @@ use pares_roles::world::World as _;
 use pares_roles::{NodeError, NodeId};
 use pares_types::{Position, ShardId};
 
-use super::Plan;
+use super::MemberPlan;
 use super::check::{ENDED, Verdict, broken};
 use super::run::{Event, Member};
 use crate::Bug;
@@ -55,7 +55,7 @@ pub(super) fn server_of(node: NodeId) -> u16 {
 }
 
 /// What the servers are told.
-pub(super) fn config(plan: &Plan) -> MemberConfig {
+pub(super) fn config(plan: &MemberPlan) -> MemberConfig {
     let quorum = if plan.bug == Some(Bug::TellBeforeQuorum) { 1 } else { plan.quorum };
     let durability = if plan.disk { DurabilitySetting::Disk } else { DurabilitySetting::Os };
     MemberConfig { quorum, window: 16, durability, ..MemberConfig::local(plan.servers.into()) }
