@@ -237,8 +237,9 @@ pub(crate) fn ask_anew(world: &impl World) {
     let _ = notes::write(world, ANEW, 1);
 }
 
-/// Whether a server asked for that.
-pub(crate) fn is_anew_asked(world: &impl World) -> bool {
+/// Whether a server asked for that; [`begin`] is the answer.
+#[must_use]
+pub fn is_anew_asked(world: &impl World) -> bool {
     notes::read(world, ANEW).is_some()
 }
 

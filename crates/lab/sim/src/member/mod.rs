@@ -106,8 +106,8 @@ pub struct Summary {
     pub epochs: u64,
     /// Streams begun.
     pub streams: u64,
-    /// Times the operator started everything anew since what was decided was nowhere any more.
-    pub stuck: u64,
+    /// Times everything was started anew since what was decided was nowhere any more.
+    pub anew: u64,
     /// Virtual time, ns.
     pub took_ns: u64,
     /// Equal for equal histories.

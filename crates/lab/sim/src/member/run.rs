@@ -18,8 +18,6 @@ use crate::{Broken, Failure};
 
 /// Once faults have stopped, everything must be placed within this.
 const DRAIN_NS: u64 = 30_000 * MS;
-/// If it is not within this, and a disk was lost, the operator starts everything anew.
-const STUCK_NS: u64 = 12_000 * MS;
 const LOOK_NS: u64 = 11_370_000;
 
 /// Something that happens.
@@ -89,7 +87,6 @@ pub(super) struct Member<'a> {
     /// Everything is down.
     pub(super) is_down: bool,
     /// A disk was lost since everything was started.
-    pub(super) wiped: bool,
     pub(super) is_calm: bool,
 }
 
@@ -161,7 +158,6 @@ impl<'a> Member<'a> {
             summary: Summary::default(),
             trace: Trace::new(watcher),
             is_down: true,
-            wiped: false,
             is_calm: false,
         }
     }
@@ -242,10 +238,6 @@ impl<'a> Member<'a> {
         let calm_ns = self.now_ns - self.plan.faulty_ns;
         if calm_ns > DRAIN_NS {
             return Err(broken(PLACED, self.unplaced()));
-        }
-        if calm_ns > STUCK_NS && self.wiped && !self.is_down {
-            self.summary.stuck += 1;
-            self.restart(false)?;
         }
         self.push(self.now_ns + LOOK_NS, Event::Look);
         Ok(())
