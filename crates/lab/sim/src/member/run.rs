@@ -86,6 +86,8 @@ pub(super) struct Member<'a> {
     pub(super) trace: Trace<'a>,
     /// Everything is down.
     pub(super) is_down: bool,
+    /// Whether a disk was lost since everything was started.
+    pub(super) has_wiped: bool,
     /// A disk was lost since everything was started.
     pub(super) is_calm: bool,
 }
@@ -158,6 +160,7 @@ impl<'a> Member<'a> {
             summary: Summary::default(),
             trace: Trace::new(watcher),
             is_down: true,
+            has_wiped: false,
             is_calm: false,
         }
     }

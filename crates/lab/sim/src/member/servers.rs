@@ -93,7 +93,7 @@ impl Member<'_> {
         self.note("epoch {}: stream {} goes on at {}", &[epoch.0.into(), stream, first.0]);
         self.reference.begin(stream, first, &mut self.summary)?;
         self.summary.epochs += 1;
-        self.is_down = false;
+        (self.is_down, self.has_wiped) = (false, false);
         for server in 0..self.plan.servers {
             let down_ns = self.random.below(5 * MS);
             self.start_later(server, down_ns);
@@ -146,7 +146,8 @@ impl Member<'_> {
         let is_full = self.machine.lock().fate(node_of(server)).is_full;
         let text = format!("server {server} ends: {error}");
         self.trace.say(self.now_ns, &text);
-        if start::is_anew_asked(&Host::supervisor(&self.machine)) {
+        // Only a disk can have had what nobody has.
+        if self.has_wiped && start::is_anew_asked(&Host::supervisor(&self.machine)) {
             self.summary.anew += 1;
             return self.restart(false);
         }
@@ -199,6 +200,7 @@ impl Member<'_> {
         }
         drop(state);
         self.summary.wiped += 1;
+        self.has_wiped = true;
         self.reference.on_wiped(server);
     }
 
