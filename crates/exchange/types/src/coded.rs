@@ -4,6 +4,7 @@
 //! Here all of them come from one list; a test holds the page against it.
 
 /// Defines an enum of codes with `ALL`, `of`, `word`, `meaning` and [`Display`](core::fmt::Display), which is the word.
+#[macro_export]
 macro_rules! coded {
     (
         $(#[$about:meta])*

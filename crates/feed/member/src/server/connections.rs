@@ -190,7 +190,7 @@ impl<T: Read + Write> Connection<T> {
 }
 
 fn ended_text(cut_off: CutOff) -> String {
-    serde_json::json!({ "type": "ended", "why": format!("{cut_off:?}") }).to_string()
+    serde_json::json!({ "type": "ended", "why": cut_off.word() }).to_string()
 }
 
 fn is_not_now(error: &io::Error) -> bool {

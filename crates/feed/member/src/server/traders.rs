@@ -193,8 +193,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         self.unsent = true;
         if connection.is_web() {
-            let why = format!("{refusal:?}");
-            let text = json!({ "type": "refused", "number": number, "why": why }).to_string();
+            let text = json!({ "type": "refused", "number": number, "why": refusal.word() }).to_string();
             return connection.answer(|out| write_text(out, &text));
         }
         let refused = RefusedBytes { number: number.into(), refusal: refusal as u8, reserved: [0; 7] };
@@ -211,7 +210,7 @@ fn signed_on_text(signed_on: &DeskSignedOn) -> String {
         "next": signed_on.next.get(),
         "told": signed_on.told.get(),
         "stream": format!("{:010}", signed_on.stream.get()),
-        "cut_off": signed_on.cut_off,
+        "cut_off": CutOff::of(signed_on.cut_off).unwrap_or_default().word(),
     })
     .to_string()
 }

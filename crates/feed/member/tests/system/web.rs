@@ -60,7 +60,7 @@ fn a_web_trader_and_a_program_read_one_stream() {
     web.say(&json!({ "type": "submit", "number": 1, "kind": "message", "text": "again" }));
     assert_eq!(web.next("placed")["position"], 1);
     web.say(&json!({ "type": "submit", "number": 0, "kind": "message", "text": "?" }));
-    assert_eq!(web.next("refused")["why"], "Number");
+    assert_eq!(web.next("refused")["why"], "number");
     web.say(&json!({ "type": "nonsense" }));
     assert_eq!(web.next("error")["type"], "error");
     assert!(web.next("alive")["told"].as_u64() >= Some(2));

@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args) -> CommandResult {
         client.poll(|news| match news {
             TraderNews::Renumbered { from, to } if from == name.number => name.number = to,
             TraderNews::Item(item) if item.item.name == name => stands = Some(Ok(item.position)),
-            TraderNews::Refused { refusal, .. } => stands = Some(Err(refusal.to_string())),
+            TraderNews::Refused { refusal, .. } => stands = Some(Err(refusal.meaning().to_owned())),
             _ => {}
         });
     }
