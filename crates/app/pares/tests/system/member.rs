@@ -108,6 +108,55 @@ fn a_member_server_killed_while_traders_talk_loses_and_doubles_nothing() {
     }
 }
 
+/// What a server had decided before its disk was lost lies in its peer's stream alone, and no quorum had it: each waited for the other.
+#[test]
+fn a_disk_lost_in_a_burst_stops_nobody_though_two_servers_must_have_each_item() {
+    let mut member = Member::start(&MemberConfig { quorum: 2, ..MemberConfig::local(2) });
+    let mut traders: Vec<_> = (1..=8).map(|trader| member.trader(trader)).collect();
+    for lost in [0, 1, 0, 1] {
+        for trader in &mut traders {
+            (0..200).for_each(|_| {
+                trader.client.submit(&ItemBody::Message { to: TraderId(0), text: "in a burst" });
+            });
+            trader.poll();
+        }
+        member.kill(lost);
+        for log in [pares_member::config::stream(lost), pares_member::config::submissions(lost)] {
+            std::fs::remove_dir_all(member.supervisor.layout().log(log)).unwrap();
+        }
+        for trader in &mut traders {
+            trader.until(&mut member, |trader| trader.client.unplaced() == 0);
+        }
+    }
+    let count = traders.iter().map(|trader| trader.told.len()).max().unwrap();
+    traders.iter_mut().for_each(|trader| trader.until(&mut member, |trader| trader.told.len() >= count));
+    assert_eq!(traders[0].told.iter().filter(|(_, repeat)| !repeat).count(), 8 * 800);
+    for trader in &traders {
+        assert_eq!(trader.told[..count], traders[0].told[..count], "one order for all");
+    }
+}
+
+fn member_up(dir: &Path, options: &[&str]) -> (Option<i32>, String) {
+    let mut up = std::process::Command::new(PROGRAM);
+    let output = up.args(["member", "up", "--dir"]).arg(dir).args(options).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_member_system_that_cannot_start_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let (status, said) = member_up(dir.path(), &["--servers", "1", "--port", &port]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("cannot listen at") && said.contains("`servers` in member.toml"), "{said}");
+    let (_, said) = member_up(dir.path(), &["--port", "0"]);
+    assert!(said.contains("member.toml says otherwise than --servers, --port"), "{said}");
+    let (_, said) = member_up(&dir.path().join("other"), &["--feed", "127.0.0.1:1,127.0.0.1:2", "--feed-tcp", "127.0.0.1:3"]);
+    assert!(said.contains("not multicast"), "{said}");
+    assert!(!dir.path().join("other/member.toml").exists(), "what is wrong is not written down");
+}
+
 #[test]
 fn what_the_exchange_tells_the_member_stands_in_its_stream_once_though_both_servers_copy_it() {
     let exchange = Exchange::start(&small(2));

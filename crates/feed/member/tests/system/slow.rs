@@ -10,7 +10,7 @@ use pares_desk::frame::{
 use pares_desk::item::TraderId;
 use pares_desk::view::{BookView, ToldView, ViewLevel};
 use pares_member::MemberConfig;
-use pares_member::sources::MarketNews;
+use pares_member::sources::{MarketNews, MarketState};
 use pares_types::{Price, Quantity, ShardId};
 use zerocopy::IntoBytes;
 
@@ -66,6 +66,43 @@ fn one_that_wants_books_and_sleeps_is_shown_what_is_when_it_wakes_and_others_are
                 return;
             }
             input.drain(..input.len() - left);
+        }
+    }
+}
+
+/// Twelve MiB of the stream lie before it; that books are not current any more must not wait until it has read them.
+#[test]
+fn one_that_is_far_behind_in_the_stream_is_told_at_once_that_books_are_old() {
+    const ITEMS: u64 = 1_500;
+    let (rig, market) = Rig::with_market(MemberConfig::local(1));
+    let mut trader = rig.trader(1, 0);
+    let words = "words ".repeat(1_333);
+    for _ in 0..ITEMS / 10 {
+        (0..10).for_each(|_| _ = trader.say(&words));
+        trader.settle();
+    }
+    let mut connection = sleeper(&rig, WANTS_LOCAL | WANTS_BOOKS);
+    connection.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (mut input, mut bytes, mut next, mut is_sent) = (Vec::new(), vec![0; 65_536], 0, false);
+    loop {
+        let read = connection.read(&mut bytes).unwrap();
+        assert!(read > 0, "it reads");
+        input.extend_from_slice(&bytes[..read]);
+        while let Some((kind, payload, rest)) = frame::split(&input, NEWS_BYTES_MAX).unwrap() {
+            let left = rest.len();
+            match read_news(kind, payload).unwrap() {
+                DeskNews::Block(packet) => next = Packet::read(packet).unwrap().next(),
+                DeskNews::FeedState(_) => {
+                    assert!(next < ITEMS, "all of the stream came first");
+                    return;
+                }
+                _ => {}
+            }
+            input.drain(..input.len() - left);
+        }
+        if next > 0 && !std::mem::replace(&mut is_sent, true) {
+            let state = MarketState::Gap;
+            market.send(MarketNews::State { shard: ShardId(0), state }).unwrap();
         }
     }
 }
