@@ -325,7 +325,8 @@ impl Trader {
         let (number, item) = (ordered.item.name.number, &ordered.item);
         self.last = self.last.max(number.min(NUMBER_MAX));
         while let Some(first) = self.unplaced.pop_front_if(|first| first.number <= number) {
-            let says_it = ordered.repeats.is_some() || (first.kind, &first.body[..]) == (item.kind, item.body);
+            let says_it =
+                ordered.repeats.is_some() || (first.kind, &first.body[..]) == (item.kind, item.body);
             if first.number == number && says_it {
                 return;
             }

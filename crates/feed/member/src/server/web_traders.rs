@@ -106,7 +106,9 @@ impl<W: World, S: Dial> MemberServer<W, S> {
     /// Reads what has come on a web connection. Says how many texts that was.
     pub(super) fn hear_web(&mut self, slot: usize, now_ns: u64) -> usize {
         let mut heard = 0;
-        while let Some(text) = self.connections.get_mut(slot).and_then(|connection| connection.next_text(now_ns)) {
+        while let Some(text) =
+            self.connections.get_mut(slot).and_then(|connection| connection.next_text(now_ns))
+        {
             heard += 1;
             self.on_text(slot, &text);
         }

@@ -7,8 +7,8 @@ use std::io::{ErrorKind, Read, Write};
 use pares_feed::serving::{LoginAsked, Serving, ServingEnded, TURN_BYTES_MAX};
 use pares_roles::world::{Ready, Sockets, TurnedAway};
 
-/// Connections at a time.
-pub(super) const CLIENTS_MAX: usize = 1_024;
+/// Connections at a time, if there are descriptors for as many.
+pub const CLIENTS_MAX: usize = 1_024;
 /// Bytes read of a connection in one turn.
 const READ_MAX: usize = 4_096;
 
@@ -119,6 +119,8 @@ impl<S: Read + Write> Client<S> {
 /// All connections.
 pub(super) struct Clients<S: Sockets> {
     sockets: S,
+    /// The most at a time.
+    open_max: usize,
     slots: Vec<Option<Client<S::Stream>>>,
     ready: Vec<Ready>,
     may_accept: bool,
@@ -128,9 +130,9 @@ pub(super) struct Clients<S: Sockets> {
 }
 
 impl<S: Sockets> Clients<S> {
-    pub(super) fn new(sockets: S) -> Self {
+    pub(super) fn new(sockets: S, open_max: usize) -> Self {
         let (slots, ready) = (Vec::new(), Vec::new());
-        Self { sockets, slots, ready, may_accept: true, open: 0, turned_away: 0, ended: 0 }
+        Self { sockets, open_max, slots, ready, may_accept: true, open: 0, turned_away: 0, ended: 0 }
     }
 
     /// Waits at most so long for anything to come.
@@ -168,7 +170,7 @@ impl<S: Sockets> Clients<S> {
 
     fn put(&mut self, mut stream: S::Stream, now_ns: u64) {
         let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        if free >= CLIENTS_MAX || self.sockets.register(&mut stream, free).is_err() {
+        if free >= self.open_max || self.sockets.register(&mut stream, free).is_err() {
             self.turned_away += 1;
             return;
         }

@@ -30,6 +30,7 @@ use pares_types::{PublisherId, ReplayerId, ShardId};
 use crate::lines::no_feed;
 use crate::logged::Logged;
 use crate::publisher::counters::Counter as Beat;
+pub use clients::CLIENTS_MAX;
 use clients::Clients;
 use counters::{COUNTERS, Counter};
 use shard::ShardTape;
@@ -95,7 +96,7 @@ impl<W: World> Default for PublisherLog<W> {
 }
 
 impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
-    /// Reads the log of the publisher whose turn it is; it may not be there yet.
+    /// Reads the log of the publisher whose turn it is; it may not be there yet. Has at most `clients_max` connections at a time.
     ///
     /// # Errors
     /// If the system has no market data, or shared memory is missing.
@@ -104,6 +105,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
         config: &SystemConfig,
         world: W,
         (sockets, datagrams): (S, D),
+        clients_max: usize,
     ) -> Result<Self, NodeError> {
         let publishers = config.feed.as_ref().ok_or_else(no_feed)?.publishers;
         let publisher = NodeId::Publisher(PublisherId(id.0 % publishers));
@@ -116,7 +118,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             log: PublisherLog::default(),
             datagrams,
             resending: Resending::default(),
-            clients: Clients::new(sockets),
+            clients: Clients::new(sockets, clients_max),
             counters: counters.map_err(NodeError::io("making the replayer's counters"))?,
             looked_ns: None,
             is_heard: false,
