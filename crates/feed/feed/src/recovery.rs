@@ -28,7 +28,7 @@ const CLAIM_NS: u64 = 10_000_000_000;
 const SNAPSHOT_MESSAGES_MAX: u64 = 1 << 26;
 
 /// The publishers' answers, and whose turn it is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Recovery {
     /// Which publisher is called next.
     turn: u64,
@@ -47,6 +47,19 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            turn: 0,
+            at_ns: 0,
+            pause_ns: 0,
+            asked_ns: None,
+            called: 0,
+            answered: 0,
+            head: None,
+            books: ReceivedBooks::with_seed(seed),
+        }
+    }
+
     fn pause(&mut self, now_ns: u64) {
         self.pause_ns = (self.pause_ns * 2).clamp(PAUSE_MIN_NS, PAUSE_MAX_NS);
         self.at_ns = now_ns.saturating_add(self.pause_ns);
@@ -104,7 +117,7 @@ impl Subscription {
     }
 
     fn start(&mut self, purpose: Purpose, now_ns: u64) {
-        self.recovery.books = ReceivedBooks::default();
+        self.recovery.books = ReceivedBooks::with_seed(self.of.seed);
         let call = Call::new(purpose, now_ns);
         let (turn, login) = (self.recovery.turn, call.login());
         self.call = Some(call);
@@ -154,7 +167,7 @@ impl Subscription {
             // Nobody knows this session: it is found again as at the start.
             self.counters.dropped.add(&receiver.dropped);
             self.receiver = None;
-            self.books = ReceivedBooks::default();
+            self.books = ReceivedBooks::with_seed(self.of.seed);
             self.counters.refuted += 1;
         }
     }
@@ -285,7 +298,8 @@ impl Subscription {
 
     /// The snapshot is there: it replaces the books, if they are not further by now.
     fn take_snapshot(&mut self, session: Session, next: u64, each: &mut impl FeedListener) {
-        let snapshot = std::mem::take(&mut self.recovery.books);
+        let no_books = ReceivedBooks::with_seed(self.of.seed);
+        let snapshot = std::mem::replace(&mut self.recovery.books, no_books);
         (self.recovery.asked_ns, self.recovery.pause_ns) = (None, 0);
         let Some(receiver) = &mut self.receiver else { return };
         if receiver.session() != session || (receiver.is_placed() && receiver.next() >= next) {

@@ -28,6 +28,8 @@ pub struct Subscribed {
     pub lines: bool,
     /// Publishers that can be called by TCP. Without any, a gap that cannot be filled stays.
     pub publishers: u64,
+    /// Chosen by chance: it decides where orders lie in the books' tables, and a sender who knows it can have them all lie in one place.
+    pub seed: u64,
 }
 
 /// What a program is told, in order.
@@ -136,10 +138,10 @@ impl Subscription {
             of,
             receiver: None,
             is_confirmed: of.publishers == 0,
-            books: ReceivedBooks::default(),
+            books: ReceivedBooks::with_seed(of.seed),
             claim: None,
             is_claimed_since: false,
-            recovery: Recovery::default(),
+            recovery: Recovery::new(of.seed),
             call: None,
             effects: VecDeque::new(),
             counters: SubscriptionCounters::default(),
@@ -198,7 +200,7 @@ impl Subscription {
             }
         }
         self.is_confirmed = true;
-        self.books = ReceivedBooks::default();
+        self.books = ReceivedBooks::with_seed(self.of.seed);
         each(&self.books, FeedEvent::Session(session));
     }
 

@@ -103,7 +103,10 @@ impl FeedReceiver {
             }
             None => None,
         };
-        let open = |index| open_shard(&poll, config, index);
+        // Senders must not know where orders lie in the books' tables.
+        let [seed, ..] = pares_keys::random().as_chunks().0[..] else { unreachable!("32 bytes") };
+        let seed = u64::from_le_bytes(seed);
+        let open = |index| open_shard(&poll, config, (index, seed));
         let shards = (0..config.shards.len()).map(open).collect::<Result<Vec<_>, _>>()?;
         let common = Common {
             poll,
@@ -236,13 +239,17 @@ fn listen(
     Ok(Ear { socket, is_ready: true })
 }
 
-fn open_shard(poll: &Poll, config: &ReceiverConfig, index: usize) -> Result<Shard, ReceiverError> {
+fn open_shard(
+    poll: &Poll,
+    config: &ReceiverConfig,
+    (index, seed): (usize, u64),
+) -> Result<Shard, ReceiverError> {
     let addresses = config.lines_of(index)?;
     if addresses.is_none() && config.tcp.is_empty() {
         return Err(ReceiverError::Nowhere);
     }
     let publishers = config.tcp.len() as u64;
-    let of = Subscribed { shard: config.shards[index], lines: addresses.is_some(), publishers };
+    let of = Subscribed { shard: config.shards[index], lines: addresses.is_some(), publishers, seed };
     let mut lines = Vec::new();
     for (which, address) in addresses.into_iter().flatten().enumerate() {
         let socket = sockets::line(address, config.interface, config.socket_bytes);

@@ -61,7 +61,7 @@ fn run_until(
     receiver: &mut FeedReceiver,
     told: &mut Told,
 ) {
-    let mut right = ReceivedBooks::default();
+    let mut right = ReceivedBooks::with_seed(0);
     sent.iter().for_each(|message| right.on_message(message));
     for _ in 0..STEPS_MAX {
         outlets.iter_mut().for_each(Outlet::turn);

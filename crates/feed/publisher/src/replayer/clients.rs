@@ -9,6 +9,8 @@ use pares_roles::world::{Ready, Sockets, TurnedAway};
 
 /// Connections at a time, if there are descriptors for as many.
 pub const CLIENTS_MAX: usize = 1_024;
+/// Connections accepted in one turn: those who have one have their turn too.
+const ACCEPTED_MAX: usize = 64;
 /// Bytes read of a connection in one turn.
 const READ_MAX: usize = 4_096;
 
@@ -74,6 +76,11 @@ impl<S: Read + Write> Client<S> {
         let before = self.written;
         while self.is_writable && self.written < self.out.len() {
             match self.stream.write(&self.out[self.written..]) {
+                // It would take nothing the next time either.
+                Ok(0) => {
+                    self.is_gone = true;
+                    break;
+                }
                 Ok(count) => self.written += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.is_writable = false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -154,7 +161,7 @@ impl<S: Sockets> Clients<S> {
             }
         }
         let mut accepted = 0;
-        while self.may_accept {
+        while self.may_accept && accepted < ACCEPTED_MAX {
             match self.sockets.accept() {
                 Ok(stream) => {
                     accepted += 1;
@@ -212,5 +219,26 @@ impl<S: Sockets> Clients<S> {
     pub(super) fn deadline_ns(&self) -> u64 {
         let deadlines = self.slots.iter().flatten().map(|client| client.serving.deadline_ns());
         deadlines.min().unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replayer::tests::{Crowd, Full};
+
+    #[test]
+    fn a_crowd_that_connects_is_accepted_some_at_a_time_and_no_more_than_there_may_be() {
+        let mut clients = Clients::new(Crowd::default(), 100);
+        assert_eq!((clients.take_in(0), clients.open, clients.turned_away), (64, 64, 0));
+        assert_eq!((clients.take_in(0), clients.open, clients.turned_away), (64, 100, 28));
+    }
+
+    #[test]
+    fn a_stream_that_takes_nothing_is_closed() {
+        let mut client = Client::new(Full, 0);
+        client.fill(|_, out| out.push(b'H'));
+        assert!(!client.write(0));
+        assert!(client.ended().is_some());
     }
 }

@@ -86,7 +86,7 @@ impl Outlet {
         publisher.begin(SESSION, 0, &mut out);
         let mut kept = Kept::default();
         kept.begin(SESSION);
-        let (started, source, clients) = (Instant::now(), SnapshotSource::default(), Vec::new());
+        let (started, source, clients) = (Instant::now(), SnapshotSource::new(0), Vec::new());
         Self { started, publisher, resending: Resending::default(), kept, source, out, listener, clients }
     }
 

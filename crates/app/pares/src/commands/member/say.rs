@@ -42,9 +42,11 @@ impl Args {
         let to = TraderId(self.to);
         match (self.note, self.quote) {
             (Some(instrument), _) => ItemBody::Note { instrument: InstrumentId(instrument), text },
-            (_, Some(instrument)) => {
-                ItemBody::QuoteRequest { to, instrument: InstrumentId(instrument), quantity: Quantity(self.quantity) }
-            }
+            (_, Some(instrument)) => ItemBody::QuoteRequest {
+                to,
+                instrument: InstrumentId(instrument),
+                quantity: Quantity(self.quantity),
+            },
             _ => ItemBody::Message { to, text },
         }
     }

@@ -58,7 +58,9 @@ pub(super) fn run(args: &Args) -> CommandResult {
     let exchange = config.and_then(|config| config.exchange);
     let mut orders = Orders::new(exchange, args.trader, args.key.clone());
     let mut state = TerminalState::new(args.trader);
-    let screen = ratatui::try_init().map_err(CommandError::io("setting up the screen (a terminal is needed; `pares member watch` prints lines)"))?;
+    let screen = ratatui::try_init().map_err(CommandError::io(
+        "setting up the screen (a terminal is needed; `pares member watch` prints lines)",
+    ))?;
     let result = work(screen, &mut client, &mut orders, &mut state);
     // A terminal that was closed cannot be given back.
     let _ = ratatui::try_restore();
