@@ -1,4 +1,4 @@
-//! A TCP connection to a publisher that never waits.
+//! A TCP connection to a replayer that never waits.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;

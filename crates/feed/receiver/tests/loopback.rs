@@ -23,7 +23,6 @@ fn loopback(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
 }
 
-/// Ports that were free a moment ago.
 /// Two ports that the system gives to nobody by itself, other ones each time.
 fn free_lines() -> [SocketAddr; 2] {
     static NEXT: AtomicU16 = AtomicU16::new(0);

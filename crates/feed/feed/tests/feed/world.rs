@@ -126,7 +126,7 @@ impl World {
         }
         let published = tape.iter().map(|one| (one.session, one.clone())).collect();
         let mut servers = [Server::new(), Server::new()];
-        servers.iter_mut().for_each(|server| server.publisher.go_live());
+        servers.iter_mut().for_each(|server| server.publisher.go_live(None));
         let (clients, states) = (Vec::new(), BTreeMap::new());
         Self { network, tape: told, published, servers, clients, connections: 0, states }
     }
@@ -188,7 +188,7 @@ impl World {
         let read = self.servers[at].read;
         self.servers[at] = Server::new();
         self.read(at, read);
-        self.servers[at].publisher.go_live();
+        self.servers[at].publisher.go_live(None);
     }
 
     /// Nothing reaches a client from now on, or all does again. Its connection breaks.

@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_crowd_that_connects_is_accepted_some_at_a_time_and_no_more_than_there_may_be() {
-        let mut clients = Clients::new(Crowd::default(), 100);
+        let mut clients = Clients::new(Crowd, 100);
         assert_eq!((clients.take_in(0), clients.open, clients.turned_away), (64, 64, 0));
         assert_eq!((clients.take_in(0), clients.open, clients.turned_away), (64, 100, 28));
     }

@@ -34,7 +34,6 @@ impl Write for Full {
 }
 
 /// Sockets at which somebody connects each time one is asked for.
-#[derive(Default)]
 pub(super) struct Crowd;
 
 impl Sockets for Crowd {

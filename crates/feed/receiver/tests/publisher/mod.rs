@@ -82,7 +82,7 @@ impl Outlet {
         listener.set_nonblocking(true).unwrap();
         let mut publisher = Publisher::default();
         let mut out = Out { socket, lines: lines.to_vec(), lost_of, sent: 0 };
-        publisher.go_live();
+        publisher.go_live(None);
         publisher.begin(SESSION, 0, &mut out);
         let mut kept = Kept::default();
         kept.begin(SESSION);
