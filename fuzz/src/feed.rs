@@ -105,7 +105,7 @@ fn serve(stream: &[u8], piece: usize) {
 
 /// Messages, each behind its length, to books. If all of them fit, a snapshot of the books gives the same books.
 pub fn messages(bytes: &[u8]) {
-    let (mut books, mut count) = (ReceivedBooks::default(), 0);
+    let (mut books, mut count) = (ReceivedBooks::with_seed(0), 0);
     for message in logged::blocks(bytes) {
         if let Some(read) = FeedMessage::read(message) {
             assert!(read.head().time_ns() < 1 << 48);
@@ -131,12 +131,12 @@ pub fn messages(bytes: &[u8]) {
 /// The books of a snapshot that is made after these messages.
 fn snapshot(bytes: &[u8]) -> ReceivedBooks {
     let mut kept = kept(logged::blocks(bytes));
-    let mut source = SnapshotSource::default();
+    let mut source = SnapshotSource::new(0);
     while !source.follow(&mut kept, 7).expect("it is in memory") {}
     source.begin();
     let snapshot =
         std::iter::repeat_with(|| source.piece(3)).flatten().next().expect("it is finished in the end");
-    let (mut books, mut pieces) = (ReceivedBooks::default(), Pieces::new(SERVER_BYTES_MAX));
+    let (mut books, mut pieces) = (ReceivedBooks::with_seed(0), Pieces::new(SERVER_BYTES_MAX));
     pieces.push(&snapshot.packets);
     while let Some(packet) = pieces.take().expect("packets") {
         match soup::end_of_snapshot(packet.payload) {

@@ -1,5 +1,5 @@
 """Watch a book. Start an exchange that publishes (`pares up --feed`), then
-`PYTHONPATH=. python3 examples/watch.py ALFA [SHARD [LINE_A LINE_B REPLAYER...]]`, addresses as HOST:PORT.
+`PYTHONPATH=clients/python python3 clients/python/examples/watch.py ALFA [SHARD [LINE_A LINE_B REPLAYER...]]`, addresses as HOST:PORT.
 
 Without them it is shard 0, which ALFA is in, of a new system on this host. Lines are given as those of shard 0."""
 
@@ -8,7 +8,7 @@ import sys
 
 from pares import Side
 from pares.feed import Feed, FeedState
-from pares.market import Book
+from pares.market import Book, Books
 from pares.soup import Address
 
 LINES = [("127.0.0.1", 17100), ("127.0.0.1", 27100)]
@@ -30,6 +30,20 @@ def show(symbol: str, state: FeedState, book: Book) -> str:
     return f"{state.value:<10} {symbol} [{phase}]  buy {side(book, Side.BUY)}  sell {side(book, Side.SELL)}  last {last}"
 
 
+def missing(symbol: str, shard: int, state: FeedState, books: Books) -> str:
+    """What is said of an instrument that has no book."""
+    if state not in (FeedState.CURRENT, FeedState.OVER):
+        return f"{state.value:<10} {symbol} is not here yet"
+    there = ", ".join(sorted(book.symbol for book in books.by_locate.values())) or "none"
+    return f"{symbol} is not in shard {shard}, which has: {there}. Another shard may have it: watch.py {symbol} SHARD"
+
+
+def shard_of(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"SHARD is a number, such as 0, and not {text!r}")
+    return int(text)
+
+
 def join(shard: int, lines: list[Address], replayers: list[Address]) -> Feed:
     try:
         return Feed(shard, [(host, port + shard) for host, port in lines], replayers)
@@ -46,18 +60,24 @@ def watch(symbol: str, shard: int, lines: list[Address], replayers: list[Address
     while True:
         feed.poll(1.0)
         book = feed.books.find(symbol)
-        line = show(symbol, feed.state, book) if book else f"{feed.state.value:<10} {symbol} is not here yet"
+        line = show(symbol, feed.state, book) if book else missing(symbol, shard, feed.state, feed.books)
         if line != shown:
             print(line, flush=True)
             shown = line
 
 
-if len(sys.argv) < 2:
-    sys.exit(__doc__)
-try:
-    given = [address(text) for text in sys.argv[3:]]
-    watch(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0, given[:2] or LINES, given[2:] or REPLAYERS)
-except (OSError, ValueError) as error:
-    sys.exit(f"watch.py: {error}")
-except KeyboardInterrupt:
-    pass
+def main() -> None:
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    try:
+        shard = shard_of(sys.argv[2]) if len(sys.argv) > 2 else 0
+        given = [address(text) for text in sys.argv[3:]]
+        watch(sys.argv[1], shard, given[:2] or LINES, given[2:] or REPLAYERS)
+    except (OSError, ValueError) as error:
+        sys.exit(f"watch.py: {error}")
+    except KeyboardInterrupt:
+        pass
+
+
+if __name__ == "__main__":
+    main()

@@ -98,14 +98,15 @@ impl<T> Slab<T> {
     /// Puts a value in a free place.
     ///
     /// # Panics
-    /// If 2^32 values live.
+    /// If 2^32 - 1 values live: the place after them would be [`SlabIndex::NONE`].
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> SlabIndex<T> {
         if let Some(slot) = self.free.pop() {
             self[slot] = value;
             return slot;
         }
-        let number = u32::try_from(self.entries.len()).expect("fewer than 2^32 values live");
+        let number = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        assert!(number != u32::MAX, "fewer than 2^32 - 1 values live");
         self.entries.push(value);
         // Room for every place to be free at once, so that freeing one never allocates.
         if self.free.capacity() < self.entries.capacity() {

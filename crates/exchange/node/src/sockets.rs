@@ -52,24 +52,30 @@ const ASKS_MAX: u32 = 3;
 /// What such a client was sent and never acknowledged is sent again for this long.
 const UNACKNOWLEDGED_MS: u32 = 60_000;
 
-/// The configuration with no more sessions than there are descriptors for. Has the system give this process as many as it may
-/// have; the operator is told if they are too few.
+/// The configuration with no more sessions than there are descriptors for.
 pub(crate) fn within_limits(config: SystemConfig) -> SystemConfig {
-    let wanted = config.sessions_max;
-    let limit = descriptors::raise_limit();
     // Those that shake hands have descriptors, and are no sessions yet.
-    let shaking = if config.tls == TlsSetting::On { strangers_max(wanted) } else { 0 };
-    let reserve = RESERVE + shaking as u64;
-    let sessions_max = descriptors::connections_within(limit, reserve, wanted);
-    if sessions_max < wanted {
+    let shaking = if config.tls == TlsSetting::On { strangers_max(config.sessions_max) } else { 0 };
+    let sessions_max = connections_within_limits(config.sessions_max, shaking, "sessions_max");
+    SystemConfig { sessions_max, ..config }
+}
+
+/// How many of `wanted` connections there are descriptors for, beside `besides` that the process has for other things than its files. Has the
+/// system give this process as many as it may have; the operator is told, by `name`, if they are too few.
+#[must_use]
+pub fn connections_within_limits(wanted: usize, besides: usize, name: &str) -> usize {
+    let limit = descriptors::raise_limit();
+    let reserve = RESERVE + besides as u64;
+    let taken = descriptors::connections_within(limit, reserve, wanted);
+    if taken < wanted {
         complain(&format_args!(
-            "sessions_max is {wanted}, and this process may have {} descriptors only: takes {sessions_max} sessions. Raise the \
-             limit (`ulimit -n`, or LimitNOFILE= of the service) to {}",
+            "{name} is {wanted}, and this process may have {} descriptors only: takes {taken}. Raise the limit (`ulimit -n`, or \
+             LimitNOFILE= of the service) to {}",
             limit.unwrap_or(u64::MAX),
             wanted as u64 + reserve
         ));
     }
-    SystemConfig { sessions_max, ..config }
+    taken
 }
 
 /// A listener and its connections.

@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn orders_at_one_price_are_one_level_and_ten_are_shown() {
-        let mut books = ReceivedBooks::default();
+        let mut books = ReceivedBooks::with_seed(0);
         let head = |kind| Head::new(kind, 1, Timestamp(0));
         let action = TradingAction {
             head: head(b'H'),

@@ -32,7 +32,10 @@ pub struct LoginAsked {
 }
 
 impl LoginAsked {
-    /// Which shard it concerns; `None`: the lowest. The error: none that there could be.
+    /// What a login asks for; `None` if there never is such a session.
+    ///
+    /// # Errors
+    /// If its number is none.
     pub(crate) fn read(login: &LoginRequest) -> Result<Option<Self>, SoupError> {
         let from = soup::number(&login.sequence).ok_or(SoupError::Malformed)?;
         let name = login.username.trim_ascii();

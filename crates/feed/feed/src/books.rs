@@ -125,12 +125,6 @@ impl std::fmt::Debug for ReceivedBook<'_> {
     }
 }
 
-impl Default for ReceivedBooks {
-    fn default() -> Self {
-        Self::new(ORDERS_MAX, 0)
-    }
-}
-
 /// They are equal if they show the same and as much fitted nothing.
 impl PartialEq for ReceivedBooks {
     fn eq(&self, other: &Self) -> bool {
@@ -148,6 +142,12 @@ impl ReceivedBooks {
         let queues = Queues::new(orders_max, seed);
         let ahead = Box::new(Ahead::new());
         Self { listed: Vec::new(), books: Vec::new(), told: Vec::new(), queues, ahead, misfits: 0 }
+    }
+
+    /// Books that hold as many orders as there may be.
+    #[must_use]
+    pub fn with_seed(seed: u64) -> Self {
+        Self::new(ORDERS_MAX, seed)
     }
 
     /// The book of an instrument.

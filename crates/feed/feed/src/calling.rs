@@ -1,12 +1,12 @@
 //! A receiver's side of one TCP connection to a replayer: who is called, what is said, when it has been quiet for too long.
 
 use pares_types::ShardId;
-use zerocopy::IntoBytes;
 
 use crate::publication::Session;
-use crate::soup::{self, FromServer, HEAD_BYTES, LOGIN_BYTES, LoginRequest, Pieces, SoupError};
+use crate::publisher::HEARTBEAT_NS;
+use crate::soup::{self, FromServer, HEAD_BYTES, LOGIN_BYTES, Pieces, SoupError};
 
-/// What is asked of a publisher.
+/// What is asked of a replayer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Which session is on, and which message is its next.
@@ -17,7 +17,7 @@ pub(crate) enum Purpose {
     Replay(Session, u64),
 }
 
-/// What a publisher says.
+/// What a replayer says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said<'a> {
     /// The login is good: session, next number.
@@ -29,7 +29,7 @@ pub(crate) enum Said<'a> {
     EndOfSession,
 }
 
-/// A connection to a publisher.
+/// A connection to a replayer.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) purpose: Purpose,
@@ -51,21 +51,17 @@ impl Call {
     /// What is sent first.
     pub(crate) fn login(&self) -> [u8; LOGIN_BYTES] {
         let (username, session, sequence) = match self.purpose {
-            Purpose::Head(shard) => (*b"REPLAY", name_of(shard), 0),
+            Purpose::Head(shard) => (*b"REPLAY", soup::current_session(shard), 0),
             Purpose::Snapshot(session) => (*b"SNAP  ", session.0, 1),
             Purpose::Replay(session, next) => (*b"REPLAY", session.0, next),
         };
-        let sequence = soup::digits(sequence);
-        let login = LoginRequest { username, password: [b' '; 10], session, sequence };
-        let mut bytes = Vec::with_capacity(LOGIN_BYTES);
-        soup::write(&mut bytes, b'L', login.as_bytes());
-        bytes.try_into().expect("it has this length")
+        soup::login(username, session, sequence)
     }
 
-    /// The connection goes on with these bytes: all that the publisher said in them, until `each` says that it has heard enough.
+    /// The connection goes on with these bytes: all that the replayer said in them, until `each` says that it has heard enough.
     ///
     /// # Errors
-    /// If it is no publisher that speaks there.
+    /// If it is no replayer that speaks there.
     pub(crate) fn on_bytes(
         &mut self,
         bytes: &[u8],
@@ -97,18 +93,18 @@ impl Call {
         Ok(())
     }
 
-    /// When it has been quiet for too long: a publisher beats each second, but for the time in which it makes a snapshot.
+    /// When it has been quiet for too long: a replayer beats each second, but for the time in which it makes a snapshot.
     pub(crate) fn patience_ns(&self) -> u64 {
         let patience = match self.purpose {
             Purpose::Snapshot(_) => soup::SILENCE_NS,
-            Purpose::Head(_) | Purpose::Replay(..) => 3 * soup::HEARTBEAT_NS,
+            Purpose::Head(_) | Purpose::Replay(..) => 3 * HEARTBEAT_NS,
         };
         self.heard_ns.saturating_add(patience)
     }
 
     /// When it has to send a heartbeat.
     pub(crate) fn beat_ns(&self) -> u64 {
-        self.sent_ns.saturating_add(soup::HEARTBEAT_NS)
+        self.sent_ns.saturating_add(HEARTBEAT_NS)
     }
 
     /// It sends one now.
@@ -121,9 +117,4 @@ impl Call {
 /// A packet of a kind that has no payload.
 pub(crate) fn packet(kind: u8) -> [u8; HEAD_BYTES] {
     [0, 1, kind]
-}
-
-/// The current session of a shard, as a login asks for it.
-fn name_of(shard: ShardId) -> [u8; 10] {
-    format!("{:04x}      ", shard.0).as_bytes().try_into().expect("ten characters")
 }

@@ -15,7 +15,7 @@ use crate::mold::Packing;
 use crate::publication::Session;
 use crate::store::SessionStanding;
 
-/// After so long without a packet comes one without messages, nanoseconds.
+/// After so long without a packet comes a heartbeat, on lines and from either end of a connection, nanoseconds.
 pub const HEARTBEAT_NS: u64 = 1_000_000_000;
 
 /// Where a publisher's packets go.
@@ -38,14 +38,17 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// It has caught up with the record: from now on it sends what it is told, from the next message on.
-    pub fn go_live(&mut self) {
+    /// It has caught up with the record: from now on it sends what it is told, from the next message on. That is of the session that stands
+    /// so, which an earlier life kept; `None`: of the one that it was told of, if any.
+    pub fn go_live(&mut self, standing: Option<SessionStanding>) {
         self.is_live = true;
+        self.standing = standing.or(self.standing);
     }
 
-    /// The session that was on when it began is kept up to here; it goes on with that.
-    pub fn resume(&mut self, standing: SessionStanding) {
-        self.standing = Some(standing);
+    /// Whether it sends what it is told.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.is_live
     }
 
     /// A session begins: what follows is numbered from 1.

@@ -4,7 +4,7 @@
 //! whichever line. What comes early waits; while something is missing, nothing that is shown is current.
 //!
 //! Most gaps are filled by the other line in a moment. What is not there then is asked for again, one packet's worth at a time: the next as soon
-//! as one came, and the same after a pause that doubles, of the publishers in turn.
+//! as one came, and the same after a pause that doubles, of the replayers in turn.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ pub const PATIENCE_NS: u64 = 1_000_000;
 /// The longest pause between two requests for the same, nanoseconds.
 pub const PAUSE_MAX_NS: u64 = 1_000_000_000;
 /// Without any packet for so long nobody knows how far the session is, nanoseconds: three heartbeats.
-pub const STALE_NS: u64 = 3_000_000_000;
+pub(crate) const STALE_NS: u64 = 3_000_000_000;
 /// What was asked for in vain for so long is not asked for any more by who knows another way, nanoseconds.
-pub const VAIN_NS: u64 = 3_000_000_000;
+pub(crate) const VAIN_NS: u64 = 3_000_000_000;
 /// A packet that comes so long after the end was told last, and tells none, says that there was none, nanoseconds.
 const END_DOUBTED_NS: u64 = 3_000_000_000;
 /// Messages asked for at once: what one packet holds of the shortest.
@@ -58,10 +58,10 @@ struct Asking {
     pause_ns: u64,
 }
 
-/// A request for messages, to be sent to a publisher.
+/// A request for messages, to be sent to a replayer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// Rises by one with each: which publisher is asked, modulo how many there are.
+    /// Rises by one with each: which replayer is asked, modulo how many there are.
     pub turn: u64,
     /// The packet.
     pub packet: [u8; size_of::<Header>()],
@@ -111,8 +111,7 @@ impl Receiver {
     }
 
     /// A receiver of a session, which keeps what comes until it is told from which number on to hand out: [`Receiver::place`].
-    #[must_use]
-    pub fn searching(session: Session) -> Self {
+    pub(crate) fn searching(session: Session) -> Self {
         Self { placed: false, ..Self::new(session, 1) }
     }
 
@@ -202,7 +201,7 @@ impl Receiver {
     }
 
     /// Somebody said that the next message is this one.
-    pub fn on_told(&mut self, next: u64, now_ns: u64) {
+    pub(crate) fn on_told(&mut self, next: u64, now_ns: u64) {
         self.heard_ns = self.heard_ns.max(Some(now_ns));
         self.on_claim(next);
     }
@@ -216,7 +215,7 @@ impl Receiver {
     }
 
     /// The session ends with what was handed out.
-    pub fn on_end(&mut self, now_ns: u64) {
+    pub(crate) fn on_end(&mut self, now_ns: u64) {
         self.on_told(self.next, now_ns);
         self.end = Some((self.next, now_ns));
     }
@@ -302,14 +301,12 @@ impl Receiver {
     }
 
     /// Whether what is missing will not come by asking: it was asked for in vain, as often as [`Receiver::ask`] was called meanwhile.
-    #[must_use]
-    pub fn is_vain(&self, now_ns: u64) -> bool {
+    pub(crate) fn is_vain(&self, now_ns: u64) -> bool {
         self.vain_ns().is_some_and(|at| now_ns >= at)
     }
 
     /// When what is missing was asked for in vain for long enough.
-    #[must_use]
-    pub fn vain_ns(&self) -> Option<u64> {
+    pub(crate) fn vain_ns(&self) -> Option<u64> {
         let (from, _) = self.missing()?;
         let asking = self.asking.filter(|asking| asking.from == from)?;
         Some(asking.since_ns.saturating_add(VAIN_NS))
@@ -362,8 +359,7 @@ impl Receiver {
     }
 
     /// After when it is stale, if nothing is heard before.
-    #[must_use]
-    pub fn stale_ns(&self) -> Option<u64> {
+    pub(crate) fn stale_ns(&self) -> Option<u64> {
         Some(self.heard_ns?.saturating_add(STALE_NS))
     }
 
@@ -374,8 +370,7 @@ impl Receiver {
     }
 
     /// Whether it knows from which number on to hand out.
-    #[must_use]
-    pub fn is_placed(&self) -> bool {
+    pub(crate) fn is_placed(&self) -> bool {
         self.placed
     }
 

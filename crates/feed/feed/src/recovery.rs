@@ -1,11 +1,11 @@
 //! What a subscription does by TCP: docs/protocols/market-data.md, *Subscriptions*.
 //!
 //! Anybody can send a packet to a line. If a packet's word were enough, one that claims the message 2^60 would leave a receiver behind for
-//! ever, and one of a later day would take it there. So what lines bring no proof of is asked of the publishers, one after the other: which
+//! ever, and one of a later day would take it there. So what lines bring no proof of is asked of the replayers, one after the other: which
 //! session is on, and how far it is. Who is behind that takes a snapshot. If all say that there is no more, the claim is dropped.
 //!
 //! ```text
-//!   needed --> head of publisher t --further--> snapshot of t --> placed, done
+//!   needed --> head of replayer t --further--> snapshot of t --> placed, done
 //!     ^             |        |  \
 //!     |           failed   no further (all of them: the claim is dropped)
 //!     +-- pause ----+--------+     \-- without lines --> replay from the next message on, until it breaks
@@ -22,22 +22,22 @@ use crate::subscription::{FeedEffect, FeedEvent, FeedListener, Subscription, han
 const PAUSE_MIN_NS: u64 = 50_000_000;
 /// The longest pause, nanoseconds.
 const PAUSE_MAX_NS: u64 = 8_000_000_000;
-/// A claim that no publisher of those who answer confirms for so long is dropped, even if others do not answer, nanoseconds.
+/// A claim that no replayer of those who answer confirms for so long is dropped, even if others do not answer, nanoseconds.
 const CLAIM_NS: u64 = 10_000_000_000;
 /// A snapshot has at most so many messages: one that goes on is none.
 const SNAPSHOT_MESSAGES_MAX: u64 = 1 << 26;
 
-/// The publishers' answers, and whose turn it is.
-#[derive(Debug, Default)]
+/// The replayers' answers, and whose turn it is.
+#[derive(Debug)]
 pub(crate) struct Recovery {
-    /// Which publisher is called next.
+    /// Which replayer is called next.
     turn: u64,
     /// Not before.
     at_ns: u64,
     pause_ns: u64,
     /// Since when answers are gathered about the same claims.
     asked_ns: Option<u64>,
-    /// Publishers called in this round, and those that answered.
+    /// Replayers called in this round, and those that answered.
     called: u64,
     answered: u64,
     /// The furthest of their answers.
@@ -47,19 +47,32 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            turn: 0,
+            at_ns: 0,
+            pause_ns: 0,
+            asked_ns: None,
+            called: 0,
+            answered: 0,
+            head: None,
+            books: ReceivedBooks::with_seed(seed),
+        }
+    }
+
     fn pause(&mut self, now_ns: u64) {
         self.pause_ns = (self.pause_ns * 2).clamp(PAUSE_MIN_NS, PAUSE_MAX_NS);
         self.at_ns = now_ns.saturating_add(self.pause_ns);
     }
 
-    /// A publisher that breaks off at once is not called at once again.
+    /// A replayer that breaks off at once is not called at once again.
     fn rest(&mut self, now_ns: u64) {
         self.at_ns = self.at_ns.max(now_ns.saturating_add(PAUSE_MIN_NS));
     }
 }
 
 impl Subscription {
-    /// Whether publishers have to be called.
+    /// Whether replayers have to be called.
     fn has_to_call(&self, now_ns: u64) -> bool {
         let Some(receiver) = &self.receiver else { return true };
         let is_lost = !receiver.is_placed() || receiver.is_beyond() || receiver.is_vain(now_ns);
@@ -70,7 +83,7 @@ impl Subscription {
     pub(crate) fn call_deadline_ns(&self, now_ns: u64) -> Option<u64> {
         match &self.call {
             Some(call) => Some(call.beat_ns().min(call.patience_ns())),
-            None if self.of.publishers == 0 || !self.has_to_call(now_ns) => None,
+            None if self.of.replayers == 0 || !self.has_to_call(now_ns) => None,
             None => Some(self.recovery.at_ns),
         }
     }
@@ -87,7 +100,7 @@ impl Subscription {
             }
         } else if !self.has_to_call(now_ns) {
             (self.recovery.pause_ns, self.recovery.asked_ns) = (0, None);
-        } else if self.of.publishers > 0 && now_ns >= self.recovery.at_ns {
+        } else if self.of.replayers > 0 && now_ns >= self.recovery.at_ns {
             self.ask_head(now_ns);
         }
     }
@@ -104,7 +117,7 @@ impl Subscription {
     }
 
     fn start(&mut self, purpose: Purpose, now_ns: u64) {
-        self.recovery.books = ReceivedBooks::default();
+        self.recovery.books = ReceivedBooks::with_seed(self.of.seed);
         let call = Call::new(purpose, now_ns);
         let (turn, login) = (self.recovery.turn, call.login());
         self.call = Some(call);
@@ -117,23 +130,23 @@ impl Subscription {
         self.effects.push_back(FeedEffect::Disconnect);
     }
 
-    /// The publisher did not do what was asked: another one's turn, in a moment.
+    /// The replayer did not do what was asked: another one's turn, in a moment.
     pub(crate) fn call_failed(&mut self, now_ns: u64) {
         self.counters.failed_calls += 1;
         self.next_turn(now_ns);
         self.recovery.rest(now_ns);
     }
 
-    /// The next publisher's turn. After a round of all the claims are dropped that none confirmed.
+    /// The next replayer's turn. After a round of all the claims are dropped that none confirmed.
     fn next_turn(&mut self, now_ns: u64) {
-        let publishers = self.of.publishers;
+        let replayers = self.of.replayers;
         let recovery = &mut self.recovery;
         recovery.turn = recovery.turn.wrapping_add(1);
-        if recovery.called < publishers {
+        if recovery.called < replayers {
             return;
         }
         let is_old = recovery.asked_ns.is_some_and(|asked| now_ns.saturating_sub(asked) >= CLAIM_NS);
-        let is_answered = recovery.answered >= publishers || (is_old && recovery.answered > 0);
+        let is_answered = recovery.answered >= replayers || (is_old && recovery.answered > 0);
         (recovery.called, recovery.answered) = (0, 0);
         recovery.pause(now_ns);
         if !is_answered {
@@ -154,7 +167,7 @@ impl Subscription {
             // Nobody knows this session: it is found again as at the start.
             self.counters.dropped.add(&receiver.dropped);
             self.receiver = None;
-            self.books = ReceivedBooks::default();
+            self.books = ReceivedBooks::with_seed(self.of.seed);
             self.counters.refuted += 1;
         }
     }
@@ -182,7 +195,7 @@ impl Subscription {
         }
     }
 
-    /// What a publisher says of which session is on, and how far it is. Whether the connection goes on.
+    /// What a replayer says of which session is on, and how far it is. Whether the connection goes on.
     fn on_head(&mut self, said: Said<'_>, now_ns: u64, each: &mut impl FeedListener) -> bool {
         match said {
             Said::Accepted(session, head) if session.shard() == Some(self.of.shard) && head > 0 => {
@@ -202,7 +215,7 @@ impl Subscription {
         false
     }
 
-    /// A publisher has said how far it is.
+    /// A replayer has said how far it is.
     fn decide(&mut self, session: Session, head: u64, now_ns: u64, each: &mut impl FeedListener) {
         self.recovery.answered += 1;
         self.recovery.head = self.recovery.head.max(Some((session, head)));
@@ -230,7 +243,7 @@ impl Subscription {
         }
     }
 
-    /// A publisher is at `head` of the session that is listened to.
+    /// A replayer is at `head` of the session that is listened to.
     fn go_on(&mut self, session: Session, head: u64, now_ns: u64, each: &mut impl FeedListener) {
         let Some(receiver) = &mut self.receiver else { return };
         let next = receiver.next();
@@ -285,7 +298,8 @@ impl Subscription {
 
     /// The snapshot is there: it replaces the books, if they are not further by now.
     fn take_snapshot(&mut self, session: Session, next: u64, each: &mut impl FeedListener) {
-        let snapshot = std::mem::take(&mut self.recovery.books);
+        let no_books = ReceivedBooks::with_seed(self.of.seed);
+        let snapshot = std::mem::replace(&mut self.recovery.books, no_books);
         (self.recovery.asked_ns, self.recovery.pause_ns) = (None, 0);
         let Some(receiver) = &mut self.receiver else { return };
         if receiver.session() != session || (receiver.is_placed() && receiver.next() >= next) {
@@ -306,10 +320,10 @@ impl Subscription {
         }
     }
 
-    /// Whether the replay is at its end for one who has lines: nothing is missing any more, or the publisher has no more.
+    /// Whether the replay is at its end for one who has lines: nothing is missing any more, or the replayer has no more.
     fn has_caught_up(&self, said: Said<'_>) -> bool {
         let Some(receiver) = &self.receiver else { return true };
-        // A publisher has said that a later session is on, so this one comes to its end; that a packet has says nothing.
+        // A replayer has said that a later session is on, so this one comes to its end; that a packet has says nothing.
         let comes_to_end = self.recovery.head.is_some_and(|(latest, _)| latest > receiver.session());
         let is_needed = comes_to_end || (receiver.is_missing() && said != Said::Heartbeat);
         self.of.lines && !is_needed
@@ -351,7 +365,7 @@ impl Subscription {
         goes_on
     }
 
-    /// A publisher does not send the rest of a session. If another one is on, nobody keeps it: the program goes on with that.
+    /// A replayer does not send the rest of a session. If another one is on, nobody keeps it: the program goes on with that.
     fn replay_refused(
         &mut self,
         said: Said<'_>,

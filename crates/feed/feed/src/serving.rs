@@ -1,4 +1,4 @@
-//! A publisher's side of one TCP connection: docs/protocols/market-data.md, *Over TCP*.
+//! A replayer's side of one TCP connection: docs/protocols/market-data.md, *Over TCP*.
 //!
 //! A server that queues for a client what the client does not read has, in time, all memory full of slow clients. Here nothing is queued:
 //! the caller says how much room its buffer has, and the connection writes no more than that, out of what is kept anyway. So a client that
@@ -19,19 +19,21 @@ use zerocopy::IntoBytes;
 
 pub use crate::asked::{LoginAsked, SessionAsked};
 use crate::publication::Session;
+use crate::publisher::HEARTBEAT_NS;
 use crate::snapshot::FeedSnapshot;
 use crate::soup::{self, FromClient, HEAD_BYTES, LoginAccepted, Pieces, SoupError};
 use crate::store::{SessionStanding, SessionStore, find};
 
 /// A client that has not logged in for so long is sent away, nanoseconds.
-pub const LOGIN_NS: u64 = 10_000_000_000;
+const LOGIN_NS: u64 = 10_000_000_000;
 /// A client that takes nothing for so long, while something is due, is sent away, nanoseconds.
 pub const STALL_NS: u64 = 30_000_000_000;
 /// How long a client has to log out once it has everything, nanoseconds.
-pub const GOODBYE_NS: u64 = 10_000_000_000;
+const GOODBYE_NS: u64 = 10_000_000_000;
 /// The most that is written in one turn, whatever room there is: others wait. It is the longest packet, so an empty buffer has to have as much
 /// room.
 pub const TURN_BYTES_MAX: usize = 2 + u16::MAX as usize;
+
 /// Why a connection is to be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServingEnded {
@@ -303,7 +305,7 @@ impl Serving {
     fn beat_ns(&self) -> Option<u64> {
         let beats = matches!(self.phase, Phase::Replay { .. } | Phase::Snapshot { .. } | Phase::Told { .. });
         (beats && !self.is_mute && self.stalled_ns.is_none())
-            .then_some(self.sent_ns.saturating_add(soup::HEARTBEAT_NS))
+            .then_some(self.sent_ns.saturating_add(HEARTBEAT_NS))
     }
 
     /// When something is to be done, if nothing happens before: [`Serving::on_time`], then [`Serving::fill`].

@@ -1,4 +1,4 @@
-//! All books of a shard as messages, and the number to go on at: GLIMPSE 5.0 (docs/protocols/market-data.md, *FeedSnapshot*).
+//! All books of a shard as messages, and the number to go on at: GLIMPSE 5.0 (docs/protocols/market-data.md, *Snapshot*).
 //!
 //! A snapshot that is taken out of books that go on changing is of no moment. So the source has books of its own: it follows the messages
 //! that are kept, as a receiver does, and stands still while a snapshot is made of them, piece by piece, which holds up nobody but itself.
@@ -44,8 +44,9 @@ struct Making {
 }
 
 /// Follows a shard's messages, and makes snapshots.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SnapshotSource {
+    seed: u64,
     session: Option<Session>,
     next: u64,
     books: ReceivedBooks,
@@ -58,6 +59,21 @@ pub struct SnapshotSource {
 }
 
 impl SnapshotSource {
+    /// A source that knows nothing yet. The seed is chosen by chance, as that of [`ReceivedBooks::new`].
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            session: None,
+            next: 0,
+            books: ReceivedBooks::with_seed(seed),
+            told: BTreeMap::new(),
+            event: Vec::new(),
+            time: [0; 6],
+            making: None,
+        }
+    }
+
     /// Takes in at most so many messages that are kept, of the session that is on; one after another, from the first. Says whether there were
     /// no more.
     ///
@@ -70,7 +86,7 @@ impl SnapshotSource {
         assert!(self.making.is_none(), "the books stand still while a snapshot is made of them");
         let Some(current) = store.standing().last().copied() else { return Ok(true) };
         if self.session != Some(current.session) {
-            *self = Self { session: Some(current.session), next: 1, ..Self::default() };
+            *self = Self { session: Some(current.session), next: 1, ..Self::new(self.seed) };
         }
         let until = current.next.min(self.next.saturating_add(messages_max));
         let from = self.next;
@@ -108,11 +124,12 @@ impl SnapshotSource {
         }
     }
 
-    /// Begins a snapshot of what has come, if there is a session.
-    pub fn begin(&mut self) {
+    /// Begins a snapshot of what has come. Says whether there is a session, and so one is made.
+    pub fn begin(&mut self) -> bool {
         let mut packets = Vec::new();
         put(&mut packets, &self.event);
         self.making = self.session.map(|_| Making { packets, from: 0 });
+        self.making.is_some()
     }
 
     /// Goes on with the snapshot: whole books, until so many orders were written. The snapshot, once it is finished.

@@ -13,6 +13,8 @@
 use zerocopy::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+use pares_types::ShardId;
+
 use crate::publication::Session;
 
 /// The most that a client may send in one packet, debug text included, without its length.
@@ -23,14 +25,12 @@ pub const SERVER_BYTES_MAX: usize = u16::MAX as usize;
 pub const HEAD_BYTES: usize = 3;
 /// A login, all of it.
 pub const LOGIN_BYTES: usize = HEAD_BYTES + size_of::<LoginRequest>();
-/// After so long without anything sent comes a heartbeat, from either end, nanoseconds.
-pub const HEARTBEAT_NS: u64 = 1_000_000_000;
 /// A peer that was silent for so long is gone, nanoseconds.
 pub const SILENCE_NS: u64 = 15_000_000_000;
 /// The reason of a rejected login: the session or the number is not there.
-pub const NOT_THERE: u8 = b'S';
+pub(crate) const NOT_THERE: u8 = b'S';
 /// The last message of a snapshot: its kind; the number to go on at follows, as 20 digits.
-pub const END_OF_SNAPSHOT: u8 = b'G';
+pub(crate) const END_OF_SNAPSHOT: u8 = b'G';
 
 /// Why a stream of packets has come to its end: what follows cannot be told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,7 +67,7 @@ const _: () = assert!(size_of::<LoginRequest>() == 46);
 /// The payload of an accepted login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-pub struct LoginAccepted {
+pub(crate) struct LoginAccepted {
     /// The session.
     pub session: [u8; 10],
     /// The number of the first message that follows.
@@ -178,6 +178,27 @@ pub fn write(out: &mut Vec<u8>, kind: u8, payload: &[u8]) {
     out.extend_from_slice(U16::new(length).as_bytes());
     out.push(kind);
     out.extend_from_slice(payload);
+}
+
+/// A login, as a packet: what for, of which session, from which number on.
+///
+/// # Panics
+/// Never: a login has its length.
+#[must_use]
+pub fn login(username: [u8; 6], session: [u8; 10], first: u64) -> [u8; LOGIN_BYTES] {
+    let login = LoginRequest { username, password: [b' '; 10], session, sequence: digits(first) };
+    let mut bytes = Vec::with_capacity(LOGIN_BYTES);
+    write(&mut bytes, b'L', login.as_bytes());
+    bytes.try_into().expect("it has this length")
+}
+
+/// The session that is on of a shard, as a login asks for it.
+///
+/// # Panics
+/// Never: a shard has four digits.
+#[must_use]
+pub fn current_session(shard: ShardId) -> [u8; 10] {
+    format!("{:04x}      ", shard.0).as_bytes().try_into().expect("ten characters")
 }
 
 /// A packet, of whatever kind.

@@ -2,8 +2,8 @@
 //!
 //! A receiver of packets knows its session and where to begin, and has no answer to a message that nobody sends again. A program knows
 //! neither, comes late, stays over night, and must never take for the market what is not. So a subscription joins what packets say with what
-//! publishers say when they are called by TCP: which session is on, how far it is, what the books are. What was heard on lines counts as a
-//! claim, until it is filled, or until publishers say otherwise.
+//! replayers say when they are called by TCP: which session is on, how far it is, what the books are. What was heard on lines counts as a
+//! claim, until it is filled, or until replayers say otherwise.
 //!
 //! It does nothing by itself: bytes and the time come in, [`FeedEvent`]s go to the program, [`FeedEffect`]s to the owner of the sockets.
 
@@ -26,8 +26,10 @@ pub struct Subscribed {
     pub shard: ShardId,
     /// Whether packets come, on lines; otherwise all messages come by TCP.
     pub lines: bool,
-    /// Publishers that can be called by TCP. Without any, a gap that cannot be filled stays.
-    pub publishers: u64,
+    /// Replayers that can be called by TCP. Without any, a gap that cannot be filled stays.
+    pub replayers: u64,
+    /// Chosen by chance: it decides where orders lie in the books' tables, and a sender who knows it can have them all lie in one place.
+    pub seed: u64,
 }
 
 /// What a program is told, in order.
@@ -59,7 +61,7 @@ pub enum FeedEvent<'a> {
 pub enum FeedEffect {
     /// Send a request for messages, by UDP.
     Ask(Again),
-    /// Connect to a publisher, in place of any connection there is, and send it this.
+    /// Connect to a replayer, in place of any connection there is, and send it this.
     Connect {
         /// Which one, modulo how many there are.
         turn: u64,
@@ -84,7 +86,7 @@ pub enum SubscriptionState {
         /// After the last.
         to: u64,
     },
-    /// Publishers are asked what is true: the books are empty, or old.
+    /// Replayers are asked what is true: the books are empty, or old.
     Recovering,
     /// Nobody was heard for three seconds: nobody knows what is missing.
     Stale,
@@ -99,7 +101,7 @@ pub struct SubscriptionCounters {
     pub dropped: Dropped,
     /// Snapshots that replaced the books.
     pub snapshots: u64,
-    /// Claims of packets that all publishers said were not true.
+    /// Claims of packets that all replayers said were not true.
     pub refuted: u64,
     /// Calls that failed: refused, broken, silent.
     pub failed_calls: u64,
@@ -111,11 +113,11 @@ pub struct Subscription {
     pub(crate) of: Subscribed,
     pub(crate) receiver: Option<Receiver>,
     pub(crate) books: ReceivedBooks,
-    /// Whether a publisher said that this session is on: packets may say anything.
+    /// Whether a replayer said that this session is on: packets may say anything.
     pub(crate) is_confirmed: bool,
     /// A later session that packets were of, while this one is not over, and its next message.
     pub(crate) claim: Option<(Session, u64)>,
-    /// Whether such a packet came since publishers began to be asked.
+    /// Whether such a packet came since replayers began to be asked.
     pub(crate) is_claimed_since: bool,
     pub(crate) recovery: Recovery,
     pub(crate) call: Option<Call>,
@@ -135,11 +137,11 @@ impl Subscription {
         Self {
             of,
             receiver: None,
-            is_confirmed: of.publishers == 0,
-            books: ReceivedBooks::default(),
+            is_confirmed: of.replayers == 0,
+            books: ReceivedBooks::with_seed(of.seed),
             claim: None,
             is_claimed_since: false,
-            recovery: Recovery::default(),
+            recovery: Recovery::new(of.seed),
             call: None,
             effects: VecDeque::new(),
             counters: SubscriptionCounters::default(),
@@ -173,19 +175,19 @@ impl Subscription {
             return false;
         }
         let is_on = |receiver: &Receiver| receiver.state(now_ns) != FeedState::Over;
-        if self.of.publishers > 0 && self.receiver.as_ref().is_some_and(is_on) {
+        if self.of.replayers > 0 && self.receiver.as_ref().is_some_and(is_on) {
             self.claim = self.claim.max(Some((session, packet.next())));
             self.is_claimed_since = true;
             return false;
         }
         self.begin(session, packet.sequence == 1, each);
-        self.is_confirmed = self.of.publishers == 0;
+        self.is_confirmed = self.of.replayers == 0;
         true
     }
 
-    /// A session begins, which a publisher said; all of it comes, or else a snapshot is needed.
+    /// A session begins, which a replayer said; all of it comes, or else a snapshot is needed.
     pub(crate) fn begin(&mut self, session: Session, from_the_first: bool, each: &mut impl FeedListener) {
-        let is_whole = from_the_first || self.of.publishers == 0;
+        let is_whole = from_the_first || self.of.replayers == 0;
         let mut receiver = if is_whole { Receiver::new(session, 1) } else { Receiver::searching(session) };
         self.claim = self.claim.filter(|(claimed, _)| *claimed >= session);
         if let Some((_, next)) = self.claim.take_if(|(claimed, _)| *claimed == session) {
@@ -198,7 +200,7 @@ impl Subscription {
             }
         }
         self.is_confirmed = true;
-        self.books = ReceivedBooks::default();
+        self.books = ReceivedBooks::with_seed(self.of.seed);
         each(&self.books, FeedEvent::Session(session));
     }
 

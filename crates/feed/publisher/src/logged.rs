@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Published   | head, 40 bytes | length (2, big-endian), message | length, message | ...
-//!  StatePiece       | head, 40 bytes | a part of a state
+//!  StatePiece  | head, 40 bytes | a part of a state
 //!
 //!  head        0 schema  1 version  2 shard  4 count        6 session
 //!              16 first number      24 position             32 chain  36 ends, or which piece

@@ -5,8 +5,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use pares_feed::soup;
-use pares_node::config::{self, Layout, SystemConfig};
-use pares_node::sockets::{BELL, Handshaking, RealSockets};
+use pares_node::config::{self, Layout, SystemConfig, TlsSetting};
+use pares_node::sockets::{BELL, Handshaking, RealSockets, connections_within_limits};
 use pares_node::{HostWorld, NodeError, NodeId, duty, keys, process};
 use pares_os::{Bell, BellKind};
 use pares_roles::World;
@@ -15,7 +15,7 @@ use pares_types::{PublisherId, ReplayerId};
 
 use crate::lines::{UdpLines, no_feed};
 use crate::publisher::PublisherNode;
-use crate::replayer::{Datagrams, ReplayerNode};
+use crate::replayer::{CLIENTS_MAX, Datagrams, ReplayerNode};
 
 /// Times another free port is tried that nobody has for UDP either.
 const PORTS_TRIED: usize = 16;
@@ -72,9 +72,12 @@ fn replay<W: World>(
 ) -> Result<(), NodeError> {
     let stop = pares_os::process::stop_on_signals().map_err(NodeError::io("installing a signal handler"))?;
     let node = NodeId::Replayer(id);
+    let feed = config.feed.as_ref().ok_or_else(no_feed)?;
+    let shaking = if feed.tls == TlsSetting::On { HANDSHAKES_MAX } else { 0 };
+    let clients_max = connections_within_limits(CLIENTS_MAX, shaking, "a replayer's most connections");
     let mut bell = process::listen(node, layout, BELL)?;
     let edge = listen(id, config, layout, &bell)?;
-    let open = || ReplayerNode::open(id, config, world.clone(), edge);
+    let open = || ReplayerNode::open(id, config, world.clone(), edge, clients_max);
     let mut replayer = process::start(node, layout, &world, open)?;
     duty::run(&mut replayer, &mut bell, &stop, |replayer, bell, max| {
         replayer.poll_sockets(max)?;

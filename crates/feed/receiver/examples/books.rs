@@ -1,4 +1,4 @@
-//! Prints the top of all books of a shard, live: `books SHARD LINE_A LINE_B REQUESTS TCP`, the last two of any publisher.
+//! Prints the top of all books of a shard, live: `books SHARD LINE_A LINE_B REQUESTS TCP`, the last two of any replayer.
 #![allow(clippy::print_stdout)] // an example may talk
 
 use std::error::Error;

@@ -23,11 +23,11 @@ pub struct ReceiverConfig {
     pub shards: Vec<ShardId>,
     /// Where their packets come to: multicast groups, or addresses of this host.
     pub lines: FeedLines,
-    /// Where publishers answer requests, by UDP. Answers from other addresses are not taken.
+    /// Where replayers answer requests, by UDP. Answers from other addresses are not taken.
     pub requests: Vec<SocketAddr>,
-    /// Where publishers serve replays and snapshots, by TCP.
+    /// Where replayers serve replays and snapshots, by TCP.
     pub tcp: Vec<SocketAddr>,
-    /// Whom to believe to be a publisher, if those speak TLS: the exchange's authority.
+    /// Whom to believe to be a replayer, if those speak TLS: the exchange's authority.
     pub tls: Option<Trust>,
     /// The address of this host's interface that hears multicast groups; unspecified: the system's choice.
     pub interface: Ipv4Addr,

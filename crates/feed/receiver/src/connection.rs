@@ -1,4 +1,4 @@
-//! A TCP connection to a publisher that never waits.
+//! A TCP connection to a replayer that never waits.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -41,18 +41,7 @@ impl Connection {
     /// If the connection is broken, or was refused.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.unsent.extend_from_slice(bytes);
-        while !self.unsent.is_empty() {
-            match self.stream.write(&self.unsent) {
-                Ok(gone) => drop(self.unsent.drain(..gone)),
-                Err(error) if is_for_later(&error) => return Ok(()),
-                Err(error) => return Err(error),
-            }
-        }
-        // What TLS holds of it.
-        match self.stream.flush() {
-            Err(error) if !is_for_later(&error) => Err(error),
-            _ => Ok(()),
-        }
+        send(&mut self.stream, &mut self.unsent)
     }
 
     /// Reads what has come; `None` if nothing has.
@@ -72,8 +61,39 @@ impl Connection {
     }
 }
 
+/// Sends as much as goes now.
+fn send(stream: &mut impl Write, unsent: &mut Vec<u8>) -> io::Result<()> {
+    while !unsent.is_empty() {
+        match stream.write(unsent) {
+            // It would take nothing the next time either.
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(gone) => drop(unsent.drain(..gone)),
+            Err(error) if is_for_later(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    // What TLS holds of it.
+    match stream.flush() {
+        Err(error) if !is_for_later(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Whether an error says: not now.
 pub(crate) fn is_for_later(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, NotConnected, WouldBlock};
     matches!(error.kind(), WouldBlock | NotConnected | Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_takes_nothing_is_broken() {
+        let mut full: &mut [u8] = &mut [0; 3];
+        let mut unsent = b"hello".to_vec();
+        assert_eq!(send(&mut full, &mut unsent).unwrap_err().kind(), io::ErrorKind::WriteZero);
+        assert_eq!(unsent, b"lo");
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! A program that reads sockets itself has to know when to ask again, when to take a snapshot, and when not to believe what it shows. Those
 //! are rules, and they are in `pares-feed`. Here are the sockets: lines A and B of each shard, requests by UDP, one TCP connection to a
-//! publisher at a time, all on the thread that calls [`FeedReceiver::poll`]. `examples/books.rs` is the place to begin.
+//! replayer at a time, all on the thread that calls [`FeedReceiver::poll`]. `examples/books.rs` is the place to begin.
 //!
 //! | module | what |
 //! |---|---|
@@ -21,3 +21,4 @@ pub use pares_feed::books::{ReceivedBook, ReceivedBooks};
 pub use pares_feed::subscription::{FeedEvent, SubscriptionCounters, SubscriptionState};
 pub use pares_tls::{TlsError, Trust};
 pub use receiver::{FeedReceiver, Received, ReceivedFrom};
+pub use sockets::line_socket;

@@ -103,7 +103,10 @@ impl FeedReceiver {
             }
             None => None,
         };
-        let open = |index| open_shard(&poll, config, index);
+        // Senders must not know where orders lie in the books' tables.
+        let [seed, ..] = pares_keys::random().as_chunks().0[..] else { unreachable!("32 bytes") };
+        let seed = u64::from_le_bytes(seed);
+        let open = |index| open_shard(&poll, config, (index, seed));
         let shards = (0..config.shards.len()).map(open).collect::<Result<Vec<_>, _>>()?;
         let common = Common {
             poll,
@@ -228,24 +231,28 @@ fn listen(
     poll: &Poll,
     token: Token,
     address: SocketAddr,
-    socket: io::Result<UdpSocket>,
+    socket: io::Result<std::net::UdpSocket>,
 ) -> Result<Ear, ReceiverError> {
     let failed = |error| ReceiverError::Socket { address, error };
-    let mut socket = socket.map_err(failed)?;
+    let mut socket = UdpSocket::from_std(socket.map_err(failed)?);
     poll.registry().register(&mut socket, token, Interest::READABLE).map_err(failed)?;
     Ok(Ear { socket, is_ready: true })
 }
 
-fn open_shard(poll: &Poll, config: &ReceiverConfig, index: usize) -> Result<Shard, ReceiverError> {
+fn open_shard(
+    poll: &Poll,
+    config: &ReceiverConfig,
+    (index, seed): (usize, u64),
+) -> Result<Shard, ReceiverError> {
     let addresses = config.lines_of(index)?;
     if addresses.is_none() && config.tcp.is_empty() {
         return Err(ReceiverError::Nowhere);
     }
-    let publishers = config.tcp.len() as u64;
-    let of = Subscribed { shard: config.shards[index], lines: addresses.is_some(), publishers };
+    let replayers = config.tcp.len() as u64;
+    let of = Subscribed { shard: config.shards[index], lines: addresses.is_some(), replayers, seed };
     let mut lines = Vec::new();
     for (which, address) in addresses.into_iter().flatten().enumerate() {
-        let socket = sockets::line(address, config.interface, config.socket_bytes);
+        let socket = sockets::line_socket(address, config.interface, config.socket_bytes);
         lines.push(listen(poll, token(index, which), address, socket)?);
     }
     let (subscription, state) = (Subscription::new(of), SubscriptionState::Stale);
@@ -337,7 +344,7 @@ impl Shard {
                     }
                 }
                 FeedEffect::Connect { turn, login } => {
-                    let to = in_turn(&common.tcp, turn).expect("only publishers are called");
+                    let to = in_turn(&common.tcp, turn).expect("only replayers are called");
                     self.connection = None;
                     let place = (common.poll.registry(), token(self.index, 2));
                     match Connection::open(to, common.tls.as_ref(), &login, place) {

@@ -8,12 +8,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 
-/// A socket that hears what is sent to a line's address, in company with other programs of this host if it is a group's.
-pub(crate) fn line(
-    address: SocketAddr,
-    interface: Ipv4Addr,
-    bytes: usize,
-) -> io::Result<mio::net::UdpSocket> {
+/// A socket that hears what is sent to a line's address, in company with other programs of this host if it is a group's; reading it never waits.
+///
+/// # Errors
+/// As the system says: another program has the address, or no interface has that one.
+pub fn line_socket(address: SocketAddr, interface: Ipv4Addr, bytes: usize) -> io::Result<UdpSocket> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
@@ -31,12 +30,12 @@ pub(crate) fn line(
         IpAddr::V6(group) if group.is_multicast() => socket.join_multicast_v6(&group, 0)?,
         _ => {}
     }
-    Ok(mio::net::UdpSocket::from_std(socket))
+    Ok(socket)
 }
 
 /// A socket that sends requests to addresses of such a kind, and hears the answers.
-pub(crate) fn requests(like: SocketAddr, bytes: usize) -> io::Result<mio::net::UdpSocket> {
+pub(crate) fn requests(like: SocketAddr, bytes: usize) -> io::Result<UdpSocket> {
     let any: IpAddr =
         if like.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    line(SocketAddr::new(any, 0), Ipv4Addr::UNSPECIFIED, bytes)
+    line_socket(SocketAddr::new(any, 0), Ipv4Addr::UNSPECIFIED, bytes)
 }

@@ -23,7 +23,6 @@ fn loopback(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
 }
 
-/// Ports that were free a moment ago.
 /// Two ports that the system gives to nobody by itself, other ones each time.
 fn free_lines() -> [SocketAddr; 2] {
     static NEXT: AtomicU16 = AtomicU16::new(0);
@@ -61,7 +60,7 @@ fn run_until(
     receiver: &mut FeedReceiver,
     told: &mut Told,
 ) {
-    let mut right = ReceivedBooks::default();
+    let mut right = ReceivedBooks::with_seed(0);
     sent.iter().for_each(|message| right.on_message(message));
     for _ in 0..STEPS_MAX {
         outlets.iter_mut().for_each(Outlet::turn);

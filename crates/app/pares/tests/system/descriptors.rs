@@ -1,12 +1,13 @@
 //! Processes with few descriptors, or none left for a while.
 
+use std::net::TcpStream;
 use std::process::{Child, Command};
 
-use pares_node::SystemConfig;
-use pares_types::Side;
+use pares_node::{NodeId, SystemConfig};
+use pares_types::{ReplayerId, Side};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
-use crate::common::exchange::{Exchange, PROGRAM, gateway, small, venue};
+use crate::common::exchange::{Exchange, PROGRAM, gateway, small, venue, with_feed};
 use crate::common::process::pid_of;
 use crate::common::{eventually, limit, record};
 
@@ -41,23 +42,42 @@ impl Drop for ByHand {
     }
 }
 
+/// The node is dead, and starts by hand, in a shell that does `first`.
+fn by_hand(exchange: &mut Exchange, node: NodeId, first: &str) -> ByHand {
+    exchange.look_away(true);
+    exchange.supervisor().hold(node, true);
+    exchange.kill(node);
+    eventually("it is dead", || {
+        exchange.supervisor().tick();
+        !exchange.supervisor().is_up(node)
+    });
+    let line = format!(r#"{first}; exec "$0" node {node} --dir "$1" --detached"#);
+    let mut by_hand = Command::new("sh");
+    by_hand.args(["-c", &line, PROGRAM]).arg(exchange.layout().root());
+    ByHand(by_hand.spawn().unwrap())
+}
+
 #[test]
 fn a_venue_of_ten_shards_needs_few_descriptors() {
     let instruments = SystemConfig::default().instruments;
     let mut exchange = Exchange::start(&SystemConfig { venues: 1, instruments, ..small(1) });
-    exchange.look_away(true);
-    exchange.supervisor().hold(venue(0), true);
-    exchange.kill(venue(0));
-    eventually("it is dead", || {
-        exchange.supervisor().tick();
-        !exchange.supervisor().is_up(venue(0))
-    });
-    let line = r#"ulimit -n 24; exec "$0" node venue-0 --dir "$1" --detached"#;
-    let mut by_hand = Command::new("sh");
-    by_hand.args(["-c", line, PROGRAM]).arg(exchange.layout().root());
-    let _by_hand = ByHand(by_hand.spawn().unwrap());
+    let _by_hand = by_hand(&mut exchange, venue(0), "ulimit -n 24");
     let mut client = exchange.client(0, 7);
     for name in 1..=20 {
         client.submit_and_wait(&limit(name, 1 + (name % 10) as u32, Side::Buy, 5, 20_000)).unwrap();
     }
+}
+
+#[test]
+fn a_replayer_takes_as_many_connections_as_it_may_have_descriptors_for() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    let replayer = NodeId::Replayer(ReplayerId(0));
+    let _by_hand = by_hand(&mut exchange, replayer, "ulimit -Sn 64; ulimit -Hn 140");
+    let address = exchange.layout().replayer_address(ReplayerId(0));
+    let address = std::fs::read_to_string(address).unwrap();
+    let connect = || TcpStream::connect(address.trim());
+    let mut connections = Vec::new();
+    eventually("it listens", || connect().map(|connection| connections.push(connection)).is_ok());
+    connections.extend((0..20).map(|_| connect().unwrap()));
+    eventually("it closes all but twelve", || exchange.counter(replayer, "turned_away") == 9);
 }

@@ -278,6 +278,40 @@ fn who_watches_an_instrument_that_is_not_there_is_told() {
     });
 }
 
+/// What `feed watch` of a moment says: whether it ended well, standard output, standard error.
+fn watch(args: &[&str]) -> (bool, String, String) {
+    let mut watch = Command::new(PROGRAM);
+    let output = watch.args(["feed", "watch", "--tcp", "--seconds", "2"]).args(args).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.success(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn who_watches_has_levels_and_ends_with_an_error_if_nothing_came() {
+    let mut exchange = Exchange::start(&with_feed(small(1)));
+    let root = exchange.layout().root().to_owned();
+    let dir = ["--dir", root.to_str().unwrap()];
+    let (is_good, _, why) = watch(&dir);
+    assert!(!is_good && why.contains("nothing came: is the system up?"), "{why}");
+    let mut buyer = exchange.client(0, 7);
+    for name in 1..=3 {
+        buyer.submit_and_wait(&limit(name, 1, Side::Buy, 10, 2_230_000 + 100 * name as i64)).unwrap();
+    }
+    let level = |price| serde_json::json!({ "price": price, "shares": 10, "orders": 1 });
+    eventually("two levels of three", || {
+        exchange.tick();
+        let (is_good, told, _) = watch(&[&dir[..], &["ALFA", "--json", "--levels", "2"]].concat());
+        let last = told.lines().last().and_then(|line| serde_json::from_str(line).ok());
+        let book: serde_json::Value = last.unwrap_or_default();
+        let bids = serde_json::json!([level("223.03"), level("223.02")]);
+        is_good && book["bids"] == bids && book["offers"] == serde_json::json!([])
+    });
+    let replayer = replayers(&exchange)[0].to_string();
+    let (is_good, _, why) = watch(&["NOBODY", "--replayer", &replayer]);
+    assert!(!is_good && why.contains("nothing came of NOBODY. Received: 1 shard, as --shards says"), "{why}");
+    assert!(watch(&["ALFA", "--replayer", &replayer]).0);
+}
+
 #[test]
 fn a_log_of_a_past_that_is_no_more_is_made_anew() {
     let mut exchange = Exchange::start(&with_feed(small(1)));

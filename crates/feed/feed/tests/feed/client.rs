@@ -32,10 +32,10 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn new(lines: bool) -> Self {
         Self {
-            subscription: Subscription::new(Subscribed { shard: SHARD, lines, publishers: 2 }),
+            subscription: Subscription::new(Subscribed { shard: SHARD, lines, replayers: 2, seed: 0 }),
             call: None,
             told: None,
-            right: (None, 1, ReceivedBooks::default()),
+            right: (None, 1, ReceivedBooks::with_seed(0)),
             at: None,
             no_asking: false,
             is_cut: false,

@@ -9,7 +9,6 @@ use pares_types::{OrderKind, Price, Quantity, Side};
 use crate::{SHARD, run};
 
 /// A receiver who misses nothing.
-#[derive(Default)]
 struct Live {
     books: ReceivedBooks,
     sessions: u64,
@@ -19,7 +18,7 @@ struct Live {
 impl FeedSink for Live {
     fn begin(&mut self, _: Session) {
         (self.sessions, self.on) = (self.sessions + 1, true);
-        self.books = ReceivedBooks::default();
+        self.books = ReceivedBooks::with_seed(0);
     }
 
     fn message(&mut self, bytes: &[u8]) {
@@ -46,7 +45,8 @@ fn displayed(book: &FastBook, side: Side) -> Vec<(Price, Quantity)> {
 fn after_every_record_the_books_of_the_receiver_are_those_of_the_venue() {
     let (mut sessions, mut compared) = (0, 0);
     for seed in 0..2_000 {
-        let (mut publication, mut live) = (None, Live::default());
+        let (mut publication, mut live) =
+            (None, Live { books: ReceivedBooks::with_seed(0), sessions: 0, on: false });
         let slot = std::cell::RefCell::new(&mut publication);
         run(
             seed,

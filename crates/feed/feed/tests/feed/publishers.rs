@@ -153,7 +153,7 @@ impl World {
         let before = self.network.sent;
         self.read(node, read);
         assert_eq!(self.network.sent, before, "what was sent before is not sent once more");
-        self.nodes[node].publisher.go_live();
+        self.nodes[node].publisher.go_live(None);
     }
 
     fn deliver(&mut self, datagram: Datagram) {
@@ -217,7 +217,7 @@ impl World {
 fn runs(published: Published, seed: u64, lost_percent: u8) -> u64 {
     let over = published.over;
     let mut world = World::new(published, seed, lost_percent);
-    world.nodes.iter_mut().for_each(|node| node.publisher.go_live());
+    world.nodes.iter_mut().for_each(|node| node.publisher.go_live(None));
     while world.nodes.iter().any(|node| node.read < world.published.messages.len()) {
         let [which, many, lot] = world.network.random.bytes(3)[..] else { unreachable!("three bytes") };
         world.read(usize::from(which % 2), usize::from(many % 5));
@@ -276,7 +276,7 @@ fn request(session: Session, sequence: u64, count: u16) -> Vec<u8> {
 /// A publisher that has sent so many messages of 30 bytes.
 fn sent(messages: usize, heard: &mut Heard) -> (Publisher, Kept) {
     let (mut publisher, mut kept) = (Publisher::default(), Kept::default());
-    publisher.go_live();
+    publisher.go_live(None);
     let mut taking = Keeping { publisher: &mut publisher, kept: &mut kept, line: heard, now_ns: 0 };
     taking.begin(SESSION);
     (0..messages).for_each(|_| taking.message(&[7; 30]));
@@ -317,8 +317,7 @@ fn a_quiet_publisher_tells_how_far_it_is_and_the_end_until_the_next_session() {
 fn a_publisher_that_starts_after_the_end_tells_it() {
     let (mut publisher, mut heard) = (Publisher::default(), Heard::default());
     let start = 7_200_000;
-    publisher.resume(SessionStanding { session: SESSION, next: 4, over: true });
-    publisher.go_live();
+    publisher.go_live(Some(SessionStanding { session: SESSION, next: 4, over: true }));
     (0..200).for_each(|second| publisher.on_time((start + second * 1_000) * MS, &mut heard));
     assert_eq!(heard.sent.len(), 200);
     assert!(heard.sent.iter().all(|packet| Packet::read(packet).is_ok_and(|packet| packet.ends)));

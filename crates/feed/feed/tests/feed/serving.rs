@@ -186,7 +186,7 @@ fn snapshot(published: &Published, messages: usize) -> FeedSnapshot {
     let mut kept = Kept::default();
     kept.begin(published.session);
     published.messages[..messages].iter().for_each(|message| kept.message(message));
-    let mut source = SnapshotSource::default();
+    let mut source = SnapshotSource::new(0);
     while !source.follow(&mut kept, 7).unwrap() {}
     source.begin();
     loop {
@@ -243,7 +243,7 @@ fn a_snapshot_and_what_follows_make_the_books_that_all_messages_make() {
             let length = published.messages.len();
             let [high, low] = random.bytes(2)[..] else { unreachable!("two bytes") };
             let before = usize::from(u16::from_be_bytes([high, low])) % (length + 1);
-            let (mut whole, mut late) = (ReceivedBooks::default(), ReceivedBooks::default());
+            let (mut whole, mut late) = (ReceivedBooks::with_seed(0), ReceivedBooks::with_seed(0));
             published.messages[..before].iter().for_each(|message| whole.on_message(message));
             let next = taken(snapshot(&published, before), &mut late);
             assert_eq!(next, before as u64 + 1);

@@ -203,7 +203,7 @@ fn whatever_publishers_and_lines_say_a_subscription_goes_on() {
     let mut random = Random::new(9);
     let mut snapshots = 0;
     for round in 0..3_000_u64 {
-        let of = Subscribed { shard: SHARD, lines: round % 3 > 0, publishers: 1 + round % 2 };
+        let of = Subscribed { shard: SHARD, lines: round % 3 > 0, replayers: 1 + round % 2, seed: round };
         let (mut subscription, mut now_ns) = (Subscription::new(of), 0);
         let each = &mut |_: &ReceivedBooks, _: FeedEvent<'_>| ();
         for _ in 0..60 {
@@ -250,7 +250,7 @@ fn end_of_snapshot(next: u64) -> (u8, Vec<u8>) {
 
 #[test]
 fn a_gap_larger_than_what_may_wait_is_told_and_ends_in_a_snapshot() {
-    let of = Subscribed { shard: SHARD, lines: true, publishers: 2 };
+    let of = Subscribed { shard: SHARD, lines: true, replayers: 2, seed: 0 };
     let (mut subscription, session) = (Subscription::new(of), Session(*b"0003000002"));
     let mut told = Vec::new();
     let mut each = |_: &ReceivedBooks, event: FeedEvent<'_>| {
@@ -294,7 +294,7 @@ fn what_is_claimed_while_publishers_are_asked_is_not_dropped_by_their_answers() 
 
 #[test]
 fn one_who_waits_for_a_snapshot_keeps_the_latest_and_no_more_than_that() {
-    let of = Subscribed { shard: SHARD, lines: true, publishers: 1 };
+    let of = Subscribed { shard: SHARD, lines: true, replayers: 1, seed: 0 };
     let mut subscription = Subscription::new(of);
     let session = Session(*b"0003000002");
     let mut numbers = Vec::new();

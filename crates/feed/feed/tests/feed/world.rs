@@ -71,7 +71,6 @@ impl Line for Out<'_> {
 }
 
 /// A publisher as a process.
-#[derive(Default)]
 pub(crate) struct Server {
     publisher: Publisher,
     resending: Resending<usize>,
@@ -82,6 +81,20 @@ pub(crate) struct Server {
     pub(crate) is_dead: bool,
     /// By connection: to whom.
     calls: BTreeMap<u64, (usize, Serving)>,
+}
+
+impl Server {
+    fn new() -> Self {
+        Self {
+            publisher: Publisher::default(),
+            resending: Resending::default(),
+            kept: Kept::default(),
+            source: SnapshotSource::new(0),
+            read: 0,
+            is_dead: false,
+            calls: BTreeMap::new(),
+        }
+    }
 }
 
 /// What a tape is made of.
@@ -112,8 +125,8 @@ impl World {
             told.extend(session.over.then_some(Told::End));
         }
         let published = tape.iter().map(|one| (one.session, one.clone())).collect();
-        let mut servers = [Server::default(), Server::default()];
-        servers.iter_mut().for_each(|server| server.publisher.go_live());
+        let mut servers = [Server::new(), Server::new()];
+        servers.iter_mut().for_each(|server| server.publisher.go_live(None));
         let (clients, states) = (Vec::new(), BTreeMap::new());
         Self { network, tape: told, published, servers, clients, connections: 0, states }
     }
@@ -167,15 +180,15 @@ impl World {
             self.network.put(MS / 5, Datagram::ToClient(to, call, None));
         }
         let read = self.servers[at].read;
-        self.servers[at] = Server { is_dead: true, read, ..Server::default() };
+        self.servers[at] = Server { is_dead: true, read, ..Server::new() };
     }
 
     /// One that knows nothing catches up in its place.
     pub(crate) fn restart(&mut self, at: usize) {
         let read = self.servers[at].read;
-        self.servers[at] = Server::default();
+        self.servers[at] = Server::new();
         self.read(at, read);
-        self.servers[at].publisher.go_live();
+        self.servers[at].publisher.go_live(None);
     }
 
     /// Nothing reaches a client from now on, or all does again. Its connection breaks.
@@ -326,7 +339,7 @@ impl World {
         let Client { subscription, right, .. } = &mut self.clients[at];
         let Some((session, next)) = subscription.next() else { return };
         if right.0 != Some(session) {
-            *right = (Some(session), 1, ReceivedBooks::default());
+            *right = (Some(session), 1, ReceivedBooks::with_seed(0));
         }
         let messages = &self.published[&session].messages;
         messages[right.1 as usize - 1..next as usize - 1]

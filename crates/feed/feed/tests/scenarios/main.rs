@@ -36,15 +36,20 @@ use pares_types::{OrderKind, Position, Price, Quantity, ShardId, Side};
 use script::Script;
 
 /// Messages as text, and as a receiver's books.
-#[derive(Default)]
 struct Told {
     books: ReceivedBooks,
     lines: Vec<String>,
 }
 
+impl Told {
+    fn new() -> Self {
+        Self { books: ReceivedBooks::with_seed(0), lines: Vec::new() }
+    }
+}
+
 impl FeedSink for Told {
     fn begin(&mut self, _: Session) {
-        self.books = ReceivedBooks::default();
+        self.books = ReceivedBooks::with_seed(0);
     }
 
     fn message(&mut self, bytes: &[u8]) {
@@ -62,7 +67,7 @@ fn publication(script: &Script<FastBook>) -> Publication {
 /// The file with the lines of messages as they come out.
 fn trace(text: &str) -> String {
     let mut script = Script::<FastBook>::new();
-    let (mut publication, mut told, mut trace) = (publication(&script), Told::default(), String::new());
+    let (mut publication, mut told, mut trace) = (publication(&script), Told::new(), String::new());
     let kept: Vec<&str> = text.lines().filter(|line| !line.starts_with("    >")).collect();
     for (at, line) in kept.iter().enumerate() {
         trace.push_str(&format!("{line}\n"));
@@ -72,7 +77,7 @@ fn trace(text: &str) -> String {
                 publication.on_record(position, request, outcome, events, &mut told);
             });
             if line.starts_with("new ") {
-                (publication, told) = (self::publication(&script), Told::default());
+                (publication, told) = (self::publication(&script), Told::new());
             }
             assert_shown(&script, &told.books);
         }

@@ -37,7 +37,7 @@ impl Screen {
 }
 
 fn right(messages: &[Vec<u8>]) -> BookView {
-    let mut books = ReceivedBooks::default();
+    let mut books = ReceivedBooks::with_seed(0);
     messages.iter().for_each(|message| books.on_message(message));
     BookView::of(books.book(1).unwrap())
 }

@@ -14,7 +14,7 @@ mod shard;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pares_feed::publisher::Line;
+use pares_feed::publisher::{HEARTBEAT_NS, Line};
 use pares_log::{Config, LogWriter, Offset};
 use pares_roles::committed::{Committed, CommittedStream};
 use pares_roles::config::SystemConfig;
@@ -176,7 +176,7 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
         let mut behind = 0;
         for (shard, feed) in &mut self.feeds {
             match feed.making.before.back() {
-                None if feed.is_live => {}
+                None if feed.sender.is_live() => {}
                 None => feed.go_live(),
                 Some(before) => {
                     behind += 1;
@@ -216,7 +216,7 @@ impl<W: World, L: Lines> PublisherNode<W, L> {
             self.outlet.counters.set(Counter::BeatNs, now_ns);
         }
         let next_ns = self.feeds.values().filter_map(|feed| feed.sender.deadline_ns()).min();
-        self.beat_ns = next_ns.unwrap_or(u64::MAX).min(now_ns + 1_000_000_000);
+        self.beat_ns = next_ns.unwrap_or(u64::MAX).min(now_ns + HEARTBEAT_NS);
     }
 }
 

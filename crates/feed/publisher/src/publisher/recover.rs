@@ -154,7 +154,12 @@ pub(super) fn append_state(
     bytes_max: usize,
 ) -> Result<Offset, NodeError> {
     let begins = writer.tail();
-    let count = u16::try_from(stored.bytes.chunks(bytes_max).len()).expect("orders are bounded");
+    let count = u16::try_from(stored.bytes.chunks(bytes_max).len()).map_err(|_| {
+        NodeError::Refused(format!(
+            "shard {shard}: its state has {} bytes, more than 65,535 records of the log hold. Raise `segment_mib` in pares.toml",
+            stored.bytes.len()
+        ))
+    })?;
     for (index, bytes) in (0..).zip(stored.bytes.chunks(bytes_max)) {
         let (reached, position) = (stored.reached, stored.position);
         let piece = StatePiece { shard, index, count, reached, position, bytes };
@@ -212,6 +217,19 @@ mod tests {
     use super::*;
     use pares_node::HostWorld;
     use pares_node::config::Layout;
+
+    #[test]
+    fn a_state_of_more_pieces_than_can_be_counted_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = pares_log::Config::default().segment_bytes(1 << 20);
+        let (mut writer, _) = pares_log::Writer::open(dir.path(), config).unwrap();
+        let before = writer.tail();
+        let stored = Stored::new(Reached::NONE, Position(7), vec![0; 1 << 16]);
+        let refused = append_state(&mut writer, ShardId(0), &stored, 1).unwrap_err();
+        assert!(matches!(refused, NodeError::Refused(why) if why.contains("Raise `segment_mib`")));
+        assert_eq!(writer.tail(), before);
+        append_state(&mut writer, ShardId(0), &stored, 2).unwrap();
+    }
 
     #[test]
     fn a_log_that_is_to_be_repaired_and_is_gone_is_begun() {

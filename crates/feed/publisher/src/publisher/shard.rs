@@ -24,8 +24,6 @@ pub(super) struct ShardFeed {
     pub(super) publication: Publication,
     pub(super) making: Making,
     pub(super) sender: Publisher,
-    /// Whether it sends what is made.
-    pub(super) is_live: bool,
     /// The next position to read.
     pub(super) next: Position,
     /// Bytes in the log since the last state, and bytes of that.
@@ -113,8 +111,8 @@ impl FeedSink for Making {
 impl ShardFeed {
     /// A shard whose next record is that of `next`.
     pub(super) fn new(publication: Publication, making: Making, next: Position) -> Self {
-        let (sender, is_live, since_state, state_bytes) = (Publisher::default(), false, 0, 0);
-        Self { publication, making, sender, is_live, next, since_state, state_bytes }
+        let (sender, since_state, state_bytes) = (Publisher::default(), 0, 0);
+        Self { publication, making, sender, next, since_state, state_bytes }
     }
 
     /// It sends what is made from now on.
@@ -123,16 +121,13 @@ impl ShardFeed {
             self.making.waiting.is_empty() && self.making.before.is_empty(),
             "what was made before is in the log"
         );
-        self.is_live = true;
-        if let Some(Reached { session, next, over, .. }) = self.making.made {
-            self.sender.resume(SessionStanding { session, next, over });
-        }
-        self.sender.go_live();
+        let standing = |Reached { session, next, over, .. }| SessionStanding { session, next, over };
+        self.sender.go_live(self.making.made.map(standing));
     }
 
     /// Sends what is in the log by now.
     pub(super) fn tell(&mut self, stretch: &Stretch, now_ns: u64, line: &mut impl Line) {
-        if !self.is_live {
+        if !self.sender.is_live() {
             return;
         }
         let session = stretch.reached.session;

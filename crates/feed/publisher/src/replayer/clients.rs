@@ -7,8 +7,10 @@ use std::io::{ErrorKind, Read, Write};
 use pares_feed::serving::{LoginAsked, Serving, ServingEnded, TURN_BYTES_MAX};
 use pares_roles::world::{Ready, Sockets, TurnedAway};
 
-/// Connections at a time.
-pub(super) const CLIENTS_MAX: usize = 1_024;
+/// Connections at a time, if there are descriptors for as many.
+pub const CLIENTS_MAX: usize = 1_024;
+/// Connections accepted in one turn: those who have one have their turn too.
+const ACCEPTED_MAX: usize = 64;
 /// Bytes read of a connection in one turn.
 const READ_MAX: usize = 4_096;
 
@@ -74,6 +76,11 @@ impl<S: Read + Write> Client<S> {
         let before = self.written;
         while self.is_writable && self.written < self.out.len() {
             match self.stream.write(&self.out[self.written..]) {
+                // It would take nothing the next time either.
+                Ok(0) => {
+                    self.is_gone = true;
+                    break;
+                }
                 Ok(count) => self.written += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.is_writable = false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -119,6 +126,8 @@ impl<S: Read + Write> Client<S> {
 /// All connections.
 pub(super) struct Clients<S: Sockets> {
     sockets: S,
+    /// The most at a time.
+    open_max: usize,
     slots: Vec<Option<Client<S::Stream>>>,
     ready: Vec<Ready>,
     may_accept: bool,
@@ -128,9 +137,9 @@ pub(super) struct Clients<S: Sockets> {
 }
 
 impl<S: Sockets> Clients<S> {
-    pub(super) fn new(sockets: S) -> Self {
+    pub(super) fn new(sockets: S, open_max: usize) -> Self {
         let (slots, ready) = (Vec::new(), Vec::new());
-        Self { sockets, slots, ready, may_accept: true, open: 0, turned_away: 0, ended: 0 }
+        Self { sockets, open_max, slots, ready, may_accept: true, open: 0, turned_away: 0, ended: 0 }
     }
 
     /// Waits at most so long for anything to come.
@@ -152,7 +161,7 @@ impl<S: Sockets> Clients<S> {
             }
         }
         let mut accepted = 0;
-        while self.may_accept {
+        while self.may_accept && accepted < ACCEPTED_MAX {
             match self.sockets.accept() {
                 Ok(stream) => {
                     accepted += 1;
@@ -168,7 +177,7 @@ impl<S: Sockets> Clients<S> {
 
     fn put(&mut self, mut stream: S::Stream, now_ns: u64) {
         let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        if free >= CLIENTS_MAX || self.sockets.register(&mut stream, free).is_err() {
+        if free >= self.open_max || self.sockets.register(&mut stream, free).is_err() {
             self.turned_away += 1;
             return;
         }
@@ -210,5 +219,26 @@ impl<S: Sockets> Clients<S> {
     pub(super) fn deadline_ns(&self) -> u64 {
         let deadlines = self.slots.iter().flatten().map(|client| client.serving.deadline_ns());
         deadlines.min().unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replayer::tests::{Crowd, Full};
+
+    #[test]
+    fn a_crowd_that_connects_is_accepted_some_at_a_time_and_no_more_than_there_may_be() {
+        let mut clients = Clients::new(Crowd, 100);
+        assert_eq!((clients.take_in(0), clients.open, clients.turned_away), (64, 64, 0));
+        assert_eq!((clients.take_in(0), clients.open, clients.turned_away), (64, 100, 28));
+    }
+
+    #[test]
+    fn a_stream_that_takes_nothing_is_closed() {
+        let mut client = Client::new(Full, 0);
+        client.fill(|_, out| out.push(b'H'));
+        assert!(!client.write(0));
+        assert!(client.ended().is_some());
     }
 }

@@ -10,6 +10,8 @@ mod clients;
 mod counters;
 mod shard;
 mod tape;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -30,6 +32,7 @@ use pares_types::{PublisherId, ReplayerId, ShardId};
 use crate::lines::no_feed;
 use crate::logged::Logged;
 use crate::publisher::counters::Counter as Beat;
+pub use clients::CLIENTS_MAX;
 use clients::Clients;
 use counters::{COUNTERS, Counter};
 use shard::ShardTape;
@@ -66,6 +69,8 @@ pub struct ReplayerNode<W: World, S: Sockets, D> {
     publisher: NodeId,
     tail: Tail<W>,
     shards: BTreeMap<ShardId, ShardTape>,
+    /// Of books.
+    seed: u64,
     log: PublisherLog<W>,
     datagrams: D,
     resending: Resending<SocketAddr>,
@@ -76,6 +81,8 @@ pub struct ReplayerNode<W: World, S: Sockets, D> {
     is_heard: bool,
     /// Looks in a row at which it was there, and its log was not.
     looks_missed: u32,
+    /// Whether its log could be opened, if it is there, when that was last tried.
+    is_opening: bool,
     /// Whether its log could be read on, when that was last tried.
     is_reading: bool,
 }
@@ -95,7 +102,7 @@ impl<W: World> Default for PublisherLog<W> {
 }
 
 impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
-    /// Reads the log of the publisher whose turn it is; it may not be there yet.
+    /// Reads the log of the publisher whose turn it is; it may not be there yet. Has at most `clients_max` connections at a time.
     ///
     /// # Errors
     /// If the system has no market data, or shared memory is missing.
@@ -104,23 +111,28 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
         config: &SystemConfig,
         world: W,
         (sockets, datagrams): (S, D),
+        clients_max: usize,
     ) -> Result<Self, NodeError> {
         let publishers = config.feed.as_ref().ok_or_else(no_feed)?.publishers;
         let publisher = NodeId::Publisher(PublisherId(id.0 % publishers));
         let counters = world.create_counters(&NodeId::Replayer(id).to_string(), COUNTERS);
-        let shards = config.shards()?.into_keys().map(|shard| (shard, ShardTape::default())).collect();
+        let [seed, ..] = world.random().as_chunks().0[..] else { unreachable!("32 bytes") };
+        let seed = u64::from_le_bytes(seed);
+        let shards = config.shards()?.into_keys().map(|shard| (shard, ShardTape::new(seed))).collect();
         Ok(Self {
             tail: Tail::new(&world, publisher, Offset::START),
             publisher,
             shards,
+            seed,
             log: PublisherLog::default(),
             datagrams,
             resending: Resending::default(),
-            clients: Clients::new(sockets),
+            clients: Clients::new(sockets, clients_max),
             counters: counters.map_err(NodeError::io("making the replayer's counters"))?,
             looked_ns: None,
             is_heard: false,
             looks_missed: 0,
+            is_opening: true,
             is_reading: true,
             world,
         })
@@ -162,7 +174,7 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
 
     /// Another log is in the place of the publisher's: it has the same messages, elsewhere.
     fn begin_anew(&mut self) {
-        self.shards.values_mut().for_each(|shard| *shard = ShardTape::default());
+        self.shards.values_mut().for_each(|shard| *shard = ShardTape::new(self.seed));
         self.log = PublisherLog::default();
         self.counters.add(Counter::LogAnew, 1);
     }
@@ -197,16 +209,16 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             let session = resending::session_of(request);
             let found = session.and_then(|session| session.shard()).filter(|at| self.shards.contains_key(at));
             let Self { world, publisher, shards, log, resending, .. } = self;
-            let mut packet = None;
-            let mut answer = |store: Option<&mut dyn SessionStore>| {
-                packet = resending.on_request(asker, request, now_ns, store);
-            };
-            match found {
-                None => answer(None),
+            let packet = match found {
+                None => resending.on_request(asker, request, now_ns, None),
                 Some(shard) => {
-                    log.with(world, *publisher, (shard, &shards[&shard].tape), |store| answer(Some(store)))
+                    let lent = log.with(world, *publisher, (shard, &shards[&shard].tape), |store| {
+                        resending.on_request(asker, request, now_ns, Some(store))
+                    });
+                    resending.resent.unreadable += u64::from(lent.is_none());
+                    lent.flatten()
                 }
-            }
+            };
             if let Some(packet) = packet {
                 self.datagrams.send(asker, &packet);
             }
@@ -256,7 +268,9 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
     /// A publisher does not notice that its directory was removed: it is told, and makes its log anew.
     fn look_for_log(&mut self) {
         let log = self.world.read_log_from_start(self.publisher);
-        let is_missed = self.is_heard && matches!(log, Err(ReadError::NotYet { .. }));
+        let is_there = !matches!(log, Err(ReadError::NotYet { .. }));
+        self.is_opening = log.is_ok() || !is_there;
+        let is_missed = self.is_heard && !is_there;
         self.looks_missed = if is_missed { self.looks_missed + 1 } else { 0 };
         if self.looks_missed == LOOKS_MISSED_MAX {
             self.looks_missed = 0;
@@ -280,9 +294,11 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
                 let found = client.serving.reads().and_then(|shard| Some((shard, shards.get(&shard)?)));
                 client.fill(|serving, out| match found {
                     None => serving.fill(out, TURN_BYTES_MAX, now_ns, None),
-                    Some((shard, of)) => log.with(world, *publisher, (shard, &of.tape), |store| {
-                        serving.fill(out, TURN_BYTES_MAX, now_ns, Some(store));
-                    }),
+                    Some((shard, of)) => {
+                        log.with(world, *publisher, (shard, &of.tape), |store| {
+                            serving.fill(out, TURN_BYTES_MAX, now_ns, Some(store));
+                        });
+                    }
                 });
             }
             served += usize::from(client.write(now_ns));
@@ -299,7 +315,10 @@ impl<W: World, S: Sockets, D: Datagrams> ReplayerNode<W, S, D> {
             (Counter::NotThere, resent.not_there),
             (Counter::TooMany, resent.too_many),
             (Counter::Unreadable, resent.unreadable),
-            (Counter::UnreadableLogs, u64::from(!self.is_reading || self.looks_missed > 0)),
+            (
+                Counter::UnreadableLogs,
+                u64::from(!(self.is_reading && self.is_opening) || self.looks_missed > 0),
+            ),
             (Counter::Clients, self.clients.open as u64),
             (Counter::TurnedAway, self.clients.turned_away),
             (Counter::FailedHandshakes, self.clients.failed_handshakes()),
@@ -333,24 +352,23 @@ fn on_logged(
 
 impl<W: World> PublisherLog<W> {
     /// Lends a shard's sessions to `act`. Not at all while the log cannot be opened.
-    fn with(
+    fn with<T>(
         &mut self,
         world: &W,
         publisher: NodeId,
         (shard, tape): (ShardId, &Tape),
-        act: impl FnOnce(&mut dyn SessionStore),
-    ) {
+        act: impl FnOnce(&mut dyn SessionStore) -> T,
+    ) -> Option<T> {
         // Places in the log that was say nothing of the one that is: nothing is read before all is known anew.
         self.is_another |= self.reader.as_ref().is_some_and(LogReader::is_replaced);
         if self.is_another {
-            return;
+            return None;
         }
         if self.reader.is_none() {
             self.reader = world.read_log_from_start(publisher).ok();
         }
-        let Some(log) = &mut self.reader else { return };
-        let failed = &mut self.failed;
-        act(&mut TapeStore { shard, tape, log, failed });
+        let (log, failed) = (self.reader.as_mut()?, &mut self.failed);
+        Some(act(&mut TapeStore { shard, tape, log, failed }))
     }
 }
 

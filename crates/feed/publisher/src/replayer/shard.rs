@@ -15,7 +15,7 @@ const FOLLOWED_MAX: u64 = 8_192;
 const PIECE_ORDERS: usize = 4_096;
 
 /// One shard.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ShardTape {
     pub(super) tape: Tape,
     source: SnapshotSource,
@@ -29,6 +29,17 @@ pub(super) struct ShardTape {
 }
 
 impl ShardTape {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            tape: Tape::default(),
+            source: SnapshotSource::new(seed),
+            is_up_to_date: false,
+            is_making: false,
+            is_wanted: false,
+            snapshot: None,
+        }
+    }
+
     /// There are more messages.
     pub(super) fn grew(&mut self) {
         self.is_up_to_date = false;
@@ -54,17 +65,49 @@ impl ShardTape {
         }
         if !self.is_up_to_date {
             let source = &mut self.source;
-            let mut followed = Ok(true);
-            store(&self.tape, &mut |store| followed = source.follow(store, FOLLOWED_MAX));
+            let mut followed = None;
+            store(&self.tape, &mut |store| followed = Some(source.follow(store, FOLLOWED_MAX)));
+            // While the log cannot be opened there is nothing to follow.
+            let Some(followed) = followed else { return (false, false) };
             // What cannot be read is read again once the log is made anew.
             self.is_up_to_date = followed.unwrap_or(true);
-            return (true, false);
+            return (followed.is_ok(), false);
         }
         if self.is_wanted && !self.tape.standing().is_empty() {
-            self.source.begin();
-            self.is_making = true;
-            return (true, false);
+            self.is_making = self.source.begin();
+            self.is_up_to_date = self.is_making;
+            return (self.is_making, false);
         }
         (false, false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logged::{Published, Reached, push_block};
+    use pares_feed::kept::Kept;
+    use pares_feed::publication::{FeedSink, Session};
+    use pares_log::Offset;
+    use pares_types::{Position, ShardId};
+
+    #[test]
+    fn a_snapshot_is_made_once_the_log_can_be_opened_again() {
+        let (session, message) = (Session(*b"0001000001"), b"S");
+        let (mut shard, mut kept, mut blocks) = (ShardTape::new(0), Kept::default(), Vec::new());
+        kept.begin(session);
+        kept.message(message);
+        push_block(&mut blocks, message);
+        let reached = Reached { session, next: 2, chain: 0, over: false };
+        let (position, blocks) = (Position(0), &blocks[..]);
+        let published = Published { shard: ShardId(1), first: 1, count: 1, reached, position, blocks };
+        assert!(shard.tape.on_published(Offset::START, &published));
+        shard.is_wanted = true;
+        for _ in 0..4 {
+            assert_eq!(shard.step(|_, _| {}, 0), (false, false), "it waits");
+        }
+        let made = (0..4).any(|_| shard.step(|_, act| act(&mut kept), 0).1);
+        assert!(made && !shard.is_wanted);
+        assert_eq!(shard.fresh().unwrap().next, 2);
     }
 }

@@ -82,11 +82,11 @@ impl Outlet {
         listener.set_nonblocking(true).unwrap();
         let mut publisher = Publisher::default();
         let mut out = Out { socket, lines: lines.to_vec(), lost_of, sent: 0 };
-        publisher.go_live();
+        publisher.go_live(None);
         publisher.begin(SESSION, 0, &mut out);
         let mut kept = Kept::default();
         kept.begin(SESSION);
-        let (started, source, clients) = (Instant::now(), SnapshotSource::default(), Vec::new());
+        let (started, source, clients) = (Instant::now(), SnapshotSource::new(0), Vec::new());
         Self { started, publisher, resending: Resending::default(), kept, source, out, listener, clients }
     }
 

@@ -86,7 +86,7 @@ struct Receives<'a>(&'a mut ReceivedBooks);
 
 impl FeedSink for Receives<'_> {
     fn begin(&mut self, _: Session) {
-        *self.0 = ReceivedBooks::default();
+        *self.0 = ReceivedBooks::with_seed(0);
     }
 
     fn message(&mut self, bytes: &[u8]) {
@@ -109,7 +109,7 @@ pub(crate) fn compare(
     let mut shards: BTreeMap<ShardId, Shard> = BTreeMap::new();
     for (shard, instruments) in config.shards()? {
         let (market, publication) = (Market::new(&instruments), Publication::new(shard, &instruments));
-        shards.insert(shard, Shard { market, publication, received: ReceivedBooks::default() });
+        shards.insert(shard, Shard { market, publication, received: ReceivedBooks::with_seed(0) });
     }
     let mut rows = Rows::read(recording, survey)?;
     let mut compared = Compared::default();

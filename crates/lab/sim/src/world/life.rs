@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pares_publisher::publisher::PublisherNode;
-use pares_publisher::replayer::ReplayerNode;
+use pares_publisher::replayer::{CLIENTS_MAX, ReplayerNode};
 use pares_roles::gateway::GatewayNode;
 use pares_roles::lost::OnLoss;
 use pares_roles::recorder::RecorderNode;
@@ -57,7 +57,7 @@ impl World<'_> {
                 }
                 NodeId::Replayer(id) => {
                     let edge = (MemorySockets::new(&host), MemoryDatagrams::new(&host));
-                    Memory::Replayer(Box::new(ReplayerNode::open(id, &config, host, edge)?))
+                    Memory::Replayer(Box::new(ReplayerNode::open(id, &config, host, edge, CLIENTS_MAX)?))
                 }
                 NodeId::Recorder(id) => {
                     Memory::Recorder(Box::new(RecorderNode::open(id, &config, host, epoch)?))

@@ -4,20 +4,20 @@
 //! that goes to one receiver it *is* that receiver. With `--replay` it also takes the day of each shard over TCP.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use pares_feed::soup::{self, LoginRequest};
+use pares_feed::soup;
 use pares_node::config::{FeedConfig, TlsSetting};
 use pares_node::{Layout, SystemConfig};
+use pares_receiver::line_socket;
 use pares_types::ShardId;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use serde_json::json;
-use zerocopy::IntoBytes;
 
+use super::feed_of;
 use super::frames::{MadeConnection, PacketFile};
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
@@ -57,9 +57,7 @@ pub struct Args {
 /// If there is no such system or it has no market data, a line is taken by another receiver, or the file cannot be written.
 pub fn run(args: &Args, layout: &Layout) -> CommandResult {
     let config = configuration(layout)?;
-    let Some(feed) = &config.feed else {
-        return Err(CommandError::Usage("this system has no market data: pares.toml has no `[feed]`".into()));
-    };
+    let feed = feed_of(&config, layout)?;
     if args.replay && feed.tls == TlsSetting::On {
         let why =
             "the replayers' TCP is TLS, which a file of packets does not show: capture without --replay";
@@ -91,7 +89,7 @@ fn tell(args: &Args, packets: u64, bytes: u64) {
     match args.json {
         true => text::print(&json!({ "file": file, "packets": packets, "bytes": bytes }).to_string()),
         false => text::print(&format!(
-            "{file}: {}, {}",
+            "{file}: {}, {} of payload",
             text::count(packets, "packet"),
             text::count(bytes, "byte")
         )),
@@ -147,7 +145,7 @@ struct Line {
 
 impl Line {
     fn join(address: SocketAddr, feed: &FeedConfig) -> Result<Self, CommandError> {
-        let socket = listen(address, feed.interface).map_err(|error| match error.kind() {
+        let socket = line_socket(address, feed.interface, RECEIVE_BYTES).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => CommandError::Usage(format!(
                 "{address} is taken: that line goes to one receiver, and another program is it; stop it, or send lines to multicast groups"
             )),
@@ -155,26 +153,6 @@ impl Line {
         })?;
         Ok(Self { socket, address, buffer: vec![0; usize::from(u16::MAX)] })
     }
-}
-
-/// A socket that packets to that address come to.
-fn listen(address: SocketAddr, interface: Ipv4Addr) -> io::Result<UdpSocket> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
-    let group = match address.ip() {
-        IpAddr::V4(ip) if ip.is_multicast() => Some(ip),
-        _ => None,
-    };
-    // A group has many receivers, on one host too; one address has one.
-    sockopt::set_socket_reuseaddr(&socket, group.is_some())?;
-    // Less is enough for all but bursts.
-    let _ = sockopt::set_socket_recv_buffer_size(&socket, RECEIVE_BYTES);
-    rustix::net::bind(&socket, &address)?;
-    let socket = UdpSocket::from(socket);
-    if let Some(group) = group {
-        socket.join_multicast_v4(&group, &interface)?;
-    }
-    Ok(socket)
 }
 
 impl Source for Line {
@@ -230,20 +208,14 @@ impl Replay {
         let connection = MadeConnection::opened(file, now(), ends)?;
         let (beat_at, is_over) = (Instant::now() + BEAT_EVERY, false);
         let mut replay = Self { stream, connection, beat_at, is_over };
-        let mut session = [b' '; 10];
-        session[..4].copy_from_slice(format!("{:04x}", shard.0).as_bytes());
-        let (username, password) = (*b"REPLAY", [b' '; 10]);
-        let login = LoginRequest { username, password, session, sequence: soup::digits(1) };
-        replay.send(file, b'L', login.as_bytes())?;
+        replay.send(file, &soup::login(*b"REPLAY", soup::current_session(shard), 1))?;
         replay.stream.set_nonblocking(true)?;
         Ok(replay)
     }
 
-    fn send(&mut self, file: &mut PacketFile, kind: u8, payload: &[u8]) -> io::Result<()> {
-        let mut packet = Vec::new();
-        soup::write(&mut packet, kind, payload);
-        self.is_over |= self.stream.write_all(&packet).is_err();
-        self.connection.sent(file, now(), 0, &packet)
+    fn send(&mut self, file: &mut PacketFile, packet: &[u8]) -> io::Result<()> {
+        self.is_over |= self.stream.write_all(packet).is_err();
+        self.connection.sent(file, now(), 0, packet)
     }
 
     fn take_in(&mut self, file: &mut PacketFile) -> io::Result<()> {
@@ -275,7 +247,9 @@ impl Source for Replay {
         }
         if Instant::now() >= self.beat_at {
             self.beat_at = Instant::now() + BEAT_EVERY;
-            self.send(file, b'R', b"")?;
+            let mut beat = Vec::new();
+            soup::write(&mut beat, b'R', b"");
+            self.send(file, &beat)?;
         }
         self.take_in(file)
     }

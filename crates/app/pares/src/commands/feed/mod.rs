@@ -16,9 +16,10 @@ mod watch;
 
 use std::path::PathBuf;
 
-use pares_node::Layout;
+use pares_node::config::FeedConfig;
+use pares_node::{Layout, SystemConfig};
 
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
 
 /// Arguments of `pares feed`.
 #[derive(clap::Args)]
@@ -51,4 +52,14 @@ pub fn run(args: &Args) -> CommandResult {
         What::Tape(args) => tape::run(args, &layout),
         What::Capture(args) => capture::run(args, &layout),
     }
+}
+
+/// What a system says of its market data.
+fn feed_of<'a>(config: &'a SystemConfig, layout: &Layout) -> Result<&'a FeedConfig, CommandError> {
+    config.feed.as_ref().ok_or_else(|| {
+        CommandError::Usage(format!(
+            "the system in {} publishes no market data; start it with `pares up --feed`",
+            layout.root().display()
+        ))
+    })
 }

@@ -57,9 +57,18 @@ pub(super) fn line(state: SubscriptionState, book: ReceivedBook<'_>) -> String {
 }
 
 /// One object.
-pub(super) fn json(shard: ShardId, state: SubscriptionState, book: ReceivedBook<'_>) -> String {
+pub(super) fn json(
+    shard: ShardId,
+    state: SubscriptionState,
+    book: ReceivedBook<'_>,
+    levels: usize,
+) -> String {
     let side = |side| {
         best(book, side).map_or(Value::Null, |(price, shares)| json!({ "price": price, "shares": shares }))
+    };
+    let queue = |side| {
+        let level = |(price, shares, orders): (pares_types::Price, pares_types::Quantity, u64)| json!({ "price": text::cents(price), "shares": shares.0, "orders": orders });
+        book.levels(side).take(levels).map(level).collect::<Vec<_>>()
     };
     let trade = |told: Option<(pares_types::Price, pares_types::Quantity)>| {
         told.map_or(Value::Null, |(price, shares)| json!({ "price": text::cents(price), "shares": shares.0 }))
@@ -71,6 +80,8 @@ pub(super) fn json(shard: ShardId, state: SubscriptionState, book: ReceivedBook<
         "phase": phase_words(book),
         "bid": side(Side::Buy),
         "offer": side(Side::Sell),
+        "bids": queue(Side::Buy),
+        "offers": queue(Side::Sell),
         "last": trade(book.last),
         "indicative": trade(book.indicative),
     })

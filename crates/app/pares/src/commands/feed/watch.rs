@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use pares_receiver::{
 };
 use pares_types::{ShardId, Side};
 
-use super::shown;
+use super::{feed_of, shown};
 use crate::commands::stat::configuration;
 use crate::error::{CommandError, CommandResult};
 use crate::text;
@@ -32,7 +32,7 @@ const SYMBOLS_TOLD_MAX: usize = 20;
 pub struct WatchArgs {
     /// The symbol of an instrument; left out, the best bid and offer of all
     symbol: Option<String>,
-    /// Levels of each side that are shown
+    /// Levels of each side: on the screen, and in `bids` and `offers` of --json; a line of --plain has the best only
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=100))]
     levels: u64,
     /// Where line A of shard 0 comes in, if it is not what pares.toml says; needs --line-b and --replayer
@@ -44,6 +44,9 @@ pub struct WatchArgs {
     /// Where a replayer answers; may be given several times. Without lines all comes from there, by TCP
     #[arg(long)]
     replayer: Vec<SocketAddr>,
+    /// The address of this host's card that hears lines that are multicast; left out, that of pares.toml, with --replayer the system's choice
+    #[arg(long, value_name = "ADDRESS")]
+    interface: Option<Ipv4Addr>,
     /// How many shards there are, with --replayer
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     shards: u16,
@@ -75,11 +78,11 @@ enum Face {
 /// Shows what the feed gives.
 ///
 /// # Errors
-/// If there is no such system, it has no market data, or sockets cannot be had.
+/// If there is no such system, it has no market data, sockets cannot be had, or nothing came of what was to be watched.
 pub(super) fn run(args: &WatchArgs, dir: &Path) -> CommandResult {
     let stop =
         pares_os::process::stop_on_signals().map_err(CommandError::io("installing a signal handler"))?;
-    let config = if args.replayer.is_empty() { of_system(dir)? } else { of_arguments(args)? };
+    let config = config(args, dir)?;
     let mut watch = Watch::new(args, &config.shards);
     let mut receiver = open(config, args.tcp)?;
     let begun = Instant::now();
@@ -88,24 +91,25 @@ pub(super) fn run(args: &WatchArgs, dir: &Path) -> CommandResult {
         receiver.poll(SHOW_EVERY, |from| watch.on_received(from.shard, &from.received)).map_err(failed)?;
         watch.show_if_due(&receiver);
     }
-    watch.tell_all(&receiver);
-    Ok(())
+    watch.tell_all();
+    if watch.watched(&receiver).is_empty() { Err(CommandError::Failed(watch.nothing())) } else { Ok(()) }
 }
 
 fn failed(error: ReceiverError) -> CommandError {
     CommandError::Failed(error.to_string())
 }
 
+/// What to receive, and from where.
+fn config(args: &WatchArgs, dir: &Path) -> Result<ReceiverConfig, CommandError> {
+    let config = if args.replayer.is_empty() { of_system(dir)? } else { of_arguments(args)? };
+    Ok(ReceiverConfig { interface: args.interface.unwrap_or(config.interface), ..config })
+}
+
 /// What the system in a directory says of its feed.
 fn of_system(dir: &Path) -> Result<ReceiverConfig, CommandError> {
     let layout = Layout::new(dir);
     let config = configuration(&layout)?;
-    let Some(feed) = &config.feed else {
-        return Err(CommandError::Usage(format!(
-            "the system in {} publishes no market data; start it with `pares up --feed`",
-            dir.display()
-        )));
-    };
+    let feed = feed_of(&config, &layout)?;
     let replayers = pares_node::config::replayers(&layout, &config);
     Ok(ReceiverConfig {
         shards: config.shards()?.into_keys().collect(),
@@ -251,8 +255,7 @@ impl<'a> Watch<'a> {
             let came = |shard: &ShardId| self.came.get(shard).copied().unwrap_or_default();
             let page = match (&self.args.symbol, watched.first()) {
                 (Some(_), Some((shard, state, _, book))) => {
-                    let levels = usize::try_from(self.args.levels).unwrap_or(usize::MAX);
-                    shown::ladder(*state, *book, came(shard), levels)
+                    shown::ladder(*state, *book, came(shard), self.levels())
                 }
                 (Some(symbol), None) => {
                     self.unknown.clone().unwrap_or_else(|| format!("{symbol}: nothing came of it yet"))
@@ -265,7 +268,7 @@ impl<'a> Watch<'a> {
         self.say_if_blamed(receiver);
         for (shard, state, locate, book) in watched {
             let line = match self.face {
-                Face::Json => shown::json(shard, state, book),
+                Face::Json => shown::json(shard, state, book, self.levels()),
                 _ => shown::line(state, book),
             };
             if self.last.get(&(shard, locate)) != Some(&line) {
@@ -294,8 +297,12 @@ impl<'a> Watch<'a> {
         self.blamed = blamed;
     }
 
+    fn levels(&self) -> usize {
+        usize::try_from(self.args.levels).unwrap_or(usize::MAX)
+    }
+
     /// The end: what came in all.
-    fn tell_all(&self, receiver: &FeedReceiver) {
+    fn tell_all(&self) {
         if self.face == Face::Json {
             return;
         }
@@ -305,14 +312,24 @@ impl<'a> Watch<'a> {
             all.resets += came.resets;
             all.gaps += came.gaps;
         }
-        let is_unknown = self.unknown.is_none() && self.watched(receiver).is_empty();
-        if let (Some(symbol), true) = (&self.args.symbol, is_unknown) {
-            text::print(&format!("nothing came of {symbol}: is its system up?"));
-        }
         let [messages, gaps, snapshots] =
             [(all.messages, "message"), (all.gaps, "gap"), (all.resets, "snapshot")]
                 .map(|(number, what)| text::count(number, what));
         text::print(&format!("{messages}, {gaps}, {snapshots}"));
+    }
+
+    /// Why nothing of what is watched came, as far as that can be told.
+    fn nothing(&self) -> String {
+        let what = self.args.symbol.as_ref().map_or(String::new(), |symbol| format!(" of {symbol}"));
+        let up = match self.unknown {
+            Some(_) => "",
+            None => ": is the system up? A shard publishes from its first order on",
+        };
+        let shards = match self.args.replayer[..] {
+            [] => String::new(),
+            _ => format!(". Received: {}, as --shards says", text::count(self.came.len() as u64, "shard")),
+        };
+        format!("nothing came{what}{up}{shards}")
     }
 }
 
@@ -326,4 +343,27 @@ fn failure(receiver: &FeedReceiver, shard: ShardId) -> Option<String> {
 /// Prices and shares of a side's best.
 pub(super) fn best(book: ReceivedBook<'_>, side: Side) -> Option<(String, u64)> {
     book.best(side).map(|(price, shares, _)| (text::cents(price), shares.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: WatchArgs,
+    }
+
+    #[test]
+    fn the_card_that_hears_the_lines_can_be_chosen() {
+        let given = "watch --replayer 192.0.2.7:7300 --line-a 239.1.1.1:17100 --line-b 239.1.1.2:27100";
+        let card = |more: &str| {
+            let line = Line::try_parse_from(format!("{given} {more}").split_whitespace()).unwrap();
+            config(&line.args, Path::new("nowhere")).unwrap().interface
+        };
+        assert_eq!(card(""), Ipv4Addr::UNSPECIFIED);
+        assert_eq!(card("--interface 192.0.2.9"), Ipv4Addr::new(192, 0, 2, 9));
+    }
 }

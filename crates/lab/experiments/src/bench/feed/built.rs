@@ -13,7 +13,7 @@ use super::packets::Packets;
 /// # Errors
 /// If a message fits nothing.
 pub(super) fn round(opening: &Packets, trading: &Packets, rates: &mut Rates) -> Result<u64, LabError> {
-    let mut books = ReceivedBooks::default();
+    let mut books = ReceivedBooks::with_seed(0);
     apply(&mut books, opening);
     rates.time(trading.messages(), || apply(&mut books, trading));
     if books.misfits > 0 {

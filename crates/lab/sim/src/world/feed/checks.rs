@@ -178,7 +178,7 @@ impl World<'_> {
             let Some(Feed { reference, .. }) = &self.feed else { return Ok(()) };
             // What comes between two sessions is told when the next one begins.
             let Some((_, told)) = reference.last(shard).filter(|(_, told)| !told.is_over) else { continue };
-            let mut books = ReceivedBooks::default();
+            let mut books = ReceivedBooks::with_seed(0);
             told.messages.iter().for_each(|message| books.on_message(message));
             for venue in 0..self.scenario.venues {
                 let Some(node) = self.venue(venue) else { continue };

@@ -48,7 +48,7 @@ impl Subscriber {
             plan: 0,
             told: None,
             at: None,
-            right: (None, 1, ReceivedBooks::default()),
+            right: (None, 1, ReceivedBooks::with_seed(0)),
             seen: FeedSeen::default(),
         }
     }
@@ -152,7 +152,7 @@ impl Subscriber {
         };
         let (of, from, books) = &mut self.right;
         if *of != Some(session) || *from > next {
-            (*of, *from, *books) = (Some(session), 1, ReceivedBooks::default());
+            (*of, *from, *books) = (Some(session), 1, ReceivedBooks::with_seed(0));
         }
         let missing = &told.messages[*from as usize - 1..next as usize - 1];
         missing.iter().for_each(|message| books.on_message(message));
