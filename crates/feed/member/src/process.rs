@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use pares_node::sockets::{BELL, RealSockets};
+use pares_node::sockets::{BELL, RealSockets, connections_within_limits};
 use pares_node::{HostWorld, NodeError, duty};
 use pares_os::{Bell, Bells};
 use pares_roles::World;
@@ -13,6 +13,7 @@ use pares_types::{GatewayId, ShardId};
 
 use crate::config::{MemberConfig, submissions};
 use crate::server::MemberServer;
+use crate::server::PEERS_MAX;
 use crate::sources::Sources;
 use crate::world::{MemberSockets, address_file};
 use crate::{market, reports};
@@ -31,7 +32,8 @@ pub fn config_file(layout: &Layout) -> std::path::PathBuf {
 /// # Errors
 /// Whatever keeps it from starting.
 pub fn open(server: u16, layout: &Layout) -> Result<(HostServer, Bell), NodeError> {
-    let config = MemberConfig::load(&config_file(layout))?;
+    let mut config = MemberConfig::load(&config_file(layout))?;
+    config.traders_max = connections_within_limits(config.traders_max, PEERS_MAX, "traders_max");
     if server >= config.count() {
         return Err(NodeError::Refused(format!("there is no server {server} in member.toml")));
     }

@@ -152,7 +152,10 @@ fn a_member_system_that_cannot_start_says_why() {
     assert!(said.contains("cannot listen at") && said.contains("`servers` in member.toml"), "{said}");
     let (_, said) = member_up(dir.path(), &["--port", "0"]);
     assert!(said.contains("member.toml says otherwise than --servers, --port"), "{said}");
-    let (_, said) = member_up(&dir.path().join("other"), &["--feed", "127.0.0.1:1,127.0.0.1:2", "--feed-tcp", "127.0.0.1:3"]);
+    let (_, said) = member_up(
+        &dir.path().join("other"),
+        &["--feed", "127.0.0.1:1,127.0.0.1:2", "--feed-tcp", "127.0.0.1:3"],
+    );
     assert!(said.contains("not multicast"), "{said}");
     assert!(!dir.path().join("other/member.toml").exists(), "what is wrong is not written down");
 }

@@ -17,6 +17,8 @@ use super::web_end::WebEnd;
 use crate::config::MemberConfig;
 use crate::world::Dial;
 
+/// Connections beyond those of traders: peers', both ways.
+pub(crate) const PEERS_MAX: usize = 32;
 /// Bytes read of a connection in one go.
 const READ_BYTES: usize = 16 << 10;
 /// Connections taken in a turn.
@@ -213,9 +215,6 @@ pub(super) struct Connections<S: Dial> {
     /// Of which pages are let in.
     origins: Arc<[String]>,
 }
-
-/// Connections beyond those of traders: peers', both ways.
-const PEERS_MAX: usize = 32;
 
 impl<S: Dial> Connections<S> {
     pub(super) fn new(sockets: S, config: &MemberConfig) -> Self {

@@ -31,6 +31,7 @@ use pares_types::ShardId;
 use crate::config::{MemberConfig, submissions};
 use crate::sources::Sources;
 use crate::world::Dial;
+pub(crate) use connections::PEERS_MAX;
 use connections::{Connections, Who};
 use keeper::Keeper;
 use outside::{Copies, Market};

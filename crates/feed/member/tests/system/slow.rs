@@ -9,6 +9,7 @@ use pares_desk::frame::{
 };
 use pares_desk::item::TraderId;
 use pares_desk::view::{BookView, ToldView, ViewLevel};
+use pares_feed::mold::Packet;
 use pares_member::MemberConfig;
 use pares_member::sources::{MarketNews, MarketState};
 use pares_types::{Price, Quantity, ShardId};
