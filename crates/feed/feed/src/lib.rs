@@ -21,14 +21,14 @@
 //! | `pace` | how often who asks is answered |
 //! | [`soup`] | messages over a connection |
 //! | `asked` | what a client asks for by its login |
-//! | [`serving`] | a publisher's side of it: replay, snapshot |
+//! | [`serving`] | a replayer's side of it: replay, snapshot |
 //! | [`snapshot`] | books become messages |
 //! | [`receiver`] | packets of two lines become one sequence |
 //! | `dropped` | what came to nothing |
 //! | [`books`] | messages become books |
 //! | [`subscription`] | the feed of a shard, as programs have it: sessions, late joins, gaps that nothing fills |
 //! | `recovery` | what it does by TCP |
-//! | `calling` | a connection to a publisher |
+//! | `calling` | a connection to a replayer |
 
 mod asked;
 pub mod books;

@@ -22,9 +22,9 @@ pub const PATIENCE_NS: u64 = 1_000_000;
 /// The longest pause between two requests for the same, nanoseconds.
 pub const PAUSE_MAX_NS: u64 = 1_000_000_000;
 /// Without any packet for so long nobody knows how far the session is, nanoseconds: three heartbeats.
-pub(crate) const STALE_NS: u64 = 3_000_000_000;
+const STALE_NS: u64 = 3_000_000_000;
 /// What was asked for in vain for so long is not asked for any more by who knows another way, nanoseconds.
-pub(crate) const VAIN_NS: u64 = 3_000_000_000;
+const VAIN_NS: u64 = 3_000_000_000;
 /// A packet that comes so long after the end was told last, and tells none, says that there was none, nanoseconds.
 const END_DOUBTED_NS: u64 = 3_000_000_000;
 /// Messages asked for at once: what one packet holds of the shortest.
@@ -261,14 +261,12 @@ impl Receiver {
             self.asking = None;
             return None;
         };
+        let new = |at_ns| Asking { from, since_ns: now_ns, at_ns, pause_ns: PATIENCE_NS };
         let asking = match self.asking {
             Some(asking) if asking.from == from => asking,
             // What was asked for came, and more is missing.
-            Some(_) => Asking { from, since_ns: now_ns, at_ns: now_ns, pause_ns: PATIENCE_NS },
-            None => {
-                let at_ns = now_ns.saturating_add(PATIENCE_NS);
-                Asking { from, since_ns: now_ns, at_ns, pause_ns: PATIENCE_NS }
-            }
+            Some(_) => new(now_ns),
+            None => new(now_ns.saturating_add(PATIENCE_NS)),
         };
         if now_ns < asking.at_ns {
             self.asking = Some(asking);
@@ -313,14 +311,12 @@ impl Receiver {
     }
 
     /// Whether anything is missing.
-    #[must_use]
-    pub fn is_missing(&self) -> bool {
+    pub(crate) fn is_missing(&self) -> bool {
         self.missing().is_some()
     }
 
     /// Whether more is missing than the messages that could wait for it.
-    #[must_use]
-    pub fn is_beyond(&self) -> bool {
+    pub(crate) fn is_beyond(&self) -> bool {
         self.placed && self.known - self.next > EARLY_MAX as u64
     }
 
@@ -353,8 +349,7 @@ impl Receiver {
     }
 
     /// Whether all of the session was handed out, and it has ended.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.placed && self.missing().is_none() && self.end.is_some_and(|(end, _)| end <= self.next)
     }
 

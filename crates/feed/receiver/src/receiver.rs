@@ -377,3 +377,17 @@ fn in_turn(addresses: &[SocketAddr], turn: u64) -> Option<SocketAddr> {
     let at = turn.checked_rem(addresses.len() as u64)?;
     addresses.get(usize::try_from(at).ok()?).copied()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_receivers_have_a_seed_in_common() {
+        let tcp = vec![SocketAddr::from(([127, 0, 0, 1], 9))];
+        let open = || FeedReceiver::open(&ReceiverConfig { tcp: tcp.clone(), ..ReceiverConfig::default() });
+        let [one, other] =
+            [open(), open()].map(|receiver| format!("{:?}", receiver.unwrap().shards[0].subscription));
+        assert_ne!(one, other);
+    }
+}

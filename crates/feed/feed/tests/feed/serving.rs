@@ -186,9 +186,11 @@ fn snapshot(published: &Published, messages: usize) -> FeedSnapshot {
     let mut kept = Kept::default();
     kept.begin(published.session);
     published.messages[..messages].iter().for_each(|message| kept.message(message));
-    let mut source = SnapshotSource::new(0);
+    let mut source = SnapshotSource::new(4_242);
+    assert!(!source.begin(), "there is no session");
     while !source.follow(&mut kept, 7).unwrap() {}
-    source.begin();
+    assert!(format!("{source:?}").contains("orders_max: 67108864, seed: 4242"), "its books have its seed");
+    assert!(source.begin());
     loop {
         if let Some(snapshot) = source.piece(3) {
             return snapshot;

@@ -249,6 +249,22 @@ fn end_of_snapshot(next: u64) -> (u8, Vec<u8>) {
 }
 
 #[test]
+fn books_keep_the_seed_of_their_subscription_over_sessions_and_snapshots() {
+    let of = Subscribed { shard: SHARD, lines: true, replayers: 1, seed: 4_242 };
+    let (mut subscription, session) = (Subscription::new(of), Session(*b"0003000002"));
+    let mut each = |_: &ReceivedBooks, _: FeedEvent<'_>| ();
+    // What it is told, the books, and those of the next snapshot.
+    let seeds = |subscription: &Subscription| format!("{subscription:?}").matches("seed: 4242").count();
+    assert_eq!(seeds(&subscription), 3);
+    subscription.on_packet(&header(session, 5, 0), 0, &mut each);
+    assert_eq!(seeds(&subscription), 3);
+    subscription.on_time(0);
+    say(&mut subscription, &[accepted(session, 9)], &mut each);
+    say(&mut subscription, &[accepted(session, 1), end_of_snapshot(9)], &mut each);
+    assert_eq!((subscription.counters().snapshots, seeds(&subscription)), (1, 3));
+}
+
+#[test]
 fn a_gap_larger_than_what_may_wait_is_told_and_ends_in_a_snapshot() {
     let of = Subscribed { shard: SHARD, lines: true, replayers: 2, seed: 0 };
     let (mut subscription, session) = (Subscription::new(of), Session(*b"0003000002"));

@@ -93,3 +93,15 @@ fn a_request_that_meets_a_log_which_cannot_be_opened_is_counted() {
     replayer.resend(0);
     assert_eq!(replayer.resending.resent.unreadable, 1);
 }
+
+#[test]
+fn no_two_replayers_have_a_seed_in_common() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = SystemConfig { feed: Some(FeedConfig::default()), ..SystemConfig::default() };
+    let seeds = [0, 1].map(|id| {
+        let world = HostWorld::new(&Layout::new(dir.path())).unwrap();
+        let edge = (Crowd, Requests(VecDeque::new()));
+        ReplayerNode::open(ReplayerId(id), &config, world, edge, 1).unwrap().seed
+    });
+    assert_ne!(seeds[0], seeds[1]);
+}
