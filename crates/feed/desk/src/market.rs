@@ -18,6 +18,7 @@ coded! {
     }
 }
 
+#[allow(clippy::derivable_impls)] // a list of codes has no place for it
 impl Default for MarketState {
     fn default() -> Self {
         Self::Stale

@@ -49,7 +49,7 @@ pub trait DropCopy: Send {
 
 impl DropCopy for Handed<CopiedReport> {
     fn next(&mut self) -> Option<CopiedReport> {
-        Handed::next(self).ok().flatten()
+        self.try_next().ok().flatten()
     }
 }
 
@@ -81,7 +81,7 @@ impl<T> Handed<T> {
     ///
     /// # Errors
     /// If nothing will.
-    pub fn next(&mut self) -> Result<Option<T>, SourceEnded> {
+    pub fn try_next(&mut self) -> Result<Option<T>, SourceEnded> {
         match self.0.try_recv() {
             Ok(news) => Ok(Some(news)),
             Err(TryRecvError::Empty) => Ok(None),

@@ -149,7 +149,7 @@ fn a_members_server_takes_the_market_by_tls() {
     let mut market = market::receive(&config, || {}, |why| panic!("{why}")).unwrap();
     let (mut bid, mut state) = (None, MarketState::Stale);
     eventually("the market by TLS", || {
-        while let Ok(Some(news)) = market.next() {
+        while let Ok(Some(news)) = market.try_next() {
             match news {
                 MarketNews::Book { locate: 1, view, .. } => {
                     bid = view.bids.first().map(|level| level.quantity)

@@ -42,6 +42,7 @@ coded! {
     }
 }
 
+#[allow(clippy::derivable_impls)] // a list of codes has no place for it
 impl Default for CutOff {
     fn default() -> Self {
         Self::None

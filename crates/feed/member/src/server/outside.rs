@@ -145,7 +145,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
     fn take_market(&mut self) -> usize {
         let Sources { market: Some(source), .. } = &mut self.sources else { return 0 };
         for taken in 0..TAKEN_MAX {
-            match source.next() {
+            match source.try_next() {
                 Ok(Some(news)) => self.market.take(news),
                 Ok(None) => return taken,
                 Err(SourceEnded) => {

@@ -173,8 +173,8 @@ fn contains(text: &[u8], what: &[u8]) -> bool {
 
 fn stamp_ns(text: &[u8]) -> Option<u64> {
     let at = text.windows(TIME.len()).position(|window| window == TIME)? + TIME.len();
-    let digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit());
-    digits.fold(Some(0), |sum, digit| Some(sum? * 10 + u64::from(digit - b'0')))
+    let mut digits = text[at..].iter().take_while(|byte| byte.is_ascii_digit());
+    digits.try_fold(0, |sum: u64, digit| Some(sum * 10 + u64::from(digit - b'0')))
 }
 
 /// The first text of some frames that a server sent, and the rest.
