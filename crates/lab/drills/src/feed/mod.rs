@@ -2,14 +2,16 @@
 //!
 //! ```text
 //!  publishers --> relay: loses, doubles, holds back; cuts a line ----> receivers on both lines | on both lines, late
-//!  replayers  -------------------------------------------------------> ... and one by TCP alone
+//!  replayers  -------------------------------------------------------> ... and one by TCP alone; a member's servers
 //! ```
 //! | module | what |
 //! |---|---|
+//! | `desk` | a member's own servers, and their traders |
 //! | `relay` | the lines on their way |
 //! | `listener` | one who receives |
 //! | `truth` | what should have been received |
 
+mod desk;
 mod listener;
 mod relay;
 mod truth;
@@ -26,9 +28,10 @@ use pares_text::grouped;
 use pares_types::{ReplayerId, ShardId};
 use serde::Serialize;
 
+pub(crate) use desk::{Desk, DeskReckoning};
 use listener::{Heard, Listener, Means};
 use relay::{Relay, Way};
-use truth::{Sessions, Wrongs};
+use truth::{Market, Sessions, Wrongs};
 
 /// Receivers on both lines; the last of them comes when it is told to. One more takes everything by TCP.
 const ON_LINES: usize = 3;
@@ -67,6 +70,9 @@ pub(crate) struct Reckoning {
     pub(crate) messages_missing: u64,
     /// Messages that were others than the record gives.
     pub(crate) messages_differing: u64,
+    /// What came of the member's servers, if there were any; what books of theirs had wrong is among the above.
+    #[serde(flatten)]
+    pub(crate) desk: Option<DeskReckoning>,
 }
 
 /// Addresses at which one receiver hears its lines, by shard.
@@ -132,28 +138,51 @@ impl Reception {
         Ok(())
     }
 
+    /// A member's servers begin, with so many MiB in their stream.
+    ///
+    /// # Errors
+    /// If they do not come up.
+    pub(crate) fn begin_desk(&self, mib: u64) -> Result<Desk, LabError> {
+        Desk::start(&self.shards, &self.replayers, mib)
+    }
+
     /// Whether each line is cut.
     pub(crate) fn cut(&self) -> &[AtomicBool; 2] {
         &self.relay.cut
     }
 
-    /// Waits until receivers have everything, and holds what they heard against the record. Nothing more is asked of the system.
+    /// Waits until receivers, and a member's traders, have everything, and holds what they heard against the record. Nothing more is asked of
+    /// the system.
     ///
     /// # Errors
     /// If the record cannot be read, or a receiver failed.
-    pub(crate) fn finish(self, system: &mut ScratchSystem) -> Result<Reckoning, LabError> {
+    pub(crate) fn finish(
+        self,
+        system: &mut ScratchSystem,
+        desk: Option<Desk>,
+    ) -> Result<Reckoning, LabError> {
         pass(system, Duration::from_secs(2));
         let truth = truth::of_record(system.supervisor.layout(), system.supervisor.config())?;
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE && !self.has_all(&truth) {
             pass(system, Duration::from_millis(50));
         }
+        let desk = desk.map(|desk| end_desk(desk, system, &Market::of(&truth))).transpose()?;
+        let mut reckoning = self.reckon(&truth)?;
+        if let Some(desk) = desk {
+            reckoning.wrong_while_current += desk.wrong_while_current;
+            reckoning.books_differing += desk.books_differing;
+        }
+        Ok(Reckoning { desk, ..reckoning })
+    }
+
+    fn reckon(self, truth: &BTreeMap<ShardId, Sessions>) -> Result<Reckoning, LabError> {
         let messages = truth.values().filter_map(Sessions::last).map(|(_, next)| next - 1).sum();
         let mut reckoning = Reckoning { messages, ..Reckoning::default() };
         let nothing = Heard::default();
         for listener in self.listeners {
             let heard = listener.stop()?;
-            for (shard, sessions) in &truth {
+            for (shard, sessions) in truth {
                 let of = heard.get(shard).unwrap_or(&nothing);
                 reckoning.add(sessions.judge(of));
                 reckoning.received += of.messages.len() as u64;
@@ -182,6 +211,17 @@ fn ways(shards: &[ShardId], ears: &[Ears]) -> Vec<Way> {
     (0..2).flat_map(of_line).collect()
 }
 
+/// Traders fall silent, and have everything.
+fn end_desk(mut desk: Desk, system: &mut ScratchSystem, market: &Market) -> Result<DeskReckoning, LabError> {
+    desk.hush();
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE && !desk.has_all(&market.last) {
+        desk.tick();
+        pass(system, Duration::from_millis(50));
+    }
+    desk.finish(market)
+}
+
 /// Looks after the nodes for a time.
 fn pass(system: &mut ScratchSystem, time: Duration) {
     let begun = Instant::now();
@@ -206,5 +246,6 @@ impl Reckoning {
         pares_text::say!("  wrong while current      {}", self.wrong_while_current);
         pares_text::say!("  books differing          {}", self.books_differing);
         pares_text::say!("  messages missing, others {}, {}", self.messages_missing, self.messages_differing);
+        self.desk.iter().for_each(DeskReckoning::tell);
     }
 }
