@@ -38,6 +38,9 @@ const ON_LINES: usize = 3;
 /// How long receivers may take to have everything once all is quiet.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Receivers hear their lines at some of these: below what kernels give to those who name none.
+const EAR_PORTS: std::ops::Range<u16> = 20_000..31_000;
+
 /// Where one receiver hears its lines, by shard.
 type Ears = Vec<(SocketAddr, SocketAddr)>;
 
@@ -75,13 +78,20 @@ pub(crate) struct Reckoning {
     pub(crate) desk: Option<DeskReckoning>,
 }
 
-/// Addresses at which one receiver hears its lines, by shard.
-fn ears(shards: usize) -> Result<Ears, LabError> {
-    let free = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
-    let sockets: std::io::Result<Vec<[UdpSocket; 2]>> = (0..shards).map(|_| Ok([free()?, free()?])).collect();
-    let sockets = sockets.map_err(LabError::io("finding ports for a receiver"))?;
-    let address = |socket: &UdpSocket| socket.local_addr().map_err(LabError::io("asking for a port"));
-    sockets.iter().map(|[a, b]| Ok((address(a)?, address(b)?))).collect()
+/// Addresses at which so many receivers hear their lines. The late one binds its own long after this: by then the kernel may have given
+/// any port above [`EAR_PORTS`] to somebody who asked for one.
+fn ears(receivers: usize, shards: usize) -> Result<Vec<Ears>, LabError> {
+    let count = receivers * shards * 2;
+    let begin = EAR_PORTS.start + (std::process::id() % 5_000) as u16;
+    let bound = (begin..EAR_PORTS.end).filter_map(|port| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).ok());
+    let sockets: Vec<UdpSocket> = bound.take(count).collect();
+    let addresses: std::io::Result<Vec<SocketAddr>> = sockets.iter().map(UdpSocket::local_addr).collect();
+    let addresses = addresses.map_err(LabError::io("asking for a port"))?;
+    if addresses.len() < count {
+        return Err(LabError::Failed("no ports are free for the receivers".into()));
+    }
+    let pairs: Vec<(SocketAddr, SocketAddr)> = addresses.chunks(2).map(|pair| (pair[0], pair[1])).collect();
+    Ok(pairs.chunks(shards).map(<[_]>::to_vec).collect())
 }
 
 impl Reception {
@@ -99,7 +109,7 @@ impl Reception {
         let [line_a, line_b] = ports.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
         let replayers = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0)); 2];
         let feed = FeedConfig { line_a, line_b, replayers, ..FeedConfig::default() };
-        let ears: Vec<Ears> = (0..ON_LINES).map(|_| ears(shards.len())).collect::<Result<_, _>>()?;
+        let ears = ears(ON_LINES, shards.len())?;
         let relay = Relay::start(ports, ways(&shards, &ears), lost_percent, seed)?;
         let (replayers, listeners) = (Vec::new(), Vec::new());
         let reception = Self { shards, relay, ears, replayers, listeners };

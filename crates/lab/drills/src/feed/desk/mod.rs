@@ -20,16 +20,18 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use pares_desk::item::{ItemBody, TraderId};
+use pares_desk::item::{ItemBody, OrderedItem, TraderId};
 use pares_load::{LabError, LabResult, ScratchDirectory, ScratchSystem, own_program};
+use pares_log::Offset;
 use pares_member::config::{stream, submissions};
 use pares_member::market::MarketConfig;
 use pares_member::up::MemberSupervisor;
 use pares_member::{MemberConfig, TraderClient};
-use pares_node::Layout;
+use pares_node::{HostWorld, Layout};
 use pares_os::CountersReader;
 use pares_os::clock::now_ns;
-use pares_types::ShardId;
+use pares_roles::tail::Tail;
+use pares_types::{Position, ShardId};
 use rustix::process::Signal;
 
 pub(crate) use judge::DeskReckoning;
@@ -113,9 +115,10 @@ impl Desk {
             system.supervisor.tick();
             desk.tick();
         };
+        let some = self.count(0, "next").max(self.count(1, "next"));
         self.until("level", |desk| {
             everything_moves(desk, system);
-            desk.is_level()
+            desk.is_level(some)
         })?;
         let at_0 = self.traders.iter().filter(|trader| trader.heard().server == Some(0)).count();
         let (gives, takes) = if 2 * at_0 >= self.traders.len() { (0, 1) } else { (1, 0) };
@@ -127,11 +130,19 @@ impl Desk {
         let (before, all) = (from_ns..now_ns(), self.count(takes, "next"));
         self.wipe(takes)?;
         let started_ns = now_ns();
+        let mut log = Tail::new(&HostWorld::new(self.supervisor.layout())?, stream(takes), Offset(0));
+        let mut next = Position(0);
         self.until("filled", |desk| {
             everything_moves(desk, system);
-            desk.count(takes, "filled") >= all
+            log.look();
+            while let Ok(Some(record)) = log.next() {
+                next = OrderedItem::read(record.payload).map_or(next, |item| item.position.next());
+            }
+            next.0 >= all
         })?;
-        self.transfer = Some(Transfer { gives, items: all, before, during: started_ns..now_ns() });
+        let during = started_ns..now_ns();
+        let items = self.count(takes, "filled");
+        self.transfer = Some(Transfer { gives, items, before, during });
         Ok(())
     }
 
@@ -163,11 +174,9 @@ impl Desk {
         Ok(())
     }
 
-    /// Whether both servers serve, and neither has far to go.
-    fn is_level(&self) -> bool {
-        const NEAR: u64 = 64;
-        let next = |server| self.count(server, "next");
-        (0..SERVERS).all(|server| self.supervisor.is_up(server)) && next(0).abs_diff(next(1)) < NEAR
+    /// Whether both servers serve and have all below that position. What they count they show once a second.
+    fn is_level(&self, at_least: u64) -> bool {
+        (0..SERVERS).all(|server| self.supervisor.is_up(server) && self.count(server, "next") >= at_least)
     }
 
     fn count(&self, server: u16, name: &str) -> u64 {
