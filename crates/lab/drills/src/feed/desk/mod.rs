@@ -111,39 +111,45 @@ impl Desk {
     /// # Errors
     /// If servers do not become level, or the disk cannot be wiped.
     pub(crate) fn transfer(&mut self, system: &mut ScratchSystem) -> LabResult {
-        let everything_moves = |desk: &mut Self, system: &mut ScratchSystem| {
-            system.supervisor.tick();
-            desk.tick();
-        };
         let some = self.count(0, "next").max(self.count(1, "next"));
         self.until("level", |desk| {
-            everything_moves(desk, system);
+            desk.tick_with(system);
             desk.is_level(some)
         })?;
         let at_0 = self.traders.iter().filter(|trader| trader.heard().server == Some(0)).count();
         let (gives, takes) = if 2 * at_0 >= self.traders.len() { (0, 1) } else { (1, 0) };
         let (from_ns, begun) = (now_ns(), Instant::now());
         self.until("quiet", |desk| {
-            everything_moves(desk, system);
+            desk.tick_with(system);
             begun.elapsed() > BEFORE
         })?;
         let (before, all) = (from_ns..now_ns(), self.count(takes, "next"));
         self.wipe(takes)?;
         let started_ns = now_ns();
-        let mut log = Tail::new(&HostWorld::new(self.supervisor.layout())?, stream(takes), Offset(0));
+        self.await_filled(takes, all, system)?;
+        let during = started_ns..now_ns();
+        let items = self.count(takes, "filled");
+        self.transfer = Some(Transfer { gives, items, before, during });
+        Ok(())
+    }
+
+    /// Waits until a server's new log has all below that position: what it counts it shows once a second.
+    fn await_filled(&mut self, server: u16, all: u64, system: &mut ScratchSystem) -> LabResult {
+        let mut log = Tail::new(&HostWorld::new(self.supervisor.layout())?, stream(server), Offset::START);
         let mut next = Position(0);
         self.until("filled", |desk| {
-            everything_moves(desk, system);
+            desk.tick_with(system);
             log.look();
             while let Ok(Some(record)) = log.next() {
                 next = OrderedItem::read(record.payload).map_or(next, |item| item.position.next());
             }
             next.0 >= all
-        })?;
-        let during = started_ns..now_ns();
-        let items = self.count(takes, "filled");
-        self.transfer = Some(Transfer { gives, items, before, during });
-        Ok(())
+        })
+    }
+
+    fn tick_with(&mut self, system: &mut ScratchSystem) {
+        system.supervisor.tick();
+        self.tick();
     }
 
     /// Kills a server, and leaves nothing of its logs.
