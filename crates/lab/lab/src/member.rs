@@ -7,7 +7,7 @@ use pares_node::{Layout, supervisor};
 
 /// What its supervisor tells it.
 #[derive(clap::Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// One server
     Server {
         server: u16,
@@ -20,7 +20,7 @@ pub enum Command {
 ///
 /// # Errors
 /// Whatever ends it otherwise.
-pub fn run(command: &Command) -> LabResult {
+pub(crate) fn run(command: &Command) -> LabResult {
     let Command::Server { server, dir } = command;
     supervisor::end_with_parent()?;
     Ok(pares_member::process::run(*server, &Layout::new(dir))?)

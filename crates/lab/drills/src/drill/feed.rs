@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, default_value_t = 700, value_parser = clap::value_parser!(u64).range(100..=60_000))]
     every_ms: u64,
     /// What a member's stream holds before its traders talk, MiB
-    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=4_096))]
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=4_096))]
     member_mib: u64,
     /// The load and the system, and how long each run lasts (--seconds); see `pares bench end-to-end --help`
     #[command(flatten)]
@@ -80,40 +80,44 @@ struct Outcome {
 /// If the system fails, or a receiver or a trader was told something wrong, or not everything.
 pub(super) fn run(args: &Args) -> LabResult {
     let runs = args.loss.iter().map(|&loss| measure(args, loss)).collect::<Result<Vec<Run>, _>>()?;
-    let sum = |of: fn(&Reckoning) -> u64| runs.iter().map(|run| of(&run.received)).sum();
-    let member = |of: fn(&DeskReckoning) -> u64| {
-        runs.iter().filter_map(|run| run.received.desk.as_ref()).map(of).sum()
-    };
-    let outcome = Outcome {
-        drill: "feed",
-        wrong_while_current: sum(|received| received.wrong_while_current),
-        books_differing: sum(|received| received.books_differing),
-        messages_missing: sum(|received| received.messages_missing),
-        messages_differing: sum(|received| received.messages_differing),
-        member_items: member(|desk| desk.member_items),
-        member_items_missing: member(|desk| desk.member_items_missing),
-        member_items_differing: member(|desk| desk.member_items_differing),
-        transfer_p99_ratio: median_ratio(&runs),
-        runs,
-    };
+    let outcome = Outcome::of(runs);
     if args.load.json {
         pares_text::say!("{}", serde_json::to_string(&outcome).expect("plain numbers"));
     } else {
         outcome.runs.iter().for_each(tell);
     }
-    let wrong = [
-        outcome.wrong_while_current,
-        outcome.books_differing,
-        outcome.messages_missing,
-        outcome.messages_differing,
-        outcome.member_items_missing,
-        outcome.member_items_differing,
-    ];
-    match wrong.iter().sum::<u64>() {
+    match outcome.wrong() {
         0 => Ok(()),
         _ => {
             Err(LabError::Failed("a receiver or a trader was told something wrong, or not everything".into()))
         }
+    }
+}
+
+impl Outcome {
+    fn of(runs: Vec<Run>) -> Self {
+        let sum = |of: fn(&Reckoning) -> u64| runs.iter().map(|run| of(&run.received)).sum();
+        let desks = || runs.iter().filter_map(|run| run.received.desk.as_ref());
+        let member = |of: fn(&DeskReckoning) -> u64| desks().map(of).sum();
+        Self {
+            drill: "feed",
+            wrong_while_current: sum(|received| received.wrong_while_current),
+            books_differing: sum(|received| received.books_differing),
+            messages_missing: sum(|received| received.messages_missing),
+            messages_differing: sum(|received| received.messages_differing),
+            member_items: member(|desk| desk.member_items),
+            member_items_missing: member(|desk| desk.member_items_missing),
+            member_items_differing: member(|desk| desk.member_items_differing),
+            transfer_p99_ratio: median_ratio(&runs),
+            runs,
+        }
+    }
+
+    /// How much was told wrong, or not.
+    fn wrong(&self) -> u64 {
+        let receivers = self.wrong_while_current + self.books_differing;
+        let messages = self.messages_missing + self.messages_differing;
+        receivers + messages + self.member_items_missing + self.member_items_differing
     }
 }
 

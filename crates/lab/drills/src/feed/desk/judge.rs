@@ -156,3 +156,43 @@ impl DeskReckoning {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(sums: &[(u64, u32)]) -> BTreeMap<Position, u32> {
+        sums.iter().map(|&(position, sum)| (Position(position), sum)).collect()
+    }
+
+    #[test]
+    fn what_a_stream_lacks_or_has_otherwise_is_counted() {
+        let right = [(0, 10), (1, 11), (2, 12)];
+        let of = |other: &[(u64, u32)]| {
+            let all = [items(&right), items(other)];
+            let mut reckoning = DeskReckoning::default();
+            reckoning.compare(|| all.iter());
+            (reckoning.member_items, reckoning.member_items_missing, reckoning.member_items_differing)
+        };
+        assert_eq!(of(&right), (3, 0, 0));
+        assert_eq!(of(&[(0, 10), (2, 12)]), (3, 1, 0));
+        assert_eq!(of(&[(0, 10), (1, 12), (2, 12)]), (3, 0, 1));
+        assert_eq!(of(&[(0, 10), (1, 11), (2, 12), (3, 13)]), (4, 1, 0));
+    }
+
+    #[test]
+    fn what_was_said_stands_once_and_in_order_unless_it_was_refused() {
+        let of = |numbers: &[u64], refused: &[u64]| {
+            let noted = Noted { said: 3, refused: refused.iter().copied().collect(), ..Noted::default() };
+            let mut reckoning = DeskReckoning::default();
+            reckoning.judge_said(&noted, numbers);
+            (reckoning.member_items_missing, reckoning.member_items_differing)
+        };
+        assert_eq!(of(&[1, 2, 3], &[]), (0, 0));
+        assert_eq!(of(&[1, 3], &[]), (1, 0));
+        assert_eq!(of(&[1, 3], &[2]), (0, 0));
+        assert_eq!(of(&[1, 2, 2, 3], &[]), (0, 1));
+        assert_eq!(of(&[2, 1, 3], &[]), (0, 1));
+        assert_eq!(of(&[1, 2, 3, 4], &[]), (0, 1), "nobody said that");
+    }
+}
