@@ -8,6 +8,7 @@
 #[cfg(test)]
 #[path = "../../../app/pares/src/help_texts.rs"]
 mod help_texts;
+mod member;
 mod node;
 mod sim;
 
@@ -46,6 +47,9 @@ enum Command {
     /// One node of a system started here
     #[command(hide = true)]
     Node(node::Args),
+    /// One server of a member's system started here
+    #[command(hide = true, subcommand)]
+    Member(member::Command),
     /// One trader of a member's system started here
     #[command(hide = true)]
     Trader(experiment::trader::Args),
@@ -80,6 +84,7 @@ fn run(command: Command) -> LabResult {
         Command::Replay(args) => replay::run(&args),
         Command::Experiment(args) => experiment::run(&args),
         Command::Node(args) => node::run(&args),
+        Command::Member(command) => member::run(&command),
         Command::Trader(args) => experiment::trader::run(&args),
         Command::Site(args) => Ok(pares_operator::run(&args)?),
     }

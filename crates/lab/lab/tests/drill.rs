@@ -181,3 +181,30 @@ fn a_copy_of_a_running_system_has_all_that_was_answered_before_and_goes_on() {
     assert_eq!(counts[1..], [0, 0, 0], "{figures}");
     assert!(figures["positions"].as_u64() >= Some(counts[0]) && counts[0] >= 3_500, "{figures}");
 }
+
+#[test]
+fn receivers_and_a_members_traders_have_everything_whoever_of_those_that_tell_them_is_killed() {
+    let figures = feed_drill("--loss 20 --seconds 3 --every-ms 300 --member-mib 2");
+    let of = |name: &str| figures[name].as_u64().unwrap();
+    let wrong = ["wrong_while_current", "books_differing", "messages_missing", "messages_differing"];
+    for name in wrong.into_iter().chain(["member_items_missing", "member_items_differing"]) {
+        assert_eq!(figures[name], 0, "{name} in {figures}");
+    }
+    // What the stream was filled with, and what traders said.
+    assert!(of("member_items") > 256 + 100, "{figures}");
+    let run = &figures["runs"][0];
+    assert!(run["blows"].as_u64() >= Some(6), "both member servers were killed: {figures}");
+    for name in ["packets_lost", "received", "transfer_items"] {
+        assert!(run[name].as_u64() > Some(0), "{name} in {figures}");
+    }
+    for name in ["before_p99_us", "during_p99_us", "transfer_ms"] {
+        assert!(run[name].as_f64() > Some(0.0), "{name} in {figures}");
+    }
+    assert!(figures["transfer_p99_ratio"].as_f64() > Some(0.0), "{figures}");
+}
+
+fn feed_drill(arguments: &str) -> Value {
+    let output = pares(&format!("feed {arguments}"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}

@@ -199,6 +199,11 @@ impl<W: World> Keeper<W> {
         read
     }
 
+    /// Another log in the place of a peer's is found with the next record, not after many looks at an end.
+    pub(super) fn look(&mut self) {
+        self.peers.iter_mut().for_each(Tail::look);
+    }
+
     /// Proposes, learns what is decided, and appends it. Says how much was appended.
     pub(super) fn order(&mut self) -> Result<usize, NodeError> {
         match self.stream.order(&mut self.window) {

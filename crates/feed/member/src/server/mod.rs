@@ -283,6 +283,10 @@ impl<W: World, S: Dial> Duty for MemberServer<W, S> {
         Ok(heard + read + ordered + usize::from(told) + filled)
     }
 
+    fn look_everywhere(&mut self) {
+        self.keeper.look();
+    }
+
     fn sleep_max(&self) -> Duration {
         let now_ns = self.world.mono_ns();
         let due_ns = self.next_ns().saturating_sub(now_ns);

@@ -3,9 +3,11 @@
 //!
 //! ```text
 //!  members: trade .................................................
-//!  system:        | kill publisher 0 | both | replayer 1 | ...         each kill at a random moment
+//!  system:        | kill publisher 0 | member server 0 | both publishers | replayer 1 | ...
 //!  relay:    loses, doubles, holds back; cuts line A, then line B
 //!  receivers: both lines | both lines, late | TCP alone                each is held against the record in the end
+//!  a member's own servers: its traders talk and look at books          all are held against each other, and books against the record
+//!  in the end:    | a member server's disk is wiped; the other one fills it
 //! ```
 
 use std::sync::atomic::Ordering;
@@ -18,7 +20,7 @@ use pares_types::{PublisherId, ReplayerId};
 use rustix::process::Signal;
 use serde::Serialize;
 
-use crate::feed::{Reception, Reckoning};
+use crate::feed::{Desk, DeskReckoning, Reception, Reckoning};
 
 /// How long a line is cut.
 const CUT: Duration = Duration::from_millis(400);
@@ -33,18 +35,24 @@ pub struct Args {
     /// Between two blows, milliseconds
     #[arg(long, default_value_t = 700, value_parser = clap::value_parser!(u64).range(100..=60_000))]
     every_ms: u64,
+    /// What a member's stream holds before its traders talk, MiB
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=4_096))]
+    member_mib: u64,
     /// The load and the system, and how long each run lasts (--seconds); see `pares bench end-to-end --help`
     #[command(flatten)]
     load: setup::Args,
 }
 
 /// What a run gave.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 struct Run {
     /// Percent of each line's packets.
     loss: u64,
-    /// Publishers, replayers and lines that were killed or cut.
+    /// How often something was killed or cut.
     blows: u64,
+    /// What.
+    #[serde(skip)]
+    struck: Vec<&'static str>,
     /// What receivers got of it.
     #[serde(flatten)]
     received: Reckoning,
@@ -58,44 +66,73 @@ struct Outcome {
     books_differing: u64,
     messages_missing: u64,
     messages_differing: u64,
+    member_items: u64,
+    member_items_missing: u64,
+    member_items_differing: u64,
+    /// The median of the runs.
+    transfer_p99_ratio: f64,
     runs: Vec<Run>,
 }
 
 /// Runs the drill and prints what it gave.
 ///
 /// # Errors
-/// If the system fails, or a receiver was told something wrong, or not everything.
+/// If the system fails, or a receiver or a trader was told something wrong, or not everything.
 pub(super) fn run(args: &Args) -> LabResult {
     let runs = args.loss.iter().map(|&loss| measure(args, loss)).collect::<Result<Vec<Run>, _>>()?;
-    let sum = |of: fn(&Reckoning) -> u64| runs.iter().map(|run| of(&run.received)).sum();
-    let outcome = Outcome {
-        drill: "feed",
-        wrong_while_current: sum(|received| received.wrong_while_current),
-        books_differing: sum(|received| received.books_differing),
-        messages_missing: sum(|received| received.messages_missing),
-        messages_differing: sum(|received| received.messages_differing),
-        runs,
-    };
+    let outcome = Outcome::of(runs);
     if args.load.json {
         pares_text::say!("{}", serde_json::to_string(&outcome).expect("plain numbers"));
     } else {
         outcome.runs.iter().for_each(tell);
     }
-    let wrong = [
-        outcome.wrong_while_current,
-        outcome.books_differing,
-        outcome.messages_missing,
-        outcome.messages_differing,
-    ];
-    match wrong.iter().sum::<u64>() {
+    match outcome.wrong() {
         0 => Ok(()),
-        _ => Err(LabError::Failed("a receiver was told something wrong, or not everything".into())),
+        _ => {
+            Err(LabError::Failed("a receiver or a trader was told something wrong, or not everything".into()))
+        }
     }
+}
+
+impl Outcome {
+    fn of(runs: Vec<Run>) -> Self {
+        let sum = |of: fn(&Reckoning) -> u64| runs.iter().map(|run| of(&run.received)).sum();
+        let desks = || runs.iter().filter_map(|run| run.received.desk.as_ref());
+        let member = |of: fn(&DeskReckoning) -> u64| desks().map(of).sum();
+        Self {
+            drill: "feed",
+            wrong_while_current: sum(|received| received.wrong_while_current),
+            books_differing: sum(|received| received.books_differing),
+            messages_missing: sum(|received| received.messages_missing),
+            messages_differing: sum(|received| received.messages_differing),
+            member_items: member(|desk| desk.member_items),
+            member_items_missing: member(|desk| desk.member_items_missing),
+            member_items_differing: member(|desk| desk.member_items_differing),
+            transfer_p99_ratio: median_ratio(&runs),
+            runs,
+        }
+    }
+
+    /// How much was told wrong, or not.
+    fn wrong(&self) -> u64 {
+        let receivers = self.wrong_while_current + self.books_differing;
+        let messages = self.messages_missing + self.messages_differing;
+        receivers + messages + self.member_items_missing + self.member_items_differing
+    }
+}
+
+/// The median of the runs' ratios.
+fn median_ratio(runs: &[Run]) -> f64 {
+    let of = |run: &Run| run.received.desk.map(|desk| desk.transfer_p99_ratio);
+    let mut ratios: Vec<f64> = runs.iter().filter_map(of).collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    ratios.get(ratios.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn tell(run: &Run) {
     let lost = grouped(run.received.packets_lost);
     pares_text::say!("lines lose {} %: {} blows, {lost} packets lost", run.loss, run.blows);
+    pares_text::say!("  struck                   {}", run.struck.join("; "));
     run.received.tell();
 }
 
@@ -103,20 +140,25 @@ fn tell(run: &Run) {
 struct Drill {
     system: ScratchSystem,
     reception: Reception,
-    blows: u64,
+    desk: Desk,
+    struck: Vec<&'static str>,
 }
 
 fn measure(args: &Args, loss: u64) -> Result<Run, LabError> {
     let (config, mut reception) = Reception::prepare(args.load.config(), loss, args.load.seed ^ loss)?;
     let system = ScratchSystem::start(&config, args.load.dir.clone())?;
     reception.begin(&system)?;
-    let mut drill = Drill { system, reception, blows: 0 };
+    let desk = reception.begin_desk(args.member_mib)?;
+    let mut drill = Drill { system, reception, desk, struck: Vec::new() };
     let plan = LoadPlan::new(drill.system.supervisor.config(), drill.system.addresses()?, args.load.rate);
     let load = Load::start(LoadPlan { seed: args.load.seed, ..plan })?;
     drill.strike(args)?;
+    drill.desk.transfer(&mut drill.system)?;
     load.finish()?;
-    let received = drill.reception.finish(&mut drill.system)?;
-    Ok(Run { loss, blows: drill.blows, received })
+    let Drill { mut system, reception, desk, mut struck } = drill;
+    struck.push("a member server, and its disk wiped");
+    let received = reception.finish(&mut system, Some(desk))?;
+    Ok(Run { loss, blows: struck.len() as u64, struck, received })
 }
 
 impl Drill {
@@ -127,7 +169,7 @@ impl Drill {
         let bar = progress::seconds("drilling", args.load.seconds);
         while begun.elapsed() < lasts {
             self.pass(Duration::from_millis(args.every_ms))?;
-            self.blow(self.blows ^ args.load.seed)?;
+            self.blow(self.struck.len() as u64 ^ args.load.seed)?;
             if begun.elapsed() > lasts / 2 {
                 self.reception.join_late()?;
             }
@@ -142,33 +184,44 @@ impl Drill {
         let begun = Instant::now();
         while begun.elapsed() < time {
             self.system.supervisor.tick();
+            self.desk.tick();
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(())
     }
 
     fn blow(&mut self, which: u64) -> LabResult {
-        self.blows += 1;
         let publisher = |id| NodeId::Publisher(PublisherId(id));
         let replayer = |id| NodeId::Replayer(ReplayerId(id));
-        let victims = match which % 7 {
-            0 => vec![publisher(0)],
-            1 => vec![publisher(1)],
-            2 => vec![publisher(0), publisher(1)],
-            3 => vec![replayer(0)],
-            4 => vec![replayer(1), publisher(1)],
-            line => {
-                let cut = &self.reception.cut()[usize::from(line == 6)];
-                cut.store(true, Ordering::Relaxed);
-                self.pass(CUT)?;
-                self.reception.cut().iter().for_each(|cut| cut.store(false, Ordering::Relaxed));
-                return Ok(());
-            }
+        let (name, victims) = match which % 9 {
+            0 => ("publisher 0", vec![publisher(0)]),
+            1 => ("publisher 1", vec![publisher(1)]),
+            2 => return Ok(self.kill_member_server(0, "member server 0")),
+            3 => ("both publishers", vec![publisher(0), publisher(1)]),
+            4 => ("replayer 0", vec![replayer(0)]),
+            5 => return Ok(self.kill_member_server(1, "member server 1")),
+            6 => ("replayer 1 and publisher 1", vec![replayer(1), publisher(1)]),
+            7 => return self.cut(0, "line A cut"),
+            _ => return self.cut(1, "line B cut"),
         };
+        self.struck.push(name);
         for victim in victims {
             // One that is dead still is as good as killed.
             let _ = self.system.supervisor.signal(victim, Signal::KILL);
         }
+        Ok(())
+    }
+
+    fn kill_member_server(&mut self, server: u16, name: &'static str) {
+        self.struck.push(name);
+        self.desk.kill(server);
+    }
+
+    fn cut(&mut self, line: usize, name: &'static str) -> LabResult {
+        self.struck.push(name);
+        self.reception.cut()[line].store(true, Ordering::Relaxed);
+        self.pass(CUT)?;
+        self.reception.cut()[line].store(false, Ordering::Relaxed);
         Ok(())
     }
 }

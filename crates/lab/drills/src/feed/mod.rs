@@ -2,14 +2,16 @@
 //!
 //! ```text
 //!  publishers --> relay: loses, doubles, holds back; cuts a line ----> receivers on both lines | on both lines, late
-//!  replayers  -------------------------------------------------------> ... and one by TCP alone
+//!  replayers  -------------------------------------------------------> ... and one by TCP alone; a member's servers
 //! ```
 //! | module | what |
 //! |---|---|
+//! | `desk` | a member's own servers, and their traders |
 //! | `relay` | the lines on their way |
 //! | `listener` | one who receives |
 //! | `truth` | what should have been received |
 
+mod desk;
 mod listener;
 mod relay;
 mod truth;
@@ -26,14 +28,18 @@ use pares_text::grouped;
 use pares_types::{ReplayerId, ShardId};
 use serde::Serialize;
 
+pub(crate) use desk::{Desk, DeskReckoning};
 use listener::{Heard, Listener, Means};
 use relay::{Relay, Way};
-use truth::{Sessions, Wrongs};
+use truth::{Market, Sessions, Wrongs};
 
 /// Receivers on both lines; the last of them comes when it is told to. One more takes everything by TCP.
 const ON_LINES: usize = 3;
 /// How long receivers may take to have everything once all is quiet.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Receivers hear their lines at some of these: below what kernels give to those who name none.
+const EAR_PORTS: std::ops::Range<u16> = 20_000..31_000;
 
 /// Where one receiver hears its lines, by shard.
 type Ears = Vec<(SocketAddr, SocketAddr)>;
@@ -67,15 +73,25 @@ pub(crate) struct Reckoning {
     pub(crate) messages_missing: u64,
     /// Messages that were others than the record gives.
     pub(crate) messages_differing: u64,
+    /// What came of the member's servers, if there were any; what books of theirs had wrong is among the above.
+    #[serde(flatten)]
+    pub(crate) desk: Option<DeskReckoning>,
 }
 
-/// Addresses at which one receiver hears its lines, by shard.
-fn ears(shards: usize) -> Result<Ears, LabError> {
-    let free = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
-    let sockets: std::io::Result<Vec<[UdpSocket; 2]>> = (0..shards).map(|_| Ok([free()?, free()?])).collect();
-    let sockets = sockets.map_err(LabError::io("finding ports for a receiver"))?;
-    let address = |socket: &UdpSocket| socket.local_addr().map_err(LabError::io("asking for a port"));
-    sockets.iter().map(|[a, b]| Ok((address(a)?, address(b)?))).collect()
+/// Addresses at which so many receivers hear their lines. The late one binds its own long after this: by then the kernel may have given
+/// any port above [`EAR_PORTS`] to somebody who asked for one.
+fn ears(receivers: usize, shards: usize) -> Result<Vec<Ears>, LabError> {
+    let count = receivers * shards * 2;
+    let begin = EAR_PORTS.start + (std::process::id() % 5_000) as u16;
+    let bound = (begin..EAR_PORTS.end).filter_map(|port| UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).ok());
+    let sockets: Vec<UdpSocket> = bound.take(count).collect();
+    let addresses: std::io::Result<Vec<SocketAddr>> = sockets.iter().map(UdpSocket::local_addr).collect();
+    let addresses = addresses.map_err(LabError::io("asking for a port"))?;
+    if addresses.len() < count {
+        return Err(LabError::Failed("no ports are free for the receivers".into()));
+    }
+    let pairs: Vec<(SocketAddr, SocketAddr)> = addresses.chunks(2).map(|pair| (pair[0], pair[1])).collect();
+    Ok(pairs.chunks(shards).map(<[_]>::to_vec).collect())
 }
 
 impl Reception {
@@ -93,7 +109,7 @@ impl Reception {
         let [line_a, line_b] = ports.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
         let replayers = vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0)); 2];
         let feed = FeedConfig { line_a, line_b, replayers, ..FeedConfig::default() };
-        let ears: Vec<Ears> = (0..ON_LINES).map(|_| ears(shards.len())).collect::<Result<_, _>>()?;
+        let ears = ears(ON_LINES, shards.len())?;
         let relay = Relay::start(ports, ways(&shards, &ears), lost_percent, seed)?;
         let (replayers, listeners) = (Vec::new(), Vec::new());
         let reception = Self { shards, relay, ears, replayers, listeners };
@@ -132,28 +148,51 @@ impl Reception {
         Ok(())
     }
 
+    /// A member's servers begin, with so many MiB in their stream.
+    ///
+    /// # Errors
+    /// If they do not come up.
+    pub(crate) fn begin_desk(&self, mib: u64) -> Result<Desk, LabError> {
+        Desk::start(&self.shards, &self.replayers, mib)
+    }
+
     /// Whether each line is cut.
     pub(crate) fn cut(&self) -> &[AtomicBool; 2] {
         &self.relay.cut
     }
 
-    /// Waits until receivers have everything, and holds what they heard against the record. Nothing more is asked of the system.
+    /// Waits until receivers, and a member's traders, have everything, and holds what they heard against the record. Nothing more is asked of
+    /// the system.
     ///
     /// # Errors
     /// If the record cannot be read, or a receiver failed.
-    pub(crate) fn finish(self, system: &mut ScratchSystem) -> Result<Reckoning, LabError> {
+    pub(crate) fn finish(
+        self,
+        system: &mut ScratchSystem,
+        desk: Option<Desk>,
+    ) -> Result<Reckoning, LabError> {
         pass(system, Duration::from_secs(2));
         let truth = truth::of_record(system.supervisor.layout(), system.supervisor.config())?;
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE && !self.has_all(&truth) {
             pass(system, Duration::from_millis(50));
         }
+        let desk = desk.map(|desk| end_desk(desk, system, &Market::of(&truth))).transpose()?;
+        let mut reckoning = self.reckon(&truth)?;
+        if let Some(desk) = desk {
+            reckoning.wrong_while_current += desk.wrong_while_current;
+            reckoning.books_differing += desk.books_differing;
+        }
+        Ok(Reckoning { desk, ..reckoning })
+    }
+
+    fn reckon(self, truth: &BTreeMap<ShardId, Sessions>) -> Result<Reckoning, LabError> {
         let messages = truth.values().filter_map(Sessions::last).map(|(_, next)| next - 1).sum();
         let mut reckoning = Reckoning { messages, ..Reckoning::default() };
         let nothing = Heard::default();
         for listener in self.listeners {
             let heard = listener.stop()?;
-            for (shard, sessions) in &truth {
+            for (shard, sessions) in truth {
                 let of = heard.get(shard).unwrap_or(&nothing);
                 reckoning.add(sessions.judge(of));
                 reckoning.received += of.messages.len() as u64;
@@ -182,6 +221,17 @@ fn ways(shards: &[ShardId], ears: &[Ears]) -> Vec<Way> {
     (0..2).flat_map(of_line).collect()
 }
 
+/// Traders fall silent, and have everything.
+fn end_desk(mut desk: Desk, system: &mut ScratchSystem, market: &Market) -> Result<DeskReckoning, LabError> {
+    desk.hush();
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE && !desk.has_all(&market.last) {
+        desk.tick();
+        pass(system, Duration::from_millis(50));
+    }
+    desk.finish(market)
+}
+
 /// Looks after the nodes for a time.
 fn pass(system: &mut ScratchSystem, time: Duration) {
     let begun = Instant::now();
@@ -206,5 +256,6 @@ impl Reckoning {
         pares_text::say!("  wrong while current      {}", self.wrong_while_current);
         pares_text::say!("  books differing          {}", self.books_differing);
         pares_text::say!("  messages missing, others {}, {}", self.messages_missing, self.messages_differing);
+        self.desk.iter().for_each(DeskReckoning::tell);
     }
 }

@@ -1,7 +1,8 @@
 //! What should have been received: the messages that the record gives, and the books that they make.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use pares_desk::view::BookView;
 use pares_feed::books::ReceivedBooks;
 use pares_feed::publication::{FeedSink, Publication, Session};
 use pares_load::LabError;
@@ -31,6 +32,33 @@ impl FeedSink for Sessions {
     fn end(&mut self) {}
 }
 
+/// A book: of which shard, and its locate.
+pub(super) type BookKey = (u16, u16);
+
+/// What of a book a trader goes by: its state, and the best prices.
+pub(super) fn view_sum(view: &BookView) -> u32 {
+    let mut bytes = Vec::new();
+    let BookView { symbol, state, bids, offers, .. } = view.clone();
+    BookView { symbol, state, bids, offers, last: None, indicative: None }.write((0, 0), 0, &mut bytes);
+    crc32c::crc32c(&bytes)
+}
+
+/// What books of all shards showed.
+pub(super) struct Market {
+    /// Ever.
+    pub(super) shown: BTreeSet<(BookKey, u32)>,
+    /// In the end.
+    pub(super) last: Vec<(BookKey, u32)>,
+}
+
+impl Market {
+    pub(super) fn of(truth: &BTreeMap<ShardId, Sessions>) -> Self {
+        let shown = truth.iter().flat_map(|(shard, sessions)| sessions.views(*shard)).collect();
+        let last = truth.iter().flat_map(|(shard, sessions)| sessions.last_views(*shard)).collect();
+        Self { shown, last }
+    }
+}
+
 /// What a receiver has wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wrongs {
@@ -44,6 +72,30 @@ impl Sessions {
     /// The last session, and the number of its next message.
     pub(super) fn last(&self) -> Option<(Session, u64)> {
         self.0.last().map(|(session, messages)| (*session, messages.len() as u64 + 1))
+    }
+
+    /// All that its books ever showed.
+    fn views(&self, shard: ShardId) -> BTreeSet<(BookKey, u32)> {
+        let mut views = BTreeSet::new();
+        for (_, messages) in &self.0 {
+            let mut books = ReceivedBooks::default();
+            for message in messages {
+                books.on_message(message);
+                let Some(&[high, low]) = message.get(1..3) else { continue };
+                let locate = u16::from_be_bytes([high, low]);
+                let view = books.book(locate).map(BookView::of).unwrap_or_default();
+                views.insert(((shard.0, locate), view_sum(&view)));
+            }
+        }
+        views
+    }
+
+    /// What its books show in the end.
+    fn last_views(&self, shard: ShardId) -> Vec<(BookKey, u32)> {
+        let mut books = ReceivedBooks::default();
+        let last = self.0.last().map_or(&[][..], |(_, messages)| messages);
+        last.iter().for_each(|message| books.on_message(message));
+        books.all().map(|(locate, book)| ((shard.0, locate), view_sum(&BookView::of(book)))).collect()
     }
 
     /// Holds what a receiver heard of the shard against what there was.

@@ -162,7 +162,7 @@ fn replay(args: &Args, recording: &Recording, survey: &Survey) -> Result<Figures
     let findings = records::compare(&mut system.supervisor, &driven.ledger)?;
     let mut figures = Figures::new(&driven, &findings);
     if let Some(reception) = reception {
-        let received = reception.finish(&mut system)?;
+        let received = reception.finish(&mut system, None)?;
         let (layout, config) = (system.supervisor.layout(), system.supervisor.config());
         figures.set_feed(received, market::compare(layout, config, (recording, survey))?);
     }
