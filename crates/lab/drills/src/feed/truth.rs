@@ -78,7 +78,7 @@ impl Sessions {
     fn views(&self, shard: ShardId) -> BTreeSet<(BookKey, u32)> {
         let mut views = BTreeSet::new();
         for (_, messages) in &self.0 {
-            let mut books = ReceivedBooks::default();
+            let mut books = ReceivedBooks::with_seed(0);
             for message in messages {
                 books.on_message(message);
                 let Some(&[high, low]) = message.get(1..3) else { continue };
@@ -92,7 +92,7 @@ impl Sessions {
 
     /// What its books show in the end.
     fn last_views(&self, shard: ShardId) -> Vec<(BookKey, u32)> {
-        let mut books = ReceivedBooks::default();
+        let mut books = ReceivedBooks::with_seed(0);
         let last = self.0.last().map_or(&[][..], |(_, messages)| messages);
         last.iter().for_each(|message| books.on_message(message));
         books.all().map(|(locate, book)| ((shard.0, locate), view_sum(&BookView::of(book)))).collect()
