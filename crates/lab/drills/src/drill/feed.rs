@@ -168,8 +168,8 @@ impl Drill {
         let lasts = Duration::from_secs(args.load.seconds);
         let bar = progress::seconds("drilling", args.load.seconds);
         while begun.elapsed() < lasts {
-            self.pass(Duration::from_millis(args.every_ms))?;
-            self.blow(self.struck.len() as u64 ^ args.load.seed)?;
+            self.pass(Duration::from_millis(args.every_ms));
+            self.blow(self.struck.len() as u64 ^ args.load.seed);
             if begun.elapsed() > lasts / 2 {
                 self.reception.join_late()?;
             }
@@ -180,26 +180,25 @@ impl Drill {
         Ok(())
     }
 
-    fn pass(&mut self, time: Duration) -> LabResult {
+    fn pass(&mut self, time: Duration) {
         let begun = Instant::now();
         while begun.elapsed() < time {
             self.system.supervisor.tick();
             self.desk.tick();
             std::thread::sleep(Duration::from_millis(5));
         }
-        Ok(())
     }
 
-    fn blow(&mut self, which: u64) -> LabResult {
+    fn blow(&mut self, which: u64) {
         let publisher = |id| NodeId::Publisher(PublisherId(id));
         let replayer = |id| NodeId::Replayer(ReplayerId(id));
         let (name, victims) = match which % 9 {
             0 => ("publisher 0", vec![publisher(0)]),
             1 => ("publisher 1", vec![publisher(1)]),
-            2 => return Ok(self.kill_member_server(0, "member server 0")),
+            2 => return self.kill_member_server(0, "member server 0"),
             3 => ("both publishers", vec![publisher(0), publisher(1)]),
             4 => ("replayer 0", vec![replayer(0)]),
-            5 => return Ok(self.kill_member_server(1, "member server 1")),
+            5 => return self.kill_member_server(1, "member server 1"),
             6 => ("replayer 1 and publisher 1", vec![replayer(1), publisher(1)]),
             7 => return self.cut(0, "line A cut"),
             _ => return self.cut(1, "line B cut"),
@@ -209,7 +208,6 @@ impl Drill {
             // One that is dead still is as good as killed.
             let _ = self.system.supervisor.signal(victim, Signal::KILL);
         }
-        Ok(())
     }
 
     fn kill_member_server(&mut self, server: u16, name: &'static str) {
@@ -217,11 +215,10 @@ impl Drill {
         self.desk.kill(server);
     }
 
-    fn cut(&mut self, line: usize, name: &'static str) -> LabResult {
+    fn cut(&mut self, line: usize, name: &'static str) {
         self.struck.push(name);
         self.reception.cut()[line].store(true, Ordering::Relaxed);
-        self.pass(CUT)?;
+        self.pass(CUT);
         self.reception.cut()[line].store(false, Ordering::Relaxed);
-        Ok(())
     }
 }
