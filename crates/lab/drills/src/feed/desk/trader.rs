@@ -44,11 +44,11 @@ pub(super) struct Noted {
     /// How much it has said.
     pub(super) said: u64,
     /// What it said and has not seen.
-    unplaced: usize,
+    pub(super) unplaced: usize,
     /// What books show.
-    views: BTreeMap<BookKey, u32>,
+    pub(super) views: BTreeMap<BookKey, u32>,
     /// Shards whose data are current.
-    current: BTreeSet<u16>,
+    pub(super) current: BTreeSet<u16>,
     /// What books showed while they were called current.
     pub(super) shown: BTreeSet<(BookKey, u32)>,
 }
