@@ -183,6 +183,7 @@ impl TraderClient {
         let Some(connection) = &mut self.connection else { return Ok(()) };
         while !self.rules.output().is_empty() {
             match connection.write(self.rules.output()) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(sent) => self.rules.sent(sent),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
