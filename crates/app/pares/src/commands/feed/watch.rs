@@ -32,7 +32,7 @@ const SYMBOLS_TOLD_MAX: usize = 20;
 pub struct WatchArgs {
     /// The symbol of an instrument; left out, the best bid and offer of all
     symbol: Option<String>,
-    /// Levels of each side: on the screen, and in `bids` and `offers` of --json; a line of --plain has the best only
+    /// Levels of each side: on the screen, and in bids and offers of --json; a line of --plain has the best only
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=100))]
     levels: u64,
     /// Where line A of shard 0 comes in, if it is not what pares.toml says; needs --line-b and --replayer
