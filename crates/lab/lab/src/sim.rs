@@ -31,9 +31,9 @@ pub struct Args {
     /// Run fresh seeds until one fails
     #[arg(long)]
     until_failure: bool,
-    /// quick, crashes, power, partition, overload, disks, clocks, poison, wipes, rot, versions, revocations, sessions, feed; member (a member's
-    /// servers and traders); sites-calm, sites-two, sites-three, sites-lone (replication between clusters: positions are versions there,
-    /// epochs are eras); sites, or all
+    /// quick, crashes, power, partition, overload, disks, clocks, poison, wipes, rot, versions, revocations, sessions, feed,
+    /// member; sites-calm, sites-two, sites-three, sites-lone (replication between clusters: positions are versions there, epochs are eras);
+    /// sites, or all
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = parse_scenario)]
     scenario: String,
     /// Print one line per event; each seed then runs once only
