@@ -71,10 +71,41 @@ fn one_that_wants_books_and_sleeps_is_shown_what_is_when_it_wakes_and_others_are
     }
 }
 
-/// Twelve MiB of the stream lie before it; that books are not current any more must not wait until it has read them.
+/// The frames that came, one after the other.
+struct Frames {
+    connection: TcpStream,
+    input: Vec<u8>,
+}
+
+impl Frames {
+    fn new(connection: TcpStream) -> Self {
+        connection.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self { connection, input: Vec::new() }
+    }
+
+    /// Reads on until a frame says that; what each says goes to `on`.
+    fn until(&mut self, mut on: impl FnMut(DeskNews<'_>) -> bool) {
+        let mut bytes = vec![0; 65_536];
+        loop {
+            while let Some((kind, payload, rest)) = frame::split(&self.input, NEWS_BYTES_MAX).unwrap() {
+                let left = rest.len();
+                let is_done = on(read_news(kind, payload).unwrap());
+                self.input.drain(..self.input.len() - left);
+                if is_done {
+                    return;
+                }
+            }
+            let read = self.connection.read(&mut bytes).unwrap();
+            assert!(read > 0, "it reads");
+            self.input.extend_from_slice(&bytes[..read]);
+        }
+    }
+}
+
+/// Much of the stream lies before it, more than fits between the two ends; that books are not current must not wait until it has read that.
 #[test]
 fn one_that_is_far_behind_in_the_stream_is_told_at_once_that_books_are_old() {
-    const ITEMS: u64 = 1_500;
+    const ITEMS: u64 = 3_000;
     let (rig, market) = Rig::with_market(MemberConfig::local(1));
     let mut trader = rig.trader(1, 0);
     let words = "words ".repeat(1_333);
@@ -82,30 +113,19 @@ fn one_that_is_far_behind_in_the_stream_is_told_at_once_that_books_are_old() {
         (0..10).for_each(|_| _ = trader.say(&words));
         trader.settle();
     }
-    let mut connection = sleeper(&rig, WANTS_LOCAL | WANTS_BOOKS);
-    connection.set_read_timeout(Some(PATIENCE)).unwrap();
-    let (mut input, mut bytes, mut next, mut is_sent) = (Vec::new(), vec![0; 65_536], 0, false);
-    loop {
-        let read = connection.read(&mut bytes).unwrap();
-        assert!(read > 0, "it reads");
-        input.extend_from_slice(&bytes[..read]);
-        while let Some((kind, payload, rest)) = frame::split(&input, NEWS_BYTES_MAX).unwrap() {
-            let left = rest.len();
-            match read_news(kind, payload).unwrap() {
-                DeskNews::Block(packet) => next = Packet::read(packet).unwrap().next(),
-                DeskNews::FeedState(_) => {
-                    assert!(next < ITEMS, "all of the stream came first");
-                    return;
-                }
-                _ => {}
-            }
-            input.drain(..input.len() - left);
+    let mut behind = Frames::new(sleeper(&rig, WANTS_LOCAL | WANTS_BOOKS));
+    let mut other = Frames::new(sleeper(&rig, WANTS_BOOKS));
+    behind.until(|news| matches!(news, DeskNews::Block(_)));
+    market.send(MarketNews::State { shard: ShardId(0), state: MarketState::Gap }).unwrap();
+    other.until(|news| matches!(news, DeskNews::FeedState(_)));
+    let mut next = 0;
+    behind.until(|news| {
+        if let DeskNews::Block(packet) = news {
+            next = Packet::read(packet).unwrap().next();
         }
-        if next > 0 && !std::mem::replace(&mut is_sent, true) {
-            let state = MarketState::Gap;
-            market.send(MarketNews::State { shard: ShardId(0), state }).unwrap();
-        }
-    }
+        matches!(news, DeskNews::FeedState(_))
+    });
+    assert!(next < ITEMS, "all of the stream came first");
 }
 
 #[test]
