@@ -249,7 +249,7 @@ impl Trader {
         self.input.extend_from_slice(bytes);
     }
 
-    /// Takes the answer to the sign-on, if it has come; after it, what is not placed is said again.
+    /// Takes the answer to the sign-on, if it has come; after it, all that has no place yet is said again.
     ///
     /// # Errors
     /// If the connection is to be left.

@@ -1,4 +1,4 @@
-//! A receiver's side of one TCP connection to a replayer: who is called, what is said, when it has been quiet for too long.
+//! A receiver's side of one TCP connection to a replayer: whom it calls, what both say, and when it has been quiet for too long.
 
 use pares_types::ShardId;
 

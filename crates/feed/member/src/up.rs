@@ -43,6 +43,8 @@ pub struct MemberSupervisor {
     config: MemberConfig,
     epoch: Epoch,
     servers: Vec<Process>,
+    /// When everything was last started anew.
+    anew: Option<Instant>,
     _lock: Lock,
 }
 
@@ -73,7 +75,8 @@ impl MemberSupervisor {
         let epoch = start::begin(&HostWorld::new(&layout)?, &config)?;
         let process = |_| Process { child: None, started: Instant::now(), pause: Duration::ZERO };
         let servers = (0..config.count()).map(process).collect();
-        let mut supervisor = Self { program: program.into(), layout, config, epoch, servers, _lock };
+        let mut supervisor =
+            Self { program: program.into(), layout, config, epoch, servers, anew: None, _lock };
         (0..supervisor.config.count()).for_each(|server| forget_pid(&supervisor.layout, server));
         supervisor.wait(stop)?;
         Ok(supervisor)
@@ -153,9 +156,12 @@ impl MemberSupervisor {
     /// Starts everything anew if a server found that nothing else helps. Says so.
     fn begin_anew(&mut self) -> Option<(u16, String)> {
         let world = HostWorld::new(&self.layout).ok()?;
-        if !start::is_anew_asked(&world) {
+        // A note that stays, or a start that fails, must not have servers stopped all the time.
+        let is_early = self.anew.is_some_and(|last| last.elapsed() < PAUSE_MAX);
+        if is_early || !start::is_anew_asked(&world) {
             return None;
         }
+        self.anew = Some(Instant::now());
         self.stop();
         let begun = start::begin(&world, &self.config).map(|epoch| self.epoch = epoch);
         let why = begun

@@ -13,7 +13,7 @@ pub(super) struct Wire {
     /// When the last byte under way arrives: from the server, and at it.
     from_ns: u64,
     at_ns: u64,
-    /// The other end knows that it is over, or will.
+    /// The other end knows of the end, or will.
     is_over: bool,
 }
 
