@@ -127,6 +127,12 @@ pub enum ItemError {
     /// A field says what cannot be.
     #[error("an item's `{0}` says what cannot be")]
     Field(&'static str),
+    /// More than [`BODY_BYTES_MAX`].
+    #[error("an item of {bytes} bytes, where {BODY_BYTES_MAX} is the most")]
+    TooLong {
+        /// How many bytes its body has.
+        bytes: usize,
+    },
 }
 
 /// An item as it was submitted.

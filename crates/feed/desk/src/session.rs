@@ -91,8 +91,9 @@ impl SessionBuffers {
     /// Answers something. Says whether there was room; without, the trader does not read its answers.
     #[must_use]
     pub fn answer(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
-        if self.answered > 0 && self.answered == self.answers.len() {
-            self.answers.clear();
+        // Moved as a whole only now and then, so that a byte is moved once for each byte sent.
+        if self.answered == self.answers.len() || self.answered >= ANSWERS_BYTES_MAX {
+            self.answers.drain(..self.answered);
             self.answered = 0;
         }
         let fits = self.answers.len() - self.answered < ANSWERS_BYTES_MAX;

@@ -21,7 +21,7 @@ use crate::frame::{
     self, CutOff, DeskNews, DeskSignOn, DeskSignedOn, FROM_NOW, FrameError, NEWS_BYTES_MAX, Refusal,
     WANTS_BOOKS, WANTS_LOCAL, kind,
 };
-use crate::item::{ItemBody, ItemError, NUMBER_MAX, OrderedItem, TraderId};
+use crate::item::{BODY_BYTES_MAX, ItemBody, ItemError, NUMBER_MAX, OrderedItem, TraderId};
 use crate::market::MarketState;
 use crate::view::ToldView;
 
@@ -199,15 +199,21 @@ impl Trader {
     }
 
     /// Submits something; it is said again to the next server until it stands in the stream. Its number.
-    pub fn submit(&mut self, body: &ItemBody<'_>) -> u64 {
-        self.last += 1;
-        let mut unplaced = Unplaced { number: self.last, kind: body.kind(), body: Vec::new() };
+    ///
+    /// # Errors
+    /// If it is longer than an item may be; then nothing is submitted, and no number used.
+    pub fn submit(&mut self, body: &ItemBody<'_>) -> Result<u64, ItemError> {
+        let mut unplaced = Unplaced { number: self.last + 1, kind: body.kind(), body: Vec::new() };
         body.write(&mut unplaced.body);
+        if unplaced.body.len() > BODY_BYTES_MAX {
+            return Err(ItemError::TooLong { bytes: unplaced.body.len() });
+        }
+        self.last += 1;
         if self.is_signed_on() {
             frame::write_submit(&mut self.output, unplaced.number, unplaced.kind, &unplaced.body);
         }
         self.unplaced.push_back(unplaced);
-        self.last
+        Ok(self.last)
     }
 
     /// There is a new connection to a server: the first thing said there is who this is.

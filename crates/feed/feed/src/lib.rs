@@ -34,6 +34,7 @@ mod asked;
 pub mod books;
 mod calling;
 mod dropped;
+mod early;
 mod following;
 pub mod itch;
 pub mod kept;

@@ -6,17 +6,15 @@
 //! Most gaps are filled by the other line in a moment. What is not there then is asked for again, one packet's worth at a time: the next as soon
 //! as one came, and the same after a pause that doubles, of the replayers in turn.
 
-use std::collections::BTreeMap;
-
 use zerocopy::IntoBytes;
 
 use crate::books::AHEAD;
 pub use crate::dropped::Dropped;
+pub use crate::early::EARLY_MAX;
+use crate::early::Early;
 use crate::mold::{Header, Packet, PacketError};
 use crate::publication::Session;
 
-/// Messages that wait for earlier ones.
-pub const EARLY_MAX: usize = 65_536;
 /// How long the other line may take to bring what is missing, nanoseconds.
 pub const PATIENCE_NS: u64 = 1_000_000;
 /// The longest pause between two requests for the same, nanoseconds.
@@ -81,7 +79,7 @@ pub struct Receiver {
     known_since: u64,
     /// After the last message, once that is known, and when it was told last.
     end: Option<(u64, u64)>,
-    early: BTreeMap<u64, Box<[u8]>>,
+    early: Early,
     /// When the last packet of the session came.
     heard_ns: Option<u64>,
     asking: Option<Asking>,
@@ -102,7 +100,7 @@ impl Receiver {
             known: next,
             known_since: next,
             end: None,
-            early: BTreeMap::new(),
+            early: Early::default(),
             heard_ns: None,
             asking: None,
             requests: 0,
@@ -120,8 +118,7 @@ impl Receiver {
         self.placed = true;
         self.next = next;
         self.known = self.known.max(next);
-        self.early = self.early.split_off(&next);
-        self.early.split_off(&next.saturating_add(EARLY_MAX as u64));
+        self.early.forget_outside(next, next.saturating_add(EARLY_MAX as u64));
         self.hand_out_early(hand_out);
     }
 
@@ -223,30 +220,17 @@ impl Receiver {
     /// A message that is not the next one, or that nobody can place yet.
     fn keep(&mut self, number: u64, message: &[u8]) {
         if !self.placed {
-            self.keep_anywhere(number, message);
-        } else if number < self.next || self.early.contains_key(&number) {
+            self.dropped.too_early += self.early.keep_newest(number, message);
+        } else if number < self.next || self.early.contains(number) {
             self.dropped.known += 1;
-        } else if number - self.next < EARLY_MAX as u64 {
-            self.early.insert(number, message.into());
-        } else {
-            self.dropped.too_early += 1;
-        }
-    }
-
-    fn keep_anywhere(&mut self, number: u64, message: &[u8]) {
-        self.early.entry(number).or_insert_with(|| message.into());
-        if self.early.len() > EARLY_MAX {
-            self.early.pop_first();
+        } else if number - self.next >= EARLY_MAX as u64 || !self.early.keep(number, message) {
             self.dropped.too_early += 1;
         }
     }
 
     fn hand_out_early(&mut self, mut hand_out: impl FnMut(u64, &[&[u8]])) {
-        while let Some(entry) = self.early.first_entry() {
-            if !self.placed || *entry.key() > self.next {
-                return;
-            }
-            let (number, message) = entry.remove_entry();
+        while self.placed && self.early.first().is_some_and(|first| first <= self.next) {
+            let Some((number, message)) = self.early.take_first() else { return };
             // What came by another packet since is known.
             if number == self.next {
                 hand_out(number, &[&message]);
@@ -294,7 +278,7 @@ impl Receiver {
         if !self.placed {
             return None;
         }
-        let to = self.early.first_key_value().map_or(self.known, |(&first, _)| first);
+        let to = self.early.first().unwrap_or(self.known);
         (self.next < to).then_some((self.next, to))
     }
 
@@ -330,7 +314,7 @@ impl Receiver {
     pub fn refute(&mut self, head: u64) -> bool {
         let was = self.known;
         self.known = was.min(self.next.max(head).max(self.known_since));
-        self.early.split_off(&self.known);
+        self.early.forget_outside(0, self.known);
         self.end = self.end.filter(|&(end, _)| end <= self.known);
         self.asking = None;
         self.known < was

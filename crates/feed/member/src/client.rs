@@ -3,7 +3,7 @@
 //! What it says and what it makes of the answers are rules ([`pares_desk::trader`]); here are its connection and the clock.
 //!
 //! ```no_run
-//! use pares_desk::item::{ItemBody, TraderId};
+//! use pares_desk::item::{ItemBody, ItemError, TraderId};
 //! use pares_member::{TraderClient, TraderNews};
 //! use std::time::Duration;
 //!
@@ -22,7 +22,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use pares_desk::item::{ItemBody, TraderId};
+use pares_desk::item::{ItemBody, ItemError, TraderId};
 use pares_desk::trader::{PATIENCE_NS, Trader};
 use pares_types::Position;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -101,7 +101,10 @@ impl TraderClient {
     }
 
     /// Submits something; it is sent with the next [`TraderClient::poll`], and again to the next server until it stands in the stream. Its number.
-    pub fn submit(&mut self, body: &ItemBody<'_>) -> u64 {
+    ///
+    /// # Errors
+    /// If it is longer than an item may be; then nothing is submitted.
+    pub fn submit(&mut self, body: &ItemBody<'_>) -> Result<u64, ItemError> {
         self.rules.submit(body)
     }
 

@@ -113,6 +113,15 @@ impl MemberConfig {
         if !self.window.is_power_of_two() || !(16..=1 << 20).contains(&self.window) {
             return refuse("window: a power of two from 16 to 1,048,576");
         }
+        if self.exchange.as_ref().is_some_and(|exchange| exchange.gateways.is_empty()) {
+            return refuse("exchange.gateways: at least one");
+        }
+        if self.traders_max == 0 {
+            return refuse("traders_max: at least 1");
+        }
+        if !self.groups.is_empty() && self.groups.len() != self.servers.len() {
+            return refuse("groups: one for each server, or none");
+        }
         if !(1..=1_024).contains(&self.segment_mib) {
             return refuse("segment_mib: from 1 to 1,024");
         }

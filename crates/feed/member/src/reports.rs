@@ -72,9 +72,9 @@ pub fn copy(
     let options = config.options(server).map_err(std::io::Error::other)?;
     let (sender, handed) = handing(ROOM);
     let (config, complain) = (config.clone(), Box::new(complain));
-    let mut copier = Copier { config, options, next, sender, ring: Box::new(ring), is_open: true };
+    let mut copier = Copier { config, options, next, sender, ring: Box::new(ring), complain, is_open: true };
     let thread = std::thread::Builder::new().name("reports".into());
-    thread.spawn(move || copier.run(&*complain))?;
+    thread.spawn(move || copier.run())?;
     Ok(handed)
 }
 
@@ -84,22 +84,23 @@ struct Copier {
     next: BTreeMap<ShardId, u64>,
     sender: SyncSender<CopiedReport>,
     ring: Box<dyn FnMut() + Send>,
+    complain: Box<dyn Fn(String) + Send>,
     /// Whether the server still listens.
     is_open: bool,
 }
 
 impl Copier {
-    fn run(&mut self, complain: &dyn Fn(String)) {
+    fn run(&mut self) {
         let (mut turn, mut pause) = (0, PAUSE.0);
         let mut told = None;
-        while self.is_open && !self.config.gateways.is_empty() {
+        while self.is_open {
             let gateway = self.config.gateways[turn % self.config.gateways.len()];
             turn += 1;
             let before = self.next.clone();
             if let Err(error) = self.follow(gateway) {
                 let why = format!("copying reports from {gateway}: {error}");
                 if told.as_ref() != Some(&why) {
-                    complain(why.clone());
+                    (self.complain)(why.clone());
                     told = Some(why);
                 }
             }
@@ -133,10 +134,17 @@ impl Copier {
     /// Hands a report on. The shard that is to be resumed again, if one is.
     fn on_update(&mut self, update: Update) -> Option<ShardId> {
         if let Update::NotResumed { shard, oldest, .. } = update
-            && let Some(next) = self.next.get_mut(&shard).filter(|next| oldest > **next)
+            && let Some(next) = self.next.get_mut(&shard)
         {
-            *next = oldest;
-            return Some(shard);
+            let why =
+                format!("shard {}: reports {next} to below {oldest} are not to be had any more", shard.0);
+            if oldest > *next {
+                (self.complain)(why);
+                *next = oldest;
+                return Some(shard);
+            }
+            (self.complain)(format!("shard {}: reports from {next} on cannot be resumed there", shard.0));
+            return None;
         }
         let (shard, number, reply) = reply_of(update)?;
         let next = self.next.get_mut(&shard).filter(|next| number >= **next)?;

@@ -33,7 +33,7 @@ const ANEW: &str = "anew";
 /// Makes the window of the next epoch. Only for who starts the servers, while none runs.
 ///
 /// # Errors
-/// If there is no number for another start, or a file cannot be written.
+/// If there is no number for another start, a file cannot be written, or a log cannot be opened that may be the only one with what was told.
 pub fn begin<W: World>(world: &W, config: &MemberConfig) -> Result<Epoch, NodeError> {
     let mut reaches = Vec::new();
     for server in 0..config.count() {
@@ -50,7 +50,16 @@ pub fn begin<W: World>(world: &W, config: &MemberConfig) -> Result<Epoch, NodeEr
     let epoch = epoch.ok_or_else(|| NodeError::Refused("there is no number for another start".into()))?;
     notes::write(world, EPOCH, epoch.0.into()).map_err(NodeError::io("noting the epoch"))?;
     let next = reaches.iter().map(|reach| reach.next).max().unwrap_or_default();
-    if is_lost(world, config, &reaches, next, window) || notes::read(world, STREAM).is_none() {
+    let is_lost = is_lost(world, config, &reaches, next, window);
+    if let Some(unopened) = reaches.iter_mut().find_map(|reach| reach.unopened.take()).filter(|_| is_lost) {
+        return Err(unopened);
+    }
+    if is_lost || notes::read(world, STREAM).is_none() {
+        if is_lost {
+            world.complain(&format_args!(
+                "positions from {next} on that were told are in no server's log any more: another stream begins"
+            ));
+        }
         notes::write(world, STREAM, made_up(world)).map_err(NodeError::io("noting the stream"))?;
     }
     note_what_is_told(world, config, reaches, next).map_err(NodeError::io("noting what is told"))?;
@@ -75,13 +84,7 @@ fn is_lost<W: World>(
     // Without a window, nobody knows how far those were that lost what they had.
     let broken = reaches.iter().filter(|reach| !reach.is_whole).count();
     let told = window.map(|window| window.recorded().max(noted));
-    let is_lost = told.unwrap_or(noted) > next || told.is_none() && broken >= config.quorum.into();
-    if is_lost {
-        world.complain(&format_args!(
-            "positions from {next} on that were told are in no server's log any more: another stream begins"
-        ));
-    }
-    is_lost
+    told.unwrap_or(noted) > next || told.is_none() && broken >= config.quorum.into()
 }
 
 /// Notes where this start begins, and below which position a quorum has everything: what lies above may be in one log alone.
@@ -160,6 +163,8 @@ struct Reach {
     epochs: Vec<(Position, Epoch)>,
     /// Whether it has all that it ever had.
     is_whole: bool,
+    /// Why its log cannot be opened. It may be whole.
+    unopened: Option<NodeError>,
 }
 
 impl Reach {
@@ -195,7 +200,7 @@ fn cut_what_contradicts(reaches: &mut [Reach]) -> Vec<u16> {
 }
 
 fn reach<W: World>(world: &W, config: &MemberConfig, server: u16) -> Result<Reach, NodeError> {
-    let nothing = |is_whole| Reach { next: Position(0), epochs: Vec::new(), is_whole };
+    let nothing = |is_whole| Reach { next: Position(0), epochs: Vec::new(), is_whole, unopened: None };
     // Opening for writing keeps whole records that were not published yet.
     match world.write_log(stream(server), log_config(config).existing()) {
         Ok(_) => {}
@@ -205,7 +210,7 @@ fn reach<W: World>(world: &W, config: &MemberConfig, server: u16) -> Result<Reac
         Err(OpenError::Absent { .. }) => return Ok(nothing(notes::read(world, &life(server)).is_none())),
         Err(error) => {
             world.complain(&format_args!("the stream of server {server} cannot be opened: {error}"));
-            return Ok(nothing(false));
+            return Ok(Reach { unopened: Some(error.into()), ..nothing(false) });
         }
     }
     // The server keeps what of a damaged log is whole: so much counts here too.
@@ -228,7 +233,7 @@ fn reach<W: World>(world: &W, config: &MemberConfig, server: u16) -> Result<Reac
             _ => break false,
         }
     };
-    Ok(Reach { next, epochs, is_whole: is_whole && was_whole })
+    Ok(Reach { next, epochs, is_whole: is_whole && was_whole, unopened: None })
 }
 
 /// A server found that what is decided is in no server's log any more: everything has to be started anew.
@@ -254,7 +259,7 @@ mod tests {
 
     fn reach(next: u64, epochs: &[(u64, u32)]) -> Reach {
         let epochs = epochs.iter().map(|&(first, epoch)| (Position(first), Epoch(epoch))).collect();
-        Reach { next: Position(next), epochs, is_whole: true }
+        Reach { next: Position(next), epochs, is_whole: true, unopened: None }
     }
 
     #[test]

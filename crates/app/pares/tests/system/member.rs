@@ -88,7 +88,7 @@ fn a_member_server_killed_while_traders_talk_loses_and_doubles_nothing() {
             member.kill(u16::from(round == 40));
         }
         for trader in &mut traders {
-            trader.client.submit(&ItemBody::Message { to: TraderId(0), text: "still there" });
+            trader.client.submit(&ItemBody::Message { to: TraderId(0), text: "still there" }).unwrap();
             trader.poll();
         }
         member.supervisor.tick();
@@ -116,7 +116,7 @@ fn a_disk_lost_in_a_burst_stops_nobody_though_two_servers_must_have_each_item() 
     for lost in [0, 1, 0, 1] {
         for trader in &mut traders {
             (0..200).for_each(|_| {
-                trader.client.submit(&ItemBody::Message { to: TraderId(0), text: "in a burst" });
+                trader.client.submit(&ItemBody::Message { to: TraderId(0), text: "in a burst" }).unwrap();
             });
             trader.poll();
         }

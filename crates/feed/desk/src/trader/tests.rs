@@ -42,7 +42,7 @@ fn requests(trader: &mut Trader) -> Vec<u8> {
 fn what_is_not_placed_is_said_again_to_the_next_server_and_nothing_before_it_has_let_the_trader_in() {
     let mut trader = Trader::new(TraderId(7), TraderOptions::default());
     let says = ItemBody::Message { to: TraderId(0), text: "good morning" };
-    assert_eq!(trader.submit(&says), 1);
+    assert_eq!(trader.submit(&says), Ok(1));
     for stream in [5, 5] {
         trader.begin(0);
         assert_eq!(requests(&mut trader), [kind::SIGN_ON]);
@@ -84,7 +84,7 @@ fn what_another_program_of_the_trader_said_under_the_same_numbers_is_not_taken_f
     trader.hand_out(|_| {}).unwrap();
     requests(&mut trader);
     for text in ["one", "two", "three"] {
-        trader.submit(&ItemBody::Message { to: TraderId(0), text });
+        trader.submit(&ItemBody::Message { to: TraderId(0), text }).unwrap();
     }
     requests(&mut trader);
     trader.on_bytes(&block(&[(1, "one"), (2, "another"), (4, "a fourth")]), 2);
@@ -126,4 +126,13 @@ fn a_server_that_says_nothing_is_left_sooner_while_it_has_not_answered() {
     trader.on_bytes(&signed_on(1), 0);
     trader.hand_out(|_| {}).unwrap();
     assert!(!trader.is_silent(SILENCE_NS) && trader.is_silent(SILENCE_NS + 1));
+}
+
+#[test]
+fn what_is_too_long_is_not_submitted_and_takes_no_number() {
+    let mut trader = Trader::new(TraderId(7), TraderOptions::default());
+    let long = "w".repeat(BODY_BYTES_MAX + 1);
+    let says = |text| ItemBody::Message { to: TraderId(0), text };
+    assert!(matches!(trader.submit(&says(&long)), Err(ItemError::TooLong { .. })));
+    assert_eq!((trader.submit(&says("short")), trader.unplaced()), (Ok(1), 1));
 }

@@ -269,7 +269,10 @@ impl<S: Dial> Connections<S> {
                     let mut connection = Connection::new(stream, Who::Stranger { since_ns: now_ns });
                     match self.count < self.count_max + PEERS_MAX {
                         true => drop(self.add(connection)),
-                        false => connection.end(CutOff::TooMany),
+                        false => {
+                            connection.end(CutOff::TooMany);
+                            self.end_a_stranger();
+                        }
                     }
                 }
                 // The next event says when there is somebody again.
@@ -326,9 +329,24 @@ impl<S: Dial> Connections<S> {
         self.slots.get(slot)?.as_ref()
     }
 
-    /// Whether there is no place for another trader; peers have places of their own.
+    /// Whether there is no place for another trader; peers and strangers take none.
     pub(super) fn is_full(&self) -> bool {
-        self.count > self.count_max
+        let traders = self.slots.iter().flatten().filter(|of| matches!(of.who, Who::Trader { .. }));
+        traders.count() >= self.count_max
+    }
+
+    /// Ends the connection of the stranger who has said nothing for longest, so that silence keeps nobody out: peers and traders
+    /// say who they are at once.
+    fn end_a_stranger(&mut self) {
+        let since = |of: &&mut Connection<S::Stream>| match of.who {
+            Who::Stranger { since_ns } if !of.is_over => since_ns,
+            _ => u64::MAX,
+        };
+        if let Some(oldest) = self.slots.iter_mut().flatten().min_by_key(since)
+            && matches!(oldest.who, Who::Stranger { .. })
+        {
+            oldest.end(CutOff::TooSlow);
+        }
     }
 
     pub(super) fn count(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use pares_desk::blocks::{BatchBuilder, BatchRing, Follows, RING_BYTES_MAX, StreamBatch};
 use pares_desk::frame::{Refusal, kind};
-use pares_desk::item::{ItemBody, ItemName, NUMBER_MAX, TraderId};
+use pares_desk::item::{BODY_BYTES_MAX, ItemBody, ItemName, NUMBER_MAX, TraderId};
 use pares_desk::local::{LocalStream, Offered};
 use pares_desk::names::Stands;
 use pares_feed::mold::{Packet, Packing};
@@ -146,6 +146,9 @@ impl<W: World> Keeper<W> {
     }
 
     fn check(&self, name: ItemName, kind: u8, body: &[u8]) -> Result<(), Refusal> {
+        if body.len() > BODY_BYTES_MAX {
+            return Err(Refusal::TooLong);
+        }
         let says = ItemBody::read(kind, body).map_err(|_| Refusal::Malformed)?;
         if matches!(says, ItemBody::Report { .. }) && name.trader.is_trader() {
             return Err(Refusal::Malformed);

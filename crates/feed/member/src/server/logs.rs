@@ -71,11 +71,10 @@ fn replace<W: World>(
 ) -> Result<(), NodeError> {
     world.complain(&format_args!("{log}: {why}; another log takes its place"));
     let mut replacement = world.replace_log(log, log_config(config))?;
-    if let Ok(mut damaged) = replacement.damaged() {
-        while let Some(record) = damaged.next() {
-            if keep(record.payload) {
-                replacement.append(record.payload)?;
-            }
+    let mut damaged = replacement.damaged()?;
+    while let Some(record) = damaged.next() {
+        if keep(record.payload) {
+            replacement.append(record.payload)?;
         }
     }
     replacement.complete()?;

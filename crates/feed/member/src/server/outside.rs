@@ -62,7 +62,7 @@ impl Market {
     }
 
     /// Nobody hands anything over any more.
-    fn is_over(&mut self) {
+    fn go_stale(&mut self) {
         self.states.values_mut().for_each(|state| *state = MarketState::Stale);
         self.states_told += 1;
     }
@@ -150,7 +150,7 @@ impl<W: World, S: Dial> MemberServer<W, S> {
                 Ok(None) => return taken,
                 Err(SourceEnded) => {
                     // Nobody would say any more that the books are old.
-                    self.market.is_over();
+                    self.market.go_stale();
                     self.sources.market = None;
                     return taken;
                 }
@@ -177,8 +177,10 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         }
         let mut copied = 0;
         while let Some((report, due_ns)) = self.copies.held.pop_front() {
-            if now_ns < due_ns || !self.copy(&report) {
-                self.copies.held.push_front((report, due_ns.max(now_ns + AGAIN_NS)));
+            let is_due = now_ns >= due_ns;
+            if !is_due || !self.copy(&report) {
+                let due_ns = if is_due { now_ns + AGAIN_NS } else { due_ns };
+                self.copies.held.push_front((report, due_ns));
                 break;
             }
             copied += 1;

@@ -158,7 +158,7 @@ impl Follower {
     }
 
     pub(crate) fn say(&mut self, text: &str) -> u64 {
-        self.client.submit(&ItemBody::Message { to: TraderId(0), text })
+        self.client.submit(&ItemBody::Message { to: TraderId(0), text }).unwrap()
     }
 
     pub(crate) fn poll(&mut self) -> usize {

@@ -1,6 +1,7 @@
 //! Every trader is told the same, once, in one order, whatever becomes of servers.
 
 use std::collections::BTreeSet;
+use std::net::TcpStream;
 
 use pares_member::MemberConfig;
 use pares_roles::config::DurabilitySetting;
@@ -197,4 +198,18 @@ fn of_three_servers_with_a_quorum_of_two_any_one_may_be_away() {
     }
     let each = talk(&mut traders);
     check(&mut traders, each);
+}
+
+#[test]
+fn silent_strangers_keep_no_trader_and_no_peer_out() {
+    let config = MemberConfig { quorum: 2, traders_max: 1, ..MemberConfig::local(2) };
+    let mut rig = Rig::new(config);
+    let silent = |server: usize| TcpStream::connect(rig.addresses()[server]).unwrap();
+    let strangers: Vec<_> = (0..80).map(|stranger| silent(stranger % 2)).collect();
+    rig.end(0);
+    rig.start(0);
+    let mut trader = rig.trader(1, 1);
+    trader.say("with a peer's word");
+    trader.settle();
+    drop(strangers);
 }

@@ -88,7 +88,7 @@ pub(super) struct Member<'a> {
     pub(super) is_down: bool,
     /// Whether a disk was lost since everything was started.
     pub(super) has_wiped: bool,
-    /// A disk was lost since everything was started.
+    /// Nothing fails any more.
     pub(super) is_calm: bool,
 }
 

@@ -56,7 +56,8 @@ impl Args {
 pub(super) fn run(args: &Args) -> CommandResult {
     let options = TraderOptions { from: None, books: false };
     let mut client = args.servers.connect(args.trader, options)?;
-    let number = client.submit(&args.body(&args.words.join(" ")));
+    let submitted = client.submit(&args.body(&args.words.join(" ")));
+    let number = submitted.map_err(|error| CommandError::io("saying it")(std::io::Error::other(error)))?;
     let mut name = ItemName { trader: TraderId(args.trader), number };
     let (begun, mut stands) = (Instant::now(), None);
     while stands.is_none() && begun.elapsed() < PATIENCE {

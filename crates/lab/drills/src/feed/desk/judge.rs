@@ -99,7 +99,7 @@ pub(super) fn judge(
 }
 
 impl DeskReckoning {
-    /// Item by item, each stream against that of the first trader, and against the longest.
+    /// Item by item, each stream against that of the first trader who has the position.
     fn compare<'a, I: Iterator<Item = &'a BTreeMap<Position, u32>>>(&mut self, all: impl Fn() -> I) {
         let positions: BTreeSet<Position> = all().flat_map(BTreeMap::keys).copied().collect();
         self.member_items = positions.len() as u64;

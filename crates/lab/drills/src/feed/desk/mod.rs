@@ -221,7 +221,7 @@ fn fill(servers: &[SocketAddr], mib: u64) -> LabResult {
     let (text, mut left, begun) = ("x".repeat(LONG), (mib << 20).div_ceil(LONG as u64), Instant::now());
     while left > 0 || client.unplaced() > 0 {
         while left > 0 && client.unplaced() < AHEAD_MAX {
-            client.submit(&ItemBody::Message { to: TraderId(0), text: &text });
+            client.submit(&ItemBody::Message { to: TraderId(0), text: &text }).expect("no text is that long");
             left -= 1;
         }
         client.poll(|_| {});

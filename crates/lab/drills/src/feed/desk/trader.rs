@@ -174,7 +174,7 @@ fn talk(mut client: TraderClient, [stop, hush]: &[Arc<AtomicBool>; 2], notes: &M
         let mut noted = notes.lock().unwrap_or_else(PoisonError::into_inner);
         if now >= due && !hush.load(Ordering::Relaxed) {
             let text = format!("the {} of trader {}", noted.said + 1, client.trader());
-            client.submit(&ItemBody::Message { to: TraderId(0), text: &text });
+            client.submit(&ItemBody::Message { to: TraderId(0), text: &text }).expect("no text is that long");
             noted.said += 1;
             due = now + SAYS_EVERY;
         }

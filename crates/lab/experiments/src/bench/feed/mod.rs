@@ -1,4 +1,4 @@
-//! `pares bench feed`: market data, from the record to books, on one core.
+//! `pares bench feed`: market data, from the record to books and to a member's traders.
 //!
 //! Others publish rates of theirs on machines of theirs over days of theirs. Two of them run here, in the same rounds over the same
 //! bytes; of the third there is its figure. What is told is the median of the rounds.
@@ -10,7 +10,12 @@
 //! | `built` | packets become messages and books |
 //! | `itchy` | the crate of that name over the same messages |
 //! | `itch_book` | the Python package of that name over the same messages |
-//! | `day`, `packets` | what the last four read |
+//! | `day`, `packets` | what these four read |
+//! | `books` | the rounds of these four |
+//! | `received` | two lines' sockets to books |
+//! | `sent` | from a committed position to its packets |
+//! | `traders` | a member server and its traders |
+//! | `figures`, `table` | what was measured, as JSON and as a table |
 
 mod books;
 mod built;

@@ -194,7 +194,7 @@ impl PlayedRecorder {
         Ok(Self { market, flow, writer, ringer, events: Vec::new() })
     }
 
-    /// Writes the record of a position; nobody sees it yet. Says whether it gives messages for sure.
+    /// Writes the record of a position; nobody sees it yet.
     fn write(&mut self, position: u64) -> Result<(), LabError> {
         let id = |name: ClientOrderId| RequestId::new(GatewayId(0), name.0);
         let asked = self.flow.next_command();

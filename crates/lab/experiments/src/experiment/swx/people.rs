@@ -97,7 +97,9 @@ fn emit(mut client: TraderClient, rate: Option<u64>, bytes: usize, stop: &Atomic
         while due_ns(sent) <= now_ns && client.unplaced() < ahead_max {
             let since_ns = if rate.is_some() { due_ns(sent) } else { now_ns };
             let text = format!("{since_ns:0DIGITS$x}{filling}");
-            client.submit(&ItemBody::Message { to: TraderId(0), text: &text });
+            client
+                .submit(&ItemBody::Message { to: TraderId(0), text: &text })
+                .expect("no message is that long");
             sent += 1;
         }
         client.poll(|news| {

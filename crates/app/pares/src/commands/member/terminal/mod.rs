@@ -104,7 +104,11 @@ fn carry_out(command: Command, client: &mut TraderClient, orders: &mut Orders, s
     match command {
         Command::Quit => {}
         Command::Help => state.say(command::HELP.to_owned()),
-        Command::Say(words) => drop(client.submit(&words.as_body())),
+        Command::Say(words) => {
+            if let Err(error) = client.submit(&words.as_body()) {
+                state.say(error.to_string());
+            }
+        }
         Command::Order(ticket) => match orders.enter(ticket) {
             Ok(name) => state.on_entered(name, ticket),
             Err(why) => state.say(why),

@@ -114,7 +114,7 @@ fn submit(server: SocketAddr, rate: u64, seconds: u64) -> Result<u64, LabError> 
     while begun.elapsed() < Duration::from_secs(seconds) {
         let due = begun.elapsed().as_micros() as u64 * rate / 1_000_000;
         while sent < due && client.unplaced() < UNPLACED_MAX {
-            client.submit(&ItemBody::Message { to: TraderId(0), text: TEXT });
+            client.submit(&ItemBody::Message { to: TraderId(0), text: TEXT }).expect("no text is that long");
             sent += 1;
         }
         client.poll(|_| placed = Instant::now());
