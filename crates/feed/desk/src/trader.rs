@@ -11,6 +11,8 @@
 //! ```
 //! Which server is tried next, and when, is a matter of who holds the connection.
 
+mod leave;
+
 use std::collections::VecDeque;
 
 use pares_feed::mold::Packet;
@@ -18,12 +20,13 @@ use pares_types::{Position, ShardId};
 use zerocopy::IntoBytes;
 
 use crate::frame::{
-    self, CutOff, DeskNews, DeskSignOn, DeskSignedOn, FROM_NOW, FrameError, NEWS_BYTES_MAX, Refusal,
-    WANTS_BOOKS, WANTS_LOCAL, kind,
+    self, CutOff, DeskNews, DeskSignOn, DeskSignedOn, FROM_NOW, NEWS_BYTES_MAX, Refusal, WANTS_BOOKS,
+    WANTS_LOCAL, kind,
 };
 use crate::item::{BODY_BYTES_MAX, ItemBody, ItemError, NUMBER_MAX, OrderedItem, TraderId};
 use crate::market::MarketState;
 use crate::view::ToldView;
+pub use leave::Leave;
 
 /// How long a server may take to answer a sign-on, nanoseconds.
 pub const PATIENCE_NS: u64 = 2_000_000_000;
@@ -94,29 +97,6 @@ pub enum TraderNews<'a> {
     Lost,
     /// The connection is lost; the next call looks for another server.
     Away,
-}
-
-/// Why a connection is to be left for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Leave {
-    /// The server ended it.
-    #[error("the server ended the connection: {0:?}")]
-    Ended(CutOff),
-    /// What came makes no sense here.
-    #[error("the server said something that makes no sense there")]
-    Nonsense,
-}
-
-impl From<FrameError> for Leave {
-    fn from(_: FrameError) -> Self {
-        Self::Nonsense
-    }
-}
-
-impl From<ItemError> for Leave {
-    fn from(_: ItemError) -> Self {
-        Self::Nonsense
-    }
 }
 
 /// Something submitted that was not seen in the stream yet.
