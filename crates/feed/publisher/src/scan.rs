@@ -103,8 +103,7 @@ impl Held {
     fn on_piece(&mut self, offset: Offset, piece: &StatePiece<'_>) -> Result<(), String> {
         let StatePiece { reached, position, index, count, bytes, .. } = *piece;
         if index == 0 {
-            let bytes = Vec::with_capacity(bytes.len() * usize::from(count));
-            self.unfinished = Some(Stored { offset, reached, position, bytes, pieces: 0 });
+            self.unfinished = Some(Stored { offset, reached, position, bytes: Vec::new(), pieces: 0 });
         }
         // The rest of one whose beginning was dropped.
         let Some(state) = &mut self.unfinished else { return Ok(()) };
