@@ -42,7 +42,7 @@ PAUSE_MAX = 1.0
 """The longest pause between two requests for the same, seconds."""
 STALE = 3.0
 """Without a packet for so long nobody knows how far the session is, seconds."""
-VAIN = 1.0
+VAIN = 3.0
 """What is asked for by UDP in vain for so long is asked for by TCP, seconds."""
 ASKED_MAX = 128
 """Messages asked for at once: about a packet of them."""
