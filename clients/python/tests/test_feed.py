@@ -109,10 +109,12 @@ class Packets(unittest.TestCase):
     def test_requests_wait_for_the_other_line_and_then_pause_longer_each_time(self) -> None:
         sequence, now, times = Sequence(SESSION, 1), 0.0, []
         sequence.on_packet(read_packet(packet(3, b"x")), now)
-        while now < 2.0:
+        while now < 4.0:
             if asked := sequence.ask(now):
                 self.assertEqual(HEADER.unpack(asked)[1:], (1, 2))
                 times.append(round(now, 3))
+            if abs(now - 3.0) > 0.01:
+                self.assertEqual(sequence.is_vain(now), now > 3.0)
             now += 0.001
         self.assertEqual(times[:5], [0.001, 0.002, 0.004, 0.008, 0.016])
         self.assertTrue(sequence.is_vain(now))
