@@ -136,15 +136,16 @@ impl Copier {
         if let Update::NotResumed { shard, oldest, .. } = update
             && let Some(next) = self.next.get_mut(&shard)
         {
-            let why =
-                format!("shard {}: reports {next} to below {oldest} are not to be had any more", shard.0);
-            if oldest > *next {
-                (self.complain)(why);
-                *next = oldest;
-                return Some(shard);
+            if oldest <= *next {
+                (self.complain)(format!("shard {}: reports from {next} on cannot be resumed there", shard.0));
+                return None;
             }
-            (self.complain)(format!("shard {}: reports from {next} on cannot be resumed there", shard.0));
-            return None;
+            (self.complain)(format!(
+                "shard {}: reports {next} to below {oldest} are not to be had any more",
+                shard.0
+            ));
+            *next = oldest;
+            return Some(shard);
         }
         let (shard, number, reply) = reply_of(update)?;
         let next = self.next.get_mut(&shard).filter(|next| number >= **next)?;

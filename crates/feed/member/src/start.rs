@@ -63,7 +63,6 @@ pub fn begin<W: World>(world: &W, config: &MemberConfig) -> Result<Epoch, NodeEr
         notes::write(world, STREAM, made_up(world)).map_err(NodeError::io("noting the stream"))?;
     }
     note_what_is_told(world, config, reaches, next).map_err(NodeError::io("noting what is told"))?;
-    raise_lives(world, config).map_err(NodeError::io("noting the servers' lives"))?;
     let made = world.create_window(SHARD, config.window as usize, epoch, next);
     made.map_err(NodeError::io("making the window"))?;
     // There is none, nearly always.
@@ -99,14 +98,6 @@ fn note_what_is_told<W: World>(
     notes::write(world, BEGUN, next.0)?;
     let servers = (0..config.count()).filter(|&server| notes::read(world, &told_before(server)).is_some());
     servers.into_iter().try_for_each(|server| world.remove_file(Path::new(&told_before(server))))
-}
-
-/// The end of a log of submissions may be lost with power, and a peer's stream have what stood there: no number of before is given again.
-fn raise_lives(world: &impl World, config: &MemberConfig) -> std::io::Result<()> {
-    (0..config.count()).try_for_each(|server| match notes::read(world, &life(server)) {
-        Some(lived) => notes::write(world, &life(server), lived + 1),
-        None => Ok(()),
-    })
 }
 
 /// Below which position a quorum has had everything, as a server that starts knows it.
@@ -248,7 +239,7 @@ pub fn is_anew_asked(world: &impl World) -> bool {
     notes::read(world, ANEW).is_some()
 }
 
-/// The note of a server's life: how often it began to number what is submitted there.
+/// The note of a server's life: how often it was started.
 pub(crate) fn life(server: u16) -> String {
     format!("life-{server}")
 }

@@ -82,28 +82,32 @@ impl MemberSupervisor {
         Ok(supervisor)
     }
 
+    /// Waits until every server is up or is started in vain; fails if none is up then. Later ticks say which die, and start them again.
     fn wait(&mut self, stop: &AtomicBool) -> Result<(), NodeError> {
         let begun = Instant::now();
         let mut last = BTreeMap::new();
-        while !(0..self.config.count()).all(|server| self.is_up(server)) {
+        let is_vain = |last: &BTreeMap<u16, (u32, String)>, server| {
+            last.get(&server).is_some_and(|of| of.0 >= DEATHS_MAX)
+        };
+        while !(0..self.config.count()).all(|server| self.is_up(server) || is_vain(&last, server)) {
             for (server, why) in self.tick() {
                 let (deaths, latest) = last.entry(server).or_insert((0, String::new()));
                 (*deaths, *latest) = (*deaths + 1, why);
             }
-            let is_vain = last.values().any(|&(deaths, _)| deaths >= DEATHS_MAX);
-            if is_vain || begun.elapsed() > PATIENCE {
-                let mut why: Vec<String> = last.into_values().map(|(_, why)| why).collect();
-                if why.is_empty() {
-                    why.push("they say nothing yet".into());
-                }
-                return Err(NodeError::Refused(format!("not all servers came up: {}", why.join("; "))));
+            if begun.elapsed() > PATIENCE {
+                break;
             }
             if stop.load(Ordering::Relaxed) {
                 return Err(NodeError::BrokenOff);
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        Ok(())
+        if (0..self.config.count()).any(|server| self.is_up(server)) {
+            return Ok(());
+        }
+        let why: Vec<String> = last.into_values().map(|(_, why)| why).collect();
+        let why = if why.is_empty() { "they say nothing yet".into() } else { why.join("; ") };
+        Err(NodeError::Refused(format!("no server came up: {why}")))
     }
 
     /// The settings in force.

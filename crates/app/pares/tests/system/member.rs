@@ -143,6 +143,31 @@ fn member_up(dir: &Path, options: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
+fn a_server_that_cannot_start_keeps_no_other_from_serving() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut config = MemberConfig::local(2);
+    config.servers[1] = taken.local_addr().unwrap();
+    let mut member = Member::start(&config);
+    assert!(member.supervisor.is_up(0) && !member.supervisor.is_up(1));
+    let address = pares_member::world::address(member.supervisor.layout(), 0).unwrap();
+    let mut client = TraderClient::connect(&[address], TraderId(1)).unwrap();
+    client.submit(&ItemBody::Message { to: TraderId(0), text: "alone" }).unwrap();
+    let begun = Instant::now();
+    while client.unplaced() > 0 {
+        assert!(begun.elapsed() < PATIENCE, "what is said is not placed");
+        member.supervisor.tick();
+        client.wait(Duration::from_millis(5));
+        client.poll(|_| {});
+    }
+    drop(taken);
+    while !member.supervisor.is_up(1) {
+        assert!(begun.elapsed() < PATIENCE, "it does not come up when its port is free");
+        member.supervisor.tick();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
 fn a_member_system_that_cannot_start_says_why() {
     let dir = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

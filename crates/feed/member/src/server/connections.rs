@@ -345,7 +345,7 @@ impl<S: Dial> Connections<S> {
         if let Some(oldest) = self.slots.iter_mut().flatten().min_by_key(since)
             && matches!(oldest.who, Who::Stranger { .. })
         {
-            oldest.end(CutOff::TooSlow);
+            oldest.end(CutOff::TooMany);
         }
     }
 

@@ -118,6 +118,11 @@ impl<W: World> Keeper<W> {
         self.window.epoch()
     }
 
+    /// All below is in the logs of a quorum, or was when everything was started.
+    pub(super) fn recorded(&self) -> Position {
+        self.window.recorded()
+    }
+
     /// Whether what is missing here can only be had from a peer.
     pub(super) fn needs_peer(&self) -> bool {
         self.so_far.is_behind || self.so_far.missing > MISSING_MAX
@@ -137,9 +142,12 @@ impl<W: World> Keeper<W> {
         }
         self.check(name, kind, body)?;
         let (stamp_ns, stream) = (self.world.now_ns(), &mut self.stream);
-        let on = |record: &[u8]| _ = stream.on_submitted(record);
+        let mut is_new = false;
+        let on = |record: &[u8]| is_new = stream.on_submitted(record) == Ok(true);
         match self.submissions.append(name, stamp_ns, (kind, body), on) {
-            Ok(()) => Ok(Taken::New),
+            Ok(()) if is_new => Ok(Taken::New),
+            // Its number was used, and it will not stand by it: the trader is to say it elsewhere.
+            Ok(()) => Err(Refusal::NoRoom),
             Err(AppendError::TooLarge { .. }) => Err(Refusal::TooLong),
             Err(AppendError::Full | AppendError::Poisoned { .. }) => Err(Refusal::NoRoom),
         }

@@ -20,6 +20,8 @@ const PLACE_EVERY: u64 = 64;
 const MARK_EVERY: u64 = 1 << 20;
 /// Bits of a sequence below the life.
 const COUNT_BITS: u32 = 28;
+/// What the bits above them are enough for: starts of a server.
+const LIVES: u64 = 1 << 20;
 
 /// Opens a server's log, or makes one. A damaged one is set aside: what of it is whole, and `keep` wants, goes into another in its place.
 /// Says whether there was a whole one.
@@ -191,8 +193,9 @@ impl<W: World> StreamLog<W> {
 
 /// The log of what a server's traders submitted.
 ///
-/// A number is given once: a peer may have read what this server wrote before its disk was lost, and order it yet. So a log that is made
-/// anew begins a new *life*, as does a start of everything, noted beside the window; the life is the upper part of its numbers.
+/// A number is given once: a peer may have read what this server wrote before its disk was lost, the end of its log went with power, or an
+/// old copy was put in its place. So each start of a server begins a new *life*, noted beside the window; the life is the upper part of its
+/// numbers.
 pub(super) struct Submissions<W: World> {
     writer: W::Writer,
     server: u16,
@@ -211,25 +214,17 @@ impl<W: World> Submissions<W> {
         through: u64,
         mut recover: impl FnMut(&[u8]),
     ) -> Result<Self, NodeError> {
-        let life = start::life(server);
-        let noted = notes::read(world, &life);
-        let (writer, was_there) = open(world, submissions(server), config, |_| true)?;
-        let sequence = if let (true, Some(noted)) = (was_there, noted) {
-            through.max(noted << COUNT_BITS)
-        } else {
-            let next = noted.unwrap_or(0).max(through >> COUNT_BITS) + 1;
-            notes::write(world, &life, next).map_err(NodeError::io("noting a server's life"))?;
-            next << COUNT_BITS
-        };
-        let mut log = Self { writer, server, sequence, marks: VecDeque::new(), record: Vec::new() };
+        let (writer, _) = open(world, submissions(server), config, |_| true)?;
+        let mut highest = through;
         let mut reader = world.read_log_from_start(submissions(server))?;
         while let Some(record) = reader.next()? {
             if let Ok(item) = SubmittedItem::read(record.payload) {
-                log.sequence = log.sequence.max(item.request.sequence());
+                highest = highest.max(item.request.sequence());
                 recover(record.payload);
             }
         }
-        Ok(log)
+        let sequence = begin_life(world, server, highest)? << COUNT_BITS;
+        Ok(Self { writer, server, sequence, marks: VecDeque::new(), record: Vec::new() })
     }
 
     /// Appends an item under the next number and shows it to `on`.
@@ -263,6 +258,17 @@ impl<W: World> Submissions<W> {
             self.writer.release_before(self.marks[0].1);
         }
     }
+}
+
+/// Notes that a server begins another life. Which.
+fn begin_life(world: &impl World, server: u16, highest: u64) -> Result<u64, NodeError> {
+    let name = start::life(server);
+    let life = notes::read(world, &name).unwrap_or(0).max(highest >> COUNT_BITS) + 1;
+    if life >= LIVES {
+        return Err(NodeError::Refused(format!("there is no number for another start of server {server}")));
+    }
+    notes::write(world, &name, life).map_err(NodeError::io("noting a server's life"))?;
+    Ok(life)
 }
 
 /// The position a record stands at.

@@ -11,6 +11,7 @@ use pares_desk::item::{ItemName, TraderId};
 use pares_desk::names::Stands;
 use pares_desk::transfer::TransferPace;
 use pares_roles::World;
+use pares_types::Position;
 use serde_json::json;
 use zerocopy::IntoBytes;
 
@@ -102,7 +103,9 @@ impl<W: World, S: Dial> MemberServer<W, S> {
         if trader.0 != 0 && !trader.is_trader() {
             return connection.end(CutOff::Malformed);
         }
-        if stream != 0 && stream != self.keeper.number {
+        // Who was told more of this stream than it has ever had was told what is lost: logs were put back that are older.
+        let is_beyond = next != FROM_NOW && Position(next) > self.keeper.recorded();
+        if stream != 0 && (stream != self.keeper.number || is_beyond) {
             return connection.end(CutOff::OtherStream);
         }
         if self.connections.is_full() {

@@ -1,10 +1,15 @@
 //! Every trader is told the same, once, in one order, whatever becomes of servers.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::net::TcpStream;
+use std::path::Path;
 
-use pares_member::MemberConfig;
+use pares_desk::frame::{self, CutOff, DeskNews};
+use pares_member::config::{stream, submissions};
+use pares_member::{MemberConfig, TraderNews};
 use pares_roles::config::DurabilitySetting;
+use pares_types::ShardId;
 
 use crate::rig::{Follower, Rig, eventually};
 
@@ -211,5 +216,77 @@ fn silent_strangers_keep_no_trader_and_no_peer_out() {
     let mut trader = rig.trader(1, 1);
     trader.say("with a peer's word");
     trader.settle();
-    drop(strangers);
+    // The first to come made place, and was not waited for.
+    let mut said = Vec::new();
+    (&strangers[1]).read_to_end(&mut said).unwrap();
+    let (kind, payload, _) = frame::split(&said, frame::NEWS_BYTES_MAX).unwrap().unwrap();
+    assert_eq!(frame::read_news(kind, payload), Ok(DeskNews::Ended(CutOff::TooMany)));
+}
+
+/// Puts copies of the directories of one place into another, in the place of what is there.
+fn put_back(from: &Path, to: &Path, names: &[String]) {
+    for name in names {
+        let _ = std::fs::remove_dir_all(to.join(name));
+        std::fs::create_dir_all(to.join(name)).unwrap();
+        for file in std::fs::read_dir(from.join(name)).unwrap().map(Result::unwrap) {
+            std::fs::copy(file.path(), to.join(name).join(file.file_name())).unwrap();
+        }
+    }
+}
+
+fn logs(servers: &[u16]) -> Vec<String> {
+    servers
+        .iter()
+        .flat_map(|server| [stream(*server), submissions(*server)])
+        .map(|log| log.to_string())
+        .collect()
+}
+
+#[test]
+fn a_server_whose_logs_are_an_old_copy_takes_what_is_submitted_there() {
+    let mut rig = Rig::new(MemberConfig::local(2));
+    let (copy, of_one) = (tempfile::tempdir().unwrap(), logs(&[1]));
+    let mut speak = |rig: &Rig, trader, count| {
+        let mut trader = rig.trader(trader, 1);
+        (0..count).for_each(|_| _ = trader.say("at the second server"));
+        trader.settle();
+    };
+    speak(&rig, 1, 5);
+    rig.end(1);
+    put_back(&rig.dir(), copy.path(), &of_one);
+    rig.start(1);
+    speak(&rig, 2, 15);
+    rig.end(1);
+    put_back(copy.path(), &rig.dir(), &of_one);
+    rig.start(1);
+    speak(&rig, 3, 10);
+    eventually(|| rig.log(1).len() == 30 && rig.log(0).len() == 30);
+    assert_eq!(rig.log(0), rig.log(1));
+}
+
+#[test]
+fn who_was_told_more_than_any_log_has_is_told_that_the_stream_is_lost() {
+    let mut rig = Rig::new(MemberConfig::local(1));
+    let copy = tempfile::tempdir().unwrap();
+    let all = logs(&[0]);
+    let mut trader = rig.trader(1, 0);
+    trader.say("kept");
+    trader.settle();
+    rig.end(0);
+    put_back(&rig.dir(), copy.path(), &all);
+    rig.start(0);
+    trader.say("in no copy");
+    trader.settle();
+    rig.end(0);
+    put_back(copy.path(), &rig.dir(), &all);
+    // The window alone would know better.
+    std::fs::remove_file(rig.layout.window(ShardId(0))).unwrap();
+    rig.begin();
+    rig.start(0);
+    let mut is_lost = false;
+    eventually(|| {
+        trader.client.wait(std::time::Duration::from_millis(2));
+        trader.client.poll(|news| is_lost |= matches!(news, TraderNews::Lost));
+        is_lost
+    });
 }

@@ -229,6 +229,10 @@ fn tell(supervisor: &MemberSupervisor) {
     let (servers, dir) = (count(config.count().into(), "member server"), layout.root().display());
     pares_text::tell!("up: {servers}, epoch {}; {dir}", supervisor.epoch());
     for server in 0..config.count() {
+        if !supervisor.is_up(server) {
+            pares_text::tell!("server {server} is not up yet; the others serve");
+            continue;
+        }
         if let Ok(address) = pares_member::world::address(layout, server) {
             pares_text::tell!("server {server} listens on {address}");
         }
