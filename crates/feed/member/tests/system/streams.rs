@@ -246,7 +246,7 @@ fn logs(servers: &[u16]) -> Vec<String> {
 fn a_server_whose_logs_are_an_old_copy_takes_what_is_submitted_there() {
     let mut rig = Rig::new(MemberConfig::local(2));
     let (copy, of_one) = (tempfile::tempdir().unwrap(), logs(&[1]));
-    let mut speak = |rig: &Rig, trader, count| {
+    let speak = |rig: &Rig, trader, count| {
         let mut trader = rig.trader(trader, 1);
         (0..count).for_each(|_| _ = trader.say("at the second server"));
         trader.settle();
