@@ -22,7 +22,8 @@ pub(crate) enum Purpose {
 pub(crate) enum Said<'a> {
     /// The login is good: session, next number.
     Accepted(Session, u64),
-    Rejected,
+    /// The login is not good: why, as SoupBinTCP has it.
+    Rejected(u8),
     /// A message, and its number.
     Message(u64, &'a [u8]),
     Heartbeat,
@@ -81,7 +82,7 @@ impl Call {
                     Said::Message(number, message)
                 }
                 FromServer::Accepted(..) => return Err(SoupError::Malformed),
-                FromServer::Rejected(_) => Said::Rejected,
+                FromServer::Rejected(reason) => Said::Rejected(reason),
                 FromServer::Heartbeat => Said::Heartbeat,
                 FromServer::EndOfSession => Said::EndOfSession,
                 FromServer::Debug(_) => continue,

@@ -172,12 +172,13 @@ impl Subscription {
         }
     }
 
-    /// The connection's bytes.
-    pub(crate) fn hear(&mut self, bytes: &[u8], now_ns: u64, each: &mut impl FeedListener) {
+    /// Bytes of the connection.
+    pub fn on_connection(&mut self, bytes: &[u8], now_ns: u64, each: &mut impl FeedListener) {
         let Some(mut call) = self.call.take() else { return };
         let purpose = call.purpose;
         let mut goes_on = true;
         let read = call.on_bytes(bytes, now_ns, |said| {
+            self.is_unauthorized = said == Said::Rejected(soup::NOT_AUTHORIZED);
             goes_on = match purpose {
                 Purpose::Head(_) => self.on_head(said, now_ns, each),
                 Purpose::Snapshot(session) => self.on_snapshot(said, session, now_ns, each),
@@ -373,7 +374,7 @@ impl Subscription {
         now_ns: u64,
         each: &mut impl FeedListener,
     ) -> bool {
-        let later = self.recovery.head.filter(|(latest, _)| *latest > session && said == Said::Rejected);
+        let later = self.recovery.head.filter(|(latest, _)| *latest > session && matches!(said, Said::Rejected(_)));
         if let Some((latest, head)) = later {
             self.begin(latest, head == 1, each);
         }

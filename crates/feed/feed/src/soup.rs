@@ -29,6 +29,8 @@ pub const LOGIN_BYTES: usize = HEAD_BYTES + size_of::<LoginRequest>();
 pub const SILENCE_NS: u64 = 15_000_000_000;
 /// The reason of a rejected login: the session or the number is not there.
 pub(crate) const NOT_THERE: u8 = b'S';
+/// The reason of a rejected login: who asks comes without TLS, or may not ask.
+pub const NOT_AUTHORIZED: u8 = b'A';
 /// The last message of a snapshot: its kind; the number to go on at follows, as 20 digits.
 pub(crate) const END_OF_SNAPSHOT: u8 = b'G';
 

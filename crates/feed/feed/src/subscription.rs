@@ -121,6 +121,8 @@ pub struct Subscription {
     pub(crate) is_claimed_since: bool,
     pub(crate) recovery: Recovery,
     pub(crate) call: Option<Call>,
+    /// Whether the last that a replayer said is that it wants TLS.
+    pub(crate) is_unauthorized: bool,
     pub(crate) effects: VecDeque<FeedEffect>,
     pub(crate) counters: SubscriptionCounters,
 }
@@ -143,6 +145,7 @@ impl Subscription {
             is_claimed_since: false,
             recovery: Recovery::new(of.seed),
             call: None,
+            is_unauthorized: false,
             effects: VecDeque::new(),
             counters: SubscriptionCounters::default(),
         }
@@ -204,11 +207,6 @@ impl Subscription {
         each(&self.books, FeedEvent::Session(session));
     }
 
-    /// Bytes of the connection.
-    pub fn on_connection(&mut self, bytes: &[u8], now_ns: u64, each: &mut impl FeedListener) {
-        self.hear(bytes, now_ns, each);
-    }
-
     /// The connection was closed, or could not be made.
     pub fn on_disconnected(&mut self, now_ns: u64) {
         if self.call.take().is_some() {
@@ -225,6 +223,12 @@ impl Subscription {
             self.effects.push_back(FeedEffect::Ask(again));
         }
         self.keep_calling(now_ns);
+    }
+
+    /// Whether the last that a replayer said is that it wants TLS.
+    #[must_use]
+    pub fn is_unauthorized(&self) -> bool {
+        self.is_unauthorized
     }
 
     /// The next thing to be done with sockets. Take all, each time after it was told anything.

@@ -3,7 +3,7 @@
 //! A book changes a hundred times while somebody looks at it once. The thread keeps whole books and hands on, a few hundred times a second,
 //! what those look like that changed since; a server that takes its time is handed later states, never more of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -80,6 +80,7 @@ pub fn receive(
         ring: Box::new(ring),
         changed: Changed::default(),
         next: Instant::now(),
+        failures: config.shards.iter().map(|shard| (shard.0, String::new())).collect(),
         is_open: true,
     };
     let run = move || {
@@ -89,6 +90,7 @@ pub fn receive(
                     "receiving the market: {error}; this server shows none from now on"
                 ));
             }
+            watch.note_failures(&complain);
         }
     };
     std::thread::Builder::new().name("market".into()).spawn(run)?;
@@ -136,6 +138,8 @@ struct Watch {
     ring: Box<dyn FnMut() + Send>,
     changed: Changed,
     next: Instant,
+    /// What was complained of last, by shard.
+    failures: BTreeMap<u16, String>,
     /// Whether the server still listens.
     is_open: bool,
 }
@@ -151,6 +155,17 @@ impl Watch {
             (self.ring)();
         }
         Ok(())
+    }
+
+    /// Complains of what keeps a shard's data from coming, each time it is another thing.
+    fn note_failures(&mut self, complain: &impl Fn(String)) {
+        for (&shard, told) in &mut self.failures {
+            let why = self.receiver.failure(ShardId(shard));
+            if let Some(why) = why.filter(|why| told != why) {
+                complain(format!("shard {shard}: the last connection to a replayer broke: {why}"));
+                why.clone_into(told);
+            }
+        }
     }
 
     /// Hands on what there is room for; the rest later, as it is then. That data are current is said after what makes them so, that they

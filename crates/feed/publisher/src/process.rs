@@ -135,7 +135,7 @@ fn bind(
 
 fn handshaking(tls: &Arc<ServerConfig>) -> Handshaking {
     let mut refusal = Vec::new();
-    soup::write(&mut refusal, b'J', b"A");
+    soup::write(&mut refusal, b'J', &[soup::NOT_AUTHORIZED]);
     Handshaking { tls: Arc::clone(tls), count_max: HANDSHAKES_MAX, refusal }
 }
 

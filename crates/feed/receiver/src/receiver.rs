@@ -26,6 +26,9 @@ const TURNS_MAX: usize = 64;
 const READ_BYTES: usize = 65_536;
 /// The socket of requests; those of lines and connections follow.
 const REQUESTS: usize = 0;
+/// Why a replayer that wants TLS hung up.
+const UNAUTHORIZED: &str =
+    "it serves by TLS alone: give the certificate of the exchange's authority (`ca.pem`; --feed-ca)";
 
 /// What comes to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +64,7 @@ struct Shard {
     state: SubscriptionState,
     lines: Vec<Ear>,
     connection: Option<Connection>,
-    /// Why the last connection broke, or could not be made.
+    /// Why the last connection broke, or could not be made; none once another one speaks.
     failure: Option<String>,
     /// Its place.
     index: usize,
@@ -210,10 +213,12 @@ impl FeedReceiver {
         Some(self.find(shard)?.counters())
     }
 
-    /// Why the last connection for a shard that broke did, or could not be made.
+    /// Why the last connection for a shard broke or could not be made, while its data are not current.
     #[must_use]
     pub fn failure(&self, shard: ShardId) -> Option<&str> {
-        self.shards.iter().find(|one| one.subscription.shard() == shard)?.failure.as_deref()
+        let is_good = matches!(self.state(shard)?, SubscriptionState::Current | SubscriptionState::Over);
+        let one = self.shards.iter().find(|one| one.subscription.shard() == shard)?;
+        one.failure.as_deref().filter(|_| !is_good)
     }
 
     fn find(&self, shard: ShardId) -> Option<&Subscription> {
@@ -316,6 +321,7 @@ impl Shard {
         match sent.and_then(|()| connection.read(&mut common.buffer)) {
             Ok(None) => {}
             Ok(Some(length)) => {
+                self.failure = None;
                 let shard = self.subscription.shard();
                 let told = &mut |books: &ReceivedBooks, event: FeedEvent<'_>| {
                     each(ReceivedFrom { shard, books, received: Received::Event(event) });
@@ -330,6 +336,13 @@ impl Shard {
     fn lose(&mut self, why: &io::Error, now_ns: u64) {
         (self.connection, self.failure) = (None, Some(why.to_string()));
         self.subscription.on_disconnected(now_ns);
+    }
+
+    fn disconnect(&mut self) {
+        self.connection = None;
+        if self.subscription.is_unauthorized() {
+            self.failure = Some(UNAUTHORIZED.to_owned());
+        }
     }
 
     /// What the rules want to be done with sockets.
@@ -358,7 +371,7 @@ impl Shard {
                         self.lose(&error, common.now_ns());
                     }
                 }
-                FeedEffect::Disconnect => self.connection = None,
+                FeedEffect::Disconnect => self.disconnect(),
             }
         }
     }

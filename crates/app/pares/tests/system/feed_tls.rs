@@ -129,6 +129,10 @@ fn who_watches_believes_the_systems_authority_and_no_other() {
     };
     by(&exchange.layout().keys().join("ca.pem")).until(&["ALFA", "current", bid]);
 
+    // Who comes without TLS is told what he lacks.
+    let by_tcp = ["ALFA", "--replayer", &addresses[0], "--shards", "2"];
+    Watch::start(&by_tcp).until(&["a replayer broke", "--feed-ca"]);
+
     // Another authority's certificate of the same name is not a replayer's.
     let elsewhere = tempfile::tempdir().unwrap();
     let files = TlsFiles::named(elsewhere.path(), "replayer-0");
@@ -160,6 +164,19 @@ fn a_members_server_takes_the_market_by_tls() {
         }
         (bid, state) == (Some(Quantity(10)), MarketState::Current)
     });
+}
+
+#[test]
+fn a_members_server_that_cannot_take_the_market_says_why() {
+    let exchange = Exchange::start(&with_tls());
+    exchange.client(0, 7).submit_and_wait(&limit(1, 1, Side::Buy, 10, 2_230_000)).unwrap();
+    let tcp = replayers(&exchange);
+    let config = MarketConfig { shards: vec![SHARD.0], tcp, ..MarketConfig::default() };
+    let (complain, said) = std::sync::mpsc::channel();
+    let _market = market::receive(&config, || {}, move |why| drop(complain.send(why))).unwrap();
+    let why = said.recv_timeout(PATIENCE).unwrap();
+    assert!(why.contains("shard 0") && why.contains("--feed-ca"), "{why}");
+    assert!(said.recv_timeout(Duration::from_secs(1)).is_err(), "it is said once");
 }
 
 #[test]

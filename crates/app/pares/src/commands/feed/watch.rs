@@ -290,11 +290,11 @@ impl<'a> Watch<'a> {
     }
 
     fn say_if_blamed(&mut self, receiver: &FeedReceiver) {
-        let blamed = self.blame(receiver);
-        if blamed != self.blamed && self.face == Face::Lines {
-            blamed.iter().for_each(|why| text::print(why));
+        let Some(why) = self.blame(receiver).filter(|why| self.blamed.as_ref() != Some(why)) else { return };
+        if self.face == Face::Lines {
+            text::print(&why);
         }
-        self.blamed = blamed;
+        self.blamed = Some(why);
     }
 
     fn levels(&self) -> usize {
@@ -321,9 +321,10 @@ impl<'a> Watch<'a> {
     /// Why nothing of what is watched came, as far as that can be told.
     fn nothing(&self) -> String {
         let what = self.args.symbol.as_ref().map_or(String::new(), |symbol| format!(" of {symbol}"));
-        let up = match self.unknown {
-            Some(_) => "",
-            None => ": is the system up? A shard publishes from its first order on",
+        let up = match (&self.unknown, &self.blamed) {
+            (None, None) => ": is the system up? A shard publishes from its first order on".to_owned(),
+            (None, Some(why)) => format!(": {why}"),
+            (Some(_), _) => String::new(),
         };
         let shards = match self.args.replayer[..] {
             [] => String::new(),
@@ -335,8 +336,7 @@ impl<'a> Watch<'a> {
 
 /// The same of a shard.
 fn failure(receiver: &FeedReceiver, shard: ShardId) -> Option<String> {
-    let is_good = matches!(receiver.state(shard)?, SubscriptionState::Current | SubscriptionState::Over);
-    let why = receiver.failure(shard).filter(|_| !is_good)?;
+    let why = receiver.failure(shard)?;
     Some(format!("shard {shard}: the last connection to a replayer broke: {why}"))
 }
 
