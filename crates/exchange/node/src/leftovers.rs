@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pares_os::process::Lock;
 use rustix::process::{Pid, Signal};
 
-use crate::config::{Layout, SystemConfig};
+use crate::config::Layout;
 use crate::world::complain;
 use crate::{NodeError, NodeId};
 
@@ -17,15 +17,15 @@ const LEFTOVERS_QUIET: Duration = Duration::from_millis(500);
 /// Tells a node which process started it.
 pub const PARENT: &str = "PARES_PARENT";
 
-/// The lock of the system in that directory.
+/// The lock of the system in that directory, for `command`.
 ///
 /// # Errors
 /// If another supervisor has it, or it cannot be taken.
-pub(crate) fn take_lock(layout: &Layout) -> Result<Lock, NodeError> {
+pub fn take_lock(layout: &Layout, command: &str) -> Result<Lock, NodeError> {
     let lock = Lock::take(&layout.lock());
     lock.map_err(NodeError::io("locking the system (does its file system have locks?)"))?.ok_or_else(|| {
         NodeError::Refused(format!(
-            "another `pares up` runs the system in {}; stop it, or use another --dir",
+            "another `{command}` runs the system in {}; stop it, or use another --dir",
             layout.root().display()
         ))
     })
@@ -49,15 +49,18 @@ pub(crate) fn refuse_unfinished(layout: &Layout) -> Result<(), NodeError> {
 }
 
 /// Waits until no node of an earlier start is left. Killed with their supervisor they take a moment to be gone, and
-/// until then could add to a log that [`begin`](crate::epoch::begin) has read.
-pub(crate) fn await_leftovers(
-    config: &SystemConfig,
+/// until then could add to a log that a start has read.
+///
+/// # Errors
+/// If one is not gone in ten seconds, or `stop` is set before.
+pub fn await_leftovers(
+    nodes: impl IntoIterator<Item = NodeId>,
     layout: &Layout,
     stop: &AtomicBool,
 ) -> Result<(), NodeError> {
     let begun = Instant::now();
     let mut told = false;
-    for node in NodeId::all(config) {
+    for node in nodes {
         // A log whose lock cannot be looked at stops the node that opens it.
         while let Ok(Some(process)) = pares_log::writing_process(&layout.log(node)) {
             check_not_stopped(stop)?;
@@ -76,7 +79,10 @@ pub(crate) fn await_leftovers(
 }
 
 /// Breaks a start off.
-pub(crate) fn check_not_stopped(stop: &AtomicBool) -> Result<(), NodeError> {
+///
+/// # Errors
+/// [`NodeError::BrokenOff`] if `stop` is set.
+pub fn check_not_stopped(stop: &AtomicBool) -> Result<(), NodeError> {
     match stop.load(Ordering::Relaxed) {
         true => Err(NodeError::BrokenOff),
         false => Ok(()),

@@ -20,6 +20,8 @@
 //! | [`config`] | the system's configuration file, and where everything lies |
 //! | `days` | a recorder's closed days, beside its duty cycle |
 //! | [`supervisor`] | `pares up`: starts the processes, restarts what dies, leaves no orphan |
+//! | [`watched`] | a process that is started again when it dies |
+//! | [`leftovers`] | no two starts of one system at once, no orphans |
 
 pub mod config;
 mod days;
@@ -27,12 +29,13 @@ pub mod duty;
 mod first_operator;
 mod handshakes;
 pub mod keys;
-mod leftovers;
+pub mod leftovers;
 pub mod process;
 pub mod readmit;
 pub mod sockets;
 pub mod supervisor;
 mod venue;
+pub mod watched;
 pub mod world;
 
 pub use config::{Layout, SystemConfig};

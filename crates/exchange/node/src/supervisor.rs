@@ -4,26 +4,23 @@
 //! it detects deaths only to start replacements, while the others go on. If it dies itself the nodes
 //! are told by the kernel and stop (no orphans); the next start finds logs that every node left whole.
 //!
-//! One node's trouble is never the others': a process that cannot be started (its program is just being replaced, there is no
-//! memory for it) is a death like any other, tried again after a pause; and a start succeeds once the system can
-//! trade, whichever nodes are still missing.
+//! One node's trouble is never the others': a node that cannot be started is tried again after a pause ([`crate::watched`]), and a
+//! start succeeds once the system can trade, whichever nodes are still missing.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use pares_os::process::Lock;
 use pares_types::Epoch;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::config::{Layout, SystemConfig};
 use crate::leftovers::{await_leftovers, check_not_stopped, refuse_unfinished, take_lock};
 use crate::lost::OnLoss;
+use crate::watched::{Watched, last_words};
 use crate::{HostWorld, NodeError, NodeId, epoch, first_operator, keys, shut_out};
 
 pub use crate::leftovers::{PARENT, end_with_parent};
@@ -32,11 +29,6 @@ pub use crate::leftovers::{PARENT, end_with_parent};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a start waits for nodes without which it can trade already, unless they died while starting.
 const GRACE: Duration = Duration::from_secs(10);
-/// A node that dies younger than this is restarted with growing pauses.
-const INFANT: Duration = Duration::from_secs(1);
-const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// The end of a node's log in which its last words are looked for.
-const COMPLAINT_BYTES_MAX: u64 = 4_096;
 /// A start is given up once each missing node has died so often: after some 1.3 s of pauses.
 const STARTS_MAX: usize = 5;
 
@@ -56,28 +48,13 @@ pub struct Supervisor {
     _lock: Lock,
 }
 
+#[derive(Default)]
 struct Process {
-    child: Option<Child>,
-    started: Instant,
-    pause: Duration,
-    /// A drill killed it: no reason to suspect it and wait.
-    killed: bool,
+    watched: Watched,
     /// Not to be restarted for now.
     held: bool,
     /// In the environment of its next process, and of no other.
     environment: Vec<(&'static str, String)>,
-}
-
-impl Process {
-    fn new() -> Self {
-        let (started, pause, killed, held) = (Instant::now(), Duration::ZERO, false, false);
-        Self { child: None, started, pause, killed, held, environment: Vec::new() }
-    }
-
-    /// The next pause of one that does not live long.
-    fn grow_pause(&mut self) {
-        self.pause = PAUSE_MAX.min(self.pause * 2 + Duration::from_millis(50));
-    }
 }
 
 /// A node that died or could not be started, and is being replaced.
@@ -133,14 +110,14 @@ impl Supervisor {
     ) -> Result<Self, NodeError> {
         refuse_unfinished(&layout)?;
         std::fs::create_dir_all(layout.run()).map_err(NodeError::io("creating the system's directory"))?;
-        let _lock = take_lock(&layout)?;
+        let _lock = take_lock(&layout, "pares up")?;
         let config = first_operator::settled(config, &layout)?;
         keys::ensure(&layout, &config)?;
-        await_leftovers(&config, &layout, stop)?;
+        await_leftovers(NodeId::all(&config), &layout, stop)?;
         let world = HostWorld::new(&layout)?;
         let epoch = epoch::begin(&world, &config, on_loss)?;
         let (program, arms) = (program.to_owned(), arms.to_vec());
-        let nodes = NodeId::all(&config).into_iter().map(|node| (node, Process::new())).collect();
+        let nodes = NodeId::all(&config).into_iter().map(|node| (node, Process::default())).collect();
         let deaths = Vec::new();
         let mut supervisor =
             Self { program, world, layout, config, epoch, nodes, arms, restarts: 0, deaths, _lock };
@@ -190,42 +167,36 @@ impl Supervisor {
     }
 
     fn reap(&mut self, node: NodeId) {
-        let process = self.nodes.get_mut(&node).expect("asked for a node of the system");
-        let how = match process.child.as_mut().map(Child::try_wait) {
-            None | Some(Ok(None)) => return,
-            Some(Ok(Some(status))) => status.to_string(),
-            // Nobody can say how it fares: it is gone, or the next one finds its log locked and ends.
-            Some(Err(error)) => error.to_string(),
-        };
-        process.child = None;
-        let crashed = !std::mem::take(&mut process.killed);
-        match crashed && process.started.elapsed() < INFANT {
-            true => process.grow_pause(),
-            false => process.pause = Duration::ZERO,
-        }
-        self.deaths.push(Death { node, how, complaint: self.complaint(node) });
+        let how = self.nodes.get_mut(&node).expect("asked for a node of the system").watched.reap();
+        let complaint = || last_words(&self.layout.complaints(node));
+        self.deaths.extend(how.map(|how| Death { node, how, complaint: complaint() }));
     }
 
     fn start_if_due(&mut self, node: NodeId) {
         let process = &self.nodes[&node];
-        let due = process.child.is_none() && !process.held && process.started.elapsed() >= process.pause;
-        if !due || self.is_shut_out(node) {
+        if !process.watched.is_due() || process.held || self.is_shut_out(node) {
             return;
         }
-        let spawned = self.spawn(node);
+        let (mut program, log) = (self.program_of(node), self.layout.complaints(node));
         let process = self.nodes.get_mut(&node).expect("just found");
-        process.started = Instant::now();
-        match spawned {
-            Ok(child) => {
-                process.child = Some(child);
+        match process.watched.start(&mut program, &log) {
+            Ok(id) => {
+                // The others go on trading meanwhile; a node leaves the background when it is open, a venue when it has caught up.
+                pares_os::scheduling::start_in_background(id);
                 process.environment.clear();
                 self.restarts += 1;
             }
-            Err(error) => {
-                process.grow_pause();
-                self.deaths.push(Death { node, how: error.to_string(), complaint: None });
-            }
+            Err(error) => self.deaths.push(Death { node, how: error.to_string(), complaint: None }),
         }
+    }
+
+    fn program_of(&self, node: NodeId) -> Command {
+        let mut program = Command::new(&self.program);
+        program
+            .args(["node", &node.to_string(), "--dir"])
+            .arg(self.layout.root())
+            .envs(self.arms.iter().chain(&self.nodes[&node].environment).map(|(name, value)| (name, value)));
+        program
     }
 
     /// Sends a signal to a node. One that is killed this way is replaced at once, however young it was.
@@ -233,13 +204,8 @@ impl Supervisor {
     /// # Errors
     /// If it is not running.
     pub fn signal(&mut self, node: NodeId, signal: Signal) -> Result<(), NodeError> {
-        let dead = || NodeError::Refused(format!("{node} is not running"));
-        let process = self.nodes.get_mut(&node).ok_or_else(dead)?;
-        let child = process.child.as_ref().ok_or_else(dead)?;
-        kill_process(Pid::from_child(child), signal)
-            .map_err(|error| NodeError::io("signalling a node")(error.into()))?;
-        process.killed |= signal == Signal::KILL;
-        Ok(())
+        let none = || NodeError::Refused(format!("there is no {node}"));
+        self.nodes.get_mut(&node).ok_or_else(none)?.watched.signal(signal)
     }
 
     /// Leaves the node dead when it dies, until called again with `held` false: for drills that need it away for a while.
@@ -269,7 +235,7 @@ impl Supervisor {
     /// Whether the node's current process has finished starting.
     #[must_use]
     pub fn is_up(&self, node: NodeId) -> bool {
-        let pid = self.nodes.get(&node).and_then(|process| process.child.as_ref()).map(Child::id);
+        let pid = self.nodes.get(&node).and_then(|process| process.watched.id());
         let announced =
             std::fs::read_to_string(self.layout.pid(node)).ok().and_then(|text| text.trim().parse().ok());
         pid.is_some() && pid == announced
@@ -282,38 +248,11 @@ impl Supervisor {
     pub fn stop(&mut self) -> Result<(), NodeError> {
         let mut stopped = Ok(());
         for node in NodeId::all(&self.config).into_iter().rev() {
-            let Some(mut child) = self.nodes.get_mut(&node).and_then(|process| process.child.take()) else {
-                continue;
-            };
-            // A stopped (SIGSTOP) node must go on to be able to end; one that is gone needs no signal.
-            let _ = kill_process(Pid::from_child(&child), Signal::CONT);
-            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-            stopped = stopped.and(await_end(&mut child));
+            if let Some(process) = self.nodes.get_mut(&node) {
+                stopped = stopped.and(process.watched.stop());
+            }
         }
         stopped
-    }
-
-    fn spawn(&self, node: NodeId) -> Result<Child, NodeError> {
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(self.layout.complaints(node))
-            .map_err(NodeError::io("opening a node's log"))?;
-        let child = Command::new(&self.program)
-            .args(["node", &node.to_string(), "--dir"])
-            .arg(self.layout.root())
-            .env(PARENT, std::process::id().to_string())
-            .envs(self.arms.iter().chain(&self.nodes[&node].environment).map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            // Ctrl-C in a terminal goes to a whole process group: the nodes end when the supervisor says so.
-            .process_group(0)
-            .spawn()
-            .map_err(NodeError::io("starting a node"))?;
-        // The others go on trading meanwhile; a node leaves the background when it is open, a venue when it has caught up.
-        pares_os::scheduling::start_in_background(child.id());
-        Ok(child)
     }
 
     /// The nodes that are not up, but for those that are shut out.
@@ -351,17 +290,6 @@ impl Supervisor {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
-
-    /// The last line in a node's log, perhaps of an earlier life.
-    fn complaint(&self, node: NodeId) -> Option<String> {
-        let mut log = File::open(self.layout.complaints(node)).ok()?;
-        let end = log.metadata().ok()?.len();
-        log.seek(SeekFrom::Start(end.saturating_sub(COMPLAINT_BYTES_MAX))).ok()?;
-        let mut bytes = Vec::new();
-        log.take(COMPLAINT_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
-        text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
-    }
 }
 
 impl Drop for Supervisor {
@@ -369,18 +297,6 @@ impl Drop for Supervisor {
         // Best effort: the kernel ends the nodes when this process ends.
         let _ = self.stop();
     }
-}
-
-/// Waits for a node that was asked to end; kills it when that takes too long.
-fn await_end(child: &mut Child) -> Result<(), NodeError> {
-    let asked = Instant::now();
-    while child.try_wait().map_err(NodeError::io("waiting for a node"))?.is_none() {
-        if asked.elapsed() > Duration::from_secs(5) {
-            child.kill().map_err(NodeError::io("killing a node"))?;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    Ok(())
 }
 
 /// Why a system did not come up: for each node that is missing, how it died last.

@@ -374,7 +374,8 @@ impl Subscription {
         now_ns: u64,
         each: &mut impl FeedListener,
     ) -> bool {
-        let later = self.recovery.head.filter(|(latest, _)| *latest > session && matches!(said, Said::Rejected(_)));
+        let later =
+            self.recovery.head.filter(|(latest, _)| *latest > session && matches!(said, Said::Rejected(_)));
         if let Some((latest, head)) = later {
             self.begin(latest, head == 1, each);
         }

@@ -13,6 +13,7 @@
 
 mod config;
 mod connection;
+mod ear;
 mod receiver;
 mod sockets;
 

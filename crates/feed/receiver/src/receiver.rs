@@ -4,8 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use mio::net::UdpSocket;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Poll, Token};
 use pares_feed::books::ReceivedBooks;
 use pares_feed::publication::Session;
 use pares_feed::subscription::{
@@ -15,11 +14,10 @@ use pares_tls::Trust;
 use pares_types::ShardId;
 
 use crate::config::{ReceiverConfig, ReceiverError};
-use crate::connection::{Connection, is_for_later};
+use crate::connection::Connection;
+use crate::ear::{Ear, listen};
 use crate::sockets;
 
-/// Packets taken of one line before the other one's turn.
-const PACKETS_AT_ONCE: usize = 64;
 /// Turns of all sockets in one call of `poll`.
 const TURNS_MAX: usize = 64;
 /// What is read of a connection at once.
@@ -48,13 +46,6 @@ pub struct ReceivedFrom<'a> {
     pub books: &'a ReceivedBooks,
     /// What it is.
     pub received: Received<'a>,
-}
-
-/// A UDP socket.
-struct Ear {
-    socket: UdpSocket,
-    /// Whether there may be something to read.
-    is_ready: bool,
 }
 
 /// One shard.
@@ -232,18 +223,6 @@ impl Common {
     }
 }
 
-fn listen(
-    poll: &Poll,
-    token: Token,
-    address: SocketAddr,
-    socket: io::Result<std::net::UdpSocket>,
-) -> Result<Ear, ReceiverError> {
-    let failed = |error| ReceiverError::Socket { address, error };
-    let mut socket = UdpSocket::from_std(socket.map_err(failed)?);
-    poll.registry().register(&mut socket, token, Interest::READABLE).map_err(failed)?;
-    Ok(Ear { socket, is_ready: true })
-}
-
 fn open_shard(
     poll: &Poll,
     config: &ReceiverConfig,
@@ -262,26 +241,6 @@ fn open_shard(
     }
     let (subscription, state) = (Subscription::new(of), SubscriptionState::Stale);
     Ok(Shard { subscription, state, lines, connection: None, failure: None, index })
-}
-
-impl Ear {
-    /// Hands out at most a turn's packets.
-    fn take(&mut self, buffer: &mut [u8], mut each: impl FnMut(&[u8], SocketAddr)) {
-        if !self.is_ready {
-            return;
-        }
-        for _ in 0..PACKETS_AT_ONCE {
-            match self.socket.recv_from(buffer) {
-                Ok((length, from)) => each(&buffer[..length], from),
-                Err(error) if is_for_later(&error) => {
-                    self.is_ready = error.kind() == io::ErrorKind::Interrupted;
-                    return;
-                }
-                // A request that nobody took: the next one asked answers.
-                Err(_) => {}
-            }
-        }
-    }
 }
 
 impl Shard {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pares_load::LabResult;
-use pares_node::{Layout, supervisor};
+use pares_node::{Layout, leftovers};
 
 /// What its supervisor tells it.
 #[derive(clap::Subcommand)]
@@ -22,6 +22,6 @@ pub(crate) enum Command {
 /// Whatever ends it otherwise.
 pub(crate) fn run(command: &Command) -> LabResult {
     let Command::Server { server, dir } = command;
-    supervisor::end_with_parent()?;
+    leftovers::end_with_parent()?;
     Ok(pares_member::process::run(*server, &Layout::new(dir))?)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pares_faults::Faulty;
 use pares_load::LabResult;
-use pares_node::{HostWorld, Layout, NodeId, process, supervisor};
+use pares_node::{HostWorld, Layout, NodeId, leftovers, process};
 
 /// What a supervisor tells a node.
 #[derive(clap::Args)]
@@ -19,7 +19,7 @@ pub struct Args {
 /// # Errors
 /// Whatever ends it otherwise.
 pub fn run(args: &Args) -> LabResult {
-    supervisor::end_with_parent()?;
+    leftovers::end_with_parent()?;
     let layout = Layout::new(&args.dir);
     let world = Faulty::from_environment(args.node, HostWorld::new(&layout)?)?;
     match args.node.only_tells() {

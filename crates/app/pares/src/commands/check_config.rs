@@ -4,7 +4,9 @@ use std::fmt::Display;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use pares_node::config::{self, ClientCertificates, DurabilitySetting, SignOnSetting, TlsSetting};
+use pares_node::config::{
+    self, ClientCertificates, DurabilitySetting, FeedConfig, SignOnSetting, TlsSetting,
+};
 use pares_node::{Layout, SystemConfig};
 use serde_json::json;
 
@@ -51,8 +53,10 @@ pub fn run(args: &Args) -> CommandResult {
     };
     let config = config::load(&file)?;
     let dir = file.parent().unwrap_or(Path::new("."));
-    let points: Vec<Point> =
-        [record(&config, dir), doors(&config), limits(&config)].into_iter().flatten().collect();
+    let points: Vec<Point> = [record(&config, dir), doors(&config), market_data(&config), limits(&config)]
+        .into_iter()
+        .flatten()
+        .collect();
     if args.json {
         let points = points.iter().map(|point| {
             json!({ "setting": point.setting, "in_force": point.in_force, "safe": point.is_safe, "why": point.why })
@@ -151,6 +155,21 @@ fn doors(config: &SystemConfig) -> Vec<Point> {
             "a certificate lets nobody in who was not given one; which member it names is not checked",
         ),
     ]
+}
+
+/// Who reaches the replayers of market data, if there are any.
+fn market_data(config: &SystemConfig) -> Vec<Point> {
+    let point = |feed: &FeedConfig| {
+        let is_local = feed.replayers.iter().all(|address| address.ip().is_loopback());
+        let is_on = feed.tls == TlsSetting::On;
+        Point::new(
+            "[feed] tls",
+            if is_on { "on" } else { "off" },
+            is_on || is_local,
+            "without it everybody on the way changes snapshots and days; lines prove nothing either way",
+        )
+    };
+    config.feed.iter().map(point).collect()
 }
 
 /// What one member may take from the others.

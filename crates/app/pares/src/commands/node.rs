@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pares_node::{Layout, NodeId, supervisor};
+use pares_node::{Layout, NodeId, leftovers};
 use pares_publisher::process;
 
 use crate::error::CommandResult;
@@ -26,7 +26,7 @@ pub struct Args {
 /// Whatever ends it otherwise.
 pub fn run(args: &Args) -> CommandResult {
     if !args.detached {
-        supervisor::end_with_parent()?;
+        leftovers::end_with_parent()?;
     }
     Ok(process::run(args.node, &Layout::new(&args.dir))?)
 }

@@ -84,7 +84,12 @@ fn tell(supervisor: &Supervisor) {
     let by_feed = config.feed.as_ref().is_some_and(|feed| feed.tls == TlsSetting::On);
     if config.tls == TlsSetting::On || by_feed {
         let keys = layout.keys();
-        pares_text::tell!("TLS: certificates and keys are in {}; members need its ca.pem", keys.display());
+        let who = match (config.tls == TlsSetting::On, by_feed) {
+            (true, true) => "members and receivers of market data need",
+            (true, false) => "members need",
+            _ => "receivers of market data need",
+        };
+        pares_text::tell!("TLS: certificates and keys are in {}; {who} its ca.pem", keys.display());
         let key = keys.join("ca.key.pem");
         if key.exists() {
             pares_text::tell!(

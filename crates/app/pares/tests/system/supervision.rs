@@ -70,7 +70,7 @@ fn a_node_that_cannot_be_waited_for_keeps_no_other_from_being_stopped() {
     // Somebody else learns how it ended, and the supervisor cannot any more.
     rustix::process::waitpid(Some(first_stopped), WaitOptions::empty()).unwrap();
     let stopped = exchange.supervisor().stop().unwrap_err();
-    assert!(stopped.to_string().contains("waiting for a node"), "{stopped}");
+    assert!(stopped.to_string().contains("waiting for a process"), "{stopped}");
     assert!(nodes.iter().all(|&(_, pid)| !is_alive(pid)));
 }
 

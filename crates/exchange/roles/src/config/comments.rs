@@ -72,6 +72,26 @@ const COMMENTS: &[(&str, &str)] = &[
         "Who tells the market data, and where to (docs/operations.md, Market data). Left out, nobody does; `pares up --feed` adds it.",
     ),
     (
+        "feed.publishers",
+        "Each sends everything: two or more one line each by turns, one alone on both. 1 to 8. Default 2.",
+    ),
+    (
+        "feed.line_a",
+        "Line A of shard 0: a multicast group, or the one receiver. Shard S has the port S higher.",
+    ),
+    ("feed.line_b", "Line B."),
+    ("feed.interface", "The interface by which multicast leaves. Default \"0.0.0.0\", the system's choice."),
+    ("feed.ttl", "Networks that multicast may cross: 0 stays on this host. Default 1."),
+    ("feed.replayers", "Where snapshots and what lines lost are had, by UDP and TCP, 1 to 8 addresses."),
+    (
+        "feed.tls",
+        "\"on\": the replayers' TCP ports are TLS 1.3; receivers need keys/ca.pem. Lines stay in the clear. Default \"off\".",
+    ),
+    (
+        "feed.exposed",
+        "true: beyond this machine, although nothing on lines is encrypted or proved. Default false.",
+    ),
+    (
         "gateways_exposed",
         "true: beyond loopback without TLS or certificates, on your responsibility. Default false.",
     ),
@@ -101,12 +121,18 @@ pub(super) fn with_comments(text: &str) -> String {
     let mut commented = String::from(
         "# A system of Pares. All of its nodes must be down when this file changes.\n# `pares check-config` says whether it is legal, and what to think about.\n\n",
     );
-    let mut last = "";
+    let (mut last, mut table) = (String::new(), "");
     for line in text.lines() {
-        let table = line.trim_start_matches('[').trim_end_matches(']');
-        let setting =
-            if line.starts_with('[') { table } else { line.split(" = ").next().unwrap_or_default() };
-        if let Some(comment) = comment(setting).filter(|_| setting != last) {
+        let key = line.split(" = ").next().unwrap_or_default();
+        let setting = if line.starts_with('[') {
+            table = line.trim_start_matches('[').trim_end_matches(']');
+            table.to_owned()
+        } else if table.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{table}.{key}")
+        };
+        if let Some(comment) = comment(&setting).filter(|_| setting != last) {
             commented.push_str(&format!("# {comment}\n"));
             last = setting;
         }
@@ -118,18 +144,20 @@ pub(super) fn with_comments(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::SystemConfig;
+    use super::super::{FeedConfig, SystemConfig};
     use super::*;
 
     /// A new system's file does not have them.
-    const OPTIONAL: [&str; 2] = ["operator_key", "feed"];
+    fn is_optional(setting: &str) -> bool {
+        setting == "operator_key" || setting.starts_with("feed")
+    }
 
     #[test]
     fn a_new_systems_file_has_a_comment_on_each_setting_and_means_what_it_says() {
         let fresh = SystemConfig::fresh();
         let text = fresh.text();
         assert_eq!(SystemConfig::parse(&text).unwrap(), fresh);
-        for (setting, comment) in COMMENTS.iter().filter(|(setting, _)| !OPTIONAL.contains(setting)) {
+        for (setting, comment) in COMMENTS.iter().filter(|(setting, _)| !is_optional(setting)) {
             let named = text.contains(&format!("\n# {comment}\n{setting} = "))
                 || text.contains(&format!("\n# {comment}\n[{setting}]\n"))
                 || text.contains(&format!("\n# {comment}\n[[{setting}]]"));
@@ -139,11 +167,27 @@ mod tests {
     }
 
     #[test]
+    fn what_a_feed_is_told_has_comments_of_its_own() {
+        let with_feed = SystemConfig { feed: Some(FeedConfig::default()), ..SystemConfig::fresh() };
+        let text = with_feed.text();
+        assert_eq!(SystemConfig::parse(&text).unwrap(), with_feed);
+        let (gateways, feed) = text.split_once("[feed]\n").unwrap();
+        assert!(gateways.contains("# \"on\": the gateways'"));
+        for line in feed.lines().take_while(|line| !line.starts_with('[')) {
+            let Some((setting, value)) = line.split_once(" = ") else { continue };
+            let comment = comment(&format!("feed.{setting}")).unwrap_or_else(|| panic!("{setting}"));
+            assert!(feed.contains(&format!("# {comment}\n{line}\n")), "{setting}");
+            let default = comment.rsplit_once("Default ").map(|(_, default)| default.trim_end_matches('.'));
+            assert!(default.is_none_or(|default| default.starts_with(value)), "{line}: {comment}");
+        }
+    }
+
+    #[test]
     fn a_comments_default_is_that_of_a_new_system() {
         let text = toml::to_string(&SystemConfig::fresh()).unwrap();
         let with_default = COMMENTS
             .iter()
-            .filter(|(setting, _)| !["instruments", "day"].contains(setting) && !OPTIONAL.contains(setting));
+            .filter(|(setting, _)| !["instruments", "day"].contains(setting) && !is_optional(setting));
         for (setting, comment) in with_default {
             let (_, default) = comment.rsplit_once("Default ").unwrap();
             let line = format!("{setting} = {}\n", default.trim_end_matches('.'));

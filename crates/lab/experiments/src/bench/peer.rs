@@ -40,7 +40,7 @@ pub(crate) enum Peer {
 /// # Errors
 /// If what it works on cannot be opened.
 pub(crate) fn run(peer: &Peer) -> LabResult {
-    pares_node::supervisor::end_with_parent()?;
+    pares_node::leftovers::end_with_parent()?;
     match peer {
         Peer::Contend { dir, batch } => super::sequencer::contend(dir, *batch),
         Peer::Read { log } => read(log),

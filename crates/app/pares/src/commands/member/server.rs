@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pares_node::{Layout, supervisor};
+use pares_node::{Layout, leftovers};
 
 use crate::error::CommandResult;
 
@@ -22,7 +22,7 @@ pub(super) struct Args {
 /// Runs the server until it is told to stop.
 pub(super) fn run(args: &Args) -> CommandResult {
     if !args.detached {
-        supervisor::end_with_parent()?;
+        leftovers::end_with_parent()?;
     }
     Ok(pares_member::process::run(args.server, &Layout::new(&args.dir))?)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pares_desk::item::TraderId;
 use pares_load::{LabError, LabResult, failed, own_program};
-use pares_node::supervisor::{PARENT, end_with_parent};
+use pares_node::leftovers::{PARENT, end_with_parent};
 use pares_os::{CountersReader, CountersWriter};
 use rustix::process::{Pid, Signal, kill_process};
 

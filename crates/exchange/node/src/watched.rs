@@ -1,0 +1,192 @@
+//! A process that is started, and started again when it dies: what `pares up` and `pares member up` have in common.
+//!
+//! A process that cannot be started (its program is just being replaced, there is no memory for it) is a death like any other:
+//! the next try comes after a pause. Pauses grow while processes die young, so that one that can never live costs little.
+//!
+//! ```text
+//!   due --start--> running --reap: it ended--> paused --its pause is over--> due
+//!    \--- it cannot be started --------------->/
+//! ```
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::NodeError;
+use crate::leftovers::PARENT;
+
+/// A process that dies younger than this is started again with growing pauses.
+const INFANT: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// A process that was asked to end for so long is killed.
+const END_MAX: Duration = Duration::from_secs(5);
+/// The end of a log in which last words are looked for.
+const LAST_WORDS_BYTES_MAX: u64 = 4_096;
+
+/// A process to be kept running. Dropped, it runs on: who watches it stops it.
+#[derive(Debug)]
+pub struct Watched {
+    child: Option<Child>,
+    started: Instant,
+    pause: Duration,
+    /// A drill killed it: no reason to suspect it and wait.
+    killed: bool,
+}
+
+impl Watched {
+    /// One that was never started, and is due.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { child: None, started: Instant::now(), pause: Duration::ZERO, killed: false }
+    }
+
+    /// Whether nothing runs, and the pause is over.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.child.is_none() && self.started.elapsed() >= self.pause
+    }
+
+    /// The process that runs, or has not been [reaped](Self::reap).
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// Starts `program`, which complains into `log`. Returns the process.
+    ///
+    /// # Errors
+    /// If it cannot be started; its pause begins.
+    pub fn start(&mut self, program: &mut Command, log: &Path) -> Result<u32, NodeError> {
+        self.started = Instant::now();
+        match spawn(program, log) {
+            Ok(child) => Ok(self.child.insert(child).id()),
+            Err(error) => {
+                self.grow_pause();
+                Err(error)
+            }
+        }
+    }
+
+    /// How the process ended, once after each end.
+    pub fn reap(&mut self) -> Option<String> {
+        let how = match self.child.as_mut()?.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => status.to_string(),
+            // Nobody can say how it fares: it is gone, or the next one finds its log locked and ends.
+            Err(error) => error.to_string(),
+        };
+        self.child = None;
+        let crashed = !std::mem::take(&mut self.killed);
+        match crashed && self.started.elapsed() < INFANT {
+            true => self.grow_pause(),
+            false => self.pause = Duration::ZERO,
+        }
+        Some(how)
+    }
+
+    fn grow_pause(&mut self) {
+        self.pause = PAUSE_MAX.min(self.pause * 2 + Duration::from_millis(50));
+    }
+
+    /// Sends a signal. A process that is killed this way is due at once, however young it was.
+    ///
+    /// # Errors
+    /// If nothing runs.
+    pub fn signal(&mut self, signal: Signal) -> Result<(), NodeError> {
+        let child = self.child.as_ref().ok_or_else(|| NodeError::Refused("it is not running".into()))?;
+        kill_process(Pid::from_child(child), signal)
+            .map_err(|error| NodeError::io("signalling a process")(error.into()))?;
+        self.killed |= signal == Signal::KILL;
+        Ok(())
+    }
+
+    /// Asks the process to end, waits for that, and kills it when that takes too long. Nothing if none runs.
+    ///
+    /// # Errors
+    /// If it cannot be waited for.
+    pub fn stop(&mut self) -> Result<(), NodeError> {
+        let Some(mut child) = self.child.take() else { return Ok(()) };
+        // A stopped (SIGSTOP) process must go on to be able to end; one that is gone needs no signal.
+        let _ = kill_process(Pid::from_child(&child), Signal::CONT);
+        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        let asked = Instant::now();
+        while child.try_wait().map_err(NodeError::io("waiting for a process"))?.is_none() {
+            if asked.elapsed() > END_MAX {
+                child.kill().map_err(NodeError::io("killing a process"))?;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+}
+
+impl Default for Watched {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn spawn(program: &mut Command, log: &Path) -> Result<Child, NodeError> {
+    let log = File::options().create(true).append(true).open(log);
+    program
+        .env(PARENT, std::process::id().to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log.map_err(NodeError::io("opening the log of a process"))?)
+        // Ctrl-C in a terminal goes to a whole process group: these processes end when they are told to.
+        .process_group(0)
+        .spawn()
+        .map_err(NodeError::io("starting a process"))
+}
+
+/// The last line of a log, perhaps of an earlier life.
+#[must_use]
+pub fn last_words(log: &Path) -> Option<String> {
+    let mut log = File::open(log).ok()?;
+    let end = log.metadata().ok()?.len();
+    log.seek(SeekFrom::Start(end.saturating_sub(LAST_WORDS_BYTES_MAX))).ok()?;
+    let mut bytes = Vec::new();
+    log.take(LAST_WORDS_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_cannot_be_started_or_dies_young_is_tried_again_after_a_pause() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let mut watched = Watched::new();
+        assert!(watched.is_due());
+        watched.start(&mut Command::new(dir.path().join("nothing")), &log).unwrap_err();
+        assert!(!watched.is_due() && watched.id().is_none());
+        let grown = watched.pause;
+        watched.start(Command::new("sh").args(["-c", "echo so it is >&2; exit 3"]), &log).unwrap();
+        let how = std::iter::repeat_with(|| {
+            std::thread::sleep(Duration::from_millis(1));
+            watched.reap()
+        });
+        assert!(how.flatten().next().unwrap().contains('3'));
+        assert!(watched.pause > grown && watched.reap().is_none());
+        assert_eq!(last_words(&log).unwrap(), "so it is");
+    }
+
+    #[test]
+    fn last_words_are_found_behind_much_else_and_are_shown_even_if_they_are_no_text() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        assert_eq!(last_words(&log), None);
+        let mut text = vec![b'x'; 100_000];
+        text.extend_from_slice(b"\nnot \xff text\n\n");
+        std::fs::write(&log, text).unwrap();
+        assert_eq!(last_words(&log).unwrap(), "not \u{fffd} text");
+    }
+}
