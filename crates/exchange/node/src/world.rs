@@ -204,7 +204,7 @@ impl World for HostWorld {
 
 /// Says something to the operator: a node's standard error is its log.
 /// On a full disk it is lost, and nothing else (`eprintln!` would panic).
-pub(crate) fn complain(what: &dyn Display) {
+pub fn complain(what: &dyn Display) {
     let _ = writeln!(io::stderr(), "{what}");
 }
 

@@ -43,11 +43,21 @@ pub fn open(server: u16, layout: &Layout) -> Result<(HostServer, Bell), NodeErro
     let bell = bell.map_err(NodeError::io("listening to the bell"))?;
     // The exchange's sockets know where a gateway listens; a server has a gateway's place among them.
     let system = SystemConfig { gateways: config.servers.clone(), ..SystemConfig::default() };
-    let sockets = RealSockets::open(GatewayId(server), &system, layout, &bell)?;
+    let sockets = RealSockets::open(GatewayId(server), &system, layout, &bell).map_err(cannot_listen)?;
     let group = config.groups.get(usize::from(server)).copied();
     let sockets = MemberSockets::new(sockets, layout.clone(), group);
     let sockets = sockets.map_err(NodeError::io("opening a socket for the server's group"))?;
     Ok((MemberServer::open(server, &config, world, sockets)?, bell))
+}
+
+/// Says which setting of a member's system chooses the address.
+fn cannot_listen(error: NodeError) -> NodeError {
+    match error {
+        NodeError::Listen { address, source } => NodeError::Refused(format!(
+            "cannot listen on {address} ({source}): `servers` in member.toml says where, `pares member up --port` at the first start"
+        )),
+        error => error,
+    }
 }
 
 /// Runs a server until `stop` is set.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 use pares_node::sockets::RealSockets;
+use pares_node::world::complain;
 use pares_roles::config::Layout;
 use pares_roles::world::{Ready, Sockets};
 use pares_tls::Stream;
@@ -28,7 +29,29 @@ pub trait Dial: Sockets {
 pub struct MemberSockets {
     real: RealSockets,
     layout: Layout,
-    group: Option<(UdpSocket, SocketAddr)>,
+    group: Option<Group>,
+}
+
+/// Where the stream is sent to besides.
+struct Group {
+    socket: UdpSocket,
+    address: SocketAddr,
+    /// What the operator was told of why packets do not go.
+    told: Option<io::ErrorKind>,
+}
+
+impl Group {
+    fn send(&mut self, packet: &[u8]) {
+        let kind = match self.socket.send_to(packet, self.address) {
+            Ok(_) => return self.told = None,
+            Err(error) => error.kind(),
+        };
+        // What is lost is asked for over TCP; what never goes (no route there) is the operator's to repair.
+        if kind != io::ErrorKind::WouldBlock && self.told != Some(kind) {
+            self.told = Some(kind);
+            complain(&format_args!("nothing of the stream goes to the group {}: {kind}", self.address));
+        }
+    }
 }
 
 impl MemberSockets {
@@ -37,8 +60,8 @@ impl MemberSockets {
     /// # Errors
     /// If there is no socket for the group.
     pub fn new(real: RealSockets, layout: Layout, group: Option<SocketAddr>) -> io::Result<Self> {
-        let group = group.map(|group| Ok::<_, io::Error>((caster(group)?, group))).transpose()?;
-        Ok(Self { real, layout, group })
+        let open = |address| Ok::<_, io::Error>(Group { socket: caster(address)?, address, told: None });
+        Ok(Self { real, layout, group: group.map(open).transpose()? })
     }
 }
 
@@ -70,10 +93,7 @@ impl Dial for MemberSockets {
     }
 
     fn cast(&mut self, packet: &[u8]) {
-        if let Some((socket, group)) = &self.group {
-            // What is lost is asked for over TCP.
-            let _ = socket.send_to(packet, *group);
-        }
+        self.group.iter_mut().for_each(|group| group.send(packet));
     }
 }
 

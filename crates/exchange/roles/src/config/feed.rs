@@ -111,7 +111,8 @@ impl FeedConfig {
             None => Ok(()),
             Some(address) => Err(NodeError::Config(format!(
                 "`feed`: {address} is beyond this machine: everybody there reads the market data, who sends there can forge it, and \
-                 replayers answer forged addresses. Use loopback (127.0.0.1), or set `exposed = true` if that network is trusted"
+                 replayers answer forged addresses. Use loopback (127.0.0.1; groups stay here with `interface = \"127.0.0.1\"` and \
+                 `ttl = 0`), or set `exposed = true` if that network is trusted"
             ))),
         }
     }

@@ -139,7 +139,10 @@ impl Figures {
     /// Prints the figures for people.
     pub fn print(&self) {
         let line = |what: &str, figure: u64, note: &str| pares_text::say!("{what:<30} {figure:>10}   {note}");
-        let known = format!("{:.2} % of known ones at the head of their queue", self.percent_at_head);
+        let known = match self.executions_of_known_orders {
+            0 => "no executed order was known".to_owned(),
+            _ => format!("{:.2} % of known ones at the head of their queue", self.percent_at_head),
+        };
         let instruments = format!("instruments: {}", self.instruments);
         line("events", self.events, &instruments);
         line("published rows compared", self.rows_checked, &format!("{} differed", self.mismatched_rows));

@@ -81,7 +81,10 @@ pub fn run(args: &Args, layout: &Layout) -> CommandResult {
     let (packets, bytes) = (file.packets, file.bytes);
     file.finish().map_err(written)?;
     tell(args, packets, bytes);
-    Ok(())
+    match packets {
+        0 => Err(CommandError::Failed("no packet came: is the system up? The file has none".into())),
+        _ => Ok(()),
+    }
 }
 
 fn tell(args: &Args, packets: u64, bytes: u64) {

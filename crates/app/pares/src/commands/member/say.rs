@@ -11,6 +11,8 @@ use crate::error::{CommandError, CommandResult};
 
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// What is to be done when it took longer.
+const UNTOLD: &str = "no server has told in 10 s where it stands; look with `pares member watch --from 0` before you say it again, and                       whether as many servers are up as `quorum` in member.toml";
 
 /// Arguments of `pares member say`.
 #[derive(clap::Args)]
@@ -69,7 +71,7 @@ pub(super) fn run(args: &Args) -> CommandResult {
             _ => {}
         });
     }
-    let stands = stands.unwrap_or_else(|| Err("nobody says where it stands".into()));
+    let stands = stands.unwrap_or_else(|| Err(UNTOLD.into()));
     let position = stands.map_err(|why| CommandError::io("saying it")(std::io::Error::other(why)))?;
     pares_text::tell!("it stands at position {position}");
     Ok(())

@@ -11,7 +11,7 @@ use pares_member::market::MarketConfig;
 use pares_member::process;
 use pares_member::reports::ExchangeConfig;
 use pares_member::up::MemberSupervisor;
-use pares_node::config::TlsSetting;
+use pares_node::config::{SignOnSetting, TlsSetting};
 use pares_node::{Layout, NodeError};
 use pares_types::GatewayId;
 
@@ -78,6 +78,7 @@ impl Args {
             None => self.exchange.as_deref().map(market_of).transpose()?.flatten(),
             market => market,
         };
+        let exchange = if self.can_sign_on()? { exchange } else { None };
         let quorum = self.quorum.unwrap_or(1);
         let config = MemberConfig { servers, quorum, exchange, market, ..MemberConfig::default() };
         config.check()?;
@@ -129,6 +130,13 @@ impl Args {
         let authority = self.feed_ca.as_deref().map(absolute);
         let interface = self.feed_interface;
         Ok(Some(MarketConfig { shards, lines, interface, requests, tcp, authority }))
+    }
+
+    /// Whether the exchange tells its reports to servers that have these keys.
+    fn can_sign_on(&self) -> Result<bool, CommandError> {
+        let Some(dir) = self.exchange.as_ref().filter(|_| self.key.is_empty()) else { return Ok(true) };
+        let system = pares_node::config::load(&Layout::new(dir).config())?;
+        Ok(system.sign_on == SignOnSetting::Open)
     }
 
     /// Where the exchange in that directory is, and what it is made of.
@@ -236,6 +244,14 @@ fn tell(supervisor: &MemberSupervisor) {
         if let Ok(address) = pares_member::world::address(layout, server) {
             pares_text::tell!("server {server} listens on {address}");
         }
+    }
+    if config.market.is_none() {
+        pares_text::tell!("no market data: that needs an exchange with a feed (--exchange, or --feed-tcp)");
+    }
+    if config.exchange.is_none() {
+        pares_text::tell!(
+            "no reports of an exchange: that needs --exchange, --member, and a --key for each server if sign-on is required there"
+        );
     }
     pares_text::tell!("who can connect there may speak as any trader: keep it inside");
     pares_text::tell!(
