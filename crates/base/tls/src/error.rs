@@ -42,6 +42,12 @@ pub enum IssueError {
     /// The authority is there, and its key is not.
     #[error("{path} is missing: bring it back to issue more, or delete ca.pem to begin anew with all certificates", path = .0.display())]
     NoKey(PathBuf),
+    /// The authority's certificate cannot be read.
+    #[error("{0}. Bring the authority's ca.pem back, or delete it to begin anew with all certificates")]
+    Authority(#[from] TlsError),
+    /// What the key signs, nobody would believe.
+    #[error("{path} is not the key of the ca.pem there: bring back the one that is, or delete ca.pem to begin anew with all certificates", path = .0.display())]
+    OtherKey(PathBuf),
     /// A name cannot stand in a certificate, or the authority's key is not one.
     #[error("cannot make certificates: {0}: are names made of letters, digits, dots and dashes?")]
     Certificate(#[from] rcgen::Error),

@@ -124,12 +124,20 @@ impl Identity {
 
     /// The same by another clock.
     pub(crate) fn check_issued_at(&self, now: UnixTime) -> Result<(), TlsError> {
-        let certificate = self.chain.first().expect("read as not empty");
-        let parsed = ParsedCertificate::try_from(certificate).map_err(mismatch)?;
-        let algorithms = provider().signature_verification_algorithms.all;
-        verify_server_cert_signed_by_trust_anchor(&parsed, &self.roots, &self.chain[1..], now, algorithms)
-            .map_err(mismatch)
+        check_issued(&self.chain, &self.roots, now)
     }
+}
+
+/// Whether the first certificate is believed then by those who believe `roots`; the others lie between.
+pub(crate) fn check_issued(
+    chain: &[CertificateDer<'_>],
+    roots: &RootCertStore,
+    now: UnixTime,
+) -> Result<(), TlsError> {
+    let (certificate, between) = chain.split_first().expect("read as not empty");
+    let parsed = ParsedCertificate::try_from(certificate).map_err(mismatch)?;
+    let algorithms = provider().signature_verification_algorithms.all;
+    verify_server_cert_signed_by_trust_anchor(&parsed, roots, between, now, algorithms).map_err(mismatch)
 }
 
 /// The authority that a caller believes. It shows a certificate only if it has one.
@@ -182,7 +190,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     if chain.is_empty() { Err(TlsError::file(path, "holds no certificate")) } else { Ok(chain) }
 }
 
-fn authority(path: &Path) -> Result<RootCertStore, TlsError> {
+pub(crate) fn authority(path: &Path) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(path)? {
         roots.add(certificate).map_err(|why| TlsError::file(path, why))?;

@@ -14,8 +14,10 @@ use rcgen::{
     KeyPair, KeyUsagePurpose,
 };
 
+use rustls::pki_types::UnixTime;
+
 use crate::error::IssueError;
-use crate::identity::TlsFiles;
+use crate::identity::{self, TlsFiles};
 
 /// From when until when a certificate is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +38,7 @@ impl Authority {
     /// The authority in `dir`, made if it is not there: a directory and a key that are their owner's alone.
     ///
     /// # Errors
-    /// If `ca.pem` is there without its key, or a file cannot be read or written. Files already written stay.
+    /// If `ca.pem` is there without its key or with another, or a file cannot be read or written. Files already written stay.
     pub fn in_dir(dir: &Path, system: &str) -> Result<Self, IssueError> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
         made.map_err(|source| IssueError::File { path: dir.to_owned(), source })?;
@@ -52,12 +54,23 @@ impl Authority {
             }
             let pem = fs::read_to_string(&key_path)
                 .map_err(|source| IssueError::File { path: key_path.clone(), source })?;
-            return Ok(Self(Issuer::new(params, KeyPair::from_pem(&pem)?)));
+            let authority = Self(Issuer::new(params, KeyPair::from_pem(&pem)?));
+            return match authority.is_of(&certificate_path)? {
+                true => Ok(authority),
+                false => Err(IssueError::OtherKey(key_path)),
+            };
         }
         let key = KeyPair::generate()?;
         write(&key_path, &key.serialize_pem(), 0o600)?;
         write(&certificate_path, &params.self_signed(&key)?.pem(), 0o644)?;
         Ok(Self(Issuer::new(params, key)))
+    }
+
+    /// Whether what it issues is believed by those who have that certificate.
+    fn is_of(&self, certificate: &Path) -> Result<bool, IssueError> {
+        let roots = identity::authority(certificate)?;
+        let tried = params(&[])?.signed_by(&KeyPair::generate()?, &self.0)?;
+        Ok(identity::check_issued(&[tried.der().clone()], &roots, UnixTime::now()).is_ok())
     }
 
     /// Issues a certificate for `names`, host names or IP addresses, and writes it with a new key, which is readable by its owner
@@ -66,13 +79,7 @@ impl Authority {
     /// # Errors
     /// If a name cannot stand in a certificate, or a file cannot be written.
     pub fn issue(&self, files: &TlsFiles, names: &[String], lifetime: Lifetime) -> Result<(), IssueError> {
-        // An IP address becomes one in the certificate too.
-        let mut params = CertificateParams::new(names)?;
-        params.distinguished_name = common_name(names.first().map_or("", String::as_str));
-        params.use_authority_key_identifier_extension = true;
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages =
-            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        let mut params = params(names)?;
         if let Lifetime::Until(end) = lifetime {
             let epoch = rcgen::date_time_ymd(1970, 1, 1);
             let since_epoch = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -85,6 +92,18 @@ impl Authority {
         write(&files.key, &key.serialize_pem(), 0o600)?;
         write(&files.certificate, &certificate.pem(), 0o644)
     }
+}
+
+/// A certificate of those names, for either end of a connection.
+fn params(names: &[String]) -> Result<CertificateParams, IssueError> {
+    // An IP address becomes one in the certificate too.
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = common_name(names.first().map_or("", String::as_str));
+    params.use_authority_key_identifier_extension = true;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages =
+        vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    Ok(params)
 }
 
 fn common_name(name: &str) -> DistinguishedName {
@@ -115,7 +134,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use rustls::pki_types::UnixTime;
 
     use crate::{Identity, TlsError};
 
@@ -146,6 +164,21 @@ mod tests {
         fs::remove_file(dir.path().join("ca.key.pem")).unwrap();
         assert!(matches!(Authority::in_dir(dir.path(), "pares"), Err(IssueError::NoKey(_))));
         assert_eq!(fs::read(dir.path().join("ca.pem")).unwrap(), authority);
+    }
+
+    #[test]
+    fn an_authority_with_anothers_key_or_a_damaged_certificate_issues_nothing() {
+        let [dir, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let files = issued(dir.path(), "one", Lifetime::Endless);
+        issued(other.path(), "one", Lifetime::Endless);
+        let why = || Authority::in_dir(dir.path(), "pares").err().unwrap().to_string();
+        let own = fs::read(dir.path().join("ca.key.pem")).unwrap();
+        fs::copy(other.path().join("ca.key.pem"), dir.path().join("ca.key.pem")).unwrap();
+        assert!(why().contains("is not the key of the ca.pem"), "{}", why());
+        fs::write(dir.path().join("ca.key.pem"), own).unwrap();
+        Authority::in_dir(dir.path(), "pares").unwrap();
+        fs::write(&files.ca, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").unwrap();
+        assert!(why().contains("Bring the authority's ca.pem back"), "{}", why());
     }
 
     #[test]

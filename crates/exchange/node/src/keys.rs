@@ -26,11 +26,11 @@ const SYSTEM: &str = "pares";
 /// Whose certificate local commands show.
 const OPERATOR: &str = "operator";
 
-/// Has every gateway and replayer of a system with TLS a certificate that names it. The authority and what is missing are made; what is there
-/// and still good stays.
+/// Has every gateway and replayer of a system with TLS a certificate that names it. The authority and what is missing or damaged are made; what is
+/// there and still good stays.
 ///
 /// # Errors
-/// If the authority's key was put away and a certificate is needed, or files cannot be read or written.
+/// If a certificate is needed and the authority's key was put away or is another's, or files cannot be read or written.
 pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
     let mut needed = Vec::new();
     if config.tls == TlsSetting::On {
@@ -43,7 +43,7 @@ pub fn ensure(layout: &Layout, config: &SystemConfig) -> Result<(), NodeError> {
         needed.extend(config.replayer_ids().map(|id| (files_of_replayer(layout, id), names(id))));
     }
     for (files, names) in needed {
-        if !is_good(&files, &names)? {
+        if !is_good(&files, &names) {
             let authority = Authority::in_dir(&layout.keys(), SYSTEM).map_err(not_issued)?;
             authority.issue(&files, &names, Lifetime::Endless).map_err(not_issued)?;
         }
@@ -158,14 +158,11 @@ fn names_at(own: [&str; 2], address: IpAddr, config: &SystemConfig) -> Vec<Strin
     names
 }
 
-/// Whether the certificate is there, bears those names and is believed now. One that cannot be read is the operator's to look at.
-fn is_good(files: &TlsFiles, names: &[String]) -> Result<bool, NodeError> {
-    if !files.exist() {
-        return Ok(false);
-    }
-    let identity = Identity::load(files).map_err(not_usable)?;
-    let is_named = names.iter().all(|name| identity.check_name(name).is_ok());
-    Ok(is_named && identity.check_issued().is_ok())
+/// Whether the certificate is there, can be read, bears those names and is believed now.
+fn is_good(files: &TlsFiles, names: &[String]) -> bool {
+    Identity::load(files).is_ok_and(|identity| {
+        names.iter().all(|name| identity.check_name(name).is_ok()) && identity.check_issued().is_ok()
+    })
 }
 
 fn not_issued(error: IssueError) -> NodeError {
@@ -173,7 +170,9 @@ fn not_issued(error: IssueError) -> NodeError {
 }
 
 fn not_usable(error: TlsError) -> NodeError {
-    NodeError::Refused(format!("{error}; `pares up` issues those of gateways and replayers that are missing"))
+    NodeError::Refused(format!(
+        "{error}; `pares up` issues those of gateways and replayers that are missing or damaged"
+    ))
 }
 
 #[cfg(test)]
@@ -201,6 +200,24 @@ mod tests {
         ensure(&layout, &renamed).unwrap();
         assert_ne!(certificate(&layout), first);
         assert!(server(&layout, GatewayId(0), &renamed).unwrap().is_some());
+    }
+
+    #[test]
+    fn what_is_damaged_is_issued_anew_and_a_damaged_authority_is_named() {
+        let (_dir, layout, config) = system();
+        ensure(&layout, &config).unwrap();
+        let files = files_of(&layout, GatewayId(0));
+        for file in [&files.certificate, &files.key] {
+            let whole = std::fs::read(file).unwrap();
+            std::fs::write(file, &whole[..whole.len() / 2]).unwrap();
+            ensure(&layout, &config).unwrap();
+            assert!(server(&layout, GatewayId(0), &config).unwrap().is_some());
+        }
+        let ca = layout.keys().join("ca.pem");
+        std::fs::write(&ca, "damaged").unwrap();
+        let why = ensure(&layout, &config).unwrap_err().to_string();
+        assert!(why.contains("ca.pem"), "{why}");
+        assert_eq!(std::fs::read(&ca).unwrap(), b"damaged");
     }
 
     #[test]
