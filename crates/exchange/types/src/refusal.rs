@@ -67,6 +67,15 @@ impl Reason {
         }
     }
 
+    /// Whether a request that its shard refuses for it was told to a book. The others were used before, came too late or stand still,
+    /// which the shard knows and no book does.
+    #[must_use]
+    pub const fn reaches_book(self) -> bool {
+        let is_of_name = matches!(self, Self::DuplicateRequest | Self::TooOld | Self::TooManySeries);
+        let is_of_state = matches!(self, Self::Void | Self::Quarantined | Self::NotQuarantined);
+        !is_of_name && !is_of_state && !matches!(self, Self::Overtaken)
+    }
+
     /// Whether the name of a request that its shard refuses for it is used up by that. Where it is not, it was used before, or never can be.
     #[must_use]
     pub const fn uses_name(self) -> bool {

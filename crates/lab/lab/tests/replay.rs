@@ -273,6 +273,20 @@ fn an_itch_day_trades_at_the_head_of_the_queue() {
 }
 
 #[test]
+fn an_order_refused_for_its_price_is_refused_by_the_compared_book_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("day.itch");
+    let too_dear = u32::MAX - 1;
+    let (one, two, shares) = (1_u64.to_be_bytes(), 3_u64.to_be_bytes(), 10_u32.to_be_bytes());
+    let replace = itch(b'U', &[&one, &two, &shares, &too_dear.to_be_bytes()]);
+    let day = [add(1, b'B', 100, 50_000), add(2, b'B', 10, too_dear), replace];
+    std::fs::write(&file, day.concat()).unwrap();
+    let output = pares(&["--itch", file.to_str().unwrap(), "--symbol", "MADEUP", "--json", "--feed"]);
+    assert!(!complaint(&output).contains("but it gives"), "{}", complaint(&output));
+    assert_eq!(figures(&output)["feed"]["books_differing"], 0);
+}
+
+#[test]
 fn what_cannot_be_replayed_is_said_before_anything_starts() {
     let dir = tempfile::tempdir().unwrap();
     let (day, file) = (MadeUpDay::new(9, 5), dir.path().join("day.itch"));

@@ -10,7 +10,7 @@ use pares_book::{Book, FastBook, Level, Market as Books};
 use pares_log::Offset;
 use pares_node::committed::{Committed, CommittedStream};
 use pares_node::{HostWorld, Layout, NodeError, SystemConfig};
-use pares_types::{Event, InstrumentId, Outcome, Phase, Price, Quantity, Reason, ShardId, Side, Status};
+use pares_types::{Event, InstrumentId, Outcome, Phase, Price, Quantity, ShardId, Side, Status};
 use pares_wire::record::ResultRecord;
 
 use super::day::log::DayLog;
@@ -227,6 +227,5 @@ fn replay(
 
 /// Whether a request came as far as the books: a repeat is refused before.
 fn reaches_a_book(recorded: &Outcome) -> bool {
-    let before = [Reason::DuplicateRequest, Reason::Halted, Reason::Void, Reason::Quarantined];
-    recorded.status != Status::Refused || !before.contains(&recorded.reason)
+    recorded.status != Status::Refused || recorded.reason.reaches_book()
 }

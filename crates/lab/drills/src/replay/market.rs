@@ -18,7 +18,8 @@ use pares_load::LabError;
 use pares_node::committed::{Committed, CommittedStream};
 use pares_node::{HostWorld, Layout, NodeError, SystemConfig};
 use pares_types::{
-    ClientOrderId, Event, InstrumentId, OrderKind, Outcome, Price, Quantity, Request, ShardId, Side, Status,
+    ClientOrderId, Command, Event, InstrumentId, OrderKind, Outcome, Price, Quantity, Request, ShardId, Side,
+    Status,
 };
 use pares_wire::record::ResultRecord;
 use serde::Serialize;
@@ -159,9 +160,13 @@ impl Shard {
 
     fn carry_out(&mut self, request: &Request, recorded: &Outcome) -> (Outcome, Vec<Event>) {
         let mut events = Vec::new();
-        // What a venue refuses for others' reasons than the book's, the book cannot know.
-        let outcome = match recorded.status {
-            Status::Refused => self.market.refuse(request, recorded.reason),
+        let is_shards = recorded.status == Status::Refused && !recorded.reason.reaches_book();
+        let outcome = match request.command {
+            // Neither who may trade nor what a shard refuses by itself is a book's to know.
+            Command::Register(_) => {
+                Outcome { status: recorded.status, ..self.market.refuse(request, recorded.reason) }
+            }
+            _ if is_shards => self.market.refuse(request, recorded.reason),
             _ => self.market.apply(request, &mut events),
         };
         (outcome, events)
