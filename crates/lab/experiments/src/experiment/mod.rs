@@ -45,10 +45,10 @@ pub struct Args {
     /// Which to run
     #[arg(required = true, value_enum)]
     experiments: Vec<Experiment>,
-    /// Where CSV and SVG files go; `results.md` is kept beside this directory
-    #[arg(long, default_value = "docs/results")]
-    out: PathBuf,
-    /// Run each for a moment only, to see that it works: the figures mean little
+    /// Where CSV and SVG files go; `results.md` is kept beside this directory [default: docs/results; with --quick pares-quick/results]
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Run each for a moment only, to see that it works: the figures mean little, and stay out of docs
     #[arg(long)]
     quick: bool,
     /// Where journal writes: the disk to measure (default: where temporary files go)
@@ -152,7 +152,9 @@ impl Context {
 /// If a system does not come up or a file cannot be written; what was finished before is kept.
 pub fn run(args: &Args) -> LabResult {
     let Args { quick, minutes, seconds, seed, .. } = *args;
-    let context = Context { out: args.out.clone(), dir: args.dir.clone(), quick, minutes, seconds, seed };
+    let usual = if quick { "pares-quick/results" } else { "docs/results" };
+    let out = args.out.clone().unwrap_or_else(|| usual.into());
+    let context = Context { out, dir: args.dir.clone(), quick, minutes, seconds, seed };
     std::fs::create_dir_all(&context.out)
         .map_err(LabError::io(format!("making the directory {}", context.out.display())))?;
     let mut all = serde_json::Map::new();
@@ -161,6 +163,7 @@ pub fn run(args: &Args) -> LabResult {
         report.save(&context)?;
         if !args.json {
             pares_text::say!("{}", report.text());
+            pares_text::say!("charts and figures: {}, {}.md", context.out.display(), context.out.display());
         }
         all.insert(report.name.to_owned(), report.figures);
     }

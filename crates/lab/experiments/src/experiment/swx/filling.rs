@@ -45,41 +45,43 @@ struct Case {
 
 const CASES: [Case; 6] = [
     Case {
-        name: "20 MiB in one block",
+        name: "in one block",
         way: Some(Way::Block),
         messages: SMALL,
         rounds: 5,
         paper: "black-out, then a saw",
     },
     Case {
-        name: "20 MiB in 640 chunks without pause",
+        name: "in chunks of 32 KiB without pause",
         way: Some(Way::Chunks(CHUNK_BYTES)),
         messages: SMALL,
         rounds: 5,
         paper: "the same",
     },
     Case {
-        name: "20 MiB in 640 chunks with pauses of 50 ms",
+        name: "in chunks of 32 KiB with pauses of 50 ms",
         way: Some(Way::Paused(CHUNK_BYTES, PAUSE)),
         messages: SMALL,
         rounds: 1,
         paper: "not hindered",
     },
-    Case { name: "20 MiB by the server that ships", way: None, messages: SMALL, rounds: 5, paper: "-" },
-    Case {
-        name: "1 GiB in one block",
-        way: Some(Way::Block),
-        messages: LARGE_STATE,
-        rounds: 1,
-        paper: "worse",
-    },
-    Case { name: "1 GiB by the server that ships", way: None, messages: LARGE_STATE, rounds: 2, paper: "-" },
+    Case { name: "by the server that ships", way: None, messages: SMALL, rounds: 5, paper: "-" },
+    Case { name: "in one block", way: Some(Way::Block), messages: LARGE_STATE, rounds: 1, paper: "worse" },
+    Case { name: "by the server that ships", way: None, messages: LARGE_STATE, rounds: 2, paper: "-" },
 ];
+
+/// So many messages of 8 KiB.
+fn size(messages: u64) -> String {
+    match messages >> 7 {
+        mib if mib >= 1_024 => format!("{} GiB", mib >> 10),
+        mib => format!("{mib} MiB"),
+    }
+}
 
 /// What a transfer came to, over some rounds.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Filled {
-    way: &'static str,
+    way: String,
     mib: f64,
     rounds: usize,
     /// From the start of the server that is filled until it has all: the median.
@@ -126,6 +128,11 @@ pub(super) fn run(context: &Context) -> Result<(Vec<Filled>, Charts), LabError> 
 impl Case {
     fn messages(&self, context: &Context) -> u64 {
         if context.quick { self.messages / 20 } else { self.messages }
+    }
+
+    /// How much, and how.
+    fn shown(&self, context: &Context) -> String {
+        format!("{} {}", size(self.messages(context)), self.name)
     }
 }
 
@@ -189,7 +196,7 @@ fn summary(context: &Context, case: Case, rounds: &[Round]) -> Filled {
         (stretch(|round| &round.before), stretch(|round| &round.during));
     let took = |round: &Round| (round.during.end - round.during.start) as f64 / 1e9;
     Filled {
-        way: case.name,
+        way: case.shown(context),
         mib: (case.messages(context) * (LARGE as u64 + 4)) as f64 / f64::from(1 << 20),
         rounds: rounds.len(),
         seconds: median(rounds.iter().map(took)),
@@ -219,26 +226,33 @@ struct Plot {
 const PLOTS: [Plot; 3] = [
     Plot {
         file: "swx7",
-        shows: "Received while 20 MiB are given, in steps of 20 ms",
+        shows: "in steps of 20 ms",
         cases: &[0, 1, 2, 3],
         bin: Duration::from_millis(20),
         seconds: -0.4..0.8,
     },
     Plot {
         file: "swx8",
-        shows: "Received while 20 MiB are given in 640 chunks with pauses",
+        shows: "in chunks with pauses",
         cases: &[2],
         bin: Duration::from_millis(250),
         seconds: -3.0..60.0,
     },
     Plot {
         file: "swx8-gib",
-        shows: "Received while 1 GiB is given",
+        shows: "in steps of 100 ms",
         cases: &[4, 5],
         bin: Duration::from_millis(100),
         seconds: -3.0..60.0,
     },
 ];
+
+impl Plot {
+    fn title(&self, context: &Context) -> String {
+        let given = size(CASES[self.cases[0]].messages(context));
+        format!("Received while {given} are given, {}", self.shows)
+    }
+}
 
 fn write(context: &Context, firsts: &[Round]) -> Result<Charts, LabError> {
     for plot in &PLOTS {
@@ -246,10 +260,10 @@ fn write(context: &Context, firsts: &[Round]) -> Result<Charts, LabError> {
         let look = Look::Steps;
         let shown =
             |line: &Vec<(f64, f64)>| line.iter().map(|&(at, rate)| (at, rate.min(SHOWN_MAX))).collect();
-        let named = plot.cases.iter().map(|&case| CASES[case].name.to_owned());
+        let named = plot.cases.iter().map(|&case| CASES[case].shown(context));
         let series = named.zip(&lines).map(|(name, line)| Series { name, points: shown(line), look });
         let chart = Chart {
-            title: plot.shows.into(),
+            title: plot.title(context),
             x: Axis { label: "seconds since the server that is filled was started", scale: Scale::Linear },
             y: Axis { label: "messages a second received by a trader, up to 1,500", scale: Scale::Linear },
             series: series.collect(),
@@ -260,7 +274,7 @@ fn write(context: &Context, firsts: &[Round]) -> Result<Charts, LabError> {
         });
         context.write(plot.file, &chart, &csv("case,seconds,received", rows))?;
     }
-    Ok(PLOTS.iter().map(|plot| (plot.file.to_owned(), plot.shows.to_owned())).collect())
+    Ok(PLOTS.iter().map(|plot| (plot.file.to_owned(), plot.title(context))).collect())
 }
 
 impl Plot {

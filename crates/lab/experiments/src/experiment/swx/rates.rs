@@ -189,7 +189,7 @@ pub(super) fn table(found: &[Point]) -> Grid {
         };
         vec![
             grouped(point.bytes as u64 + 4),
-            point.target.map_or("as can be".into(), grouped),
+            point.target.map_or("as can be, from full queues".into(), grouped),
             rate(point.emitted),
             kind(0),
             kind(1),
