@@ -19,6 +19,14 @@ pub fn mono_ns() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
 
+/// Another number each time that the host is started; none if the system does not say.
+#[must_use]
+pub fn boot_number() -> Option<u64> {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let digits: String = id.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    u64::from_str_radix(&digits, 16).ok()
+}
+
 fn nanoseconds(clock: ClockId) -> u64 {
     let t = clock_gettime(clock);
     let seconds = u64::try_from(t.tv_sec).expect("the clock is past its epoch");
@@ -34,5 +42,6 @@ mod tests {
         let a = mono_ns();
         assert!(mono_ns() >= a);
         assert!(now_ns() > 946_684_800_000_000_000);
+        assert_eq!(boot_number(), boot_number());
     }
 }

@@ -5,12 +5,15 @@
 //! lies in the servers' logs and is ordered now.
 //!
 //! A *stream* has a number of its own. If positions were told that no server has any more, what is told from now on stands where something else
-//! stood: it is another stream, and traders who ask for a place in the old one are told so.
+//! stood: it is another stream, and traders who ask for a place in the old one are told so. Where being told does not survive the loss of power
+//! (`durability = "os"`), nobody can tell after it whether that happened: the file `boot` says that servers ran when this or another host was
+//! started before, and another stream begins.
 
 use std::path::Path;
 
 use pares_desk::item::OrderedItem;
 use pares_log::{Config, LogReader, OpenError, ReadError};
+use pares_roles::config::DurabilitySetting;
 use pares_roles::{NodeError, World};
 use pares_sequencer::{EPOCH_MAX, Sequencer};
 use pares_types::{Epoch, Position, ShardId};
@@ -29,12 +32,14 @@ const STREAM: &str = "stream";
 const BEGUN: &str = "begun";
 const TOLD: &str = "told";
 const ANEW: &str = "anew";
+const BOOT: &str = "boot";
 
-/// Makes the window of the next epoch. Only for who starts the servers, while none runs.
+/// Makes the window of the next epoch. Only for who starts the servers, while none runs. `boot` is another number each time that the host is
+/// started; none if nobody knows.
 ///
 /// # Errors
 /// If there is no number for another start, a file cannot be written, or a log cannot be opened that may be the only one with what was told.
-pub fn begin<W: World>(world: &W, config: &MemberConfig) -> Result<Epoch, NodeError> {
+pub fn begin<W: World>(world: &W, config: &MemberConfig, boot: Option<u64>) -> Result<Epoch, NodeError> {
     let mut reaches = Vec::new();
     for server in 0..config.count() {
         reaches.push(reach(world, config, server)?);
@@ -54,20 +59,56 @@ pub fn begin<W: World>(world: &W, config: &MemberConfig) -> Result<Epoch, NodeEr
     if let Some(unopened) = reaches.iter_mut().find_map(|reach| reach.unopened.take()).filter(|_| is_lost) {
         return Err(unopened);
     }
-    if is_lost || notes::read(world, STREAM).is_none() {
-        if is_lost {
-            world.complain(&format_args!(
-                "positions from {next} on that were told are in no server's log any more: another stream begins"
-            ));
-        }
-        notes::write(world, STREAM, made_up(world)).map_err(NodeError::io("noting the stream"))?;
-    }
+    begin_stream(world, config, (is_lost, boot), next)?;
     note_what_is_told(world, config, reaches, next).map_err(NodeError::io("noting what is told"))?;
     let made = world.create_window(SHARD, config.window as usize, epoch, next);
     made.map_err(NodeError::io("making the window"))?;
     // There is none, nearly always.
     let _ = world.remove_file(Path::new(ANEW));
     Ok(epoch)
+}
+
+/// Another stream begins, if what was told in the last one may be lost, or there was none.
+fn begin_stream<W: World>(
+    world: &W,
+    config: &MemberConfig,
+    (is_lost, boot): (bool, Option<u64>),
+    next: Position,
+) -> Result<(), NodeError> {
+    let boot = boot.filter(|_| config.durability == DurabilitySetting::Os);
+    let ran_in = notes::read(world, BOOT);
+    let is_in_doubt = ran_in.is_some() && boot.is_some() && ran_in != boot;
+    if is_lost {
+        world.complain(&format_args!(
+            "positions from {next} on that were told are in no server's log any more: another stream begins"
+        ));
+    } else if is_in_doubt {
+        world.complain(&format_args!(
+            "the servers ran when the host went down, and `durability` is \"os\": what was told last, from {next} on, may be in no log any \
+             more: another stream begins"
+        ));
+    }
+    if is_lost || is_in_doubt {
+        (0..config.count()).try_for_each(|server| logs::drop_reports(world, config, server))?;
+    }
+    let noted = || {
+        if is_lost || is_in_doubt || notes::read(world, STREAM).is_none() {
+            notes::write(world, STREAM, made_up(world))?;
+        }
+        boot.filter(|_| boot != ran_in).map_or(Ok(()), |boot| notes::write(world, BOOT, boot))
+    };
+    noted().map_err(NodeError::io("noting the stream"))
+}
+
+/// Notes that all that was told is on disks. Only for who starts the servers, after all ended and what they wrote was synced.
+///
+/// # Errors
+/// As the system says: another stream begins if the host is started anew before the next start.
+pub fn end(world: &impl World) -> std::io::Result<()> {
+    match notes::read(world, BOOT) {
+        Some(_) => world.remove_file(Path::new(BOOT)),
+        None => Ok(()),
+    }
 }
 
 /// Whether positions that were told, or may have been, are in no server's log any more; all below `next` are.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use pares_node::leftovers::{await_leftovers, check_not_stopped, take_lock};
 use pares_node::watched::{Watched, last_words};
 use pares_node::{HostWorld, NodeError};
+use pares_os::clock::boot_number;
 use pares_os::process::Lock;
 use pares_roles::config::Layout;
 use pares_types::Epoch;
@@ -61,7 +62,7 @@ impl MemberSupervisor {
         let config = MemberConfig::load(&file)?;
         let logs = (0..config.count()).flat_map(|server| [stream(server), submissions(server)]);
         await_leftovers(logs, &layout, stop)?;
-        let epoch = start::begin(&HostWorld::new(&layout)?, &config)?;
+        let epoch = start::begin(&HostWorld::new(&layout)?, &config, boot_number())?;
         let servers = (0..config.count()).map(|_| Watched::new()).collect();
         let mut supervisor =
             Self { program: program.into(), layout, config, epoch, servers, anew: None, _lock };
@@ -156,8 +157,8 @@ impl MemberSupervisor {
             return None;
         }
         self.anew = Some(Instant::now());
-        self.stop();
-        let begun = start::begin(&world, &self.config).map(|epoch| self.epoch = epoch);
+        self.stop_servers();
+        let begun = start::begin(&world, &self.config, boot_number()).map(|epoch| self.epoch = epoch);
         let why = begun
             .map_or_else(|error| error.to_string(), |()| "what was decided is in no log any more".into());
         Some((0, format!("everything is started anew: {why}")))
@@ -171,8 +172,18 @@ impl MemberSupervisor {
         self.servers[usize::from(server)].signal(signal)
     }
 
-    /// Stops every server.
+    /// Stops every server, and has what they wrote reach the disks.
     pub fn stop(&mut self) {
+        self.stop_servers();
+        // If that fails, the next start on a host that was started anew takes what was told last for lost.
+        if pares_os::sync_file_system(self.layout.root()).is_ok()
+            && let Ok(world) = HostWorld::new(&self.layout)
+        {
+            let _ = start::end(&world);
+        }
+    }
+
+    fn stop_servers(&mut self) {
         for server in &mut self.servers {
             // One that cannot be waited for is gone, or ends with this process.
             let _ = server.stop();

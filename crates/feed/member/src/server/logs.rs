@@ -102,6 +102,22 @@ pub(crate) fn keep_below<W: World>(
     replace(world, stream(server), config, &why, |record| kept < end && follows(record, &mut kept))
 }
 
+/// Drops what a server submitted of the exchange's reports and nobody ordered, while no server runs. Where the stream has lost its end, the
+/// reports before them are lost with it, and none would be taken after these; they are copied again, all of them in their order.
+pub(crate) fn drop_reports<W: World>(world: &W, config: &MemberConfig, server: u16) -> Result<(), NodeError> {
+    let log = submissions(server);
+    match world.write_log(log, log_config(config).existing()) {
+        Ok(mut writer) => drop(writer.publish()),
+        Err(OpenError::Absent { .. }) => return Ok(()),
+        Err(error) if error.is_damage() => {}
+        Err(error) => return Err(error.into()),
+    }
+    let is_report =
+        |record: &[u8]| SubmittedItem::read(record).is_ok_and(|item| !item.name.trader.is_trader());
+    let why = "the stream has lost its end, and reports of the exchange are copied again";
+    replace(world, log, config, &why, |record| !is_report(record))
+}
+
 /// Whether the record is that of the next position.
 fn follows(record: &[u8], next: &mut Position) -> bool {
     let follows = position_of(record) == Some(*next);

@@ -73,7 +73,12 @@ impl Rig {
 
     /// Begins the window's next life.
     pub(crate) fn begin(&mut self) {
-        start::begin(&HostWorld::new(&self.layout).unwrap(), &self.config).unwrap();
+        self.begin_in(None);
+    }
+
+    /// The same, on a host that was started so often.
+    pub(crate) fn begin_in(&mut self, boot: Option<u64>) {
+        start::begin(&HostWorld::new(&self.layout).unwrap(), &self.config, boot).unwrap();
     }
 
     /// Starts a server and waits until it listens.

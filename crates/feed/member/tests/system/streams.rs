@@ -7,7 +7,8 @@ use std::path::Path;
 
 use pares_desk::frame::{self, CutOff, DeskNews};
 use pares_member::config::{stream, submissions};
-use pares_member::{MemberConfig, TraderNews};
+use pares_member::{MemberConfig, TraderNews, start};
+use pares_node::HostWorld;
 use pares_roles::config::DurabilitySetting;
 use pares_types::ShardId;
 
@@ -289,4 +290,23 @@ fn who_was_told_more_than_any_log_has_is_told_that_the_stream_is_lost() {
         trader.client.poll(|news| is_lost |= matches!(news, TraderNews::Lost));
         is_lost
     });
+}
+
+#[test]
+fn after_the_loss_of_power_another_stream_begins_unless_all_was_on_disks() {
+    for (durability, begins) in [(DurabilitySetting::Os, true), (DurabilitySetting::Disk, false)] {
+        let mut rig = Rig::new(MemberConfig { durability, ..MemberConfig::local(1) });
+        rig.end(0);
+        let world = HostWorld::new(&rig.layout).unwrap();
+        let mut stream_in = |boot| {
+            rig.begin_in(boot);
+            start::stream_number(&world).unwrap()
+        };
+        let first = stream_in(Some(1));
+        assert_eq!([stream_in(Some(1)), stream_in(None)], [first, first], "the same host, or nobody knows");
+        let second = stream_in(Some(2));
+        assert_eq!(second != first, begins, "the servers ran when the host went down");
+        start::end(&world).unwrap();
+        assert_eq!(stream_in(Some(3)), second, "they had ended");
+    }
 }

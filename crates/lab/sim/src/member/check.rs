@@ -42,7 +42,7 @@ pub(super) struct Reference {
     /// By submitter: numbers that stand in the stream, and where.
     stands: BTreeMap<TraderId, BTreeMap<u64, u64>>,
     submitted: BTreeMap<(TraderId, u64), (u8, Vec<u8>)>,
-    /// What need not stand in the stream: it was refused, or was told and lost with all disks that had it.
+    /// What need not stand in the stream: it was refused, or was told and lost with all disks, or the power, that had it.
     pub(super) excused: BTreeSet<(TraderId, u64)>,
 }
 
@@ -104,6 +104,8 @@ impl Reference {
         if let Some(first) = ordered.repeats {
             return match stands.get(&name.number) {
                 Some(&at) if first.0 == at || first.0 == u64::MAX => Ok(()),
+                // It was told and lost, what came after it was said again, and now a log has it once more.
+                None if self.excused.contains(&(name.trader, name.number)) => Ok(()),
                 at => Err(broken(ONCE, format!("{ordered:?} repeats what stands at {at:?}"))),
             };
         }
@@ -160,6 +162,11 @@ impl Reference {
         for entry in &mut self.entries {
             entry.has.remove(&server);
         }
+    }
+
+    /// Any of what was told may be in no log any more.
+    pub(super) fn on_power_failed(&mut self) {
+        self.entries.iter_mut().for_each(|entry| entry.has.clear());
     }
 
     /// Everything starts anew: the stream of that number goes on at `first`.

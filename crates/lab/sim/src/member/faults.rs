@@ -41,7 +41,7 @@ impl Member<'_> {
             60..72 => return self.lose_disk(server),
             72..80 => self.fill_disk(server),
             80..90 => return self.restart(false),
-            90..95 => return self.restart(self.plan.disk),
+            90..95 => return self.restart(true),
             _ => {
                 let trader = self.random.index(self.traders.len());
                 let for_ns =
@@ -114,6 +114,10 @@ impl Member<'_> {
             state.windows.clear();
         }
         drop(state);
+        if power {
+            self.boot += 1;
+            self.forget_logs();
+        }
         let down_ns = self.random.between(MS, 20 * MS);
         self.push(self.now_ns + down_ns, Event::BeginEpoch);
         Ok(())

@@ -49,7 +49,7 @@ pub struct MemberPlan {
     pub faulty_ns: u64,
     /// Mean time between faults, ns; 0 for none.
     pub fault_every_ns: u64,
-    /// Whether being told survives the loss of power, which fails then.
+    /// Whether being told survives the loss of power.
     pub disk: bool,
     /// What is broken on purpose.
     pub bug: Option<Bug>,

@@ -86,6 +86,8 @@ pub(super) struct Member<'a> {
     pub(super) trace: Trace<'a>,
     /// Everything is down.
     pub(super) is_down: bool,
+    /// How often power failed.
+    pub(super) boot: u64,
     /// Whether a disk was lost since everything was started.
     pub(super) has_wiped: bool,
     /// Nothing fails any more.
@@ -160,6 +162,7 @@ impl<'a> Member<'a> {
             summary: Summary::default(),
             trace: Trace::new(watcher),
             is_down: true,
+            boot: 1,
             has_wiped: false,
             is_calm: false,
         }

@@ -82,7 +82,7 @@ impl Member<'_> {
     pub(super) fn begin_epoch(&mut self) -> Verdict {
         let host = Host::supervisor(&self.machine);
         let config = config(&self.plan);
-        let begun = start::begin(&host, &config);
+        let begun = start::begin(&host, &config, Some(self.boot));
         self.take_effects();
         let ended =
             |error: NodeError| broken(ENDED, format!("everything is down and does not start: {error}"));
@@ -91,6 +91,7 @@ impl Member<'_> {
         let window = self.machine.window(start::SHARD).expect("an epoch has a window");
         let first = pares_sequencer::Sequencer::recorded(&window);
         self.note("epoch {}: stream {} goes on at {}", &[epoch.0.into(), stream, first.0]);
+        (0..self.plan.servers).try_for_each(|server| self.look_at_log(server))?;
         self.reference.begin(stream, first, &mut self.summary)?;
         self.summary.epochs += 1;
         (self.is_down, self.has_wiped) = (false, false);
@@ -285,6 +286,13 @@ impl Member<'_> {
         });
         one.looked.1 = to.min(written);
         verdict
+    }
+
+    /// Power failed: which server has what is looked up anew.
+    pub(super) fn forget_logs(&mut self) {
+        self.servers.iter_mut().for_each(|one| one.looked.1 = 0);
+        self.servers.iter_mut().for_each(|one| one.next = 0);
+        self.reference.on_power_failed();
     }
 
     pub(super) fn take_effects(&mut self) {
