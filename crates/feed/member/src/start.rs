@@ -89,7 +89,9 @@ fn begin_stream<W: World>(
         ));
     }
     if is_lost || is_in_doubt {
-        (0..config.count()).try_for_each(|server| logs::drop_reports(world, config, server))?;
+        // With power, what a log of submissions released went too, as it was ordered: traders that were not told say it again.
+        let drop = |server| logs::drop_submissions(world, config, (server, is_in_doubt));
+        (0..config.count()).try_for_each(drop)?;
     }
     let noted = || {
         if is_lost || is_in_doubt || notes::read(world, STREAM).is_none() {

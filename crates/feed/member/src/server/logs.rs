@@ -102,9 +102,14 @@ pub(crate) fn keep_below<W: World>(
     replace(world, stream(server), config, &why, |record| kept < end && follows(record, &mut kept))
 }
 
-/// Drops what a server submitted of the exchange's reports and nobody ordered, while no server runs. Where the stream has lost its end, the
-/// reports before them are lost with it, and none would be taken after these; they are copied again, all of them in their order.
-pub(crate) fn drop_reports<W: World>(world: &W, config: &MemberConfig, server: u16) -> Result<(), NodeError> {
+/// Drops what a server's log of submissions has and nobody ordered, while no server runs; of what traders submitted only with `all`. Where the
+/// stream has lost its end, what was submitted before may be lost with it, and numbers rise: it would not be taken any more after what the log
+/// has. Those who submitted it say it again, all of it in its order: the copiers of reports always, traders as long as they are there.
+pub(crate) fn drop_submissions<W: World>(
+    world: &W,
+    config: &MemberConfig,
+    (server, all): (u16, bool),
+) -> Result<(), NodeError> {
     let log = submissions(server);
     match world.write_log(log, log_config(config).existing()) {
         Ok(mut writer) => drop(writer.publish()),
@@ -112,10 +117,10 @@ pub(crate) fn drop_reports<W: World>(world: &W, config: &MemberConfig, server: u
         Err(error) if error.is_damage() => {}
         Err(error) => return Err(error.into()),
     }
-    let is_report =
-        |record: &[u8]| SubmittedItem::read(record).is_ok_and(|item| !item.name.trader.is_trader());
-    let why = "the stream has lost its end, and reports of the exchange are copied again";
-    replace(world, log, config, &why, |record| !is_report(record))
+    let is_traders =
+        |record: &[u8]| SubmittedItem::read(record).is_ok_and(|item| item.name.trader.is_trader());
+    let why = "the stream has lost its end, and what was submitted is submitted again";
+    replace(world, log, config, &why, |record| !all && is_traders(record))
 }
 
 /// Whether the record is that of the next position.

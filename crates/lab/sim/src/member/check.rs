@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pares_desk::item::{ItemBody, OrderedItem, TraderId};
+use pares_desk::item::{ItemBody, ItemName, OrderedItem, TraderId};
 use pares_types::Position;
 
 use super::Summary;
@@ -44,6 +44,8 @@ pub(super) struct Reference {
     submitted: BTreeMap<(TraderId, u64), (u8, Vec<u8>)>,
     /// What need not stand in the stream: it was refused, or was told and lost with all disks, or the power, that had it.
     pub(super) excused: BTreeSet<(TraderId, u64)>,
+    /// What the last stream had where another began: some may be on its way to traders yet.
+    ended: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Reference {
@@ -131,6 +133,11 @@ impl Reference {
         let quorum = self.quorum;
         let entry = usize::try_from(next).ok().and_then(|at| self.entries.get_mut(at));
         let Some(entry) = entry.filter(|entry| entry.record == record) else {
+            if self.ended.get(&next).is_some_and(|lost| *lost == record) {
+                // It was on its way already when the last stream ended.
+                self.excused.insert((ordered.item.name.trader, ordered.item.name.number));
+                return Ok(());
+            }
             return Err(broken(TOLD, format!("trader {trader} is told {ordered:?} at {next}")));
         };
         if entry.had.len() < quorum {
@@ -145,10 +152,17 @@ impl Reference {
     }
 
     /// A trader is told that something stands there; somewhere, if nowhere is said.
-    pub(super) fn on_placed(&self, trader: TraderId, number: u64, position: Option<Position>) -> Verdict {
+    pub(super) fn on_placed(&mut self, trader: TraderId, number: u64, position: Option<Position>) -> Verdict {
         let stands = self.stands.get(&trader).and_then(|stands| stands.get(&number).copied());
         let agrees = stands.is_some_and(|at| position.is_none_or(|position| position.0 == at));
         if agrees {
+            return Ok(());
+        }
+        let is_of = |record: &Vec<u8>| {
+            OrderedItem::read(record).is_ok_and(|lost| lost.item.name == ItemName { trader, number })
+        };
+        if position.and_then(|position| self.ended.get(&position.0)).is_some_and(is_of) {
+            self.excused.insert((trader, number));
             return Ok(());
         }
         Err(broken(
@@ -197,7 +211,8 @@ impl Reference {
         summary.streams += u64::from(is_other || self.stream == 0);
         summary.positions += lost.len() as u64;
         self.stream = stream;
-        self.entries.truncate(first);
+        let lost = self.entries.drain(first..).map(|entry| entry.record);
+        self.ended = if is_other { (first as u64..).zip(lost).collect() } else { BTreeMap::new() };
         let first = first as u64;
         self.stands.values_mut().for_each(|stands| stands.retain(|_, at| *at < first));
         Ok(())
