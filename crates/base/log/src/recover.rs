@@ -18,6 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pares_os::Mapping;
+use pares_os::clock::boot_id;
 use rustix::fs::FlockOperation;
 
 use crate::config::{Config, Durability};
@@ -327,10 +328,4 @@ pub(crate) fn cut(dir: &Path, at: Offset) -> Result<u64, OpenError> {
 pub(crate) fn same_boot(marks: &Marks) -> bool {
     let boot = boot_id();
     boot != 0 && marks.boot() == boot
-}
-
-/// Identifies this boot of the host; zero if it cannot be told, which is treated as another boot.
-fn boot_id() -> u128 {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    u128::from_str_radix(&text.trim().replace('-', ""), 16).unwrap_or(0)
 }

@@ -85,6 +85,13 @@ impl Lanes {
         self.lanes.get(usize::from(server.0)).map_or(0, |lane| lane.through)
     }
 
+    /// Of that server all up to `through` counts as ordered, and nothing of it is taken in any more.
+    pub(crate) fn start_after(&mut self, server: GatewayId, through: u64) {
+        if let Some(lane) = self.lanes.get_mut(usize::from(server.0)) {
+            lane.through = lane.through.max(through);
+        }
+    }
+
     /// Takes an item in from its server's log. Says whether it was new: what comes again or is ordered already is dropped, and so is what
     /// no server of this system wrote.
     pub(crate) fn on_submitted(&mut self, request: RequestId, bytes: &[u8]) -> bool {

@@ -134,6 +134,11 @@ impl LocalStream {
         self.quorum.start_at(recorded);
     }
 
+    /// What that server submitted under sequences up to `through` and nobody ordered is void. Before anything of it is taken in.
+    pub fn void(&mut self, server: GatewayId, through: u64) {
+        self.lanes.start_after(server, through);
+    }
+
     /// Takes in a record of any server's log of submissions. Says whether it was new.
     ///
     /// # Errors

@@ -5,9 +5,13 @@
 //! lies in the servers' logs and is ordered now.
 //!
 //! A *stream* has a number of its own. If positions were told that no server has any more, what is told from now on stands where something else
-//! stood: it is another stream, and traders who ask for a place in the old one are told so. Where being told does not survive the loss of power
-//! (`durability = "os"`), nobody can tell after it whether that happened: the file `boot` says that servers ran when this or another host was
-//! started before, and another stream begins.
+//! stood: it is another stream, and traders who ask for a place in the old one are told so.
+//!
+//! A loss of power may take the end of every log, and nobody sees afterwards what was there. The file `boot` says in which boot of the host servers
+//! run; a stop in order removes it once all is on disks. If it names another boot at the next start, the end of the logs is *in doubt*: where being
+//! told does not survive the loss of power (`durability = "os"`), another stream begins. And what the logs of submissions have is void, whatever
+//! the durability: numbers rise, so what was lost before it could not be taken after it. Traders say again what they were not told, and the
+//! copiers of reports begin again where the stream ends.
 
 use std::path::Path;
 
@@ -34,12 +38,12 @@ const TOLD: &str = "told";
 const ANEW: &str = "anew";
 const BOOT: &str = "boot";
 
-/// Makes the window of the next epoch. Only for who starts the servers, while none runs. `boot` is another number each time that the host is
-/// started; none if nobody knows.
+/// Makes the window of the next epoch. Only for who starts the servers, while none runs. `boot` identifies the boot of the host; 0 if it cannot
+/// be told, which counts as another one.
 ///
 /// # Errors
 /// If there is no number for another start, a file cannot be written, or a log cannot be opened that may be the only one with what was told.
-pub fn begin<W: World>(world: &W, config: &MemberConfig, boot: Option<u64>) -> Result<Epoch, NodeError> {
+pub fn begin<W: World>(world: &W, config: &MemberConfig, boot: u128) -> Result<Epoch, NodeError> {
     let mut reaches = Vec::new();
     for server in 0..config.count() {
         reaches.push(reach(world, config, server)?);
@@ -49,17 +53,18 @@ pub fn begin<W: World>(world: &W, config: &MemberConfig, boot: Option<u64>) -> R
         logs::keep_below(world, config, server, reaches[usize::from(server)].next)?;
     }
     let window = world.open_window(SHARD).ok().flatten();
-    let before = window.as_ref().map_or(0, |window| window.epoch().0.into());
-    let epoch = before.max(notes::read(world, EPOCH).unwrap_or(0)) + 1;
-    let epoch = u32::try_from(epoch).map(Epoch).ok().filter(|&epoch| epoch <= EPOCH_MAX);
-    let epoch = epoch.ok_or_else(|| NodeError::Refused("there is no number for another start".into()))?;
-    notes::write(world, EPOCH, epoch.0.into()).map_err(NodeError::io("noting the epoch"))?;
+    let epoch = next_epoch(world, window.as_ref())?;
     let next = reaches.iter().map(|reach| reach.next).max().unwrap_or_default();
-    let is_lost = is_lost(world, config, &reaches, next, window);
-    if let Some(unopened) = reaches.iter_mut().find_map(|reach| reach.unopened.take()).filter(|_| is_lost) {
+    let end = if is_lost(world, config, &reaches, next, window) {
+        End::Lost
+    } else {
+        end_of_logs(notes::read(world, BOOT), boot)
+    };
+    let unopened = reaches.iter_mut().find_map(|reach| reach.unopened.take());
+    if let Some(unopened) = unopened.filter(|_| end.begins_another()) {
         return Err(unopened);
     }
-    begin_stream(world, config, (is_lost, boot), next)?;
+    note_stream(world, config, (end, boot), next).map_err(NodeError::io("noting the stream"))?;
     note_what_is_told(world, config, reaches, next).map_err(NodeError::io("noting what is told"))?;
     let made = world.create_window(SHARD, config.window as usize, epoch, next);
     made.map_err(NodeError::io("making the window"))?;
@@ -68,49 +73,108 @@ pub fn begin<W: World>(world: &W, config: &MemberConfig, boot: Option<u64>) -> R
     Ok(epoch)
 }
 
-/// Another stream begins, if what was told in the last one may be lost, or there was none.
-fn begin_stream<W: World>(
-    world: &W,
-    config: &MemberConfig,
-    (is_lost, boot): (bool, Option<u64>),
-    next: Position,
-) -> Result<(), NodeError> {
-    let boot = boot.filter(|_| config.durability == DurabilitySetting::Os);
-    let ran_in = notes::read(world, BOOT);
-    let is_in_doubt = ran_in.is_some() && boot.is_some() && ran_in != boot;
-    if is_lost {
-        world.complain(&format_args!(
-            "positions from {next} on that were told are in no server's log any more: another stream begins"
-        ));
-    } else if is_in_doubt {
-        world.complain(&format_args!(
-            "the servers ran when the host went down, and `durability` is \"os\": what was told last, from {next} on, may be in no log any \
-             more: another stream begins"
-        ));
-    }
-    if is_lost || is_in_doubt {
-        // With power, what a log of submissions released went too, as it was ordered: traders that were not told say it again.
-        let drop = |server| logs::drop_submissions(world, config, (server, is_in_doubt));
-        (0..config.count()).try_for_each(drop)?;
-    }
-    let noted = || {
-        if is_lost || is_in_doubt || notes::read(world, STREAM).is_none() {
-            notes::write(world, STREAM, made_up(world))?;
-        }
-        boot.filter(|_| boot != ran_in).map_or(Ok(()), |boot| notes::write(world, BOOT, boot))
-    };
-    noted().map_err(NodeError::io("noting the stream"))
+fn next_epoch<W: World>(world: &W, window: Option<&W::Window>) -> Result<Epoch, NodeError> {
+    let before = window.map_or(0, |window| window.epoch().0.into());
+    let epoch = before.max(notes::read(world, EPOCH).unwrap_or(0)) + 1;
+    let epoch = u32::try_from(epoch).map(Epoch).ok().filter(|&epoch| epoch <= EPOCH_MAX);
+    let epoch = epoch.ok_or_else(|| NodeError::Refused("there is no number for another start".into()))?;
+    notes::write(world, EPOCH, epoch.0.into()).map_err(NodeError::io("noting the epoch"))?;
+    Ok(epoch)
 }
 
-/// Notes that all that was told is on disks. Only for who starts the servers, after all ended and what they wrote was synced.
+/// What is known of the end of the logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It is there.
+    Whole,
+    /// Power may have taken what was not told.
+    Untold,
+    /// Power may have taken what was told.
+    InDoubt,
+    /// What was told is not there.
+    Lost,
+}
+
+impl End {
+    fn begins_another(self) -> bool {
+        matches!(self, Self::InDoubt | Self::Lost)
+    }
+}
+
+/// What the boot that servers ran in last says, if they were not stopped in order: twice its number, and 1 if being told did not survive the
+/// loss of power.
+fn end_of_logs(ran_in: Option<u64>, boot: u128) -> End {
+    match ran_in {
+        Some(ran_in) if boot == 0 || ran_in >> 1 != number_of(boot) => {
+            if ran_in & 1 == 1 {
+                End::InDoubt
+            } else {
+                End::Untold
+            }
+        }
+        _ => End::Whole,
+    }
+}
+
+/// 63 bits of a boot's id.
+fn number_of(boot: u128) -> u64 {
+    (boot as u64 ^ (boot >> 64) as u64) >> 1
+}
+
+/// Notes what is void, which stream it is, and in which boot servers run: in this order, so that a start that is broken off is begun again.
+fn note_stream<W: World>(
+    world: &W,
+    config: &MemberConfig,
+    (end, boot): (End, u128),
+    next: Position,
+) -> std::io::Result<()> {
+    match end {
+        End::Whole | End::Untold => {}
+        End::InDoubt => world.complain(&format_args!(
+            "the host was started anew while servers ran, with `durability = \"os\"`: what was told from {next} on may be lost, and another \
+             stream begins"
+        )),
+        End::Lost => world.complain(&format_args!(
+            "positions from {next} on that were told are in no server's log any more: another stream begins"
+        )),
+    }
+    if end != End::Whole {
+        for server in 0..config.count() {
+            let life = notes::read(world, &life(server)).unwrap_or(0);
+            let through = ((life + 1) << logs::COUNT_BITS) - 1;
+            notes::write(world, &void_file(server), through)?;
+        }
+    }
+    if end.begins_another() || notes::read(world, STREAM).is_none() {
+        notes::write(world, STREAM, made_up(world))?;
+    }
+    let is_os = config.durability == DurabilitySetting::Os;
+    let runs_in = number_of(boot) << 1 | u64::from(is_os);
+    if notes::read(world, BOOT) == Some(runs_in) { Ok(()) } else { notes::write(world, BOOT, runs_in) }
+}
+
+/// Submissions of a server up to that number that nobody ordered are void.
+pub(crate) fn void(world: &impl World, server: u16) -> u64 {
+    notes::read(world, &void_file(server)).unwrap_or(0)
+}
+
+fn void_file(server: u16) -> String {
+    format!("void-{server}")
+}
+
+/// Notes that all that was written is on disks. Only for who started the servers, after all ended and their logs were synced.
 ///
 /// # Errors
-/// As the system says: another stream begins if the host is started anew before the next start.
+/// As the system says: then the end of the logs is in doubt if the host is started anew before the next start.
 pub fn end(world: &impl World) -> std::io::Result<()> {
-    match notes::read(world, BOOT) {
-        Some(_) => world.remove_file(Path::new(BOOT)),
-        None => Ok(()),
-    }
+    world.remove_file(Path::new(BOOT))?;
+    world.sync_dir(Path::new(""))
+}
+
+/// Whether servers ran since the last stop in order.
+#[must_use]
+pub fn is_running(world: &impl World) -> bool {
+    notes::read(world, BOOT).is_some()
 }
 
 /// Whether positions that were told, or may have been, are in no server's log any more; all below `next` are.
@@ -294,6 +358,19 @@ mod tests {
     fn reach(next: u64, epochs: &[(u64, u32)]) -> Reach {
         let epochs = epochs.iter().map(|&(first, epoch)| (Position(first), Epoch(epoch))).collect();
         Reach { next: Position(next), epochs, is_whole: true, unopened: None }
+    }
+
+    #[test]
+    fn the_end_of_the_logs_is_in_doubt_in_another_boot_or_one_that_cannot_be_told() {
+        let ran = |boot, os| Some(number_of(boot) << 1 | os);
+        let (one, other) =
+            (0x1234_5678_9abc_def0_1111_2222_3333_4444, 0xffff_0000_ffff_0000_5555_6666_7777_8888);
+        assert_eq!([end_of_logs(None, one), end_of_logs(ran(one, 1), one)], [End::Whole, End::Whole]);
+        assert_eq!(
+            [end_of_logs(ran(one, 1), other), end_of_logs(ran(one, 1), 0)],
+            [End::InDoubt, End::InDoubt]
+        );
+        assert_eq!([end_of_logs(ran(one, 0), other), end_of_logs(ran(0, 0), 0)], [End::Untold, End::Untold]);
     }
 
     #[test]

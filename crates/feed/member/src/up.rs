@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use pares_node::leftovers::{await_leftovers, check_not_stopped, take_lock};
 use pares_node::watched::{Watched, last_words};
 use pares_node::{HostWorld, NodeError};
-use pares_os::clock::boot_number;
+use pares_os::clock::boot_id;
 use pares_os::process::Lock;
+use pares_os::sync_file_system;
 use pares_roles::config::Layout;
 use pares_types::Epoch;
 use rustix::process::Signal;
@@ -62,7 +63,7 @@ impl MemberSupervisor {
         let config = MemberConfig::load(&file)?;
         let logs = (0..config.count()).flat_map(|server| [stream(server), submissions(server)]);
         await_leftovers(logs, &layout, stop)?;
-        let epoch = start::begin(&HostWorld::new(&layout)?, &config, boot_number())?;
+        let epoch = start::begin(&HostWorld::new(&layout)?, &config, boot_id())?;
         let servers = (0..config.count()).map(|_| Watched::new()).collect();
         let mut supervisor =
             Self { program: program.into(), layout, config, epoch, servers, anew: None, _lock };
@@ -128,13 +129,12 @@ impl MemberSupervisor {
         let mut deaths = Vec::from_iter(self.begin_anew());
         for server in 0..self.config.count() {
             let log = self.layout.complaints(submissions(server));
-            let (mut program, watched) = (self.program_of(server), &mut self.servers[usize::from(server)]);
-            if let Some(how) = watched.reap() {
+            if let Some(how) = self.servers[usize::from(server)].reap() {
                 let last = last_words(&log).map(|line| format!(": {line}")).unwrap_or_default();
                 deaths.push((server, format!("server {server} ended ({how}){last}")));
             }
-            if watched.is_due()
-                && let Err(error) = watched.start(&mut program, &log)
+            if self.servers[usize::from(server)].is_due()
+                && let Err(error) = self.start_server(server, &log)
             {
                 deaths.push((server, format!("server {server} cannot be started: {error}")));
             }
@@ -142,10 +142,10 @@ impl MemberSupervisor {
         deaths
     }
 
-    fn program_of(&self, server: u16) -> Command {
+    fn start_server(&mut self, server: u16, log: &Path) -> Result<u32, NodeError> {
         let mut program = Command::new(&self.program);
         program.args(["member", "server", &server.to_string(), "--dir"]).arg(self.layout.root());
-        program
+        self.servers[usize::from(server)].start(&mut program, log)
     }
 
     /// Starts everything anew if a server found that nothing else helps. Says so.
@@ -158,7 +158,7 @@ impl MemberSupervisor {
         }
         self.anew = Some(Instant::now());
         self.stop_servers();
-        let begun = start::begin(&world, &self.config, boot_number()).map(|epoch| self.epoch = epoch);
+        let begun = start::begin(&world, &self.config, boot_id()).map(|epoch| self.epoch = epoch);
         let why = begun
             .map_or_else(|error| error.to_string(), |()| "what was decided is in no log any more".into());
         Some((0, format!("everything is started anew: {why}")))
@@ -169,25 +169,31 @@ impl MemberSupervisor {
     /// # Errors
     /// If it is not running.
     pub fn signal(&mut self, server: u16, signal: Signal) -> Result<(), NodeError> {
-        self.servers[usize::from(server)].signal(signal)
+        let signalled = self.servers[usize::from(server)].signal(signal);
+        signalled.map_err(|error| NodeError::Refused(format!("server {server}: {error}")))
     }
 
     /// Stops every server, and has what they wrote reach the disks.
     pub fn stop(&mut self) {
-        self.stop_servers();
-        // If that fails, the next start on a host that was started anew takes what was told last for lost.
-        if pares_os::sync_file_system(self.layout.root()).is_ok()
-            && let Ok(world) = HostWorld::new(&self.layout)
-        {
+        let have_ended = self.stop_servers();
+        let Ok(world) = HostWorld::new(&self.layout) else { return };
+        // Otherwise the next start in another boot of the host takes the end of the logs for lost, which is safe.
+        if have_ended && start::is_running(&world) && self.sync_logs().is_ok() {
             let _ = start::end(&world);
         }
     }
 
-    fn stop_servers(&mut self) {
-        for server in &mut self.servers {
-            // One that cannot be waited for is gone, or ends with this process.
-            let _ = server.stop();
-        }
+    /// Whether all have ended. One that cannot be waited for ends with this process.
+    fn stop_servers(&mut self) -> bool {
+        self.servers.iter_mut().filter_map(|server| server.stop().err()).count() == 0
+    }
+
+    /// Each log may lie on a disk of its own.
+    fn sync_logs(&self) -> std::io::Result<()> {
+        let logs = (0..self.config.count()).flat_map(|server| [stream(server), submissions(server)]);
+        logs.map(|log| self.layout.log(log))
+            .filter(|dir| dir.exists())
+            .try_for_each(|dir| sync_file_system(&dir))
     }
 }
 

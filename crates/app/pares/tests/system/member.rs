@@ -47,6 +47,15 @@ impl Member {
     }
 }
 
+#[test]
+fn servers_that_are_stopped_in_order_leave_nothing_in_doubt() {
+    let mut member = Member::start(&MemberConfig::local(2));
+    let boot = member.supervisor.layout().root().join("boot");
+    assert!(boot.exists(), "while servers run");
+    member.supervisor.stop();
+    assert!(!boot.exists(), "all is on disks");
+}
+
 struct Trader {
     client: TraderClient,
     told: Vec<(ItemName, bool)>,

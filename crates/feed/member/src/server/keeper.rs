@@ -90,6 +90,7 @@ impl<W: World> Keeper<W> {
         }
         stream.start_at(told);
         let through = stream.through(GatewayId(server));
+        (0..config.count()).for_each(|one| stream.void(GatewayId(one), start::void(&world, one)));
         let recover = |record: &[u8]| _ = stream.on_submitted(record);
         let submitted = Submissions::open(&world, config, server, through, recover)?;
         let peers = peers(server, config, &world);

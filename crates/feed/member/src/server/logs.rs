@@ -19,7 +19,7 @@ const PLACE_EVERY: u64 = 64;
 /// Bytes of submissions between two marks of what may be released.
 const MARK_EVERY: u64 = 1 << 20;
 /// Bits of a sequence below the life.
-const COUNT_BITS: u32 = 28;
+pub(crate) const COUNT_BITS: u32 = 28;
 /// What the bits above them are enough for: starts of a server.
 const LIVES: u64 = 1 << 20;
 
@@ -100,27 +100,6 @@ pub(crate) fn keep_below<W: World>(
     let why = format!("from position {end} on it has what another start put something else in the place of");
     let mut kept = Position(0);
     replace(world, stream(server), config, &why, |record| kept < end && follows(record, &mut kept))
-}
-
-/// Drops what a server's log of submissions has and nobody ordered, while no server runs; of what traders submitted only with `all`. Where the
-/// stream has lost its end, what was submitted before may be lost with it, and numbers rise: it would not be taken any more after what the log
-/// has. Those who submitted it say it again, all of it in its order: the copiers of reports always, traders as long as they are there.
-pub(crate) fn drop_submissions<W: World>(
-    world: &W,
-    config: &MemberConfig,
-    (server, all): (u16, bool),
-) -> Result<(), NodeError> {
-    let log = submissions(server);
-    match world.write_log(log, log_config(config).existing()) {
-        Ok(mut writer) => drop(writer.publish()),
-        Err(OpenError::Absent { .. }) => return Ok(()),
-        Err(error) if error.is_damage() => {}
-        Err(error) => return Err(error.into()),
-    }
-    let is_traders =
-        |record: &[u8]| SubmittedItem::read(record).is_ok_and(|item| item.name.trader.is_trader());
-    let why = "the stream has lost its end, and what was submitted is submitted again";
-    replace(world, log, config, &why, |record| !all && is_traders(record))
 }
 
 /// Whether the record is that of the next position.

@@ -73,11 +73,11 @@ impl Rig {
 
     /// Begins the window's next life.
     pub(crate) fn begin(&mut self) {
-        self.begin_in(None);
+        self.begin_in(pares_os::clock::boot_id());
     }
 
-    /// The same, on a host that was started so often.
-    pub(crate) fn begin_in(&mut self, boot: Option<u64>) {
+    /// The same, in that boot of the host.
+    pub(crate) fn begin_in(&mut self, boot: u128) {
         start::begin(&HostWorld::new(&self.layout).unwrap(), &self.config, boot).unwrap();
     }
 

@@ -115,7 +115,7 @@ impl Member<'_> {
         }
         drop(state);
         if power {
-            self.boot += 1;
+            self.boot += 4;
             self.forget_logs();
         }
         let down_ns = self.random.between(MS, 20 * MS);

@@ -86,8 +86,8 @@ pub(super) struct Member<'a> {
     pub(super) trace: Trace<'a>,
     /// Everything is down.
     pub(super) is_down: bool,
-    /// How often power failed.
-    pub(super) boot: u64,
+    /// Which boot of the host it is.
+    pub(super) boot: u128,
     /// Whether a disk was lost since everything was started.
     pub(super) has_wiped: bool,
     /// Nothing fails any more.

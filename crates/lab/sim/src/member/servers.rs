@@ -82,7 +82,7 @@ impl Member<'_> {
     pub(super) fn begin_epoch(&mut self) -> Verdict {
         let host = Host::supervisor(&self.machine);
         let config = config(&self.plan);
-        let begun = start::begin(&host, &config, Some(self.boot));
+        let begun = start::begin(&host, &config, self.boot);
         self.take_effects();
         let ended =
             |error: NodeError| broken(ENDED, format!("everything is down and does not start: {error}"));
@@ -292,7 +292,9 @@ impl Member<'_> {
     pub(super) fn forget_logs(&mut self) {
         self.servers.iter_mut().for_each(|one| one.looked.1 = 0);
         self.servers.iter_mut().for_each(|one| one.next = 0);
-        self.reference.on_power_failed();
+        if !self.plan.disk {
+            self.reference.on_power_failed();
+        }
     }
 
     pub(super) fn take_effects(&mut self) {

@@ -96,7 +96,7 @@ impl Desk {
 
     /// Begins the window's next life.
     fn begin(&self) -> LabResult {
-        start::begin(&self.world()?, &self.config, None)?;
+        start::begin(&self.world()?, &self.config, pares_os::clock::boot_id())?;
         Ok(())
     }
 

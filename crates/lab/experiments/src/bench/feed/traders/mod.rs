@@ -146,7 +146,7 @@ impl Server {
         std::fs::create_dir_all(layout.run()).map_err(LabError::io("making the directory"))?;
         std::fs::write(process::config_file(&layout), config.text())
             .map_err(LabError::io("writing member.toml"))?;
-        start::begin(&HostWorld::new(&layout)?, &config, None)?;
+        start::begin(&HostWorld::new(&layout)?, &config, pares_os::clock::boot_id())?;
         let stop = Arc::new(AtomicBool::new(false));
         let thread = {
             let (layout, stop) = (layout.clone(), Arc::clone(&stop));
